@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type * as z from 'zod';
 import {
   type DryRunAnswer,
@@ -24,10 +23,11 @@ import { type ListAnswer, listAnswer, MAX_ENTRIES } from '../api/list';
 import { parseStreamId } from '../api/stream-id';
 import { sentenceOf } from '../drm/finding';
 import type { Problem } from '../http/errors';
+import { createGet } from '../http/get';
+import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 import { CliError, EXIT, usageError } from './cli-error';
 import type { Connection } from './connection';
 import type { CliContext } from './context';
-import { type Answer, type Call, describeNoAnswer, type HttpCall, NoAnswer, TOO_LARGE } from './http-call';
 import type { Progress } from './terminal';
 
 /** A key file as the sidecar has it. */
@@ -103,29 +103,63 @@ export class SidecarAway extends CliError {}
 const SINGLE_MS = 60_000;
 const BATCH_MS = 600_000;
 
-/** `send` makes the calls; all calls of a run go through one, which keeps the connections. */
-export function createSidecarApi(connection: Connection, signal: AbortSignal, send: HttpCall): SidecarApi {
+/** Several times what a batch of 10,000 streams is answered with. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** A proxy may forget a connection that waits longer for the next call. */
+const IDLE_MS = 15_000;
+
+interface Call {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE';
+  /** The path below the sidecar's address, with its query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+}
+
+/** Makes the calls to a sidecar over kept connections. With `--ca`, no public authority is trusted. */
+export function createHttpCall({ ca, cert, certKey }: Connection): Get {
+  const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key: certKey }) };
+  return createGet({ tls, idleMs: IDLE_MS }).get;
+}
+
+/** @param send makes the calls; all calls of a run share it, and with it the connections. */
+export function createSidecarApi(connection: Connection, signal: AbortSignal, send: Get): SidecarApi {
   const address = connection.url.href.replace(/\/$/, '');
 
-  const call = async (request: Omit<Call, 'timeoutMs'>, timeoutMs = SINGLE_MS): Promise<Answer> => {
-    let answer: Answer;
-    try {
-      answer = await send({ ...request, timeoutMs }, signal);
-    } catch (thrown) {
+  const call = async (request: Call, timeoutMs = SINGLE_MS): Promise<GetAnswer> => {
+    const { method, path, headers, body } = request;
+    const json = body === undefined ? undefined : Buffer.from(JSON.stringify(body), 'utf8');
+    const answer = await send({
+      method,
+      url: address + path,
+      headers: {
+        'x-api-key': connection.apiKey,
+        ...(json && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: json,
+      maxBytes: MAX_BYTES,
+      timeoutMs,
+      signal,
+    }).catch((thrown: unknown) => {
       if (signal.aborted) throw interrupted();
-      if (!(thrown instanceof NoAnswer)) throw thrown;
-      const error = describeNoAnswer(thrown, connection);
-      // What answers so is something else, and will be so the next time.
-      const isOther = thrown.causeCode === TOO_LARGE || thrown.causeCode.startsWith('HPE_');
-      throw isOther ? error : new SidecarAway(error.exitCode, error.problems);
-    }
+      throw thrown instanceof GetFailed ? noAnswer(thrown.causeCode, address, connection) : thrown;
+    });
+    if (answer.isCut)
+      throw unreachable(
+        'its answer does not end, or is far larger than any of a sidecar',
+        address,
+        connection,
+      );
     if (answer.status === 200 || answer.status === 202) return answer;
     // The refusal of a HEAD has no words.
-    if (request.method === 'HEAD') return call({ ...request, method: 'GET' }, timeoutMs);
+    if (method === 'HEAD') return call({ ...request, method: 'GET' }, timeoutMs);
     throw refusal(answer, address, connection.apiKeyFrom);
   };
 
-  const read = <Output>(schema: z.ZodType<Output>, answer: Answer): Output => {
+  const read = <Output>(schema: z.ZodType<Output>, answer: GetAnswer): Output => {
     const parsed = schema.safeParse(parseJson(answer.body));
     if (!parsed.success) throw notASidecar(answer, address);
     return parsed.data;
@@ -202,6 +236,24 @@ function queryOf(fields: Readonly<Record<string, string | number | boolean | und
   return query.size === 0 ? '' : `?${query}`;
 }
 
+function noAnswer(code: string, address: string, connection: Connection): CliError {
+  const why = whyNoAnswer(code, {
+    untrusted: 'name the authority that issued it by --ca',
+    tls: 'check the files of --ca, --cert and --cert-key',
+  });
+  const error = unreachable(why, address, connection);
+  // A server of another protocol stays one.
+  return code.startsWith('HPE_') ? error : new SidecarAway(error.exitCode, error.problems);
+}
+
+/** Names the address that was tried, why it gave no answer, and where the address is set. */
+function unreachable(why: string, address: string, { urlFrom }: Connection): CliError {
+  return new CliError(EXIT.unreachable, {
+    code: 'sidecar_unreachable',
+    description: `No sidecar answers at ${address}: ${why}. The address comes from ${urlFrom}; --url and PACKAGERDRM_URL set another.`,
+  });
+}
+
 /** The error of a command that was stopped amid a call. */
 export function interrupted(description = 'Stopped.'): CliError {
   return new CliError(EXIT.interrupted, { code: 'interrupted', description });
@@ -215,7 +267,7 @@ function headersOf(precondition: Precondition | undefined): Record<string, strin
   return { 'if-match': ifMatch === '*' || ifMatch.startsWith('"') ? ifMatch : `"${ifMatch}"` };
 }
 
-function stored(answer: Answer, address: string): StoredKeyFile {
+function stored(answer: GetAnswer, address: string): StoredKeyFile {
   if (!/^text\/plain\b/.test(answer.headers['content-type'] ?? '')) throw notASidecar(answer, address);
   const { status, headers, body: bytes } = answer;
   return {
@@ -227,19 +279,19 @@ function stored(answer: Answer, address: string): StoredKeyFile {
   };
 }
 
-function revisionOf(headers: IncomingHttpHeaders): number | undefined {
+function revisionOf(headers: GetAnswer['headers']): number | undefined {
   const revision = String(headers['x-fleet-revision'] ?? '');
   return /^\d{1,15}$/.test(revision) ? Number(revision) : undefined;
 }
 
 /** What each `Warning: 299 - "code: description"` says. */
-function warningsOf({ warning }: IncomingHttpHeaders): Problem[] {
+function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
   return [...(warning ?? '').matchAll(/299 - "(?:([a-z_]*): )?([^"]*)"/g)].map(
     ([, code = 'warning', description = '']) => ({ code, description }),
   );
 }
 
-function refusal(answer: Answer, address: string, apiKeyFrom: string): CliError {
+function refusal(answer: GetAnswer, address: string, apiKeyFrom: string): CliError {
   const parsed = errorsAnswer.safeParse(parseJson(answer.body));
   const problems = parsed.success ? parsed.data.errors : [];
   // `not_found` is no stream's: the path itself is unknown there.
@@ -266,7 +318,7 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ERRORS>([
   'fleet_lost',
 ]);
 
-function notASidecar({ status, headers }: Answer, address: string): CliError {
+function notASidecar({ status, headers }: GetAnswer, address: string): CliError {
   const away = status === 502 || status === 503 || status === 504;
   const problem = {
     code: 'not_a_sidecar',

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { Environment } from '../http/config';
 import { CliError, EXIT, usageError } from './cli-error';
 import { encodingFault, isBelow } from './input';
-import { checkFields, faultSentence, readYaml } from './yaml-fields';
+import { checkFields, problemSentence, readYaml } from './yaml-fields';
 
 /** The options of the program that say which sidecar is meant. */
 export interface ConnectionOptions {
@@ -252,7 +252,7 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
   if ('faults' in checked) {
     throw new CliError(
       EXIT.usage,
-      checked.faults.map((fault) => ({ code: 'config_file', description: faultSentence(path, fault) })),
+      checked.faults.map((fault) => ({ code: 'config_file', description: problemSentence(path, fault) })),
     );
   }
   const { allowEnv = [], allowFile = [], ...given } = checked.value;

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Environment } from '../http/config';
 import type { Output, TerminalOutput } from '../terminal/output';
 import type { ExitCode } from './cli-error';
-import { createSidecarApi, type SidecarApi } from './client';
+import { createHttpCall, createSidecarApi, type SidecarApi } from './client';
 import {
   type ConfigFile,
   type ConnectionOptions,
@@ -10,7 +10,6 @@ import {
   readAuthority,
   readConnection,
 } from './connection';
-import { createHttpCall } from './http-call';
 
 type TerminalInput = Readable & { readonly isTTY?: boolean };
 

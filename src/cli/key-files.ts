@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import type { LineChange } from '../api/answers';
 import { decodeBase64Block, formatUuid } from '../drm/bytes';
-import { importKeyFile, type LineProblem, type UnknownLine } from '../drm/import-key-file';
+import { importKeyFile, type UnknownLine } from '../drm/import-key-file';
 import { isSecretLine, type KeyFileLine, KNOWN_LINES, MASK, parseKeyFile } from '../drm/key-file';
 import type { Problem } from '../http/errors';
 import type { Output } from '../terminal/output';
-import { shown } from '../terminal/text';
-import type { FileFault } from './yaml-fields';
+import { shown, shownLines } from '../terminal/text';
+import type { CliContext } from './context';
+import type { FileProblem } from './yaml-fields';
 
 /** The lines of a key file as they may be shown; key material is masked, and so is what no line can be made of. */
 interface ShownKeyFile {
@@ -32,6 +33,20 @@ export function textOf(bytes: Buffer): string {
 
 export function renderLines(lines: readonly KeyFileLine[]): string {
   return lines.map(({ name, value }) => `${name}: ${value}\n`).join('');
+}
+
+/** Writes a key file byte for byte; at a terminal without what would steer that. */
+export function writeRevealed({ out, stdout }: CliContext, bytes: Buffer): void {
+  if (!stdout.isTTY) {
+    out.write(bytes);
+    return;
+  }
+  const text = textOf(bytes).replaceAll('\r\n', '\n');
+  const safe = shownLines(text);
+  out.write(safe);
+  if (safe !== text) {
+    out.warn('control characters are not shown; send the output to a file to have the bytes as they are');
+  }
 }
 
 /** How the lines of a key file would change: `+` for what comes, `-` for what goes, two spaces before what stays. */
@@ -106,38 +121,27 @@ export function importBody(text: string, keepUnknown: boolean): Record<string, u
   return { keyfile: text, ...(keepUnknown && { keepunknown: true }) };
 }
 
-interface KeyFileFaults {
-  readonly faults: readonly FileFault[];
-  /** Whether some of them are lines that could be kept. */
-  readonly hasUnknown: boolean;
-}
-
-/** What keeps a key file from being taken over, as far as its lines tell; none quotes a value. */
-export function keyFileFaults(text: string, keepUnknown: boolean): KeyFileFaults {
+/** The problems that keep a key file from being imported, as far as its lines have them; none quotes a value. */
+export function keyFileProblems(
+  text: string,
+  keepUnknown: boolean,
+): { readonly problems: readonly FileProblem[]; readonly hasUnknown: boolean } {
   const imported = importKeyFile(text, keepUnknown);
-  if (imported.ok) return { faults: [], hasUnknown: false };
-  const { problems, unknown } = imported;
-  const all = [...problems.map(lineFault), ...unknown.map(unknownFault)];
+  if (imported.ok) return { problems: [], hasUnknown: false };
+  const all: FileProblem[] = [...imported.problems, ...imported.unknown.map(unknownProblem)];
   return {
-    faults: all.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
-    hasUnknown: unknown.length > 0,
+    problems: all.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
+    hasUnknown: imported.unknown.length > 0,
   };
 }
 
-function lineFault({ line, field, description }: LineProblem): FileFault {
-  return { line, field, description: description.replace(/\.$/, '') };
+function unknownProblem({ line, name, near }: UnknownLine): FileProblem {
+  if (name === undefined)
+    return { line, description: 'has a name that is not valid; was a value put where a name belongs?' };
+  return { line, field: name, description: `is not known${near ? `; did you mean ${near}?` : ''}` };
 }
 
-function unknownFault({ line, name, near }: UnknownLine): FileFault {
-  if (name === undefined) {
-    const description = 'has a name that is not valid; was a value put where a name belongs';
-    return { line, description, end: '?' };
-  }
-  if (near === undefined) return { line, field: name, description: 'is not known' };
-  return { line, field: name, description: `is not known; did you mean ${near}`, end: '?' };
-}
-
-/** What to do about unknown lines, told once behind the faults. */
+/** The remedy for unknown lines, reported once after the problems. */
 export const KEEP_UNKNOWN: Problem = {
   code: 'key_file',
   description: 'Add --keep-unknown to keep unknown lines as they are, or remove them.',

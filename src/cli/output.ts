@@ -15,6 +15,13 @@ export function tellRest(out: Pick<Output, 'write'>, items: readonly unknown[], 
   if (more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
 }
 
+/** `a, b and 3 more`: the first names of several, safe for a terminal. */
+export function someNames(names: readonly string[], most = MAX_NAMED): string {
+  const more = names.length - most;
+  const first = names.slice(0, most).map(shown).join(', ');
+  return more > 0 ? `${first} and ${more.toLocaleString('en-US')} more` : first;
+}
+
 /** A time in ISO 8601 for a person, to the second: `2025-01-31 14:02:11`. */
 export function timeText(iso: string): string {
   return iso.replace('T', ' ').replace(/(?:\.\d+)?Z$/, '');

@@ -10,8 +10,9 @@ import type { PutOptions, Tracks } from './commands/put';
 import type { RotateOptions } from './commands/rotate';
 import type { VerifyOptions } from './commands/verify';
 import type { CliContext } from './context';
+import { PACKAGER_URL, VERIFY_SECONDS, WAIT_SECONDS, WATCH_SECONDS } from './defaults';
 import type { DoctorOptions } from './doctor/doctor';
-import { addFleetCommands, WAIT_SECONDS } from './fleet/describe-fleet';
+import { addFleetCommands } from './fleet/describe-fleet';
 
 /**
  * Adds the commands. What a command does is loaded when it is called: most calls need little of the program.
@@ -177,9 +178,6 @@ Ends with 1 when a fault is an error.
     );
 }
 
-/** How long a test of a stream takes at most, unless told otherwise. */
-export const VERIFY_SECONDS = 120;
-
 function describeVerify(program: Command): Command {
   return program
     .command('verify <url> [keyfiles...]')
@@ -230,12 +228,6 @@ docs/manifest.md says what a manifest holds.
 `,
     );
 }
-
-/** Where Wowza Streaming Engine answers REST calls. */
-export const PACKAGER_URL = 'http://127.0.0.1:8087';
-
-/** How long `rotate --watch` waits unless told otherwise. */
-export const WATCH_SECONDS = 600;
 
 function describeRotate(program: Command): Command {
   const command = program

@@ -1,47 +1,55 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+} from 'yaml';
 import type { z } from 'zod';
+import { sentenceOf } from '../drm/finding';
 import { schemaFaults, type UnknownField } from '../http/faults';
 
-/** What is wrong with a file, and on which line (from 1) where that is known. It quotes no value. */
-export interface FileFault {
+/** A problem of a file, with its line (from 1) where that is known. No description quotes a value. */
+export interface FileProblem {
   readonly line?: number | undefined;
-  /** The field that is wrong, as a person names it; the description goes on after it. */
+  /** The field, as a person names it; the description follows it. */
   readonly field?: string | undefined;
   readonly description: string;
-  /** The end of a description that asks; all others end with a full stop. */
-  readonly end?: '?' | undefined;
 }
 
-/** A fault as one sentence that begins with the place: `manifest.yaml:7: …`. */
-export function faultSentence(file: string, fault: FileFault): string {
-  return `${file}${fault.line === undefined ? '' : `:${fault.line}`}: ${sentenceOf(fault)}`;
+/** A problem as one sentence that begins with the place: `manifest.yaml:7: …`. */
+export function problemSentence(file: string, problem: FileProblem): string {
+  const { line } = problem;
+  return `${file}${line === undefined ? '' : `:${line}`}: ${sentenceIn(problem)}`;
 }
 
-/** A fault as a sentence without its place. */
-export function sentenceOf({ field, description, end }: FileFault): string {
-  return `${field ? `${field} ` : ''}${description}${end ?? '.'}`;
+/** A problem as a sentence without its place. */
+export function sentenceIn(problem: FileProblem): string {
+  return sentenceOf(problem, problem.field || undefined);
 }
 
 /** The value of a YAML or JSON text, and the line on which the value of a path stands. */
 export interface ReadText {
   /** Undefined when nothing could be read; with faults, what could be. */
   readonly value: unknown;
-  readonly faults: readonly FileFault[];
-  /** Whether what seems to be missing may stand in a part that could not be read. */
-  readonly isPartial?: boolean;
+  readonly faults: readonly FileProblem[];
   lineOf(path: readonly PropertyKey[], of?: 'value' | 'name'): number | undefined;
 }
 
 /** The library's own messages quote the text, which may hold keys. */
-const SENTENCES: Readonly<Record<string, readonly [description: string, end?: '?']>> = {
-  BAD_INDENT: ['is indented wrongly, or a bracket is not closed'],
-  BLOCK_AS_IMPLICIT_KEY: ['has a name that is a list or a map; is a line missing before it', '?'],
-  MISSING_CHAR: ['lacks a character, most likely a closing quote, a colon or a comma'],
-  MULTILINE_IMPLICIT_KEY: ['has a name that goes over several lines; is a colon missing', '?'],
-  TAB_AS_INDENT: ['is indented by a tab; indent with spaces'],
-  BAD_ALIAS: ['uses an anchor (*name) that is not set before'],
-  TAG_RESOLVE_FAILED: ['has a tag (!name) that means nothing here; leave it out'],
-  MULTIPLE_DOCS: ['begins a second document (---); put it into a file of its own'],
+const SENTENCES: Readonly<Record<string, string>> = {
+  BAD_INDENT: 'is indented wrongly, or a bracket is not closed',
+  BLOCK_AS_IMPLICIT_KEY: 'has a name that is a list or a map; is a line missing before it?',
+  MISSING_CHAR: 'lacks a character, most likely a closing quote, a colon or a comma',
+  MULTILINE_IMPLICIT_KEY: 'has a name that goes over several lines; is a colon missing?',
+  TAB_AS_INDENT: 'is indented by a tab; indent with spaces',
+  BAD_ALIAS: 'uses an anchor (*name) that is not set before',
+  TAG_RESOLVE_FAILED: 'has a tag (!name) that means nothing here; leave it out',
+  MULTIPLE_DOCS: 'begins a second document (---); put it into a file of its own',
 };
 
 /** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
@@ -55,15 +63,13 @@ export function readYaml(text: string): ReadText {
     logLevel: 'error',
   });
   const lineAt = (offset: number) => lines.linePos(offset).line;
-  // What a parser says after it lost its way is about nothing; a name that is there twice is no such case.
+  // After the first error the parser is lost, except after a name that is given twice.
   const lost = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
-  const told = document.errors.filter((error) => error.code === 'DUPLICATE_KEY' || error === lost);
-  const faults = [...told, ...document.warnings].map(({ code, pos }): FileFault => {
-    const [description, end] =
-      code === 'DUPLICATE_KEY'
-        ? [twice(content.slice(pos[0], pos[0] + 30))]
-        : (SENTENCES[code] ?? ['is neither YAML nor JSON from here on']);
-    return { line: lineAt(pos[0]), description, end };
+  const errors = document.errors.filter((error) => error.code === 'DUPLICATE_KEY' || error === lost);
+  const faults = [...errors, ...document.warnings].map(({ code, pos }): FileProblem => {
+    const isTwice = code === 'DUPLICATE_KEY';
+    const description = isTwice ? twice(content.slice(pos[0], pos[0] + 30)) : SENTENCES[code];
+    return { line: lineAt(pos[0]), description: description ?? 'is neither YAML nor JSON from here on' };
   });
   const nothing = { value: undefined, faults, lineOf: () => undefined };
   if (faults.length > 0) return nothing;
@@ -110,45 +116,47 @@ function lineFinder(document: Document.Parsed, lineAt: (offset: number) => numbe
 }
 
 function offsetOf(node: unknown): number | undefined {
-  if (typeof node !== 'object' || node === null) return undefined;
-  const range: unknown = Reflect.get(node, 'range');
-  return Array.isArray(range) && typeof range[0] === 'number' ? range[0] : undefined;
+  return isNode(node) ? node.range?.[0] : undefined;
 }
 
 /** A fault, and the path of the value that has it. */
-export interface PlacedFault extends FileFault {
+export interface PlacedProblem extends FileProblem {
   readonly path: readonly PropertyKey[];
+  /** Whether a field there is unknown. */
+  readonly isUnknown: boolean;
 }
 
 /** Checks what a file says against a schema: the value, or every fault with its line. No fault quotes a value. */
 export function checkFields<Output>(
   schema: z.ZodType<Output>,
   { value, lineOf }: Pick<ReadText, 'value' | 'lineOf'>,
-): { readonly value: Output } | { readonly faults: PlacedFault[] } {
+): { readonly value: Output } | { readonly faults: PlacedProblem[] } {
   const result = schema.safeParse(value);
   if (result.success) return { value: result.data };
   const most = Number.POSITIVE_INFINITY;
   return {
-    faults: schemaFaults(schema, result.error, value, { most }).map((fault) =>
-      fault.kind === 'unknown'
-        ? { path: fault.path, line: lineOf([...fault.path, fault.name], 'name'), ...unknownField(fault) }
-        : {
-            path: fault.path,
-            line: lineOf(fault.path),
-            field: fieldName(fault.path) || 'the file',
-            description: fault.sentence,
-          },
-    ),
+    faults: schemaFaults(schema, result.error, value, { most }).map((fault) => {
+      const { path } = fault;
+      if (fault.kind === 'unknown')
+        return {
+          path,
+          isUnknown: true,
+          line: lineOf([...path, fault.name], 'name'),
+          ...unknownField(fault),
+        };
+      const field = fieldName(path) || 'the file';
+      return { path, isUnknown: false, line: lineOf(path), field, description: fault.sentence };
+    }),
   };
 }
 
-function unknownField({ path, name, near, known }: UnknownField): Pick<FileFault, 'description' | 'end'> {
+function unknownField({ path, name, near, known }: UnknownField): Pick<FileProblem, 'description'> {
   const here = fieldName(path);
   const place = here ? ` of ${here}` : '';
   const beside = `${path.join('.')}.`;
   const meant = near?.startsWith(beside) ? near.slice(beside.length) : near;
   if (meant !== undefined && isShowable(name))
-    return { description: `${name} is not a field${place}; did you mean ${meant}`, end: '?' };
+    return { description: `${name} is not a field${place}; did you mean ${meant}?` };
   const colon = name.includes(':') ? ' (is a space missing after a colon?)' : '';
   return { description: `a name here is not a field${place}${colon}; the fields are ${known.join(', ')}` };
 }

@@ -1,5 +1,8 @@
-/** One GET of something that anybody may serve: it is bounded in bytes and in time, and follows no redirect. */
+/** One call, bounded in bytes and in time. It follows no redirect. */
 export interface GetRequest {
+  /** GET unless given. */
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'DELETE' | undefined;
+  readonly body?: Buffer | undefined;
   /** An absolute http or https address. */
   readonly url: string;
   /** Names in lower case. */
@@ -15,13 +18,13 @@ export interface GetAnswer {
   readonly status: number;
   /** Names in lower case; of a name that is there several times, the values joined by commas. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** As it was sent: whoever asks for `gzip` has to unpack it. */
+  /** As it was sent: a body in `gzip` is not unpacked. */
   readonly body: Buffer;
   /** Whether there was more than `maxBytes`. */
   readonly isCut: boolean;
 }
 
-/** Makes a GET. It rejects with GetFailed alone. */
+/** Makes a call. It rejects with GetFailed alone. */
 export type Get = (request: GetRequest) => Promise<GetAnswer>;
 
 /** No answer, or none to its end. */

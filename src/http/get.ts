@@ -1,32 +1,40 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { rootCertificates } from 'node:tls';
 import { systemCode } from './errors';
 import { type Get, type GetAnswer, GetFailed, type GetRequest } from './get-request';
 
 interface GetOptions {
-  readonly userAgent: string;
-  /** Looks names up in place of the system: who must not reach some addresses refuses them here. */
+  readonly userAgent?: string;
+  /** Looks names up in place of the system, and may refuse addresses. */
   readonly lookup?: LookupFunction;
-  /** Certificates of authorities to trust beside the public ones, PEM. */
-  readonly ca?: string | undefined;
+  /** The authorities to trust in place of the public ones, and the certificate to show; PEM. */
+  readonly tls?: Pick<https.AgentOptions, 'ca' | 'cert' | 'key'>;
+  /** A kept connection that waits longer for the next call is closed. */
+  readonly idleMs?: number;
 }
 
-/** A connection that waits longer for the next call is closed. */
-const IDLE_MS = 5_000;
-
-/** Makes GETs over kept connections. `close` ends those that are idle, which would keep a program from ending. */
-export function createGet({ userAgent, lookup, ca }: GetOptions): { get: Get; close(): void } {
-  const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: 8 };
+/** Makes calls over kept connections. `close` ends idle connections, which keep a program from ending. */
+export function createGet({ userAgent, lookup, tls, idleMs = 5000 }: GetOptions): {
+  get: Get;
+  close(): void;
+} {
+  const kept = { keepAlive: true, timeout: idleMs, maxSockets: 8 };
   const plain = new http.Agent(kept);
-  const secure = new https.Agent({ ...kept, ...(ca !== undefined && { ca: [...rootCertificates, ca] }) });
-  const open = ({ url, headers }: GetRequest) => {
+  const secure = new https.Agent({ ...kept, ...tls });
+  const open: Open = ({ url, method, headers, body }, signal) => {
     const isSecure = url.startsWith('https:');
     return (isSecure ? https.request : http.request)(url, {
+      method,
       agent: isSecure ? secure : plain,
-      headers: { 'user-agent': userAgent, accept: '*/*', ...headers },
+      headers: {
+        ...(userAgent !== undefined && { 'user-agent': userAgent }),
+        ...(body && { 'content-length': body.length }),
+        accept: '*/*',
+        ...headers,
+      },
       ...(lookup && { lookup }),
+      signal,
     });
   };
   return {
@@ -34,8 +42,9 @@ export function createGet({ userAgent, lookup, ca }: GetOptions): { get: Get; cl
       try {
         return await once(request, open);
       } catch (thrown) {
-        // The other side closed the kept connection just then.
-        if (thrown instanceof StaleConnection) return once(request, open);
+        const { method = 'GET' } = request;
+        if (thrown instanceof StaleConnection && method !== 'POST' && method !== 'DELETE')
+          return once(request, open);
         throw thrown;
       }
     },
@@ -46,71 +55,62 @@ export function createGet({ userAgent, lookup, ca }: GetOptions): { get: Get; cl
   };
 }
 
-/** A connection that was kept from an earlier call was cut. */
+type Open = (request: GetRequest, signal: AbortSignal) => http.ClientRequest;
+
+/** The other side closed a kept connection just when it was used. */
 class StaleConnection extends GetFailed {}
 
-function once(request: GetRequest, open: (request: GetRequest) => http.ClientRequest): Promise<GetAnswer> {
-  const { maxBytes, timeoutMs, signal } = request;
-  return new Promise((resolve, reject) => {
-    let outgoing: http.ClientRequest | undefined;
-    let isAnswered = false;
-    const end = () => {
-      clearTimeout(deadline);
-      signal?.removeEventListener('abort', abort);
-    };
-    const fail = (thrown: unknown) => {
-      end();
-      const code = systemCode(thrown) ?? 'ERROR';
-      const isCut = code === 'ECONNRESET' || code === 'EPIPE';
-      reject(
-        isCut && !isAnswered && outgoing?.reusedSocket ? new StaleConnection(code) : new GetFailed(code),
-      );
-    };
-    const cut = (code: string) => {
-      fail({ code });
-      outgoing?.destroy();
-    };
-    const abort = () => cut('ABORT_ERR');
-    // Not the socket's own timeout: a drop now and then would put that off for ever.
-    const deadline = setTimeout(() => cut('ETIMEDOUT'), timeoutMs);
-    if (signal?.aborted) {
-      abort();
-      return;
-    }
-    signal?.addEventListener('abort', abort, { once: true });
-    try {
-      outgoing = open(request);
-    } catch (thrown) {
-      fail(thrown);
-      return;
-    }
-    const made = outgoing;
-    made.on('error', fail);
-    made.on('close', () => isAnswered || fail({ code: 'ECONNRESET' }));
-    made.on('response', (response) => {
-      isAnswered = true;
-      const received: Buffer[] = [];
-      let length = 0;
-      const finish = (isCut: boolean) => {
-        end();
-        const { statusCode: status = 0 } = response;
-        resolve({ status, headers: headersOf(response), body: Buffer.concat(received), isCut });
-      };
-      response.on('data', (chunk: Buffer) => {
-        const room = maxBytes - length;
-        length += chunk.length;
-        // A copy: a piece that is kept by itself keeps the block that it was read into.
-        if (room > 0) received.push(Buffer.from(chunk.subarray(0, room)));
-        if (chunk.length <= room) return;
-        finish(true);
-        made.destroy();
-      });
-      response.on('error', fail);
-      response.on('end', () => finish(false));
-      response.on('close', () => fail({ code: 'ECONNRESET' }));
+async function once(request: GetRequest, open: Open): Promise<GetAnswer> {
+  const { maxBytes, timeoutMs, signal, body: payload } = request;
+  // Not the socket's own timeout: each byte that comes would restart it.
+  const deadline = AbortSignal.timeout(timeoutMs);
+  let outgoing: http.ClientRequest | undefined;
+  let response: http.IncomingMessage | undefined;
+  let failure: unknown;
+  try {
+    const made = open(request, signal ? AbortSignal.any([signal, deadline]) : deadline);
+    outgoing = made;
+    made.on('error', (thrown) => {
+      failure = thrown;
     });
-    made.end();
-  });
+    response = await new Promise<http.IncomingMessage>((resolve, reject) => {
+      made.once('response', resolve).once('error', reject);
+      // `101 Switching Protocols` closes the connection without an error.
+      made.once('close', () => reject(Object.assign(new Error(), { code: 'ECONNRESET' })));
+      made.end(payload);
+    });
+    const { statusCode: status = 0 } = response;
+    const { body, isCut } = await readBody(response, maxBytes);
+    // A body without a length seems whole when its connection is cut.
+    if (deadline.aborted || signal?.aborted) throw failure;
+    // A server that reads no further would keep the rest of the request, and the program, waiting.
+    if (!made.writableFinished) made.destroy();
+    return { status, headers: headersOf(response), body, isCut };
+  } catch (thrown) {
+    const system = systemCode(failure ?? thrown) ?? 'ERROR';
+    const code = signal?.aborted ? 'ABORT_ERR' : deadline.aborted ? 'ETIMEDOUT' : system;
+    const isStale = (code === 'ECONNRESET' || code === 'EPIPE') && !response && outgoing?.reusedSocket;
+    throw isStale ? new StaleConnection(code) : new GetFailed(code);
+  }
+}
+
+/** Pieces are copied into one block: a kept piece of one byte would cost a hundred times as much. */
+async function readBody(response: http.IncomingMessage, maxBytes: number) {
+  let block = Buffer.alloc(Math.min(maxBytes, 64 * 1024));
+  let length = 0;
+  for await (const chunk of response) {
+    const piece: Buffer = chunk;
+    const total = length + piece.length;
+    if (total > block.length && block.length < maxBytes) {
+      const former = block;
+      block = Buffer.alloc(Math.min(maxBytes, Math.max(total, 2 * former.length)));
+      former.copy(block, 0, 0, length);
+    }
+    piece.copy(block, length);
+    length = Math.min(total, maxBytes);
+    if (total > maxBytes) return { body: block.subarray(0, length), isCut: true };
+  }
+  return { body: block.subarray(0, length), isCut: false };
 }
 
 /** The headers of an answer, each as one text. */

@@ -1,10 +1,11 @@
 import { createServer, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
-import { createSidecarApi } from '../../src/cli/client';
+import { createHttpCall, createSidecarApi } from '../../src/cli/client';
 import { type Connection, readConnection } from '../../src/cli/connection';
-import { createHttpCall } from '../../src/cli/http-call';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { cli } from '../support/run-cli';
+import { pem, pemPath } from '../support/tls';
 
 const cleanups: (() => void)[] = [];
 
@@ -42,17 +43,6 @@ test('cuts an answer that does not end', async () => {
     code: 3,
     stdout: '',
     stderr: `error: No sidecar answers at ${url}: its answer does not end, or is far larger than any of a sidecar. The address comes from --url; --url and PACKAGERDRM_URL set another.\n`,
-  });
-});
-
-test('waits no longer for an answer that comes drop by drop', async () => {
-  const url = await start((response) => {
-    const timer = setInterval(() => response.write(' '), 20);
-    response.on('close', () => clearInterval(timer));
-  });
-  const call = createHttpCall(connectionTo(url));
-  await expect(call({ method: 'GET', path: '/', timeoutMs: 200 }, signal)).rejects.toMatchObject({
-    causeCode: 'ETIMEDOUT',
   });
 });
 
@@ -99,4 +89,91 @@ test.each<[number, string, number, string]>([
     stdout: '',
     stderr: `error: ${sentence.replace('URL', upstream.url)}\n`,
   });
+});
+
+test('a command ends with 3 when the server would rather speak another protocol', async () => {
+  const head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
+  const server = createTcpServer((socket) => void socket.once('data', () => socket.write(head)));
+  cleanups.push(() => server.close());
+  const url = await listen(server);
+  expect(await cli(['get', 'news', '--url', url, '--key', 'k'], { cwd: '/' })).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: `error: No sidecar answers at ${url}: the connection was cut (is it http:// in place of https://?). The address comes from --url; --url and PACKAGERDRM_URL set another.\n`,
+  });
+});
+
+test('follows no redirect: the key is for the address alone', async () => {
+  const elsewhere = await startFakeUpstream();
+  const upstream = await startFakeUpstream();
+  upstream.on('/api/keyfile/news', {
+    status: 307,
+    headers: { location: `${elsewhere.url}/api/keyfile/news` },
+  });
+  const { code, stderr } = await cli(['get', 'news', '--url', upstream.url, '--key', 'k'], { cwd: '/' });
+  expect({ code, stderr, received: elsewhere.received }).toEqual({
+    code: 3,
+    stderr: `error: What answers at ${upstream.url} is not this version's key-file API (status 307, text/html). Check the address.\n`,
+    received: [],
+  });
+});
+
+async function startSecure(options: object = {}): Promise<string> {
+  const tls = { cert: pem('server'), key: pem('server-key'), ...options };
+  const server = createSecureServer(tls, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain' }).end('a: b\n');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const get = (url: string, ...args: string[]) =>
+  cli(['get', 'news', '--reveal', '--url', url, '--key', 'k', ...args], { cwd: '/' });
+
+const unreachable = (url: string, why: string) => ({
+  code: 3,
+  stdout: '',
+  stderr: `error: No sidecar answers at ${url}: ${why}. The address comes from --url; --url and PACKAGERDRM_URL set another.\n`,
+});
+
+test('trusts the authority of --ca, and nobody else', async () => {
+  const url = await startSecure();
+  const why = 'its certificate is not trusted; name the authority that issued it by --ca';
+  expect(await get(url, '--ca', pemPath('authority'))).toEqual({ code: 0, stdout: 'a: b\n', stderr: '' });
+  expect(await get(url)).toEqual(unreachable(url, why));
+  expect(await get(url, '--ca', pemPath('other-authority'))).toEqual(unreachable(url, why));
+});
+
+test('shows its certificate to a sidecar that asks for one', async () => {
+  const url = await startSecure({ ca: pem('authority'), requestCert: true, rejectUnauthorized: true });
+  const mine = ['--cert', pemPath('client'), '--cert-key', pemPath('client-key')];
+  expect((await get(url, '--ca', pemPath('authority'), ...mine)).code).toBe(0);
+  expect((await get(url, '--ca', pemPath('authority'))).code).toBe(3);
+});
+
+test('says that a file holds no certificate', async () => {
+  const url = await startSecure();
+  const mine = ['--cert', __filename, '--cert-key', pemPath('client-key')];
+  const refused = (option: string) => ({
+    code: 2,
+    stdout: '',
+    stderr: `error: The file of ${option} holds no certificate: a PEM file has a line -----BEGIN ….\n`,
+  });
+  expect(await get(url, ...mine)).toEqual(refused('--cert'));
+  expect(await get(url, '--ca', __filename)).toEqual(refused('--ca'));
+});
+
+test('says when the scheme is the other one', async () => {
+  const url = (await startSecure()).replace('https', 'http');
+  expect(await get(url)).toEqual(
+    unreachable(url, 'the connection was cut (is it http:// in place of https://?)'),
+  );
+  const plain = (await startFakeUpstream()).url.replace('http', 'https');
+  expect(await get(plain)).toEqual(
+    unreachable(plain, 'it does not speak TLS (is it https:// in place of http://?)'),
+  );
 });

@@ -12,7 +12,8 @@ import {
   waitForPackagers,
 } from '../fleet/wait';
 import { unusable } from '../input';
-import { type Manifest, readManifest } from '../manifest/read-manifest';
+import { hasGroupRules, type Manifest } from '../manifest/entries';
+import { readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { requireTerminal } from '../terminal';
 import { isThere, namesKeyFiles, readKeyFiles } from './import-key-files';
@@ -44,41 +45,36 @@ export interface ApplyOptions extends ProviderOptions, AllowOptions {
   readonly wait?: WaitOption;
 }
 
-/** `apply`: provisions the streams of a manifest, or takes existing key files over. */
+/** `apply`: provisions the streams of a manifest, or imports existing key files. */
 export async function apply(
   context: CliContext,
   sources: readonly string[],
   options: ApplyOptions,
 ): Promise<void> {
+  const { dryRun = false, yes = false, verbose = false, wait } = options;
   const isImport = sources.some((source) => namesKeyFiles(context, source));
-  if (!options.dryRun && !options.yes)
-    requireTerminal(context, isImport ? 'import the key files' : 'apply the manifest');
-  if (options.dryRun && options.wait !== undefined) throw nothingToWaitFor();
-  const manifest = isImport
-    ? importedManifest(context, sources, options)
-    : oneManifest(context, sources, options);
-  await requireFleet(context, options.wait);
-  // The sidecar leaves what is unchanged by itself: who says yes beforehand needs no look, which asks the key provider
-  // for every content. Lines, though, are told by a look alone.
-  const isLooking = !options.yes || options.dryRun || options.verbose;
-  const plan = isLooking ? await lookAt(context, manifest) : undefined;
+  if (!dryRun && !yes) requireTerminal(context, isImport ? 'import the key files' : 'apply the manifest');
+  if (dryRun && wait !== undefined) throw nothingToWaitFor();
+  const manifest = (isImport ? importedManifest : oneManifest)(context, sources, options);
+  await requireFleet(context, wait);
+  // The sidecar leaves what is unchanged. A look asks the key provider for every content, so with --yes it is made only
+  // for the changed lines, and for groups, whose rules the sidecar alone knows.
+  const isLooking = !yes || dryRun || verbose || manifest.some(hasGroupRules);
+  const plan = isLooking ? await lookAt(context, sources.join(' '), manifest) : undefined;
   const planned = plan ? [...plan.values()].flat() : [];
-  if (plan && !context.out.json) showChanges(context.out, planned, 'would', options);
+  const isShown = plan !== undefined && (!yes || dryRun || verbose);
+  if (isShown && !context.out.json) showChanges(context.out, planned, 'would', options);
   const due = plan ? dueItems(manifest, plan) : manifest;
-  const isDry = options.dryRun || due.length === 0;
+  const isDry = dryRun || due.length === 0;
   const changes = planned.filter(({ result }) => isChange(result)).length;
-  if (!isDry && !options.yes && !(await isConfirmed(context, changes))) return;
-  const sent = isDry ? undefined : await writeManifest(context, due, options.wait !== undefined);
+  if (!isDry && !yes && !(await isConfirmed(context, changes))) return;
+  const sent = isDry ? undefined : await writeManifest(context, due, wait !== undefined);
   if (!plan && sent?.stopped && sent.results.size === 0) throw sent.stopped;
   const results = outcomeOf(manifest, plan, due, sent);
   const waited = sent?.stopped
     ? undefined
-    : await waitForPackagers(context, {
-        streamIds: settledStreams(results),
-        revision: sent?.revision,
-        wait: options.wait,
-      });
-  tellOutcome(context, { sources, isImport, options, plan, sent, waited, results });
+    : await waitForPackagers(context, { streamIds: settledStreams(results), revision: sent?.revision, wait });
+  showOutcome(context, { sources, isImport, dryRun, options, isShown, sent, waited, results });
 }
 
 function oneManifest(context: CliContext, sources: readonly string[], options: ApplyOptions): Manifest {
@@ -107,44 +103,38 @@ function importedManifest(context: CliContext, sources: readonly string[], optio
 interface Outcome {
   readonly sources: readonly string[];
   readonly isImport: boolean;
+  readonly dryRun: boolean;
   readonly options: ApplyOptions;
-  /** What a look found; undefined when there was none. */
-  readonly plan: Results | undefined;
+  /** Whether the plan was shown. */
+  readonly isShown: boolean;
   readonly sent: Sent | undefined;
-  /** What came of waiting for packagers; undefined: nobody waited. */
+  /** Undefined when the user did not wait for packagers. */
   readonly waited: WaitedForFleet | undefined;
   readonly results: readonly StreamResult[];
 }
 
-function tellOutcome(context: CliContext, outcome: Outcome): void {
-  const { sources, isImport, options, plan, sent, waited, results } = outcome;
+function showOutcome(context: CliContext, outcome: Outcome): void {
+  const { sources, isImport, dryRun, options, isShown, sent, waited, results } = outcome;
   const { out } = context;
   const summary = summaryOf(results);
   const stopped = sent?.stopped;
   if (out.json) {
     out.document({
       ...(isImport ? { keyfiles: sources } : { lineup: sources[0] }),
-      dry_run: options.dryRun ?? false,
+      dry_run: dryRun,
       results,
       summary,
       ...waitFields(waited),
       ...stopFields(stopped),
     });
   } else {
-    if (!plan) showChanges(out, results, 'did', options);
-    else if (sent) {
-      // What failed in the look was told with it.
-      const failed = [...sent.results.values()].flat().filter(({ result }) => result === 'failed');
-      showChanges(out, failed, 'did', options);
-    }
-    if (stopped) tellStop(context, stopped);
-    const isDone = summary.unchanged < results.length;
-    const what =
-      sent && isDone
-        ? `${sources.length === 1 ? shown(sources[0] ?? '') : 'Key files'}: ${sentenceOf(summary)}.`
-        : options.dryRun
-          ? NOTHING
-          : 'There is nothing to write.';
+    if (!isShown) showChanges(out, results, 'did', options);
+    else if (sent) showChanges(out, failedIn(sent.results), 'did', options);
+    if (stopped) showStop(context, stopped);
+    const source = sources.length === 1 ? shown(sources[0] ?? '') : 'Key files';
+    const nothing = dryRun ? NOTHING : 'There is nothing to write.';
+    const isDone = sent !== undefined && summary.unchanged < results.length;
+    const what = isDone ? `${source}: ${sentenceOf(summary)}.` : nothing;
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
   }
   tellWaited(context, waited);
@@ -153,7 +143,11 @@ function tellOutcome(context: CliContext, outcome: Outcome): void {
   else endByWait(context, waited);
 }
 
-function tellStop({ out }: CliContext, stopped: CliError): void {
+function failedIn(results: Results): StreamResult[] {
+  return [...results.values()].flat().filter(({ result }) => result === 'failed');
+}
+
+function showStop({ out }: CliContext, stopped: CliError): void {
   if (stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
   out.note('Run the same command again to go on: what is written is left as it is.');
 }

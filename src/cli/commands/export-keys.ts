@@ -17,8 +17,7 @@ import { shownLines } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readNamedFile, unusable } from '../input';
-import { textOf } from '../key-files';
-import { writeRevealed } from './get';
+import { textOf, writeRevealed } from '../key-files';
 
 interface ExportOptions {
   readonly as: string;

@@ -1,7 +1,7 @@
 import { count, shown, shownLines } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { renderLines, showKeyFile, textOf } from '../key-files';
+import { renderLines, showKeyFile, writeRevealed } from '../key-files';
 
 export interface GetOptions {
   readonly reveal?: boolean;
@@ -34,18 +34,4 @@ export async function get(context: CliContext, streamId: string, options: GetOpt
     );
   }
   if (etag) out.note(out.noteStyle('dim', `ETag ${shown(etag)}`));
-}
-
-/** Writes a key file byte for byte; at a terminal without what would steer that. */
-export function writeRevealed({ out, stdout }: CliContext, bytes: Buffer): void {
-  if (!stdout.isTTY) {
-    out.write(bytes);
-    return;
-  }
-  const text = textOf(bytes).replaceAll('\r\n', '\n');
-  const safe = shownLines(text);
-  out.write(safe);
-  if (safe !== text) {
-    out.warn('control characters are not shown; send the output to a file to have the bytes as they are');
-  }
 }

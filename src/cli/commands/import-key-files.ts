@@ -6,9 +6,9 @@ import { count, shown } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import { encodingFault } from '../input';
-import { importBody, isKeyFileName, KEEP_UNKNOWN, keyFileFaults, MAX_KEY_FILE_BYTES } from '../key-files';
-import type { Manifest, ManifestItem } from '../manifest/read-manifest';
-import { type FileFault, sentenceOf } from '../yaml-fields';
+import { importBody, isKeyFileName, KEEP_UNKNOWN, keyFileProblems, MAX_KEY_FILE_BYTES } from '../key-files';
+import type { Manifest, ManifestItem } from '../manifest/entries';
+import { type FileProblem, sentenceIn } from '../yaml-fields';
 
 const MAX_FAULTS = 50;
 /** How many files are named that have the same fault. */
@@ -24,40 +24,40 @@ export function readKeyFiles(
   keepUnknown: boolean,
 ): Manifest {
   const { found, missing } = findKeyFiles(context, sources);
-  const faults: FaultOfFile[] = missing.map(({ path, description }) => ({ path, description }));
+  const problems: FoundProblem[] = missing.map(({ path, description }) => ({ path, description }));
   const pathOf = new Map<string, string>();
   let hasUnknown = false;
   const streams: ManifestItem[] = [];
 
   for (const file of found) {
     const { path, streamId } = file;
-    const tell = (fault: FileFault) => void faults.push({ path, ...fault });
+    const report = (problem: FileProblem) => void problems.push({ path, ...problem });
     const named = parseStreamId(streamId);
-    if (!named.ok) tell({ description: `its name makes no stream id: ${named.problem.description}` });
+    if (!named.ok) report({ description: `its name makes no stream id: ${named.problem.description}` });
     const other = pathOf.get(streamId);
     // The same file may be meant by a folder and by its name.
     if (other !== undefined && resolve(context.cwd, other) === resolve(context.cwd, path)) continue;
     if (other !== undefined)
-      tell({
+      report({
         description: `is of the stream ${shown(streamId)}, as ${shown(other)} is; give the folder above both, or one of them`,
       });
     pathOf.set(streamId, path);
     const read = readText(context, file);
     if ('fault' in read) {
-      tell({ description: read.fault });
+      report({ description: read.fault });
       continue;
     }
-    const own = keyFileFaults(read.text, keepUnknown);
-    own.faults.forEach(tell);
+    const own = keyFileProblems(read.text, keepUnknown);
+    own.problems.forEach(report);
     hasUnknown ||= own.hasUnknown;
     const body = { streamid: streamId, ...importBody(read.text, keepUnknown) };
     streams.push({ kind: 'streams', name: streamId, line: undefined, streamIds: [streamId], body });
   }
-  if (faults.length > 0) throw faulty(faults, hasUnknown);
+  if (problems.length > 0) throw faulty(problems, hasUnknown);
   return streams;
 }
 
-interface FaultOfFile extends FileFault {
+interface FoundProblem extends FileProblem {
   readonly path: string;
 }
 
@@ -77,23 +77,23 @@ function readText(
   }
 }
 
-function faulty(faults: readonly FaultOfFile[], hasUnknown: boolean): CliError {
-  const together = new Map<string, { readonly fault: FaultOfFile; readonly paths: string[] }>();
-  for (const fault of faults) {
-    const key = `${fault.line} ${sentenceOf(fault)}`;
+function faulty(problems: readonly FoundProblem[], hasUnknown: boolean): CliError {
+  const together = new Map<string, { readonly problem: FoundProblem; readonly paths: string[] }>();
+  for (const problem of problems) {
+    const key = `${problem.line} ${sentenceIn(problem)}`;
     const same = together.get(key);
-    if (same) same.paths.push(fault.path);
-    else together.set(key, { fault, paths: [fault.path] });
+    if (same) same.paths.push(problem.path);
+    else together.set(key, { problem, paths: [problem.path] });
   }
-  const all = [...together.values()].map(({ fault, paths }): Problem => {
-    const { line } = fault;
+  const all = [...together.values()].map(({ problem, paths }): Problem => {
+    const { line } = problem;
     const place = line === undefined ? '' : paths.length > 1 ? `, line ${line}` : `:${line}`;
-    return { code: 'key_file', description: `${namesOf(paths)}${place}: ${sentenceOf(fault)}` };
+    return { code: 'key_file', description: `${namesOf(paths)}${place}: ${sentenceIn(problem)}` };
   });
-  const told = all.slice(0, MAX_FAULTS);
-  const more = all.length - told.length;
+  const first = all.slice(0, MAX_FAULTS);
+  const more = all.length - first.length;
   return new CliError(EXIT.usage, [
-    ...told,
+    ...first,
     ...(more > 0 ? [{ code: 'key_file', description: `${count(more, 'more fault')}.` }] : []),
     ...(hasUnknown ? [KEEP_UNKNOWN] : []),
   ]);

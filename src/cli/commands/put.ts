@@ -1,7 +1,7 @@
 import type { DryRunAnswer } from '../../api/answers';
 import { isJsonObject } from '../../drm/bytes';
 import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
-import { sentenceOf as problemSentence } from '../../drm/finding';
+import { sentenceOf as completed } from '../../drm/finding';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../terminal/text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
@@ -23,13 +23,13 @@ import {
   importBody,
   isKeyFileText,
   KEEP_UNKNOWN,
-  keyFileFaults,
+  keyFileProblems,
   renderChanges,
   renderLines,
   showKeyFile,
+  writeRevealed,
 } from '../key-files';
-import { type FileFault, faultSentence, readYaml } from '../yaml-fields';
-import { writeRevealed } from './get';
+import { type FileProblem, problemSentence, readYaml } from '../yaml-fields';
 import { type ProviderOptions, providerFields } from './provider-options';
 import {
   lookAt,
@@ -141,7 +141,7 @@ async function putTracks(
   ] as const;
   await requireFleet(context, wait);
   const sent = dryRun
-    ? { results: await lookAt(context, manifest), stopped: undefined, revision: undefined }
+    ? { results: await lookAt(context, nameOf(source), manifest), stopped: undefined, revision: undefined }
     : await writeManifest(context, manifest, wait !== undefined);
   const { stopped, revision } = sent;
   if (stopped && sent.results.size === 0) throw stopped;
@@ -269,7 +269,7 @@ function documentBody(context: CliContext, bytes: Buffer, name: string, options:
     throw usageError(`${name} is a CPIX document, which holds the keys; leave --${typed} out.`);
   }
   const text = readDocumentText(bytes);
-  if (!text.ok) throw unusable(problemSentence(text.problem, name));
+  if (!text.ok) throw unusable(completed(text.problem, name));
   return {
     cpix: text.value,
     ...choiceFields({ track, kid, period, systems }),
@@ -300,15 +300,15 @@ function readBody(bytes: Buffer, file: string, keepUnknown: boolean): PutBody['b
 }
 
 function readKeyFile(text: string, name: string, keepUnknown: boolean): PutBody['body'] {
-  const { faults, hasUnknown } = keyFileFaults(text, keepUnknown);
-  if (faults.length > 0) throw faulty(name, faults, hasUnknown ? [KEEP_UNKNOWN] : []);
+  const { problems, hasUnknown } = keyFileProblems(text, keepUnknown);
+  if (problems.length > 0) throw faulty(name, problems, hasUnknown ? [KEEP_UNKNOWN] : []);
   return importBody(text, keepUnknown);
 }
 
-function faulty(name: string, faults: readonly FileFault[], more: readonly Problem[] = []): CliError {
-  const problems = faults.map((fault) => ({
+function faulty(name: string, found: readonly FileProblem[], more: readonly Problem[] = []): CliError {
+  const problems = found.map((problem) => ({
     code: 'unusable_input',
-    description: faultSentence(name, fault),
+    description: problemSentence(name, problem),
   }));
   return new CliError(EXIT.usage, [...problems, ...more]);
 }

@@ -1,22 +1,32 @@
-import { type Checked, refused } from '../../drm/bytes';
+import { type Checked, isJsonObject, type JsonObject, refused } from '../../drm/bytes';
 import { PROVIDER_ID } from '../../drm/envelope';
+import { qualityFields, qualityOf } from '../../drm/quality';
+import { readSmilStreams } from '../../drm/smil';
 import { shellWord } from '../../terminal/text';
-import type { Manifest, ManifestItem } from '../manifest/read-manifest';
-import type { FileFault } from '../yaml-fields';
+import type { Manifest, ManifestItem } from '../manifest/entries';
+import type { FileProblem } from '../yaml-fields';
 
 /** A manifest with new content ids. */
 export interface Rotation {
   readonly manifest: Manifest;
   /** The new content id of each stream. */
   readonly contentIds: ReadonlyMap<string, string>;
-  /** The streams that bring keys of their own: only their owner can make new ones. */
+  /** The streams whose keys are in the manifest: only its author can make new ones. */
   readonly supplied: readonly string[];
-  readonly faults: readonly FileFault[];
+  /** Whether applying the manifest unchanged would restore former keys. */
+  readonly namesOthers: boolean;
+  readonly faults: readonly FileProblem[];
+}
+
+/** Streams of an entry that have one content id. */
+interface SharedContent {
+  readonly streamIds: readonly string[];
+  readonly fields: JsonObject;
 }
 
 /**
- * Gives every stream of a manifest that gets its keys from the key provider a new content id. A group with one key gets
- * one, by its first member; one with `keys: each` gets one for each member.
+ * Gives every stream of a manifest that gets its keys from the key provider a new content id: one for a group or for
+ * each of its qualities, by the first member; one for each member with `keys: each`.
  * @param old the content ids of the present key files.
  */
 export function rotateManifest(
@@ -25,63 +35,100 @@ export function rotateManifest(
   old: ReadonlyMap<string, string>,
 ): Rotation {
   const contentIds = new Map<string, string>();
-  const faults: FileFault[] = [];
+  const faults: FileProblem[] = [];
   const takenBy = new Map<string, string>();
+  const supplied: string[] = [];
+  let namesOthers = false;
 
-  const newId = (streamid: string, contentId: unknown, line: number | undefined): string => {
-    const filled = pattern.fill({
-      streamid,
-      contentId: typeof contentId === 'string' ? contentId : undefined,
-      old: old.get(streamid),
-    });
-    const described = describe(filled, takenBy, pattern, streamid);
-    if (described !== undefined) faults.push({ line, description: `${streamid} ${described}` });
-    const value = filled.ok ? filled.value : '';
-    takenBy.set(value, streamid);
-    return value;
-  };
-
-  const stream = (item: ManifestItem): ManifestItem => {
-    const contentId = newId(item.name, item.body.contentId, item.line);
-    contentIds.set(item.name, contentId);
-    return { ...item, body: { ...item.body, contentId } };
-  };
-
-  const group = (item: ManifestItem): ManifestItem => {
-    const { body, line, streamIds } = item;
-    if (body.keys !== 'each') {
-      const contentId = newId(streamIds[0] ?? '', body.contentId, line);
-      for (const streamid of streamIds) contentIds.set(streamid, contentId);
-      return { ...item, body: { ...body, contentId } };
+  /** The new content id of streams that have one; undefined when their keys are in the manifest. */
+  const renewed = ({ streamIds, fields }: SharedContent, line: number | undefined): string | undefined => {
+    if (!isProvided(fields)) {
+      supplied.push(...streamIds);
+      return undefined;
     }
-    const given: readonly unknown[] = Array.isArray(body.members) ? body.members : [];
-    const members = streamIds.map((streamid, index) => {
-      const contentId = newId(streamid, ownContentId(given[index]), line);
-      contentIds.set(streamid, contentId);
-      return { streamid, contentId };
-    });
-    const { smil: _smil, folder: _folder, contentId: _contentId, ...rest } = body;
-    return { ...item, body: { ...rest, members } };
+    const [streamid = ''] = streamIds;
+    const given = typeof fields.contentId === 'string' ? fields.contentId : undefined;
+    const filled = pattern.fill({ streamid, contentId: given, old: old.get(streamid) });
+    const wrong = faultOf(filled, takenBy, pattern, streamid);
+    if (wrong !== undefined) faults.push({ line, description: `${streamid} ${wrong}` });
+    const contentId = filled.ok ? filled.value : '';
+    takenBy.set(contentId, streamid);
+    for (const each of streamIds) contentIds.set(each, contentId);
+    namesOthers ||= given !== undefined && given !== contentId;
+    return contentId;
   };
 
-  const manifest = items
-    .filter(isProvided)
-    .map((item) => (item.kind === 'streams' ? stream(item) : group(item)));
-  const supplied = items.filter((item) => !isProvided(item)).flatMap(({ streamIds }) => streamIds);
-  return { manifest, contentIds, supplied, faults };
+  const manifest = items.flatMap((item): ManifestItem[] => {
+    const { body, line, streamIds } = item;
+    const { members, smil, folder, keys, ...rest } = body;
+    if (keys === 'quality' || isJsonObject(keys)) {
+      const kept = contentsByQuality(item).flatMap(([quality, content]) => {
+        const contentId = renewed(content, line);
+        const own = isJsonObject(keys) && isJsonObject(keys[quality]) ? keys[quality] : {};
+        return contentId === undefined ? [] : [{ quality, content, own: { ...own, contentId } }];
+      });
+      if (kept.length === 0) return [];
+      const qualities = Object.fromEntries(kept.map(({ quality, own }) => [quality, own]));
+      const named = kept.flatMap(({ quality, content }) =>
+        content.streamIds.map((streamid) => ({ streamid, quality })),
+      );
+      const { heights, bitrates, contentId, ...common } = rest;
+      return [
+        {
+          ...item,
+          streamIds: named.map(({ streamid }) => streamid),
+          body: { ...common, members: named, keys: qualities },
+        },
+      ];
+    }
+    if (keys === 'each') {
+      const given: readonly unknown[] = Array.isArray(members) ? members : [];
+      const named = streamIds.flatMap((streamid, index) => {
+        const member = given[index];
+        const own = isJsonObject(member) ? member.contentId : undefined;
+        const contentId = renewed({ streamIds: [streamid], fields: { ...rest, contentId: own } }, line);
+        return contentId === undefined ? [] : [{ streamid, contentId }];
+      });
+      const { contentId, ...common } = rest;
+      return named.length === 0 ? [] : [{ ...item, body: { ...common, keys, members: named } }];
+    }
+    const contentId = renewed({ streamIds, fields: body }, line);
+    return contentId === undefined ? [] : [{ ...item, body: { ...body, contentId } }];
+  });
+  return { manifest, contentIds, supplied, namesOthers, faults };
+}
+
+/** The streams of a group by their qualities. A member without a quality is left to the sidecar, which refuses it. */
+function contentsByQuality({ body, streamIds }: ManifestItem): [string, SharedContent][] {
+  const { members, smil, keys, heights, bitrates, folder, ...common } = body;
+  const read = typeof smil === 'string' ? readSmilStreams(smil) : undefined;
+  const limits = { heights, bitrates } as Parameters<typeof qualityOf>[1];
+  const ofMember = (index: number): unknown => {
+    const stream = read?.ok ? read.value[index] : undefined;
+    const found = stream && qualityOf(stream, limits);
+    if (found) return found.ok ? found.value : undefined;
+    const member: unknown = Array.isArray(members) ? members[index] : undefined;
+    return isJsonObject(member) ? member.quality : undefined;
+  };
+  const contents = new Map<string, string[]>();
+  for (const [index, streamId] of streamIds.entries()) {
+    const quality = String(ofMember(index) ?? '');
+    contents.set(quality, [...(contents.get(quality) ?? []), streamId]);
+  }
+  return [...contents].map(([quality, ids]) => {
+    const own = isJsonObject(keys) ? keys[quality] : {};
+    const fields = isJsonObject(own) ? qualityFields(quality, own, common) : {};
+    return [quality, { streamIds: ids, fields }];
+  });
 }
 
 /** Whether the key provider makes an entry's keys. */
-export function isProvided({ body }: ManifestItem): boolean {
-  return body.cenc === undefined && body.fairplay === undefined && body.cpix === undefined;
+function isProvided({ cenc, fairplay, cpix }: JsonObject): boolean {
+  return cenc === undefined && fairplay === undefined && cpix === undefined;
 }
 
-function ownContentId(member: unknown): unknown {
-  return typeof member === 'object' && member !== null ? Reflect.get(member, 'contentId') : undefined;
-}
-
-/** What is wrong with a new content id, as the rest of a sentence about the stream. */
-function describe(
+/** The fault of a new content id, as the rest of a sentence about the stream. */
+function faultOf(
   filled: Checked<string>,
   takenBy: ReadonlyMap<string, string>,
   { followsContent }: ContentIdPattern,
@@ -93,7 +140,7 @@ function describe(
   return `would get the content id ${filled.value} of ${other}, and so its key; use {streamid}`;
 }
 
-/** What the places of a pattern stand for. */
+/** The values of a pattern's placeholders. */
 interface PatternValues {
   readonly streamid: string;
   /** The content id that the manifest gives. */
@@ -103,25 +150,23 @@ interface PatternValues {
 }
 
 export interface ContentIdPattern {
-  /** With date and time of this run filled in: what repeats it. */
+  /** The pattern with date and time of this run filled in, which repeats the run. */
   readonly text: string;
-  /** Whether equal content ids are meant to give equal ones again. */
+  /** Whether the same former content id is meant to give the same new one. */
   readonly followsContent: boolean;
   /** The content id of a stream; a fault is the rest of a sentence about it. */
   fill(values: PatternValues): Checked<string>;
 }
 
-const PLACES = ['streamid', 'name', 'contentId', 'old', 'date', 'time'] as const;
+const PLACEHOLDERS = ['streamid', 'name', 'contentId', 'old', 'date', 'time'];
 
-/** Reads a pattern as `{streamid}-{date}`. Date and time are those of UTC. A fault goes on after the option's name. */
+/** Reads a pattern as `{streamid}-{date}`. Date and time are those of UTC. A fault follows the option's name. */
 export function readPattern(pattern: string, now: Date): Checked<ContentIdPattern> {
   const found = [...pattern.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
-  const unknown = found.find((name) => !PLACES.some((place) => place === name));
+  const unknown = found.find((name) => !PLACEHOLDERS.includes(name));
   if (unknown !== undefined) {
-    return refused(
-      'unknown_place',
-      `has {${unknown}}, which nothing fills; it takes ${PLACES.map((name) => `{${name}}`).join(', ')}`,
-    );
+    const known = PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
+    return refused('unknown_place', `has {${unknown}}, which nothing fills; it takes ${known}`);
   }
   if (!found.some((name) => name !== 'date' && name !== 'time'))
     return refused(
@@ -130,14 +175,8 @@ export function readPattern(pattern: string, now: Date): Checked<ContentIdPatter
     );
   const [date = '', time = ''] = now.toISOString().split('T');
   const text = pattern.replaceAll('{date}', date).replaceAll('{time}', time.slice(0, 8).replaceAll(':', ''));
-  return {
-    ok: true,
-    value: {
-      text,
-      followsContent: found.includes('contentId') || found.includes('old'),
-      fill: (values) => fill(text, values),
-    },
-  };
+  const followsContent = found.includes('contentId') || found.includes('old');
+  return { ok: true, value: { text, followsContent, fill: (values) => fill(text, values) } };
 }
 
 const MISSING = {
@@ -160,7 +199,7 @@ function fill(text: string, { streamid, contentId, old }: PatternValues): Checke
     : refused('wrong_value', `would get the content id ${filled}, which ${PROVIDER_ID.problem.description}`);
 }
 
-/** Content ids lack some letters that stream ids have; a batch writes them so, too. */
+/** A stream id without the characters that a content id can't have, as a batch writes it. */
 function asContentId(streamId: string): string {
   return streamId.replaceAll(/[/~@+]/g, '_');
 }
@@ -172,10 +211,10 @@ export interface Restart {
 }
 
 /**
- * The REST calls that let each stream start anew at a Wowza Streaming Engine, on its default server and virtual host:
- * the stream is the last part of its id, the application what stands before it unless named. An encoder is
- * disconnected and connects again by itself; a stream that the packager pulls (`.stream`) is reset.
- * PACKAGER_LOGIN is `user:password`; an application that isn't known is left to APPLICATION.
+ * The REST calls that restart each stream at a Wowza Streaming Engine, on its default server and virtual host: the
+ * stream is the last part of its id, the application the part before it unless given. An encoder is disconnected and
+ * connects again by itself; a stream that the packager pulls (`.stream`) is reset. PACKAGER_LOGIN is `user:password`; an
+ * application that isn't known is left to APPLICATION.
  */
 export function restartCommands(
   streamIds: readonly string[],

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
 import { createGet } from '../../http/get';
 import { shown } from '../../terminal/text';
@@ -8,8 +9,8 @@ import { verifyStream } from '../../verify/verify-stream';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { interrupted } from '../client';
 import type { CliContext } from '../context';
+import { VERIFY_SECONDS } from '../defaults';
 import { decodeText, readNamedFile, unusable } from '../input';
-import { VERIFY_SECONDS } from '../program';
 import { showReport, showTestProgress } from './verify-text';
 import { type StreamTest, watchStream } from './watch-stream';
 
@@ -38,7 +39,9 @@ export async function verify(
     ...(await keyFilesOfStreams(context, stream)),
   ];
   const formerKeyFiles = former.map((name) => givenKeyFile(context, name));
-  const { get, close } = createGet({ userAgent: USER_AGENT, ca: context.authority() });
+  const ca = context.authority();
+  const tls = ca === undefined ? {} : { ca: [...rootCertificates, ca] };
+  const { get, close } = createGet({ userAgent: USER_AGENT, tls });
   const test: StreamTest = (more) =>
     verifyStream(address, {
       get,

@@ -3,9 +3,6 @@ import type { CliContext } from '../context';
 import type { StatusOptions } from './status';
 import type { ImportOptions, StepsOptions } from './steps';
 
-/** How long `--wait` waits for all packagers unless told otherwise, in seconds; for one stream it is the sidecar's most. */
-export const WAIT_SECONDS = 60;
-
 /** Adds the commands of a fleet of packagers. */
 export function addFleetCommands(program: Command, open: () => Promise<CliContext>): void {
   const fleet = program

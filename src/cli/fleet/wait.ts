@@ -4,9 +4,9 @@ import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { SidecarAway } from '../client';
 import type { CliContext } from '../context';
+import { WAIT_SECONDS } from '../defaults';
 import { firstOf } from '../output';
 import { showProgress } from '../terminal';
-import { WAIT_SECONDS } from './describe-fleet';
 
 const LOOK_MS = 500;
 

@@ -1,12 +1,17 @@
 import { type CsvError, type Info, parse } from 'csv-parse/sync';
 import { nearest } from '../../http/faults';
 import { count } from '../../terminal/text';
-import { type FileFault, isShowable, type ReadText } from '../yaml-fields';
+import { type FileProblem, isShowable, type ReadText } from '../yaml-fields';
 import { CSV_COLUMNS, CSV_GROUP_COLUMNS } from './manifest-schema';
 
 interface CsvRow {
   readonly record: readonly string[];
   readonly info: Info;
+}
+
+interface ReadRow {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly line: number;
 }
 
 const DELIMITERS = [',', ';', '\t'];
@@ -19,14 +24,17 @@ const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_OPENING_QUOTE: 'a quote is inside a cell; put the whole cell in quotes, and write its quotes twice',
 };
 
+/** Columns that say which streams a row is of. */
+const NAMING = ['streamid', 'members', 'smil', 'tracks'];
+
 /**
- * Reads a CSV manifest: a header row that names fields (`cenc.keyid`), then a row for each stream. An empty cell is not
- * given. A row that can't be read is a fault, and the others are read all the same.
+ * Reads a CSV manifest: a header row that names fields (`cenc.keyid`), then a row for each stream or group. An empty
+ * cell is not given. A row that can't be read is a fault, and the other rows are read.
  */
 export function readCsv(text: string): ReadText {
-  // Excel's own first row. Its line break stays, so that the lines that follow keep their numbers.
-  const [told = '', separator] = /^\ufeff?sep=([,;\t])(?=\r?\n)/i.exec(text) ?? [];
-  const rest = text.slice(told.length);
+  // A row that Excel writes. Its line break stays, so that the lines after it keep their numbers.
+  const [row = '', separator] = /^\ufeff?sep=([,;\t])(?=\r?\n)/i.exec(text) ?? [];
+  const rest = text.slice(row.length);
   const broken: CsvError[] = [];
   const rows = parse(rest, {
     bom: true,
@@ -49,98 +57,82 @@ export function readCsv(text: string): ReadText {
       isEmpty ? [{ description: 'the file is empty; its first row names the fields' }] : quoteFaults,
     );
   }
-  // Without it this is no header, but a stream's row, in which keys may stand.
-  if (!WHICH.some((name) => header.record.includes(name))) {
+  // Without these columns it is not a header but a row with values, which may be keys.
+  if (!NAMING.some((name) => header.record.includes(name))) {
     const description = 'the first row must name the columns, streamid among them';
     return unreadable([...quoteFaults, { line: header.info.lines, description }]);
   }
-  const columnFaults = headerFaults(header);
   const width = header.record.length;
-  const read = records
-    .filter(({ record }) => record.length === width)
-    .map(({ record, info }) => ({ fields: fieldsOf(header.record, record), line: info.lines }));
-  const whole = read.filter(({ fields }) => kindFault(fields) === undefined);
-  const kindFaults = read.flatMap(({ fields, line }) => {
-    const description = kindFault(fields);
-    return description === undefined ? [] : [{ line, description }];
-  });
-  const groups = whole.filter(({ fields }) => isGroup(fields));
-  const rowsOf = {
-    streams: whole.filter(({ fields }) => !isGroup(fields)),
-    groups: groups.map(({ fields, line }) => ({ fields: groupOf(fields), line })),
-  };
+  const faults = [...headerFaults(header), ...quoteFaults];
+  const streams: ReadRow[] = [];
+  const groups: ReadRow[] = [];
+  for (const { record, info } of records) {
+    const line = info.lines;
+    if (record.length !== width) {
+      const description = `has ${count(record.length, 'cell')}, and the first row has ${width}`;
+      faults.push({ line, description });
+      continue;
+    }
+    const fields = fieldsOf(header.record, record);
+    const [group] = CSV_GROUP_COLUMNS.filter((name) => fields[name] !== undefined);
+    if (fields.streamid !== undefined && group !== undefined) {
+      const description = `has streamid and ${group}; a row is of one stream, or of one group by members, smil or tracks`;
+      faults.push({ line, description });
+    } else if (group === undefined || !NAMING.some((name) => fields[name] !== undefined)) {
+      streams.push({ fields, line });
+    } else groups.push({ fields: groupOf(fields), line });
+  }
   return {
     value: {
-      streams: rowsOf.streams.map(({ fields }) => fields),
-      ...(groups.length > 0 && { groups: rowsOf.groups.map(({ fields }) => fields) }),
+      streams: streams.map(({ fields }) => fields),
+      ...(groups.length > 0 && { groups: groups.map(({ fields }) => fields) }),
     },
-    faults: [
-      ...columnFaults,
-      ...quoteFaults,
-      ...kindFaults,
-      ...records.flatMap((row) => rowFaults(row, width)),
-    ],
-    isPartial: columnFaults.length > 0,
+    faults,
     lineOf: ([section, index]) =>
-      typeof index === 'number'
-        ? rowsOf[section === 'groups' ? 'groups' : 'streams'][index]?.line
-        : header.info.lines,
+      typeof index === 'number' ? (section === 'groups' ? groups : streams)[index]?.line : header.info.lines,
   };
 }
 
-/** What is wrong with quotes. A quote that is closed amid a cell leaves the reader in the next one, to the end. */
-function faultsOfQuotes(broken: readonly CsvError[]): FileFault[] {
-  const lost = broken.findIndex(({ code }) => code === 'CSV_INVALID_CLOSING_QUOTE');
-  const told = lost < 0 ? broken : broken.slice(0, lost + 1);
-  const lines = new Set<unknown>();
-  return told.flatMap((error) => {
-    const line: unknown = error.lines;
-    if (lines.has(line)) return [];
-    lines.add(line);
-    const description = SENTENCES[error.code] ?? 'is not CSV from here on';
-    return [{ line: typeof line === 'number' ? line : undefined, description }];
-  });
+/** The faults of quotes. After a quote that is closed within a cell the rest can't be read. */
+function faultsOfQuotes(broken: readonly CsvError[]): FileProblem[] {
+  const last = broken.findIndex(({ code }) => code === 'CSV_INVALID_CLOSING_QUOTE');
+  const readable = last < 0 ? broken : broken.slice(0, last + 1);
+  const byLine = new Map(readable.toReversed().map((error) => [error.lines as unknown, error.code]));
+  return [...byLine].reverse().map(([line, code]) => ({
+    line: typeof line === 'number' ? line : undefined,
+    description: SENTENCES[code] ?? 'is not CSV from here on',
+  }));
 }
 
 function delimiterOf(text: string): string {
   const header = text.trimStart().split('\n', 1)[0] ?? '';
-  const often = (delimiter: string) => header.split(delimiter).length;
-  return DELIMITERS.reduce((best, delimiter) => (often(delimiter) > often(best) ? delimiter : best));
+  const cells = (delimiter: string) => header.split(delimiter).length;
+  return DELIMITERS.reduce((best, delimiter) => (cells(delimiter) > cells(best) ? delimiter : best));
 }
 
-function headerFaults({ record, info }: CsvRow): FileFault[] {
+function headerFaults({ record, info }: CsvRow): FileProblem[] {
   const { lines: line } = info;
-  const meant = record
-    .filter((name) => !CSV_COLUMNS.includes(name))
-    .map((name) => ({ name, near: isShowable(name) ? nearest(name, CSV_COLUMNS) : undefined }));
-  const others = meant.filter(({ near }) => near === undefined).length;
-  const columns = `the columns are ${CSV_COLUMNS.join(', ')}`;
+  const unknown = record.filter((name) => !CSV_COLUMNS.includes(name));
+  const misspelt = unknown.flatMap((name): FileProblem[] => {
+    const near = isShowable(name) ? nearest(name, CSV_COLUMNS) : undefined;
+    const description = `is not a field; did you mean ${near}?`;
+    return near === undefined ? [] : [{ line, field: name, description }];
+  });
+  const others = unknown.length - misspelt.length;
   const twice = CSV_COLUMNS.filter((name) => record.indexOf(name) !== record.lastIndexOf(name));
+  const columns = `${count(others, 'column')} of other or no names; the columns are ${CSV_COLUMNS.join(', ')}`;
   return [
-    ...meant.flatMap(({ name, near }) =>
-      near === undefined
-        ? []
-        : [{ line, field: name, description: `is not a field; did you mean ${near}`, end: '?' as const }],
-    ),
-    ...(others > 0
-      ? [{ line, description: `${count(others, 'column')} of other or no names; ${columns}` }]
-      : []),
+    ...misspelt,
+    ...(others > 0 ? [{ line, description: columns }] : []),
     ...twice.map((field) => ({ line, field, description: 'is there twice' })),
-  ];
-}
-
-function rowFaults({ record, info }: CsvRow, width: number): FileFault[] {
-  if (record.length === width) return [];
-  return [
-    { line: info.lines, description: `has ${count(record.length, 'cell')}, and the first row has ${width}` },
   ];
 }
 
 function fieldsOf(header: readonly string[], record: readonly string[]): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
-  // A column that is not known is told once, not in each row.
   header.forEach((column, index) => {
     const cell = record[index];
+    // An unknown column is a fault of the header.
     if (!cell || !CSV_COLUMNS.includes(column)) return;
     const [name = '', inner] = column.split('.');
     if (inner === undefined) fields[name] = name === 'cmaf' ? cmafOf(cell) : cell;
@@ -149,42 +141,29 @@ function fieldsOf(header: readonly string[], record: readonly string[]): Record<
   return fields;
 }
 
-/** Columns of which a row has one: it says which streams it is of. */
-const WHICH = ['streamid', 'members', 'smil', 'tracks'];
-
-function isGroup(fields: Readonly<Record<string, unknown>>): boolean {
-  return fields.members !== undefined || fields.smil !== undefined || fields.tracks !== undefined;
-}
-
-/** Why a row is neither one of a stream nor one of a group. */
-function kindFault(fields: Readonly<Record<string, unknown>>): string | undefined {
-  const [group] = CSV_GROUP_COLUMNS.filter((name) => fields[name] !== undefined);
-  if (fields.streamid === undefined || group === undefined) return undefined;
-  return `has streamid and ${group}; a row is of one stream, or of one group by members, smil or tracks`;
-}
-
-/** A group's row, with its members as a list: `news_360p:SD news_1080p:HD`, or stream ids alone. */
+/** A group's row with its members as a list (`news_360p:SD news_1080p:HD`), or its tracks (`SD:news_360p`). */
 function groupOf(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  if (typeof fields.tracks === 'string') return { ...fields, tracks: tracksOf(fields.tracks) };
-  if (typeof fields.members !== 'string') return fields;
-  const members = fields.members
-    .split(/[\s,;]+/)
-    .filter((member) => member !== '')
-    .map((member) => {
-      const [streamid, quality] = member.split(/:(.*)/s);
-      return quality === undefined ? streamid : { streamid, quality };
-    });
-  return { ...fields, members };
+  const { members, tracks } = fields;
+  if (typeof tracks === 'string') {
+    const streams = new Map<string, string[]>();
+    for (const [track, streamid = ''] of pairsOf(tracks))
+      streams.set(track, [...(streams.get(track) ?? []), streamid]);
+    return { ...fields, tracks: Object.fromEntries(streams) };
+  }
+  if (typeof members !== 'string') return fields;
+  const listed = pairsOf(members).map(([streamid, quality]) =>
+    quality === undefined ? streamid : { streamid, quality },
+  );
+  return { ...fields, members: listed };
 }
 
-/** The streams of each track: `SD:news_360p HD:news_720p HD:news_1080p`. */
-function tracksOf(cell: string): Record<string, string[]> {
-  const tracks = new Map<string, string[]>();
-  for (const pair of cell.split(/[\s,;]+/).filter((part) => part !== '')) {
-    const [track = '', streamid = ''] = pair.split(/:(.*)/s);
-    tracks.set(track, [...(tracks.get(track) ?? []), streamid]);
-  }
-  return Object.fromEntries(tracks);
+/** `a:b c` as `[['a', 'b'], ['c', undefined]]`. */
+function pairsOf(cell: string): [string, string | undefined][] {
+  const parts = cell.split(/[\s,;]+/).filter((part) => part !== '');
+  return parts.map((part) => {
+    const [name = '', value] = part.split(/:(.*)/s);
+    return [name, value];
+  });
 }
 
 /** A spreadsheet writes TRUE for true. */
@@ -193,6 +172,6 @@ function cmafOf(cell: string): boolean | string {
   return lower === 'true' || lower === 'false' ? lower === 'true' : lower;
 }
 
-function unreadable(faults: readonly FileFault[]): ReadText {
+function unreadable(faults: readonly FileProblem[]): ReadText {
   return { value: undefined, faults, lineOf: () => undefined };
 }

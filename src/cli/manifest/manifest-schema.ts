@@ -1,16 +1,15 @@
 import * as z from 'zod';
 import { cmafFault, cpixBody, providerBody, suppliedBody } from '../../api/key-file-request';
+import { parseStreamId } from '../../api/stream-id';
 import { isJsonObject, type JsonObject } from '../../drm/bytes';
-import { knownNames, schemaFaults } from '../../http/faults';
+import { knownNames } from '../../http/faults';
 import { namesOf } from '../cpix-document';
+import { checkFields, type FileProblem, type ReadText } from '../yaml-fields';
 
-/** The fields of a manifest file. What a value must be inside is the sidecar's to say; here is what stands where. */
+/** The fields of a manifest file. The schemas of the API say what the values of a request must be. */
 const text = z.string('must be text; put it in quotes').min(1, 'is empty');
 const A_MAP = 'must be a list of "name: value" lines';
-const part = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape, A_MAP).nullish();
-
-/** What YAML may take a word for. */
-const ODD: readonly unknown[] = [true, false, null];
+const part = z.record(z.string(), text.nullish(), A_MAP).nullish();
 
 const cmaf = z.union([z.boolean(), z.literal('cenc')], { error: cmafFault('true, false or cenc') }).nullish();
 
@@ -23,15 +22,9 @@ const provider = {
   cmaf,
 };
 
-/** The keys of an entry, by the fields of a request. What each value must be is told of the whole request. */
-const keys = {
-  cenc: partOf('cenc'),
-  playready: partOf('playready'),
-  widevine: partOf('widevine'),
-  fairplay: partOf('fairplay'),
-};
+const keys = { cenc: part, playready: part, widevine: part, fairplay: part };
 
-/** A CPIX document, by its file, and what chooses in it. */
+/** A CPIX document, by its file, and the fields that choose keys in it. */
 const document = {
   cpix: text.nullish(),
   track: text.nullish(),
@@ -43,21 +36,13 @@ const document = {
     .nullish(),
 };
 
-function partOf(name: 'cenc' | 'playready' | 'widevine' | 'fairplay') {
-  const fields = Object.entries<z.ZodType>(suppliedBody.shape[name].unwrap().unwrap().shape);
-  // A license address may come from the defaults.
-  const mayLack = ([field, schema]: [string, z.ZodType]) =>
-    field === 'laurl' || schema instanceof z.ZodOptional;
-  return part(Object.fromEntries(fields.map((field) => [field[0], mayLack(field) ? text.nullish() : text])));
-}
-
 const defaults = z.strictObject(
   {
     ...provider,
     systems: document.systems,
-    playready: part({ laurl: text }),
-    widevine: part({}),
-    fairplay: part({ laurl: text }),
+    playready: z.strictObject({ laurl: text }, A_MAP).nullish(),
+    widevine: z.strictObject({}, A_MAP).nullish(),
+    fairplay: z.strictObject({ laurl: text }, A_MAP).nullish(),
   },
   A_MAP,
 );
@@ -67,8 +52,9 @@ const stream = z.strictObject(
   {
     error: ({ code, input }) => {
       if (code !== 'invalid_type') return undefined;
-      const odd = ODD.includes(input) ? `, and ${input} is neither; put it in quotes` : '';
-      return `must be a stream id or its fields${odd}`;
+      // YAML reads the bare words true, false and null as values.
+      const isWord = input === null || typeof input === 'boolean';
+      return `must be a stream id or its fields${isWord ? `, and ${input} is neither; put it in quotes` : ''}`;
     },
   },
 );
@@ -92,7 +78,13 @@ const group = z.strictObject(
         'must name the streams of each track',
       )
       .nullish(),
-    folder: text.nullish(),
+    folder: text
+      .transform((folder) => folder.replace(/\/$/, ''))
+      .refine(
+        (folder) => parseStreamId(folder).ok,
+        'must be the first parts of a stream id, without a slash before it',
+      )
+      .nullish(),
     keys: z
       .union(
         [z.enum(['same', 'each', 'quality']), z.record(z.string(), z.unknown())],
@@ -108,7 +100,7 @@ const group = z.strictObject(
   A_MAP,
 );
 
-/** What a quality has of its own in a group's `keys`. */
+/** The fields that one quality of a group can have in `keys`. */
 export const qualityEntry = z.strictObject({ contentId: text.nullish(), cmaf, ...keys, ...document }, A_MAP);
 
 const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'must be a list').nullish();
@@ -116,7 +108,7 @@ const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'must be a li
 export const manifestFile = z.strictObject(
   {
     defaults: defaults.nullish(),
-    // A stream that has nothing of its own is its id alone.
+    // A stream without fields of its own can be its id alone.
     streams: list(z.preprocess((item) => (typeof item === 'string' ? { streamid: item } : item), stream)),
     groups: list(group),
   },
@@ -128,10 +120,9 @@ export type Defaults = z.output<typeof defaults>;
 export type StreamEntry = z.output<typeof stream>;
 export type GroupEntry = z.output<typeof group>;
 
-/** The columns of a CSV file that a group's row has, and a stream's has not. */
+/** The columns of a CSV file that only a group's row has. */
 export const CSV_GROUP_COLUMNS: readonly string[] = ['members', 'smil', 'tracks', 'folder', 'keys'];
 
-/** The columns that a CSV file may have. */
 export const CSV_COLUMNS: readonly string[] = [
   'streamid',
   ...Object.keys(provider),
@@ -140,37 +131,35 @@ export const CSV_COLUMNS: readonly string[] = [
   ...CSV_GROUP_COLUMNS,
 ];
 
-/** What only defaults have, and there for what is known by then. */
-const PLACE = /\{[a-z]\w{0,30}\}/i;
+/** A placeholder, which only the addresses and the content id of the defaults can have. */
+const PLACEHOLDER = /\{[a-z]\w{0,30}\}/i;
 
 const FILLED = [['contentId'], ['playready', 'laurl'], ['fairplay', 'laurl']];
 
-interface ValueFault {
-  readonly path: readonly PropertyKey[];
-  /** It goes on after the name of the field, and quotes no value. */
-  readonly fault: string;
-}
-
 /**
- * What the sidecar's own schema has against the values of a request. A field that is not there at all is passed over:
- * what a request lacks is told by itself.
+ * The faults that the schema of the API finds in the values of a request. A field that is missing as a whole is no
+ * fault here.
  */
-export function requestFaults(request: JsonObject): ValueFault[] {
-  const unfilled = FILLED.flatMap((path): ValueFault[] => {
-    const [place] = PLACE.exec(String(valueAt(request, path) ?? '')) ?? [];
-    return place === undefined ? [] : [{ path, fault: `has ${place}, which nothing fills here` }];
+export function requestFaults(request: JsonObject, lineOf: ReadText['lineOf']): FileProblem[] {
+  const unfilled = FILLED.flatMap((path) => {
+    const [place] = PLACEHOLDER.exec(String(valueAt(request, path) ?? '')) ?? [];
+    const description = `has ${place}, which nothing fills here`;
+    return place === undefined
+      ? []
+      : [{ path, line: lineOf(path, 'name'), field: path.join('.'), description }];
   });
   const isSupplied = request.cenc !== undefined || request.fairplay !== undefined;
   const schema = request.cpix !== undefined ? cpixBody : isSupplied ? suppliedBody : providerBody;
-  const parsed = schema.safeParse(request);
-  if (parsed.success) return unfilled;
-  const wrong = schemaFaults(schema, parsed.error, request).flatMap((fault): ValueFault[] => {
-    const { path } = fault;
-    const isTold = unfilled.some((other) => other.path.join('.') === path.join('.'));
-    const isAbsent = path.length === 1 && valueAt(request, path) === undefined;
-    return fault.kind === 'wrong' && !isTold && !isAbsent ? [{ path, fault: fault.sentence }] : [];
-  });
-  return [...unfilled, ...wrong];
+  const checked = checkFields<unknown>(schema, { value: request, lineOf });
+  const faults = 'faults' in checked ? checked.faults : [];
+  return [
+    ...unfilled,
+    ...faults.filter(
+      ({ path, isUnknown }) =>
+        !unfilled.some((other) => other.path.join('.') === path.join('.')) &&
+        (isUnknown ? path.length > 0 : path.length !== 1 || valueAt(request, path) !== undefined),
+    ),
+  ];
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

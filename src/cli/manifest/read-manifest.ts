@@ -1,38 +1,21 @@
 import { dirname, extname, resolve } from 'node:path';
-import { isJsonObject } from '../../drm/bytes';
 import { count } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { decodeText, readNamedFile, unusable } from '../input';
 import {
   checkFields,
-  type FileFault,
-  faultSentence,
+  type FileProblem,
   fieldName,
-  type PlacedFault,
+  problemSentence,
   type ReadText,
   readYaml,
+  sentenceIn,
 } from '../yaml-fields';
-import { claimStreams, createFaults } from './claim-streams';
 import { readCsv } from './csv-manifest';
+import { buildManifest, claimStreams, createFaults, type Manifest } from './entries';
 import { type Defaults, type ManifestFile, manifestFile, requestFaults } from './manifest-schema';
-import { buildManifest } from './requests';
 import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
-
-/** A manifest as it is sent: what each stream asks for, then each group. */
-export type Manifest = readonly ManifestItem[];
-
-export interface ManifestItem {
-  /** The list of a batch that it goes into. */
-  readonly kind: 'streams' | 'groups';
-  /** The stream id, or what a group is known by. */
-  readonly name: string;
-  readonly line: number | undefined;
-  /** The stream ids: one, or those of a group's members. */
-  readonly streamIds: readonly string[];
-  /** The fields of the batch request. */
-  readonly body: Readonly<Record<string, unknown>>;
-}
 
 const MAX_FAULTS = 50;
 
@@ -43,33 +26,30 @@ const READERS: Readonly<Record<string, (text: string) => ReadText>> = {
   '.csv': readCsv,
 };
 
-/** What is asked of a manifest beside its form. */
 interface ManifestRequest {
   /** Defaults of the command line, which win over the file's. */
   readonly given: Defaults;
-  /** Of the variables and files that the manifest names for keys, those that are read. */
+  /** The variables and files that the manifest may name for keys. */
   readonly allowed: Allowances;
-  /** Fields that a stream need not have, for they are made later. */
-  readonly mayLack?: readonly string[];
+  /** False when content ids are given to the entries later. */
+  readonly needsContentId?: boolean;
 }
 
 /**
- * Reads a manifest file.
- * @throws CliError with every fault of the file, each with its line; none quotes a value.
+ * Reads a manifest file as the entries of a batch.
+ * @throws CliError with the faults of the file, each with its line; none quotes a value.
  */
 export function readManifest(
   context: Pick<CliContext, 'cwd' | 'env'>,
   path: string,
-  { given, allowed, mayLack }: ManifestRequest,
+  { given, allowed, needsContentId = true }: ManifestRequest,
 ): Manifest {
-  for (const { path: field, fault } of requestFaults(given)) {
-    const name = fieldName(field);
-    throw usageError(`${OPTIONS[name] ?? name} ${fault}.`);
-  }
-  const { file, lineOf, faults, isPartial, folder } = readEntries(context, path);
+  const [wrong] = requestFaults(given, () => undefined);
+  if (wrong) throw usageError(`What the options give as ${sentenceIn(wrong)}`);
+  const { file, lineOf, folder } = readEntries(context, path);
   const secrets = createNamedSecrets(context, folder, allowed);
-  const built = buildManifest(
-    { ...file, defaults: { ...file.defaults, ...keyless(file.defaults, given) } },
+  const { manifest, faults } = buildManifest(
+    { ...file, defaults: { ...file.defaults, ...withGivenKey(given) } },
     lineOf,
     {
       readText: cached((name) => readNamedText(resolve(folder, name))),
@@ -79,144 +59,86 @@ export function readManifest(
         ofDocument: cached(secrets.ofDocument),
       },
     },
-    isPartial ? 'all' : mayLack,
+    needsContentId,
   );
-  requireFaultless(path, [...faults, ...built.faults], secrets.missing);
-  return built.manifest;
+  requireFaultless(path, faults, secrets.missing);
+  return manifest;
 }
 
 /**
- * Reads the stream ids alone of a manifest file: which keys its streams have, or lack, is not looked at, and nothing
- * that it names for a key is read.
+ * Reads the stream ids of a manifest file. Its keys are not looked at, and no file or variable of a key is read.
  * @throws CliError with every fault of the names, each with its line.
  */
 export function readStreamIds(context: Pick<CliContext, 'cwd'>, path: string): readonly string[] {
-  const { file, lineOf, faults, folder } = readEntries(context, path);
-  const collected = createFaults();
+  const { file, lineOf, folder } = readEntries(context, path);
+  const faults = createFaults();
   const readText = cached((name: string) => readNamedText(resolve(folder, name)));
-  const { streams, groups } = claimStreams(file, lineOf, readText, collected);
-  requireFaultless(path, [...faults, ...collected.all]);
-  return [...streams.map(({ entry }) => entry.streamid), ...groups.flatMap(({ streamIds }) => streamIds)];
+  const { streams, groups } = claimStreams(file, lineOf, readText, faults);
+  requireFaultless(path, faults.all);
+  return [...streams, ...groups].flatMap(({ streamIds }) => streamIds);
 }
 
 interface Entries {
   readonly file: ManifestFile;
   readonly lineOf: ReadText['lineOf'];
-  /** Of entries that are left out of `file`, or of the columns of a CSV file. */
-  readonly faults: readonly FileFault[];
-  readonly isPartial: boolean;
-  /** Where relative paths start. */
+  /** The folder that relative paths start from. */
   readonly folder: string;
 }
 
-/** @throws CliError when so much is wrong with the file that its entries can't be looked at. */
+/** @throws CliError when the file has another form than a manifest. */
 function readEntries(context: Pick<CliContext, 'cwd'>, path: string): Entries {
   const reader = READERS[extname(path).toLowerCase()];
   if (!reader) throw unusable(`A manifest is a .yaml, .json or .csv file; ${path} has another ending.`);
   const read = reader(decodeText(readNamedFile(context, path), path));
-  if (read.value === undefined && read.faults.length > 0) throw faulty(path, read.faults);
+  if (read.value === undefined) requireFaultless(path, read.faults);
   const checked = checkFields(manifestFile, read);
-  // A row has its columns, and is in no list that its reader knows of.
-  const own = 'faults' in checked ? (reader === readCsv ? checked.faults.map(ofRow) : checked.faults) : [];
-  const faults = [...read.faults, ...own];
-  const rest = 'faults' in checked ? withoutFaulty(read, checked.faults) : { file: checked.value, ...read };
-  if (!rest) throw faulty(path, faults);
-  const { file, lineOf } = rest;
-  const isEmpty = (file.streams ?? []).length + (file.groups ?? []).length === 0;
-  if (isEmpty && faults.length === 0) faults.push({ description: 'the file names no streams and no groups' });
-  const folder = dirname(resolve(context.cwd, path));
-  return { file, lineOf, faults, isPartial: read.isPartial ?? false, folder };
+  const faults = 'faults' in checked ? checked.faults : [];
+  // The fields of a CSV file are its columns, in no list.
+  const own = faults.map((fault) =>
+    reader === readCsv && fault.field !== undefined
+      ? { ...fault, field: fieldName(fault.path.slice(2)) }
+      : fault,
+  );
+  requireFaultless(path, [...read.faults, ...own]);
+  const file = 'value' in checked ? checked.value : {};
+  if ((file.streams ?? []).length + (file.groups ?? []).length === 0)
+    requireFaultless(path, [{ description: 'the file names no streams and no groups' }]);
+  return { file, lineOf: read.lineOf, folder: dirname(resolve(context.cwd, path)) };
 }
 
-/** The file without the entries that have a fault; undefined when one concerns all entries. */
-function withoutFaulty(
-  { value, lineOf }: ReadText,
-  faults: readonly PlacedFault[],
-): Pick<Entries, 'file' | 'lineOf'> | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const isOfEntry = ({ path: [section, index] }: PlacedFault) =>
-    (section === 'streams' || section === 'groups') && typeof index === 'number';
-  if (!faults.every(isOfEntry)) return undefined;
-  const left = (name: string) => {
-    const entries: readonly unknown[] = Array.isArray(value[name]) ? value[name] : [];
-    const bad = new Set(faults.flatMap(({ path: [section, index] }) => (section === name ? [index] : [])));
-    const indexes = entries.flatMap((_entry, index) => (bad.has(index) ? [] : [index]));
-    return { indexes, entries: indexes.map((index) => entries[index]) };
-  };
-  const kept: Readonly<Record<string, ReturnType<typeof left>>> = {
-    streams: left('streams'),
-    groups: left('groups'),
-  };
-  const parsed = manifestFile.safeParse({
-    ...value,
-    streams: kept.streams?.entries,
-    groups: kept.groups?.entries,
-  });
-  if (!parsed.success) return undefined;
-  return {
-    file: parsed.data,
-    lineOf: (path, of) => {
-      const [section, index, ...inner] = path;
-      if (typeof index !== 'number') return lineOf(path, of);
-      return lineOf([section ?? '', kept[String(section)]?.indexes[index] ?? index, ...inner], of);
-    },
-  };
-}
-
-const OPTIONS: Readonly<Record<string, string>> = {
-  client: 'The name of --client',
-  clientApiKey: 'The key of --client-api-key or --client-api-key-file',
-};
-
-/** A row's fault without the list that the row is in by no word of the file. */
-function ofRow({ path, ...fault }: PlacedFault): FileFault {
-  return { ...fault, ...(fault.field !== undefined && { field: fieldName(path.slice(2)) }) };
-}
-
-/** The given defaults; a key among them replaces the file's, wherever that stands. */
-function keyless(defaults: Defaults | null | undefined, given: Defaults): Defaults {
-  if (!given.clientApiKey || !defaults) return given;
-  return { ...given, clientApiKeyFile: null, clientApiKeyEnv: null };
+/** A given key replaces the file's default, wherever that is. */
+function withGivenKey(given: Defaults): Defaults {
+  return given.clientApiKey ? { ...given, clientApiKeyFile: null, clientApiKeyEnv: null } : given;
 }
 
 /** @throws CliError with the faults, if there are any, in the order of their lines. */
 export function requireFaultless(
   path: string,
-  faults: readonly FileFault[],
-  missing?: ReadonlySet<string>,
-): void {
-  const inOrder = faults.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
-  if (inOrder.length > 0) throw faulty(path, inOrder, missing);
-}
-
-function faulty(
-  path: string,
-  faults: readonly FileFault[],
+  faults: readonly FileProblem[],
   missing: ReadonlySet<string> = new Set(),
-): CliError {
-  const problems = faults
+): void {
+  if (faults.length === 0) return;
+  const descriptions = faults
+    .toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0))
     .slice(0, MAX_FAULTS)
-    .map((fault) => ({ code: 'line_up', description: faultSentence(path, fault) }));
-  const more = faults.length - problems.length;
-  return new CliError(EXIT.usage, [
-    ...problems,
-    ...(more > 0 ? [{ code: 'line_up', description: `${path}: ${count(more, 'more fault')}.` }] : []),
-    ...(missing.size > 1
-      ? [
-          {
-            code: 'line_up',
-            description: `${path}: to allow all of them, add ${[...missing].slice(0, MAX_FAULTS).join(' ')}`,
-          },
-        ]
-      : []),
-  ]);
+    .map((fault) => problemSentence(path, fault));
+  const more = faults.length - descriptions.length;
+  if (more > 0) descriptions.push(`${path}: ${count(more, 'more fault')}.`);
+  if (missing.size > 1) {
+    const options = [...missing].slice(0, MAX_FAULTS).join(' ');
+    descriptions.push(`${path}: to allow all of them, add ${options}`);
+  }
+  throw new CliError(
+    EXIT.usage,
+    descriptions.map((description) => ({ code: 'line_up', description })),
+  );
 }
 
 function cached<Answer>(read: (name: string) => Answer): (name: string) => Answer {
-  const known = new Map<string, { readonly answer: Answer }>();
+  const known = new Map<string, Answer>();
   return (name) => {
-    const found = known.get(name) ?? { answer: read(name) };
-    known.set(name, found);
-    return found.answer;
+    const answer = known.has(name) ? (known.get(name) as Answer) : read(name);
+    known.set(name, answer);
+    return answer;
   };
 }

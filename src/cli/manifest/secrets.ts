@@ -7,10 +7,10 @@ import type { CliContext } from '../context';
 import { readDocumentText } from '../cpix-document';
 import { encodingFault, isBelow } from '../input';
 
-/** More than a key or a SMIL document has. */
+/** Larger than any key or SMIL document. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** The secrets of this machine that a manifest names. A fault goes on after the field's name, and quotes no secret. */
+/** The secrets of this machine that a manifest names. A problem follows the field's name, and quotes no secret. */
 interface NamedSecrets {
   ofVariable(name: string): Checked<string>;
   ofFile(path: string): Checked<string>;
@@ -25,8 +25,8 @@ const NO_DOCUMENT = refused('unreadable', 'names a file that is empty or can’t
 const UNREADABLE = refused('unreadable', 'names a file that is empty, is not UTF-8 or can’t be read');
 
 /**
- * Reads the secrets that are allowed. What isn't there is told without its name: a key may have slipped to where a
- * name belongs. `folder` is that of the manifest, where relative paths start.
+ * Reads the secrets that are allowed. A missing variable or file is reported without its name, which may be a key.
+ * @param folder the folder of the manifest, from which relative paths start.
  */
 export function createNamedSecrets(
   { cwd, env }: Pick<CliContext, 'cwd' | 'env'>,
@@ -34,42 +34,40 @@ export function createNamedSecrets(
   allowed: Allowances,
 ): NamedSecrets {
   const missing = new Set<string>();
-  const refuse = (name: string, what: string, option: string): Checked<string> => {
+  const refuse = (sentence: string, option: string): Checked<string> => {
     missing.add(option);
-    const sentence = `names ${name}, ${what} would be sent as clientApiKey; add ${option} to allow it`;
-    return refused('not_allowed', sentence);
+    return refused('not_allowed', `${sentence}; add ${option} to allow it`);
   };
   return {
     missing,
     ofVariable: (name) => {
-      // A name like "constructor" is no variable, and yet something.
+      // A name like "constructor" is a property of any object.
       const value = Object.hasOwn(env, name) ? env[name] : undefined;
       if (!value) return NOT_SET;
       if (allowed.variable(name)) return { ok: true, value };
-      return refuse(name, 'whose value', `--allow-env ${shellWord(name)}`);
+      const sentence = `names ${name}, whose value would be sent as clientApiKey`;
+      return refuse(sentence, `--allow-env ${shellWord(name)}`);
     },
     ofFile: (name) => {
-      const path = regularFile(resolve(folder, name));
-      if (path === undefined) return UNREADABLE;
+      const path = realPath(resolve(folder, name));
+      if (path === undefined || !statSync(path).isFile()) return UNREADABLE;
       if (!allowed.file(path)) {
-        // A link is told as the file that it leads to: that is what would be allowed.
+        // A link is shown as the file that it leads to: that file would be allowed.
         const shown = fromHere(cwd, path);
-        return refuse(shown, 'which', `--allow-file ${shellWord(shown)}`);
+        const sentence = `names ${shown}, which would be sent as clientApiKey`;
+        return refuse(sentence, `--allow-file ${shellWord(shown)}`);
       }
       const value = readNamedText(path)?.replace(/\r?\n$/, '');
       return value ? { ok: true, value } : UNREADABLE;
     },
     ofDocument: (name) => {
-      const path = regularFile(resolve(folder, name));
+      const path = realPath(resolve(folder, name));
       const bytes = path === undefined ? undefined : readNamedBytes(path);
       if (path === undefined || !bytes?.length) return NO_DOCUMENT;
-      // What lies beside the manifest came with it.
       if (!isBelow(realpathSync(folder), path) && !allowed.file(path)) {
         const shown = fromHere(cwd, path);
-        const option = `--allow-file ${shellWord(shown)}`;
-        missing.add(option);
-        const sentence = `names ${shown}, which is not in the manifest's folder; add ${option} to allow it`;
-        return refused('not_allowed', sentence);
+        const sentence = `names ${shown}, which is not in the manifest's folder`;
+        return refuse(sentence, `--allow-file ${shellWord(shown)}`);
       }
       const text = readDocumentText(bytes);
       return text.ok ? text : refused(text.problem.code, `names a document that ${text.problem.description}`);
@@ -77,7 +75,7 @@ export function createNamedSecrets(
   };
 }
 
-/** The text of a file that a manifest names, or undefined when there is none. A pipe or a device would not end. */
+/** The text of a file that a manifest names, undefined when it can't be read. A pipe or a device would not end. */
 export function readNamedText(path: string): string | undefined {
   const bytes = readNamedBytes(path);
   return bytes && encodingFault(bytes) === undefined ? bytes.toString('utf8') : undefined;
@@ -92,10 +90,10 @@ function readNamedBytes(path: string): Buffer | undefined {
   }
 }
 
-function regularFile(path: string): string | undefined {
+/** A path without links; undefined when nothing is there. */
+function realPath(path: string): string | undefined {
   try {
-    const found = realpathSync(path);
-    return statSync(found).isFile() ? found : undefined;
+    return realpathSync(path);
   } catch {
     return undefined;
   }
@@ -108,7 +106,7 @@ function fromHere(cwd: string, path: string): string {
   return below.startsWith('-') ? `./${below}` : below;
 }
 
-/** What a manifest, which may be another's, may have of this machine and send to the sidecar. */
+/** The secrets of this machine that a manifest, which others may have written, can send to the sidecar. */
 export interface Allowances {
   variable(name: string): boolean;
   /** The path is absolute and leads over no link. */
@@ -121,8 +119,8 @@ export interface AllowOptions {
 }
 
 /**
- * Puts together what is allowed: options, environment and configuration file add up. The manifest has no say.
- * @throws CliError when the name of a variable is none.
+ * Adds up the allowances of options, environment and configuration file. The manifest has no say.
+ * @throws CliError when the name of a variable is malformed.
  */
 export function readAllowances(
   { env, cwd, configFile }: Pick<CliContext, 'env' | 'cwd' | 'configFile'>,
@@ -149,10 +147,10 @@ export function readAllowances(
 }
 
 function checkedNames(names: readonly string[] = [], from: string): readonly string[] {
-  // A lone * would hand out every secret of the environment. What is no name isn't quoted: it may be a value.
+  // A lone * would allow every secret of the environment. A malformed name isn't quoted: it may be a value.
   const isName = (name: string) => /^[^\s=*]+\*?$/.test(name);
   if (!names.every(isName))
-    throw usageError(`${from} takes the name of a variable, or how names begin and a * (PROVIDER_*).`);
+    throw usageError(`${from} takes the name of a variable, or a prefix of names and a * (PROVIDER_*).`);
   return names;
 }
 
@@ -161,13 +159,4 @@ function listOf(text: string | undefined, divider: string): string[] {
     .split(divider)
     .map((item) => item.trim())
     .filter((item) => item !== '');
-}
-
-function realPath(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    // What isn't there allows nothing.
-    return undefined;
-  }
 }

@@ -157,6 +157,6 @@ it('what is odd about an export is a warning', async () => {
   expect({ code, stderr }).toEqual({
     code: 0,
     stderr:
-      'warning: The export has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless players get the key by other means (ClearKey)\n',
+      'warning: The export has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless players get the key by other means (ClearKey).\n',
   });
 });

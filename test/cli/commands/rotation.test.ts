@@ -35,8 +35,8 @@ test.each([
     'same_for_all',
     'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',
   ],
-])('refuses %s', (text, code, sentence) => {
-  expect(readPattern(text, NOW)).toEqual({ ok: false, fault: { code, sentence } });
+])('refuses %s', (text, code, description) => {
+  expect(readPattern(text, NOW)).toEqual({ ok: false, problem: { code, description } });
 });
 
 test.each([
@@ -47,11 +47,11 @@ test.each([
     'wrong_value',
     'would get the content id a 1, which must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)',
   ],
-])('says why %s gives a stream no content id', (text, code, sentence) => {
+])('says why %s gives a stream no content id', (text, code, description) => {
   const read = readPattern(text, NOW);
   expect(read.ok && read.value.fill({ streamid: 'a', contentId: undefined, old: undefined })).toEqual({
     ok: false,
-    fault: { code, sentence },
+    problem: { code, description },
   });
 });
 

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
-import { createSidecarApi } from '../../../src/cli/client';
-import { createHttpCall } from '../../../src/cli/http-call';
+import { createHttpCall, createSidecarApi } from '../../../src/cli/client';
 import { POST_MANUAL } from '../../support/post-manual';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { install } from './installation';

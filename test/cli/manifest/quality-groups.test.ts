@@ -4,13 +4,12 @@ import { CliError } from '../../../src/cli/cli-error';
 import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
 import { CENC_ONLY } from '../../support/post-manual';
 import { cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
 
 const SD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==', contentkey: 'EREREREREREREREREREREQ==' };
 const HD = CENC_ONLY.cenc;
 const ALL = { variable: () => true, file: () => true };
 const ACME = { client: 'acme', clientApiKey: 'acme-key' };
-const GIVEN = { ...ACME };
 
 let cwd: string;
 
@@ -18,20 +17,14 @@ beforeEach(async () => {
   cwd = await temporaryFolder();
 });
 
-async function read(name: string, text: string, given: object = GIVEN) {
+async function read(name: string, text: string, given: object = ACME) {
   await fs.writeFile(join(cwd, name), text);
-  const items = readManifest({ cwd, env: {} }, name, { given, allowed: ALL });
-  const streams = items.filter(({ kind }) => kind === 'streams').map(({ body }) => body);
-  return { streams, groups: items.filter(({ kind }) => kind === 'groups') };
+  return readManifest({ cwd, env: {} }, name, { given, allowed: ALL });
 }
 
-async function bodies(name: string, text: string, given: object = GIVEN) {
-  return (await read(name, text, given)).groups.map(({ body }) => body);
-}
-
-async function faults(name: string, text: string, given: object = GIVEN): Promise<string[]> {
+async function faults(text: string): Promise<string[]> {
   try {
-    await read(name, text, given);
+    await read('manifest.yaml', text);
   } catch (thrown) {
     if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
     throw thrown;
@@ -41,224 +34,150 @@ async function faults(name: string, text: string, given: object = GIVEN): Promis
 
 const MEMBERS =
   'members: [{ streamid: n_360, quality: SD }, { streamid: n_480, quality: SD }, { streamid: n_1080, quality: HD }]';
-const BY_QUALITY = [
-  { members: ['n_360', 'n_480'], folder: 'live', ...ACME, contentId: 'news-sd' },
-  { members: ['n_1080'], folder: 'live', ...ACME, contentId: 'news-hd' },
+const NAMED = [
+  { streamid: 'n_360', quality: 'SD' },
+  { streamid: 'n_480', quality: 'SD' },
+  { streamid: 'n_1080', quality: 'HD' },
 ];
 
-describe('keys by quality in a manifest', () => {
-  it.each([
-    ['manifest.yaml', `groups:\n  - { ${MEMBERS}, folder: live/, keys: quality, contentId: news }\n`],
-    ['manifest.csv', 'members;folder;keys;contentId\nn_360:SD n_480:SD n_1080:HD;live;quality;news\n'],
-    ['quoted.csv', 'members,folder,keys,contentId\n"n_360:SD, n_480:SD, n_1080:HD",live,quality,news\n'],
-    [
-      'manifest.json',
-      JSON.stringify({
-        defaults: { contentId: 'news' },
-        groups: [
-          {
-            members: [
-              { streamid: 'n_360', quality: 'SD' },
-              { streamid: 'n_480', quality: 'SD' },
-              { streamid: 'n_1080', quality: 'HD' },
-            ],
-            folder: 'live',
-            keys: { SD: {}, HD: {} },
-          },
-        ],
-      }),
-    ],
-  ])('are one line of %s, and one request for each quality', async (name, text) => {
-    expect(await bodies(name, text)).toEqual(BY_QUALITY);
-  });
+test.each([
+  ['manifest.yaml', `groups:\n  - { ${MEMBERS}, folder: live/, keys: quality, contentId: news }\n`],
+  ['manifest.csv', 'members;folder;keys;contentId\nn_360:SD n_480:SD n_1080:HD;live;quality;news\n'],
+  ['quoted.csv', 'members,folder,keys,contentId\n"n_360:SD, n_480:SD, n_1080:HD",live,quality,news\n'],
+])('a group with keys by quality of %s is one entry of a batch', async (name, text) => {
+  expect(await read(name, text)).toEqual([
+    {
+      kind: 'groups',
+      name: 'the group of n_360',
+      line: 2,
+      streamIds: ['live/n_360', 'live/n_480', 'live/n_1080'],
+      body: { members: NAMED, folder: 'live', keys: 'quality', ...ACME, contentId: 'news' },
+    },
+  ]);
+  expect(readStreamIds({ cwd }, name)).toEqual(['live/n_360', 'live/n_480', 'live/n_1080']);
+});
 
-  it('tell a group of each quality by its name, its line and its streams', async () => {
-    const { groups } = await read(
-      'manifest.yaml',
-      `groups:\n  - { ${MEMBERS}, folder: live, keys: quality, contentId: news }\n`,
-    );
-    expect(groups.map(({ name, line, streamIds }) => [name, line, streamIds])).toEqual([
-      ['the group of n_360, SD', 2, ['live/n_360', 'live/n_480']],
-      ['the group of n_360, HD', 2, ['live/n_1080']],
-    ]);
-    expect(readStreamIds({ cwd }, 'manifest.yaml')).toEqual(['live/n_360', 'live/n_480', 'live/n_1080']);
-  });
-
-  it('can be given, with what the group and the defaults have in common', async () => {
-    const text = `\
+test('each quality has its own keys with the fields of the group and of the defaults', async () => {
+  const text = `\
 defaults:
   playready: { laurl: "https://pr.example.com/{contentId}" }
   widevine: {}
 groups:
-  - ${MEMBERS.replaceAll('members', 'members')}
+  - ${MEMBERS}
     contentId: news
     keys:
       SD: { cenc: { keyid: ${SD.keyid}, contentkey: ${SD.contentkey} }, widevine: null }
       HD: { cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} }, contentId: high, cmaf: cenc }
+      UHD: {}
 `;
-    expect(await bodies('manifest.yaml', text, {})).toEqual([
-      {
-        members: ['n_360', 'n_480'],
-        contentId: 'news',
-        cenc: SD,
-        playready: { laurl: 'https://pr.example.com/news' },
-      },
-      {
-        members: ['n_1080'],
+  const [item] = await read('manifest.yaml', text);
+  expect(item?.body).toEqual({
+    members: NAMED,
+    keys: {
+      SD: { contentId: 'news', cenc: SD, playready: { laurl: 'https://pr.example.com/news' } },
+      HD: {
         contentId: 'high',
         cmaf: 'cenc',
         cenc: HD,
         playready: { laurl: 'https://pr.example.com/high' },
         widevine: {},
       },
-    ]);
-  });
-
-  it('take the qualities of a SMIL document from its pictures', async () => {
-    await fs.writeFile(
-      join(cwd, 'show.smil'),
-      '<smil><body><switch><video src="mp4:a.mp4" height="360"/><video src="b" height="720"/><audio src="c"/></switch></body></smil>',
-    );
-    const yaml = 'groups: [{ smil: show.smil, keys: quality, contentId: s }]';
-    const csv = 'smil,keys,contentId\nshow.smil,quality,s\n';
-    const expected = [
-      { members: ['a.mp4'], ...ACME, contentId: 's-sd' },
-      { members: ['b'], ...ACME, contentId: 's-hd' },
-      { members: ['c'], ...ACME, contentId: 's-audio' },
-    ];
-    expect(await bodies('manifest.yaml', yaml)).toEqual(expected);
-    expect(await bodies('manifest.csv', csv)).toEqual(expected);
-    const heights =
-      'groups: [{ smil: show.smil, keys: quality, contentId: s, heights: { SD: 720, HD: 1080 } }]';
-    expect((await bodies('manifest.yaml', heights)).map(({ members }) => members)).toEqual([
-      ['a.mp4', 'b'],
-      ['c'],
-    ]);
-  });
-
-  it('stand beside streams and groups of one key in a CSV file, each fault with its line', async () => {
-    const text = 'streamid,members,keys,contentId\na,,,a-1\n,b c,,b-1\n,d:SD e:HD,quality,d\n';
-    const { streams, groups } = await read('manifest.csv', text);
-    expect(streams).toEqual([{ streamid: 'a', ...ACME, contentId: 'a-1' }]);
-    expect(groups.map(({ body, line }) => [body, line])).toEqual([
-      [{ members: ['b', 'c'], ...ACME, contentId: 'b-1' }, 3],
-      [{ members: ['d'], ...ACME, contentId: 'd-sd' }, 4],
-      [{ members: ['e'], ...ACME, contentId: 'd-hd' }, 4],
-    ]);
-    expect(await faults('manifest.csv', `${text},f:SD g,quality,f\nh,i,quality,h\n,j:SD,none,j\n`)).toEqual([
-      'manifest.csv:5: g has no quality; give it as streamid and quality.',
-      'manifest.csv:6: has streamid and members; a row is of one stream, or of one group by members, smil or tracks.',
-      'manifest.csv:7: keys must be same, each, quality, or the keys of each quality.',
-    ]);
-  });
-
-  it('are written by apply, each quality with its key', async () => {
-    const sidecar = await startSidecar();
-    const text = `groups:
-  - ${MEMBERS}
-    keys:
-      SD: { cenc: { keyid: ${SD.keyid}, contentkey: ${SD.contentkey} } }
-      HD: { cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} } }
-`;
-    await fs.writeFile(join(cwd, 'manifest.yaml'), text);
-    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-    const { code, stderr } = await cli(['apply', 'manifest.yaml', '--yes'], { cwd, env });
-    expect([code, stderr]).toEqual([0, expect.stringContaining('3 created')]);
-    const files = await sidecar.files();
-    const keys = Object.entries(files).map(([name, file]) => [
-      name,
-      file.includes(SD.contentkey),
-      file.includes(HD.contentkey),
-    ]);
-    expect(keys).toEqual([
-      ['n_1080.key', false, true],
-      ['n_360.key', true, false],
-      ['n_480.key', true, false],
-    ]);
+      UHD: { ...ACME, contentId: 'news-uhd' },
+    },
   });
 });
 
-describe('a manifest says what is wrong with keys by quality', () => {
-  const line = (description: string) => `manifest.yaml:2: ${description}.`;
-  const keys = (text: string) => `groups:\n  - { ${MEMBERS}, contentId: news, ${text} }\n`;
+test('a SMIL document is sent as it is, with the limits of the qualities as numbers', async () => {
+  const smil = '<smil><body><switch><video src="mp4:a.mp4" height="360"/></switch></body></smil>';
+  await fs.writeFile(join(cwd, 'show.smil'), smil);
+  const text =
+    'groups: [{ smil: show.smil, keys: quality, contentId: s, heights: { SD: 720 }, bitrates: { SD: 1000 } }]';
+  const [item] = await read('manifest.yaml', text);
+  expect(item).toMatchObject({
+    streamIds: ['a.mp4'],
+    body: { smil, keys: 'quality', contentId: 's', heights: { SD: 720 }, bitrates: { SD: 1000 } },
+  });
+});
 
-  it.each<[what: string, text: string, expected: string[]]>([
+test.each<[what: string, text: string, expected: string]>([
+  [
+    'a misspelt field of a quality',
+    'keys: { SD: { contentid: x }, HD: {} }',
+    'keys.SD: contentid is not a field; did you mean contentId?',
+  ],
+  [
+    'a wrong value of a quality',
+    `keys: { SD: { cenc: { keyid: ${SD.keyid}, contentkey: short } }, HD: {} }`,
+    'cenc.contentkey is not whole base64: its length is not a multiple of 4 (is the = padding missing?).',
+  ],
+])('a manifest with %s is refused before anything is sent', async (_what, text, expected) => {
+  const found = await faults(`groups:\n  - { ${MEMBERS}, contentId: news, ${text} }\n`);
+  expect(found).toEqual([`manifest.yaml:2: ${expected}`]);
+});
+
+test('a content id that is missing, or that is for single streams, is reported', async () => {
+  const missing =
+    'the group of n_360: contentId missing; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.';
+  const [one] = await faults(`groups:\n  - { ${MEMBERS}, keys: quality }\n`);
+  const perStream = `groups:\n  - { ${MEMBERS}, keys: quality }\ndefaults: { contentId: "{streamid}" }\n`;
+  const [other] = await faults(perStream);
+  expect([one, other]).toEqual([`manifest.yaml:2: ${missing}`, `manifest.yaml:2: ${missing}`]);
+});
+
+describe('apply', () => {
+  let sidecar: TestSidecar;
+
+  beforeEach(async () => {
+    sidecar = await startSidecar();
+  });
+
+  async function apply(text: string) {
+    await fs.writeFile(join(cwd, 'manifest.yaml'), text);
+    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+    return cli(['apply', 'manifest.yaml', '--yes'], { cwd, env });
+  }
+
+  const keysOf = (hd: typeof SD) =>
+    `{ SD: { cenc: { keyid: ${SD.keyid}, contentkey: ${SD.contentkey} } }, HD: { cenc: { keyid: ${hd.keyid}, contentkey: ${hd.contentkey} } } }`;
+
+  test('writes each quality with its key', async () => {
+    const { code, stderr } = await apply(`groups:\n  - { ${MEMBERS}, keys: ${keysOf(HD)} }\n`);
+    expect([code, stderr]).toEqual([0, 'manifest.yaml: 3 created.\n']);
+    const files = Object.entries(await sidecar.files());
+    expect(files.map(([name, file]) => [name, file.includes(SD.contentkey)])).toEqual([
+      ['n_1080.key', false],
+      ['n_360.key', true],
+      ['n_480.key', true],
+    ]);
+  });
+
+  test.each<[what: string, group: string, fault: RegExp]>([
     [
-      'a quality that has no keys',
-      keys('keys: { SD: {} }'),
-      [line('n_1080 is of the quality HD, and keys has SD')],
+      'two qualities with one key',
+      `${MEMBERS}, keys: ${keysOf(SD)}`,
+      /^n_1080: HD has the same key id as SD/,
     ],
+    ['a quality without keys', `${MEMBERS}, keys: { SD: { cenc: {} } }`, /cenc\.keyid is missing/],
     [
-      'a member without a quality, and one that is none',
-      'groups:\n  - { members: [a, { streamid: b, quality: H D }], keys: quality, contentId: x }\n',
-      [
-        line('a has no quality; give it as streamid and quality'),
-        line('the quality of b must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)'),
-      ],
+      'a member without a quality',
+      `members: [a, { streamid: b, quality: SD }], keys: ${keysOf(HD)}`,
+      /^a: quality: is missing/,
     ],
+    ['a quality where the group has one key', `${MEMBERS}, keys: same, cenc: {}`, /cenc\.keyid is missing/],
     [
-      'a member with a content id',
-      'groups:\n  - { members: [{ streamid: a, quality: SD, contentId: y }], keys: quality, contentId: x }\n',
-      [line('a has a contentId; put it into keys, beside the quality that has it')],
+      'heights without a SMIL document',
+      `${MEMBERS}, keys: ${keysOf(HD)}, heights: { SD: 576 }`,
+      /^the group of n_360: .*heights: /,
     ],
-    [
-      'a misspelt field of a quality',
-      keys('keys: { SD: { contentid: x }, HD: {} }'),
-      ['manifest.yaml:2: keys.SD: contentid is not a field; did you mean contentId?'],
-    ],
-    [
-      'a wrong value of a quality',
-      keys(`keys: { SD: { cenc: { keyid: ${SD.keyid}, contentkey: short } }, HD: {} }`),
-      [
-        line(
-          'cenc.contentkey is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
-        ),
-      ],
-    ],
-    [
-      'two qualities of one content',
-      keys('keys: { SD: { contentId: one }, HD: { contentId: one } }'),
-      [
-        line(
-          'HD has the same content id as SD; give each quality a key of its own, or the members of both one quality',
-        ),
-      ],
-    ],
-    [
-      'keys that all would have',
-      keys(`keys: quality, cenc: { keyid: ${SD.keyid}, contentkey: ${SD.contentkey} }`),
-      [line('cenc would be that of every quality; put it into keys, beside the quality that has it')],
-    ],
-    [
-      'a quality where the group has one key',
-      keys('keys: same'),
-      ['n_360', 'n_480', 'n_1080'].map((name) =>
-        line(`${name} has a quality, and the group no keys by quality`),
-      ),
-    ],
-    [
-      'heights without a SMIL document, and without keys by quality',
-      `${keys('keys: quality, heights: { SD: 576 }')}  - { members: [x], contentId: y, heights: { SD: 576 } }\n`,
-      [line('heights goes with smil'), 'manifest.yaml:3: heights goes with keys by quality.'],
-    ],
-    [
-      'a content id that is for single streams',
-      `groups:\n  - { ${MEMBERS}, keys: quality }\ndefaults: { contentId: "{streamid}" }\n`,
-      [
-        line('the group of n_360, SD lacks contentId; that of defaults is for single streams'),
-        line('the group of n_360, HD lacks contentId; that of defaults is for single streams'),
-      ],
-    ],
-    [
-      'a content id that is missing',
-      `groups:\n  - { ${MEMBERS}, keys: quality }\n`,
-      ['SD', 'HD'].map((quality) =>
-        line(
-          `the group of n_360, ${quality} lacks contentId; give it here or in defaults, or supply the keys by cenc, fairplay or cpix`,
-        ),
-      ),
-    ],
-  ])('%s', async (_what, text, expected) => {
-    expect(await faults('manifest.yaml', text)).toEqual(expected);
+  ])('writes nothing, even with --yes, when a group has %s', async (_what, group, fault) => {
+    const { code, stderr } = await apply(
+      `streams: [{ streamid: x, cenc: { keyid: ${HD.keyid}, contentkey: ${HD.contentkey} } }]\ngroups:\n  - { ${group} }\n`,
+    );
+    const [first = ''] = stderr.split('\n');
+    expect({ code, first: first.replace('error: manifest.yaml:3: ', '') }).toEqual({
+      code: 2,
+      first: expect.stringMatching(fault),
+    });
+    expect(await sidecar.files()).toEqual({});
   });
 });

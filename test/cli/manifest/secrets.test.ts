@@ -88,7 +88,7 @@ test.each(['*', '', 'A B', 'PROVIDER_KEY=x', 'A*B'])(
     const { code, stderr } = await apply('clientApiKeyEnv: PROVIDER_KEY', ['--yes', `--allow-env=${name}`]);
     expect({ code, stderr, sent: sidecar.batches }).toEqual({
       code: 2,
-      stderr: 'error: --allow-env takes the name of a variable, or how names begin and a * (PROVIDER_*).\n',
+      stderr: 'error: --allow-env takes the name of a variable, or a prefix of names and a * (PROVIDER_*).\n',
       sent: [],
     });
   },

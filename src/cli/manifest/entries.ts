@@ -1,0 +1,317 @@
+import { parseStreamId } from '../../api/stream-id';
+import { type Checked, isJsonObject, type JsonObject } from '../../drm/bytes';
+import { qualityFields } from '../../drm/quality';
+import { readSmil } from '../../drm/smil';
+import { checkFields, type FileProblem, type ReadText, sentenceIn } from '../yaml-fields';
+import {
+  type Defaults,
+  type GroupEntry,
+  type ManifestFile,
+  qualityEntry,
+  requestFaults,
+  type StreamEntry,
+} from './manifest-schema';
+import { documentBody, type Fields, fillName, isPerStream, mergeDefaults } from './merge-defaults';
+
+/** A manifest as it is sent: one entry of a batch each, streams before groups. */
+export type Manifest = readonly ManifestItem[];
+
+export interface ManifestItem {
+  /** The list of a batch that it goes into. */
+  readonly kind: 'streams' | 'groups';
+  /** The stream id, or what a group is called in messages. */
+  readonly name: string;
+  readonly line: number | undefined;
+  /** The stream ids: one, or those of a group's members. */
+  readonly streamIds: readonly string[];
+  /** The fields of the batch entry. */
+  readonly body: JsonObject;
+}
+
+export interface Faults {
+  readonly all: readonly FileProblem[];
+  report(line: number | undefined, description: string): void;
+  add(fault: FileProblem): void;
+}
+
+/** Collects faults. The same fault on the same line is one: each stream that takes a default meets its fault. */
+export function createFaults(): Faults {
+  const all: FileProblem[] = [];
+  const known = new Set<string>();
+  const add = (fault: FileProblem) => {
+    const key = `${fault.line} ${sentenceIn(fault)}`;
+    if (!known.has(key)) all.push(fault);
+    known.add(key);
+  };
+  return { all, add, report: (line, description) => add({ line, description }) };
+}
+
+interface Claimed<Entry> {
+  readonly entry: Entry;
+  readonly path: readonly PropertyKey[];
+  readonly line: number | undefined;
+  readonly name: string;
+  readonly streamIds: readonly string[];
+}
+
+interface ClaimedGroup extends Claimed<GroupEntry> {
+  /** The text of its SMIL document. */
+  readonly smil: string | undefined;
+}
+
+/**
+ * Finds the streams that the entries of a manifest name, and the faults of the names.
+ * @param readText answers the text of a SMIL file, undefined when it can't be read.
+ */
+export function claimStreams(
+  file: ManifestFile,
+  lineOf: ReadText['lineOf'],
+  readText: (path: string) => string | undefined,
+  { report }: Faults,
+): { readonly streams: readonly Claimed<StreamEntry>[]; readonly groups: readonly ClaimedGroup[] } {
+  const seen = new Map<string, number | undefined>();
+
+  const claim = (streamId: string, line: number | undefined) => {
+    const parsed = parseStreamId(streamId);
+    const former = seen.get(streamId);
+    const where = former === undefined ? '' : ` on line ${former}`;
+    if (!parsed.ok) report(line, parsed.problem.description);
+    else if (seen.has(streamId)) report(line, `${streamId} is given before${where}; give each stream once`);
+    seen.set(streamId, line);
+  };
+
+  const membersIn = (smil: string | undefined, path: readonly PropertyKey[]): readonly string[] => {
+    const read = smil === undefined ? undefined : readSmil(smil);
+    if (read?.ok) return read.value;
+    const why = read ? read.problem.description : 'names a file that can’t be read, or is not UTF-8';
+    report(lineOf([...path, 'smil'], 'name'), `smil ${why}`);
+    return [];
+  };
+
+  const streams = (file.streams ?? []).map((entry, index) => {
+    const path = ['streams', index];
+    const line = lineOf(path);
+    claim(entry.streamid, line);
+    return { entry, path, line, name: entry.streamid, streamIds: [entry.streamid] };
+  });
+
+  const groups = (file.groups ?? []).map((entry, index): ClaimedGroup => {
+    const path = ['groups', index];
+    const line = lineOf(path);
+    const { members, smil: smilFile, tracks, folder } = entry;
+    if ([members, smilFile, tracks].filter(Boolean).length !== 1)
+      report(line, 'a group has either members or smil, or with cpix tracks');
+    const smil = smilFile ? readText(smilFile) : undefined;
+    const named = members?.map(memberName) ?? (tracks && Object.values(tracks).flat());
+    const names = named ?? (smilFile ? membersIn(smil, path) : []);
+    const streamIds = names.map((name) => (folder ? `${folder}/${name}` : name));
+    for (const streamId of streamIds) claim(streamId, line);
+    const first = smilFile ?? names[0];
+    return { entry, path, line, name: first ? `the group of ${first}` : 'the group', streamIds, smil };
+  });
+
+  return { streams, groups };
+}
+
+type Member = NonNullable<GroupEntry['members']>[number];
+
+function memberName(member: Member): string {
+  return typeof member === 'object' ? member.streamid : member;
+}
+
+/** The files and variables that a manifest names. */
+interface Sources {
+  /** Answers undefined when the file can't be read. */
+  readText(path: string): string | undefined;
+  /** A secret of a variable or a file; the sentence of a fault follows the name of the field. */
+  readonly secrets: {
+    ofVariable(name: string): Checked<string>;
+    ofFile(path: string): Checked<string>;
+    ofDocument(path: string): Checked<string>;
+  };
+}
+
+interface Place {
+  readonly path: readonly PropertyKey[];
+  readonly line: number | undefined;
+  /** How a message names the entry. */
+  readonly label: string;
+}
+
+const KEY_FIELDS = ['clientApiKey', 'clientApiKeyFile', 'clientApiKeyEnv'] as const;
+const NOT_WITH_CPIX = ['cenc', 'fairplay', 'client', ...KEY_FIELDS] as const;
+
+/**
+ * Makes the batch entries of a manifest file, or reports all their faults.
+ * @param file names no faulty entry: its form is checked.
+ * @param needsContentId false when content ids are given to the entries later.
+ */
+export function buildManifest(
+  file: ManifestFile,
+  lineOf: ReadText['lineOf'],
+  sources: Sources,
+  needsContentId: boolean,
+): { readonly manifest: Manifest; readonly faults: readonly FileProblem[] } {
+  const collected = createFaults();
+  const { report } = collected;
+  const defaults = file.defaults ?? {};
+  const perStream = isPerStream(defaults.contentId);
+  const groupDefaults = perStream ? { ...defaults, contentId: undefined } : defaults;
+
+  const apiKeyOf = (
+    fields: Pick<Defaults, (typeof KEY_FIELDS)[number]>,
+    path: readonly PropertyKey[],
+  ): Checked<string> | undefined => {
+    const given = KEY_FIELDS.filter((name) => fields[name]);
+    const [name] = given;
+    if (name === undefined) return undefined;
+    const line = lineOf([...path, name], 'name');
+    if (given.length > 1) report(line, `${given.join(' and ')}: give one of them`);
+    if (fields.clientApiKey) return { ok: true, value: fields.clientApiKey };
+    const read = fields.clientApiKeyFile
+      ? sources.secrets.ofFile(fields.clientApiKeyFile)
+      : sources.secrets.ofVariable(fields.clientApiKeyEnv ?? '');
+    if (!read.ok) report(line, `${name} ${read.problem.description}`);
+    return read;
+  };
+  const defaultKey = apiKeyOf(defaults, ['defaults']);
+
+  const documentOf = (own: Fields, path: readonly PropertyKey[], name: string): string => {
+    const other = NOT_WITH_CPIX.find((field) => own[field]);
+    if (other !== undefined)
+      report(
+        lineOf([...path, other], 'name'),
+        `${other} does not go with cpix, whose document holds the keys`,
+      );
+    const read = sources.secrets.ofDocument(name);
+    if (!read.ok) report(lineOf([...path, 'cpix'], 'name'), `cpix ${read.problem.description}`);
+    return read.ok ? read.value : '';
+  };
+
+  /** The request of an entry without a document. */
+  const mergedBody = (
+    own: Fields,
+    { path, line, label }: Place,
+    { streamId, base, mayLackContentId }: { streamId?: string; base: Defaults; mayLackContentId: boolean },
+  ): JsonObject => {
+    const isSupplied = Boolean(own.cenc || own.fairplay);
+    const stray = (['track', 'kid', 'period', 'systems'] as const).find((name) => own[name]);
+    if (stray !== undefined && (isSupplied || (own.contentId ?? base.contentId) == null))
+      report(lineOf([...path, stray], 'name'), `${stray} chooses in a CPIX document; name one by cpix`);
+    const key = apiKeyOf(own, path) ?? defaultKey;
+    const body = mergeDefaults(own, base, key?.ok ? key.value : undefined, streamId);
+    if (isSupplied) return body;
+    // Without a key of its own, a content may need neither client nor key: the protocol of the key provider decides.
+    const isNamed = body.contentId !== undefined || mayLackContentId;
+    const needed = [
+      ...(isNamed && key === undefined ? [] : ['client', ...(key?.ok === false ? [] : ['clientApiKey'])]),
+      ...(isNamed ? [] : ['contentId']),
+    ];
+    const missing = needed.filter((name) => body[name] === undefined);
+    if (missing.length > 0) {
+      const names = missing.join(', ').replace(/, (?=\w+$)/, ' and ');
+      const description = `${names} missing; give it here or in defaults, or supply the keys by cenc, fairplay or cpix`;
+      report(line, `${label}: ${description}`);
+    }
+    return body;
+  };
+
+  const requestOf = (
+    own: Fields,
+    place: Place,
+    how: { streamId?: string; base: Defaults; mayLackContentId: boolean },
+  ): JsonObject => {
+    const { path } = place;
+    const body = own.cpix
+      ? documentBody(own, how.base, documentOf(own, path, own.cpix))
+      : mergedBody(own, place, how);
+    const lineOfField: ReadText['lineOf'] = ([field, ...inner], of) => {
+      const given = field === 'clientApiKey' ? KEY_FIELDS : [field as keyof Fields];
+      const here = given.find((name) => own[name as keyof Fields]);
+      return lineOf([...(here === undefined ? ['defaults', field ?? ''] : [...path, here]), ...inner], of);
+    };
+    requestFaults(body, lineOfField).forEach(collected.add);
+    return body;
+  };
+
+  /** The requests of a group's qualities, by their names. */
+  const keysOf = (keys: JsonObject, entry: GroupEntry, place: Place): JsonObject => {
+    const { members, smil, tracks, folder, keys: _keys, heights, bitrates, ...own } = entry;
+    const common = entry.cpix ? own : { ...own, contentId: own.contentId ?? groupDefaults.contentId };
+    const requests = Object.entries(keys).map(([quality, value]) => {
+      const path = [...place.path, 'keys', quality];
+      const checked = checkFields(qualityEntry, {
+        value,
+        lineOf: (inner, of) => lineOf([...path, ...inner], of),
+      });
+      const label = `${place.label}, ${quality}`;
+      if ('faults' in checked) {
+        for (const fault of checked.faults)
+          collected.add({ ...fault, field: `keys.${quality}: ${fault.field ?? ''}`.trim() });
+        return [quality, {}];
+      }
+      const fields = qualityFields(quality, checked.value, common) as Fields;
+      const how = { base: groupDefaults, mayLackContentId: !needsContentId };
+      return [quality, requestOf(fields, { path, line: place.line, label }, how)];
+    });
+    return Object.fromEntries(requests);
+  };
+
+  const claimed = claimStreams(file, lineOf, sources.readText, collected);
+
+  const streams = claimed.streams.map(({ entry, path, line, name, streamIds }): ManifestItem => {
+    const label = parseStreamId(name).ok ? name : 'the stream';
+    const how = { streamId: name, base: defaults, mayLackContentId: !needsContentId };
+    const body = { streamid: name, ...requestOf(entry, { path, line, label }, how) };
+    return { kind: 'streams', name, line, streamIds, body };
+  });
+
+  const groups = claimed.groups.map(({ entry, path, line, name, streamIds, smil }): ManifestItem => {
+    const { members, tracks, folder, keys, heights, bitrates } = entry;
+    const place = { path, line, label: name };
+    if (tracks && !entry.cpix) report(line, 'tracks are those of a CPIX document; name one by cpix');
+    const how = { base: groupDefaults, mayLackContentId: !needsContentId || keys !== 'quality' };
+    const isNamedAlone = keys === 'each' && perStream && !entry.contentId;
+    const body = {
+      ...(members && {
+        members: isNamedAlone ? members.map((member) => withContentId(member, defaults)) : members,
+      }),
+      ...(smil !== undefined && { smil }),
+      ...(tracks && { tracks }),
+      ...(folder && { folder }),
+      ...(keys && { keys: isJsonObject(keys) ? keysOf(keys, entry, place) : keys }),
+      ...(heights && { heights: numbersIn(heights) }),
+      ...(bitrates && { bitrates: numbersIn(bitrates) }),
+      ...(isJsonObject(keys) ? {} : requestOf(entry, place, how)),
+    };
+    return { kind: 'groups', name, line, streamIds, body };
+  });
+
+  return { manifest: [...streams, ...groups], faults: collected.all };
+}
+
+function withContentId(member: Member, defaults: Defaults): Member {
+  if (typeof member === 'object' && member.contentId) return member;
+  const streamid = memberName(member);
+  return { streamid, contentId: fillName(defaults.contentId, { streamid }) };
+}
+
+/** A manifest is read without numbers: a content id may be 0123. */
+function numbersIn(given: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(given).map(([name, most]) => [
+      name,
+      typeof most === 'string' && /^\d{1,10}$/.test(most) ? Number(most) : most,
+    ]),
+  );
+}
+
+/**
+ * Whether rules of a group that only the sidecar knows apply to an entry: what its fields mean together, and which
+ * quality a member has.
+ */
+export function hasGroupRules({ kind, body }: ManifestItem): boolean {
+  const { members, keys, tracks, heights, bitrates } = body;
+  const isMemberOfFields = Array.isArray(members) && members.some(isJsonObject);
+  return kind === 'groups' && Boolean(keys || tracks || heights || bitrates || isMemberOfFields);
+}
