@@ -2,7 +2,7 @@ import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
 import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, stopFields, usageError } from '../cli-error';
-import { interrupted, listPages, type SidecarApi, SidecarAway, withRetries } from '../client';
+import { interrupted, type SidecarApi, SidecarAway, withRetries } from '../client';
 import type { CliContext } from '../context';
 import {
   endByWait,
@@ -15,6 +15,7 @@ import {
   waitFields,
   waitForPackagers,
 } from '../fleet/wait';
+import { listPages } from '../list-pages';
 import { readStreamIds } from '../manifest/read-manifest';
 import { firstOf, tellRest, timeText } from '../output';
 import { confirm, type Progress, requireTerminal, showProgress } from '../terminal';

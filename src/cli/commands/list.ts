@@ -1,8 +1,8 @@
-import type { ListedKeyFile } from '../../api/list';
+import { type ListedKeyFile, MAX_ENTRIES } from '../../api/list';
 import { columns, count, jsonText, shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
-import { listPages, PAGE } from '../client';
 import type { CliContext } from '../context';
+import { listPages } from '../list-pages';
 import { csvRow, timeText } from '../output';
 
 export interface ListOptions {
@@ -55,7 +55,7 @@ async function* pages(
   { prefix, faulty, limit = Number.POSITIVE_INFINITY }: ListOptions,
 ) {
   let left = limit;
-  const room = () => (faulty ? PAGE : Math.min(PAGE, left));
+  const room = () => (faulty ? MAX_ENTRIES : Math.min(MAX_ENTRIES, left));
   for await (const { keyfiles, cursor } of listPages(context.sidecar(), { prefix, room })) {
     const found = faulty ? keyfiles.filter(({ faults }) => faults.length > 0) : keyfiles;
     const keyFiles = found.slice(0, left).sort(byStream);

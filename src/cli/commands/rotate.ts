@@ -1,8 +1,9 @@
 import { CliError, EXIT, usageError } from '../cli-error';
-import { listPages, type SidecarApi } from '../client';
+import type { SidecarApi } from '../client';
 import type { CliContext } from '../context';
 import { PACKAGER_URL, WATCH_SECONDS } from '../defaults';
 import { endByWait, nothingToWaitFor, requireFleet, type WaitOption, waitForPackagers } from '../fleet/wait';
+import { listPages } from '../list-pages';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { requireTerminal } from '../terminal';

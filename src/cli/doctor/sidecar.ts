@@ -4,7 +4,8 @@ import type { ListedKeyFile } from '../../api/list';
 import type { Problem } from '../../http/errors';
 import { count } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
-import { listPages, type SidecarApi } from '../client';
+import type { SidecarApi } from '../client';
+import { listPages } from '../list-pages';
 import { type Finding, fault, ok, someOf, warning } from './finding';
 import type { FleetSaid } from './fleet';
 
