@@ -1,19 +1,19 @@
 import { distance } from 'fastest-levenshtein';
-import type { Checked } from '../../drm/bytes';
+import { type Checked, refused } from '../../drm/bytes';
 import { parseXml, type XmlElement } from '../../drm/xml';
 import { nearest } from '../../http/faults';
-import { type Finding, fault, ok, warning } from './finding';
+import { type Check, error, ok, warning } from './finding';
 
 /** A `Property` of a configuration file. */
 export interface Setting {
   readonly name: string;
   readonly value: string;
   readonly type: string;
-  /** The path of the `Properties` that it stands in, from the root. */
+  /** The path of the `Properties` that has it, from the root. */
   readonly place: string;
 }
 
-/** What an `Application.xml` says, as far as DRM goes. An element that isn't there or is empty is undefined. */
+/** The settings of an `Application.xml` that concern DRM. A missing or empty element is undefined. */
 export interface ApplicationSettings {
   readonly appType: string | undefined;
   readonly streamType: string | undefined;
@@ -22,7 +22,7 @@ export interface ApplicationSettings {
   readonly streamers: readonly string[];
   readonly packetizers: readonly string[];
   readonly settings: readonly Setting[];
-  /** The paths of all `Properties`, the empty ones too. */
+  /** The paths of all `Properties`, also of empty ones. */
   readonly places: readonly string[];
 }
 
@@ -30,8 +30,7 @@ export function readApplicationSettings(text: string): Checked<ApplicationSettin
   const parsed = parseXml(text);
   if (!parsed.ok) return parsed;
   const application = parsed.value.name === 'Root' ? child(parsed.value, 'Application') : undefined;
-  if (!application)
-    return { ok: false, problem: { code: 'no_application', description: 'has no Root/Application' } };
+  if (!application) return refused('no_application', 'has no Root/Application');
   const streams = child(application, 'Streams');
   const places = placesIn(application, 'Root/Application');
   return {
@@ -43,7 +42,7 @@ export function readApplicationSettings(text: string): Checked<ApplicationSettin
       storageDir: textOf(streams, 'StorageDir'),
       streamers: listOf(application, 'HTTPStreamers'),
       packetizers: listOf(streams, 'LiveStreamPacketizers'),
-      settings: places.flatMap(({ element, path }) => settingsIn(element, path)),
+      settings: places.flatMap(settingsIn),
       places: places.map(({ path }) => path),
     },
   };
@@ -57,25 +56,30 @@ export function readStreamerDefaults(text: string): Checked<Setting[]> {
   const settings = list.children
     .filter((element) => element.name === 'HTTPStreamer' && textOf(element, 'Name') === 'cupertinostreaming')
     .flatMap((element) => placesIn(element, 'Root/HTTPStreamers/HTTPStreamer'))
-    .flatMap(({ element, path }) => settingsIn(element, path));
+    .flatMap(settingsIn);
   return { ok: true, value: settings };
 }
 
-function placesIn(element: XmlElement, path: string): { element: XmlElement; path: string }[] {
+interface Properties {
+  readonly element: XmlElement;
+  readonly path: string;
+}
+
+function placesIn(element: XmlElement, path: string): Properties[] {
   return element.children.flatMap((inner) => {
     const innerPath = `${path}/${inner.name}`;
     return inner.name === 'Properties' ? [{ element: inner, path: innerPath }] : placesIn(inner, innerPath);
   });
 }
 
-function settingsIn(properties: XmlElement, place: string): Setting[] {
-  return properties.children
+function settingsIn({ element, path }: Properties): Setting[] {
+  return element.children
     .filter(({ name }) => name === 'Property')
     .map((property) => ({
       name: textOf(property, 'Name') ?? '',
       value: textOf(property, 'Value') ?? '',
       type: textOf(property, 'Type') ?? '',
-      place,
+      place: path,
     }));
 }
 
@@ -94,20 +98,18 @@ function listOf(element: XmlElement | undefined, name: string): string[] {
     .filter((item) => item !== '');
 }
 
-const HTTP_STREAMER = 'Root/Application/HTTPStreamer';
-const PLACE = `${HTTP_STREAMER}/Properties`;
+const PLACE = 'Root/Application/HTTPStreamer/Properties';
 
-/** A setting that the packager must have, and what each value of it means. */
+/** A setting that the packager must have. */
 interface WantedSetting {
   readonly code: string;
   readonly name: string;
   readonly type: string;
   readonly value: string;
-  /** What the packager does without the setting. */
+  /** The effect of a missing setting, of the right one, and of another value. */
   readonly unset: string;
   readonly good: string;
-  /** The finding for a value; undefined when it is right. */
-  readonly judge: (value: string) => Finding | undefined;
+  readonly bad: (value: string) => string;
 }
 
 const SESSION_ID: WantedSetting = {
@@ -115,17 +117,10 @@ const SESSION_ID: WantedSetting = {
   name: 'cupertinoAppendQueryParamsToEncUrl',
   type: 'Boolean',
   value: 'false',
-  unset: 'The session id is appended to the license address: the packager does so unless told not to',
+  unset: 'The session id is appended to the license address, which is the default of the packager',
   good: 'The session id is not appended to the license address',
-  judge: (value) => {
-    if (value.toLowerCase() === 'false') return undefined;
-    return fault(
-      'session_id',
-      `The session id is appended to the license address: cupertinoAppendQueryParamsToEncUrl is ${shown(value)}`,
-      `change the Value in ${PLACE} to`,
-      propertyXml(SESSION_ID),
-    );
-  },
+  bad: (value) =>
+    `The session id is appended to the license address: cupertinoAppendQueryParamsToEncUrl is ${value}`,
 };
 
 const EXT_X_VERSION: WantedSetting = {
@@ -135,26 +130,11 @@ const EXT_X_VERSION: WantedSetting = {
   value: '5',
   unset: "EXT-X-VERSION is the packager's default, 3: SAMPLE-AES needs 5",
   good: 'EXT-X-VERSION is 5',
-  judge: (value) => {
-    if (value === '5') return undefined;
-    if (/^\d{1,3}$/.test(value) && Number(value) > 5) {
-      return warning(
-        'ext_x_version',
-        `EXT-X-VERSION is ${value}: enough for SAMPLE-AES, but key files are documented with 5`,
-        'set it to 5 unless a higher version is meant',
-      );
-    }
-    return fault(
-      'ext_x_version',
-      `EXT-X-VERSION is ${shown(value)}: SAMPLE-AES needs 5`,
-      `change the Value in ${PLACE} to`,
-      propertyXml(EXT_X_VERSION),
-    );
-  },
+  bad: (value) => `EXT-X-VERSION is ${value}: SAMPLE-AES needs 5`,
 };
 
-/** Checks the two settings of HLS that hold for an application, with those that all applications get by default. */
-export function checkHlsSettings(application: ApplicationSettings, defaults: readonly Setting[]): Finding[] {
+/** Checks the two settings of HLS of an application, with the defaults that all applications get. */
+export function checkHlsSettings(application: ApplicationSettings, defaults: readonly Setting[]): Check[] {
   return [SESSION_ID, EXT_X_VERSION].map((wanted) => checkSetting(wanted, application, defaults));
 }
 
@@ -162,61 +142,59 @@ function checkSetting(
   wanted: WantedSetting,
   { settings, places }: ApplicationSettings,
   defaults: readonly Setting[],
-): Finding {
-  const named = settings.filter(({ name }) => name === wanted.name);
+): Check {
+  const { code, name } = wanted;
+  const named = settings.filter((setting) => setting.name === name);
   const here = named.filter(({ place }) => place === PLACE);
   const [first] = here;
   if (first && here.some(({ value }) => value !== first.value)) {
-    const values = here.map(({ value }) => shown(value)).join(' and ');
-    return fault(
-      `${wanted.code}_twice`,
-      `${wanted.name} is set more than once, to ${values}`,
-      `in ${PLACE} leave only`,
-      propertyXml(wanted),
-    );
+    const values = here.map(({ value }) => quoted(value)).join(' and ');
+    const description = `${name} is set more than once, to ${values}`;
+    return error(`${code}_twice`, description, `in ${PLACE} leave only`, propertyXml(wanted));
   }
-  if (first) return wanted.judge(first.value) ?? checkType(wanted, first);
-  const add = `add in ${places.includes(PLACE) ? PLACE : 'Root/Application'}`;
-  const xml = places.includes(PLACE) ? propertyXml(wanted) : streamerXml(wanted);
+  if (first) return checkValue(wanted, first);
+  const hasPlace = places.includes(PLACE);
+  const add = `add in ${hasPlace ? PLACE : 'Root/Application'}`;
+  const xml = hasPlace ? propertyXml(wanted) : streamerXml(wanted);
   const [elsewhere] = named;
   if (elsewhere) {
-    return fault(
-      `${wanted.code}_misplaced`,
-      `${wanted.name} is in ${elsewhere.place}, where the packager does not look for it`,
-      `remove it there and ${add}`,
-      xml,
-    );
+    const description = `${name} is in ${elsewhere.place}, where the packager does not look for it`;
+    return error(`${code}_misplaced`, description, `remove it there and ${add}`, xml);
   }
-  const misspelt = settings.find(({ name }) => isMisspelt(name, wanted.name));
+  const misspelt = settings.find((setting) => distance(setting.name.toLowerCase(), name.toLowerCase()) <= 2);
   if (misspelt) {
-    return fault(
-      `${wanted.code}_misspelt`,
-      `${misspelt.name} in ${misspelt.place} is not a setting of the packager: ${wanted.name} is meant`,
-      `remove it and ${add}`,
-      xml,
-    );
+    const description = `${misspelt.name} in ${misspelt.place} is not a setting of the packager: ${name} is meant`;
+    return error(`${code}_misspelt`, description, `remove it and ${add}`, xml);
   }
-  const byDefault = defaults.find(({ name }) => name === wanted.name);
-  if (byDefault && wanted.judge(byDefault.value) === undefined) {
-    return ok(wanted.code, `${wanted.good} (by conf/HTTPStreamers.xml)`);
-  }
-  return fault(wanted.code, wanted.unset, add, xml);
+  const byDefault = defaults.find((setting) => setting.name === name);
+  if (byDefault && isRight(wanted, byDefault.value))
+    return ok(code, `${wanted.good} (by conf/HTTPStreamers.xml)`);
+  return error(code, wanted.unset, add, xml);
 }
 
-function checkType(wanted: WantedSetting, { type }: Setting): Finding {
-  if (type === wanted.type) return ok(wanted.code, wanted.good);
+function isRight({ value: right }: WantedSetting, value: string): boolean {
+  return value.toLowerCase() === right;
+}
+
+function checkValue(wanted: WantedSetting, { value, type }: Setting): Check {
+  const { code, good } = wanted;
+  if (wanted === EXT_X_VERSION && /^\d{1,3}$/.test(value) && Number(value) > 5)
+    return warning(
+      code,
+      `EXT-X-VERSION is ${value}: enough for SAMPLE-AES, but key files are documented with 5`,
+      'set it to 5 unless a higher version is meant',
+    );
+  if (!isRight(wanted, value))
+    return error(code, wanted.bad(quoted(value)), `change the Value in ${PLACE} to`, propertyXml(wanted));
+  if (type === wanted.type) return ok(code, good);
   return warning(
-    `${wanted.code}_type`,
-    `${wanted.good}, but its Type is ${shown(type)} where the packager's documentation has ${wanted.type}`,
+    `${code}_type`,
+    `${good}, but its Type is ${quoted(type)} where the packager's documentation has ${wanted.type}`,
     `write <Type>${wanted.type}</Type>`,
   );
 }
 
-function isMisspelt(name: string, wanted: string): boolean {
-  return name !== wanted && distance(name.toLowerCase(), wanted.toLowerCase()) <= 2;
-}
-
-function shown(value: string): string {
+function quoted(value: string): string {
   return value === '' ? 'empty' : `"${value.slice(0, 40)}"`;
 }
 
@@ -229,8 +207,6 @@ function streamerXml(wanted: WantedSetting): string {
   return `<HTTPStreamer>\n  <Properties>\n    ${property}\n  </Properties>\n</HTTPStreamer>`;
 }
 
-const STREAMERS = 'Root/Application/HTTPStreamers';
-const PACKETIZERS = 'Root/Application/Streams/LiveStreamPacketizers';
 const CMAF = 'cmafstreamingpacketizer';
 
 interface Protocol {
@@ -255,102 +231,81 @@ const DASH: Protocol = {
 
 /**
  * How an application gets its media. A live one packages what an encoder sends; an edge passes on what its origin has
- * packaged; an on-demand one packages files as they are played, and needs no packetizer.
+ * packaged; an on-demand one packages files as they are played. Only the first needs packetizers.
  */
-type Delivery = 'live' | 'edge' | 'on demand';
-
-function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): Delivery {
+function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): 'live' | 'edge' | 'on demand' {
   if (/edge/i.test(appType) || streamType.endsWith('-edge')) return 'edge';
   const isFile = streamType === '' ? !/^live/i.test(appType) : ['default', 'file'].includes(streamType);
   return isFile || /^vod/i.test(appType) ? 'on demand' : 'live';
 }
 
-/** Checks that an application serves HLS and MPEG-DASH, packages both, and leaves its keys to the key files. */
-export function checkStreaming(application: ApplicationSettings): Finding[] {
-  return [
-    ...checkProtocol(application, HLS),
-    ...checkProtocol(application, DASH),
-    ...checkKeySource(application),
-  ];
-}
-
-/** Whether HLS or MPEG-DASH of an application leaves by the CMAF packetizer alone, which has key-file lines of its own. */
-export function needsCmafLines(application: ApplicationSettings): boolean {
-  const { packetizers } = application;
-  return (
-    deliveryOf(application) === 'live' &&
-    packetizers.includes(CMAF) &&
-    !(packetizers.includes(HLS.packetizer) && packetizers.includes(DASH.packetizer))
-  );
-}
-
-function checkProtocol(application: ApplicationSettings, protocol: Protocol): Finding[] {
-  const { code, name, streamer, packetizer } = protocol;
-  const { streamers, packetizers } = application;
-  const findings: Finding[] = [];
-  if (!streamers.includes(streamer)) {
-    findings.push(
-      fault(
-        `${code}_not_served`,
-        `${name} is not served: HTTPStreamers has no ${streamer}${meant(streamer, streamers)}`,
-        `change ${STREAMERS} to`,
-        listXml('HTTPStreamers', streamer, streamers),
-      ),
-    );
-  }
-  const delivery = deliveryOf(application);
-  const packages = [packetizer, CMAF].filter((known) => packetizers.includes(known));
-  if (delivery === 'live' && packages.length === 0) {
-    findings.push(
-      fault(
-        `${code}_not_packaged`,
-        `${name} is not packaged: LiveStreamPacketizers has neither ${packetizer} nor ${CMAF}${meant(packetizer, packetizers)}`,
-        `change ${PACKETIZERS} to`,
-        listXml('LiveStreamPacketizers', packetizer, packetizers),
-      ),
-    );
-  }
-  if (findings.length > 0) return findings;
-  const how = delivery === 'live' ? `packaged (${packages.join(', ')})` : `${delivery}`;
-  return [
-    ok(
-      code,
-      `${name} is served (${streamer}) and ${delivery === 'live' ? how : `needs no packetizer, ${how}`}`,
-    ),
-  ];
-}
-
-function checkKeySource({ settings }: ApplicationSettings): Finding[] {
-  const byModule = settings.find(
+/** Checks that an application serves HLS and MPEG-DASH, packages both, and takes its keys from the key files. */
+export function checkStreaming(application: ApplicationSettings): Check[] {
+  const byModule = application.settings.find(
     ({ name, value }) => name === 'cupertinoEncryptionAPIBased' && value.toLowerCase() === 'true',
   );
-  if (!byModule) return [];
-  return [
+  const keySource = byModule && [
     warning(
       'keys_from_module',
       'The HLS keys come from a module, not from key files: cupertinoEncryptionAPIBased is true',
       `remove it from ${byModule.place} if the key files are to be used`,
     ),
   ];
+  return [...checkProtocol(application, HLS), ...checkProtocol(application, DASH), ...(keySource ?? [])];
 }
 
-/** What a list most likely meant by a name that it misspells. */
-function meant(wanted: string, list: readonly string[]): string {
-  const slip = list.find(
-    (name) => name !== wanted && nearest(name, [...KNOWN]) === wanted && !KNOWN.has(name),
-  );
-  return slip === undefined ? '' : ` (${slip} is none)`;
+/** Whether only the CMAF packetizer, which has key-file lines of its own, packages HLS or MPEG-DASH. */
+export function needsCmafLines(application: ApplicationSettings): boolean {
+  const { packetizers } = application;
+  const hasOwn = packetizers.includes(HLS.packetizer) && packetizers.includes(DASH.packetizer);
+  return deliveryOf(application) === 'live' && packetizers.includes(CMAF) && !hasOwn;
+}
+
+function checkProtocol(application: ApplicationSettings, protocol: Protocol): Check[] {
+  const { code, name, streamer, packetizer } = protocol;
+  const { streamers, packetizers } = application;
+  const checks: Check[] = [];
+  if (!streamers.includes(streamer))
+    checks.push(
+      error(
+        `${code}_not_served`,
+        `${name} is not served: HTTPStreamers has no ${streamer}${misspelling(streamer, streamers)}`,
+        'change Root/Application/HTTPStreamers to',
+        listXml('HTTPStreamers', streamer, streamers),
+      ),
+    );
+  const delivery = deliveryOf(application);
+  const packages = [packetizer, CMAF].filter((known) => packetizers.includes(known));
+  if (delivery === 'live' && packages.length === 0)
+    checks.push(
+      error(
+        `${code}_not_packaged`,
+        `${name} is not packaged: LiveStreamPacketizers has neither ${packetizer} nor ${CMAF}${misspelling(packetizer, packetizers)}`,
+        'change Root/Application/Streams/LiveStreamPacketizers to',
+        listXml('LiveStreamPacketizers', packetizer, packetizers),
+      ),
+    );
+  if (checks.length > 0) return checks;
+  const how = delivery === 'live' ? `packaged (${packages.join(', ')})` : `needs no packetizer, ${delivery}`;
+  return [ok(code, `${name} is served (${streamer}) and ${how}`)];
+}
+
+/** The name in a list that most likely misspells a wanted one. */
+function misspelling(wanted: string, list: readonly string[]): string {
+  const found = list.find((name) => !KNOWN.includes(name) && nearest(name, KNOWN) === wanted);
+  return found === undefined ? '' : ` (${found} is none)`;
 }
 
 function listXml(element: string, missing: string, list: readonly string[]): string {
-  const kept = list.filter((name) => KNOWN.has(name) || nearest(name, [...KNOWN]) !== missing);
+  const kept = list.filter((name) => KNOWN.includes(name) || nearest(name, KNOWN) !== missing);
   return `<${element}>${[...kept, missing].join(', ')}</${element}>`;
 }
 
-const KNOWN = new Set(
-  ['cupertino', 'smooth', 'sanjose', 'mpegdash', 'dvr', 'cmaf', 'webm'].flatMap((protocol) => [
+const KNOWN = [
+  ...['cupertino', 'smooth', 'sanjose', 'mpegdash', 'dvr', 'cmaf', 'webm'].flatMap((protocol) => [
     `${protocol}streaming`,
     `${protocol}streamingpacketizer`,
     `${protocol}streamingrepeater`,
   ]),
-).add('dvrchunkstreaming');
+  'dvrchunkstreaming',
+];

@@ -2,11 +2,10 @@ import { join } from 'node:path';
 import type { ListedKeyFile } from '../../api/list';
 import type { Checked } from '../../drm/bytes';
 import { count } from '../../terminal/text';
-import { checkHlsSettings, checkStreaming, needsCmafLines } from './application';
-import type { Examined, ExaminedApplication, ExaminedFolder } from './doctor';
-import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
+import { checkHlsSettings, checkStreaming, needsCmafLines, type Setting } from './application';
+import { type Check, error, ok, type Section, someOf, warning } from './finding';
 import { fleetSection } from './fleet';
-import { DEFAULT_KEY_DIR } from './installation';
+import { type ApplicationFile, DEFAULT_KEY_DIR, type FoundStreams, type Unread } from './installation';
 import {
   type CheckedKeyFile,
   CLASH_CODES,
@@ -15,10 +14,35 @@ import {
   checkKeyFiles,
   type KeyedFile,
 } from './key-files';
-import { checkNames, isGroupName, keyFileIdOf } from './key-folder';
-import { checkAccess } from './rights';
-import { checkSidecar, compareFolders } from './sidecar';
+import { checkNames, isGroupName, type KeyFolder, keyFileIdOf } from './key-folder';
+import { checkAccess, type PackagerUser } from './rights';
+import { checkSidecar, compareFolders, type SidecarState } from './sidecar';
 import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './streams';
+
+interface ExaminedApplication extends ApplicationFile {
+  /** Where it looks for key files, without variables; undefined when its configuration can't be read. */
+  readonly keyDir: Checked<string> | undefined;
+}
+
+export interface ExaminedFolder {
+  readonly path: string;
+  /** The applications that read it. */
+  readonly applications: readonly string[];
+  readonly disk: KeyFolder | Unread;
+  readonly named: FoundStreams;
+}
+
+/** The state of an installation and its sidecar. */
+export interface Examined {
+  readonly packager: string;
+  readonly applications: readonly ExaminedApplication[];
+  readonly streamerDefaults: Checked<readonly Setting[]>;
+  readonly keyFolders: readonly ExaminedFolder[];
+  readonly sidecar: SidecarState;
+  readonly user: PackagerUser | undefined;
+  /** Streams that the user names. */
+  readonly given: readonly string[];
+}
 
 interface JudgedFolder {
   readonly section: Section;
@@ -37,7 +61,7 @@ export function diagnose(examined: Examined): Section[] {
     kind: 'sidecar',
     subject: examined.sidecar.address ?? 'none',
     note: 'the sidecar',
-    findings: checkSidecar(examined.sidecar),
+    checks: checkSidecar(examined.sidecar),
   };
   const joined = examined.keyFolders.flatMap(({ path, disk }) =>
     !('problem' in disk) && disk.hasJoinedFleet ? [path] : [],
@@ -57,9 +81,9 @@ function applicationSection(
   folders: readonly JudgedFolder[],
 ): Section {
   const { name, file, settings, hasFolder, keyDir } = application;
-  const findings: Finding[] = [];
+  const checks: Check[] = [];
   if (!hasFolder) {
-    findings.push(
+    checks.push(
       warning(
         'no_application_folder',
         `applications/${name} is not there, so the packager does not start this application`,
@@ -68,33 +92,33 @@ function applicationSection(
     );
   }
   if (!settings.ok) {
-    findings.push(
-      fault('unreadable_configuration', `${file} ${settings.problem.description}`, application.todo),
+    checks.push(
+      error('unreadable_configuration', `${file} ${settings.problem.description}`, application.todo),
     );
   } else {
     const hls = checkHlsSettings(settings.value, streamerDefaults.ok ? streamerDefaults.value : []);
-    findings.push(...hls);
-    if (!streamerDefaults.ok && hls.some(({ severity }) => severity === 'fault')) {
+    checks.push(...hls);
+    if (!streamerDefaults.ok && hls.some(({ severity }) => severity === 'error')) {
       const message = `conf/HTTPStreamers.xml ${streamerDefaults.problem.description}, so what it sets for all is not counted here`;
-      findings.push(warning('unreadable_defaults', message, 'make it readable, or run this as root'));
+      checks.push(warning('unreadable_defaults', message, 'make it readable, or run this as root'));
     }
-    findings.push(...checkStreaming(settings.value));
+    checks.push(...checkStreaming(settings.value));
     const folder = keyDir?.ok ? folders.find(({ section }) => section.subject === keyDir.value) : undefined;
-    if (folder && needsCmafLines(settings.value)) findings.push(checkCmafLines(folder.keyFiles));
-    if (keyDir) findings.push(keyDirFinding(keyDir, settings.value.keyDir));
+    if (folder && needsCmafLines(settings.value)) checks.push(checkCmafLines(folder.keyFiles));
+    if (keyDir) checks.push(keyDirFinding(keyDir, settings.value.keyDir));
   }
   const inherited =
     file === `conf/${name}/Application.xml` ? '' : ', which it shares: it has none of its own';
-  return { kind: 'application', subject: name, note: `${file}${inherited}`, findings };
+  return { kind: 'application', subject: name, note: `${file}${inherited}`, checks };
 }
 
-function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Finding {
+function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Check {
   if (keyDir.ok)
     return ok(
       'key_dir',
       `Key files are read from ${keyDir.value}${text === undefined ? ' (the default: no KeyDir)' : ''}`,
     );
-  return fault(
+  return error(
     'key_dir',
     `KeyDir ${keyDir.problem.description}`,
     'change Root/Application/Streams/KeyDir to',
@@ -106,9 +130,9 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
   const { path, applications, disk, named } = folder;
   const note = `the key folder of ${someOf(applications)}`;
   if ('problem' in disk) {
-    const findings = [fault('key_folder', `The key folder ${disk.problem.description}`, disk.todo)];
+    const checks = [error('key_folder', `The key folder ${disk.problem.description}`, disk.todo)];
     return {
-      section: { kind: 'key_folder', subject: path, note, findings },
+      section: { kind: 'key_folder', subject: path, note, checks },
       prefix: undefined,
       keyFiles: [],
     };
@@ -118,7 +142,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
     return id === undefined ? [] : [{ ...entry, id }];
   });
   const files = entries.filter(({ kind }) => kind === 'file');
-  const { finding, prefix } = compareFolders({ folder: disk.realPath, places: disk.places, files }, sidecar);
+  const { check, prefix } = compareFolders({ folder: disk.realPath, places: disk.places, files }, sidecar);
   // The sidecar's word counts for a file that the doctor may not read.
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
   const keyFiles = files.map(({ id, summary, keys }) =>
@@ -129,8 +153,8 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
   const rights = files.map((file) => ({ ...file, path: join(disk.realPath, file.path) }));
   const [groups, streams] = [groupNames(named), streamNames(named)];
   const ofStreams = keyFiles.filter(({ id }) => !isGroupName(id, groups, streams));
-  const findings = [
-    finding,
+  const checks = [
+    check,
     ...(user
       ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights })
       : [warning('no_user', 'It is not known as which user the packager runs', 'name the user by --user')]),
@@ -141,7 +165,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
     ),
     ...checkNames(disk.entries, groups, streams),
   ];
-  return { section: { kind: 'key_folder', subject: path, note, findings }, prefix, keyFiles };
+  return { section: { kind: 'key_folder', subject: path, note, checks }, prefix, keyFiles };
 }
 
 /** A key file as the sidecar knows it. Its clashes are told with those of the others, not as faults of its own. */
@@ -164,6 +188,6 @@ function givenSection({ given, keyFolders }: Examined, folders: readonly JudgedF
     const found = 'problem' in disk ? [] : disk.entries.flatMap((entry) => keyFileIdOf(entry) ?? []);
     return found.flatMap((id) => [id, `${prefix}${id}`]);
   });
-  const findings = checkGivenStreams(given, new Set(ids));
-  return [{ kind: 'streams', subject: count(given.length, 'stream'), note: 'named by you', findings }];
+  const checks = checkGivenStreams(given, new Set(ids));
+  return [{ kind: 'streams', subject: count(given.length, 'stream'), note: 'named by you', checks }];
 }

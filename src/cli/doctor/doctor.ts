@@ -5,22 +5,19 @@ import { sentenceOf } from '../../drm/finding';
 import { EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../manifest/read-manifest';
-import type { Setting } from './application';
-import { diagnose } from './diagnose';
+import { diagnose, type Examined, type ExaminedFolder } from './diagnose';
 import {
   type ApplicationFile,
   DEFAULT_KEY_DIR,
   DEFAULT_STORAGE_DIR,
-  type FoundStreams,
   readNamedStreams,
   readPackager,
   resolvePath,
-  type Unread,
 } from './installation';
-import { type KeyFolder, readKeyFolder } from './key-folder';
+import { readKeyFolder } from './key-folder';
 import { renderReport, reportDocument, reportRows, summaryOf } from './report';
 import { findPackagerUser, identityOf, type Machine, type PackagerUser, THIS_MACHINE } from './rights';
-import { type AskedSidecar, askSidecar, type SidecarState } from './sidecar';
+import { type AskedSidecar, askSidecar } from './sidecar';
 
 export interface DoctorOptions {
   readonly packager: string;
@@ -70,31 +67,6 @@ function checkNames({ application, streams }: DoctorOptions): void {
     const parsed = parseStreamId(name);
     if (!parsed.ok) throw usageError(`--streams ${name}: ${sentenceOf(parsed.problem)}`);
   }
-}
-
-export interface ExaminedApplication extends ApplicationFile {
-  /** Where it looks for key files, without variables; undefined when its configuration can't be read. */
-  readonly keyDir: Checked<string> | undefined;
-}
-
-export interface ExaminedFolder {
-  readonly path: string;
-  /** The applications that read it. */
-  readonly applications: readonly string[];
-  readonly disk: KeyFolder | Unread;
-  readonly named: FoundStreams;
-}
-
-/** All that the doctor judges by. */
-export interface Examined {
-  readonly packager: string;
-  readonly applications: readonly ExaminedApplication[];
-  readonly streamerDefaults: Checked<readonly Setting[]>;
-  readonly keyFolders: readonly ExaminedFolder[];
-  readonly sidecar: SidecarState;
-  readonly user: PackagerUser | undefined;
-  /** Streams that the user named. */
-  readonly given: readonly string[];
 }
 
 interface Examination {

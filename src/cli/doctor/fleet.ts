@@ -10,7 +10,7 @@ import {
 import type { Problem } from '../../http/errors';
 import { count, shellWord } from '../../terminal/text';
 import { ageText, clockText } from '../fleet/status-text';
-import { type Finding, fault, ok, type Section, someOf, warning } from './finding';
+import { type Check, error, ok, type Section, someOf, warning } from './finding';
 
 /** What a sidecar said of the fleet that it is in. */
 export interface FleetSaid {
@@ -28,15 +28,15 @@ export function fleetSection(said: FleetSaid | undefined, joined: readonly strin
   const { answer, problems = [] } = said ?? {};
   if (answer) {
     const note = `the fleet of packagers, as ${answer.name} sees it`;
-    return [{ kind: 'fleet', subject: answer.fleet ?? 'none yet', note, findings: checkFleet(answer) }];
+    return [{ kind: 'fleet', subject: answer.fleet ?? 'none yet', note, checks: checkFleet(answer) }];
   }
   const isAlone = said !== undefined && problems.length === 0;
-  const findings = [...problems.map(notShown), ...(isAlone ? joined.map(fleetLeft) : [])];
-  if (findings.length === 0) return [];
-  return [{ kind: 'fleet', subject: 'not shown', note: 'the fleet of packagers', findings }];
+  const checks = [...problems.map(notShown), ...(isAlone ? joined.map(fleetLeft) : [])];
+  if (checks.length === 0) return [];
+  return [{ kind: 'fleet', subject: 'not shown', note: 'the fleet of packagers', checks }];
 }
 
-function notShown({ code, description }: Problem): Finding {
+function notShown({ code, description }: Problem): Check {
   return warning(
     'fleet_not_shown',
     `The sidecar does not show its fleet (${code}): ${description}`,
@@ -46,7 +46,7 @@ function notShown({ code, description }: Problem): Finding {
   );
 }
 
-function fleetLeft(path: string): Finding {
+function fleetLeft(path: string): Check {
   return warning(
     'fleet_left',
     `${path} has joined a fleet, and the sidecar is in none: what is changed elsewhere does not arrive here`,
@@ -54,7 +54,7 @@ function fleetLeft(path: string): Finding {
   );
 }
 
-function checkFleet(answer: FleetAnswer): Finding[] {
+function checkFleet(answer: FleetAnswer): Check[] {
   return [
     stateFinding(answer),
     ...checkEngine(answer),
@@ -99,17 +99,17 @@ const STATES: Readonly<Record<Exclude<FleetState, 'level'>, Verdict>> = {
   no_folder: { isFault: true, todo: 'check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner' },
 };
 
-function judged({ isFault, todo }: Verdict, code: string, message: string, where = ''): Finding {
-  return (isFault ? fault : warning)(code, message, `${where}${todo}`);
+function judged({ isFault, todo }: Verdict, code: string, message: string, where = ''): Check {
+  return (isFault ? error : warning)(code, message, `${where}${todo}`);
 }
 
-function stateFinding({ name, state, since }: FleetAnswer): Finding {
+function stateFinding({ name, state, since }: FleetAnswer): Check {
   if (state === 'level') return ok('fleet_state', `${name} is level with the fleet`);
   const message = `${name} is not level with the fleet: ${FLEET_STATES[state]} (${state}, since ${since})`;
   return judged(STATES[state], `fleet_${state}`, message);
 }
 
-function checkEngine(answer: FleetAnswer): Finding[] {
+function checkEngine(answer: FleetAnswer): Check[] {
   const { compacted } = answer;
   return [
     serversFinding(answer),
@@ -127,7 +127,7 @@ function checkEngine(answer: FleetAnswer): Finding[] {
   ];
 }
 
-function serversFinding({ engine, state }: FleetAnswer): Finding {
+function serversFinding({ engine, state }: FleetAnswer): Check {
   const gone = engine.filter((server) => server.fault !== undefined);
   const names = someOf(gone.map(({ url, fault: why }) => `${url} (${why})`));
   const reached = engine.length - gone.length;
@@ -137,7 +137,7 @@ function serversFinding({ engine, state }: FleetAnswer): Finding {
   }
   // Who is level has a majority, whatever addresses lead to its servers.
   if (reached * 2 <= engine.length && state !== 'level')
-    return fault(
+    return error(
       'fleet_no_majority',
       `The engine has no majority: ${reached} of ${count(engine.length, 'server')} answer; not ${names}`,
       'start the servers: until more than half of them run nothing can be changed, and what is there stays',
@@ -149,20 +149,20 @@ function serversFinding({ engine, state }: FleetAnswer): Finding {
   );
 }
 
-function checkAlarms(answer: FleetAnswer): Finding[] {
+function checkAlarms(answer: FleetAnswer): Check[] {
   const { engine } = answer;
   const alarms = [...new Set(engine.flatMap((server) => server.alarms ?? []))];
   return alarms.map((alarm) => {
     const urls = engine.filter((server) => server.alarms?.includes(alarm)).map(({ url }) => url);
     const message = `The engine warns of ${alarm} (${someOf(urls)})`;
     if (alarm !== 'NOSPACE')
-      return fault(
+      return error(
         'fleet_engine_alarm',
         message,
         'a server has damaged data: remove it from the cluster, and add it again with an empty folder; docs/fleet.md says how',
       );
     return {
-      ...fault(
+      ...error(
         'fleet_engine_alarm',
         `${message}: its quota is used up, and it takes no change`,
         'compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes',
@@ -176,7 +176,7 @@ function checkAlarms(answer: FleetAnswer): Finding[] {
 function spaceCommand(
   { engine, revision }: FleetAnswer,
   steps: readonly ('compact' | 'defrag' | 'alarm disarm')[],
-): Pick<Finding, 'command'> {
+): Pick<Check, 'command'> {
   const urls = engine.filter((server) => server.fault === undefined).map(({ url }) => url);
   if (revision === null || urls.length === 0) return {};
   const etcdctl = `etcdctl --endpoints=${shellWord(urls.join(','))}`;
@@ -191,7 +191,7 @@ const QUOTA_PART = 0.8;
 /** What etcd takes when it is given none: 2 GiB. */
 const USUAL_QUOTA = 2 * 1024 ** 3;
 
-function checkQuota(answer: FleetAnswer): Finding[] {
+function checkQuota(answer: FleetAnswer): Check[] {
   const { engine } = answer;
   const full = engine.flatMap(({ url, size = 0, quota = USUAL_QUOTA, alarms = [] }) => {
     const part = size / quota;
@@ -213,7 +213,7 @@ function checkQuota(answer: FleetAnswer): Finding[] {
   ];
 }
 
-function checkMissing({ missing }: FleetAnswer): Finding[] {
+function checkMissing({ missing }: FleetAnswer): Check[] {
   if (missing === 0) return [];
   return [
     warning(
@@ -227,19 +227,19 @@ function checkMissing({ missing }: FleetAnswer): Finding[] {
 /** Milliseconds. The difference is known to about a second. */
 const CLOCK = { warning: 2000, fault: 60_000 } as const;
 
-function checkClocks({ packagers }: FleetAnswer): Finding[] {
+function checkClocks({ packagers }: FleetAnswer): Check[] {
   const off = (least: number, most: number) =>
     packagers.flatMap(({ name, clock_ahead_ms: ahead }) => {
       if (ahead === null || Math.abs(ahead) <= least || Math.abs(ahead) > most) return [];
       return [`${name} (${clockText(ahead)})`];
     });
   const todo = 'have it set by NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
-  const tell = (names: readonly string[], say: typeof fault) =>
+  const tell = (names: readonly string[], say: typeof error) =>
     names.length === 0
       ? []
       : [say('fleet_clock', `The clock differs from the engine's: ${someOf(names)}`, todo)];
   return [
-    ...tell(off(CLOCK.fault, Number.POSITIVE_INFINITY), fault),
+    ...tell(off(CLOCK.fault, Number.POSITIVE_INFINITY), error),
     ...tell(off(CLOCK.warning, CLOCK.fault), warning),
   ];
 }
@@ -250,7 +250,7 @@ const LATE_SECONDS = 10;
 /** Who is registered there may be of another fleet, and is not to be retired then. */
 const FOREIGN: ReadonlySet<FleetState> = new Set(['wrong_secret', 'other_fleet', 'lost_fleet']);
 
-function checkPackagers({ name: here, packagers, state }: FleetAnswer): Finding[] {
+function checkPackagers({ name: here, packagers, state }: FleetAnswer): Check[] {
   if (FOREIGN.has(state) || packagers.length === 0) return [];
   const findings = [
     ...packagers.flatMap((packager) => (packager.live ? checkLive(packager, here) : [notLive(packager)])),
@@ -264,7 +264,7 @@ function checkPackagers({ name: here, packagers, state }: FleetAnswer): Finding[
   return [ok('fleet_packagers', `${all} everything`)];
 }
 
-function notLive({ name, reported, behind }: FleetPackager): Finding {
+function notLive({ name, reported, behind }: FleetPackager): Check {
   const last = reported === null ? '' : `, and reported last at ${reported}`;
   const late = behind > 0 ? `; it is ${count(behind, 'change')} behind` : '';
   return {
@@ -277,8 +277,8 @@ function notLive({ name, reported, behind }: FleetPackager): Finding {
   };
 }
 
-function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here: string): Finding[] {
-  const findings: Finding[] = [];
+function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here: string): Check[] {
+  const findings: Check[] = [];
   // This sidecar's own state stands above.
   if (state !== 'level' && name !== here) {
     const message = `${name}: ${FLEET_STATES[state]} (${state})`;
@@ -316,7 +316,7 @@ const LACKS: Readonly<Record<(typeof REASONS)[number], Verdict>> = {
   },
 };
 
-function checkLacks(packagers: readonly FleetPackager[], wanted: (typeof REASONS)[number]): Finding[] {
+function checkLacks(packagers: readonly FleetPackager[], wanted: (typeof REASONS)[number]): Check[] {
   const lacking = packagers.flatMap(({ name, lacks }) =>
     lacks.flatMap(({ streamid, why }) => (why === wanted ? [{ streamid, name }] : [])),
   );

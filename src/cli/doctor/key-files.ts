@@ -1,93 +1,74 @@
 import { hash } from 'node:crypto';
 import { formatUuid, isZero, parseUuid, swapKeyIdOrder } from '../../drm/bytes';
+import { type Finding, isError } from '../../drm/finding';
 import { decodeKeys, keysIn } from '../../drm/key-file';
 import { count } from '../../terminal/text';
-import { type Finding, fault, ok, someOf, warning } from './finding';
+import { type Check, error, ok, someOf, warning } from './finding';
 
-/** A key file and what is known of it; a fault's description says what to do. */
+/** A key file and what is known of it. */
 export interface CheckedKeyFile {
   readonly id: string;
   /** Undefined when neither the doctor nor the sidecar could read the file. */
-  readonly summary:
-    | {
-        readonly parts: readonly string[];
-        readonly faults: readonly {
-          readonly severity: 'error' | 'warning';
-          readonly code: string;
-          readonly description: string;
-        }[];
-      }
-    | undefined;
+  readonly summary: { readonly parts: readonly string[]; readonly faults: readonly Finding[] } | undefined;
 }
 
-/** A folder may hold a million faulty files, and nobody reads so many lines. */
+/** The most lines of one kind: a folder may have thousands of faulty files. */
 const MAX_LINES = 50;
 
-/** Tells which key files have a fault, those first that do not play; then their `clashes`, the faults of several together. */
-export function checkKeyFiles(files: readonly CheckedKeyFile[], clashes: readonly Finding[] = []): Finding[] {
-  return [...faultsOf(files, clashes.length > 0 ? ' of its own' : ''), ...clashes];
-}
-
-function faultsOf(files: readonly CheckedKeyFile[], ofItsOwn: string): Finding[] {
-  const findings = files.flatMap(findingsOf).sort((one, other) => rank(one) - rank(other));
+/** Reports the faults of key files, errors first, then their `clashes`, the faults of several files together. */
+export function checkKeyFiles(files: readonly CheckedKeyFile[], clashes: readonly Check[] = []): Check[] {
+  const checks = files.flatMap(checkKeyFile).toSorted((one, other) => rank(one) - rank(other));
   const unread = files.filter(({ summary }) => summary === undefined).map(({ id }) => id);
-  if (unread.length > 0) {
-    findings.push(
+  if (unread.length > 0)
+    checks.push(
       warning(
         'key_file_unread',
         `Not checked, for you may not read them: ${someOf(unread)}`,
         'run this as root',
       ),
     );
+  if (checks.length === 0 && files.length > 0) {
+    const none =
+      files.length === 1 ? 'The key file has no fault' : `None of ${files.length} key files has a fault`;
+    checks.push(ok('key_files', `${none}${clashes.length > 0 ? ' of its own' : ''}`));
   }
-  if (findings.length === 0)
-    return files.length === 0 ? [] : [ok('key_files', `${allGood(files.length)}${ofItsOwn}`)];
-  const more = findings.slice(MAX_LINES);
-  if (more.length === 0) return findings;
-  const rest = `${more.length} more key files have a fault or could not be read`;
-  return [...findings.slice(0, MAX_LINES), warning('more', rest, 'packager-drm list --faulty shows all')];
+  const more = checks.length - MAX_LINES;
+  const rest = `${more} more key files have a fault or could not be read`;
+  return [
+    ...checks.slice(0, MAX_LINES),
+    ...(more > 0 ? [warning('more', rest, 'packager-drm list --faulty shows all')] : []),
+    ...clashes,
+  ];
+}
+
+function checkKeyFile({ id, summary }: CheckedKeyFile): Check[] {
+  const { faults = [] } = summary ?? {};
+  const fault = faults.find(isError);
+  const first = fault ?? faults[0];
+  if (!first) return [];
+  const others = faults.length > 1 ? ` And ${count(faults.length - 1, 'more fault')}.` : '';
+  const description = `${id}: ${first.description}${others}`;
+  const todo = `packager-drm check shows all of it; correct the values and provision ${id} again`;
+  return [fault ? error('key_file_faulty', description, todo) : warning('key_file_doubtful', description)];
+}
+
+function rank({ severity }: Check): number {
+  return severity === 'error' ? 0 : 1;
 }
 
 /** Checks that key files have the lines that the CMAF packetizer reads. */
-export function checkCmafLines(files: readonly CheckedKeyFile[]): Finding {
+export function checkCmafLines(files: readonly CheckedKeyFile[]): Check {
   const without = files.filter(({ summary }) => !summary?.parts.includes('cmaf')).map(({ id }) => id);
   if (without.length === 0) return ok('cmaf_lines', 'The key files have the lines of the CMAF packetizer');
-  const message =
+  const description =
     'HLS or MPEG-DASH is packaged by the CMAF packetizer, which reads its own lines: ' +
     `${without.length} of ${count(files.length, 'key file')} ${without.length === 1 ? 'has' : 'have'} none (${someOf(without)})`;
   const todo =
     'set PACKAGERDRMAPI_CMAF=true and provision the streams again, or add the packetizers of HLS and MPEG-DASH';
-  return without.length === files.length
-    ? fault('cmaf_lines', message, todo)
-    : warning('cmaf_lines', message, todo);
+  return (without.length === files.length ? error : warning)('cmaf_lines', description, todo);
 }
 
-function findingsOf({ id, summary }: CheckedKeyFile): Finding[] {
-  if (!summary || summary.faults.length === 0) return [];
-  const error = summary.faults.find(({ severity }) => severity === 'error');
-  const first = error ?? summary.faults[0];
-  const others = summary.faults.length - 1;
-  const message = `${id}: ${first?.description ?? ''}${others > 0 ? ` And ${count(others, 'more fault')}.` : ''}`;
-  return error
-    ? [
-        fault(
-          'key_file_faulty',
-          message,
-          `packager-drm check shows all of it; correct the values and provision ${id} again`,
-        ),
-      ]
-    : [warning('key_file_doubtful', message)];
-}
-
-function rank({ severity }: Finding): number {
-  return severity === 'fault' ? 0 : 1;
-}
-
-function allGood(number: number): string {
-  return number === 1 ? 'The key file has no fault' : `None of ${count(number, 'key file')} has a fault`;
-}
-
-/** What tells the keys of one key file from those of others. It holds no key. */
+/** The identity of a key file's keys. It holds no key. */
 export interface FileKeys {
   /** A UUID's text. */
   readonly keyId: string;
@@ -95,20 +76,20 @@ export interface FileKeys {
   readonly contentKey: string;
 }
 
-/** A key file and what is known of its keys. */
 export interface KeyedFile {
   readonly id: string;
-  /** Undefined when the file has none, has them malformed, or could not be read. */
+  /** Undefined when the file has none, has malformed ones, or could not be read. */
   readonly keys: FileKeys | undefined;
   /** The key id as it may be shown; undefined when it may be a secret. */
   readonly shownKeyId: string | undefined;
-  /** What the sidecar says of a file that the doctor could not read: codes of `CLASH_CODES`. */
+  /** Codes of `CLASH_CODES` that the sidecar gives a file that the doctor could not read. */
   readonly told: readonly string[];
 }
 
 const KEY_ID_REUSED = 'key_id_reused';
 const CONTENT_KEY_REUSED = 'content_key_reused';
-/** The codes of what the sidecar, too, says of keys in several files. */
+
+/** The codes of findings about keys in several files, which the sidecar has too. */
 export const CLASH_CODES: ReadonlySet<string> = new Set([KEY_ID_REUSED, CONTENT_KEY_REUSED]);
 
 /** The keys in a key file's text, if both are there, well formed, and no placeholders. */
@@ -118,21 +99,47 @@ export function readFileKeys(text: string): FileKeys | undefined {
   return { keyId: formatUuid(keys.keyId), contentKey: digestOf(keys.contentKey) };
 }
 
-/** A folder may hold a million clashes, and nobody reads so many lines. */
-const MAX_CLASHES = 50;
+const CORRECT_FIRST = 'correct those above, and run this again';
+const USE_ONE_ID = 'check whether the same key was meant, and then use one id for it';
 
-/** Finds key ids that stand with several content keys, and content keys that stand under several key ids. */
-export function checkKeyClashes(files: readonly KeyedFile[]): Finding[] {
+/** Finds key ids with several content keys, and content keys with several key ids. */
+export function checkKeyClashes(files: readonly KeyedFile[]): Check[] {
   const idOf = ({ keys, shownKeyId, id, told }: KeyedFile) =>
     keys?.keyId ?? (told.includes(KEY_ID_REUSED) ? (shownKeyId ?? `that of ${id}`) : undefined);
-  const contentKeyOf = ({ keys }: KeyedFile) => keys?.contentKey;
-  const ofIds = clashesOf(files, idOf, contentKeyOf);
-  const ofKeys = clashesOf(files, contentKeyOf, ({ keys }) => keys?.keyId);
-  const contentKeys = new Set(ofIds.length > 0 ? files.flatMap((file) => contentKeyOf(file) ?? []) : []);
+  const ofIds = clashesOf(files, idOf, ({ keys }) => keys?.contentKey);
+  const ofKeys = clashesOf(
+    files,
+    ({ keys }) => keys?.contentKey,
+    ({ keys }) => keys?.keyId,
+  );
+  const contentKeys = new Set(files.flatMap(({ keys }) => keys?.contentKey ?? []));
+  const [moreIds, moreKeys] = [ofIds.length - MAX_LINES, ofKeys.length - MAX_LINES];
+  const named = files.filter(({ told }) => told.includes(CONTENT_KEY_REUSED)).map(({ id }) => id);
   return [
-    ...someFindings(ofIds, (clash) => idFinding(clash, contentKeys), KEY_ID_MORE),
-    ...someFindings(ofKeys, keyFinding, CONTENT_KEY_MORE),
-    ...toldOfKeys(files),
+    ...ofIds.slice(0, MAX_LINES).map((clash) => checkKeyId(clash, contentKeys)),
+    ...(moreIds > 0
+      ? [error(KEY_ID_REUSED, `${count(moreIds, 'more key id')} with several content keys`, CORRECT_FIRST)]
+      : []),
+    ...ofKeys.slice(0, MAX_LINES).map(checkContentKey),
+    ...(moreKeys > 0
+      ? [
+          warning(
+            CONTENT_KEY_REUSED,
+            `${count(moreKeys, 'more content key')} with several key ids`,
+            CORRECT_FIRST,
+          ),
+        ]
+      : []),
+    // The sidecar names no content key, so it isn't known which of these files have the same one.
+    ...(named.length > 0
+      ? [
+          warning(
+            CONTENT_KEY_REUSED,
+            `Content keys have other key ids as well, according to the sidecar, in ${someOf(named.sort(compare))}`,
+            USE_ONE_ID,
+          ),
+        ]
+      : []),
   ];
 }
 
@@ -140,41 +147,39 @@ export function checkKeyClashes(files: readonly KeyedFile[]): Finding[] {
 interface Clash {
   readonly value: string;
   readonly files: readonly KeyedFile[];
-  /** The names of the files by the value in which they differ, the most first. */
+  /** The names of the files by the value in which they differ, the largest group first. */
   readonly groups: readonly (readonly string[])[];
 }
 
-/** The clashes of most files first. A file whose `other` is not known clashes by the sidecar's word. */
+/** The clashes with the most files first. A file whose `other` is not known clashes according to the sidecar. */
 function clashesOf(
   files: readonly KeyedFile[],
   common: (file: KeyedFile) => string | undefined,
   other: (file: KeyedFile) => string | undefined,
 ): Clash[] {
-  const first = new Map<string, string>();
-  const found = new Map<string, KeyedFile[]>();
+  const byValue = new Map<string, KeyedFile[]>();
   for (const file of files) {
-    const [value, differing] = [common(file), other(file)];
+    const value = common(file);
     if (value === undefined) continue;
-    const former = first.get(value);
-    if (differing === undefined || (former !== undefined && former !== differing)) found.set(value, []);
-    else if (former === undefined) first.set(value, differing);
+    const same = byValue.get(value);
+    if (same) same.push(file);
+    else byValue.set(value, [file]);
   }
-  if (found.size === 0) return [];
-  for (const file of files) found.get(common(file) ?? '')?.push(file);
-  return [...found]
-    .map(([value, clashing]) => ({ value, files: clashing, groups: groupsOf(clashing, other) }))
+  return [...byValue]
+    .filter(([, same]) => {
+      const values = new Set(same.map(other));
+      return values.size > 1 || values.has(undefined);
+    })
+    .map(([value, same]) => ({ value, files: same, groups: groupsOf(same, other) }))
     .sort(
       (one, another) => another.files.length - one.files.length || compare(firstOf(one), firstOf(another)),
     );
 }
 
-function groupsOf(
-  files: readonly KeyedFile[],
-  differing: (file: KeyedFile) => string | undefined,
-): string[][] {
+function groupsOf(files: readonly KeyedFile[], other: (file: KeyedFile) => string | undefined): string[][] {
   const groups = new Map<string, string[]>();
   for (const file of files) {
-    const value = differing(file);
+    const value = other(file);
     if (value === undefined) continue;
     const names = groups.get(value);
     if (names) names.push(file.id);
@@ -189,62 +194,23 @@ function firstOf({ groups, files }: Clash): string | undefined {
   return groups[0]?.[0] ?? files[0]?.id;
 }
 
-function someFindings<Item>(
-  items: readonly Item[],
-  describe: (item: Item) => Finding,
-  describeMore: (number: number) => Finding,
-): Finding[] {
-  const more = items.length - MAX_CLASHES;
-  return [...items.slice(0, MAX_CLASHES).map(describe), ...(more > 0 ? [describeMore(more)] : [])];
-}
-
-const CORRECT_FIRST = 'correct those above, and run this again';
-const KEY_ID_MORE = (more: number) =>
-  fault(
-    KEY_ID_REUSED,
-    more === 1
-      ? '1 more key id is that of several content keys'
-      : `${count(more, 'more key id')} are those of several content keys each`,
-    CORRECT_FIRST,
-  );
-const CONTENT_KEY_MORE = (more: number) =>
-  warning(
-    CONTENT_KEY_REUSED,
-    more === 1
-      ? '1 more content key has several key ids'
-      : `${count(more, 'more content key')} have several key ids each`,
-    CORRECT_FIRST,
-  );
-
-function idFinding({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): Finding {
+function checkKeyId({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): Check {
   const isShown = files.every(({ shownKeyId }) => shownKeyId === value) && !isContentKey(value, contentKeys);
-  const who = isShown ? `Key id ${value}` : 'One key id';
-  const isAll = files.every(({ keys }) => keys !== undefined);
   const names = files.map(({ id }) => id).sort(compare);
-  const where = isAll
+  const where = files.every(({ keys }) => keys !== undefined)
     ? `${count(groups.length, 'content key')}, ${eachOf(groups)}`
     : `several content keys, according to the sidecar, in ${someOf(names)}${names.length === 1 ? ' and elsewhere' : ''}`;
-  return fault(
+  return error(
     KEY_ID_REUSED,
-    `${who} is that of ${where}: players that have one of the keys show black for the other`,
+    `${isShown ? `Key id ${value}` : 'One key id'} is that of ${where}: players that have one of the keys show black for the other`,
     'give each content key an id of its own',
   );
 }
 
-const USE_ONE_ID = 'check whether the same key was meant, and then use one id for it';
-
 /** Shows no key id: in files where key and key id are swapped they all would be keys. */
-function keyFinding({ groups }: Clash): Finding {
-  const message = `One content key has ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
-  return warning(CONTENT_KEY_REUSED, message, USE_ONE_ID);
-}
-
-/** The sidecar names no content key, so which of these files have the same one is not known. */
-function toldOfKeys(files: readonly KeyedFile[]): Finding[] {
-  const names = files.filter(({ told }) => told.includes(CONTENT_KEY_REUSED)).map(({ id }) => id);
-  if (names.length === 0) return [];
-  const message = `Content keys have other key ids as well, according to the sidecar, in ${someOf(names.sort(compare))}`;
-  return [warning(CONTENT_KEY_REUSED, message, USE_ONE_ID)];
+function checkContentKey({ groups }: Clash): Check {
+  const description = `One content key has ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
+  return warning(CONTENT_KEY_REUSED, description, USE_ONE_ID);
 }
 
 const MAX_GROUPS = 3;
@@ -255,8 +221,7 @@ function eachOf(groups: readonly (readonly string[])[]): string {
   const named = groups.slice(0, MAX_GROUPS).map((names) => `one in ${someOf(names, MAX_NAMES)}`);
   const others = groups.slice(MAX_GROUPS);
   if (others.length === 0) return named.join(', ');
-  const files = others.reduce((sum, names) => sum + names.length, 0);
-  return `${named.join(', ')}, and ${count(others.length, 'more', 'more')} in ${count(files, 'key file')}`;
+  return `${named.join(', ')}, and ${count(others.length, 'more', 'more')} in ${count(others.flat().length, 'key file')}`;
 }
 
 /** Whether a key id is the content key of another file, in either byte order. */

@@ -6,7 +6,7 @@ import { parseStreamId } from '../../api/stream-id';
 import { type KeyFileSummary, summariseKeyFile } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
 import { count } from '../../terminal/text';
-import { type Finding, someOf, warning } from './finding';
+import { type Check, someOf, warning } from './finding';
 import { isDenied, type Unread, unread } from './installation';
 import { type FileKeys, readFileKeys } from './key-files';
 import type { Rights } from './rights';
@@ -181,7 +181,7 @@ export function checkNames(
   entries: readonly FolderEntry[],
   groups: ReadonlySet<string>,
   streams: ReadonlySet<string>,
-): Finding[] {
+): Check[] {
   const named = entries.filter(isFileOrLink);
   const ids = named.flatMap((entry) => streamIdOf(entry) ?? []);
   const isGroup = (id: string) => isGroupName(id, groups, streams);
@@ -239,7 +239,7 @@ export function checkNames(
   ].flat();
 }
 
-function about(names: readonly string[], say: (names: string, files: string) => Finding): Finding[] {
+function about(names: readonly string[], say: (names: string, files: string) => Check): Check[] {
   return names.length === 0 ? [] : [say(someOf(names), count(names.length, 'file'))];
 }
 

@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { count, shellWord } from '../../terminal/text';
-import { type Finding, fault, ok, someOf } from './finding';
+import { type Check, error, ok, someOf } from './finding';
 
 /** Who the packager runs as. */
 export interface Identity {
@@ -41,7 +41,7 @@ interface GuardedFolder {
 }
 
 /** Checks that the packager's user can open the key files: all that is closed to it, with what opens it. */
-export function checkAccess(identity: Identity, guarded: GuardedFolder): Finding[] {
+export function checkAccess(identity: Identity, guarded: GuardedFolder): Check[] {
   const { path, folders, files } = guarded;
   const isAbove = (folder: Rights) => relative(path, folder.path).split('/')[0] === '..';
   const closed = folders.filter((folder) => !may(identity, folder, ENTER));
@@ -69,8 +69,8 @@ export function checkAccess(identity: Identity, guarded: GuardedFolder): Finding
 
 type Todo = readonly [todo: string, command?: string];
 
-function told(code: string, message: string, ...[todo, command]: Todo): Finding {
-  return { ...fault(code, message, todo), ...(command !== undefined && { command }) };
+function told(code: string, message: string, ...[todo, command]: Todo): Check {
+  return { ...error(code, message, todo), ...(command !== undefined && { command }) };
 }
 
 /** What opens a key folder with all below, and keeps it open for files that come: its folders hand their group on. */
@@ -84,7 +84,7 @@ function openedBy(identity: Identity, folder: string): Todo {
   ];
 }
 
-function closedAbove(identity: Identity, folder: Rights): Finding {
+function closedAbove(identity: Identity, folder: Rights): Check {
   const message = `${identity.name} may not enter ${shownRights(folder)}`;
   const path = shellWord(folder.path);
   if (identity.uid === folder.uid) return told('folder_closed', message, 'run as root', `chmod u+x ${path}`);

@@ -6,7 +6,7 @@ import { count } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import type { SidecarApi } from '../client';
 import { listPages } from '../list-pages';
-import { type Finding, fault, ok, someOf, warning } from './finding';
+import { type Check, error, ok, someOf, warning } from './finding';
 import type { FleetSaid } from './fleet';
 
 /** What the doctor asks of a sidecar. */
@@ -32,9 +32,9 @@ export interface SidecarState {
 /** They are all kept in memory, unlike those of a list. */
 const MAX_FILES = 2_000_000;
 
-/** Asks a sidecar whether it is ready, and for all its key files. `find` may throw when none is named. */
+/** Asks a sidecar whether it is ready, for all its key files, and for its fleet. `find` may throw when none is named. */
 export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState> {
-  let state: SidecarState = {
+  const state: { -readonly [Name in keyof SidecarState]: SidecarState[Name] } = {
     address: undefined,
     notReady: undefined,
     folder: undefined,
@@ -44,43 +44,41 @@ export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState
   };
   try {
     const sidecar = find();
-    state = { ...state, address: sidecar.address };
-    state = { ...state, ...(await readiness(sidecar)) };
-    state = { ...state, listed: await listAll(sidecar) };
-    return { ...state, fleet: await askFleet(sidecar) };
+    state.address = sidecar.address;
+    const ready = await answerOr(sidecar.ready(), ({ exitCode }) => exitCode === EXIT.failed);
+    state.notReady = ready.problems;
+    state.folder = ready.answer;
+    const listed: ListedKeyFile[] = [];
+    for await (const { keyfiles } of listPages(sidecar, { most: MAX_FILES })) listed.push(...keyfiles);
+    state.listed = listed;
+    const { answer, problems } = await answerOr(
+      sidecar.fleet.status(),
+      ({ exitCode }) => exitCode !== EXIT.interrupted,
+    );
+    state.fleet = { answer, problems: problems.filter(({ code }) => !NO_FLEET.has(code)) };
+    return state;
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode === EXIT.interrupted) throw thrown;
     return { ...state, problems: thrown.problems };
   }
 }
 
-async function readiness(sidecar: AskedSidecar): Promise<Pick<SidecarState, 'notReady' | 'folder'>> {
+/** An answer, or the problems of an error that is expected. */
+async function answerOr<Answer>(
+  call: Promise<Answer>,
+  isExpected: (error: CliError) => boolean,
+): Promise<{ readonly answer: Answer | undefined; readonly problems: readonly Problem[] }> {
   try {
-    return { notReady: [], folder: await sidecar.ready() };
+    return { answer: await call, problems: [] };
   } catch (thrown) {
-    if (thrown instanceof CliError && thrown.exitCode === EXIT.failed)
-      return { notReady: thrown.problems, folder: undefined };
+    if (thrown instanceof CliError && isExpected(thrown))
+      return { answer: undefined, problems: thrown.problems };
     throw thrown;
   }
 }
 
-/** A sidecar of a former version knows of no fleet. */
+/** The codes of a sidecar without a fleet; a former version knows of none. */
 const NO_FLEET: ReadonlySet<string> = new Set(['fleet_not_configured', 'not_a_sidecar']);
-
-async function askFleet({ fleet }: AskedSidecar): Promise<FleetSaid> {
-  try {
-    return { answer: await fleet.status(), problems: [] };
-  } catch (thrown) {
-    if (!(thrown instanceof CliError) || thrown.exitCode === EXIT.interrupted) throw thrown;
-    return { answer: undefined, problems: thrown.problems.filter(({ code }) => !NO_FLEET.has(code)) };
-  }
-}
-
-async function listAll(sidecar: AskedSidecar): Promise<ListedKeyFile[]> {
-  const all: ListedKeyFile[] = [];
-  for await (const { keyfiles } of listPages(sidecar, { most: MAX_FILES })) all.push(...keyfiles);
-  return all;
-}
 
 /** What to do about a sidecar that can't be asked, by the code of the problem. */
 const TODOS: Readonly<Record<string, string>> = {
@@ -93,26 +91,25 @@ const TODOS: Readonly<Record<string, string>> = {
 };
 
 /** Checks that the sidecar can be asked, is ready to write. */
-export function checkSidecar({ notReady, listed, problems }: SidecarState): Finding[] {
-  const findings: Finding[] = problems.map(({ code, description }) =>
-    fault(
-      code.startsWith('sidecar_') ? code : `sidecar_${code}`,
-      description,
-      `${TODOS[code] ?? 'look into it'}, and run this again; the packager’s part is checked nevertheless`,
+export function checkSidecar({ notReady, listed, problems }: SidecarState): Check[] {
+  return [
+    ...problems.map(({ code, description }) =>
+      error(
+        code.startsWith('sidecar_') ? code : `sidecar_${code}`,
+        description,
+        `${TODOS[code] ?? 'look into it'}, and run this again; the packager’s part is checked nevertheless`,
+      ),
     ),
-  );
-  if (notReady?.length === 0) findings.push(ok('sidecar_ready', 'The sidecar is ready to write key files'));
-  for (const { code, description } of notReady ?? []) {
-    findings.push(
-      fault(
+    ...(notReady?.length === 0 ? [ok('sidecar_ready', 'The sidecar is ready to write key files')] : []),
+    ...(notReady ?? []).map(({ code, description }) =>
+      error(
         'sidecar_not_ready',
         `The sidecar is not ready (${code}): ${description}`,
         'correct this first: no key file is written',
       ),
-    );
-  }
-  if (listed) findings.push(ok('sidecar_list', `It lists ${count(listed.length, 'key file')}`));
-  return findings;
+    ),
+    ...(listed ? [ok('sidecar_list', `It lists ${count(listed.length, 'key file')}`)] : []),
+  ];
 }
 
 /** A key file as the disk has it; its id is its path below the key folder, without `.key`. */
@@ -136,8 +133,8 @@ export interface FolderPlace extends FolderIdentity {
 }
 
 interface FolderVerdict {
-  readonly finding: Finding;
-  /** What stands before a stream's name in its stream id, as `live/`; undefined when the folders aren't known to be one. */
+  readonly check: Check;
+  /** The prefix of the stream ids, as `live/`; undefined when the folders aren't known to be one. */
   readonly prefix: string | undefined;
 }
 
@@ -146,42 +143,59 @@ interface FolderVerdict {
  * whatever path. On another host, or through a mount of another kind, it may have others.
  */
 export function compareFolders(evidence: FolderEvidence, sidecar: SidecarState): FolderVerdict {
-  const { folder, places } = evidence;
-  const { folder: written, notReady } = sidecar;
+  const { folder, places, files } = evidence;
+  const { folder: written, notReady, listed = [] } = sidecar;
   if (!written) {
     const isSilent = notReady?.length === 0;
-    return unproven(
-      warning(
-        'same_folder_unknown',
-        `Whether the sidecar writes here is not known${isSilent ? ': it does not say where it writes' : ''}`,
-        isSilent
-          ? 'bring the sidecar up to date, and run this again'
-          : 'let the sidecar answer, and run this again',
-      ),
+    const check = warning(
+      'same_folder_unknown',
+      `Whether the sidecar writes here is not known${isSilent ? ': it does not say where it writes' : ''}`,
+      `${isSilent ? 'bring the sidecar up to date' : 'let the sidecar answer'}, and run this again`,
     );
+    return { prefix: undefined, check };
   }
   const place = places.find(({ device, inode }) => device === written.device && inode === written.inode);
-  if (!place) return unproven(elsewhere(evidence, written, sidecar));
-  const prefix = relative(place.path, folder);
-  if (prefix.startsWith('..')) {
-    return unproven(
-      fault(
-        'sidecar_below',
-        `The sidecar writes in ${place.path}, and the packager reads the folder above it`,
-        'set PACKAGERDRMAPI_KEYFILESPATH to the upper folder, or in Root/Application/Streams write',
-        `<KeyDir>${place.path}</KeyDir>`,
-      ),
+  if (!place) return { prefix: undefined, check: elsewhere(evidence, written, sidecar) };
+  const below = relative(place.path, folder);
+  if (below.startsWith('..')) {
+    const check = error(
+      'sidecar_below',
+      `The sidecar writes in ${place.path}, and the packager reads the folder above it`,
+      'set PACKAGERDRMAPI_KEYFILESPATH to the upper folder, or in Root/Application/Streams write',
+      `<KeyDir>${place.path}</KeyDir>`,
     );
+    return { prefix: undefined, check };
   }
-  return proven(evidence, sidecar, prefix === '' ? '' : `${prefix}/`);
+  const prefix = below === '' ? '' : `${below}/`;
+  const ids = prefix === '' ? '' : `; the prefix of the stream ids is ${prefix}`;
+  const same = `This is the sidecar’s folder, by device and inode${ids}`;
+  const onDisk = new Map(files.map((file) => [file.id, file]));
+  const here = listed.filter(({ streamid }) => streamid.startsWith(prefix));
+  const differ = here.filter((one) => !isSameFile(onDisk.get(one.streamid.slice(prefix.length)), one));
+  if (differ.length > 0) {
+    // The numbers may be the same by chance on a machine that is a copy of another.
+    const check = warning(
+      'lists_differ',
+      `${same}. But its list and the folder differ on ${someOf(differ.map(({ streamid }) => streamid))}`,
+      'run this again; if it stays so, a second folder is mounted over one of the two, or the sidecar is on another host',
+    );
+    return { prefix, check };
+  }
+  const agreed = here.length > 0 ? `${same}, and the list agrees (${count(here.length, 'key file')})` : same;
+  return { prefix, check: ok('same_folder', agreed) };
 }
 
-/** What it means that no folder here is the one that the sidecar writes in. */
+function isSameFile(file: FileOnDisk | undefined, { size, modified }: ListedKeyFile): boolean {
+  if (!file || file.size !== size) return false;
+  return Math.abs(file.mtimeMs - Date.parse(modified)) <= (modified.includes('.') ? 1 : 1000);
+}
+
+/** The check when no folder here is the one that the sidecar writes in. */
 function elsewhere(
   { folder, places }: FolderEvidence,
   written: FolderIdentity,
   { address = '' }: SidecarState,
-): Finding {
+): Check {
   const here = places.find(({ path }) => path === folder);
   const isOtherMount = here?.inode === written.inode;
   if (isOtherMount || !isThisMachine(address)) {
@@ -194,7 +208,7 @@ function elsewhere(
       'run this on the sidecar’s host, or provision one stream: its key file must appear here',
     );
   }
-  return fault(
+  return error(
     'other_folder',
     `The sidecar writes in another folder: device ${written.device}, inode ${written.inode}; this one is device ${here?.device}, inode ${here?.inode}`,
     'set PACKAGERDRMAPI_KEYFILESPATH (in a container: the mount behind it) to this folder, or in Root/Application/Streams name the sidecar’s',
@@ -202,48 +216,8 @@ function elsewhere(
   );
 }
 
-/** Whether an address leads to this machine whatever its network is; a container's port may be behind it. */
+/** Whether an address is of this machine; a container's port may be behind it. */
 function isThisMachine(address: string): boolean {
   const host = URL.canParse(address) ? new URL(address).hostname : '';
   return host === 'localhost' || host === '[::1]' || /^127\./.test(host);
-}
-
-function proven({ files }: FolderEvidence, { listed = [] }: SidecarState, prefix: string): FolderVerdict {
-  const ids = prefix === '' ? '' : `; stream ids begin with ${prefix}`;
-  const same = `This is the sidecar’s folder, by device and inode${ids}`;
-  const { agree, differ } = agreement(files, listed, prefix);
-  if (differ.length > 0) {
-    // The numbers may be the same by chance on a machine that is a copy of another.
-    return {
-      prefix,
-      finding: warning(
-        'lists_differ',
-        `${same}. But its list and the folder differ on ${someOf(differ)}`,
-        'run this again; if it stays so, a second folder is mounted over one of the two, or the sidecar is on another host',
-      ),
-    };
-  }
-  const agreed = agree > 0 ? `${same}, and the list agrees (${count(agree, 'key file')})` : same;
-  return { prefix, finding: ok('same_folder', agreed) };
-}
-
-function unproven(finding: Finding): FolderVerdict {
-  return { prefix: undefined, finding };
-}
-
-function agreement(files: readonly FileOnDisk[], listed: readonly ListedKeyFile[], prefix: string) {
-  const onDisk = new Map(files.map((file) => [file.id, file]));
-  const differ: string[] = [];
-  let agree = 0;
-  for (const { streamid, size, modified } of listed) {
-    if (!streamid.startsWith(prefix)) continue;
-    const file = onDisk.get(streamid.slice(prefix.length));
-    if (file && file.size === size && isSameTime(file.mtimeMs, modified)) agree += 1;
-    else differ.push(streamid);
-  }
-  return { agree, differ };
-}
-
-function isSameTime(mtimeMs: number, modified: string): boolean {
-  return Math.abs(mtimeMs - Date.parse(modified)) <= (modified.includes('.') ? 1 : 1000);
 }

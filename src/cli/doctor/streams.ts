@@ -1,5 +1,5 @@
 import { count } from '../../terminal/text';
-import { type Finding, fault, ok, someOf, warning } from './finding';
+import { type Check, error, ok, someOf, warning } from './finding';
 
 /** A group of streams as a SMIL document names them. */
 interface StreamGroup {
@@ -26,18 +26,15 @@ export function streamNames({ groups, streamFiles }: NamedStreams): Set<string> 
 }
 
 /** Which of the streams named by the packager's files have no key file among `ids`. */
-export function checkNamedStreams(
-  { groups, streamFiles }: NamedStreams,
-  ids: ReadonlySet<string>,
-): Finding[] {
-  const findings: Finding[] = [];
+export function checkNamedStreams({ groups, streamFiles }: NamedStreams, ids: ReadonlySet<string>): Check[] {
+  const findings: Check[] = [];
   for (const { file, members } of groups) {
     const missing = members.filter((member) => !ids.has(member));
     if (missing.length === 0) continue;
     const named = someOf(missing.map((member) => withHint(member, ids)));
     findings.push(
       missing.length < members.length
-        ? fault(
+        ? error(
             'group_partly_keyed',
             `${file}: no key file for ${named}, so part of the group plays in the clear`,
             'provision these streams: each rendition needs its own file',
@@ -67,13 +64,13 @@ export function checkNamedStreams(
 }
 
 /** Which of the streams that the user names have no key file. */
-export function checkGivenStreams(given: readonly string[], ids: ReadonlySet<string>): Finding[] {
+export function checkGivenStreams(given: readonly string[], ids: ReadonlySet<string>): Check[] {
   const missing = given.filter((name) => !ids.has(name));
   if (missing.length === 0)
     return [ok('given_streams', `${count(given.length, 'stream')}, each with a key file`)];
   const named = someOf(missing.map((name) => withHint(name, ids)));
   return [
-    fault(
+    error(
       'key_file_missing',
       `No key file for ${named}`,
       'provision them with packager-drm put, or a manifest with packager-drm apply',

@@ -14,7 +14,7 @@ const SESSION_ID_XML =
 const EXT_X_VERSION_XML =
   '<Property>\n  <Name>cupertinoExtXVersion</Name>\n  <Value>5</Value>\n  <Type>Integer</Type>\n</Property>';
 const KEY_DIR_XML = `<KeyDir>\${com.wowza.wms.context.VHostConfigHome}/keys</KeyDir>`;
-const UNSET = 'The session id is appended to the license address: the packager does so unless told not to';
+const UNSET = 'The session id is appended to the license address, which is the default of the packager';
 
 const properties = (...settings: string[]) => ({
   httpStreamer: `<Properties>${settings.join('')}</Properties>`,

@@ -38,7 +38,7 @@ http://127.0.0.1:9000  the sidecar
   ok       It lists 3 key files
 
 live  conf/live/Application.xml
-  FAULT    The session id is appended to the license address: the packager does so unless told not to
+  FAULT    The session id is appended to the license address, which is the default of the packager
            to do: add in Root/Application/HTTPStreamer/Properties:
              <Property>
                <Name>cupertinoAppendQueryParamsToEncUrl</Name>

@@ -4,12 +4,11 @@ import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { createHttpCall, createSidecarApi } from '../../../src/cli/client';
 import { readConnection } from '../../../src/cli/connection';
-import type { Finding } from '../../../src/cli/doctor/finding';
 import { readKeyFolder } from '../../../src/cli/doctor/key-folder';
 import { createFakeFleet } from '../../support/fake-fleet';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { install } from './installation';
-import { runDoctor, sectionsOf, sidecarOn } from './run-doctor';
+import { type Finding, runDoctor, sectionsOf, sidecarOn } from './run-doctor';
 
 const PACKAGER: FleetPackager = {
   name: 'a',

@@ -223,14 +223,14 @@ describe('checkKeyClashes', () => {
 
   it('names some of many files, and of each key at least one', () => {
     const files = [file('odd', 1, 9), ...many(1000, (index) => file(`s${1000 + index}`, 1, 8))];
-    expect(checkKeyClashes(files).map(({ message }) => message)).toEqual([
+    expect(checkKeyClashes(files).map(({ description }) => description)).toEqual([
       `One key id is that of 2 content keys, one in s1000, s1001, s1002 and 997 more, one in odd: ${SHOW_BLACK}`,
     ]);
   });
 
   it('names some of many keys, those of most files first', () => {
     const files = [...many(1000, (index) => file(`s${1000 + index}`, 10 + index, 9)), file('t', 10 + 999, 9)];
-    expect(checkKeyClashes(files).map(({ message }) => message)).toEqual([
+    expect(checkKeyClashes(files).map(({ description }) => description)).toEqual([
       'One content key has 1,000 key ids, one in s1999, t, one in s1000, one in s1001, and 997 more in 997 key files',
     ]);
   });
@@ -239,11 +239,11 @@ describe('checkKeyClashes', () => {
     const files = many(120, (index) => file(`s${1000 + index}`, 1 + (index % 60), 100 + index));
     const found = checkKeyClashes([...files, file('z', 60, 500)]);
     expect(found).toHaveLength(51);
-    expect(found[0]?.message).toContain('one in s1059, one in s1119, one in z');
+    expect(found[0]?.description).toContain('one in s1059, one in s1119, one in z');
     expect(found[50]).toEqual({
-      severity: 'fault',
+      severity: 'error',
       code: 'key_id_reused',
-      message: '10 more key ids are those of several content keys each',
+      description: '10 more key ids with several content keys',
       todo: 'correct those above, and run this again',
     });
   });

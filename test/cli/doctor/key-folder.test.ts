@@ -56,7 +56,7 @@ test('knows that stream ids begin with a folder when the sidecar’s is above', 
     severity: 'ok',
     code: 'same_folder',
     message:
-      'This is the sidecar’s folder, by device and inode; stream ids begin with live/, and the list agrees (1 key file)',
+      'This is the sidecar’s folder, by device and inode; the prefix of the stream ids is live/, and the list agrees (1 key file)',
   });
 });
 

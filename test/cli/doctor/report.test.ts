@@ -40,7 +40,7 @@ http://127.0.0.1:9000  the sidecar
   ok       It lists 3 key files
 
 29 applications  conf/NAME/Application.xml
-  FAULT    The session id is appended to the license address: the packager does so unless told not to
+  FAULT    The session id is appended to the license address, which is the default of the packager
            in 25 of 29, all but channel03, channel05, live, vod
            to do: add in Root/Application/HTTPStreamer/Properties:
              <Property>

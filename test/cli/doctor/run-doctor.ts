@@ -7,11 +7,21 @@ import type { ListedKeyFile } from '../../../src/api/list';
 import { CliError, EXIT, type ExitCode } from '../../../src/cli/cli-error';
 import type { CliContext } from '../../../src/cli/context';
 import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor';
-import type { Finding, Section } from '../../../src/cli/doctor/finding';
+import type { Check, Section } from '../../../src/cli/doctor/finding';
 import type { Identity, Machine } from '../../../src/cli/doctor/rights';
 import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
 import { describeDoctor } from '../../../src/cli/program';
 import { createOutput } from '../../../src/terminal/output';
+
+/** A finding and a section as the JSON document has them. */
+export interface Finding extends Omit<Check, 'severity' | 'description'> {
+  readonly severity: 'ok' | 'warning' | 'fault';
+  readonly message: string;
+}
+
+interface ShownSection extends Omit<Section, 'checks'> {
+  readonly findings: readonly Finding[];
+}
 
 const ME: Identity = { name: 'me', uid: process.getuid?.() ?? 0, gids: [process.getgid?.() ?? 0] };
 
@@ -103,9 +113,9 @@ export async function sectionsOf(
   packager: string,
   args: readonly string[] = [],
   setting: DoctorSetting = {},
-): Promise<Section[]> {
+): Promise<ShownSection[]> {
   const { stdout } = await runDoctor(packager, [...args, '--json'], setting);
-  const { sections }: { sections: Section[] } = JSON.parse(stdout);
+  const { sections }: { sections: ShownSection[] } = JSON.parse(stdout);
   return sections;
 }
 
