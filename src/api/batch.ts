@@ -1,10 +1,17 @@
 import * as z from 'zod';
-import { isJsonObject, type JsonObject } from '../drm/bytes';
+import type { JsonObject } from '../drm/bytes';
 import { CPIX_TOO_LARGE, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { sentenceOf } from '../drm/finding';
 import { readLimits } from '../drm/quality';
 import { nearest, type Parsed, type Problem, printable, readBody } from '../http/faults';
-import { cpixBody, importedBody, MAX_BODY_BYTES, providerBody, suppliedBody } from './key-file-request';
+import {
+  cpixBody,
+  importedBody,
+  MAX_BODY_BYTES,
+  providerBody,
+  sizeOf,
+  suppliedBody,
+} from './key-file-request';
 import type { KeyFileRequest, RequestOptions } from './read-key-file-request';
 import { parseStreamId, type StreamId } from './stream-id';
 
@@ -250,34 +257,12 @@ export function unknownField(name: string, hint: string): Problem {
   };
 }
 
-/**
- * What an entry of a batch may have is what the body of a single POST may, told by its names and texts. The texts of its
- * CPIX documents do not count to it.
- */
+/** What an entry of a batch may have is what the body of a single POST may. */
 export function sizeFault(fields: Fields, ofQualities: Fields = {}): Problem | undefined {
-  const documents = [fields, ...Object.values(ofQualities).filter(isJsonObject)].map(({ cpix }) => cpix);
-  for (const document of documents) {
-    if (typeof document === 'string' && document.length > MAX_CPIX_BYTES) return DOCUMENT_TOO_LARGE;
-  }
-  const counted = [fields, ...Object.values(ofQualities)].map((each) =>
-    isJsonObject(each) && typeof each.cpix === 'string' ? { ...each, cpix: '' } : each,
-  );
-  const waiting: unknown[] = [...counted, Object.keys(ofQualities)];
-  let size = 0;
-  while (waiting.length > 0) {
-    const value = waiting.pop();
-    size += 1;
-    if (typeof value === 'string') size += value.length;
-    else if (Array.isArray(value)) for (const item of value) waiting.push(item);
-    else if (typeof value === 'object' && value !== null) {
-      for (const [name, field] of Object.entries(value)) {
-        size += name.length;
-        waiting.push(field);
-      }
-    }
-    if (size > MAX_BODY_BYTES) return TOO_LARGE;
-  }
-  return undefined;
+  const sizes = [sizeOf(fields), ...Object.values(ofQualities).map(sizeOf)];
+  if (sizes.some(({ document }) => document > MAX_CPIX_BYTES)) return DOCUMENT_TOO_LARGE;
+  const size = sizes.reduce((sum, each) => sum + each.fields, 0);
+  return size > MAX_BODY_BYTES ? TOO_LARGE : undefined;
 }
 
 const TOO_LARGE: Problem = {

@@ -29,11 +29,6 @@ export type LackReason = keyof typeof LACK_REASONS;
 /** The folder in the key-file folder of a packager that has joined a fleet. No stream id begins with a dot. */
 export const FLEET_FOLDER = '.packagerdrmapi-fleet';
 
-/** Whether a packager takes a stream: `streams` are beginnings of stream ids; none: all. */
-export function takes(streams: readonly string[] | null | undefined, streamId: string): boolean {
-  return !streams || streams.some((beginning) => streamId.startsWith(beginning));
-}
-
 /** The most streams that are named of a packager. */
 export const MAX_LACKS = 100;
 /** How long a request may wait for all packagers, in seconds. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from '../drm/bytes';
+import { type Checked, decodeBase64Block, decodeHexBlock, isJsonObject, parseUuid } from '../drm/bytes';
 import type { CpixSystemName } from '../drm/cpix/choose';
 import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/envelope';
@@ -113,6 +113,23 @@ const fairplay = {
 
 /** The most that the body of a POST can have, in bytes. */
 export const MAX_BODY_BYTES = 64 * 1024;
+
+/** The bytes of a request's fields as JSON without the text of a CPIX document, and the characters of that text. */
+export function sizeOf(fields: unknown): { readonly fields: number; readonly document: number } {
+  const cpix = isJsonObject(fields) ? fields.cpix : undefined;
+  if (typeof cpix === 'string')
+    return { fields: bytesOf({ ...Object(fields), cpix: '' }), document: cpix.length };
+  return { fields: bytesOf(fields), document: 0 };
+}
+
+function bytesOf(value: unknown): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(value) ?? '');
+  } catch {
+    // Nested deeper than the stack is.
+    return Number.POSITIVE_INFINITY;
+  }
+}
 
 const choosing = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cpix`.' });
 const noDocument = {

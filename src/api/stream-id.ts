@@ -46,3 +46,8 @@ export function groupNameFindings(streamId: string): Finding[] {
     'reads no key file of a group (.smil); each of its member streams needs its own, and a group in a batch or in a manifest writes them all';
   return [warning('group_name', { called: 'The packager' }, description)];
 }
+
+/** Whether a stream id has one of some prefixes; undefined: all have. */
+export function takes(prefixes: readonly string[] | null | undefined, streamId: string): boolean {
+  return !prefixes || prefixes.some((prefix) => streamId.startsWith(prefix));
+}

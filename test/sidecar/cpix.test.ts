@@ -323,7 +323,6 @@ describe('a large CPIX document', () => {
     ['its name in a list', () => JSON.stringify(['cpix', largest]), '64 KiB'],
     ['an object for it', () => `{"cpix":[${'{},'.repeat(40_000)}{}]}`, '64 KiB'],
     ['its name in escapes', () => JSON.stringify({ cpix: largest }).replace('cpix', 'cp\\u0069x'), '64 KiB'],
-    ['no end', () => `{"cpix":"${'x'.repeat(300 * KIB)}`, '256 KiB for a CPIX document'],
     [
       'all that could be a document',
       () => JSON.stringify({ cpix: 'x'.repeat(600 * KIB) }),

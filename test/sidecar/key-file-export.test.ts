@@ -3,7 +3,6 @@ import fs from 'fs-extra';
 import type { Response } from 'supertest';
 import { exportKeyFile } from '../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../src/drm/export/names';
-import { createExports } from '../../src/sidecar/key-files/exports';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { startSidecar, temporaryFolder } from '../support/start-sidecar';
 
@@ -190,18 +189,6 @@ it('the log tells the form, and no secret', async () => {
     expect(log).not.toContain(secret);
     expect(log.toLowerCase()).not.toContain(Buffer.from(secret, 'base64').toString('hex'));
   }
-});
-
-it('answers that are kept are those of their key files, however many there are', async () => {
-  const exportBytes = createExports();
-  const ask = async (index: number) => {
-    const key = Buffer.alloc(16, index % 251).fill(index >> 8, 0, 8);
-    const bytes = Buffer.from(CENC_ONLY_FILE.replace(CENC_ONLY.cenc.contentkey, key.toString('base64')));
-    const { text } = await exportBytes(bytes, { as: 'nginx-vod', scheme: undefined });
-    expect(JSON.parse(text)).toEqual([{ key: key.toString('base64'), key_id: CENC_ONLY.cenc.keyid }]);
-  };
-  for (let index = 1; index < 300; index += 1) await ask(index);
-  for (const index of [1, 2, 298, 299, 1]) await ask(index);
 });
 
 /** The body as it came, whatever its type. */

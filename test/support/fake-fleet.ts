@@ -4,9 +4,8 @@ import {
   type FleetState,
   type LackReason,
   MAX_LACKS,
-  takes,
 } from '../../src/api/fleet';
-import { parseStreamId, type StreamId } from '../../src/api/stream-id';
+import { parseStreamId, type StreamId, takes } from '../../src/api/stream-id';
 import { keysIn } from '../../src/drm/key-file';
 import type { HttpError } from '../../src/http/errors';
 import { etagOf } from '../../src/http/etag';

@@ -1,4 +1,5 @@
-import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS, takes } from '../../api/fleet';
+import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS } from '../../api/fleet';
+import { takes } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
 import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';

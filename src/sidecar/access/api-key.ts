@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { takes } from '../../api/fleet';
+import { takes } from '../../api/stream-id';
 import type { HttpError } from '../../http/errors';
 import type { Exchange } from '../../http/shell';
 import { apiError } from '../errors';

@@ -16,7 +16,7 @@ import { warningText } from '../key-files/handlers';
 import { actorOf } from '../key-files/routes';
 import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
-import { createReceiveBody } from './receive-body';
+import { createReadBatch } from '../request-body';
 import { createRunBatch, stoppingError } from './run-batch';
 
 export interface BatchContext {
@@ -57,7 +57,7 @@ export function createBatch(context: BatchContext): Batch {
   const { changes, provision, rules, refusals, wait, log, onError, stopping, hasFleet, mostReceiveMs } =
     context;
   const runBatch = createRunBatch({ changes, provision, rules, stopping, hasFleet });
-  const receiveBody = createReceiveBody(mostReceiveMs);
+  const readBody = createReadBatch(mostReceiveMs);
   let underWay = 0;
   const whenIdle = new Set<() => void>();
 
@@ -75,7 +75,7 @@ export function createBatch(context: BatchContext): Batch {
     const seconds = wait.secondsOf(request.query);
     // Asked for before a body is received in vain, and again when it is there.
     if (underWay >= MAX_BATCHES) throw tooManyBatches();
-    await receiveBody(request, response);
+    await readBody(request, response);
     if (underWay >= MAX_BATCHES) throw tooManyBatches();
     if (stopping()) throw stoppingError();
     const results = await run(request, response, { dryRun, awaited: seconds !== undefined });

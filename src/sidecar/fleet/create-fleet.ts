@@ -1,5 +1,4 @@
-import { takes } from '../../api/fleet';
-import type { StreamId } from '../../api/stream-id';
+import { type StreamId, takes } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
 import { HttpError, systemCode } from '../../http/errors';
 import { cached } from '../cached';

@@ -19,10 +19,9 @@ export interface ExportQuery {
   readonly scheme: ExportScheme | undefined;
 }
 
-/** Undefined: the key file itself. @throws HttpError 400. */
-export function exportQueryOf(query: Readonly<Record<string, unknown>>): ExportQuery | undefined {
+/** Reads the query of an export. @throws HttpError 400. */
+export function exportQueryOf(query: Readonly<Record<string, unknown>>): ExportQuery {
   const { as, scheme } = query;
-  if (as === undefined && scheme === undefined) return undefined;
   if (as === undefined)
     throw apiError('invalid_query', `scheme is for exports: add as, ${oneOf(EXPORT_NAMES)}.`);
   if (!isExportName(as)) throw apiError('invalid_query', `as ${mustBe(EXPORT_NAMES, as)}`);
@@ -60,44 +59,17 @@ export interface ExportAnswer {
   readonly warnings: readonly Finding[];
 }
 
-/** Answers an export of a key file's bytes. @throws HttpError 409 when they don't have what it needs. */
-export type ExportKeyFile = (bytes: Buffer, query: ExportQuery) => ExportAnswer | Promise<ExportAnswer>;
-
-/** Of 2 KB each, mostly. */
-const MAX_KEPT = 256;
-
-/**
- * Exports key files, and keeps the last ones: to make one takes some times as long as all else of its request, and a
- * packager that fetches a key for every segment asks for few files. A kept one is found by the bytes of its key file, so
- * that it never outlives a change.
- */
-export function createExports(): ExportKeyFile {
-  const kept = new Map<string, ExportAnswer>();
-  const make = async (name: string, bytes: Buffer, query: ExportQuery) => {
-    const answer = await makeExport(bytes, query);
-    kept.set(name, answer);
-    for (const oldest of kept.keys()) {
-      if (kept.size <= MAX_KEPT) break;
-      kept.delete(oldest);
-    }
-    return answer;
-  };
-  return (bytes, query) => {
-    const name = `${etagOf(bytes)} ${query.as} ${query.scheme}`;
-    return kept.get(name) ?? make(name, bytes, query);
-  };
-}
-
-async function makeExport(bytes: Buffer, { as, scheme }: ExportQuery): Promise<ExportAnswer> {
+/** Exports a key file. @throws HttpError 409 when it does not have what the export needs. */
+export async function exportKeyFile(bytes: Buffer, { as, scheme }: ExportQuery): Promise<ExportAnswer> {
   if (!isUtf8(bytes))
     throw apiError(
       'key_file_malformed',
       'The key file is not UTF-8, so that it cannot be exported. Write it again.',
     );
   // Few sidecars export, and what writes the forms would make the start of each longer.
-  const { exportKeyFile } = await import('../../drm/export/export-key-file');
+  const { exportKeyFile: exportText } = await import('../../drm/export/export-key-file');
   const { EXPORT_FORMS } = await import('../../drm/export/forms');
-  const exported = exportKeyFile(bytes.toString('utf8'), as, scheme);
+  const exported = exportText(bytes.toString('utf8'), as, scheme);
   if (!exported.ok)
     throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
   const { text, findings: warnings } = exported;

@@ -28,7 +28,7 @@ import { conditionsIn, isUnchanged } from '../storage/conditions';
 import type { FleetChange, KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
-import { createExports, type ExportAnswer, exportQueryOf } from './exports';
+import { type ExportAnswer, exportKeyFile, exportQueryOf } from './exports';
 
 interface KeyFileContext {
   readonly store: KeyFileStore;
@@ -97,7 +97,6 @@ export function createKeyFileHandlers({
   rules,
 }: KeyFileContext): KeyFileHandlers {
   const readJson = createReadRequest();
-  const exportKeyFile = createExports();
   const readText = createReadText(MAX_BODY_BYTES);
   const readDocument = createReadBytes(MAX_CPIX_BYTES);
   const actorOf = (request: IncomingMessage, { apiKey, exchange }: KeyFileCall): Actor => ({
@@ -139,15 +138,13 @@ export function createKeyFileHandlers({
     get(request, response, call) {
       const { streamId, apiKey, query } = call;
       requireRead(apiKey, streamId);
-      const asked = exportQueryOf(query);
+      const isExport = (query.as ?? query.scheme) !== undefined;
+      const asked = isExport ? exportQueryOf(query) : undefined;
       const bytes = store.read(streamId);
       if (!bytes) throw apiError('key_file_not_found');
       if (asked) {
         call.exchange.logFields = { streamId, as: asked.as };
-        const made = exportKeyFile(bytes, asked);
-        if (made instanceof Promise)
-          return made.then((exported) => answerExport(request, response, call, exported));
-        return answerExport(request, response, call, made);
+        return exportKeyFile(bytes, asked).then((made) => answerExport(request, response, call, made));
       }
       const etag = etagOf(bytes);
       if (isUnchanged(request.headers['if-none-match'], etag))

@@ -5,7 +5,7 @@ import type { StreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
 import { keyFilePath } from '../storage/key-file-store';
-import { type FoundFile, readSmallFile } from '../storage/read-file';
+import { type FoundFile, readSmallFile } from '../storage/open-file';
 import { isGone } from './stream-ids';
 
 /** What a key file's text says about itself, without its secrets. */

@@ -136,89 +136,66 @@ const ALERTED_FAILURES = [
   'key_files_not_writable',
 ];
 
-// No label holds a caller's text: routes are our own patterns, codes our own words. The bounds hold if that fails.
-const MAX_ROUTES = 64;
-const MAX_STATUSES = 64;
-const MAX_CODES = 128;
-
-/** Defines the metrics, in a registry of their own. Labels are looked up once for each combination. */
+/**
+ * Defines the metrics, in a registry of their own. No label holds a caller's text: routes are our own patterns, codes our
+ * own words, methods and statuses those that there are.
+ */
 export function createMetrics(options: MetricsOptions): Metrics {
   const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess, fleetFigures } =
     options;
   const registry = new Registry();
   const define = defineIn(registry);
-  const { counter } = define;
-  const durations = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
-    define.histogram(name, help, BUCKETS, ...labels);
+  const { counter, histogram } = define;
 
   const requests = counter('http_requests_total', 'HTTP requests answered.', 'method', 'route', 'status');
-  const requestSeconds = durations(
+  const requestSeconds = histogram(
     'http_request_duration_seconds',
     'Time from the head of a request to the end of its answer.',
+    BUCKETS,
     'method',
     'route',
   );
-  const ofRequest = bounded(MAX_ROUTES, 'other', (route: string) =>
-    bounded(METHODS.size + 1, 'other', (method: string) => ({
-      duration: requestSeconds.labels(method, route),
-      count: bounded(MAX_STATUSES, 0, (status: number) =>
-        requests.labels(method, route, statusLabel(status)),
-      ),
-    })),
-  );
-
   const calls = counter(
     'upstream_requests_total',
     'Calls to upstreams, each retry for itself.',
     'upstream',
     'status',
   );
-  const callSeconds = durations(
+  const callSeconds = histogram(
     'upstream_request_duration_seconds',
     'Duration of calls to upstreams.',
+    BUCKETS,
     'upstream',
   );
-  const ofCall = bounded(MAX_CODES, 'other', (upstream: string) => ({
-    duration: callSeconds.labels(upstream),
-    count: bounded(MAX_STATUSES, 0, (status: CallOutcome) =>
-      calls.labels(upstream, typeof status === 'string' ? status : statusLabel(status)),
-    ),
-  }));
   const lastAnswer = define.gauge(
     'upstream_last_answer_timestamp_seconds',
     'When an upstream last answered what could be used, as Unix time.',
     'upstream',
   );
-
   const cacheEvents = counter('provider_cache_events_total', 'Events of the provider cache.', 'event');
-  const phases = durations(
+  const phases = histogram(
     'write_phase_duration_seconds',
     'Duration of the phases of writing a key file.',
+    BUCKETS,
     'phase',
   );
-  const ofPhase = bounded(MAX_CODES, 'other', (phase: string) => phases.labels(phase));
   const failures = counter('failures_total', 'Error answers by the code of their first problem.', 'code');
-  const ofFailure = bounded(MAX_CODES, 'other', (code: string) => failures.labels(code));
   const refused = counter(
     'refused_total',
     'Clients refused: unknown key, missing right, or too many attempts.',
     'reason',
   );
-  const ofRefusal = bounded(MAX_CODES, 'other', (reason: string) => refused.labels(reason));
   // A counter that first appears at 1 has risen by nothing in the eyes of an alert rule.
-  for (const event of CACHE_EVENTS) cacheEvents.labels(event).inc(0);
-  for (const code of ALERTED_FAILURES) failures.labels(code).inc(0);
-  for (const reason of REFUSED_REASONS) refused.labels(reason).inc(0);
-
+  for (const event of CACHE_EVENTS) cacheEvents.inc({ event }, 0);
+  for (const code of ALERTED_FAILURES) failures.inc({ code }, 0);
+  for (const reason of REFUSED_REASONS) refused.inc({ reason }, 0);
   const changes = counter(
     'key_file_changes_total',
     'Changes of key files, and refused ones, as they are audited.',
     'action',
     'result',
   );
-  const ofChange = bounded(MAX_CODES, 'other', (action: string) =>
-    bounded(MAX_CODES, 'other', (result: string) => changes.labels(action, result)),
-  );
+
   let keyFilesAtStart: number | undefined;
   let keyFilesSince = 0;
   define.read('key_files', 'Key files: counted at the start, and kept by the changes made since.', () =>
@@ -230,7 +207,6 @@ export function createMetrics(options: MetricsOptions): Metrics {
     'severity',
     () => ({ ...faultyKeyFiles?.() }),
   );
-
   define.readEach(
     'tls_certificate_not_after_timestamp_seconds',
     'When the first certificate of the file ends, as Unix time.',
@@ -262,28 +238,27 @@ export function createMetrics(options: MetricsOptions): Metrics {
   observeProcess?.(registry);
 
   return {
-    request({ method, route, status, ms, aborted }) {
-      const { duration, count } = ofRequest(route)(METHODS.has(method) ? method : 'other');
-      duration.observe(ms / 1000);
-      count(aborted ? CLIENT_GONE : status).inc();
+    request({ method: given, route, status, ms, aborted }) {
+      const method = METHODS.has(given) ? given : 'other';
+      requestSeconds.observe({ method, route }, ms / 1000);
+      requests.inc({ method, route, status: statusLabel(aborted ? CLIENT_GONE : status) });
     },
     upstreamCall(upstream, outcome, ms) {
-      const { duration, count } = ofCall(upstream);
-      duration.observe(ms / 1000);
-      count(outcome).inc();
+      callSeconds.observe({ upstream }, ms / 1000);
+      calls.inc({ upstream, status: typeof outcome === 'string' ? outcome : statusLabel(outcome) });
     },
-    upstreamAnswered: (upstream, time) => lastAnswer.labels(upstream).set(time.getTime() / 1000),
-    providerCache: (event) => cacheEvents.labels(event).inc(),
-    writePhase: (phase, ms) => ofPhase(phase).observe(ms / 1000),
+    upstreamAnswered: (upstream, time) => lastAnswer.set({ upstream }, time.getTime() / 1000),
+    providerCache: (event) => cacheEvents.inc({ event }),
+    writePhase: (phase, ms) => phases.observe({ phase }, ms / 1000),
     failed({ status, problems }) {
       const code = problems[0]?.code ?? 'other';
-      ofFailure(code).inc();
-      if (REFUSALS.has(status)) ofRefusal(code).inc();
+      failures.inc({ code });
+      if (REFUSALS.has(status)) refused.inc({ reason: code });
     },
     changed({ action, result, isElsewhere = false }) {
       if (result === 'created' && !isElsewhere) keyFilesSince += 1;
       else if (result === 'deleted' && !isElsewhere) keyFilesSince -= 1;
-      ofChange(action)(result).inc();
+      changes.inc({ action, result });
     },
     keyFilesCounted(count) {
       keyFilesAtStart = count;
@@ -292,27 +267,6 @@ export function createMetrics(options: MetricsOptions): Metrics {
     fleet,
     scrape: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
-}
-
-/**
- * Answers what belongs to a name, made at its first use. At most `most` names have something of their own; whatever
- * comes after them shares what belongs to `other`.
- */
-export function bounded<Name, Value>(
-  most: number,
-  other: NoInfer<Name>,
-  make: (name: Name) => Value,
-): (name: Name) => Value {
-  const made = new Map<Name, Value>();
-  const take = (name: Name): Value => {
-    const present = made.get(name);
-    if (present !== undefined) return present;
-    if (made.size >= most && name !== other) return take(other);
-    const value = make(name);
-    made.set(name, value);
-    return value;
-  };
-  return take;
 }
 
 function statusLabel(status: number): string {

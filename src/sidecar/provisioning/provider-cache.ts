@@ -9,7 +9,7 @@ import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import type { DurableWriter } from '../storage/durable-file';
 import { queueByName } from '../storage/key-file-store';
-import { readSmallFile } from '../storage/read-file';
+import { readSmallFile } from '../storage/open-file';
 import type { ProviderProtocol } from './address';
 import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
 

@@ -5,8 +5,16 @@ import { HttpError, systemCode } from '../../http/errors';
 import { apiError } from '../errors';
 import { type Conditions, isLeftAlone, requireMatch } from './conditions';
 import type { DurableWriter, NotSynced } from './durable-file';
-import { type FoundFile, readSmallFile } from './read-file';
-import { FOLDER_MODE, type HeldFolder, holdFolder, makeFolder, notAKeyFile, rootFolder } from './sub-folder';
+import {
+  FOLDER_MODE,
+  type FoundFile,
+  type HeldFolder,
+  holdFolder,
+  makeFolder,
+  notAKeyFile,
+  readSmallFile,
+  rootFolder,
+} from './open-file';
 
 /**
  * The key files under one folder. Reads see a file whole, before or after a change. Changes to one stream are made one

@@ -296,7 +296,9 @@ describe('a group that cannot be read fails as one', () => {
       .send({ groups: [{ members, cenc: 7 }] })
       .expect(200);
     const errors = [{ code: 'invalid_body', description: 'cenc: must be an object' }];
-    expect(body.results).toEqual(members.map((streamid) => ({ streamid, result: 'failed', errors })));
+    expect(body.results).toEqual(
+      members.map((streamid) => ({ index: 0, streamid, result: 'failed', errors })),
+    );
   });
 });
 

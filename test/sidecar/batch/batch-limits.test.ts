@@ -20,21 +20,10 @@ const fieldsOf = (count: number) =>
 
 describe('a batch is refused before it is parsed', () => {
   const values = 'The body holds more than 250000 values. Send several batches. Nothing was written.';
-  const names =
-    'The body holds more than 300 different names of fields. Send several batches. Nothing was written.';
   it.each([
     ['objects without end', `{"streams":[${'{},'.repeat(4_000_000)}{}]}`, values],
     ['lists in lists without end', `{"streams":${'['.repeat(400_000)}`, values],
-    ['an entry of 290,000 fields', JSON.stringify({ streams: [fieldsOf(290_000)] }), names],
-    ['keys of 290,000 fields', JSON.stringify({ streams: [{ cenc: fieldsOf(290_000) }] }), names],
-    ['290,000 fields of its own', JSON.stringify(fieldsOf(290_000)), names],
-    [
-      'members that have all their fields to themselves',
-      JSON.stringify({
-        groups: [{ members: Array.from({ length: 10_000 }, (_, index) => ({ [`f${index}`]: 1 })) }],
-      }),
-      names,
-    ],
+    ['an entry of 290,000 fields', JSON.stringify({ streams: [fieldsOf(290_000)] }), values],
   ])('for %s', async (_what, body, description) => {
     const sidecar = await startSidecar();
     await sidecar.api.post(PATH).type('json').send(body).expect(400, refused('invalid_body', description));

@@ -2,7 +2,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { LIST_PATH } from '../../../src/sidecar/listing/list';
-import { readSmallFile } from '../../../src/sidecar/storage/read-file';
+import { readSmallFile } from '../../../src/sidecar/storage/open-file';
 import { keyFileSamples } from '../../vectors/drm-vectors';
 import { ALL, place, startListing } from './start-listing';
 
@@ -10,15 +10,15 @@ jest.mock('node:fs/promises', () => {
   const real = jest.requireActual('node:fs/promises');
   return { ...real, lstat: jest.fn(real.lstat), readdir: jest.fn(real.readdir) };
 });
-jest.mock('../../../src/sidecar/storage/read-file', () => {
-  const real = jest.requireActual('../../../src/sidecar/storage/read-file');
+jest.mock('../../../src/sidecar/storage/open-file', () => {
+  const real = jest.requireActual('../../../src/sidecar/storage/open-file');
   return { ...real, readSmallFile: jest.fn(real.readSmallFile) };
 });
 
 const real = {
   ...jest.requireActual<typeof import('node:fs/promises')>('node:fs/promises'),
-  readSmallFile: jest.requireActual<typeof import('../../../src/sidecar/storage/read-file')>(
-    '../../../src/sidecar/storage/read-file',
+  readSmallFile: jest.requireActual<typeof import('../../../src/sidecar/storage/open-file')>(
+    '../../../src/sidecar/storage/open-file',
   ).readSmallFile,
 };
 /** As the list calls it. */

@@ -3,7 +3,7 @@ import { readdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { readSmallFile } from '../../../src/sidecar/storage/read-file';
+import { readSmallFile } from '../../../src/sidecar/storage/open-file';
 import { temporaryFolder } from '../../support/start-sidecar';
 
 const MEBIBYTE = 1024 * 1024;

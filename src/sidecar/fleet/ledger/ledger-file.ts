@@ -18,7 +18,7 @@ import { promisify } from 'node:util';
 import { FLEET_FOLDER } from '../../../api/fleet';
 import { systemCode } from '../../../http/errors';
 import { createDurableWriter, writeBytes } from '../../storage/durable-file';
-import { DESCRIPTORS } from '../../storage/sub-folder';
+import { DESCRIPTORS } from '../../storage/open-file';
 import { type FolderLock, lockFolder } from './folder-lock';
 
 const openFile = promisify(open);

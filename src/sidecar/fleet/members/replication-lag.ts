@@ -1,11 +1,5 @@
-import {
-  type FleetPackager,
-  type FleetStreamAnswer,
-  type LackReason,
-  MAX_LACKS,
-  takes,
-} from '../../../api/fleet';
-import type { StreamId } from '../../../api/stream-id';
+import { type FleetPackager, type FleetStreamAnswer, type LackReason, MAX_LACKS } from '../../../api/fleet';
+import { type StreamId, takes } from '../../../api/stream-id';
 import type { LedgerRecord } from '../ledger/ledger-lines';
 import { appliedTo } from '../places';
 import type { Packager, Report } from './member-records';

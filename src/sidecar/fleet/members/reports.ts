@@ -1,4 +1,4 @@
-import { takes } from '../../../api/fleet';
+import { takes } from '../../../api/stream-id';
 import { describeThrown } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { type Engine, EngineError } from '../engine/engine';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { FLEET_STATES, MAX_LACKS, takes } from '../../../../src/api/fleet';
-import type { StreamId } from '../../../../src/api/stream-id';
+import { FLEET_STATES, MAX_LACKS } from '../../../../src/api/fleet';
+import { type StreamId, takes } from '../../../../src/api/stream-id';
 import type { Packager, Report } from '../../../../src/sidecar/fleet/members/member-records';
 import { replicationLag, streamLag } from '../../../../src/sidecar/fleet/members/replication-lag';
 import { appliedTo, followed } from '../../../../src/sidecar/fleet/places';

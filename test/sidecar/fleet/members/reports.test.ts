@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { takes } from '../../../../src/api/fleet';
-import type { StreamId } from '../../../../src/api/stream-id';
+import { type StreamId, takes } from '../../../../src/api/stream-id';
 import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
 import {
   type Report,
