@@ -35,13 +35,6 @@ const context = createContext(config, {
   },
   assets: {
     folder: '',
-    dashboardStyle: '',
-    dashboardScript: '',
-    dashboardFormsScript: '',
-    dashboardOrderScript: '',
-    dashboardUploadScript: '',
-    streamTesterStyle: '',
-    streamTesterScript: '',
     embedStyle: '',
     embedScript: '',
     embedPlayer: '',

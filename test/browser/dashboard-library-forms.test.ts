@@ -5,8 +5,6 @@ import { startLibraryPages } from '../support/start-library-pages';
 const browser = startBrowser();
 jest.setTimeout(120_000);
 
-const screens = Object.keys(SCREENS) as Screen[];
-
 async function open(screen: Screen, { javaScriptEnabled = true, env = {} } = {}) {
   const emulator = await startLibraryPages(env);
   const page = await browser.open({ ...SCREENS[screen], javaScriptEnabled, baseURL: emulator.url });
@@ -59,104 +57,101 @@ async function dragTo(page: Page, name: string, other: string) {
   await page.mouse.move(from.x + from.width / 2, beyond, { steps: 4 });
 }
 
-describe.each(screens)('on a %s', (screen) => {
-  test('media of a playlist are dragged into another order, which is kept', async () => {
-    const { page, untilStored } = await openPlaylist(screen);
-    await dragTo(page, 'One', 'Three');
-    await untilShown(page, 'Two', 'Three', 'One');
-    await page.mouse.up();
-    await untilStored('Two', 'Three', 'One');
-    await page.reload();
-    await untilShown(page, 'Two', 'Three', 'One');
-  });
-
-  test('without script, media are found, added, moved and removed with buttons', async () => {
-    const { page, untilStored, createReady } = await openPlaylist(screen, { javaScriptEnabled: false });
-    expect(await page.locator('.handle:visible').count()).toBe(0);
-    await createReady({ title: 'Weather' });
-    await page.getByRole('searchbox').fill('weather');
-    await page.getByRole('button', { name: 'Search' }).click();
-    await page.getByRole('button', { name: 'Add Weather' }).click();
-    await page.getByRole('button', { name: 'Up: Weather' }).click();
-    await page.getByRole('button', { name: 'Down: One' }).click();
-    await page.getByRole('button', { name: 'Remove Two' }).click();
-    await untilStored('One', 'Weather', 'Three');
-  });
-
-  test('a player is made, refused with what is wrong in its configuration, corrected and deleted', async () => {
-    const { page, context } = await open(screen);
-    await page.goto('/dashboard/players');
-    await page.getByLabel('Name', { exact: true }).fill('Main');
-    await page.getByLabel('Setup configuration').fill('{\n  "autostart": true,\n}');
-    await page.getByRole('button', { name: 'Create player' }).click();
-    await page.getByRole('alert').getByText('look at line 3, column 1').waitFor();
-    await page.getByLabel('Setup configuration').fill('{ "autostart": true }');
-    for (const [number, name] of [
-      [1, 'a'],
-      [2, 'b'],
-      [3, 'c'],
-    ] as const) {
-      await page.getByLabel(`Custom parameters: name ${number}`).fill(name);
-      await page.getByLabel(`Custom parameters: value ${number}`).fill(String(number));
-    }
-    await page.getByRole('button', { name: 'Create player' }).click();
-    await page.getByText('The player was created.').waitFor();
-    const [player] = context.state.players.all();
-    expect(player?.metadata).toMatchObject({
-      setup_config: { autostart: true },
-      custom_params: { a: '1', b: '2', c: '3' },
-    });
-    await page.locator('summary', { hasText: 'Delete' }).click();
-    await page.getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('The player was deleted.').waitFor();
-    expect(context.state.players.all()).toEqual([]);
-  });
-
-  test('a tag is renamed and removed, after a second question', async () => {
-    const { page, createReady } = await open(screen);
-    const media = await createReady({ title: 'News', tags: ['news', 'old'] });
-    await page.goto('/dashboard/tags');
-    await page.locator('summary', { hasText: 'Rename… news' }).click();
-    await page
-      .getByRole('row')
-      .filter({ hasText: 'Rename news' })
-      .getByLabel('New tag')
-      .fill('current affairs');
-    await page.getByRole('button', { name: 'Rename news' }).click();
-    await page.getByText('The tag was renamed.').waitFor();
-    await page.locator('summary', { hasText: 'Remove… old' }).click();
-    await page
-      .getByRole('row')
-      .filter({ hasText: 'Remove old' })
-      .getByText('1 media loses this tag.')
-      .waitFor();
-    await page.getByRole('button', { name: 'Remove old' }).click();
-    await page.getByText('The tag was taken off all media.').waitFor();
-    expect(media.metadata.tags).toEqual(['current affairs']);
-  });
-
-  test('usage is shown for other days, another site and another measure, with a table behind it', async () => {
-    const { page, context } = await open(screen, { env: { EMULATOR_SITE_ID: 'siteAAAA,siteBBBB' } });
-    const { usage } = context.state;
-    usage.count('siteAAAA', new Date('2029-11-15T00:00:00Z'), 'deliveries', 12);
-    usage.count('siteBBBB', new Date('2029-11-16T00:00:00Z'), 'uploadedBytes', 3_000_000);
-    await page.goto('/dashboard/usage');
-    await page.getByText('Nothing was used in these days.').waitFor();
-    await page.getByRole('link', { name: '90 days' }).click();
-    await page.getByRole('img', { name: 'The most on one day: 12, on 2029-11-15.' }).waitFor();
-    await page.getByLabel('Site').selectOption('siteBBBB');
-    await page.getByLabel('First day').fill('2029-11-10');
-    await page.getByLabel('Last day').fill('2029-11-20');
-    await page.getByRole('button', { name: 'Show', exact: true }).click();
-    await page.getByRole('link', { name: '3.0 MB Uploaded' }).click();
-    await page.getByRole('img', { name: 'The most on one day: 3.0 MB, on 2029-11-16.' }).waitFor();
-    await page.locator('summary', { hasText: 'the figures' }).click();
-    await page.getByRole('row').filter({ hasText: '2029-11-16' }).getByText('3.0 MB').waitFor();
-    const heights = `[...document.querySelectorAll('.plot-bar')].map((bar) => Number(bar.getBoundingClientRect().height > 20))`;
-    expect(await page.evaluate(heights)).toEqual([0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
-  });
+test('media of a playlist are dragged into another order, which is kept', async () => {
+  const { page, untilStored } = await openPlaylist('phone');
+  await dragTo(page, 'One', 'Three');
+  await untilShown(page, 'Two', 'Three', 'One');
+  await page.mouse.up();
+  await untilStored('Two', 'Three', 'One');
+  await page.reload();
+  await untilShown(page, 'Two', 'Three', 'One');
 });
 
+test('without script, media are found, added, moved and removed with buttons', async () => {
+  const { page, untilStored, createReady } = await openPlaylist('laptop', { javaScriptEnabled: false });
+  expect(await page.locator('.handle:visible').count()).toBe(0);
+  await createReady({ title: 'Weather' });
+  await page.getByRole('searchbox').fill('weather');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.getByRole('button', { name: 'Add Weather' }).click();
+  await page.getByRole('button', { name: 'Up: Weather' }).click();
+  await page.getByRole('button', { name: 'Down: One' }).click();
+  await page.getByRole('button', { name: 'Remove Two' }).click();
+  await untilStored('One', 'Weather', 'Three');
+});
+
+test('a player is made, refused with what is wrong in its configuration, corrected and deleted', async () => {
+  const { page, context } = await open('phone');
+  await page.goto('/dashboard/players');
+  await page.getByLabel('Name', { exact: true }).fill('Main');
+  await page.getByLabel('Setup configuration').fill('{\n  "autostart": true,\n}');
+  await page.getByRole('button', { name: 'Create player' }).click();
+  await page.getByRole('alert').getByText('look at line 3, column 1').waitFor();
+  await page.getByLabel('Setup configuration').fill('{ "autostart": true }');
+  for (const [number, name] of [
+    [1, 'a'],
+    [2, 'b'],
+    [3, 'c'],
+  ] as const) {
+    await page.getByLabel(`Custom parameters: name ${number}`).fill(name);
+    await page.getByLabel(`Custom parameters: value ${number}`).fill(String(number));
+  }
+  await page.getByRole('button', { name: 'Create player' }).click();
+  await page.getByText('The player was created.').waitFor();
+  const [player] = context.state.players.all();
+  expect(player?.metadata).toMatchObject({
+    setup_config: { autostart: true },
+    custom_params: { a: '1', b: '2', c: '3' },
+  });
+  await page.locator('summary', { hasText: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('The player was deleted.').waitFor();
+  expect(context.state.players.all()).toEqual([]);
+});
+
+test('a tag is renamed and removed, after a second question', async () => {
+  const { page, createReady } = await open('laptop');
+  const media = await createReady({ title: 'News', tags: ['news', 'old'] });
+  await page.goto('/dashboard/tags');
+  await page.locator('summary', { hasText: 'Rename… news' }).click();
+  await page
+    .getByRole('row')
+    .filter({ hasText: 'Rename news' })
+    .getByLabel('New tag')
+    .fill('current affairs');
+  await page.getByRole('button', { name: 'Rename news' }).click();
+  await page.getByText('The tag was renamed.').waitFor();
+  await page.locator('summary', { hasText: 'Remove… old' }).click();
+  await page
+    .getByRole('row')
+    .filter({ hasText: 'Remove old' })
+    .getByText('1 media loses this tag.')
+    .waitFor();
+  await page.getByRole('button', { name: 'Remove old' }).click();
+  await page.getByText('The tag was removed.').waitFor();
+  expect(media.metadata.tags).toEqual(['current affairs']);
+});
+
+test('usage is shown for other days, another site and another measure, with a table behind it', async () => {
+  const { page, context } = await open('phone', { env: { EMULATOR_SITE_ID: 'siteAAAA,siteBBBB' } });
+  const { usage } = context.state;
+  usage.count('siteAAAA', new Date('2029-11-15T00:00:00Z'), 'deliveries', 12);
+  usage.count('siteBBBB', new Date('2029-11-16T00:00:00Z'), 'uploadedBytes', 3_000_000);
+  await page.goto('/dashboard/usage');
+  await page.getByText('Nothing was used in these days.').waitFor();
+  await page.getByRole('link', { name: '90 days' }).click();
+  await page.getByRole('img', { name: 'The most on one day: 12, on 2029-11-15.' }).waitFor();
+  await page.getByLabel('Site').selectOption('siteBBBB');
+  await page.getByLabel('First day').fill('2029-11-10');
+  await page.getByLabel('Last day').fill('2029-11-20');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByRole('link', { name: '3.0 MB Uploaded' }).click();
+  await page.getByRole('img', { name: 'The most on one day: 3.0 MB, on 2029-11-16.' }).waitFor();
+  await page.locator('summary', { hasText: 'the figures' }).click();
+  await page.getByRole('row').filter({ hasText: '2029-11-16' }).getByText('3.0 MB').waitFor();
+  const heights = `[...document.querySelectorAll('.plot-bar')].map((bar) => Number(bar.getBoundingClientRect().height > 20))`;
+  expect(await page.evaluate(heights)).toEqual([0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+});
 test('the arrow keys move a media, say where it is, and keep the focus', async () => {
   const { page, untilStored } = await openPlaylist('laptop');
   await page.getByRole('button', { name: 'Move One:' }).focus();

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { picture, SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
+import { SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
 import { drop, fileOf } from '../support/dropped-file';
-import { FAINT_TEXTS } from '../support/faint-texts';
 import { startLibraryPages, type TestLibraryPages } from '../support/start-library-pages';
 
 const browser = startBrowser();
@@ -17,13 +16,8 @@ const TRACK = {
   bytes: Buffer.from('WEBVTT\n\n00:00.000 --> 00:01.000\nHi\n'),
 };
 const EMPTY = { name: 'empty.mp4', type: 'video/mp4', bytes: Buffer.alloc(0) };
-const screens = Object.keys(SCREENS) as Screen[];
 
-async function open(options: {
-  screen: Screen;
-  javaScriptEnabled?: boolean;
-  colorScheme?: 'light' | 'dark';
-}) {
+async function open(options: { screen: Screen; javaScriptEnabled?: boolean }) {
   const emulator = await startLibraryPages();
   const { screen, ...rest } = options;
   const page = await browser.open({ ...SCREENS[screen], ...rest, baseURL: emulator.url });
@@ -44,76 +38,70 @@ async function untilReady({ context, advance }: TestLibraryPages, page: Page) {
 const zone = (page: Page, id = 'upload-media') => page.locator(`#${id}`);
 const sent = (page: Page, id?: string) => zone(page, id).locator('.transfer-done');
 
-describe.each(screens)('on a %s', (screen) => {
-  test('a file that is dropped becomes a media, its picture the poster, and its text track is published', async () => {
-    const { page, ...emulator } = await open({ screen });
-    await page.goto('/dashboard/media');
-    await drop(zone(page), [FILM]);
-    await sent(page).waitFor();
-    await page.getByRole('link', { name: 'Evening news', exact: true }).waitFor();
-    const media = await untilReady(emulator as TestLibraryPages, page);
-    await page.getByRole('cell').getByText('ready', { exact: true }).waitFor();
-    expect([media.metadata.title, media.file?.size]).toEqual(['Evening news', FILM.bytes.length]);
-    await zone(page).getByRole('link', { name: 'Open' }).click();
-    await page.getByRole('heading', { name: 'Evening news', level: 1 }).waitFor();
+test('a file that is dropped becomes a media, its picture the poster, and its text track is published', async () => {
+  const { page, ...emulator } = await open({ screen: 'phone' });
+  await page.goto('/dashboard/media');
+  await drop(zone(page), [FILM]);
+  await sent(page).waitFor();
+  await page.getByRole('link', { name: 'Evening news', exact: true }).waitFor();
+  const media = await untilReady(emulator as TestLibraryPages, page);
+  await page.getByRole('cell').getByText('ready', { exact: true }).waitFor();
+  expect([media.metadata.title, media.file?.size]).toEqual(['Evening news', FILM.bytes.length]);
+  await zone(page).getByRole('link', { name: 'Open' }).click();
+  await page.getByRole('heading', { name: 'Evening news', level: 1 }).waitFor();
 
-    await drop(zone(page, 'upload-picture'), [PICTURE]);
-    await page.getByRole('button', { name: 'Use as poster' }).click();
-    await page.getByText('The poster was chosen.').waitFor();
-    expect(emulator.context.state.thumbnails.all().map(({ isPoster }) => isPoster)).toEqual([false, true]);
-    await page.locator('.picture-poster img').scrollIntoViewIfNeeded();
-    const width = `document.querySelector('.picture-poster img').naturalWidth`;
-    while ((await page.evaluate(width)) === 0) await page.waitForTimeout(20);
+  await drop(zone(page, 'upload-picture'), [PICTURE]);
+  await page.getByRole('button', { name: 'Use as poster' }).click();
+  await page.getByText('The poster was chosen.').waitFor();
+  expect(emulator.context.state.thumbnails.all().map(({ isPoster }) => isPoster)).toEqual([false, true]);
+  await page.locator('.picture-poster img').scrollIntoViewIfNeeded();
+  const width = `document.querySelector('.picture-poster img').naturalWidth`;
+  while ((await page.evaluate(width)) === 0) await page.waitForTimeout(20);
 
-    const track = page.locator('#upload-track');
-    await track.getByLabel('Label').fill('English');
-    await track.getByLabel('Language code').fill('en');
-    await track
-      .getByLabel('File', { exact: true })
-      .setInputFiles({ name: TRACK.name, mimeType: TRACK.type, buffer: TRACK.bytes });
-    await page.getByRole('button', { name: 'Create text track' }).click();
-    await sent(page, 'upload-track').waitFor();
-    const row = page.getByRole('row').filter({ hasText: 'English' });
-    await row.getByRole('button', { name: 'Publish' }).click();
-    await page.getByText('The text track is published').waitFor();
-    expect(emulator.context.state.textTracks.all()).toMatchObject([
-      { status: 'ready', isPublished: true, metadata: { label: 'English', srclang: 'en' } },
-    ]);
-  });
-
-  test('without script, a media is made and its file, its picture and its text track are sent as forms', async () => {
-    const { page, context } = await open({ screen, javaScriptEnabled: false });
-    await page.goto('/dashboard/media');
-    expect(await zone(page).isVisible()).toBe(false);
-    await page.getByLabel('Title').fill('Evening news');
-    await page.getByRole('button', { name: 'Create media' }).click();
-    await page.getByText('The media was created.').waitFor();
-    for (const [id, file, done] of [
-      ['upload-content', FILM, 'The file was received.'],
-      ['upload-picture', PICTURE, 'The picture was added.'],
-    ] as const) {
-      await zone(page, id)
-        .locator('input[type=file]')
-        .setInputFiles({ name: file.name, mimeType: file.type, buffer: file.bytes });
-      await zone(page, id).getByRole('button', { name: 'Upload' }).click();
-      await page.getByText(done).waitFor();
-    }
-    await page.locator('#upload-track').getByLabel('Label').fill('English');
-    await page.getByRole('button', { name: 'Create text track' }).click();
-    await page
-      .locator('.waits input[type=file]')
-      .setInputFiles({ name: TRACK.name, mimeType: TRACK.type, buffer: TRACK.bytes });
-    await page.locator('.waits').getByRole('button', { name: 'Upload' }).click();
-    await page.getByText('The file was received.').waitFor();
-    const { media, thumbnails, textTracks } = context.state;
-    expect(media.all()[0]?.file?.size).toBe(FILM.bytes.length);
-    expect([...thumbnails.all(), ...textTracks.all()].map(({ status }) => status)).toEqual([
-      'ready',
-      'ready',
-    ]);
-  });
+  const track = page.locator('#upload-track');
+  await track.getByLabel('Label').fill('English');
+  await track.getByLabel('Language code').fill('en');
+  await track
+    .getByLabel('File', { exact: true })
+    .setInputFiles({ name: TRACK.name, mimeType: TRACK.type, buffer: TRACK.bytes });
+  await page.getByRole('button', { name: 'Create text track' }).click();
+  await sent(page, 'upload-track').waitFor();
+  const row = page.getByRole('row').filter({ hasText: 'English' });
+  await row.getByRole('button', { name: 'Publish' }).click();
+  await page.getByText('The text track was published').waitFor();
+  expect(emulator.context.state.textTracks.all()).toMatchObject([
+    { status: 'ready', isPublished: true, metadata: { label: 'English', srclang: 'en' } },
+  ]);
 });
 
+test('without script, a media is made and its file, its picture and its text track are sent as forms', async () => {
+  const { page, context } = await open({ screen: 'laptop', javaScriptEnabled: false });
+  await page.goto('/dashboard/media');
+  expect(await zone(page).isVisible()).toBe(false);
+  await page.getByLabel('Title').fill('Evening news');
+  await page.getByRole('button', { name: 'Create media' }).click();
+  await page.getByText('The media was created.').waitFor();
+  for (const [id, file, done] of [
+    ['upload-content', FILM, 'The file was received.'],
+    ['upload-picture', PICTURE, 'The picture was added.'],
+  ] as const) {
+    await zone(page, id)
+      .locator('input[type=file]')
+      .setInputFiles({ name: file.name, mimeType: file.type, buffer: file.bytes });
+    await zone(page, id).getByRole('button', { name: 'Upload' }).click();
+    await page.getByText(done).waitFor();
+  }
+  await page.locator('#upload-track').getByLabel('Label').fill('English');
+  await page.getByRole('button', { name: 'Create text track' }).click();
+  await page
+    .locator('.waits input[type=file]')
+    .setInputFiles({ name: TRACK.name, mimeType: TRACK.type, buffer: TRACK.bytes });
+  await page.locator('.waits').getByRole('button', { name: 'Upload' }).click();
+  await page.getByText('The file was received.').waitFor();
+  const { media, thumbnails, textTracks } = context.state;
+  expect(media.all()[0]?.file?.size).toBe(FILM.bytes.length);
+  expect([...thumbnails.all(), ...textTracks.all()].map(({ status }) => status)).toEqual(['ready', 'ready']);
+});
 test('files that are dropped together are sent one after the other; an empty one says why it was not taken', async () => {
   const { page, context } = await open({ screen: 'laptop' });
   await page.goto('/dashboard/media');
@@ -202,82 +190,3 @@ test('what is typed into a form stays while states around it change', async () =
   expect(await label.inputValue()).toBe('British English');
   expect(await page.getByLabel('Title').inputValue()).toBe('Late news');
 });
-
-const LONG_TITLE =
-  'Town hall meeting with a title that needs more than one line, and averyverylongwordwithoutanyspaceinit';
-const looks = screens.flatMap((screen) =>
-  (['light', 'dark'] as const).map((colorScheme) => ({ screen, colorScheme })),
-);
-
-/** A label counts for the box in it. */
-const SMALL_TARGETS = `[...document.querySelectorAll('main a, main button, main summary, main input, main select, main textarea')]
-  .filter((element) => !element.closest('.skip, .unseen') && element.checkVisibility() && element.type !== 'hidden')
-  .map((element) => [element, element.getBoundingClientRect()])
-  .filter(([, { width, height }]) => width < 24 || height < 24)
-  .map(([element, { width, height }]) => element.outerHTML.slice(0, 100) + ' is ' + width + ' by ' + height)`;
-
-const DOUBLE_IDS = `[...document.querySelectorAll('[id]')]
-  .map(({ id }) => id)
-  .filter((id, place, ids) => ids.indexOf(id) !== place)`;
-
-test.each(looks)(
-  'nothing is cut, too wide, too small or faint on a $screen in $colorScheme',
-  async ({ screen, colorScheme }) => {
-    const { page, post, context, siteId, createMedia, createReady, unauthenticated } = await open({
-      screen,
-      colorScheme,
-    });
-    const media = await createReady({
-      title: LONG_TITLE,
-      tags: ['news', 'averyverylongtagwithoutanyspaceinitatall'],
-      custom_params: { channel: 'one' },
-    });
-    await createReady({ title: 'نشرة الأخبار المسائية', tags: ['news'] });
-    await createMedia({ title: 'Untold', publish_start_date: '2031-01-01T00:00:00Z' });
-    await unauthenticated
-      .post(`/dashboard/media/${media.id}/pictures/file`)
-      .attach('file', PICTURE.bytes, { filename: PICTURE.name, contentType: PICTURE.type });
-    for (const label of ['English', LONG_TITLE])
-      await post(`media/${media.id}/tracks`, { label, srclang: 'en', position: '0', track_kind: 'captions' });
-    await post(`media/${media.id}/renditions`, { media_rendition_template: '720p' });
-    for (const type of ['manual_playlist', 'dynamic_playlist', 'search_playlist'])
-      await post('playlists', { site: siteId, title: type === 'manual_playlist' ? LONG_TITLE : type, type });
-    const [manual, dynamic, search] = context.state.playlists.all();
-    for (const { id } of context.state.media.all()) await post(`playlists/${manual?.id}/add`, { media: id });
-    await post('players', {
-      site: siteId,
-      name: LONG_TITLE,
-      release_channel: 'production',
-      setup_config: '{"autostart":true}',
-    });
-    for (let day = 0; day < 20; day += 1)
-      context.state.usage.count(siteId, new Date(Date.UTC(2029, 11, 10 + day)), 'deliveries', (day * 7) % 23);
-    const faults: unknown[] = [];
-    for (const [name, path] of Object.entries({
-      overview: '',
-      media: '/media',
-      'media-page': `/media/${media.id}`,
-      playlists: '/playlists',
-      manual: `/playlists/${manual?.id}`,
-      dynamic: `/playlists/${dynamic?.id}`,
-      search: `/playlists/${search?.id}?search=news`,
-      players: '/players',
-      player: `/players/${context.state.players.all()[0]?.id}`,
-      tags: '/tags',
-      usage: '/usage',
-    })) {
-      await page.goto(`/dashboard${path}`);
-      for (const way of ['', '-open']) {
-        if (way !== '') for (const summary of await page.locator('main summary').all()) await summary.click();
-        faults.push(
-          ...(await picture(page, `${screen}-${colorScheme}-${name}${way}`)).map(
-            (fault) => `${name}: ${fault}`,
-          ),
-        );
-        for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS])
-          faults.push(...(await page.evaluate<string[]>(program)).map((fault) => `${name}: ${fault}`));
-      }
-    }
-    expect(faults).toEqual([]);
-  },
-);

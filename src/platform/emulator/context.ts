@@ -19,13 +19,6 @@ import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 export interface Assets {
   /** Where they lie, with the page of the API. */
   readonly folder: string;
-  readonly dashboardStyle: string;
-  readonly dashboardScript: string;
-  readonly dashboardFormsScript: string;
-  readonly dashboardOrderScript: string;
-  readonly dashboardUploadScript: string;
-  readonly streamTesterStyle: string;
-  readonly streamTesterScript: string;
   readonly embedStyle: string;
   readonly embedScript: string;
   readonly embedPlayer: string;
@@ -37,13 +30,6 @@ export function readAssets(folder: string): Assets {
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   return {
     folder,
-    dashboardStyle: read('dashboard.css'),
-    dashboardScript: read('dashboard.js'),
-    dashboardFormsScript: read('dashboard-forms.js'),
-    dashboardOrderScript: read('dashboard-order.js'),
-    dashboardUploadScript: read('dashboard-upload.js'),
-    streamTesterStyle: read('stream-tester.css'),
-    streamTesterScript: read('stream-tester.js'),
     embedStyle: read('embed-page.css'),
     embedScript: read('channel-embed.js'),
     embedPlayer: read('embed-player.js'),

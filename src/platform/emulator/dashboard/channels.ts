@@ -1,250 +1,260 @@
-import type { Express, Request } from 'express';
-import { onlyMethods } from '../../../http/app';
+import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
-import { type Content, type Html, html } from '../../../http/html';
-import { addressesFor } from '../addresses';
+import { type Html, html } from '../../../http/html';
+import { type Addresses, addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
-import {
-  type Channel,
-  type ChannelMetadata,
-  createChannel,
-  deleteChannel,
-  disableChannel,
-  enableChannel,
-  titleOf,
-} from '../live/channels';
-import { EVENT_REFUSALS, type EventRefusal } from '../live/event-machine';
+import { channelBehaviour } from '../live/channel-api';
+import { type Channel, disableChannel, enableChannel, eventsOf, titleOf } from '../live/channels';
+import { EVENT_REFUSALS } from '../live/event-machine';
+import { previewUrls } from '../live/events';
 import { CHANNEL } from '../resources/live-table';
-import { CHANNEL_CHOICES, channelPage, channelPill, channelWord, enableOrDisable } from './channel-page';
-import { live, secret, table } from './elements';
+import { callsOf } from '../resources/resource-calls';
 import {
-  checkedMetadata,
-  FormBody,
-  form,
-  type ListView,
-  linkToForm,
-  listAndForm,
-  type ReadForm,
-  readForm,
-  selectField,
-  siteField,
-  textField,
-} from './forms';
-import { layout } from './layout';
-import { type PageQuery, type Searchable, search } from './search';
+  action,
+  card,
+  choicesOf,
+  copyable,
+  copyableAddress,
+  copyableLines,
+  disclosure,
+  facts,
+  live,
+  pill,
+  plainChoices,
+  secret,
+  table,
+  tagList,
+  time,
+  unseen,
+  type Words,
+} from './elements';
+import { eventActions, eventColumns, eventPill } from './events';
+import { absent, mountPage } from './forms';
+import { askedOf } from './list';
+import { packagingFacts } from './packaging';
+import { mountResourcePages, type ResourcePages } from './resource-pages';
 
 const PATH = '/dashboard/channels';
+const { title, publishing_mode, tags, dvr, reconnect_window } = CHANNEL.metadata;
 
-type OneChannel = Request<{ channelId: string }>;
+type ChannelState = 'active' | 'idle' | 'unused' | 'disabled';
+
+/** Unlike the API's `creating`, which reads as stuck, `unused` says what is missing. */
+const CHANNEL_WORDS: Words<ChannelState> = {
+  active: ['active', 'success'],
+  idle: ['idle', 'neutral'],
+  unused: ['no encoder yet', 'neutral'],
+  disabled: ['disabled', 'danger'],
+};
+
+function stateOf({ enabled, status }: Channel): ChannelState {
+  if (!enabled) return 'disabled';
+  return status === 'creating' ? 'unused' : status;
+}
 
 export function mountChannelPages(app: Express, context: EmulatorContext): void {
-  const { state, seeds, broadcast } = context;
-
-  app
-    .route(PATH)
-    .get(({ query }, response) => {
-      response.send(channelsPage(context, { query, sent: new FormBody(), problems: [] }));
-    })
-    .post(readForm, (request, response) => {
-      const sent = new FormBody(request.body);
-      const site = sent.text('site');
-      const read = readChannelForm(sent);
-      const problems = [
-        ...(seeds.siteIds.includes(site) ? [] : ['The account has no such site.']),
-        ...(read.ok ? [] : read.problems),
-      ];
-      if (!read.ok || problems.length > 0) {
-        response.status(400).send(channelsPage(context, { query: {}, sent, problems }));
-        return;
-      }
-      const { id } = createChannel(context, site, read.value);
-      response.redirect(303, `${PATH}/${id}?done=channel-created`);
-    })
-    .all(onlyMethods('GET', 'POST'));
-
-  app
-    .route(`${PATH}/:channelId`)
-    .get((request, response) => {
-      const channel = channelOf(context, request.params.channelId);
-      const view = { addresses: addressesFor(context, request), done: request.query.done };
-      response.send(channelPage(context, channel, view));
-    })
-    .all(onlyMethods('GET'));
-
+  const { state, broadcast, clock } = context;
+  const calls = callsOf(CHANNEL, channelBehaviour(context), clock.now);
+  const kind: ResourcePages<Channel> = {
+    plural: 'channels',
+    idName: 'channelId',
+    noun: { one: 'channel', many: 'channels' },
+    intro: 'A channel takes the stream of one encoder at a time. Each broadcast is a live event.',
+    items: () => state.channels.all(),
+    find: (id) => state.channels.find(id),
+    nameOf: titleOf,
+    columns: (query) => [
+      ['State', (channel) => pill(...CHANNEL_WORDS[stateOf(channel)])],
+      ['Mode', ({ metadata }) => metadata.publishing_mode],
+      [
+        'Stream key',
+        (channel) => secret(`key-${channel.id}`, `stream key of ${titleOf(channel)}`, channel.streamKey),
+      ],
+      ['Actions', (channel) => switchButton(channel, `?back=list${query && `&${query}`}`)],
+    ],
+    hint: 'title, id, tag or site',
+    texts: ({ id, siteId, metadata }) => [metadata.title, id, siteId, ...metadata.tags],
+    filters: [
+      { name: 'state', label: 'State', unset: 'Any state', choices: choicesOf(CHANNEL_WORDS), of: stateOf },
+      {
+        name: 'mode',
+        label: 'Mode',
+        unset: 'Any mode',
+        choices: plainChoices(publishing_mode.schema.options),
+        of: ({ metadata }) => metadata.publishing_mode,
+      },
+    ],
+    empty: html`<p>There is no channel yet. Make one with the form below, or with the management API.</p>`,
+    newForm: { metadata: { title, publishing_mode, tags, dvr, reconnect_window }, calls: () => calls },
+    calls: () => calls,
+    aside: (channel) =>
+      live(
+        'state',
+        html`<div class="actions">${pill(...CHANNEL_WORDS[stateOf(channel)])}${switchButton(channel)}</div>`,
+      ),
+    parts: (channel, { request }) => channelParts(context, channel, addressesFor(context, request)),
+    farewell: [
+      'Its events and its stream key go with it; the replays of its events stay.',
+      'A broadcast under way ends at once.',
+    ],
+  };
+  const channels = mountResourcePages(app, context, kind);
   for (const [act, done, change] of [
     ['enable', 'channel-enabled', enableChannel],
     ['disable', 'channel-disabled', disableChannel],
-  ] as const) {
-    app
-      .route(`${PATH}/:channelId/${act}`)
-      .post((request: OneChannel, response) => {
-        const channel = channelOf(context, request.params.channelId);
+  ] as const)
+    mountPage(app, `${PATH}/:channelId/${act}`, undefined, {
+      change(request) {
+        const channel = channels.itemOf(request);
         change(context, channel);
-        const isFromList = request.query.back === 'list';
-        response.redirect(
-          303,
-          isFromList ? channelsAddress(request.query, done) : `${PATH}/${channel.id}?done=${done}`,
-        );
-      })
-      .all(onlyMethods('POST'));
-  }
-
-  app
-    .route(`${PATH}/:channelId/delete`)
-    .post((request, response) => {
-      deleteChannel(context, channelOf(context, request.params.channelId));
-      response.redirect(303, `${PATH}?done=channel-deleted`);
-    })
-    .all(onlyMethods('POST'));
-
-  app
-    .route(`${PATH}/:channelId/events/:eventId/publish`)
-    .post((request, response) => {
-      const channel = channelOf(context, request.params.channelId);
-      const event = state.events.find(request.params.eventId);
+        if (request.query.back !== 'list') return `${PATH}/${channel.id}?done=${done}`;
+        const { query } = askedOf(request.query, kind);
+        return `${PATH}?${query && `${query}&`}done=${done}`;
+      },
+    });
+  mountPage(app, `${PATH}/:channelId/events/:eventId/publish`, undefined, {
+    change(request) {
+      const channel = channels.itemOf(request);
+      const event = state.events.find(request.params.eventId ?? '');
       if (event?.channelId !== channel.id) throw absent('This channel has no event with this id.');
       const published = broadcast.publish(event);
-      if (!published.ok) throw notPublished(published.refusal);
-      response.redirect(303, `${PATH}/${channel.id}?done=event-published`);
-    })
-    .all(onlyMethods('POST'));
-}
-
-function channelOf({ state }: EmulatorContext, id: string): Channel {
-  const channel = state.channels.find(id);
-  if (channel) return channel;
-  throw absent('There is no channel with this id. It may have been deleted.');
-}
-
-function absent(description: string): HttpError {
-  return new HttpError(404, { code: 'not_found', description });
-}
-
-function notPublished(code: EventRefusal): HttpError {
-  return new HttpError(409, { code, description: `Nothing was published. ${EVENT_REFUSALS[code]}` });
-}
-
-const CHANNELS: Searchable<Channel> = {
-  path: PATH,
-  noun: { one: 'channel', many: 'channels' },
-  hint: 'title, id, tag or site',
-  texts: ({ id, siteId, metadata: { title, tags } }) => [title, id, siteId, ...tags],
-  filters: [
-    { name: 'state', label: 'State', unset: 'Any state', choices: CHANNEL_CHOICES, of: channelWord },
-    {
-      name: 'mode',
-      label: 'Mode',
-      unset: 'Any mode',
-      choices: [
-        { value: 'auto', label: 'auto' },
-        { value: 'manual', label: 'manual' },
-      ],
-      of: ({ metadata }) => metadata.publishing_mode,
+      if (published.ok) return `${PATH}/${channel.id}?done=event-published`;
+      const description = `Nothing was published. ${EVENT_REFUSALS[published.refusal]}`;
+      throw new HttpError(409, { code: published.refusal, description });
     },
-  ],
-  empty: html`<p>There is no channel yet. Make one with the form below, or with the management API.</p>`,
-};
-
-function channelsPage({ state, seeds }: EmulatorContext, view: ListView): string {
-  const { items, form, summary, none, links, query } = search(state.channels.all(), view.query, CHANNELS);
-  const list = table({
-    caption: 'Channels',
-    columns: ['Channel', 'State', 'Mode', 'Stream key', 'Actions'],
-    rows: items.map((channel) => rowOf(channel, { showSite: seeds.siteIds.length > 1, query })),
-    empty: none,
-  });
-  return layout({
-    title: 'Channels',
-    section: PATH,
-    aside: linkToForm('new-channel', 'New channel'),
-    intro: 'A channel takes the stream of one encoder at a time. Each broadcast is a live event.',
-    content: listAndForm(
-      html`${form}${live('channels', html`${summary}${list}${links}`)}`,
-      channelForm(seeds.siteIds, view.sent, view.problems),
-      view.problems,
-    ),
-    done: view.query.done,
   });
 }
 
-/** The address of the list, with what was searched for in it. */
-function channelsAddress(query: PageQuery, done: string): string {
-  const asked = new URLSearchParams(search([], query, CHANNELS).query);
-  asked.set('done', done);
-  return `${PATH}?${asked}`;
+/** The button that lets encoders connect, or not. */
+function switchButton(channel: Channel, query = ''): Html {
+  const path = `${PATH}/${channel.id}`;
+  return channel.enabled
+    ? action(`${path}/disable${query}`, 'Disable', titleOf(channel))
+    : action(`${path}/enable${query}`, 'Enable', titleOf(channel));
 }
 
-function rowOf(channel: Channel, { showSite, query }: { showSite: boolean; query: string }): Content[] {
-  const title = titleOf(channel);
-  return [
-    html`<a class="name" href="${PATH}/${channel.id}">${title}</a><span class="sub"><code>${channel.id}</code>${
-      showSite && html` · site <code>${channel.siteId}</code>`
-    }</span>`,
-    channelPill(channel),
-    channel.metadata.publishing_mode,
-    secret(`key-${channel.id}`, `stream key of ${title}`, channel.streamKey),
-    html`<div class="actions">${enableOrDisable(channel, `?back=list${query && `&${query}`}`)}</div>`,
-  ];
-}
+const EVENTS_SHOWN = 10;
 
-/** The form that makes a channel, filled in as it was sent when something was wrong with it. */
-function channelForm(sites: readonly string[], sent: FormBody, problems: readonly string[]): Html {
-  const fields = html`
-    ${textField({ name: 'title', label: 'Title', value: sent.text('title'), maxLength: 1000 })}
-    ${siteField(sites, sent.text('site'))}
-    ${selectField({
-      name: 'mode',
-      label: 'Publishing mode',
-      value: sent.text('mode'),
-      hint: 'Auto: viewers watch as soon as the encoder connects. Manual: after you publish.',
-      choices: [
-        { value: 'auto', label: 'Auto' },
-        { value: 'manual', label: 'Manual' },
-      ],
-    })}
-    ${textField({ name: 'tags', label: 'Tags', value: sent.text('tags'), hint: 'Several with commas between them.' })}
-    ${selectField({
-      name: 'dvr',
-      label: 'DVR',
-      value: sent.text('dvr'),
-      choices: [
-        { value: 'on', label: 'On' },
-        { value: 'off', label: 'Off' },
-      ],
-    })}
-    ${textField({
-      name: 'reconnect',
-      label: 'Reconnect window, in seconds',
-      value: sent.text('reconnect') || '60',
-      hint: 'How long the encoder may be gone without ending the event.',
-    })}`;
-  return form({
-    id: 'new-channel',
-    title: 'New channel',
-    path: '/dashboard/channels',
-    submit: 'Create channel',
-    problems,
-    fields,
-  });
-}
-
-const LABELS = {
-  'metadata.title': 'Title',
-  'metadata.tags': 'Tags: one',
-  'metadata.publishing_mode': 'Publishing mode',
-  'metadata.dvr': 'DVR',
-  'metadata.reconnect_window': 'Reconnect window',
-};
-
-/** A channel's metadata out of the dashboard's form, under the management API's own rules. */
-function readChannelForm(form: FormBody): ReadForm<ChannelMetadata> {
-  const seconds = form.text('reconnect').trim();
-  const metadata = {
-    title: form.text('title').trim(),
-    tags: form.list('tags'),
-    publishing_mode: form.text('mode'),
-    dvr: form.text('dvr'),
-    reconnect_window: seconds === '' ? undefined : Number(seconds),
+function channelParts(context: EmulatorContext, channel: Channel, addresses: Addresses) {
+  const events = table(
+    'Recent events',
+    eventColumns(context.state, true),
+    eventsOf(context.state, channel, EVENTS_SHOWN),
+    html`<p>No encoder has streamed to this channel yet.</p>`,
+  );
+  const all =
+    channel.recentEventIds.length > 0 &&
+    html`<a href="/dashboard/events?q=${channel.id}">All events of this channel</a>`;
+  return {
+    current: live('current', currentEvent(context, channel, addresses)),
+    encoder: encoderSettings(channel, addresses),
+    events: html`<section aria-labelledby="events-title"><div class="title-2"><h2 id="events-title">Recent events</h2>${all}</div>${live('events', events)}</section>`,
+    addresses: card('addresses', 'For players', playerAddresses(channel, addresses)),
+    settings: card('settings', 'Settings', settings(channel)),
   };
-  return checkedMetadata(CHANNEL, metadata, LABELS);
+}
+
+function currentEvent(context: EmulatorContext, channel: Channel, { origin }: Addresses): Html {
+  const { state, broadcast, packaging } = context;
+  const event = state.events.find(channel.currentEventId ?? '');
+  if (!event) {
+    const why = channel.enabled
+      ? 'Start the encoder to begin one.'
+      : 'Enable the channel to let an encoder connect.';
+    return card('current-card', 'Current event', html`<p class="muted">None. ${why}</p>`);
+  }
+  const preview = previewUrls(state, channel, origin)[0] ?? '';
+  const watch = `${origin}/embed/media.html?${new URLSearchParams({ preview: event.previewToken })}`;
+  const encoder = broadcast.sessionOf(channel.id)
+    ? 'connected'
+    : 'disconnected; the event ends unless it comes back';
+  const list = facts([
+    ['Event', copyable('id of the current event', event.id)],
+    ['State', eventPill(event.state)],
+    ['Started', time(event.created)],
+    ['Encoder', encoder],
+    ...(packaging.isUnreachable
+      ? [NOT_PULLED]
+      : packagingFacts(context, event.id, preview.replace(/\.m3u8$/, ''))),
+    ['Preview', addressWithLink('preview address', preview, watch, 'Watch')],
+  ]);
+  return card('current-card', 'Current event', html`${list}${eventActions(event)}`, 'card-current');
+}
+
+const NOT_PULLED = [
+  'Packager',
+  'can pull no live stream: EMULATOR_RTMP_PORT is off, and EMULATOR_PACKAGERRTMPURL names no other address.',
+] as const;
+
+function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresses): Html {
+  const key = secret('encoder-key', 'stream key', streamKey);
+  const command = (place: string, label: string, line: string) =>
+    disclosure(place, label, copyableLines(`${place}-line`, label, line));
+  const server =
+    rtmp === undefined
+      ? html`<p>No encoder can connect over RTMP: EMULATOR_RTMP_PORT is off.</p>${facts([['Stream key', key]])}`
+      : html`<p>In OBS, choose Settings, Stream, the service <b>Custom…</b>, and fill in these two. Any RTMP encoder takes them.</p>
+        ${facts([
+          ['Server', copyableAddress('server address', rtmp)],
+          ['Stream key', key],
+        ])}${command(`ffmpeg-${id}`, 'the ffmpeg command', ffmpegLine(rtmp, streamKey))}`;
+  const simulated =
+    control !== undefined &&
+    command(
+      `simulated-${id}`,
+      'the command of a simulated encoder',
+      simulatedEncoderLine(control, streamKey),
+    );
+  return card('encoder', 'Stream to this channel', html`${server}${simulated}`);
+}
+
+/** An address to take away, and to open; `target` where there is a page for it. */
+function addressWithLink(name: string, address: string, target = address, label = 'Open'): Html {
+  return html`<div class="actions">${copyableAddress(name, address)} <a class="button outline small" href="${target}">${label}${unseen(`the ${name}`)}</a></div>`;
+}
+
+function playerAddresses({ id }: Channel, { origin, embedScript }: Addresses): Html {
+  return facts([
+    ['Channel document', addressWithLink('channel document', `${origin}/live/channels/${id}.json`)],
+    ['Embed page', addressWithLink('embed page', `${origin}/embed/channel.html?channelId=${id}`)],
+    ['Embed script', copyableAddress('address of the embed script', embedScript)],
+    ['Channel id', copyable('channel id', id)],
+  ]);
+}
+
+function settings({ siteId, created, lastModified, metadata }: Channel): Html {
+  const { publishing_mode: mode, custom_params, simulcast_targets: targets, text_tracks } = metadata;
+  return facts([
+    ['Site', html`<code>${siteId}</code>`],
+    ['Publishing mode', mode],
+    ['DVR', metadata.dvr],
+    ['Latency', metadata.latency],
+    ['Reconnect window', `${metadata.reconnect_window} s`],
+    ['Tags', tagList(metadata.tags)],
+    ['Custom parameters', tagList(Object.entries(custom_params).map(([name, value]) => `${name}: ${value}`))],
+    ['Simulcast targets', tagList(targets.map(({ title: name, stream_url }) => `${name} ${stream_url}`))],
+    ['Text tracks', text_tracks.length],
+    ['Created', time(created)],
+    ['Last change', time(lastModified)],
+  ]);
+}
+
+/** The command that streams a test picture and a tone to a channel over RTMP. */
+function ffmpegLine(rtmpAddress: string, streamKey: string): string {
+  return [
+    'ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30',
+    '-f lavfi -i sine=frequency=440:sample_rate=48000',
+    '-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 60 -b:v 2500k',
+    '-c:a aac -b:a 128k',
+    `-f flv '${rtmpAddress}/${streamKey}'`,
+  ].join(' \\\n  ');
+}
+
+/** The command that connects a simulated encoder through the control port. */
+function simulatedEncoderLine(controlAddress: string, streamKey: string): string {
+  return [
+    `curl -sS ${controlAddress}/encoder/connect`,
+    "-H 'content-type: application/json'",
+    `-d '${JSON.stringify({ stream_key: streamKey })}'`,
+  ].join(' \\\n  ');
 }

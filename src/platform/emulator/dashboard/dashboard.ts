@@ -6,36 +6,35 @@ import { html } from '../../../http/html';
 import type { Log } from '../../../http/log';
 import { securityHeaders } from '../../../http/shell';
 import { isPublicName } from '../addresses';
-import type { Assets, EmulatorContext } from '../context';
+import type { EmulatorContext } from '../context';
 import { refuseWebhooks } from '../webhooks/receiver-call';
 import { mountChannelPages } from './channels';
-import { mountClientsPage } from './clients';
 import { mountCredentialPages } from './credentials';
 import { mountEventsPage } from './events';
+import { wantsJson } from './forms';
 import { layout } from './layout';
-import { mountMediaPages } from './library/media';
-import { mountPlayerPages } from './library/players';
-import { mountPlaylistPages } from './library/playlists';
-import { mountTagsPage } from './library/tags';
-import { wantsJson } from './library/upload-zone';
-import { mountUsagePage } from './library/usage';
+import { mountMediaPages } from './media';
 import { mountMigrationPage } from './migration';
-import { mountOverviewPage } from './overview';
-import { mountStreamTester } from './stream-tester/stream-tester';
+import { mountOverviewPages } from './overview';
+import { mountPlayerPages } from './players';
+import { mountPlaylistPages } from './playlists';
+import { mountStreamTester } from './stream-tester';
+import { mountTagsPage } from './tags';
+import { mountUsagePage } from './usage';
 import { mountWebhookPages } from './webhooks';
 
 /** Below them are the pages; `/verify` is short for the stream tester. */
 const DASHBOARD_PATHS = ['/dashboard', '/verify'];
 
 /**
- * The dashboard: pages for the people who develop against the platform. Who reaches them administers the account.
+ * The dashboard: pages for the people who develop against the platform. Everybody who reaches them administers the account.
  * @param platform the whole of the platform's routes, for pages that call them.
  */
 export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
   const guards = [pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks];
   app.use(DASHBOARD_PATHS, ...guards);
-  mountAssets(app, context.assets);
-  mountOverviewPage(app, context);
+  mountAssets(app, context.assets.folder);
+  mountOverviewPages(app, context);
   mountChannelPages(app, context);
   mountEventsPage(app, context);
   mountMediaPages(app, context);
@@ -45,7 +44,6 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountUsagePage(app, context);
   mountWebhookPages(app, context);
   mountCredentialPages(app, context);
-  mountClientsPage(app, context);
   mountMigrationPage(app, context, platform);
   mountStreamTester(app, context, platform);
   app.use(DASHBOARD_PATHS, () => {
@@ -54,28 +52,24 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   app.use(DASHBOARD_PATHS, showError(context.log));
 }
 
-/** The dashboard's one style sheet and its scripts; the pages work without the latter. */
-function mountAssets(app: Express, assets: Assets): void {
-  for (const [path, type, text] of [
-    ['/dashboard/style.css', 'css', assets.dashboardStyle],
-    ['/dashboard/script.js', 'js', assets.dashboardScript],
-    ['/dashboard/forms.js', 'js', assets.dashboardFormsScript],
-    ['/dashboard/order.js', 'js', assets.dashboardOrderScript],
-    ['/dashboard/upload.js', 'js', assets.dashboardUploadScript],
-    ['/dashboard/stream-tester.css', 'css', assets.streamTesterStyle],
-    ['/dashboard/stream-tester.js', 'js', assets.streamTesterScript],
-  ] as const) {
+/** The path of each file that pages load, and its name. The pages also work without the scripts. */
+const FILES = {
+  'style.css': 'dashboard.css',
+  'script.js': 'dashboard.js',
+  'order.js': 'dashboard-order.js',
+  'upload.js': 'dashboard-upload.js',
+  'stream-tester.js': 'stream-tester.js',
+} as const;
+
+function mountAssets(app: Express, root: string): void {
+  for (const [path, name] of Object.entries(FILES))
     app
-      .route(path)
-      .get((_request, response) => void response.type(type).send(text))
+      .route(`/dashboard/${path}`)
+      .get((_request, response) => response.sendFile(name, { root, cacheControl: false }))
       .all(onlyMethods('GET'));
-  }
 }
 
-const SELF = "'self'";
-const NONE = "'none'";
-
-/** Nothing from elsewhere is loaded or framed, nothing is kept, and no other site is told where its visitor was. */
+/** Nothing from elsewhere is loaded or framed, nothing is cached, and no other site gets the address of the page. */
 const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
   ...Object.fromEntries(
@@ -83,14 +77,14 @@ const HEADERS: Readonly<Record<string, string>> = {
       contentSecurityPolicy: {
         useDefaults: false,
         directives: {
-          defaultSrc: [NONE],
-          baseUri: [NONE],
-          connectSrc: [SELF],
-          formAction: [SELF],
-          frameAncestors: [NONE],
-          imgSrc: [SELF, 'data:'],
-          scriptSrc: [SELF],
-          styleSrc: [SELF],
+          defaultSrc: ["'none'"],
+          baseUri: ["'none'"],
+          connectSrc: ["'self'"],
+          formAction: ["'self'"],
+          frameAncestors: ["'none'"],
+          imgSrc: ["'self'", 'data:'],
+          scriptSrc: ["'self'"],
+          styleSrc: ["'self'"],
         },
       },
       // With `no-referrer`, browsers send `Origin: null` with forms, and `refuseOtherSites` could not tell them apart.
@@ -193,9 +187,6 @@ function showError(log: Log): ErrorRequestHandler {
       <p><a class="button" href="/dashboard">To the overview</a></p>
     </section>`;
     const title = TITLES[status] ?? (status >= 500 ? 'The dashboard failed' : 'This was not understood');
-    response
-      .status(status)
-      .set(headers)
-      .send(layout({ title, section: undefined, content }));
+    response.status(status).set(headers).send(layout({ title, content }));
   };
 }

@@ -1,8 +1,9 @@
 import { type Content, type Html, html } from '../../../http/html';
 
-type Tone = 'good' | 'bad' | 'wait' | 'calm' | 'special';
+/** The variants of a badge in the style sheet. */
+type Tone = 'success' | 'danger' | 'warning' | 'neutral' | 'special';
 
-/** What the states of a kind are called, and how they look. */
+/** The words for the states of a kind, and their look. */
 export type Words<State extends string> = Readonly<Record<State, readonly [word: string, tone: Tone]>>;
 
 export interface Choice {
@@ -15,21 +16,31 @@ export function choicesOf(words: Words<string>): Choice[] {
   return Object.entries(words).map(([value, [label]]) => ({ value, label }));
 }
 
-/** A state in a word or two. The word carries the meaning; the colour only helps. */
-export function pill(word: string, tone: Tone): Html {
-  return html`<span class="pill pill-${tone}">${word}</span>`;
+/** Values that are their own labels. */
+export function plainChoices(values: readonly string[]): Choice[] {
+  return values.map((value) => ({ value, label: value }));
 }
 
-const HIDDEN_NAME = (name: string) => html`<span class="unseen"> ${name}</span>`;
+/** A state in a word or two. The word carries the meaning; the colour only helps. */
+export function pill(word: string, tone: Tone): Html {
+  return html`<span class="badge" data-variant="${tone}">${word}</span>`;
+}
+
+/** Text for screen readers: the subject of a button that has the same label as others. */
+export function unseen(text: string): Html {
+  return html`<span class="unseen"> ${text}</span>`;
+}
+
+export const NOTHING = html`<span class="muted">–</span>`;
 
 /** A time of the platform's clock, in UTC to the second. */
 export function time(at: Date | undefined): Html {
-  if (!at) return html`<span class="muted">–</span>`;
+  if (!at) return NOTHING;
   const iso = at.toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 10)} <span>${iso.slice(11, 19)} UTC</span></time>`;
 }
 
-/** A number of bytes, as people say it. */
+/** A number of bytes in decimal units. */
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
   const power = Math.min(Math.floor(Math.log10(count) / 3), 4);
@@ -45,49 +56,68 @@ export function duration(seconds: number): string {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/** An address, whose lines end where its parts end. */
+/** The words for one item of a kind, and for several. */
+export interface Noun {
+  readonly one: string;
+  readonly many: string;
+}
+
+/** `1 webhook`, `2 webhooks`. */
+export function counted(count: number, { one, many }: Noun): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** An address that breaks after signs, or within pieces longer than 20 characters, which are too wide for a phone. */
+export function breakable(address: string): Content {
+  const pieces = address.match(/[^/?&=_.:-]{1,20}[/?&=_.:-]*|[/?&=_.:-]+/g) ?? [];
+  return pieces.map((piece, place) => (place === 0 ? piece : html`<wbr>${piece}`));
+}
+
 export function address(text: string): Html {
   return html`<code class="address">${breakable(text)}</code>`;
 }
 
-/** A text to take away, with a button that copies it where there is script. */
-export function copyable(id: string, name: string, text: string): Html {
-  return html`<span class="copyable"><code id="${id}">${text}</code>${copyButton(id, name)}</span>`;
+/** A text to take away, with a button that copies it where scripts run. */
+export function copyable(name: string, text: string): Html {
+  return html`<span class="copyable"><code>${text}</code>${copyButton(name)}</span>`;
 }
 
-export function copyableAddress(id: string, name: string, text: string): Html {
-  return html`<span class="copyable"><code class="address" id="${id}">${breakable(text)}</code>${copyButton(id, name)}</span>`;
+export function copyableAddress(name: string, text: string): Html {
+  return html`<span class="copyable">${address(text)}${copyButton(name)}</span>`;
 }
 
 /** Several lines to take away, such as a command. */
 export function copyableLines(id: string, name: string, text: string): Html {
-  return html`<div class="lines"><pre tabindex="0" role="region" aria-label="${name}"><code id="${id}">${text}</code></pre>${copyButton(id, name)}</div>`;
+  return html`<div class="lines copyable-lines"><pre tabindex="0" role="region" aria-label="${name}"><code id="${id}">${text}</code></pre>${copyButton(name)}</div>`;
 }
 
-function copyButton(id: string, name: string): Html {
-  return html`<button type="button" class="button button-small copy" data-copy="${id}">Copy${HIDDEN_NAME(name)}</button>`;
+function copyButton(name: string): Html {
+  return html`<button type="button" class="outline small copy" data-copy>Copy${unseen(name)}</button>`;
 }
 
-/** What is shown only when it is asked for. */
-export function disclosure(id: string, what: string, content: Content): Html {
+/** Content that is shown on request. */
+export function disclosure(id: string, label: string, content: Content): Html {
   return html`<details id="${id}">
-    <summary class="link"><span class="closed">Show</span><span class="opened">Hide</span> ${what}</summary>
+    <summary class="link"><span class="closed">Show</span><span class="opened">Hide</span> ${label}</summary>
     ${content}
   </details>`;
 }
 
 /** A secret behind dots until it is asked for. `name` says whose it is. */
-export function secret(id: string, name: string, text: string, show = 'Show', hide = 'Hide'): Html {
-  return html`<details class="secret" id="${id}-details">
-    <summary><span class="dots closed" aria-hidden="true">•••••••• </span><span class="link closed">${show}</span><span class="link opened">${hide}</span>${HIDDEN_NAME(name)}</summary>
-    ${copyable(id, name, text)}
+export function secret(id: string, name: string, text: string, of = ''): Html {
+  return html`<details class="secret" id="${id}">
+    <summary><span class="dots closed" aria-hidden="true">•••••••• </span><span class="link closed">Show${of}</span><span class="link opened">Hide${of}</span>${unseen(name)}</summary>
+    ${copyable(name, text)}
   </details>`;
 }
 
-interface ActionOptions {
-  readonly look?: 'plain' | 'main';
-  /** What it sends beside its path. */
-  readonly fields?: Content;
+/** Fields that a form sends without asking for them. */
+export type Hidden = Readonly<Record<string, string | number>>;
+
+export function hiddenFields(fields: Hidden): Html[] {
+  return Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
 }
 
 /** A button that changes something. */
@@ -95,91 +125,75 @@ export function action(
   path: string,
   label: string,
   name: string,
-  { look, fields }: ActionOptions = {},
+  fields: Hidden = {},
+  look = 'outline small',
 ): Html {
-  return html`<form method="post" action="${path}">${fields}<button class="button button-small${look === 'main' && ' button-main'}">${label}${HIDDEN_NAME(name)}</button></form>`;
+  return html`<form method="post" action="${path}">${hiddenFields(fields)}<button class="${look}">${label}${unseen(name)}</button></form>`;
 }
 
-interface ConfirmOptions extends Pick<ActionOptions, 'fields'> {
-  /** Of the place on the page, where several have the same path. */
-  readonly id?: string;
-}
-
-/** A button for what can't be undone: it is asked for twice. */
+/** A button for a change that can't be undone: it asks twice. @param id of the place, where several have one path. */
 export function confirmedAction(
   path: string,
   label: string,
   name: string,
   consequence: string,
-  { id = path, fields }: ConfirmOptions = {},
+  { id = path, ...fields }: Hidden = {},
 ): Html {
-  return html`<details class="confirm" id="confirm-${id}">
-    <summary class="button button-small button-bad">${label}…${HIDDEN_NAME(name)}</summary>
-    <form method="post" action="${path}" class="confirm-form">${fields}<p>${consequence}</p>
-    <button class="button button-small button-bad-main">${label}${HIDDEN_NAME(name)}</button></form>
+  return html`<details class="opened-form confirm" id="confirm-${id}">
+    <summary class="button outline small" data-variant="danger">${label}…${unseen(name)}</summary>
+    <form method="post" action="${path}">${hiddenFields(fields)}<p>${consequence}</p>
+    <button class="small" data-variant="danger">${label}${unseen(name)}</button></form>
   </details>`;
 }
 
-/** A button that opens a form. */
-export function openedForm(id: string, label: string, name: string, form: Content, isOpen = false): Html {
-  return html`<details class="opened-form" id="${id}"${isOpen && html` open`}>
-    <summary class="button button-small">${label}…${HIDDEN_NAME(name)}</summary>
-    ${form}
-  </details>`;
-}
-
-/** Fields that a form sends without asking for them. */
-export function hiddenFields(fields: Readonly<Record<string, string | number>>): Html[] {
-  return Object.entries(fields).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  );
-}
-
-interface Table {
-  /** What the rows are, for who does not see the page. */
-  readonly caption: string;
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly Content[])[];
-  /** What to say when there are no rows. */
-  readonly empty: Content;
-}
+/** A column of a table: its title, and the cell of an item. */
+export type Column<T> = readonly [title: string, cell: (item: T) => Content];
 
 /** A table, which narrow screens show as cards; the roles stay when the layout takes the table's away. */
-export function table({ caption, columns, rows, empty }: Table): Html {
-  if (rows.length === 0) return html`<div class="empty">${empty}</div>`;
+export function table<T>(
+  caption: string,
+  columns: readonly Column<T>[],
+  items: readonly T[],
+  none: Content,
+): Html {
+  if (items.length === 0) return html`<div class="empty">${none}</div>`;
   return html`<table role="table">
     <caption class="unseen">${caption}</caption>
-    <thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th scope="col" role="columnheader">${column}</th>`)}</tr></thead>
-    <tbody role="rowgroup">${rows.map(
-      (cells) =>
-        html`<tr role="row">${cells.map((cell, place) => html`<td role="cell" data-label="${columns[place]}"><div>${cell}</div></td>`)}</tr>`,
+    <thead role="rowgroup"><tr role="row">${columns.map(([title]) => html`<th scope="col" role="columnheader">${title}</th>`)}</tr></thead>
+    <tbody role="rowgroup">${items.map(
+      (item) =>
+        html`<tr role="row">${columns.map(([title, cell]) => html`<td role="cell" data-label="${title}"><div>${cell(item)}</div></td>`)}</tr>`,
     )}</tbody>
   </table>`;
 }
 
-/** Names with their values. */
-export function facts(pairs: readonly (readonly [name: string, value: Content])[]): Html {
-  return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+/** A name with its value; `false` where it does not apply. */
+export type Fact = readonly [name: string, value: Content] | false;
+
+export function facts(pairs: readonly Fact[]): Html {
+  return html`<dl class="facts">${pairs.map((pair) => pair && html`<div><dt>${pair[0]}</dt><dd>${pair[1]}</dd></div>`)}</dl>`;
+}
+
+/** Short values next to each other. */
+export function tagList(values: readonly string[]): Content {
+  if (values.length === 0) return html`<span class="muted">none</span>`;
+  return html`<ul class="tags">${values.map((value) => html`<li>${value}</li>`)}</ul>`;
+}
+
+export function card(id: string, title: string, content: Content, look = ''): Html {
+  return html`<section class="card ${look}" id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${content}</section>`;
+}
+
+/** The last card of a page. */
+export function deleteCard(path: string, noun: string, name: string, says: string, consequence = ''): Html {
+  return card(
+    'delete',
+    `Delete this ${noun}`,
+    html`<p>${says}</p>${confirmedAction(`${path}/delete`, 'Delete', name, `${consequence} This can’t be undone.`.trim())}`,
+  );
 }
 
 /** A part of a page that the script keeps up to date. */
 export function live(id: string, content: Content): Html {
   return html`<div id="${id}" data-live>${content}</div>`;
-}
-
-/** A piece longer than this may be broken within: on a phone it would be wider than its column. */
-const MAX_PIECE_LENGTH = 20;
-
-/**
- * An address with the places where a line may end: after slashes and before the query's parts. A piece between them is
- * broken only when it is long, after a sign if there is one.
- */
-export function breakable(address: string): Content {
-  const pieces = address.split(/(?<=\/)(?!\/)|(?=[?&])/).flatMap(shortened);
-  return pieces.map((piece, place) => (place === 0 ? piece : html`<wbr>${piece}`));
-}
-
-function shortened(piece: string): string[] {
-  if (piece.length <= MAX_PIECE_LENGTH) return [piece];
-  return piece.split(/(?<=[-_.=:])/).flatMap((part) => part.match(/.{1,20}/gsu) ?? []);
 }

@@ -1,16 +1,14 @@
-import { type RequestHandler, urlencoded } from 'express';
-import type { z } from 'zod';
-import { type SchemaFault, schemaFaults } from '../../../http/faults';
+import { type Express, type Request, urlencoded } from 'express';
+import { onlyMethods } from '../../../http/app';
+import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
-import { bodySchema, valuesAfter } from '../resources/body';
-import type { BodyOf, MetadataOf, Resource } from '../resources/resource';
-import type { Choice } from './elements';
-import type { PageQuery } from './search';
+import { unseen } from './elements';
+import type { PageQuery } from './list';
 
-/** Reads what a form of the dashboard sends. */
-export const readForm: RequestHandler = urlencoded({ extended: false, limit: '64kb' });
+/** Reads a form, which may hold as much as a JSON body of the management API, percent-encoded. */
+const readForm = urlencoded({ extended: false, limit: '1mb', parameterLimit: 5000 });
 
-/** What a form sent, field by field. */
+/** The fields that a form sent. */
 export class FormBody {
   readonly #fields: ReadonlyMap<string, unknown>;
 
@@ -24,194 +22,172 @@ export class FormBody {
     return this.texts(name)[0] ?? '';
   }
 
-  /** Whether the field was sent, empty or not. */
-  has(name: string): boolean {
-    return this.#fields.has(name);
-  }
-
-  /** Every value of a field, such as the boxes that were ticked. */
+  /** Every value of a field, such as the boxes that were ticked, with the line ends of JavaScript. */
   texts(name: string): string[] {
-    const value = this.#fields.get(name);
-    const values: unknown[] = Array.isArray(value) ? value : [value];
-    return values.filter((one) => typeof one === 'string');
+    const values: unknown[] = [this.#fields.get(name)].flat();
+    return values.flatMap((one) => (typeof one === 'string' ? one.replaceAll('\r\n', '\n') : []));
   }
 
-  /** The text's parts between commas. */
-  list(name: string): string[] {
-    return this.text(name)
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== '');
+  /** Whether the field, or one within it, was sent, empty or not. */
+  has(name: string): boolean {
+    return this.namesIn(name).length > 0;
+  }
+
+  /** The names of a field and of those within it. */
+  namesIn(name: string): string[] {
+    return [...this.#fields.keys()].filter((each) => each === name || each.startsWith(`${name}.`)).sort();
   }
 }
 
-export type ReadForm<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly problems: string[] };
-
-/**
- * What a form asks for, under the rules of the API's own body.
- * @param labels what the form shows for the fields of that body, by their paths.
- */
-export function checkedForm<Output>(
-  schema: z.ZodType<Output>,
-  body: unknown,
-  labels: Readonly<Record<string, string>>,
-): ReadForm<Output> {
-  const read = schema.safeParse(body);
-  if (read.success) return { ok: true, value: read.data };
-  const faults = schemaFaults(schema, read.error, body);
-  return { ok: false, problems: faults.map((fault) => sentenceOf(fault, labels)) };
-}
-
-/** The metadata of a new resource, under the rules of the management API's own call. */
-export function checkedMetadata<R extends Resource>(
-  resource: R,
-  metadata: object,
-  labels: Readonly<Record<string, string>>,
-): ReadForm<MetadataOf<R>> {
-  const read = checkedForm(bodySchema(resource, 'create'), { metadata }, labels);
-  if (!read.ok) return read;
-  const { metadata: given } = read.value as BodyOf<R>;
-  return { ok: true, value: valuesAfter(resource.metadata, given) as MetadataOf<R> };
-}
-
-function sentenceOf(fault: SchemaFault, labels: Readonly<Record<string, string>>): string {
-  const path = fault.path.join('.');
-  const field = Object.keys(labels).find((name) => path === name || path.startsWith(`${name}.`));
-  const what = fault.kind === 'wrong' ? fault.sentence : `has no field ${fault.name}`;
-  return `${labels[field ?? ''] ?? path} ${what}.`;
-}
-
-interface Field {
-  readonly name: string;
-  /** Of the input, behind `field-`, when the name alone is on the page already. */
-  readonly id?: string;
-  readonly label: string;
-  readonly hint?: string;
-}
-
-interface TextField extends Field {
-  readonly value: string;
-  readonly type?: 'text' | 'url' | 'number';
-  readonly required?: boolean;
-  readonly maxLength?: number;
-}
-
-/** A text field with its label; the hint is read out with it. */
-export function textField({ name, label, hint, value, type = 'text', required, maxLength }: TextField): Html {
-  return html`<div class="field">
-    <label for="field-${name}">${label}</label>
-    <input id="field-${name}" name="${name}" type="${type}" value="${value}" autocomplete="off"${
-      required === true && html` required`
-    }${maxLength !== undefined && html` maxlength="${maxLength}"`}${describedBy(name, hint)}>
-    ${hintOf(name, hint)}
-  </div>`;
-}
-
-interface SelectField extends Field {
-  readonly value: string;
-  readonly choices: readonly Choice[];
-}
-
-export function selectField({ name, id = name, label, hint, value, choices }: SelectField): Html {
-  return html`<div class="field">
-    <label for="field-${id}">${label}</label>
-    <select id="field-${id}" name="${name}"${describedBy(id, hint)}>
-      ${choices.map(
-        (choice) =>
-          html`<option value="${choice.value}"${choice.value === value && html` selected`}>${choice.label}</option>`,
-      )}
-    </select>
-    ${hintOf(id, hint)}
-  </div>`;
-}
-
-interface CheckboxField extends Field {
-  readonly values: readonly string[];
-  readonly choices: readonly Choice[];
-}
-
-/** Boxes of which several may be ticked. */
-export function checkboxField({ name, label, hint, values, choices }: CheckboxField): Html {
-  return html`<fieldset class="field"${describedBy(name, hint)}>
-    <legend>${label}</legend>
-    <div class="boxes">${choices.map(
-      (choice) =>
-        html`<label class="box"><input type="checkbox" name="${name}" value="${choice.value}"${
-          values.includes(choice.value) && html` checked`
-        }> <span>${choice.label}</span></label>`,
-    )}</div>
-    ${hintOf(name, hint)}
-  </fieldset>`;
-}
-
-/** Which of the account's sites: no question when there is only one. @param id for a second one on the page. */
-export function siteField(sites: readonly string[], chosen: string, id = 'site'): Html {
-  const choices = sites.map((site) => ({ value: site, label: site }));
-  if (sites.length > 1) return selectField({ id, name: 'site', label: 'Site', value: chosen, choices });
-  return html`<input type="hidden" name="site" value="${sites[0]}">`;
-}
-
-/** Which of the account's sites, when several may be meant. */
-export function sitesField(sites: readonly string[], chosen: readonly string[]): Html {
-  const choices = sites.map((id) => ({ value: id, label: id }));
-  if (sites.length > 1) return checkboxField({ name: 'site', label: 'Sites', values: chosen, choices });
-  return html`<input type="hidden" name="site" value="${sites[0]}">`;
-}
-
-interface Form {
-  readonly id: string;
-  readonly title: string;
-  readonly path: string;
-  readonly submit: string;
-  /** What was wrong when it was sent. */
-  readonly problems: readonly string[];
-  readonly fields: Content;
-}
-
-/** A form in a section of its own, with what was wrong with it above its fields. */
-export function form({ id, title, path, submit, problems, fields }: Form): Html {
-  return html`<section class="card" id="${id}" aria-labelledby="${id}-title">
-    <h2 id="${id}-title">${title}</h2>
-    ${problemList(problems)}
-    <form method="post" action="${path}" class="form">
-      <div class="fields">${fields}</div>
-      <p><button class="button button-main">${submit}</button></p>
-    </form>
-  </section>`;
-}
-
-/** What was wrong with what was sent, if anything was. */
-export function problemList(problems: readonly string[]): Content {
-  if (problems.length === 0) return undefined;
-  return html`<div class="message message-bad" role="alert"><p>This was not saved:</p><ul>${problems.map(
-    (problem) => html`<li>${problem}</li>`,
-  )}</ul></div>`;
-}
-
-/** What a page with a list and a form is asked to show. */
-export interface ListView {
-  readonly query: PageQuery;
-  /** What the form was sent with. */
+/** A form that was refused. */
+export interface Refused {
+  /** The id of the form on its page. */
+  readonly form: string;
   readonly sent: FormBody;
   readonly problems: readonly string[];
 }
 
-/** A list above the form that adds to it; the form comes first while something is wrong with it. */
-export function listAndForm(list: Content, form: Content, problems: readonly string[]): Html {
-  return problems.length > 0 ? html`${form}${list}` : html`${list}${form}`;
+/** A request for a page. */
+export interface Asked {
+  readonly request: PageRequest;
+  readonly query: PageQuery;
+  readonly refused?: Refused;
 }
 
-/** Leads to a form further down the page. */
-export function linkToForm(id: string, label: string): Html {
-  return html`<a class="button button-main" href="#${id}">${label}</a>`;
+export type PageRequest = Request<Record<string, string>>;
+
+interface FormRoute {
+  /** The id of the form; without it, a refusal has a page of its own. */
+  readonly form?: string;
+  /** Makes the change. @returns the path of the next page, a page, or an answer for the script; `undefined` is empty. */
+  readonly change: (request: PageRequest, sent: FormBody) => Answer | Promise<Answer>;
+  /** The page with the refused form. */
+  readonly again?: (asked: Asked) => string;
 }
 
-function describedBy(name: string, hint: string | undefined): Content {
-  return hint !== undefined && html` aria-describedby="hint-${name}"`;
+type Answer = string | object | undefined;
+
+/** Routes a page, the form that is sent to the same path, or both. */
+export function mountPage(
+  app: Express,
+  path: string,
+  get?: (asked: Asked) => string,
+  post?: FormRoute,
+): void {
+  const route = app.route(path);
+  if (get)
+    route.get((request: PageRequest, response) => void response.send(get({ request, query: request.query })));
+  if (post) {
+    const { form, change, again = get } = post;
+    route.post(readForm, async (request: PageRequest, response) => {
+      const sent = new FormBody(request.body);
+      try {
+        const answer = await change(request, sent);
+        if (typeof answer === 'string' && answer.startsWith('/')) response.redirect(303, answer);
+        else if (typeof answer === 'string') response.send(answer);
+        else if (answer) response.status(201).json(answer);
+        else response.status(204).end();
+      } catch (thrown) {
+        const problems = wantsJson(request) || form === undefined ? undefined : problemsOf(thrown);
+        if (!problems || !again || form === undefined) throw thrown;
+        response.status(400).send(again({ request, query: {}, refused: { form, sent, problems } }));
+      }
+    });
+  }
+  route.all(onlyMethods(...(get ? ['GET'] : []), ...(post ? ['POST'] : [])));
 }
 
-function hintOf(name: string, hint: string | undefined): Content {
-  return hint !== undefined && html`<p class="hint" id="hint-${name}">${hint}</p>`;
+/** Whether an answer is for the script, not for a person. */
+export function wantsJson(request: Pick<Request, 'get'>): boolean {
+  return request.get('accept') === 'application/json';
+}
+
+export function absent(description: string): HttpError {
+  return new HttpError(404, { code: 'not_found', description: `${description} It may have been deleted.` });
+}
+
+const LABELS: Readonly<Record<string, string>> = { webhook_url: 'URL', site_ids: 'Sites', dvr: 'DVR' };
+const SPELLED: Readonly<Record<string, string>> = {
+  params: 'parameters',
+  srclang: 'language code',
+  config: 'configuration',
+  url: 'address',
+  adschedule: 'advertising schedule',
+};
+
+/** The label of a field, by its name in the API: `publish_start_date` is Publish start date. */
+export function labelOf(path: string): string {
+  const words = path
+    .split(/[._]/)
+    .map((word) => SPELLED[word] ?? word)
+    .join(' ');
+  return LABELS[path] ?? words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** How the API describes a problem of a field, or of two. */
+const FIELD_PROBLEM = /^(?:(?:metadata|upload|relationships)\.)?([a-z][\w.-]*(?: and [a-z_]+)?): (.*)$/s;
+const entry = (_path: string, index: string) => `.entry ${Number(index) + 1}`;
+
+/** The problems of a form in its own words; `undefined` for an error that is not about its fields. */
+export function problemsOf(thrown: unknown): readonly string[] | undefined {
+  if (!(thrown instanceof HttpError) || [403, 404, 429].includes(thrown.status) || thrown.status >= 500)
+    return undefined;
+  return thrown.problems.map(({ description }) => {
+    const [, paths, says] = FIELD_PROBLEM.exec(description) ?? [];
+    const labels = paths?.split(' and ').map((path) => labelOf(path.replaceAll(/\.(\d+)\b/g, entry)));
+    const sentence = labels === undefined ? description : `${labels.join(' and ')} ${says}`;
+    return /[.?!]$/.test(sentence) ? sentence : `${sentence}.`;
+  });
+}
+
+interface Form {
+  readonly id: string;
+  readonly path: string;
+  readonly submit: string;
+  readonly fields: Content;
+}
+
+/** What a form is filled in with: what was sent when it was refused. */
+export function sentOf({ refused }: Asked, id: string, otherwise = new FormBody()): FormBody {
+  return refused?.form === id ? refused.sent : otherwise;
+}
+
+/** Why a form was refused. */
+export function refusalOf({ refused }: Asked, id: string): Content {
+  return refused?.form === id && problemList(refused.problems);
+}
+
+export function problemList(problems: readonly string[]): Content {
+  if (problems.length === 0) return undefined;
+  return html`<div class="message" data-variant="danger" role="alert"><p>Correct this first:</p><ul>${problems.map(
+    (problem) => html`<li>${problem}</li>`,
+  )}</ul></div>`;
+}
+
+function bareForm(asked: Asked, { id, path, submit, fields }: Form, subject?: string): Html {
+  const button = html`<button>${submit}${subject !== undefined && unseen(subject)}</button>`;
+  return html`${refusalOf(asked, id)}<form method="post" action="${path}" class="form"><div class="fields">${fields}</div><p>${button}</p></form>`;
+}
+
+/** A form in a card of its own. */
+export function formCard(asked: Asked, title: string, form: Form): Html {
+  return html`<section class="card" id="${form.id}" aria-labelledby="${form.id}-title"><h2 id="${form.id}-title">${title}</h2>${bareForm(asked, form)}</section>`;
+}
+
+/** A form behind a link, within a card. */
+export function formMore(asked: Asked, title: string, form: Form): Html {
+  const isOpen = asked.refused?.form === form.id;
+  return html`<details class="more" id="${form.id}"${isOpen && html` open`}><summary class="link">${title}</summary>${bareForm(asked, form)}</details>`;
+}
+
+/** A form behind a button, within a row. */
+export function formButton(asked: Asked, label: string, subject: string, form: Form): Html {
+  const isOpen = asked.refused?.form === form.id;
+  return html`<details class="opened-form" id="${form.id}"${isOpen && html` open`}><summary class="button outline small">${label}…${unseen(subject)}</summary>${bareForm(asked, form, subject)}</details>`;
+}
+
+/** The parts of a page by their names. The one with the refused form, whose id begins with the name, comes first. */
+export function refusedFirst({ refused }: Asked, parts: Readonly<Record<string, Content>>): Content {
+  const [first = ''] = refused?.form.split('-') ?? [];
+  return [parts[first], ...Object.entries(parts).map(([name, part]) => name !== first && part)];
 }

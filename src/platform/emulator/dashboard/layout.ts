@@ -1,78 +1,49 @@
 import { type Content, html } from '../../../http/html';
+import type { Asked } from './forms';
 
 const SECTIONS = [
-  { path: '/dashboard', label: 'Overview' },
-  { path: '/dashboard/channels', label: 'Channels' },
-  { path: '/dashboard/events', label: 'Events' },
-  { path: '/dashboard/media', label: 'Media' },
-  { path: '/dashboard/playlists', label: 'Playlists' },
-  { path: '/dashboard/players', label: 'Players' },
-  { path: '/dashboard/tags', label: 'Tags' },
-  { path: '/dashboard/usage', label: 'Usage' },
-  { path: '/dashboard/webhooks', label: 'Webhooks' },
-  { path: '/dashboard/credentials', label: 'API credentials' },
-  { path: '/dashboard/clients', label: 'Key provider' },
-  { path: '/dashboard/stream-tester', label: 'Stream tester' },
-  { path: '/dashboard/migration', label: 'v1 → v2' },
+  ['/dashboard', 'Overview'],
+  ['/dashboard/channels', 'Channels'],
+  ['/dashboard/events', 'Events'],
+  ['/dashboard/media', 'Media'],
+  ['/dashboard/playlists', 'Playlists'],
+  ['/dashboard/players', 'Players'],
+  ['/dashboard/tags', 'Tags'],
+  ['/dashboard/usage', 'Usage'],
+  ['/dashboard/webhooks', 'Webhooks'],
+  ['/dashboard/credentials', 'API credentials'],
+  ['/dashboard/clients', 'Key provider'],
+  ['/dashboard/stream-tester', 'Stream tester'],
+  ['/dashboard/migration', 'v1 → v2'],
 ] as const;
 
-type Section = (typeof SECTIONS)[number]['path'];
+const SUBJECTS =
+  'channel event media metadata poster picture text-track rendition playlist player tag webhook credential file content';
+const VERBS =
+  'created saved deleted enabled disabled published unpublished chosen added renamed removed replaced received requested';
+const DONE = new RegExp(`^(${SUBJECTS.replaceAll(' ', '|')})-(${VERBS.replaceAll(' ', '|')})$`);
 
-/** What the address says was just done; an address holds the word, never the sentence. */
-const DONE: Readonly<Record<string, string>> = {
-  'channel-created': 'The channel was created.',
-  'channel-enabled': 'The channel is enabled: encoders can connect.',
-  'channel-disabled': 'The channel is disabled: no encoder can connect.',
-  'channel-deleted': 'The channel was deleted.',
-  'event-published': 'The event is published: viewers can watch.',
-  'media-created': 'The media was created.',
-  'media-deleted': 'The media was deleted.',
-  'metadata-saved': 'The metadata was saved.',
-  'content-begun': 'The content is on its way.',
-  'file-received': 'The file was received.',
-  'poster-chosen': 'The poster was chosen.',
-  'picture-added': 'The picture was added.',
-  'picture-deleted': 'The picture was deleted.',
-  'track-created': 'The text track was created.',
-  'track-saved': 'The text track was saved.',
-  'track-published': 'The text track is published: viewers get it.',
-  'track-unpublished': 'The text track is not published any more.',
-  'track-deleted': 'The text track was deleted.',
-  'rendition-created': 'The rendition was created.',
-  'rendition-deleted': 'The rendition was deleted.',
-  'playlist-created': 'The playlist was created.',
-  'playlist-saved': 'The playlist was saved.',
-  'playlist-deleted': 'The playlist was deleted.',
-  'player-created': 'The player was created.',
-  'player-saved': 'The player was saved.',
-  'player-deleted': 'The player was deleted.',
-  'tag-renamed': 'The tag was renamed.',
-  'tag-removed': 'The tag was taken off all media.',
-  'webhook-deleted': 'The webhook was deleted.',
-  'credential-created': 'The credential was created.',
-  'credential-deleted': 'The credential was deleted; its secret is refused from now on.',
-  'credential-replaced': 'The credential has a new secret; the old one is refused from now on.',
-};
-
-/** Scripts for a subject of their own. */
-type PageScript = 'upload' | 'order' | 'forms' | 'stream-tester';
+/** The sentence on what was just done. An address holds two known words, as `channel-created`, never a sentence. */
+function doneSentence(done: unknown): string | undefined {
+  const [, subject, verb] = (typeof done === 'string' && DONE.exec(done)) || [];
+  return subject && `The ${subject.replace('-', ' ')} was ${verb}.`;
+}
 
 interface Page {
   readonly title: string;
-  /** The page above this one. */
-  readonly above?: { readonly path: string; readonly label: string };
-  readonly section: Section | undefined;
-  /** Beside the title. */
+  /** The page above this one, which is a section. */
+  readonly above?: string;
+  /** The address of the section; the page above, if it has one. */
+  readonly section?: string;
+  /** Next to the title. */
   readonly aside?: Content;
   /** A sentence on what the page is for. */
   readonly intro?: Content;
+  /** What the page was asked for: says what was just done. */
+  readonly asked?: Asked;
   readonly content: Content;
-  /** Beside the script of every page. */
-  readonly scripts?: readonly PageScript[];
-  /** Beside the style sheet of every page. */
-  readonly styles?: readonly 'stream-tester'[];
-  /** The word of `DONE` that stands in the address. */
-  readonly done?: unknown;
+  /** In addition to the script of every page. */
+  readonly scripts?: readonly ('upload' | 'order' | 'stream-tester')[];
 }
 
 const ICON = `data:image/svg+xml,${encodeURIComponent(
@@ -80,18 +51,10 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 )}`;
 
 /** A whole page of the dashboard, as text to send. */
-export function layout({
-  title,
-  above,
-  section,
-  aside,
-  intro,
-  content,
-  scripts = [],
-  styles = [],
-  done,
-}: Page): string {
-  const message = typeof done === 'string' && Object.hasOwn(DONE, done) ? DONE[done] : undefined;
+export function layout(page: Page): string {
+  const { title, above, section = above, aside, intro, content, scripts = [], asked } = page;
+  const done = doneSentence(asked?.query.done);
+  const parent = SECTIONS.find(([path]) => path === above);
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -100,9 +63,9 @@ export function layout({
   <meta name="color-scheme" content="light dark">
   <title>${title} · Platform emulator</title>
   <link rel="icon" href="${ICON}">
-  <link rel="stylesheet" href="/dashboard/style.css">${styles.map(
-    (name) => html`<link rel="stylesheet" href="/dashboard/${name}.css">`,
-  )}
+  <link rel="stylesheet" href="/docs/oat.min.css">
+  <link rel="stylesheet" href="/docs/style.css">
+  <link rel="stylesheet" href="/dashboard/style.css">
   <script src="/dashboard/script.js" defer></script>${scripts.map(
     (name) => html`<script src="/dashboard/${name}.js" defer></script>`,
   )}
@@ -112,16 +75,16 @@ export function layout({
   <header class="side"><div>
     <a class="brand" href="/dashboard"><img src="${ICON}" alt="" width="28" height="28"><span>Platform <span class="muted">emulator</span></span></a>
     <nav aria-label="Dashboard"><ul>${SECTIONS.map(
-      ({ path, label }) =>
+      ([path, label]) =>
         html`<li><a href="${path}"${path === section && html` aria-current="page"`}>${label}</a></li>`,
     )}</ul></nav>
     <p class="note">A mock for development. What it holds is gone when it stops.</p>
   </div></header>
   <main id="content" tabindex="-1">
-    ${above && html`<p class="above"><a href="${above.path}"><span aria-hidden="true">←</span> ${above.label}</a></p>`}
+    ${parent && html`<p class="above"><a href="${parent[0]}"><span aria-hidden="true">←</span> ${parent[1]}</a></p>`}
     <div class="title"><h1>${title}</h1>${aside}</div>
     ${intro !== undefined && html`<p class="intro">${intro}</p>`}
-    ${message !== undefined && html`<p class="message message-good" role="status">${message}</p>`}
+    ${done !== undefined && html`<p class="message" data-variant="success" role="status">${done}</p>`}
     ${content}
   </main>
   <p class="unseen" role="status" id="announcement"></p>

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RequestListener } from 'node:http';
-import type { Express, Request } from 'express';
-import { onlyMethods } from '../../../http/app';
+import type { Express } from 'express';
+import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import { AUTHENTICATION } from '../../migration/mapping/fields';
 import { findRoute } from '../../migration/mapping/routes';
@@ -23,66 +23,62 @@ import { reachesSite } from '../auth';
 import type { EmulatorContext } from '../context';
 import { encode, signatureOf } from '../v1/signature';
 import { callPlatform, type PlatformAnswer, type PlatformCall } from './call-platform';
-import { copyableLines, pill, type Words } from './elements';
-import { FormBody, readForm, siteField } from './forms';
+import { card, copyableLines, pill, type Words } from './elements';
+import { type Asked, mountPage, refusalOf, sentOf } from './forms';
 import { layout } from './layout';
+import { inputsOf } from './resource-form';
+import { siteField, siteOf } from './resource-pages';
 
 const PATH = '/dashboard/migration';
 
 /** A page that shows what a call of v1 becomes in v2, and what both answer here. */
 export function mountMigrationPage(app: Express, context: EmulatorContext, platform: RequestListener): void {
-  app
-    .route(PATH)
-    .get((_request, response) => {
-      response.send(page(context, { sent: new FormBody(), problem: undefined, shown: undefined }));
-    })
-    .post(readForm, async (request, response) => {
-      const sent = new FormBody(request.body);
-      const read = readV1Call(sent.text('call'));
-      const site = sent.text('site');
-      const problem = context.seeds.siteIds.includes(site) ? read.problem : 'The account has no such site.';
-      if (!read.call || problem !== undefined) {
-        response.status(400).send(page(context, { sent, problem, shown: undefined }));
-        return;
-      }
-      const { call } = read;
+  const { siteIds } = context.seeds;
+  const page = (asked: Asked, result?: Html) =>
+    layout({
+      title: 'v1 → v2',
+      section: PATH,
+      intro: 'What a call of Management API v1 becomes in v2, and what both answer here.',
+      content: html`${callForm(siteIds, asked)}${result}`,
+    });
+  mountPage(app, PATH, page, {
+    form: 'v1-call',
+    async change(request, sent) {
+      const call = readV1Call(sent.text('call'));
+      const site = siteOf(context, sent);
       const migration = migrateCall(call, { site });
-      const isRun = sent.text('do') === 'run';
-      const runner = { context, platform, request, site };
-      const answers = isRun ? await runBoth(runner, call, migration) : undefined;
-      const shown = { call, migration, answers, origin: originOf(request) };
-      response.send(page(context, { sent, problem: undefined, shown }));
-    })
-    .all(onlyMethods('GET', 'POST'));
+      const runner = { context, platform, host: request.get('host') ?? '', site };
+      const answers = sent.text('do') === 'run' ? await runBoth(runner, call, migration) : undefined;
+      const result = resultOf(call, migration, originOf(request), answers);
+      // The form stays filled in.
+      return page({ request, query: {}, refused: { form: 'v1-call', sent, problems: [] } }, result);
+    },
+  });
 }
 
-type ReadCall =
-  | { readonly call: V1Call; readonly problem: undefined }
-  | { readonly call: undefined; readonly problem: string };
-
-/** Reads a curl command, or an address with its query. What signs it is dropped: the page signs anew. */
-function readV1Call(text: string): ReadCall {
-  const refused = (problem: string): ReadCall => ({ call: undefined, problem });
-  if (text.trim() === '') return refused('Paste a call first: a curl command, or its address.');
+/** Reads a curl command, or an address with its query. The signature is dropped: the page makes its own. */
+function readV1Call(text: string): V1Call {
   const isCurl = /\bcurl\b/.test(text);
-  const { calls, fromFiles } = isCurl ? readCurl(text) : { calls: [], fromFiles: [] };
-  const found = isCurl ? calls : [readUrl(text)].filter((call) => call !== undefined);
-  const [call, ...others] = found;
+  const { calls, fromFiles } = isCurl ? readCurl(text) : { calls: [readUrl(text)].flat(), fromFiles: [] };
+  const [call, ...others] = calls.filter((each) => each !== undefined);
+  if (text.trim() === '') throw refused('Paste a call first: a curl command, or its address.');
   if (!call)
-    return refused('This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.');
-  if (others.length > 0) return refused('These are several calls. Paste one at a time.');
+    throw refused('This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.');
+  if (others.length > 0) throw refused('These are several calls. Paste one at a time.');
   if (fromFiles.length > 0)
-    return refused('A part of this call comes from a file. Paste what the file holds.');
-  const parameters = Object.fromEntries(
-    Object.entries(call.parameters).filter(([name]) => !AUTHENTICATION.includes(name)),
-  );
-  return { call: { route: call.route, parameters }, problem: undefined };
+    throw refused('A part of this call comes from a file. Paste what the file holds.');
+  const parameters = Object.entries(call.parameters).filter(([name]) => !AUTHENTICATION.includes(name));
+  return { route: call.route, parameters: Object.fromEntries(parameters) };
+}
+
+function refused(description: string): HttpError {
+  return new HttpError(400, { code: 'invalid_body', description });
 }
 
 interface Runner {
   readonly context: EmulatorContext;
   readonly platform: RequestListener;
-  readonly request: Request;
+  readonly host: string;
   readonly site: string;
 }
 
@@ -103,8 +99,7 @@ async function runBoth(runner: Runner, call: V1Call, migration: Migration): Prom
   return { v1: [v1], v2: await runV2(runner, call, migration.calls) };
 }
 
-async function run({ platform, request }: Runner, name: string, call: PlatformCall): Promise<Answered> {
-  const host = request.get('host') ?? '';
+async function run({ platform, host }: Runner, name: string, call: PlatformCall): Promise<Answered> {
   const answer = await callPlatform(platform, { ...call, headers: { host, ...call.headers } });
   return { name, answer, ...(!answer && { instead: 'The connection broke before there was an answer.' }) };
 }
@@ -151,7 +146,7 @@ async function runV2(runner: Runner, call: V1Call, calls: readonly V2Call[]): Pr
       continue;
     }
     if (hasPlaceholder(path) || hasPlaceholder(body) || hasPlaceholder(query)) {
-      const instead = 'This was not called: what stands in braces must be filled in by hand.';
+      const instead = 'This was not called: replace the words in braces by hand.';
       answered.push({ name, answer: undefined, instead });
       continue;
     }
@@ -209,35 +204,14 @@ function hasPlaceholder(value: Json | undefined): boolean {
   return Object.entries(value).some(([name, each]) => isPlaceholder(name) || hasPlaceholder(each));
 }
 
-interface Shown {
-  readonly call: V1Call;
-  readonly migration: Migration;
-  /** Undefined when nothing was run. */
-  readonly answers: BothAnswers | undefined;
-  readonly origin: string;
-}
-
-interface View {
-  readonly sent: FormBody;
-  readonly problem: string | undefined;
-  readonly shown: Shown | undefined;
-}
-
-function page({ seeds }: EmulatorContext, { sent, problem, shown }: View): string {
-  return layout({
-    title: 'v1 → v2',
-    section: PATH,
-    intro: html`What a call of Management API v1 becomes in v2, and what both answer here.`,
-    content: html`${callForm(seeds.siteIds, sent, problem)}${shown && resultOf(shown)}`,
-  });
-}
-
 const EXAMPLE = "curl 'https://api.jwplatform.com/v1/videos/list?search=news&order_by=date:desc'";
 
-function callForm(sites: readonly string[], sent: FormBody, problem: string | undefined): Html {
-  return html`<section class="card" id="v1-call" aria-labelledby="v1-call-title">
-    <h2 id="v1-call-title">A call of v1</h2>
-    ${problem !== undefined && html`<div class="message message-bad" role="alert"><p>${problem}</p></div>`}
+function callForm(siteIds: readonly string[], asked: Asked): Html {
+  const sent = sentOf(asked, 'v1-call');
+  return card(
+    'v1-call',
+    'A call of v1',
+    html`${refusalOf(asked, 'v1-call')}
     <form method="post" action="${PATH}" class="form">
       <div class="fields">
         <div class="field field-wide">
@@ -245,30 +219,28 @@ function callForm(sites: readonly string[], sent: FormBody, problem: string | un
           <textarea id="field-call" class="code" name="call" rows="5" required spellcheck="false" autocomplete="off" placeholder="${EXAMPLE}" aria-describedby="hint-call">${sent.text('call')}</textarea>
           <p class="hint" id="hint-call">It needs no signature: the page signs with the secret of the site.</p>
         </div>
-        ${siteField(sites, sent.text('site'))}
+        ${inputsOf(siteField(siteIds), sent, 'call')}
       </div>
-      <p class="actions"><button class="button button-main" name="do" value="show">Show the v2 call</button>
-      <button class="button" name="do" value="run">Run both here</button></p>
-    </form>
-  </section>`;
+      <p class="actions"><button name="do" value="show">Show the v2 call</button>
+      <button class="outline" name="do" value="run">Run both here</button></p>
+    </form>`,
+  );
 }
 
 const VERDICTS: Words<Verdict> = {
-  ready: ['Ready', 'good'],
-  by_hand: ['To complete by hand', 'wait'],
-  unsupported: ['Not supported in v2', 'bad'],
-  unknown: ['Not a call of the mapping', 'bad'],
+  ready: ['Ready', 'success'],
+  by_hand: ['To complete by hand', 'warning'],
+  unsupported: ['Not supported in v2', 'danger'],
+  unknown: ['Not a call of the mapping', 'danger'],
 };
 
-function resultOf({ call, migration, answers, origin }: Shown): Html {
+function resultOf(call: V1Call, migration: Migration, origin: string, answers?: BothAnswers): Html {
   const { verdict, calls, notes } = migration;
-  return html`<section class="card" id="v2-calls" aria-labelledby="v2-calls-title">
-    <h2 id="v2-calls-title">In v2</h2>
-    <p><code>${call.route}</code> ${pill(...VERDICTS[verdict])}</p>
-    ${calls.map((each, place) => v2Call(each, place, calls.length, origin))}
-    ${notes.length > 0 && html`<h3>What is different</h3><ul class="notes">${notes.map(noteOf)}</ul>`}
-  </section>
-  ${answers && answersOf(answers)}`;
+  const differences =
+    notes.length > 0 && html`<h3>What is different</h3><ul class="notes">${notes.map(noteOf)}</ul>`;
+  const inV2 = html`<p><code>${call.route}</code> ${pill(...VERDICTS[verdict])}</p>
+    ${calls.map((each, place) => v2Call(each, place, calls.length, origin))}${differences}`;
+  return html`${card('v2-calls', 'In v2', inV2)}${answers && answersOf(answers)}`;
 }
 
 function v2Call(call: V2Call, place: number, count: number, origin: string): Html {
@@ -277,11 +249,11 @@ function v2Call(call: V2Call, place: number, count: number, origin: string): Htm
 }
 
 const NOTES: Words<Note['kind']> = {
-  changed: ['Changed', 'calm'],
-  beware: ['Beware', 'wait'],
+  changed: ['Changed', 'neutral'],
+  beware: ['Beware', 'warning'],
   removed: ['Removed', 'special'],
-  unsupported: ['Not supported', 'bad'],
-  unknown: ['Unknown', 'bad'],
+  unsupported: ['Not supported', 'danger'],
+  unknown: ['Unknown', 'danger'],
 };
 
 function noteOf({ kind, field, sentence }: Note): Html {
@@ -294,18 +266,23 @@ function marked(sentence: string): Content {
 }
 
 function answersOf({ v1, v2 }: BothAnswers): Html {
-  return html`<section class="card" id="answers" aria-labelledby="answers-title">
-    <h2 id="answers-title">What both answered here</h2>
-    <p class="muted">Both ran on what the emulator holds, the call of v1 first: what it deletes, v2 does not find any more.</p>
+  const ofV2 =
+    v2.length === 0
+      ? html`<p>There is no call of v2 to run.</p>`
+      : v2.map((each, place) => answerText('v2', each, place));
+  return card(
+    'answers',
+    'What both answered here',
+    html`<p class="muted">Both ran on what the emulator holds, the call of v1 first: what it deletes, v2 does not find any more.</p>
     <div class="answers">
       <div><h3>v1</h3>${v1.map((each, place) => answerText('v1', each, place))}</div>
-      <div><h3>v2</h3>${v2.length === 0 ? html`<p>There is no call of v2 to run.</p>` : v2.map((each, place) => answerText('v2', each, place))}</div>
-    </div>
-  </section>`;
+      <div><h3>v2</h3>${ofV2}</div>
+    </div>`,
+  );
 }
 
 function answerText(version: string, { name, answer, instead }: Answered, place: number): Html {
-  const status = answer && pill(String(answer.status), answer.status < 400 ? 'good' : 'bad');
+  const status = answer && pill(String(answer.status), answer.status < 400 ? 'success' : 'danger');
   const text = answer && (prettyOf(answer.body.toString()) || 'No body.');
   return html`<p><code>${name}</code> ${status}</p>${
     text === undefined

@@ -1,110 +1,157 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../../http/app';
 import { type Content, type Html, html } from '../../../http/html';
 import { type Addresses, addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { copyable, copyableAddress, facts, live, time } from './elements';
+import { type Client, clientRecord } from '../upstreams/config-service';
+import { CPIX_PATH, SPEKE_PATHS } from '../upstreams/cpix-provider';
+import { KEY_ANSWERS } from '../upstreams/key-provider';
+import {
+  address,
+  card,
+  copyable,
+  copyableAddress,
+  copyableLines,
+  disclosure,
+  type Fact,
+  facts,
+  live,
+  secret,
+  time,
+} from './elements';
+import { mountPage } from './forms';
 import { layout } from './layout';
-import { nounFor } from './search';
 
-const PATH = '/dashboard';
-
-export function mountOverviewPage(app: Express, context: EmulatorContext): void {
-  app
-    .route(PATH)
-    .get((request, response) => {
-      response.send(
-        layout({
-          title: 'Overview',
-          section: PATH,
-          content: html`${live('counts', html`${counts(context)}${firstSteps(context)}`)}
-            <section class="card" aria-labelledby="addresses-title"><h2 id="addresses-title">Addresses</h2>${addressFacts(addressesFor(context, request))}</section>
-            <section class="card" aria-labelledby="account-title"><h2 id="account-title">Account</h2>${live('account', accountFacts(context))}</section>`,
-        }),
-      );
-    })
-    .all(onlyMethods('GET'));
+/** The first page, and the page of the key provider's accounts. */
+export function mountOverviewPages(app: Express, context: EmulatorContext): void {
+  mountPage(app, '/dashboard', ({ request }) =>
+    layout({
+      title: 'Overview',
+      section: '/dashboard',
+      content: html`${live('counts', html`${counts(context)}${firstSteps(context)}`)}
+        ${card('addresses', 'Addresses', addressFacts(addressesFor(context, request)))}
+        ${card('account', 'Account', live('account-facts', accountFacts(context)))}`,
+    }),
+  );
+  mountPage(app, '/dashboard/clients', ({ request }) =>
+    layout({
+      title: 'Key provider',
+      section: '/dashboard/clients',
+      intro: 'A client is a DRM account. The key-file API fetches keys with its name and its API key.',
+      content: [...context.clients.values()].map((client) =>
+        clientCard(client, addressesFor(context, request).origin),
+      ),
+    }),
+  );
 }
 
-/** What to begin with, while there is nothing. */
+/** Where to start, while there is nothing. */
 function firstSteps({ state }: EmulatorContext): Content {
+  const step = (id: string, title: string, says: string, link: Html) =>
+    html`<section class="card first" aria-labelledby="${id}"><div><h2 id="${id}">${title}</h2><p>${says}</p></div>${link}</section>`;
   return [
     state.channels.all().length === 0 &&
-      firstStep(
+      step(
         'first-channel',
         'Begin with a channel',
         'Then stream to it with OBS, ffmpeg or a simulated encoder: the channel’s page has the address and the commands.',
-        html`<a class="button button-main" href="/dashboard/channels#new-channel">New channel</a>`,
+        html`<a class="button" href="/dashboard/channels#new">New channel</a>`,
       ),
     state.media.all().length === 0 &&
-      firstStep(
+      step(
         'first-media',
         'Or with a media',
         'Upload a video or an audio file. It becomes ready by itself, and its page has everything that players ask for.',
-        html`<a class="button button-main" href="/dashboard/media#new-media">New media</a>`,
+        html`<a class="button" href="/dashboard/media#new">New media</a>`,
       ),
   ];
-}
-
-function firstStep(id: string, title: string, says: string, link: Html): Html {
-  return html`<section class="card first" aria-labelledby="${id}"><div><h2 id="${id}">${title}</h2><p>${says}</p></div>${link}</section>`;
 }
 
 function counts({ state, webhooks }: EmulatorContext): Html {
   const channels = state.channels.all();
   const active = channels.filter(({ status }) => status === 'active').length;
-  const tile = (path: string, count: number, one: string, many: string) =>
-    html`<li><a class="tile" href="/dashboard/${path}"><b>${count}</b> <span>${nounFor(count, { one, many })}</span></a></li>`;
-  return html`<ul class="tiles" aria-label="What there is">
-    ${tile('channels', channels.length, 'channel', 'channels')}
+  const tile = (path: string, count: number, one: string, many = `${one}s`) =>
+    html`<li><a class="tile" href="/dashboard/${path}"><b>${count}</b> <span>${count === 1 ? one : many}</span></a></li>`;
+  return html`<ul class="tiles" aria-label="Counts">
+    ${tile('channels', channels.length, 'channel')}
     ${tile('channels?state=active', active, 'active now', 'active now')}
-    ${tile('events', state.events.all().length, 'event', 'events')}
+    ${tile('events', state.events.all().length, 'event')}
     ${tile('media', state.media.all().length, 'media', 'media')}
-    ${tile('playlists', state.playlists.all().length, 'playlist', 'playlists')}
-    ${tile('players', state.players.all().length, 'player', 'players')}
-    ${tile('webhooks', webhooks.list().length, 'webhook', 'webhooks')}
-    ${tile('credentials', state.credentials.list().length, 'credential', 'credentials')}
+    ${tile('playlists', state.playlists.all().length, 'playlist')}
+    ${tile('players', state.players.all().length, 'player')}
+    ${tile('webhooks', webhooks.list().length, 'webhook')}
+    ${tile('credentials', state.credentials.list().length, 'credential')}
   </ul>`;
 }
 
 function addressFacts({ origin, rtmp, control, embedScript }: Addresses): Html {
-  const off = (why: string) => html`<span class="muted">${why}</span>`;
+  const of = (name: string, text: string | undefined, otherwise = ''): Fact => [
+    name,
+    text === undefined
+      ? html`<span class="muted">${otherwise}</span>`
+      : copyableAddress(`address of ${name}`, text),
+  ];
   return facts([
-    ['Management API', copyableAddress('address-api', 'address of the management API', `${origin}/v2`)],
-    ['Management API v1', copyableAddress('address-v1', 'address of the management API v1', `${origin}/v1`)],
-    [
-      'RTMP ingest',
-      rtmp === undefined
-        ? off('off: EMULATOR_RTMP_PORT=off')
-        : copyableAddress('address-rtmp', 'address of the RTMP ingest', rtmp),
-    ],
-    ['Delivery', copyableAddress('address-delivery', 'address of delivery', origin)],
-    ['Embed script', copyableAddress('address-embed', 'address of the embed script', embedScript)],
-    [
-      'Key provider',
-      copyableAddress('address-provider', 'address of the key provider', `${origin}/keyprovider`),
-    ],
-    [
-      'Configuration service',
-      copyableAddress(
-        'address-config',
-        'address of the configuration service',
-        `${origin}/config/v1/clients`,
-      ),
-    ],
-    [
-      'Control port',
-      control === undefined
-        ? off('a free port, which the log names')
-        : copyableAddress('address-control', 'address of the control port', control),
-    ],
+    of('Management API', `${origin}/v2`),
+    of('Management API v1', `${origin}/v1`),
+    of('RTMP ingest', rtmp, 'off: EMULATOR_RTMP_PORT=off'),
+    of('Delivery', origin),
+    of('Embed script', embedScript),
+    of('Key provider', `${origin}/keyprovider`),
+    of('Configuration service', `${origin}/config/v1/clients`),
+    of('Control port', control, 'a free port, which the log names'),
   ]);
 }
 
 function accountFacts({ seeds, clock }: EmulatorContext): Html {
-  const sites = seeds.siteIds.map((id) => copyable(`site-${id}`, `id of site ${id}`, id));
+  const sites = seeds.siteIds.map((id) => copyable(`id of site ${id}`, id));
   return facts([
     [sites.length === 1 ? 'Site' : 'Sites', sites],
     ['Platform time', time(clock.now())],
   ]);
+}
+
+const SYSTEMS: Readonly<Record<string, string>> = {
+  widevine: 'Widevine',
+  playready: 'PlayReady',
+  fairplay: 'FairPlay',
+};
+
+/** The key provider in other protocols, by the values of the sidecar's PACKAGERDRMAPI_KEYPROVIDERPROTOCOL. */
+const PROTOCOLS = [
+  ['SPEKE v1', SPEKE_PATHS.speke1],
+  ['SPEKE v2', SPEKE_PATHS.speke2],
+  ['CPIX by GET', CPIX_PATH],
+] as const;
+
+function clientCard(client: Client, origin: string): Html {
+  const { name, apiKey, sharedSecret } = client;
+  const provider = `${origin}/keyprovider`;
+  const curl = `curl -sS ${provider}/cenc/${name}/my-content \\\n  -H 'API-KEY: ${apiKey.replaceAll("'", "'\\''")}'`;
+  const { drm_providers, license_urls } = clientRecord(client);
+  const systems = drm_providers.map(
+    (system) => html`<li><b>${SYSTEMS[system] ?? system}</b> ${address(license_urls[system] ?? '')}</li>`,
+  );
+  const protocols = PROTOCOLS.map(([title, path]): Fact => {
+    // The content id is in braces, as in the sidecar's variable.
+    const text = `${origin}${path.replace(':client', () => name).replace(':contentId', '{contentId}')}`;
+    return [title, copyableAddress(`address for ${title}`, text)];
+  });
+  const list = facts([
+    ['API key', secret(`api-key-${name}`, `API key of ${name}`, apiKey)],
+    ['Shared secret', secret(`shared-secret-${name}`, `shared secret of ${name}`, sharedSecret)],
+    ['DRM systems', html`<ul class="plain">${systems}</ul>`],
+    [
+      'Configuration service',
+      copyableAddress('address of the configuration service', `${origin}/config/v1/clients`),
+    ],
+    ['Key provider', copyableAddress('address of the key provider', provider)],
+    ['Kinds of answer', Object.keys(KEY_ANSWERS).join(', ')],
+    ...protocols,
+  ]);
+  const example = html`${copyableLines(`curl-${name}`, 'Example call', curl)}<p class="hint">The answer is an envelope that only the shared secret opens.</p>`;
+  return card(
+    `client-${name}`,
+    name,
+    html`${list}${disclosure(`example-${name}`, 'an example call, with the API key', example)}`,
+  );
 }

@@ -1,23 +1,21 @@
-import { type Content, html } from '../../../http/html';
+import { html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { StreamDocument } from '../packaging/packager-client';
-import { duration, pill, time, type Words } from './elements';
+import { duration, type Fact, pill, time, type Words } from './elements';
 
 type PackagerWord = StreamDocument['state'] | 'waiting' | 'trouble' | 'absent';
 
 const PACKAGER_WORDS: Words<PackagerWord> = {
-  starting: ['starting', 'wait'],
-  running: ['running', 'good'],
-  interrupted: ['interrupted', 'wait'],
-  refused: ['refused', 'bad'],
-  ended: ['packaged', 'calm'],
-  failed: ['failed', 'bad'],
-  waiting: ['not told yet', 'wait'],
-  trouble: ['in trouble', 'bad'],
-  absent: ['nothing recorded', 'calm'],
+  starting: ['starting', 'warning'],
+  running: ['running', 'success'],
+  interrupted: ['interrupted', 'warning'],
+  refused: ['refused', 'danger'],
+  ended: ['packaged', 'neutral'],
+  failed: ['failed', 'danger'],
+  waiting: ['waiting', 'warning'],
+  trouble: ['in trouble', 'danger'],
+  absent: ['nothing recorded', 'neutral'],
 };
-
-type Fact = readonly [name: string, value: Content];
 
 /**
  * What the packager does with an event or a media, and what there is to do about it; nothing without a packager.
@@ -31,8 +29,8 @@ export function packagingFacts(
   const packaged = packaging.find(id);
   if (!packaged) return [];
   const { document, problem, isGone } = packaged;
-  const isTold = problem !== undefined && document?.problem?.code !== problem.code;
-  const word = isTold ? 'trouble' : (document?.state ?? (isGone ? 'absent' : 'waiting'));
+  const isNew = problem !== undefined && document?.problem?.code !== problem.code;
+  const word = isNew ? 'trouble' : (document?.state ?? (isGone ? 'absent' : 'waiting'));
   const isProtected = document?.protection === 'key_file';
   const protectedBy =
     document &&
@@ -43,9 +41,10 @@ export function packagingFacts(
   const target = `/verify?${new URLSearchParams({ url: `${manifest}.${streams?.dash ? 'mpd' : 'm3u8'}` })}`;
   return [
     ['Packager', html`${pill(...PACKAGER_WORDS[word])}${protectedBy}${since}${played}`],
-    ...(problem ? [['What is wrong', problem.description] as const] : []),
-    ...(streams
-      ? [['Stream', html`<a class="button button-small" href="${target}">Test the stream</a>`] as const]
-      : []),
+    problem !== undefined && ['What is wrong', problem.description],
+    streams !== undefined && [
+      'Stream',
+      html`<a class="button outline small" href="${target}">Test the stream</a>`,
+    ],
   ];
 }

@@ -1,49 +1,52 @@
-/* What script adds to the dashboard: copy buttons, lists that are searched while typing, and states that stay up to date. */
+/* Adds to every page: copy buttons, lists that are searched while typing, states that are kept up to date, new rows of names and values. */
 'use strict';
 
 const REFRESH_MS = 4000;
 const TYPING_MS = 200;
-const root = document.documentElement;
-root.classList.add('js');
+document.documentElement.classList.add('js');
+const announce = (text) => {
+  document.getElementById('announcement').textContent = text;
+};
 
-async function copy(button) {
-  const source = document.getElementById(button.dataset.copy);
-  if (!source) return;
-  const announcement = document.getElementById('announcement');
+document.addEventListener('click', async ({ target }) => {
+  const button = target.closest('[data-copy]');
+  if (!button) return;
+  const source = button.previousElementSibling;
   try {
     await navigator.clipboard.writeText(source.textContent);
-    announcement.textContent = 'Copied.';
+    announce('Copied.');
     button.classList.add('copied');
     setTimeout(() => button.classList.remove('copied'), 1500);
   } catch {
-    // Over plain HTTP to another machine there is no clipboard: the text is selected, to be copied by hand.
+    // Over plain HTTP to another machine there is no clipboard.
     getSelection().selectAllChildren(source);
-    announcement.textContent = 'Selected. Copy it with the keyboard.';
+    announce('Selected. Copy it with the keyboard.');
   }
-}
+});
 
-document.addEventListener('click', (event) => {
-  const button = event.target.closest('[data-copy]');
-  if (button) copy(button);
+// A new row as soon as the last one is begun.
+document.addEventListener('input', ({ target }) => {
+  const rows = target.closest('[data-rows]');
+  if (!rows?.lastElementChild.contains(target) || target.value === '') return;
+  const row = rows.lastElementChild.cloneNode(true);
+  for (const field of row.querySelectorAll('input, textarea')) {
+    field.value = '';
+    field.ariaLabel = field.ariaLabel.replace(/\d+$/, (number) => String(Number(number) + 1));
+  }
+  rows.append(row);
 });
 
 const regions = () => [...document.querySelectorAll('[data-live]')];
 // As the server sent them: what is on the page may have been opened since.
 const sent = new Map(regions().map((region) => [region.id, region.innerHTML]));
 
-/** Whether somebody has changed what a field says. */
+/** Whether the user has changed the value of a field. */
 function isEdited(field) {
   if (field.type === 'checkbox') return field.checked !== field.defaultChecked;
   if (field.type === 'file') return field.files.length > 0;
   if (field.tagName !== 'SELECT') return field.value !== field.defaultValue;
-  const options = [...field.options];
-  return (
-    field.selectedIndex !==
-    Math.max(
-      options.findIndex((option) => option.defaultSelected),
-      0,
-    )
-  );
+  const sentOption = [...field.options].findIndex((option) => option.defaultSelected);
+  return field.selectedIndex !== Math.max(sentOption, 0);
 }
 
 function isInUse(region) {
@@ -51,69 +54,56 @@ function isInUse(region) {
   return (
     region.querySelector(':focus-visible, [data-busy]') ||
     [...region.querySelectorAll('input, textarea, select')].some(isEdited) ||
-    (selection && !selection.isCollapsed && region.contains(selection.anchorNode))
+    (!selection.isCollapsed && region.contains(selection.anchorNode))
   );
 }
 
-/** When the page is to show something else than before, what is in use changes as well. */
+/** Brings the live regions up to date: those in use only when the page is to show something else than before. */
 async function refresh(isOther) {
   if (regions().length === 0) return;
   const asked = location.href;
   const answer = await fetch(location.pathname + location.search, { headers: { accept: 'text/html' } });
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  // Meanwhile something else may have been searched for.
+  // The search may have changed in the meantime.
   if (location.href !== asked) return;
   for (const region of regions()) {
     const next = fresh.getElementById(region.id);
     if (!next || next.innerHTML === sent.get(region.id) || (!isOther && isInUse(region))) continue;
     sent.set(region.id, next.innerHTML);
-    for (const open of region.querySelectorAll('details[open]')) {
-      const same = next.querySelector(`[id="${CSS.escape(open.id)}"]`);
-      if (same) same.open = true;
-    }
+    for (const { id } of region.querySelectorAll('details[open]'))
+      next.querySelector(`[id="${CSS.escape(id)}"]`)?.setAttribute('open', '');
     region.replaceChildren(...next.childNodes);
   }
 }
 
-async function keepFresh() {
-  try {
-    if (document.visibilityState !== 'hidden') await refresh(false);
-  } catch {
-    // The emulator is restarting, or gone: the page stays as it is.
-  }
-  setTimeout(keepFresh, REFRESH_MS);
-}
-setTimeout(keepFresh, REFRESH_MS);
-
-// Another script has changed what the page shows.
+setInterval(() => {
+  // While the emulator is away, the page stays as it is.
+  if (document.visibilityState !== 'hidden') refresh(false).catch(() => undefined);
+}, REFRESH_MS);
 document.addEventListener('dashboard-changed', () => refresh(false).catch(() => undefined));
 
 const search = document.querySelector('[data-search]');
 let typing;
 
-/** Shows what matches, at once and at an address of its own. */
+/** Shows the matches, at an address of their own. */
 async function find() {
   clearTimeout(typing);
-  const wanted = new URLSearchParams();
-  for (const [name, value] of new FormData(search)) if (value.trim() !== '') wanted.set(name, value);
+  const wanted = new URLSearchParams([...new FormData(search)].filter(([, value]) => value.trim() !== ''));
   history.replaceState(null, '', location.pathname + (wanted.size === 0 ? '' : `?${wanted}`));
   try {
     await refresh(true);
-    const found = document.querySelector('.found, [data-live] .empty');
-    document.getElementById('announcement').textContent = found ? found.textContent : '';
+    announce(document.querySelector('.found, [data-live] .empty')?.textContent ?? '');
   } catch {
     search.submit();
   }
 }
 
-if (search) {
-  search.addEventListener('input', () => {
-    clearTimeout(typing);
-    typing = setTimeout(find, TYPING_MS);
-  });
-  search.addEventListener('submit', (event) => {
-    event.preventDefault();
-    find();
-  });
-}
+search?.addEventListener('input', () => {
+  clearTimeout(typing);
+  typing = setTimeout(find, TYPING_MS);
+});
+search?.addEventListener('submit', (event) => {
+  event.preventDefault();
+  find();
+});

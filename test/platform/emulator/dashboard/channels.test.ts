@@ -1,7 +1,14 @@
 import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
-const FORM = { title: 'News', site: 'demosite', mode: 'manual', tags: 'a, b,,', dvr: 'off', reconnect: '30' };
+const FORM = {
+  title: 'News',
+  site: 'demosite',
+  publishing_mode: 'manual',
+  tags: 'a\r\nb\r\n',
+  dvr: 'off',
+  reconnect_window: '30',
+};
 
 function channelOf({ context }: TestEmulator) {
   const [channel] = context.state.channels.all();
@@ -15,7 +22,7 @@ async function startStreaming(mode: 'auto' | 'manual') {
   await emulator.unauthenticated
     .post('/dashboard/channels')
     .type('form')
-    .send({ ...FORM, mode });
+    .send({ ...FORM, publishing_mode: mode });
   const channel = channelOf(emulator);
   const connected = emulator.context.broadcast.connect(channel.streamKey, () => undefined);
   if (!connected.ok) throw new Error(connected.reason);
@@ -55,10 +62,9 @@ test('creates a channel and shows its page', async () => {
 
 test('shows the form again, filled in, with everything that was wrong with it', async () => {
   const { unauthenticated, context } = await startEmulator();
-  const sent = { ...FORM, title: 'x'.repeat(1001), reconnect: 'soon', mode: 'later', site: 'elsewher' };
+  const sent = { ...FORM, title: 'x'.repeat(1001), reconnect_window: 'soon', publishing_mode: 'later' };
   const { text } = await unauthenticated.post('/dashboard/channels').type('form').send(sent).expect(400);
   expect(complaintsOf(text)).toEqual([
-    'The account has no such site.',
     'Title is longer than 1000 characters.',
     'Publishing mode must be auto or manual.',
     'Reconnect window must be a whole number of seconds.',
@@ -98,7 +104,7 @@ test('escapes a hostile title on every page that shows it', async () => {
 
 test('escapes what a form sent when it shows it again', async () => {
   const { unauthenticated } = await startEmulator();
-  const sent = { ...FORM, title: '"><script>alert(1)</script>', reconnect: '-1' };
+  const sent = { ...FORM, title: '"><script>alert(1)</script>', reconnect_window: '-1' };
   const { text } = await unauthenticated.post('/dashboard/channels').type('form').send(sent).expect(400);
   expect(text).toContain('value="&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;"');
 });
@@ -121,7 +127,7 @@ test('says of a channel that nobody has streamed to yet that it has no encoder, 
   const { id } = await createChannel({ title: 'News' });
   for (const path of ['/dashboard/channels', `/dashboard/channels/${id}`]) {
     const { text } = await unauthenticated.get(path);
-    expect(text).toContain('<span class="pill pill-calm">no encoder yet</span>');
+    expect(text).toContain('<span class="badge" data-variant="neutral">no encoder yet</span>');
     expect(textOf(text)).not.toContain('creating');
   }
 });

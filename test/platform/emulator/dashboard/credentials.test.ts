@@ -39,7 +39,7 @@ test('shows the key and the secret of each site for v1', async () => {
 
 test('adds a key name whose secret works with its permission', async () => {
   const emulator = await startEmulator();
-  const made = await addCredential(emulator, { name: 'Reader', permission: 'Viewer', site: 'demosite' });
+  const made = await addCredential(emulator, { name: 'Reader', permission: 'Viewer', site_ids: 'demosite' });
   expect([made.name, made.permission, made.siteIds]).toEqual(['Reader', 'Viewer', ['demosite']]);
   await emulator.as(made.secret).get('/v2/sites/demosite/channels').expect(200);
   await emulator.as(made.secret).post('/v2/sites/demosite/channels').send({ metadata: {} }).expect(403);
@@ -59,7 +59,7 @@ test('shows the form again with everything that was wrong with it', async () => 
 
 test('refuses a key name for a site that no Admin credential reaches', async () => {
   const { unauthenticated, context } = await startEmulator();
-  const sent = { name: 'Reader', permission: 'Viewer', site: 'elsewher' };
+  const sent = { name: 'Reader', permission: 'Viewer', site_ids: 'elsewher' };
   const { text } = await unauthenticated.post('/dashboard/credentials').type('form').send(sent).expect(403);
   expect(textOf(text)).toContain('No Admin credential reaches all of these sites');
   expect(context.state.credentials.list()).toHaveLength(1);
@@ -79,7 +79,7 @@ test('replaces a secret: the new one works and the old one is refused', async ()
 
 test('deletes a credential, but not the last Admin', async () => {
   const emulator = await startEmulator();
-  const made = await addCredential(emulator, { name: 'Reader', permission: 'Viewer', site: 'demosite' });
+  const made = await addCredential(emulator, { name: 'Reader', permission: 'Viewer', site_ids: 'demosite' });
   await emulator.unauthenticated.post(`/dashboard/credentials/${made.id}/delete`).expect(303);
   await emulator.as(made.secret).get('/v2/sites/demosite/channels').expect(401);
   const refused = await emulator.unauthenticated.post('/dashboard/credentials/seeded00/delete').expect(409);

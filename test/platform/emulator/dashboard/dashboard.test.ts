@@ -1,9 +1,7 @@
-import request from 'supertest';
 import { html } from '../../../../src/http/html';
 import { breakable } from '../../../../src/platform/emulator/dashboard/elements';
 import { textOf } from '../../../support/read-page';
 import { startEmulator } from '../../../support/start-emulator';
-import { startSidecar } from '../../../support/start-sidecar';
 
 test('shows addresses as who asks reaches them, and how much there is', async () => {
   const { unauthenticated, port } = await startEmulator({
@@ -45,29 +43,12 @@ test('counts one thing as one', async () => {
   );
 });
 
-test('lets an address end its lines after slashes, and in a long piece after a sign', () => {
+test('breaks an address after its signs, and in a long piece', () => {
   const broken = (address: string) => html`${breakable(address)}`.toString();
   expect(broken('https://receiver.test/hooks/on-air/?site=demosite&key=k')).toBe(
-    'https://<wbr>receiver.test/<wbr>hooks/<wbr>on-air/<wbr>?site=demosite<wbr>&#38;key=k',
-  );
-  expect(broken('http://a-very-long-host.example.com/x')).toBe(
-    'http://<wbr>a-<wbr>very-<wbr>long-<wbr>host.<wbr>example.<wbr>com/<wbr>x',
+    'https://<wbr>receiver.<wbr>test/<wbr>hooks/<wbr>on-<wbr>air/?<wbr>site=<wbr>demosite&#38;<wbr>key=<wbr>k',
   );
   expect(broken(`/${'k'.repeat(45)}`)).toBe(`/<wbr>${'k'.repeat(20)}<wbr>${'k'.repeat(20)}<wbr>kkkkk`);
-});
-
-test('wears the colours of the pages that describe the sidecar’s API', async () => {
-  const { unauthenticated } = await startEmulator();
-  const sidecar = await startSidecar();
-  const { text: dashboard } = await unauthenticated.get('/dashboard/style.css');
-  const { text: docs } = await request(sidecar.url).get('/docs/docs.css');
-  const tones = ['ground', 'surface', 'sunken', 'line', 'text', 'muted', 'accent'];
-  const coloursOf = (style: string) =>
-    tones.map((name) => [
-      name,
-      ...[...style.matchAll(new RegExp(`--${name}: ([^;]+);`, 'g'))].map(([, tone]) => tone),
-    ]);
-  expect(coloursOf(dashboard)).toEqual(coloursOf(docs));
 });
 
 test('shows the clients of the key provider with their addresses', async () => {
@@ -102,9 +83,9 @@ test('answers 413 to a form that is too large', async () => {
   const { text } = await unauthenticated
     .post('/dashboard/channels')
     .type('form')
-    .send({ title: 'x'.repeat(70_000) })
+    .send({ title: 'x'.repeat(2 ** 20) })
     .expect(413);
-  expect(textOf(text)).toContain('The body is larger than this route accepts: 64 KiB.');
+  expect(textOf(text)).toContain('The body is larger than this route accepts');
 });
 
 test('answers 500 with a page that says nothing of the cause, which goes to the log', async () => {
@@ -132,7 +113,7 @@ test('serves the style sheet and the scripts with their types', async () => {
     .get('/dashboard/style.css')
     .expect(200)
     .expect('content-type', 'text/css; charset=utf-8');
-  for (const name of ['script', 'forms', 'order', 'upload']) {
+  for (const name of ['script', 'order', 'upload', 'stream-tester']) {
     await unauthenticated
       .get(`/dashboard/${name}.js`)
       .expect(200)
@@ -145,7 +126,7 @@ test('writes no secret and no form into the log', async () => {
   await unauthenticated
     .post('/dashboard/credentials')
     .type('form')
-    .send({ name: 'the-key-name', permission: 'Viewer', site: 'demosite' });
+    .send({ name: 'the-key-name', permission: 'Viewer', site_ids: 'demosite' });
   await unauthenticated.get('/dashboard/credentials');
   const log = await logOf(2);
   for (const { secret } of context.state.credentials.list()) expect(log).not.toContain(secret);

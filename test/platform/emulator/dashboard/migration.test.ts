@@ -108,7 +108,7 @@ test('does not call what somebody must complete, and says so', async () => {
   const call = `/v1/channels/videos/create?channel_key=${channel_key}&video_key=${video_key}`;
   const { text } = await paste(emulator, call, 'run');
   expect(text).toContain('To complete by hand');
-  expect(text).toContain('This was not called: what stands in braces must be filled in by hand.');
+  expect(text).toContain('This was not called: replace the words in braces by hand.');
 });
 
 test('does not call an address that lacks an id', async () => {

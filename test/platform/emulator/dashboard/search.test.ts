@@ -170,7 +170,7 @@ test('finds credentials by name and by permission', async () => {
     await emulator.unauthenticated
       .post('/dashboard/credentials')
       .type('form')
-      .send({ name, permission, site: 'demosite' })
+      .send({ name, permission, site_ids: 'demosite' })
       .expect(303);
   const names = async (query: string) =>
     (await namesAt(emulator, `/dashboard/credentials?${query}`)).map((name) => name.split(' ')[0]);

@@ -4,9 +4,9 @@ import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const FORM = {
   name: 'Newsroom',
-  url: 'http://127.0.0.1:9/hook',
-  site: 'demosite',
-  event: ['channel_created'],
+  webhook_url: 'http://127.0.0.1:9/hook',
+  site_ids: 'demosite',
+  events: ['channel_created'],
 };
 
 test('creates a webhook and shows its secret once', async () => {
@@ -14,7 +14,7 @@ test('creates a webhook and shows its secret once', async () => {
   const answer = await unauthenticated.post('/dashboard/webhooks').type('form').send(FORM).expect(303);
   const [webhook] = context.webhooks.list();
   const path = `/dashboard/webhooks/${webhook?.id}`;
-  expect(answer.headers.location).toBe(path);
+  expect(answer.headers.location).toBe(`${path}?done=webhook-created`);
   expect(webhook?.metadata).toEqual({
     name: 'Newsroom',
     description: '',
@@ -33,7 +33,7 @@ test('never shows the secret of a webhook that the management API created', asyn
   const { id, secret } = context.webhooks.create({
     name: 'Newsroom',
     description: '',
-    webhook_url: FORM.url,
+    webhook_url: FORM.webhook_url,
     events: ['channel_created'],
     site_ids: ['demosite'],
   });
@@ -42,15 +42,25 @@ test('never shows the secret of a webhook that the management API created', asyn
 
 test('shows the form again with everything that was wrong with it', async () => {
   const { unauthenticated, context } = await startEmulator();
-  const sent = { name: '', url: 'http://example.com/hook', site: 'elsewher', description: 'kept' };
+  const sent = {
+    name: '',
+    webhook_url: 'http://example.com/hook',
+    site_ids: 'demosite',
+    description: 'kept',
+  };
   const { text } = await unauthenticated.post('/dashboard/webhooks').type('form').send(sent).expect(400);
   expect(complaintsOf(text)).toEqual([
-    'The account has no such site.',
     'Name is empty.',
     'URL must be an https address; http is for loopback, or for every host with EMULATOR_ALLOW_HTTP_WEBHOOKS=true.',
     'Events names no event.',
   ]);
   expect(text).toContain('value="kept"');
+  const elsewhere = await unauthenticated
+    .post('/dashboard/webhooks')
+    .type('form')
+    .send({ ...FORM, site_ids: 'elsewher' })
+    .expect(400);
+  expect(complaintsOf(elsewhere.text)).toEqual(['The account has no such site.']);
   expect(context.webhooks.list()).toEqual([]);
 });
 
@@ -61,11 +71,8 @@ test('shows every try of a delivery, the latest first, with its answer and the n
   await unauthenticated
     .post('/dashboard/webhooks')
     .type('form')
-    .send({ ...FORM, url: receiver.url });
-  await unauthenticated
-    .post('/dashboard/channels')
-    .type('form')
-    .send({ site: 'demosite', mode: 'auto', dvr: 'on' });
+    .send({ ...FORM, webhook_url: receiver.url });
+  await unauthenticated.post('/dashboard/channels').type('form').send({ site: 'demosite' });
   const path = `/dashboard/webhooks/${context.webhooks.list()[0]?.id}`;
   const channelId = context.state.channels.all()[0]?.id;
   const rows = async (count: number) => {

@@ -1,0 +1,84 @@
+import type { Express } from 'express';
+import { type Html, html } from '../../../http/html';
+import type { EmulatorContext } from '../context';
+import type { Media } from '../library/media';
+import type { Original, Rendition } from '../library/renditions';
+import { MEDIA_RENDITION } from '../resources/media-table';
+import { viewOf } from '../resources/resource-routes';
+import { bytes, card, confirmedAction, live, NOTHING, table } from './elements';
+import { type Asked, absent, formMore, mountPage, sentOf } from './forms';
+import { statusPill } from './media-words';
+import { inputsOf, readFields } from './resource-form';
+import type { MountedPages } from './resource-pages';
+
+const PATH = '/dashboard/media/:mediaId/renditions';
+const FIELDS = MEDIA_RENDITION.relationships;
+
+/** The forms for the renditions of a media. */
+export function mountRenditions(app: Express, context: EmulatorContext, media: MountedPages<Media>): void {
+  const calls = context.library.renditions;
+  mountPage(app, PATH, undefined, {
+    form: 'rendition-new',
+    async change(request, sent) {
+      const { siteId, id } = media.itemOf(request);
+      const body = { relationships: readFields(FIELDS, sent) };
+      await calls.create({ siteId, mediaId: id }, body, viewOf(context, request));
+      return `${media.pathOf({ id })}?done=rendition-created`;
+    },
+    again: media.page,
+  });
+  mountPage(app, `${PATH}/:renditionId/delete`, undefined, {
+    change(request) {
+      const { siteId, id } = media.itemOf(request);
+      const rendition = context.state.renditions.findOf(id, request.params.renditionId ?? '');
+      if (!rendition) throw absent('This media has no rendition with this id.');
+      calls.remove({ siteId, mediaId: id, renditionId: rendition.id });
+      return `${media.pathOf({ id })}?done=rendition-deleted`;
+    },
+  });
+}
+
+export function renditionsCard({ state }: EmulatorContext, { id }: Media, asked: Asked): Html {
+  const path = `/dashboard/media/${id}/renditions`;
+  const isOriginal = (file: Original | Rendition): file is Original => 'isPrimary' in file;
+  const list = table<Original | Rendition>(
+    'Originals and renditions',
+    [
+      [
+        'File',
+        (file) =>
+          isOriginal(file)
+            ? html`<span class="name" dir="auto">${file.metadata.name}</span><span class="sub">${file.metadata.type} original <code>${file.id}</code></span>`
+            : html`<span class="name">${file.templateId}</span><span class="sub">rendition <code>${file.id}</code></span>`,
+      ],
+      ['Size', ({ width, height }) => (height > 0 ? `${width} × ${height}` : NOTHING)],
+      ['Bytes', (file) => bytes(isOriginal(file) ? (file.file?.size ?? 0) : file.filesize)],
+      ['Status', ({ status }) => statusPill(status)],
+      [
+        'Actions',
+        (file) =>
+          isOriginal(file)
+            ? NOTHING
+            : confirmedAction(
+                `${path}/${file.id}/delete`,
+                'Delete',
+                file.templateId,
+                'Players don’t get it any more.',
+              ),
+      ],
+    ],
+    [...state.originals.of(id), ...state.renditions.of(id)],
+    html`<p>None yet. The platform makes them of the content.</p>`,
+  );
+  const form = {
+    id: 'rendition-new',
+    path,
+    submit: 'Make rendition',
+    fields: inputsOf(FIELDS, sentOf(asked, 'rendition-new'), 'rendition'),
+  };
+  return card(
+    'renditions-card',
+    'Renditions',
+    html`${live('renditions', list)}${formMore(asked, 'Make another rendition', form)}`,
+  );
+}

@@ -1,0 +1,98 @@
+import type { Express } from 'express';
+import { html } from '../../../http/html';
+import type { EmulatorContext } from '../context';
+import { changeTags } from '../library/library';
+import { countTags } from '../library/tags';
+import { SITE_ACTIONS } from '../resources/site-table';
+import { confirmedAction, counted, hiddenFields } from './elements';
+import { type Asked, FormBody, formButton, mountPage, problemList } from './forms';
+import { layout } from './layout';
+import { listOf } from './list';
+import { inputsOf } from './resource-form';
+import { siteOf } from './resource-pages';
+
+const PATH = '/dashboard/tags';
+const RENAMED = { new_tag: SITE_ACTIONS.rename_tag.body.new_tag };
+
+interface Tag {
+  readonly name: string;
+  readonly siteId: string;
+  readonly count: number;
+}
+
+/** The page of the tags that media have. */
+export function mountTagsPage(app: Express, context: EmulatorContext): void {
+  const { siteIds } = context.seeds;
+  const page = (asked: Asked) => {
+    const tags: Tag[] = siteIds.flatMap((siteId) =>
+      [...countTags(context, siteId)].map(([name, count]) => ({ name, siteId, count })),
+    );
+    const list = listOf(
+      'tags',
+      tags.toSorted((a, b) => (a.name < b.name ? 1 : -1)),
+      asked.query,
+      {
+        path: PATH,
+        noun: { one: 'tag', many: 'tags' },
+        caption: 'Tags',
+        columns: () => [
+          [
+            'Tag',
+            ({ name, siteId }) =>
+              html`<span class="name" dir="auto">${name}</span>${siteIds.length > 1 && html`<span class="sub">site <code>${siteId}</code></span>`}`,
+          ],
+          [
+            'Media',
+            ({ name, count }) =>
+              html`<a href="/dashboard/media?${new URLSearchParams({ q: name }).toString()}">${mediaCount(count)}</a>`,
+          ],
+          ['Actions', (tag) => actionsOf(tag, asked)],
+        ],
+        hint: 'tag',
+        texts: ({ name, siteId }) => [name, siteId],
+        empty: html`<p>No media has a tag yet. Add some on <a href="/dashboard/media">its page</a>.</p>`,
+      },
+    );
+    return layout({
+      title: 'Tags',
+      section: PATH,
+      intro: 'The tags of all media. Renaming and removing one changes every media that has it.',
+      content: html`${problemList(asked.refused?.problems ?? [])}${list}`,
+      asked,
+    });
+  };
+  mountPage(app, PATH, page);
+  for (const [name, done] of [
+    ['rename_tag', 'tag-renamed'],
+    ['remove_tag', 'tag-removed'],
+  ] as const)
+    mountPage(app, `${PATH}/${name}`, undefined, {
+      form: 'tags',
+      change(_request, sent) {
+        const { body } = SITE_ACTIONS[name];
+        const given = Object.keys(body).flatMap((field) =>
+          sent.has(field) ? [[field, sent.text(field).trim()] as const] : [],
+        );
+        changeTags(context, name, siteOf(context, sent), Object.fromEntries(given));
+        return `${PATH}?done=${done}`;
+      },
+      again: page,
+    });
+}
+
+function mediaCount(count: number): string {
+  return counted(count, { one: 'media', many: 'media' });
+}
+
+function actionsOf({ name, siteId, count }: Tag, asked: Asked) {
+  const id = `${siteId}-${name}`;
+  const rename = {
+    id: `rename-${id}`,
+    path: `${PATH}/rename_tag`,
+    submit: 'Rename',
+    fields: html`${hiddenFields({ site: siteId, old_tag: name })}${inputsOf(RENAMED, new FormBody({ new_tag: name }), id)}`,
+  };
+  const loses = `${mediaCount(count)} ${count === 1 ? 'loses' : 'lose'} this tag.`;
+  const remove = { id: `remove-${id}`, site: siteId, tag: name };
+  return html`<div class="actions">${formButton(asked, 'Rename', name, rename)}${confirmedAction(`${PATH}/remove_tag`, 'Remove', name, loses, remove)}</div>`;
+}

@@ -1,0 +1,121 @@
+import type { RequestListener } from 'node:http';
+import { isIP } from 'node:net';
+import { HttpError } from '../../../http/errors';
+import { createGet } from '../../../http/get';
+import { type Get, type GetAnswer, GetFailed, type GetRequest, whyNoAnswer } from '../../../http/get-request';
+import type { GivenKeyFile } from '../../../verify/key-files';
+import { mayCall, type ReceiverRules } from '../webhooks/receiver-address';
+import { FETCH_AGENT, lookupWithin } from '../webhooks/receiver-call';
+import { callPlatform } from './call-platform';
+
+interface TesterGetOptions {
+  readonly rules: ReceiverRules;
+  /** Where the client has reached the emulator: its own addresses are called within the process. */
+  readonly origin: string;
+  readonly platform: RequestListener;
+}
+
+/** Private networks are the same for all protocols; a public stream may be fetched by http, too. */
+const PROTOCOL = 'https:';
+
+const REFUSED = 'ADDRESS_REFUSED';
+const WHY =
+  'it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set';
+
+/** Makes the GETs of a stream test: they go where webhooks may go, and to the emulator itself. */
+export function createTesterGet({ rules, origin, platform }: TesterGetOptions): { get: Get; close(): void } {
+  const { get, close } = createGet({ userAgent: FETCH_AGENT, lookup: lookupWithin(PROTOCOL, rules) });
+  return {
+    async get(request) {
+      const url = new URL(request.url);
+      if (url.origin === new URL(origin).origin) return getOwn(platform, url, request);
+      // A name is checked against the rules when it is looked up; an address is not looked up.
+      const host = url.hostname.replace(/^\[|\]$/g, '');
+      if (isIP(host) !== 0 && !mayCall(host, PROTOCOL, rules)) throw new GetFailed(REFUSED, WHY);
+      try {
+        return await get(request);
+      } catch (thrown) {
+        if (thrown instanceof GetFailed && thrown.causeCode === 'address_not_allowed')
+          throw new GetFailed(REFUSED, WHY);
+        throw thrown;
+      }
+    },
+    close,
+  };
+}
+
+/** The name by which a client calls the emulator, through a proxy or a container's port, may lead elsewhere from here. */
+async function getOwn(
+  platform: RequestListener,
+  { host, pathname, search }: URL,
+  { headers, maxBytes, timeoutMs, signal }: GetRequest,
+): Promise<GetAnswer> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const answer = await callPlatform(platform, {
+    method: 'GET',
+    target: `${pathname}${search}`,
+    headers: { ...headers, host, 'user-agent': FETCH_AGENT },
+    maxBytes,
+    signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+  });
+  if (answer) return answer;
+  throw new GetFailed(signal?.aborted ? 'ABORT_ERR' : deadline.aborted ? 'ETIMEDOUT' : 'ECONNRESET');
+}
+
+interface Sidecar {
+  readonly address: string;
+  readonly streamId: string;
+  readonly apiKey: string;
+}
+
+/** The sidecar writes no larger key files. */
+const MAX_BYTES = 64 * 1024;
+const TIMEOUT_MS = 10_000;
+
+/** Reads the key file of a stream from a sidecar. No redirect is followed with its API key. @throws HttpError 400 */
+export async function fetchKeyFile(
+  { address, streamId, apiKey }: Sidecar,
+  { get, signal }: { readonly get: Get; readonly signal: AbortSignal },
+): Promise<GivenKeyFile> {
+  if (!isWebAddress(address))
+    throw refused('The address of the sidecar must be a whole one, which begins with https:// or http://.');
+  if (streamId === '') throw refused('Give the stream id by which the sidecar has the key file.');
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw refused('Give the API key of the sidecar: printable ASCII.');
+  const url = new URL(
+    `api/keyfile/${encodeURIComponent(streamId)}`,
+    address.endsWith('/') ? address : `${address}/`,
+  ).href;
+  const headers = { 'x-api-key': apiKey, accept: 'text/plain' };
+  const answer = await get({ url, headers, maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS, signal }).catch(
+    (thrown: unknown) => {
+      throw thrown instanceof GetFailed
+        ? refused(`The sidecar does not answer: ${reasonOf(thrown)}.`)
+        : thrown;
+    },
+  );
+  const { status, body, headers: answered } = answer;
+  const reason = REFUSALS[status]?.replace('{id}', streamId);
+  if (reason !== undefined) throw refused(`${reason} (${status}).`);
+  if (status !== 200 || !/^text\/plain\b/.test(answered['content-type'] ?? ''))
+    throw refused(`The service at this address is no sidecar: it answered ${status}.`);
+  return { name: `${streamId}.key`, text: body.toString() };
+}
+
+const REFUSALS: Readonly<Record<number, string>> = {
+  401: 'The sidecar refuses the API key',
+  403: 'The API key may not read this key file',
+  404: 'The sidecar has no key file for the stream {id}',
+};
+
+function reasonOf({ why, causeCode }: GetFailed): string {
+  const untrusted = 'give the emulator its authority by NODE_EXTRA_CA_CERTS';
+  return why ?? whyNoAnswer(causeCode, { untrusted, tls: 'look at the TLS settings of the sidecar' });
+}
+
+export function isWebAddress(address: string): boolean {
+  return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol);
+}
+
+export function refused(description: string): HttpError {
+  return new HttpError(400, { code: 'invalid_body', description });
+}

@@ -1,0 +1,199 @@
+import type { Express } from 'express';
+import { onlyMethods } from '../../../http/app';
+import { type Html, html } from '../../../http/html';
+import { wireTime } from '../clock';
+import type { EmulatorContext } from '../context';
+import { usageOf } from '../library/library';
+import { SITE_ACTIONS } from '../resources/site-table';
+import { bytes, type Column, duration, plainChoices, table } from './elements';
+import { type Asked, labelOf, problemList, problemsOf } from './forms';
+import { layout } from './layout';
+import { optionsOf } from './list';
+
+const PATH = '/dashboard/usage';
+const DAY_FIELDS = Object.keys(SITE_ACTIONS.query_usage.body);
+const SPANS = [7, 30, 90, 365];
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+type Used = ReturnType<typeof usageOf>;
+type Measure = Exclude<keyof Used['results'][number], 'site_id' | 'date'>;
+
+/** A day of all sites together. */
+interface Day extends Record<Measure, number> {
+  readonly date: string;
+}
+
+/** The page of what sites use. */
+export function mountUsagePage(app: Express, context: EmulatorContext): void {
+  app
+    .route(PATH)
+    .get((request, response) => {
+      try {
+        response.send(usagePage(context, { request, query: request.query }));
+      } catch (thrown) {
+        const problems = problemsOf(thrown);
+        if (!problems) throw thrown;
+        response.status(400).send(usagePage(context, { request, query: {} }, problems));
+      }
+    })
+    .all(onlyMethods('GET'));
+}
+
+/** @throws HttpError 400 when the query asks for days that can't be shown. */
+function usagePage(context: EmulatorContext, { query }: Asked, problems: readonly string[] = []): string {
+  const { seeds, clock } = context;
+  const site = seeds.siteIds.find((id) => id === query.site);
+  const asked = DAY_FIELDS.flatMap((name) => (query[name] ? [[name, query[name]] as const] : []));
+  const used = usageOf(context, site === undefined ? seeds.siteIds : [site], Object.fromEntries(asked));
+  const measures = measuresOf(used);
+  const days = daysOf(used, measures);
+  const total = (measure: Measure) => days.reduce((sum, day) => sum + day[measure], 0);
+  const shown =
+    measures.find((measure) => measure === query.show) ??
+    (['deliveries', ...measures] as const).find((measure) => total(measure) > 0) ??
+    'deliveries';
+  const addressOf = (changed: Readonly<Record<string, string>>) => {
+    const { start_date, end_date } = used;
+    return `${PATH}?${new URLSearchParams({ start_date, end_date, ...(site !== undefined && { site }), show: shown, ...changed }).toString()}`;
+  };
+  const tiles = measures.map(
+    (measure) =>
+      html`<li><a class="tile" href="${addressOf({ show: measure })}"${measure === shown && html` aria-current="true"`}><b>${said(measure, total(measure))}</b> <span>${nameOf(measure)}</span></a></li>`,
+  );
+  const dayOf = (daysAgo: number) =>
+    wireTime(new Date(clock.now().getTime() - daysAgo * DAY_MS)).slice(0, 10);
+  const spans = SPANS.map((count) => {
+    const span = { start_date: dayOf(count - 1), end_date: dayOf(0) };
+    const isShown = used.start_date === span.start_date && used.end_date === span.end_date;
+    return html`<li><a class="button outline small" href="${addressOf(span)}"${isShown && html` aria-current="true"`}>${count === 365 ? 'A year' : `${count} days`}</a></li>`;
+  });
+  const dayField = (name: 'start_date' | 'end_date', label: string) =>
+    html`<div class="field"><label for="${name}">${label}</label><input type="date" id="${name}" name="${name}" value="${used[name]}"></div>`;
+  const sites = [{ value: '', label: 'All sites' }, ...plainChoices(seeds.siteIds)];
+  const siteChoice =
+    sites.length > 2 &&
+    html`<div class="field"><label for="site">Site</label><select id="site" name="site">${optionsOf(sites, site ?? '')}</select></div>`;
+  const span = `from ${used.start_date} to ${used.end_date}`;
+  return layout({
+    title: 'Usage',
+    section: PATH,
+    intro: 'Usage of each site and day, by the platform’s clock in UTC.',
+    content: html`${problemList(problems)}
+      <form class="chooser" action="${PATH}"><input type="hidden" name="show" value="${shown}">
+        ${dayField('start_date', 'First day')}${dayField('end_date', 'Last day')}${siteChoice}<button class="outline">Show</button>
+        <ul class="spans" aria-label="The latest days">${spans}</ul></form>
+      <ul class="tiles" aria-label="Totals ${span}">${tiles}</ul>
+      ${
+        measures.every((measure) => total(measure) === 0)
+          ? html`<div class="empty"><p>Nothing was used in these days. <a href="/dashboard/media#upload-media">Upload a media</a>, or ask for one as a player does.</p></div>`
+          : html`<section class="card" aria-labelledby="plot-title"><h2 id="plot-title">${nameOf(shown)}, day by day</h2>
+        ${plot({
+          title: `${nameOf(shown)} ${span}`,
+          days: days.map((day) => ({ date: day.date, value: day[shown] })),
+          said: (value) => said(shown, value),
+          unit: shown.endsWith('_seconds') ? 'seconds' : 'decimal',
+        })}
+        <details id="figures"><summary class="link"><span class="closed">Show</span><span class="opened">Hide</span> the figures</summary>${figures(days, measures, total)}</details>
+      </section>`
+      }`,
+  });
+}
+
+function measuresOf({ results: [first] }: Used): Measure[] {
+  return Object.keys(first ?? {}).filter((name): name is Measure => name !== 'site_id' && name !== 'date');
+}
+
+function daysOf({ results }: Used, measures: readonly Measure[]): Day[] {
+  const days = new Map<string, Day>();
+  for (const result of results) {
+    const day = days.get(result.date);
+    if (!day) days.set(result.date, { ...result });
+    else for (const measure of measures) day[measure] += result[measure];
+  }
+  return [...days.values()];
+}
+
+function nameOf(measure: Measure): string {
+  return labelOf(measure.replace(/_(?:bytes|seconds)$/, ''));
+}
+
+function said(measure: Measure, value: number): string {
+  if (measure.endsWith('_bytes')) return bytes(value);
+  return measure.endsWith('_seconds') ? duration(value) : String(value);
+}
+
+/** The table behind the plot. Days on which nothing was used are left out. */
+function figures(
+  days: readonly Day[],
+  measures: readonly Measure[],
+  total: (measure: Measure) => number,
+): Html {
+  const used = days.filter((day) => measures.some((measure) => day[measure] > 0)).toReversed();
+  const totals = Object.fromEntries(measures.map((measure) => [measure, total(measure)])) as Record<
+    Measure,
+    number
+  >;
+  const columns: Column<Day>[] = [
+    ['Day', ({ date }) => html`<b>${date}</b>`],
+    ...measures.map((measure): Column<Day> => [nameOf(measure), (day) => said(measure, day[measure])]),
+  ];
+  const caption = 'Usage, the latest day first. On days that are not listed, nothing was used.';
+  return html`<div class="figures">${table(caption, columns, [{ date: 'Total', ...totals }, ...used], undefined)}</div>`;
+}
+
+interface Plot {
+  /** For screen readers. */
+  readonly title: string;
+  /** Oldest first, without gaps. */
+  readonly days: readonly { readonly date: string; readonly value: number }[];
+  /** How a value is written. */
+  readonly said: (value: number) => string;
+  /** Whether values are round in decimal digits, or on a clock. */
+  readonly unit: 'decimal' | 'seconds';
+}
+
+const HEIGHT = 100;
+/** With more days, bars would be too thin to be seen one by one. */
+const MOST_BARS = 120;
+
+/**
+ * Bars over days, or an area when there are many. The words are outside the picture, which is stretched; the table is
+ * for readers who can't see it.
+ */
+export function plot({ title, days, said: write, unit }: Plot): Html {
+  const highest = days.reduce((before, day) => (day.value > before.value ? day : before));
+  const top = roundUp(Math.max(highest.value, 1), unit);
+  const heightOf = (value: number) => Math.round((HEIGHT * 1000 * value) / top) / 1000;
+  const hasBars = days.length <= MOST_BARS;
+  const bar = ({ date, value }: (typeof days)[number], place: number) => {
+    const height = heightOf(value);
+    // The rectangle of a day is wide enough to be pointed at, however low its bar is.
+    return html`<g><title>${date}: ${write(value)}</title><rect class="plot-day" x="${place}" y="0" width="1" height="${HEIGHT}"/>${
+      hasBars &&
+      html`<rect class="plot-bar" x="${place + 0.1}" y="${HEIGHT - height}" width="0.8" height="${height}"/>`
+    }</g>`;
+  };
+  const points = days.map(({ value }, place) => ` L${place + 0.5} ${HEIGHT - heightOf(value)}`).join('');
+  const area = html`<path class="plot-area" d="M0 ${HEIGHT}${points} L${days.length} ${HEIGHT} Z"/>`;
+  const middle = days.length > 2 && html`<span>${days[Math.floor(days.length / 2)]?.date}</span>`;
+  return html`<div class="plot">
+    <div class="plot-scale" aria-hidden="true"><span>${write(top)}</span><span>${write(top / 2)}</span><span>0</span></div>
+    <svg class="plot-picture" viewBox="0 0 ${days.length} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}. The most on one day: ${write(highest.value)}, on ${highest.date}.">
+      <path class="plot-lines" d="M0 0.5H${days.length}M0 ${HEIGHT / 2}H${days.length}M0 ${HEIGHT - 0.5}H${days.length}"/>
+      ${!hasBars && area}${days.map(bar)}
+    </svg>
+    <div class="plot-days" aria-hidden="true"><span>${days[0]?.date}</span>${middle}<span>${days.at(-1)?.date}</span></div>
+  </div>`;
+}
+
+const CLOCK = [2, 10, 20, 60, 120, 600, 1200, 3600, 7200, 14_400, 43_200, 86_400];
+
+/** The least round value that is not below this one, and whose half is round as well. */
+function roundUp(value: number, unit: Plot['unit']): number {
+  const ofClock = unit === 'seconds' ? CLOCK.find((round) => round >= value) : undefined;
+  if (ofClock !== undefined) return ofClock;
+  const power = 10 ** Math.floor(Math.log10(value));
+  // Counts have no halves.
+  const factors = power === 1 ? [2, 4, 6, 8, 10] : [1, 2, 3, 4, 5, 6, 8, 10];
+  return (factors.find((each) => each * power >= value) ?? 10) * power;
+}

@@ -1,0 +1,107 @@
+import { join } from 'node:path';
+import { picture, SCREENS, startBrowser } from '../support/dashboard-browser';
+import { fileOf } from '../support/dropped-file';
+import { FAINT_TEXTS } from '../support/faint-texts';
+import { startLibraryPages } from '../support/start-library-pages';
+
+const browser = startBrowser();
+jest.setTimeout(180_000);
+
+const LONG_TITLE =
+  'Town hall meeting with a title that needs more than one line, and averyverylongwordwithoutanyspaceinit';
+const PICTURE = fileOf(join(__dirname, '..', 'vectors', 'media', 'picture.png'), 'poster.png', 'image/png');
+
+/** As text: the tests are compiled without the DOM's types. A label counts for the box in it. */
+const SMALL_TARGETS = `[...document.querySelectorAll('a, button, summary, input, select, textarea')]
+  .filter((element) => !element.closest('.skip, .unseen') && element.checkVisibility() && element.type !== 'hidden')
+  .map((element) => [element, element.getBoundingClientRect()])
+  .filter(([, { width, height }]) => width < 24 || height < 24)
+  .map(([element, { width, height }]) => element.outerHTML.slice(0, 100) + ' is ' + width + ' by ' + height)`;
+const DOUBLE_IDS = `[...document.querySelectorAll('[id]')]
+  .map(({ id }) => id)
+  .filter((id, place, ids) => ids.indexOf(id) !== place)`;
+
+/** An emulator with something on every page, and the paths of all of them. */
+async function startFilled() {
+  const emulator = await startLibraryPages();
+  const { admin, siteId, context, post, createReady, createMedia, createChannel, connect } = emulator;
+  const channel = await createChannel({
+    title: LONG_TITLE,
+    publishing_mode: 'manual',
+    tags: ['a-very-long-tag'],
+  });
+  await connect(channel);
+  const disabled = await createChannel({ title: 'Sports' });
+  await post(`channels/${disabled.id}/disable`);
+  const webhook = context.webhooks.create({
+    name: 'Newsroom',
+    description: 'Is notified of what is on the air.',
+    webhook_url: `http://127.0.0.1:9/${'long-path/'.repeat(8)}`,
+    events: ['media_created', 'channel_idle'],
+    site_ids: [siteId],
+  });
+  const tags = ['news', 'averyverylongtagwithoutanyspaceinitatall'];
+  const media = await createReady({ title: LONG_TITLE, tags, custom_params: { channel: 'one' } });
+  await createReady({ title: 'نشرة الأخبار المسائية', tags: ['news'] });
+  await createMedia({ title: 'Tomorrow', publish_start_date: '2031-01-01T00:00:00Z' });
+  await emulator.unauthenticated
+    .post(`/dashboard/media/${media.id}/pictures/file`)
+    .attach('file', PICTURE.bytes, { filename: PICTURE.name, contentType: PICTURE.type });
+  for (const label of ['English', LONG_TITLE])
+    await post(`media/${media.id}/tracks`, { label, srclang: 'en', position: '0', track_kind: 'captions' });
+  const playlists = ['manual_playlist', 'dynamic_playlist', 'search_playlist'];
+  for (const type of playlists) await post('playlists', { site: siteId, title: LONG_TITLE, type });
+  const [manual, dynamic, search] = context.state.playlists.all();
+  for (const { id } of context.state.media.all()) await post(`playlists/${manual?.id}/add`, { media: id });
+  const metadata = { name: LONG_TITLE, setup_config: { autostart: true } };
+  await admin.post(`/v2/sites/${siteId}/players/`).send({ metadata }).expect(201);
+  for (let day = 0; day < 20; day += 1)
+    context.state.usage.count(siteId, new Date(Date.UTC(2029, 11, 10 + day)), 'deliveries', (day * 7) % 23);
+  const paths = {
+    overview: '',
+    channels: '/channels',
+    'no-channels': '/channels?q=weather',
+    channel: `/channels/${channel.id}`,
+    disabled: `/channels/${disabled.id}`,
+    events: '/events',
+    media: '/media',
+    'media-page': `/media/${media.id}`,
+    playlists: '/playlists',
+    manual: `/playlists/${manual?.id}`,
+    dynamic: `/playlists/${dynamic?.id}`,
+    search: `/playlists/${search?.id}?search=news`,
+    players: '/players',
+    player: `/players/${context.state.players.all()[0]?.id}`,
+    tags: '/tags',
+    usage: '/usage',
+    webhooks: '/webhooks',
+    webhook: `/webhooks/${webhook.id}`,
+    credentials: '/credentials',
+    clients: '/clients',
+    tester: '/stream-tester',
+    migration: '/migration',
+    error: '/nothing',
+  };
+  return { ...emulator, paths };
+}
+
+test.each([
+  ['laptop', SCREENS.laptop, 'light'],
+  ['tablet', { viewport: { width: 800, height: 900 } }, 'light'],
+  ['phone', SCREENS.phone, 'dark'],
+] as const)(
+  'nothing is cut, too wide, too small or faint on any page on a %s',
+  async (screen, options, colorScheme) => {
+    const { paths, url } = await startFilled();
+    const page = await browser.open({ ...options, colorScheme, reducedMotion: 'reduce', baseURL: url });
+    const faults: string[] = [];
+    for (const [name, path] of Object.entries(paths)) {
+      await page.goto(`/dashboard${path}`);
+      await page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true");
+      faults.push(...(await picture(page, `${screen}-${name}`)).map((fault) => `${name}: ${fault}`));
+      for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS])
+        faults.push(...(await page.evaluate<string[]>(program)).map((fault) => `${name}: ${fault}`));
+    }
+    expect(faults).toEqual([]);
+  },
+);

@@ -1,0 +1,236 @@
+import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
+import { fieldsOfForm, startLibraryPages } from '../../../support/start-library-pages';
+
+const HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>';
+
+test('shows what a media is and where players get it', async () => {
+  const { page, createReady, url } = await startLibraryPages();
+  const media = await createReady({ title: 'News' });
+  const text = textOf(await page(`media/${media.id}`));
+  expect(text).toContain('Status ready');
+  expect(text).toContain('Viewers published');
+  expect(text).toContain('Content at https://cdn.example.com/a.mp4');
+  expect(text).toContain(`For players ${url}/v2/media/${media.id}`);
+});
+
+test('changes nothing when the form is sent as it came, whatever the values are', async () => {
+  const { page, post, createReady } = await startLibraryPages();
+  const media = await createReady({
+    title: ' \u202eodd  title ',
+    description: '\nbegins with a line feed\r\nand a tab\t',
+    tags: ['two\nlines', ' spaces ', 'comma, within'],
+    publish_end_date: '2031-01-01T00:00:00.123456Z',
+    custom_params: { ' name ': ' value\n\nlines ', [HOSTILE]: HOSTILE },
+  });
+  const before = structuredClone(media.metadata);
+  const sent = fieldsOfForm(await page(`media/${media.id}`), `action="/dashboard/media/${media.id}"`);
+  expect((await post(`media/${media.id}`, sent)).status).toBe(303);
+  expect(media.metadata).toEqual(before);
+});
+
+test('changes what was edited alone, so that what others changed meanwhile stays', async () => {
+  const { page, post, admin, siteId, createReady } = await startLibraryPages();
+  const media = await createReady({ title: 'News', author: 'Kim', custom_params: { a: '1' } });
+  const sent = fieldsOfForm(await page(`media/${media.id}`), `action="/dashboard/media/${media.id}"`);
+  const metadata = { author: 'Lee', custom_params: { a: '2', b: '3' } };
+  await admin.patch(`/v2/sites/${siteId}/media/${media.id}/`).send({ metadata }).expect(200);
+  const answer = await post(`media/${media.id}`, { ...sent, title: 'Late news' });
+  expect(answer.headers.location).toBe(`/dashboard/media/${media.id}?done=media-saved`);
+  expect(media.metadata).toMatchObject({ title: 'Late news', ...metadata });
+});
+
+test('empties fields and lists', async () => {
+  const { page, post, createReady } = await startLibraryPages();
+  const media = await createReady({
+    title: 'News',
+    author: 'Kim',
+    tags: ['a'],
+    custom_params: { a: '1' },
+    publish_end_date: '2031-01-01T00:00:00Z',
+  });
+  const sent = fieldsOfForm(await page(`media/${media.id}`), `action="/dashboard/media/${media.id}"`);
+  const emptied = {
+    title: '',
+    author: '',
+    tags: '',
+    publish_end_date: '',
+    'custom_params.name': '',
+    'custom_params.value': '',
+  };
+  await post(`media/${media.id}`, { ...sent, ...emptied });
+  expect(media.metadata).toMatchObject({
+    title: '',
+    author: null,
+    tags: [],
+    publish_end_date: null,
+    custom_params: {},
+  });
+});
+
+test('shows a refused form before everything else, as it was sent', async () => {
+  const { post, createReady } = await startLibraryPages();
+  const media = await createReady({ title: 'News' });
+  const sent = { title: 'x'.repeat(1001), author: HOSTILE };
+  const { status, text } = await post(`media/${media.id}`, sent);
+  expect(status).toBe(400);
+  expect(complaintsOf(text)).toEqual(['Title is longer than 1000 characters.']);
+  expect(text.indexOf('id="settings"')).toBeLessThan(text.indexOf('id="content-card"'));
+  expect(text).not.toContain('<img src=x');
+  expect(textOf(text.replaceAll(/value="([^"]*)"/g, '> $1 <'))).toContain(HOSTILE);
+  expect(media.metadata.title).toBe('News');
+});
+
+test('takes the file of a media as a form, where there is no script', async () => {
+  const { unauthenticated, createMedia, advance, page } = await startLibraryPages();
+  const media = await createMedia({ title: 'News' });
+  const answer = await unauthenticated
+    .post(`/dashboard/media/${media.id}/file`)
+    .attach('file', Buffer.from('the bytes'), { filename: 'clip.mp4', contentType: 'video/mp4' });
+  expect(answer.headers.location).toBe(`/dashboard/media/${media.id}?done=file-received`);
+  while (media.status === 'created') await advance(0);
+  for (let tries = 0; media.status !== 'ready' && tries < 100; tries += 1) await advance(5);
+  expect([media.status, media.file?.size]).toEqual(['ready', 9]);
+  const renditions = rowsOf((await page(`media/${media.id}`)).split('id="renditions"')[1] ?? '');
+  expect(renditions[0]).toEqual([
+    expect.stringMatching(/^Original primary original /),
+    '–',
+    '9 B',
+    'ready',
+    '–',
+  ]);
+});
+
+test('says so on the page when the file that came as a form is empty, and still waits for one', async () => {
+  const { unauthenticated, createMedia } = await startLibraryPages();
+  const media = await createMedia({ title: 'News' });
+  const { text } = await unauthenticated
+    .post(`/dashboard/media/${media.id}/file`)
+    .attach('file', Buffer.alloc(0), { filename: 'clip.mp4', contentType: 'video/mp4' })
+    .expect(400);
+  expect(complaintsOf(text)).toEqual([expect.stringContaining('The file is empty.')]);
+  expect(media.status).toBe('created');
+});
+
+test('gives the script the link that the media waits at, and for a new content another one', async () => {
+  const { post, createMedia, createReady } = await startLibraryPages();
+  const waiting = await createMedia();
+  const link = await post(`media/${waiting.id}/upload`);
+  expect(link.body.upload_link).toContain(`/uploads/${waiting.upload?.id}?token=`);
+  const ready = await createReady();
+  const parts = await post(`media/${ready.id}/upload`, { method: 'multipart' });
+  expect(parts.body).toEqual({ upload_id: ready.upload?.id, upload_token: ready.upload?.token });
+});
+
+test('replaces the content by an address, or says what is missing', async () => {
+  const { post, createReady } = await startLibraryPages();
+  const media = await createReady();
+  const none = await post(`media/${media.id}/source`);
+  expect(complaintsOf(none.text)).toEqual([expect.stringContaining('Fill in one of the addresses')]);
+  const wrong = await post(`media/${media.id}/source`, { source_url: 'ftp://cdn.example.com/a' });
+  expect(complaintsOf(wrong.text)).toEqual([
+    'Source address must be an absolute address with https or http.',
+  ]);
+  const source_url = 'https://cdn.example.com/b.m3u8';
+  const done = await post(`media/${media.id}/source`, { source_url });
+  expect(done.headers.location).toBe(`/dashboard/media/${media.id}?done=content-requested`);
+  expect(media.sourceUrl).toBe(source_url);
+});
+
+test('adds pictures, chooses the poster among them and deletes one', async () => {
+  const { unauthenticated, post, page, context, createReady } = await startLibraryPages();
+  const media = await createReady();
+  const [own] = context.state.thumbnails.all();
+  await unauthenticated
+    .post(`/dashboard/media/${media.id}/pictures/file`)
+    .attach('file', Buffer.from('\x89PNG\r\n\x1a\n'), { filename: 'p.png', contentType: 'image/png' })
+    .expect(303);
+  await post(`media/${media.id}/pictures/position`, { video_position: '1.5' });
+  const [, uploaded, taken] = context.state.thumbnails.all();
+  expect([own?.isPoster, uploaded?.status, taken?.videoPosition]).toEqual([true, 'ready', 1.5]);
+  expect((await post(`media/${media.id}/pictures/${uploaded?.id}/poster`)).headers.location).toBe(
+    `/dashboard/media/${media.id}?done=poster-chosen`,
+  );
+  expect(context.state.thumbnails.all().map(({ isPoster }) => isPoster)).toEqual([false, true, false]);
+  await post(`media/${media.id}/pictures/${own?.id}/delete`);
+  expect(context.state.thumbnails.all()).toEqual([uploaded, taken]);
+  expect((await page(`media/${media.id}`)).match(/class="picture picture-poster"/g)).toHaveLength(1);
+});
+
+test('keeps no picture whose file was refused', async () => {
+  const { unauthenticated, context, createReady } = await startLibraryPages();
+  const media = await createReady();
+  const before = context.state.thumbnails.all();
+  const { text } = await unauthenticated
+    .post(`/dashboard/media/${media.id}/pictures/file`)
+    .attach('file', Buffer.alloc(0), { filename: 'p.png', contentType: 'image/png' })
+    .expect(400);
+  expect(complaintsOf(text)).toEqual([expect.stringContaining('The file is empty.')]);
+  expect(context.state.thumbnails.all()).toEqual(before);
+});
+
+test('makes a text track, takes its file, publishes, changes and deletes it', async () => {
+  const { unauthenticated, post, page, context, createReady } = await startLibraryPages();
+  const media = await createReady();
+  const path = `media/${media.id}/tracks`;
+  await post(path, { label: 'English', srclang: 'en', position: '1', track_kind: 'subtitles' });
+  const [track] = context.state.textTracks.of(media.id);
+  if (!track) throw new Error('There is no track.');
+  expect(await page(`media/${media.id}`)).toContain(`action="/dashboard/${path}/${track.id}/file"`);
+  await unauthenticated
+    .post(`/dashboard/${path}/${track.id}/file`)
+    .attach('file', Buffer.from('WEBVTT'), { filename: 'en.vtt', contentType: 'text/vtt' })
+    .expect(303);
+  await post(`${path}/${track.id}/publish`);
+  await post(`${path}/${track.id}`, { label: 'British English', srclang: 'en-GB', position: '2' });
+  expect(track).toMatchObject({
+    status: 'ready',
+    isPublished: true,
+    metadata: { label: 'British English', srclang: 'en-GB', position: 2, track_kind: 'subtitles' },
+  });
+  const refused = await post(`${path}/${track.id}`, { label: 'x', position: '-1' });
+  expect(complaintsOf(refused.text)).toEqual(['Position must not be negative.']);
+  expect((await post(`${path}/${track.id}/upload`)).status).toBe(409);
+  await post(`${path}/${track.id}/unpublish`);
+  expect(track.isPublished).toBe(false);
+  await post(`${path}/${track.id}/delete`);
+  expect(context.state.textTracks.of(media.id)).toEqual([]);
+});
+
+test('makes and deletes a rendition, or says why not', async () => {
+  const { post, createMedia, createReady, context } = await startLibraryPages();
+  const external = await createReady();
+  const refused = await post(`media/${external.id}/renditions`, { media_rendition_template: 't1' });
+  expect(complaintsOf(refused.text)).toEqual([expect.stringContaining('is external')]);
+  const media = await createMedia();
+  await post(`media/${media.id}/renditions`, { media_rendition_template: 't1' });
+  const [rendition] = context.state.renditions.of(media.id);
+  expect(rendition?.templateId).toBe('t1');
+  await post(`media/${media.id}/renditions/${rendition?.id}/delete`);
+  expect(context.state.renditions.of(media.id)).toEqual([]);
+});
+
+test('deletes a media; what is asked of it then says that it may have been deleted', async () => {
+  const { post, unauthenticated, createReady, context } = await startLibraryPages();
+  const media = await createReady();
+  expect((await post(`media/${media.id}/delete`)).headers.location).toBe(
+    '/dashboard/media?done=media-deleted',
+  );
+  expect(context.state.media.all()).toEqual([]);
+  const sentence = 'There is no media with this id. It may have been deleted.';
+  for (const path of ['', '/delete', '/upload', '/file', '/pictures/position', '/tracks', '/renditions']) {
+    const answer = await post(`media/${media.id}${path}`);
+    expect([answer.status, textOf(answer.text).includes(sentence)]).toEqual([404, true]);
+  }
+  expect((await unauthenticated.get(`/dashboard/media/${media.id}`)).status).toBe(404);
+});
+
+test.each(['pictures/nothing1/poster', 'tracks/nothing1/publish', 'renditions/nothing1/delete'])(
+  'answers 404 to %s, which the media does not have',
+  async (path) => {
+    const { post, createReady } = await startLibraryPages();
+    const media = await createReady();
+    const answer = await post(`media/${media.id}/${path}`);
+    expect(answer.status).toBe(404);
+    expect(textOf(answer.text)).toContain('It may have been deleted.');
+  },
+);

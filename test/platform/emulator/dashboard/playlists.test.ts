@@ -1,0 +1,179 @@
+import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
+import { fieldsOfForm, startLibraryPages, type TestLibraryPages } from '../../../support/start-library-pages';
+
+const TYPES = [
+  'manual_playlist',
+  'dynamic_playlist',
+  'trending_playlist',
+  'article_matching_playlist',
+  'search_playlist',
+  'recommendations_playlist',
+] as const;
+
+async function makePlaylist({ post, context, siteId }: TestLibraryPages, type: (typeof TYPES)[number]) {
+  const { headers } = await post('playlists', { site: siteId, title: 'News', type });
+  const playlist = context.state.playlists.all().at(-1);
+  if (!playlist) throw new Error('There is no playlist.');
+  expect(headers.location).toBe(`/dashboard/playlists/${playlist.id}?done=playlist-created`);
+  return playlist;
+}
+
+/** A manual playlist of as many media, with their ids. */
+async function startManual(count: number) {
+  const emulator = await startLibraryPages();
+  const media = [];
+  for (let number = 1; number <= count; number += 1)
+    media.push(await emulator.createReady({ title: `Part ${number}` }));
+  const playlist = await makePlaylist(emulator, 'manual_playlist');
+  const path = `playlists/${playlist.id}`;
+  for (const { id } of media) await emulator.post(`${path}/add`, { media: id });
+  const order = () =>
+    (playlist.metadata as { media_filter: { include?: { values: readonly string[] } } }).media_filter.include
+      ?.values;
+  return { ...emulator, playlist, path, ids: media.map(({ id }) => id), order };
+}
+
+test('makes a playlist of each type, and shows it in the list', async () => {
+  const emulator = await startLibraryPages();
+  for (const type of TYPES) await makePlaylist(emulator, type);
+  const rows = rowsOf(await emulator.page('playlists'));
+  expect(rows.map(([, type, media]) => [type, media])).toEqual([
+    ['recommendations', 'as it is asked for'],
+    ['search', 'as it is asked for'],
+    ['article matching', 'as it is asked for'],
+    ['trending', 'as it is asked for'],
+    ['dynamic', 'as it is asked for'],
+    ['manual', '0 media'],
+  ]);
+  expect(rowsOf(await emulator.page('playlists?type=search_playlist'))).toHaveLength(1);
+});
+
+test('refuses a type that does not exist', async () => {
+  const { post, context } = await startLibraryPages();
+  const { status, text } = await post('playlists', { site: 'demosite', title: 'News', type: 'none' });
+  expect([status, complaintsOf(text)]).toEqual([400, ['There is no such type of playlist.']]);
+  expect(context.state.playlists.all()).toEqual([]);
+});
+
+test('changes the filter, the order and the limit of a dynamic playlist, and empties the filter', async () => {
+  const emulator = await startLibraryPages();
+  const playlist = await makePlaylist(emulator, 'dynamic_playlist');
+  const path = `playlists/${playlist.id}`;
+  const form = async () => fieldsOfForm(await emulator.page(path), `action="/dashboard/${path}"`);
+  await emulator.post(path, {
+    ...(await form()),
+    'media_filter.include.tags.match': 'all',
+    'media_filter.include.tags.values': 'news\r\nlate, night',
+    'media_filter.exclude.tags.match': 'any',
+    'media_filter.exclude.custom_params.values.name': ['hidden', ''],
+    'media_filter.exclude.custom_params.values.value': ['yes', ''],
+    sort: 'title:asc',
+    media_limit: '7',
+  });
+  expect(playlist.metadata).toMatchObject({
+    media_filter: {
+      include: { tags: { match: 'all', values: ['news', 'late, night'] } },
+      exclude: { custom_params: { values: { hidden: 'yes' } } },
+    },
+    sort: 'title:asc',
+    media_limit: 7,
+  });
+  const before = structuredClone(playlist.metadata);
+  await emulator.post(path, await form());
+  expect(playlist.metadata).toEqual(before);
+  await emulator.post(path, {
+    ...(await form()),
+    'media_filter.include.tags.values': '',
+    'media_filter.exclude.custom_params.values.name': '',
+    'media_filter.exclude.custom_params.values.value': '',
+  });
+  expect(playlist.metadata).toMatchObject({ media_filter: {}, media_limit: 7 });
+  const refused = await emulator.post(path, { ...(await form()), media_limit: '' });
+  expect(complaintsOf(refused.text)).toEqual(['Media limit must be a whole number.']);
+});
+
+test('adds media that are found by a search, once each, and says when there is none', async () => {
+  const { page, post, path, ids, order, createReady } = await startManual(2);
+  const other = await createReady({ title: 'Weather', tags: ['sun'] });
+  const found = async (query: string) =>
+    rowsOf((await page(`${path}?${query}`)).split('id="found"')[1] ?? '').map(([name = '']) => name);
+  expect(await found('q=sun')).toEqual([`Weather ${other.id}`]);
+  const fields = fieldsOfForm(await page(`${path}?q=sun`), `action="/dashboard/${path}/add"`);
+  expect(fields).toEqual({ media: other.id, back: 'q=sun' });
+  const answer = await post(`${path}/add`, fields);
+  expect(answer.headers.location).toBe(`/dashboard/${path}?q=sun`);
+  await post(`${path}/add`, fields);
+  expect(order()).toEqual([...ids, other.id]);
+  expect((await post(`${path}/add`, { media: 'nothing1' })).status).toBe(404);
+  expect(textOf(await page(`${path}?q=nothing`))).toContain('None of the 3 media matches.');
+});
+
+test('moves and removes media with buttons', async () => {
+  const { post, path, ids, order } = await startManual(3);
+  const [a = '', b = '', c = ''] = ids;
+  await post(`${path}/move`, { media: a, place: '0', by: '1' });
+  expect(order()).toEqual([b, a, c]);
+  await post(`${path}/remove`, { media: a, place: '1' });
+  expect(order()).toEqual([b, c]);
+});
+
+test('takes an order from the script, without what is not in the playlist', async () => {
+  const { unauthenticated, path, ids, order } = await startManual(3);
+  const [a = '', b = '', c = ''] = ids;
+  await unauthenticated
+    .post(`/dashboard/${path}/order`)
+    .set('accept', 'application/json')
+    .type('form')
+    .send({ order: [c, 'nothing1', a, b].join(',') })
+    .expect(204);
+  expect(order()).toEqual([c, a, b]);
+});
+
+test('shows what the library does not have any more, so that it can be removed', async () => {
+  const { page, path, playlist, post, order } = await startManual(1);
+  playlist.metadata = {
+    ...playlist.metadata,
+    media_filter: { include: { values: ['gone0000'] } },
+  } as typeof playlist.metadata;
+  expect(textOf(await page(path))).toContain('gone0000 There is no such media in the library.');
+  await post(`${path}/remove`, { media: 'gone0000', place: '0' });
+  expect(order()).toEqual([]);
+});
+
+test('shows a long order in pages, whose buttons lead over their ends', async () => {
+  const emulator = await startManual(1);
+  const { page, path, playlist, admin, siteId } = emulator;
+  const values = Array.from({ length: 101 }, (_, number) => `part${String(number).padStart(4, '0')}`);
+  const metadata = { media_filter: { include: { values } } };
+  await admin
+    .patch(`/v2/sites/${siteId}/playlists/${playlist.id}/manual_playlist/`)
+    .send({ metadata })
+    .expect(200);
+  const first = await page(path);
+  expect(first.match(/<li data-id=/g)).toHaveLength(100);
+  const second = await page(`${path}?places=2`);
+  expect(second.match(/<li data-id=/g)).toHaveLength(1);
+  const fields = fieldsOfForm(second, `action="/dashboard/${path}/move"`);
+  expect(fields).toEqual({ media: 'part0100', place: '100', back: 'places=2', by: '-1' });
+  const { headers } = await emulator.post(`${path}/move`, fields);
+  expect(headers.location).toBe(`/dashboard/${path}?places=2`);
+  expect(emulator.order()?.slice(-2)).toEqual(['part0100', 'part0099']);
+});
+
+test('refuses to order a playlist whose media follow from its settings', async () => {
+  const emulator = await startLibraryPages();
+  const playlist = await makePlaylist(emulator, 'search_playlist');
+  const { status, text } = await emulator.post(`playlists/${playlist.id}/order`, { order: 'a' });
+  expect(status).toBe(409);
+  expect(textOf(text)).toContain('This playlist has no order of its own');
+});
+
+test('saves settings of a manual playlist without touching its order, and deletes it', async () => {
+  const { page, post, path, playlist, ids, order, context } = await startManual(2);
+  const form = fieldsOfForm(await page(path), `action="/dashboard/${path}"`);
+  await post(path, { ...form, title: 'Late news' });
+  expect([playlist.metadata.title, order()]).toEqual(['Late news', ids]);
+  expect((await post(`${path}/delete`)).headers.location).toBe('/dashboard/playlists?done=playlist-deleted');
+  expect(context.state.playlists.all()).toEqual([]);
+  expect((await post(`${path}/move`, { media: ids[0] })).status).toBe(404);
+});

@@ -1,0 +1,306 @@
+import type { RequestListener } from 'node:http';
+import { listen, type RunningServer } from '../../../../src/http/server';
+import { FAIRPLAY_KEYS, KEY_URI, KEYS, packageClip, serveMedia } from '../../../support/packaged-clip';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { until } from '../../../support/until';
+
+const PATH = '/dashboard/stream-tester';
+
+const KEY_FILE = `mpegdashstreaming-cenc-key-id: ${KEYS.keyId.toString('base64')}
+mpegdashstreaming-cenc-content-key: ${KEYS.key.toString('base64')}
+mpegdashstreaming-cenc-algorithm: AESCTR
+cupertinostreaming-aes128-method: SAMPLE-AES
+cupertinostreaming-aes128-url: ${KEY_URI}
+cupertinostreaming-aes128-key: ${FAIRPLAY_KEYS.key.toString('hex')}
+cupertinostreaming-aes128-iv: 0123456789abcdef0123456789abcdef
+cupertinostreaming-aes128-iv-include-in-chunklist: false
+cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
+cupertinostreaming-aes128-key-format-version: 1
+`;
+
+const servers: RunningServer[] = [];
+
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.stop(0))));
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = await listen(listener, '127.0.0.1', 0);
+  servers.push(server);
+  return server.url;
+}
+
+/** Sends the form, as a browser does. */
+const send = ({ unauthenticated }: TestEmulator, fields: Readonly<Record<string, string>>) =>
+  unauthenticated.post(PATH).type('form').send(fields);
+
+/** What a person reads on the page. */
+function textOf(page: string): string {
+  return page
+    .replaceAll(/<wbr>/g, '')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/&#(\d+);/g, (_all, code) => String.fromCharCode(Number(code)))
+    .replaceAll(/\s+/g, ' ');
+}
+
+const summaryOf = (page: string) => /id="summary">([^<]*)/.exec(page)?.[1];
+
+/** What the player on the page is given. */
+function itemIn(page: string): unknown {
+  const [, item = 'null'] = /data-item="([^"]*)"/.exec(page) ?? [];
+  return JSON.parse(item.replaceAll('&#34;', '"'));
+}
+
+test('leads from /verify to the page, with the address filled in', async () => {
+  const { unauthenticated } = await startEmulator();
+  const address = 'https://cdn.example.com/a.mpd?token=b&c';
+  const { status, headers } = await unauthenticated.get('/verify').query({ url: address });
+  expect(status).toBe(302);
+  const { text } = await unauthenticated.get(String(headers.location)).expect(200);
+  expect(text).toContain('value="https://cdn.example.com/a.mpd?token=b&#38;c"');
+});
+
+test('lets the page load its own files alone, and the stream from anywhere', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { headers, text } = await unauthenticated.get(PATH);
+  expect(headers['content-security-policy']).toBe(
+    "default-src 'none';base-uri 'none';connect-src 'self' http: https:;form-action 'self';" +
+      "frame-ancestors 'none';img-src 'self' data:;script-src 'self';style-src 'self';media-src blob: http: https:",
+  );
+  expect(text.match(/(?:src|href)="\/(?:dashboard|embed)\/[^"]+\.(?:js|css)"/g)).toEqual([
+    'href="/dashboard/style.css"',
+    'src="/dashboard/script.js"',
+    'src="/dashboard/stream-tester.js"',
+    'src="/embed/channel.js"',
+  ]);
+  for (const [, path] of text.matchAll(/(?:src|href)="(\/[^"]+\.(?:js|css))"/g))
+    await unauthenticated.get(String(path)).expect(200);
+});
+
+test.each([
+  ['for another host', { host: 'evil.example' }, 'host_refused', '/verify'],
+  ['for another host', { host: 'evil.example' }, 'host_refused', PATH],
+  ['of a webhook', { 'user-agent': 'packager-drm-emulator-webhook' }, 'webhook_refused', PATH],
+])('refuses a request %s', async (_of, headers, code, path) => {
+  const { unauthenticated } = await startEmulator();
+  const { status, body } = await unauthenticated.get(path).set({ ...headers, accept: 'application/json' });
+  expect({ status, codes: body.errors.map((each: { code: string }) => each.code) }).toEqual({
+    status: 403,
+    codes: [code],
+  });
+});
+
+test('tells that a stream decrypts, and hands it to the player with the license server of the emulator', async () => {
+  const emulator = await startEmulator();
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const { status, text } = await send(emulator, { url: address, key_file: KEY_FILE });
+  expect(status).toBe(200);
+  expect(summaryOf(text)).toBe('Nothing wrong was found');
+  expect(textOf(text)).toContain('Decrypts');
+  expect(textOf(text)).toContain('1077efec-c0b2-4d02-ace3-3c1e52e2fb4b');
+  expect(itemIn(text)).toEqual({
+    title: 'The stream',
+    sources: [
+      {
+        file: address,
+        type: 'application/dash+xml',
+        drm: { clearkey: { url: `${emulator.url}/keyprovider/clearkey` } },
+      },
+    ],
+  });
+});
+
+test.each([
+  ['key_file', 'Key file'],
+  ['former', 'Former key file'],
+])('refuses a %s that is no key file with one sentence, and fetches nothing', async (field, label) => {
+  const emulator = await startEmulator();
+  const { status, text } = await send(emulator, {
+    url: 'http://127.0.0.1:1/m.mpd',
+    [field]: 'MIT License\n\nNo key.',
+  });
+  expect(status).toBe(400);
+  expect(textOf(text)).toContain(`${label}: what was pasted has no line`);
+  expect(textOf(text)).not.toContain('nothing listens there');
+});
+
+test('tells that a player that plays does not prove the key file', async () => {
+  const emulator = await startEmulator();
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const key = Buffer.alloc(16, 0x55).toString('base64');
+  const wrong = KEY_FILE.replace(/(content-key: ).*/, `$1${key}`);
+  const { text } = await send(emulator, { url: address, key_file: wrong });
+  expect(textOf(text)).toContain('content_key_wrong');
+  expect(textOf(text)).toContain('It may play although the key file is wrong.');
+});
+
+test('names the key ids of HLS to the player, whose playlists name none', async () => {
+  const emulator = await startEmulator();
+  const address = `${await serveMedia(await packageClip('hls', FAIRPLAY_KEYS))}/master.m3u8`;
+  const { text } = await send(emulator, { url: address, key_file: KEY_FILE });
+  expect(summaryOf(text)).toBe('Nothing wrong was found');
+  const keyIds = [FAIRPLAY_KEYS.keyId.toString('base64url')];
+  expect(itemIn(text)).toEqual({
+    title: 'The stream',
+    sources: [
+      {
+        file: address,
+        type: 'application/vnd.apple.mpegurl',
+        drm: { clearkey: { url: `${emulator.url}/keyprovider/clearkey`, keyIds } },
+      },
+    ],
+  });
+});
+
+test('hands a clear stream to the player without a license server', async () => {
+  const emulator = await startEmulator();
+  const address = `${await serveMedia(await packageClip('dash', undefined))}/m.mpd`;
+  const { text } = await send(emulator, { url: address });
+  expect(itemIn(text)).toEqual({
+    title: 'The stream',
+    sources: [{ file: address, type: 'application/dash+xml' }],
+  });
+});
+
+test('reads the key file of the stream from a sidecar, once, with its API key', async () => {
+  const emulator = await startEmulator();
+  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const seen: unknown[] = [];
+  const sidecar = await serve((request, response) => {
+    seen.push([request.url, request.headers['x-api-key'], request.headers.accept]);
+    response.setHeader('content-type', 'text/plain; charset=utf-8').end(KEY_FILE);
+  });
+  const fields = { url: address, sidecar: `${sidecar}/prefix`, stream_id: 'news', api_key: 'read-key-0123' };
+  const { text } = await send(emulator, fields);
+  expect(seen).toEqual([['/prefix/api/keyfile/news', 'read-key-0123', 'text/plain']]);
+  expect(textOf(text)).toContain('Decrypts');
+});
+
+test.each([
+  [401, 'The sidecar refuses the API key (401).'],
+  [403, 'The API key may not read this key file (403).'],
+  [404, 'The sidecar has no key file for the stream news (404).'],
+  [302, 'The service at this address is no sidecar: it answered 302.'],
+  [200, 'The service at this address is no sidecar: it answered 200.'],
+])('says why a sidecar that answers %i gives no key file', async (status, problem) => {
+  const emulator = await startEmulator();
+  const sidecar = await serve((_request, response) => {
+    response.writeHead(status, { location: '/elsewhere', 'content-type': 'text/html' }).end();
+  });
+  const answer = await send(emulator, {
+    url: 'http://127.0.0.1:1/a.mpd',
+    sidecar,
+    stream_id: 'news',
+    api_key: 'key',
+  });
+  expect(answer.status).toBe(400);
+  expect(textOf(answer.text)).toContain(problem);
+});
+
+test.each([
+  [{}, 'Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).'],
+  [{ url: 'a.mpd' }, 'The address must be a whole one, which begins with https:// or http://.'],
+  [{ url: 'file:///etc/passwd' }, 'The address must be a whole one, which begins with https:// or http://.'],
+  [
+    { url: 'http://127.0.0.1:1/', sidecar: 'news' },
+    'The address of the sidecar must be a whole one, which begins with https:// or http://.',
+  ],
+  [
+    { url: 'http://127.0.0.1:1/', sidecar: 'http://127.0.0.1:1' },
+    'Give the stream id by which the sidecar has the key file.',
+  ],
+  [
+    { url: 'http://127.0.0.1:1/', sidecar: 'http://127.0.0.1:1', stream_id: 'news' },
+    'Give the API key of the sidecar: printable ASCII.',
+  ],
+  [
+    { url: 'http://127.0.0.1:1/', sidecar: 'http://10.0.0.1', stream_id: 'news', api_key: 'key' },
+    'The sidecar does not answer: it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set.',
+  ],
+])('says what is missing in %j', async (fields, problem) => {
+  const emulator = await startEmulator();
+  const { status, text } = await send(emulator, fields);
+  expect(status).toBe(400);
+  expect(textOf(text)).toContain(problem);
+});
+
+test.each([
+  'http://10.1.2.3/a.mpd',
+  'http://169.254.169.254/latest/meta-data',
+  'http://[fd00::1]/a.mpd',
+  'http://[::ffff:10.0.0.1]/a.mpd',
+])('does not fetch from a private network: %s', async (address) => {
+  const emulator = await startEmulator();
+  const { status, text } = await send(emulator, { url: address });
+  expect(status).toBe(200);
+  expect(text).toContain('it is an address of a private network');
+  expect(itemIn(text)).toBeNull();
+});
+
+test('does not follow a redirect into a private network', async () => {
+  const emulator = await startEmulator();
+  const url = await serve((_request, response) => {
+    response.writeHead(302, { location: 'http://192.168.0.1/a.mpd' }).end();
+  });
+  const { text } = await send(emulator, { url });
+  expect(text).toContain('it is an address of a private network');
+});
+
+test('tests the emulator’s own addresses by whatever name it is called', async () => {
+  const emulator = await startEmulator({ EMULATOR_HOST: '0.0.0.0' });
+  const own = 'http://emulator.internal:9999/manifests/nothing0.m3u8';
+  const { text } = await send(emulator, { url: own }).set('host', 'emulator.internal:9999');
+  expect(text).toContain('is not there (404)');
+  // The pages and the control port stay out of reach.
+  const dashboard = 'http://emulator.internal:9999/dashboard/credentials';
+  const refused = await send(emulator, { url: dashboard }).set('host', 'emulator.internal:9999');
+  expect(refused.text).toContain('is refused (403)');
+});
+
+test('writes no key, API key or query into the page or the log', async () => {
+  const emulator = await startEmulator();
+  const media = await serveMedia(await packageClip('dash', KEYS));
+  const sidecar = await serve((_request, response) => {
+    response.setHeader('content-type', 'text/plain').end(KEY_FILE);
+  });
+  const { text } = await send(emulator, {
+    url: `${media}/m.mpd`,
+    key_file: KEY_FILE,
+    former: KEY_FILE,
+    sidecar,
+    stream_id: 'news',
+    api_key: 'read-key-0123',
+  });
+  const log = await emulator.logOf(1);
+  const secrets = [KEYS.key, FAIRPLAY_KEYS.key].flatMap((key) => [
+    key.toString('hex'),
+    key.toString('base64'),
+    key.toString('base64url'),
+  ]);
+  for (const secret of [...secrets, '0123456789abcdef0123456789abcdef', 'read-key-0123']) {
+    expect(text).not.toContain(secret);
+    expect(log).not.toContain(secret);
+  }
+});
+
+test('makes one test at a time for a client, which ends when its client goes', async () => {
+  const emulator = await startEmulator();
+  let asked = 0;
+  let gone = 0;
+  const url = await serve((_request, response) => {
+    asked += 1;
+    response.on('close', () => {
+      gone += 1;
+    });
+  });
+  const first = send(emulator, { url });
+  first.end(() => undefined);
+  await until(() => asked === 1);
+  const second = await send(emulator, { url: 'http://127.0.0.1:1/' });
+  expect({ status: second.status, retry: second.headers['retry-after'] }).toEqual({
+    status: 429,
+    retry: '5',
+  });
+  expect(second.text).toContain('A test of yours is under way. Wait until it is over.');
+  first.abort();
+  await until(() => gone === 1);
+  await until(async () => (await send(emulator, { url: 'http://127.0.0.1:1/' })).status === 200);
+});
