@@ -15,14 +15,14 @@ import {
   type WatchOptions,
 } from '../../src/sidecar/fleet/engine/engine';
 
-/** What an engine was asked for. `keys` holds the keys, or the beginning of a range. */
+/** What an engine was asked for. `keys` holds the keys, or the prefix of a range. */
 export interface EngineCall {
   readonly method: Exclude<keyof Engine, 'clockAhead' | 'close'>;
   readonly keys: readonly string[];
 }
 
 /** Of these it is not known whether they were done when no answer comes. */
-const CHANGING: readonly EngineCall['method'][] = ['change', 'put', 'remove', 'revoke'];
+const CHANGING: readonly EngineCall['method'][] = ['change', 'revoke'];
 
 interface Held {
   readonly value: Buffer;
@@ -52,13 +52,12 @@ export class FakeCluster {
   #history: WatchedEvent[] = [];
   #leases = new Map<Lease, number>();
   #grants = 0;
-  readonly #clients = new Set<FakeEngine>();
+  /** Run after each change of what it holds. */
+  readonly listeners = new Set<() => void>();
 
   /** One sidecar's connection to it. */
   connect(): FakeEngine {
-    const client = new FakeEngine(this);
-    this.#clients.add(client);
-    return client;
+    return new FakeEngine(this);
   }
 
   get moment(): Moment {
@@ -85,12 +84,10 @@ export class FakeCluster {
     return held && JSON.parse(held.value.toString());
   }
 
-  /** The keys of a range at a revision, in the order of their bytes. */
-  range({ prefix, after }: KeyRange, revision = this.revision): readonly StoredValue[] {
+  /** The chosen keys at a revision, in order. */
+  range(isChosen: (key: string) => boolean, revision = this.revision): readonly StoredValue[] {
     const values = revision === this.revision ? this.#present() : this.#at(revision);
-    return values
-      .filter(({ key }) => key.startsWith(prefix) && (after === undefined || inOrder(after, key) < 0))
-      .sort((one, other) => inOrder(one.key, other.key));
+    return values.filter(({ key }) => isChosen(key)).sort((one, other) => (one.key < other.key ? -1 : 1));
   }
 
   /** Makes changes in one revision, whatever the keys hold. A lease must hold. */
@@ -163,11 +160,6 @@ export class FakeCluster {
     this.#wake();
   }
 
-  /** Has every watch told how far the engine is. */
-  pulse(): void {
-    for (const client of this.#clients) client.pulse();
-  }
-
   eventsFrom(revision: number): readonly WatchedEvent[] {
     return this.#history.filter((event) => event.revision >= revision && event.revision <= this.revision);
   }
@@ -189,7 +181,7 @@ export class FakeCluster {
   }
 
   #wake(): void {
-    for (const client of this.#clients) client.wake();
+    for (const listener of this.listeners) listener();
   }
 }
 
@@ -207,7 +199,11 @@ export class FakeEngine implements Engine {
   #isClosed = false;
   readonly #watches = new Set<FakeWatch>();
 
-  constructor(private readonly cluster: FakeCluster) {}
+  constructor(private readonly cluster: FakeCluster) {
+    cluster.listeners.add(() => {
+      for (const watch of this.#watches) watch.wake();
+    });
+  }
 
   /** How often a method was called. */
   count(method?: EngineCall['method']): number {
@@ -239,9 +235,9 @@ export class FakeEngine implements Engine {
     }));
   }
 
-  list(range: KeyRange, { limit, revision, keysOnly = false }: ListOptions = {}) {
+  list(range: KeyRange, { limit, revision, keysOnly = false }: ListOptions) {
     return this.#do({ method: 'list', keys: [range.prefix] }, () => {
-      const found = this.cluster.range(range, revision);
+      const found = this.cluster.range(within(range), revision);
       const page = found.slice(0, limit);
       return {
         at: this.cluster.moment,
@@ -265,18 +261,6 @@ export class FakeEngine implements Engine {
           isMade[index] ? { made: true, revision } : { made: false, present: presents[index] },
       );
       return { at: this.cluster.moment, answers };
-    });
-  }
-
-  put(key: string, value: Buffer, lease?: Lease) {
-    return this.#do({ method: 'put', keys: [key] }, () => this.cluster.apply([{ key, value, lease }]));
-  }
-
-  remove(key: string) {
-    return this.#do({ method: 'remove', keys: [key] }, () => {
-      const isThere = this.cluster.get(key) !== undefined;
-      this.cluster.apply([{ key, value: undefined }]);
-      return isThere;
     });
   }
 
@@ -319,14 +303,6 @@ export class FakeEngine implements Engine {
   close(): void {
     this.#isClosed = true;
     for (const watch of this.#watches) watch.close();
-  }
-
-  wake(): void {
-    for (const watch of this.#watches) watch.wake();
-  }
-
-  pulse(): void {
-    for (const watch of this.#watches) watch.pulse();
   }
 
   #revisionOf(key: string): number {
@@ -409,10 +385,7 @@ class FakeWatch implements Watch {
       if (end) return this.#finish(end);
       const at = this.cluster.moment;
       this.#seen = at;
-      const { prefix, after } = this.range;
-      const events = this.cluster
-        .eventsFrom(this.#next)
-        .filter(({ key }) => key.startsWith(prefix) && (after === undefined || inOrder(after, key) < 0));
+      const events = this.cluster.eventsFrom(this.#next).filter(({ key }) => within(this.range)(key));
       this.#next = Math.max(at.revision + 1, this.#next);
       if (events.length === 0) break;
       await this.options.onEvents(events, at);
@@ -435,7 +408,7 @@ class FakeWatch implements Watch {
   }
 }
 
-/** Keys are ordered by their bytes. */
-function inOrder(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other));
-}
+const within =
+  ({ prefix, after = '' }: KeyRange) =>
+  (key: string) =>
+    key.startsWith(prefix) && key > after;

@@ -1,22 +1,20 @@
 import { whyNoAnswer } from '../../../http/get-request';
 import { EngineError, type EngineFault } from './engine';
-import type { NoAnswer } from './etcd-exchange';
+import type { NoAnswer } from './etcd-http';
 import { type Fields, fields, text, whole } from './etcd-json';
 
-/** What was wrong with one attempt at one server, and what follows from it. */
+/** Why an attempt at a server failed, and what follows. */
 interface Fault {
   readonly kind: EngineFault;
-  /** As the rest of a sentence about the server. */
+  /** The rest of a sentence about the server. */
   readonly why: string;
-  /** Whether another server, or the same one later, may answer better. */
+  /** Whether another attempt may succeed. */
   readonly again: boolean;
-  /** Whether the server may have done, or may still do, what it was asked for. */
+  /** Whether the server may have done what it was asked for. */
   readonly mayBeDone: boolean;
-  /** Whether signing in anew may help. */
+  /** Whether another sign-in may help. */
   readonly signIn: boolean;
-  /** Whether a kept connection had ended before: the same server may well answer. */
-  readonly isStale?: boolean;
-  /** Whether the server lives and waits for an election. */
+  /** Whether the server waits for an election. */
   readonly isLeaderless?: boolean;
 }
 
@@ -36,13 +34,13 @@ export class Failed extends Error {
 }
 
 const NOTHING_FOLLOWS = { again: false, mayBeDone: false, signIn: false };
-/** Of one server alone, which has not begun with it. */
+/** A fault of one server, which has not begun with the request. */
 const ELSEWHERE = { ...NOTHING_FOLLOWS, again: true };
 const UNCLEAR = { ...ELSEWHERE, mayBeDone: true };
 
 type Verdict = Omit<Fault, 'why'> & { readonly remedy?: string };
 
-/** etcd's own words (`api/v3rpc/rpctypes/error.go` there), which gRPC, the gateway and a watch put into others. */
+/** Parts of etcd's messages (its `api/v3rpc/rpctypes/error.go`). */
 const SENTENCES: readonly (readonly [RegExp, Verdict])[] = [
   [/database space exceeded/, { kind: 'full', ...NOTHING_FOLLOWS }],
   [/required revision has been compacted/, { kind: 'compacted', ...NOTHING_FOLLOWS }],
@@ -59,19 +57,20 @@ const SENTENCES: readonly (readonly [RegExp, Verdict])[] = [
       remedy: 'the client certificate must have no common name (CN) when users are on: give it /O=… alone',
     },
   ],
-  // Of a request that wants a server with a leader: it is refused before anything else.
+  // The answer to LEADER_NEEDED: nothing was done.
   [/etcdserver: no leader$/, { kind: 'unavailable', ...ELSEWHERE, isLeaderless: true }],
   [/too many requests|for learner/, { kind: 'unavailable', ...ELSEWHERE }],
 ];
 
-/** Codes of gRPC that tell of a server in trouble: cancelled, deadline exceeded, unavailable. */
+/** gRPC: cancelled, deadline exceeded, unavailable. */
 const TROUBLE_CODES = [1, 4, 14];
 const MAX_QUOTED = 200;
 
-/** What an answer of an error means. Up to version 3.5 its text is in `error`, too, and later in `message` alone. */
+/** The fault of an error answer. Its text is in `error` and `message`, since etcd 3.6 in `message` alone. */
 export function faultOfAnswer(status: number, body: Buffer): Fault {
   const json = parseAnswer(body);
-  if (json === undefined) return faultOfStranger(status, body.subarray(0, MAX_QUOTED).toString('latin1'));
+  if (json === undefined)
+    return faultOfForeignAnswer(status, body.subarray(0, MAX_QUOTED).toString('latin1'));
   const inner = fields(json.error);
   const sentence = text(json.message) || text(json.error) || text(inner.message);
   return faultOfText(sentence, whole(json.code ?? inner.grpc_code ?? inner.code), status);
@@ -87,7 +86,7 @@ export function parseAnswer(body: Buffer): Fields | undefined {
   }
 }
 
-/** What etcd's words mean. `code` is gRPC's. */
+/** The fault of a message of etcd's; `code` is gRPC's. */
 export function faultOfText(sentence: string, code = 0, status = 0): Fault {
   const quoted = sentence.trim().replaceAll(/\s+/g, ' ').slice(0, MAX_QUOTED);
   const known = SENTENCES.find(([pattern]) => pattern.test(quoted));
@@ -102,9 +101,9 @@ export function faultOfText(sentence: string, code = 0, status = 0): Fault {
   return { kind: 'refused', why: quoted || `answered ${status}`, ...NOTHING_FOLLOWS };
 }
 
-/** What an answer means that is not the gateway's. */
-export function faultOfStranger(status: number, body = ''): Fault {
-  // The two that stand before the gateway.
+/** The fault of an answer that is not the gateway's. */
+export function faultOfForeignAnswer(status: number, body = ''): Fault {
+  // The next two come from etcd itself, before the gateway.
   if (/CommonName of client/.test(body)) return faultOfText(body);
   if (status === 421)
     return { kind: 'refused', why: 'refuses its host name; add it to its --host-whitelist', ...ELSEWHERE };
@@ -113,17 +112,17 @@ export function faultOfStranger(status: number, body = ''): Fault {
   return { kind: 'refused', why, ...(status === 404 ? ELSEWHERE : UNCLEAR) };
 }
 
-/** The alerts by which a server refuses the client's certificate, in OpenSSL's names. */
+/** OpenSSL's names of the alerts that refuse the client's certificate. */
 const CERTIFICATE_REFUSED =
   /ALERT_(?:CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERT|NO_CERTIFICATE)/;
 
-/** Of the server's certificate, what is told of few other services. */
+/** Faults of the server's certificate that `whyNoAnswer` does not know. */
 const CERTIFICATE_FAULTS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'its certificate is not valid yet; check the clock here',
   INVALID_PURPOSE: 'its certificate is not one for servers (extended key usage serverAuth)',
 };
 
-export function faultOfNoAnswer({ code, isSent, isStale }: NoAnswer): Fault {
+export function faultOfNoAnswer({ code, isSent }: NoAnswer): Fault {
   if (code === 'TOO_LARGE')
     return { kind: 'refused', why: 'answered with more than any answer can be', ...UNCLEAR };
   if (CERTIFICATE_REFUSED.test(code))
@@ -135,7 +134,6 @@ export function faultOfNoAnswer({ code, isSent, isStale }: NoAnswer): Fault {
   return {
     kind: 'unavailable',
     why: whyNoAnswer(code, { untrusted, tls }),
-    isStale,
     ...(isSent ? UNCLEAR : ELSEWHERE),
   };
 }

@@ -1,12 +1,12 @@
 import type { KeyRange, Moment, StoredValue } from './engine';
 
-/** An object of JSON that anybody may have sent. */
+/** A JSON object of unknown origin. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 const NONE: Fields = {};
 const EMPTY = Buffer.alloc(0);
 
-/** An empty object for what is none: the gateway leaves out what is empty. */
+/** Empty for what is no object: the gateway leaves out what is empty. */
 export function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : NONE;
 }
@@ -29,17 +29,14 @@ function bytes(value: unknown): Buffer {
   return typeof value === 'string' ? Buffer.from(value, 'base64') : EMPTY;
 }
 
-/**
- * A key as it is sent. A character is one byte, so that a key of any bytes is the same again on its way back, and texts
- * are in the order of the keys. @throws RangeError for characters that are no byte.
- */
+/** A key in base64; a character is one byte, so that strings sort as keys do. @throws RangeError for other characters. */
 export function encodeKey(key: string): string {
   const encoded = Buffer.from(key, 'latin1');
   if (/[^\0-\xff]/.test(key)) throw new RangeError('A key of the engine must be characters of one byte');
   return encoded.toString('base64');
 }
 
-export function decodeKey(value: unknown): string {
+function decodeKey(value: unknown): string {
   return bytes(value).toString('latin1');
 }
 

@@ -8,20 +8,29 @@ import {
   type WatchedEvent,
   type WatchOptions,
 } from './engine';
-import { type Calls, type EtcdServer, isOfHistory } from './etcd-calls';
+import type { Calls, EtcdServer } from './etcd-calls';
 import { Failed, faultOfAnswer, faultOfText, parseAnswer } from './etcd-faults';
 import { type Fields, fields, list, momentOf, rangeOf, storedValue, text, whole } from './etcd-json';
-import { Lines } from './etcd-lines';
-import type { Pulse } from './etcd-pulse';
 
-/** So long a server may take to begin a watch. */
+/**
+ * Asks a server what only one with a majority answers: how far the engine is. Watches share an answer that is at most a
+ * second old, unless it has to be `fresh`. @throws Failed
+ */
+export type Pulse = (server: EtcdServer, fresh: boolean) => Promise<Moment>;
+
+/** How long a server may take to begin a watch. */
 const BEGIN_MS = 1500;
+const PULSE_MS = 2000;
+/** While a server has no leader, its watches stay: after the election they continue. */
+const ELECTION_PULSE_MS = 250;
+const ELECTION_PULSES = 6;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 1000;
-/** A right that is lacking is asked for again after so long. */
+/** The pause before a watch is tried again whose right is missing. */
 const DENIED_WAIT_MS = 3000;
+const LINE_FEED = 10;
 
-/** Why a connection of a watch ended that ends the watch itself. */
+/** A connection of a watch ended that ends the watch itself. */
 class Ended extends Error {
   constructor(readonly end: WatchEnd) {
     super(end.kind);
@@ -29,44 +38,39 @@ class Ended extends Error {
   }
 }
 
-/** Whoever takes the changes failed. */
+/** `onEvents` rejected. */
 class NotTaken extends Error {}
 
-/** Watches a range of keys; `pulseOf` is the pulse of a server that all watches share. */
-export function openWatch(
-  calls: Calls,
-  pulseOf: (server: EtcdServer) => Pulse,
-  range: KeyRange,
-  options: WatchOptions,
-): Watch {
-  const watch = new EtcdWatch(calls, pulseOf, range, options);
-  watch.run();
+/** Watches a range of keys. */
+export function openWatch(calls: Calls, pulse: Pulse, range: KeyRange, options: WatchOptions): Watch {
+  const watch = new EtcdWatch(calls, pulse, range, options);
+  void watch.run();
   return { close: () => watch.close() };
 }
 
 class EtcdWatch {
-  /** All up to this revision was told. */
+  /** Everything up to this revision was reported. */
   #told: number;
-  /** What the next pulse must not be before. What was told since the last one does not count: it may be older. */
-  #floor: Moment | undefined;
+  /** The moment and the revision before which the next pulse must not be. */
+  #floor: Moment;
   #floorRevision: number;
   #isLost = false;
   #isClosed = false;
   /** Attempts since the last connection that lasted. */
   #attempts = 0;
-  /** Whether the token was refused at the last attempt: at a second time that is no matter of its age. */
+  /** Whether the token was refused at the last attempt: a second time, its age is not the reason. */
   #isTokenRefused = false;
   #stream: IncomingMessage | undefined;
   #wake: (() => void) | undefined;
 
   constructor(
     readonly calls: Calls,
-    readonly pulseOf: (server: EtcdServer) => Pulse,
+    readonly pulse: Pulse,
     readonly range: KeyRange,
     readonly options: WatchOptions,
   ) {
     this.#told = options.from - 1;
-    this.#floor = options.since ?? calls.history.newest;
+    this.#floor = options.since;
     this.#floorRevision = this.#told;
   }
 
@@ -90,29 +94,23 @@ class EtcdWatch {
     }
   }
 
-  /** Watches over one connection until that ends. Never resolves but with why it did. */
+  /** Watches over one connection; resolves with the reason of its end. */
   async #follow(server: EtcdServer): Promise<unknown> {
     const [key, range_end] = rangeOf(this.range);
-    const body = {
-      create_request: {
-        key,
-        range_end,
-        start_revision: String(this.#told + 1),
-        progress_notify: true,
-        // A message of many large changes, after an absence, would take its size several times in memory.
-        fragment: true,
-      },
-    };
-    const { response, signInAnew } = await this.calls.open(server, '/v3/watch', body, BEGIN_MS);
+    // Without fragments, a message of many large changes after an absence would take several times its size in memory.
+    const options = { start_revision: String(this.#told + 1), progress_notify: true, fragment: true };
+    const body = { create_request: { key, range_end, ...options } };
+    const { response, signInAgain } = await this.calls.open(server, '/v3/watch', body, BEGIN_MS);
     this.#stream = response;
     let failed: unknown;
     const fail = (thrown: unknown) => {
       failed ??= thrown;
       response.destroy();
     };
-    const limit = setTimeout(() => fail(silent(server)), BEGIN_MS).unref();
-    let leave: (() => void) | undefined;
-    const pulse = this.pulseOf(server);
+    const limit = setTimeout(
+      () => fail(troubleOf(server, 'did not begin the watch in time')),
+      BEGIN_MS,
+    ).unref();
     const lines = new Lines();
     const events = new Assembly();
     try {
@@ -120,55 +118,72 @@ class EtcdWatch {
       for await (const chunk of response) {
         for (const line of lines.add(chunk)) {
           const message = readMessage(server, line);
-          if (message.canceled === true) throw endOrFault(server, message, signInAnew);
+          if (message.canceled === true) throw endOrFault(server, message, signInAgain);
           if (message.created === true) {
             clearTimeout(limit);
-            this.#check(await pulse.confirm(key));
-            leave = pulse.join({
-              key,
-              onPulse: (at) => {
-                this.#attempts = 0;
-                try {
-                  this.#check(at);
-                } catch (thrown) {
-                  fail(thrown);
-                }
-              },
-              onFailed: (thrown) => {
-                this.#lose(thrown);
-                fail(thrown);
-              },
-            });
+            this.#check(await this.pulse(server, true));
+            void this.#pulseWhile(response, server, fail);
           }
           events.add(message);
         }
-        await this.#tell(events);
+        await this.#report(events);
       }
-      return failed ?? new Failed(server.url, faultOfText('ended the watch', 14));
+      return failed ?? troubleOf(server, 'ended the watch');
     } catch (thrown) {
       if (failed !== undefined || thrown instanceof Failed || thrown instanceof Ended)
         return failed ?? thrown;
-      return thrown instanceof NotTaken ? thrown.cause : cut(server, thrown);
+      return thrown instanceof NotTaken
+        ? thrown.cause
+        : troubleOf(server, `the watch was cut: ${messageOf(thrown)}`);
     } finally {
       clearTimeout(limit);
-      leave?.();
       response.destroy();
     }
   }
 
-  /** Takes what a majority told. @throws Ended */
+  /** Checks every two seconds, while a connection lasts, that its server has a majority. */
+  async #pulseWhile(
+    response: IncomingMessage,
+    server: EtcdServer,
+    fail: (thrown: unknown) => void,
+  ): Promise<void> {
+    let leaderless = 0;
+    for (;;) {
+      const ms = leaderless > 0 ? ELECTION_PULSE_MS : PULSE_MS;
+      await new Promise((resolve) => setTimeout(resolve, ms).unref());
+      if (response.destroyed) return;
+      try {
+        const at = await this.pulse(server, leaderless > 0);
+        if (response.destroyed) return;
+        [this.#attempts, leaderless] = [0, 0];
+        this.#check(at);
+      } catch (thrown) {
+        const isElection = thrown instanceof Failed && thrown.fault.isLeaderless === true;
+        if (isElection && leaderless < ELECTION_PULSES) leaderless += 1;
+        else {
+          this.#lose(thrown);
+          fail(thrown);
+          return;
+        }
+      }
+    }
+  }
+
+  /** @throws Ended */
   #check(at: Moment): void {
     if (this.#isClosed) return;
-    if (!isOfHistory(at, this.#floor) || at.revision < this.#floorRevision)
-      throw new Ended({ kind: 'restored', at });
+    const { cluster, term, revision } = this.#floor;
+    const isLater = at.cluster === cluster && at.term >= term && at.revision >= revision;
+    if (!isLater || at.revision < this.#floorRevision) throw new Ended({ kind: 'restored', at });
     this.#floor = at;
+    // What was reported since may be newer than this pulse.
     this.#floorRevision = this.#told;
     this.#isLost = false;
     this.#isTokenRefused = false;
     this.options.onPulse?.(at);
   }
 
-  async #tell(events: Assembly): Promise<void> {
+  async #report(events: Assembly): Promise<void> {
     const { batch, at, progress } = events.take();
     if (batch.length > 0 && at && !this.#isClosed) {
       await this.options.onEvents(batch, at).catch((cause: unknown) => {
@@ -189,7 +204,7 @@ class EtcdWatch {
     );
   }
 
-  /** How long to wait before the next attempt: not at all before each server was tried. */
+  /** The pause before the next attempt: none until every server was tried. */
   #waitAfter(server: EtcdServer, thrown: unknown): number {
     const { kind, signIn = false } = thrown instanceof Failed ? thrown.fault : {};
     const isTokenOld = signIn && !this.#isTokenRefused;
@@ -197,8 +212,8 @@ class EtcdWatch {
     if (isTokenOld) return 0;
     this.#lose(thrown);
     if (kind === 'denied') return DENIED_WAIT_MS;
-    // What the one who takes the changes throws is no fault of the server's.
-    if (thrown instanceof Failed) this.calls.passOver(server, thrown.fault.why);
+    // Otherwise `onEvents` failed: that is no fault of the server.
+    if (thrown instanceof Failed) this.calls.skip(server, thrown.fault.why);
     this.#attempts += 1;
     const round = this.#attempts - this.calls.servers.length;
     return round < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** Math.min(round, 10), LONGEST_WAIT_MS);
@@ -213,7 +228,26 @@ class EtcdWatch {
   }
 }
 
-/** Puts the changes of a revision together that come in several messages. */
+/** Splits bytes into lines. */
+class Lines {
+  #parts: Buffer[] = [];
+
+  /** The lines that are complete now, without their ends. Empty ones are left out. */
+  add(chunk: Buffer): Buffer[] {
+    const lines: Buffer[] = [];
+    let from = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
+      const line = Buffer.concat([...this.#parts, chunk.subarray(from, end)]);
+      this.#parts = [];
+      if (line.length > 0) lines.push(line);
+      from = end + 1;
+    }
+    if (from < chunk.length) this.#parts.push(chunk.subarray(from));
+    return lines;
+  }
+}
+
+/** Joins the changes of a revision that come in several messages. */
 class Assembly {
   #events: WatchedEvent[] = [];
   #at: Moment | undefined;
@@ -226,11 +260,11 @@ class Assembly {
     for (const event of events) this.#events.push(eventOf(event));
     this.#at = momentOf(message) ?? this.#at;
     this.#isOpen = message.fragment === true;
-    // A message without changes says that there are none up to its revision. The first one says nothing yet.
+    // A message without changes, except the first, reports that there are none up to its revision.
     if (events.length === 0 && message.created !== true) this.#progress = this.#at?.revision ?? 0;
   }
 
-  /** All of whole revisions, and up to where there are no others. */
+  /** The changes of complete revisions, and the revision up to which there are no others. */
   take(): { batch: readonly WatchedEvent[]; at: Moment | undefined; progress: number } {
     const last = this.#events.at(-1)?.revision;
     const open = this.#isOpen ? this.#events.findIndex(({ revision }) => revision === last) : -1;
@@ -256,21 +290,17 @@ function readMessage(server: EtcdServer, line: Buffer): Fields {
   return fields(json.result);
 }
 
-function endOrFault(server: EtcdServer, message: Fields, signInAnew: () => void): Ended | Failed {
-  const reason = text(message.cancel_reason);
-  const fault = faultOfText(reason || 'cancelled the watch', 14);
-  if (whole(message.compact_revision) > 0 || fault.kind === 'compacted')
+function endOrFault(server: EtcdServer, message: Fields, signInAgain: () => void): Ended | Failed {
+  const failed = troubleOf(server, text(message.cancel_reason) || 'cancelled the watch');
+  if (whole(message.compact_revision) > 0 || failed.fault.kind === 'compacted')
     return new Ended({ kind: 'compacted' });
-  if (fault.signIn) signInAnew();
-  return new Failed(server.url, fault);
+  if (failed.fault.signIn) signInAgain();
+  return failed;
 }
 
-function silent(server: EtcdServer): Failed {
-  return new Failed(server.url, faultOfText('did not begin the watch in time', 14));
-}
-
-function cut(server: EtcdServer, thrown: unknown): Failed {
-  return new Failed(server.url, faultOfText(`the watch was cut: ${messageOf(thrown)}`, 14));
+/** The fault of a server, by default `unavailable`: gRPC's code 14. */
+function troubleOf(server: EtcdServer, why: string): Failed {
+  return new Failed(server.url, faultOfText(why, 14));
 }
 
 function messageOf(thrown: unknown): string {

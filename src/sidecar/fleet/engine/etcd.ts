@@ -1,3 +1,4 @@
+import { cached } from '../../cached';
 import {
   type Change,
   type ChangeAnswer,
@@ -5,116 +6,80 @@ import {
   EngineError,
   type EngineServer,
   type Guard,
-  type KeyRange,
   type Lease,
-  type ListOptions,
   MAX_CHANGES,
   type Moment,
-  type Page,
   type Snapshot,
   type StoredValue,
+  type Watch,
 } from './engine';
 import { ALARM, type Calls, createCalls, type EtcdOptions, type EtcdServer } from './etcd-calls';
 import { Failed } from './etcd-faults';
 import {
-  decodeKey,
   encodeKey,
   type Fields,
   fields,
   list,
+  momentOf,
   rangeOf,
   storedValue,
   text,
   whole,
 } from './etcd-json';
-import { createPulse, type Pulse } from './etcd-pulse';
 import { openWatch } from './etcd-watch';
 
 export type { EtcdOptions };
 
-/** Of a transaction, half of what etcd allows by default: a nested one counts, too. */
-const MAX_READS = 64;
-/** Of a list that is asked for as a whole: larger pages are no faster, and take more memory. */
-const PAGE = 500;
-/** How often a list begins again whose revision was compacted meanwhile. */
-const LIST_TRIES = 3;
 const SERVER_MS = 1500;
+/** How long watches share the answer to a pulse. */
+const PULSE_KEPT_MS = 1000;
+const NO_MOMENT: Moment = { cluster: '', term: 0, revision: 0 };
 
 /**
- * The engine of the fleet on servers of etcd 3.4 or later, through their JSON gateway, whose names are those of etcd's
- * protocol buffers (`rpc.proto`). The servers are asked in the order of their addresses: one is kept while it answers.
+ * The engine of the fleet on servers of etcd 3.4 or later, over their JSON gateway, with the names of etcd's protocol
+ * buffers (`rpc.proto`). The servers are tried in the order of their addresses: one is kept while it answers.
  */
 export function createEtcd(options: EtcdOptions): Engine {
   const calls = createCalls(options);
-  const pulses = new Map<EtcdServer, Pulse>();
-  const watches = new Set<{ close(): void }>();
-  /** One that this user may read, as far as is known: etcd has no call for a revision that needs none. */
+  const watches = new Set<Watch>();
+  /** A key that this user may read, as far as is known: etcd has no call without rights that answers with its revision. */
   let readable = encodeKey('\0');
 
-  const pulseOf = (server: EtcdServer): Pulse => {
-    const pulse = pulses.get(server) ?? createPulse(calls, server);
-    pulses.set(server, pulse);
-    return pulse;
-  };
-
-  const range = async (body: Asked) => {
-    const told = await calls.linearizable('/v3/kv/range', body);
-    readable = body.key;
-    return told;
-  };
-
-  const readSome = async (keys: readonly string[]): Promise<Snapshot<StoredValue | undefined>> => {
+  const readPart = async (keys: readonly string[]): Promise<Snapshot<StoredValue | undefined>> => {
     const success = keys.map((key) => ({ request_range: { key: encodeKey(key) } }));
-    const { answer, at } = await calls.linearizable('/v3/kv/txn', { success });
+    const answer = await calls.call('/v3/kv/txn', { success });
     const responses = list(answer.responses);
     const values = keys.map((_key, index) => firstOf(fields(responses[index]).response_range));
-    return { at, values };
+    return { at: at(answer), values };
   };
 
-  const listPage = async (body: Asked): Promise<WirePage> => {
-    const { answer, at } = await range(body);
-    const kvs = list(answer.kvs);
-    return { at, kvs, more: answer.more === true, count: whole(answer.count) };
-  };
-
-  const listAll = async (keys: KeyRange, { revision, keysOnly = false }: ListOptions): Promise<WirePage> => {
-    const [start, range_end] = rangeOf(keys);
-    const kvs: unknown[] = [];
-    let key = start;
-    let begun: WirePage | undefined;
-    for (;;) {
-      const at = revision ?? begun?.at.revision;
-      const page = await listPage({ key, range_end, limit: PAGE, keys_only: keysOnly, ...atRevision(at) });
-      begun ??= page;
-      for (const kv of page.kvs) kvs.push(kv);
-      const last = fields(page.kvs.at(-1)).key;
-      if (!page.more || last === undefined) return { ...begun, kvs, more: false };
-      key = encodeKey(`${decodeKey(last)}\0`);
-    }
-  };
+  const askPulse = async (server: EtcdServer): Promise<Moment> =>
+    at(await calls.once(server, '/v3/kv/range', { key: readable, keys_only: true }, SERVER_MS));
+  const pulses = new Map(
+    calls.servers.map((server) => [server, cached(PULSE_KEPT_MS, options.now, () => askPulse(server))]),
+  );
+  const pulse = (server: EtcdServer, fresh: boolean) =>
+    (fresh ? undefined : pulses.get(server))?.() ?? askPulse(server);
 
   return {
     async read(keys) {
-      const parts = await Promise.all(inParts(keys, MAX_READS).map(readSome));
-      const moments = parts.map(({ at }) => at);
-      return { at: latest(moments), values: parts.flatMap(({ values }) => values) };
+      const parts: Snapshot<StoredValue | undefined>[] = [];
+      for (let begin = 0; begin === 0 || begin < keys.length; begin += MAX_CHANGES)
+        parts.push(await readPart(keys.slice(begin, begin + MAX_CHANGES)));
+      return { at: parts.at(-1)?.at ?? NO_MOMENT, values: parts.flatMap(({ values }) => values) };
     },
 
-    async list(keys, listOptions = {}) {
-      const { limit, revision, keysOnly = false } = listOptions;
-      if (limit === undefined) {
-        for (let tries = 1; ; tries++) {
-          try {
-            return toPage(await listAll(keys, listOptions));
-          } catch (thrown) {
-            const isGone = thrown instanceof EngineError && thrown.kind === 'compacted';
-            if (!isGone || revision !== undefined || tries === LIST_TRIES) throw thrown;
-          }
-        }
-      }
+    async list(keys, { limit, revision, keysOnly = false }) {
       const [key, range_end] = rangeOf(keys);
-      const asked = { key, range_end, limit, keys_only: keysOnly, ...atRevision(revision) };
-      return toPage(await listPage(asked));
+      const body = { key, range_end, limit, keys_only: keysOnly, ...atRevision(revision) };
+      const answer = await calls.call('/v3/kv/range', body);
+      readable = key;
+      return {
+        at: at(answer),
+        values: list(answer.kvs).map(storedValue),
+        more: answer.more === true,
+        count: whole(answer.count),
+      };
     },
 
     async change(changes, guard) {
@@ -123,41 +88,25 @@ export function createEtcd(options: EtcdOptions): Engine {
         throw new RangeError('Two changes of one key at once');
       const answers = new Map<Change, ChangeAnswer>();
       for (let left = changes; ; left = left.filter((change) => !answers.has(change))) {
-        const { answer, at } = await calls.linearizable('/v3/kv/txn', toTransaction(left, guard), {
-          isChange: true,
-        });
+        const answer = await calls.call('/v3/kv/txn', toTransaction(left, guard), true);
         const isMade = answer.succeeded === true;
         const found = list(answer.responses).map((response) => firstOf(fields(response).response_range));
         if (!isMade && guard && (found[left.length]?.revision ?? 0) !== guard.revision) return undefined;
         for (const [index, change] of left.entries()) {
           const present = found[index];
-          if (isMade) answers.set(change, { made: true, revision: at.revision });
+          if (isMade) answers.set(change, { made: true, revision: at(answer).revision });
           else if ((present?.revision ?? 0) !== change.expected)
             answers.set(change, { made: false, present });
         }
-        // Those that would have been made but for others are made without them.
+        // The changes that failed because of others are made without those.
         if (answers.size === changes.length)
-          return { at, answers: changes.flatMap((change) => answers.get(change) ?? []) };
+          return { at: at(answer), answers: changes.flatMap((change) => answers.get(change) ?? []) };
       }
     },
 
-    async put(key, value, lease) {
-      const body = { key: encodeKey(key), value: value.toString('base64'), ...(lease && { lease }) };
-      const { at } = await calls.linearizable('/v3/kv/put', body, { isChange: true });
-      return at.revision;
-    },
-
-    async remove(key) {
-      const { answer } = await calls.linearizable(
-        '/v3/kv/deleterange',
-        { key: encodeKey(key) },
-        { isChange: true },
-      );
-      return whole(answer.deleted) > 0;
-    },
-
     watch(keys, watchOptions) {
-      const watch = openWatch(calls, pulseOf, keys, watchOptions);
+      [readable] = rangeOf(keys);
+      const watch = openWatch(calls, pulse, keys, watchOptions);
       watches.add(watch);
       return {
         close() {
@@ -178,7 +127,7 @@ export function createEtcd(options: EtcdOptions): Engine {
 
     async revoke(lease) {
       try {
-        await calls.call('/v3/lease/revoke', { ID: lease }, { isChange: true });
+        await calls.call('/v3/lease/revoke', { ID: lease }, true);
       } catch (thrown) {
         if (!(thrown instanceof EngineError) || !/lease not found/.test(thrown.message)) throw thrown;
       }
@@ -188,7 +137,7 @@ export function createEtcd(options: EtcdOptions): Engine {
 
     async remembers(revision) {
       try {
-        await range({ key: readable, ...atRevision(revision) });
+        await calls.call('/v3/kv/range', { key: readable, ...atRevision(revision) });
         return true;
       } catch (thrown) {
         if (thrown instanceof EngineError && thrown.kind === 'compacted') return false;
@@ -206,37 +155,12 @@ export function createEtcd(options: EtcdOptions): Engine {
   };
 }
 
-/** What is asked for of a range, as it is sent. */
-interface Asked {
-  readonly key: string;
-  readonly range_end?: string;
-  readonly limit?: number;
-  readonly revision?: string;
-  readonly keys_only?: boolean;
-}
-
-interface WirePage {
-  readonly at: Moment;
-  readonly kvs: readonly unknown[];
-  readonly more: boolean;
-  readonly count: number;
-}
-
-function toPage({ at, kvs, more, count }: WirePage): Page {
-  return { at, values: kvs.map(storedValue), more, count };
+function at(answer: Fields): Moment {
+  return momentOf(answer) ?? NO_MOMENT;
 }
 
 function atRevision(revision: number | undefined) {
   return revision === undefined ? {} : { revision: String(revision) };
-}
-
-function inParts<Item>(items: readonly Item[], size: number): Item[][] {
-  const parts = Math.max(1, Math.ceil(items.length / size));
-  return Array.from({ length: parts }, (_, index) => items.slice(index * size, (index + 1) * size));
-}
-
-function latest(moments: readonly Moment[]): Moment {
-  return moments.reduce((one, other) => (other.revision > one.revision ? other : one));
 }
 
 function firstOf(response: unknown): StoredValue | undefined {
@@ -249,9 +173,9 @@ function compareOf({ key, revision }: Guard) {
 }
 
 /**
- * All of the changes or, when one of the keys is not as expected, what stands at each of them and last at the guard's. One
- * transaction that nests others would decide each for itself, but etcd checks neither the rights of a user (before 3.4.42,
- * 3.5.28 and 3.6.9: CVE-2026-33343) nor its quota (seen with 3.4.23) in nested ones.
+ * A flat transaction: all of the changes or, when a key is not as expected, the present values of each and last of the
+ * guard's. Nested transactions would decide each change for itself, but etcd checks neither the rights of a user (before
+ * 3.4.42, 3.5.28 and 3.6.9: CVE-2026-33343) nor its quota (seen with 3.4.23) in them.
  */
 function toTransaction(changes: readonly Change[], guard: Guard | undefined) {
   const compare = changes.map(({ key, expected }) => compareOf({ key, revision: expected }));
@@ -271,15 +195,17 @@ function toTransaction(changes: readonly Change[], guard: Guard | undefined) {
 
 async function askServer(calls: Calls, server: EtcdServer): Promise<EngineServer> {
   const { url } = server;
-  const ask = (path: string, body: object) => calls.once(server, path, body, { silenceMs: SERVER_MS });
+  const ask = (path: string, body: object) => calls.once(server, path, body, SERVER_MS);
   const [status, alarms, quota] = await Promise.allSettled([
     ask('/v3/maintenance/status', {}),
     ask(ALARM, { action: 'GET' }),
     readQuota(server),
   ]);
   if (status.status === 'rejected') {
-    // Some versions tell it to nobody but root (etcd 3.5.28 to 3.5.31): the server answers all the same.
-    return isDenied(status.reason) ? { url } : { url, fault: faultText(status.reason) };
+    const { reason } = status;
+    if (!(reason instanceof Failed)) return { url, fault: 'it could not be asked' };
+    // etcd 3.5.28 to 3.5.31 answers it to root alone; but the server answers.
+    return reason.fault.kind === 'denied' ? { url } : { url, fault: reason.fault.why };
   }
   const { header, version, leader, dbSize, dbSizeInUse } = status.value;
   const member = fields(header).member_id;
@@ -302,17 +228,9 @@ function alarmsOf(answer: Fields, member: unknown): string[] {
     .map(({ alarm }) => text(alarm));
 }
 
-/** From the server's metrics, which may be served elsewhere: undefined then. */
+/** From the server's metrics; undefined where they have another address. */
 async function readQuota({ exchange }: EtcdServer): Promise<number | undefined> {
   const { status, body } = await exchange.ask({ path: '/metrics', silenceMs: SERVER_MS });
   const [, quota] = /^etcd_server_quota_backend_bytes (\S+)$/m.exec(body.toString('latin1')) ?? [];
   return status === 200 && quota !== undefined ? Number(quota) : undefined;
-}
-
-function isDenied(thrown: unknown): boolean {
-  return thrown instanceof Failed && thrown.fault.kind === 'denied';
-}
-
-function faultText(thrown: unknown): string {
-  return thrown instanceof Failed ? thrown.fault.why : 'it could not be asked';
 }

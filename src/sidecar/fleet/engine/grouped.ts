@@ -8,18 +8,17 @@ import {
   type StoredValue,
 } from './engine';
 
-/** A key as it was read, and when. */
+/** A key as it was read: when, and from which cluster. */
 interface KeyRead {
   readonly present: StoredValue | undefined;
   readonly revision: number;
-  /** Of which servers. */
   readonly cluster: string;
 }
 
 /** `undefined`: the guard failed. */
 type KeyChange = (ChangeAnswer & { readonly revision: number }) | undefined;
 
-/** Reads and changes of single keys. Those that wait while others are under way go together. */
+/** Reads and changes of single keys. Those that come while others are under way are sent together. */
 export interface Grouped {
   /** @throws EngineError */
   read(key: string): Promise<KeyRead>;
@@ -27,39 +26,31 @@ export interface Grouped {
   change(change: Change, guard: Guard): Promise<KeyChange>;
 }
 
-/** Of values, in bytes: the engine's limit of a request is 1.5 MiB, and each is a third larger on its way. */
+/** Bytes of the values in one transaction: etcd's limit of a request is 1.5 MiB, and base64 adds a third. */
 const MAX_GROUP_BYTES = 768 * 1024;
+/** Two, so that one that hangs with its server does not delay all; more would make smaller groups. */
+const MAX_CALLS = 2;
 
 export function groupCalls(engine: Engine): Grouped {
-  const reads = createGroups<string, KeyRead>(
-    async (keys) => {
-      const { at, values } = await engine.read(keys);
-      return values.map((present) => ({ present, revision: at.revision, cluster: at.cluster }));
-    },
-    { bytesOf: () => 0, keyOf: () => undefined },
-  );
-  const changes = createGroups<{ readonly change: Change; readonly guard: Guard }, KeyChange>(
+  const read = createGroups<string, KeyRead>(async (keys) => {
+    const { at, values } = await engine.read(keys);
+    return values.map((present) => ({ present, revision: at.revision, cluster: at.cluster }));
+  });
+  const change = createGroups<{ readonly change: Change; readonly guard: Guard }, KeyChange>(
     async (asked) => {
       const [first] = asked;
-      // All of a group are decided by the same guard; what has another one had it read before something happened.
+      // All of a group have one guard. A change with another guard is answered as refused, and decided again.
       const same = asked.filter(({ guard }) => guard.revision === first?.guard.revision);
-      const answers =
-        first &&
-        (await engine.change(
-          same.map(({ change }) => change),
-          first.guard,
-        ));
-      const byAsked = new Map(same.map((each, index) => [each, answers?.answers[index]]));
+      const changes = same.map((each) => each.change);
+      const done = await engine.change(changes, first?.guard);
       return asked.map((each) => {
-        const answer = byAsked.get(each);
-        return (
-          answer && answers && { ...answer, revision: answer.made ? answer.revision : answers.at.revision }
-        );
+        const answer = done?.answers[same.indexOf(each)];
+        return done && answer && { ...answer, revision: answer.made ? answer.revision : done.at.revision };
       });
     },
-    { bytesOf: ({ change }) => change.value?.length ?? 0, keyOf: ({ change }) => change.key },
+    ({ change: { key, value } }) => ({ key, bytes: value?.length ?? 0 }),
   );
-  return { read: reads, change: (change, guard) => changes({ change, guard }) };
+  return { read, change: (asked, guard) => change({ change: asked, guard }) };
 }
 
 interface Waiting<Asked, Answer> {
@@ -68,36 +59,27 @@ interface Waiting<Asked, Answer> {
   readonly reject: (thrown: unknown) => void;
 }
 
-/** Two, so that one which hangs with its server does not hold up all; more would make smaller groups. */
-const MAX_CALLS = 2;
-
-interface Limits<Asked> {
-  bytesOf(asked: Asked): number;
-  /** What only one of a group may have. */
-  keyOf(asked: Asked): string | undefined;
-}
-
-/** Makes calls of what is asked: what comes while they are under way waits, and goes together. */
+/** @param sizeOf the bytes of what is asked, and the key that only one of a group may have */
 function createGroups<Asked, Answer>(
   call: (asked: readonly Asked[]) => Promise<readonly Answer[]>,
-  { bytesOf, keyOf }: Limits<Asked>,
+  sizeOf?: (asked: Asked) => { readonly key: string; readonly bytes: number },
 ): (asked: Asked) => Promise<Answer> {
-  let waiting: Waiting<Asked, Answer>[] = [];
+  const waiting: Waiting<Asked, Answer>[] = [];
   let underWay = 0;
 
   const take = (): Waiting<Asked, Answer>[] => {
-    let bytes = 0;
+    let total = 0;
     const keys = new Set<string>();
     const end = waiting.findIndex(({ asked }, index) => {
-      bytes += bytesOf(asked);
-      const key = keyOf(asked);
-      if (key !== undefined && keys.has(key)) return true;
-      if (key !== undefined) keys.add(key);
-      return index === MAX_CHANGES || (index > 0 && bytes > MAX_GROUP_BYTES);
+      if (index === MAX_CHANGES) return true;
+      if (!sizeOf) return false;
+      const { key, bytes } = sizeOf(asked);
+      total += bytes;
+      const isFull = keys.has(key) || (index > 0 && total > MAX_GROUP_BYTES);
+      keys.add(key);
+      return isFull;
     });
-    const group = end < 0 ? waiting : waiting.slice(0, end);
-    waiting = end < 0 ? [] : waiting.slice(end);
-    return group;
+    return waiting.splice(0, end < 0 ? waiting.length : end);
   };
 
   const settle = async (group: readonly Waiting<Asked, Answer>[]): Promise<void> => {
@@ -105,7 +87,7 @@ function createGroups<Asked, Answer>(
       const answers = await call(group.map(({ asked }) => asked));
       for (const [index, { resolve }] of group.entries()) resolve(answers[index] as Answer);
     } catch (thrown) {
-      // One key that this user has no right to is no reason to refuse the others.
+      // A missing right to one key must not refuse the others.
       if (group.length > 1 && thrown instanceof EngineError && thrown.kind === 'denied')
         await Promise.all(group.map((one) => settle([one])));
       else for (const { reject } of group) reject(thrown);
@@ -125,7 +107,7 @@ function createGroups<Asked, Answer>(
   return (asked) =>
     new Promise((resolve, reject) => {
       waiting.push({ asked, resolve, reject });
-      // What is asked in this turn of the event loop goes along.
+      // Calls of this turn of the event loop go together.
       if (waiting.length === 1) queueMicrotask(begin);
     });
 }

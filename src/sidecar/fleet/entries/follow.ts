@@ -65,7 +65,7 @@ export function createFollow(options: FollowOptions): Follow {
   const underWay = createSemaphore(MAX_UNDER_WAY);
   let applied: number[] = [];
   /** Of the last level. */
-  let since: Moment | undefined;
+  let since: Moment = { cluster: '', term: 0, revision: 0 };
 
   /** Takes an entry as the engine holds it; undefined for a key that is none. */
   const take = async ({ key, value, revision }: StoredValue, how: How): Promise<boolean> => {
@@ -143,7 +143,7 @@ export function createFollow(options: FollowOptions): Follow {
         }
       }
       await written;
-      since = begun;
+      since = begun ?? since;
       applied = ranges.map(() => begun?.revision ?? 0);
       onProgress(false);
       return seen;
@@ -165,7 +165,7 @@ export function createFollow(options: FollowOptions): Follow {
           if (kind === 'restored') applied = [];
           end();
         };
-        const begun = { from: Math.min(...applied) + 1, ...(since && { since }), onEnd };
+        const begun = { from: Math.min(...applied) + 1, since, onEnd };
         for (const [index, range] of ranges.entries()) {
           const onEvents = async (events: readonly WatchedEvent[], at: Moment) => {
             const isAwaited = await takeEvents(events);

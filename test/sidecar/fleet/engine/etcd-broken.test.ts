@@ -2,8 +2,8 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { type AddressInfo, connect } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import * as fc from 'fast-check';
-import { openEngine, watchAll } from '../../../support/engine-contract';
-import { startEtcdGateway } from '../../../support/etcd-gateway';
+import { openEngine, put, watchAll } from '../../../support/engine-contract';
+import { startFakeEtcd } from '../../../support/fake-etcd';
 import { pem, shows } from '../../../support/tls';
 import { until } from '../../../support/until';
 
@@ -48,7 +48,7 @@ const answerJson = (response: ServerResponse, body: object) => response.end(JSON
 
 describe('a server that', () => {
   test('answers what is not of etcd is passed over, and named when there is no other', async () => {
-    const gateway = await startEtcdGateway();
+    const gateway = await startFakeEtcd();
     const answers: RequestListener[] = [
       (_request, response) => response.end('<html>hello</html>'),
       (_request, response) => answerJson(response, {}),
@@ -75,7 +75,10 @@ describe('a server that', () => {
       response.write('{"header":');
     });
     const engine = openEngine([url], { timeoutMs: 600 });
-    const [read, change] = await Promise.allSettled([engine.read(['a']), engine.put('a', Buffer.alloc(0))]);
+    const [read, change] = await Promise.allSettled([
+      engine.read(['a']),
+      engine.change([{ key: 'a', expected: 0, value: undefined }]),
+    ]);
     expect(read).toMatchObject({
       reason: { kind: 'unavailable', message: `${url}: no answer came in time` },
     });
@@ -92,7 +95,7 @@ describe('a server that', () => {
       response.end();
     });
     const engine = openEngine([url], { timeoutMs: 300 });
-    const { values } = await engine.list({ prefix: 'a' });
+    const { values } = await engine.list({ prefix: 'a' }, { limit: 9 });
     expect(values).toEqual([{ key: 'a', value: Buffer.alloc(0), revision: 7 }]);
   });
 
@@ -150,7 +153,7 @@ describe('a watch whose bytes', () => {
         const ends = [...cuts, 0, stream.length].sort((one, other) => one - other);
         parts = ends.slice(1).map((end, index) => stream.subarray(ends[index], end));
         const engine = openEngine([url]);
-        const told = watchAll(engine, 'a/', { from: 101 });
+        const told = await watchAll(engine, 'a/', { from: 101 });
         await until(() => told.events.length === 4);
         engine.close();
         expect(told.events).toEqual(expected);
@@ -176,7 +179,7 @@ describe('a watch whose bytes', () => {
       return undefined;
     });
     const engine = openEngine([url]);
-    const told = watchAll(engine, 'a/', { from: 101 });
+    const told = await watchAll(engine, 'a/', { from: 101 });
     await until(() => told.events.at(-1)?.revision === 103);
     expect(began).toEqual(['101', '102']);
     expect(told.losses).toEqual(['unavailable']);
@@ -206,7 +209,7 @@ describe('a watch whose bytes', () => {
       return undefined;
     });
     const engine = openEngine([url]);
-    const told = watchAll(engine, 'a/', { from: 101 });
+    const told = await watchAll(engine, 'a/', { from: 101 });
     await until(() => told.events.length === 5);
     expect(told.batches.map((batch) => batch.map(({ key }) => key))).toEqual([
       ['a/1'],
@@ -223,7 +226,7 @@ describe('a watch whose bytes', () => {
         response.write('{"error":{"grpc_code":14,"message":"etcdserver: server stopped"}}\n'),
     ],
   ])('%s is opened at the next server', async (_what, begin) => {
-    const gateway = await startEtcdGateway();
+    const gateway = await startFakeEtcd();
     const url = await startFake((request, response) => {
       if (request.url !== '/v3/watch') return answerJson(response, { header });
       response.flushHeaders();
@@ -231,8 +234,8 @@ describe('a watch whose bytes', () => {
       return undefined;
     });
     const engine = openEngine([url, gateway.url]);
-    const told = watchAll(engine, 'a/', { from: 2 });
-    gateway.put('a/1', 'x');
+    const told = await watchAll(engine, 'a/', { from: 2, since: gateway.cluster.moment });
+    gateway.cluster.set('a/1', 'x');
     await until(() => told.events.length === 1);
     expect(told.losses).toHaveLength(1);
   });
@@ -252,9 +255,10 @@ describe('TLS', () => {
   }
   const portOf = (url: string) => Number(new URL(url).port);
   const ca = pem('authority');
+  const trusted = { ca };
 
   test('asks for certificates at each new connection, and shows one where it is wanted', async () => {
-    const gateway = await startEtcdGateway();
+    const gateway = await startFakeEtcd();
     const options = { ...shows('server'), ca, requestCert: true, rejectUnauthorized: true };
     const url = await startSecure(options, portOf(gateway.url));
     let shown: object = { ca };
@@ -264,8 +268,8 @@ describe('TLS', () => {
     });
     shown = { ca, ...shows('client') };
     expect((await engine.read(['a'])).values).toEqual([undefined]);
-    const told = watchAll(engine, 'a', { from: 2 });
-    await engine.put('a', Buffer.from('x'));
+    const told = await watchAll(engine, 'a', { from: 2 });
+    await put(engine, 'a', Buffer.from('x'));
     await until(() => told.events.length === 1);
   });
 
@@ -284,10 +288,10 @@ describe('TLS', () => {
       'its certificate is not one for servers (extended key usage serverAuth)',
     ],
   ])('names a certificate that %s', async (_what, name, tls, why) => {
-    const gateway = await startEtcdGateway();
+    const gateway = await startFakeEtcd();
     const url = await startSecure(shows(name), portOf(gateway.url));
     const engine = openEngine([url], { timeoutMs: 300, tls: () => tls });
-    await expect(engine.put('a', Buffer.from('x'))).rejects.toMatchObject({
+    await expect(put(engine, 'a', Buffer.from('x'))).rejects.toMatchObject({
       kind: 'unavailable',
       message: `${url}: ${why}`,
     });
@@ -295,15 +299,15 @@ describe('TLS', () => {
   });
 
   test('names a certificate that is made out to another name', async () => {
-    const gateway = await startEtcdGateway();
+    const gateway = await startFakeEtcd();
     const url = await startSecure(shows('server'), portOf(gateway.url), '127.0.0.2');
-    const engine = openEngine([url], { timeoutMs: 300, tls: () => ({ ca }) });
+    const engine = openEngine([url], { timeoutMs: 300, tls: () => trusted });
     const why = 'its certificate is made out to another name';
     expect(await engine.servers()).toEqual([{ url, fault: why }]);
   });
 
   test('that is not there, or not asked for, is named', async () => {
-    const gateway = await startEtcdGateway();
+    const gateway = await startFakeEtcd();
     const wrong = gateway.url.replace('http:', 'https:');
     await expect(openEngine([wrong], { timeoutMs: 300 }).read(['a'])).rejects.toMatchObject({
       kind: 'unavailable',

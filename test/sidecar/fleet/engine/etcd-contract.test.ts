@@ -1,4 +1,4 @@
 import { engineContract } from '../../../support/engine-contract';
-import { startEtcdGateway } from '../../../support/etcd-gateway';
+import { startFakeEtcd } from '../../../support/fake-etcd';
 
-engineContract((servers) => startEtcdGateway({ servers }));
+engineContract((servers) => startFakeEtcd(servers));

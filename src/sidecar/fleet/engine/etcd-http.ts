@@ -1,0 +1,137 @@
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { systemCode } from '../../../http/errors';
+
+/** What a TLS connection presents and trusts: PEM. Without `ca`, the public authorities. */
+export interface Credentials {
+  readonly ca?: string | Buffer | undefined;
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+}
+
+export interface Ask {
+  readonly path: string;
+  /** JSON for a POST; undefined: a GET. */
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The longest silence before the answer and between its parts, in ms. */
+  readonly silenceMs: number;
+}
+
+interface Answer {
+  readonly status: number;
+  /** The server's clock. */
+  readonly date: string | undefined;
+  readonly body: Buffer;
+}
+
+/** No answer, or an incomplete one. */
+export class NoAnswer extends Error {
+  constructor(
+    /** Of the system, of TLS or of the HTTP parser; `ETIMEDOUT`: silence; `TOO_LARGE`. */
+    readonly code: string,
+    /** Whether the server may have received the request. */
+    readonly isSent: boolean,
+  ) {
+    super(code);
+    this.name = 'NoAnswer';
+  }
+}
+
+/** HTTP to one server. */
+export interface Exchange {
+  /** @throws NoAnswer */
+  ask(ask: Ask): Promise<Answer>;
+  /** The same on a connection of its own, for an endless answer, which the caller destroys. @throws NoAnswer */
+  open(ask: Ask): Promise<http.IncomingMessage>;
+  close(): void;
+}
+
+const MAX_CONNECTIONS = 64;
+/** More than the largest page that is asked for. */
+const MAX_ANSWER = 256 * 1024 * 1024;
+
+/** @param credentials answers another object after a change of the files; new connections use it. */
+export function createExchange(url: string, credentials: () => Credentials): Exchange {
+  const { request, Agent } = url.startsWith('https:') ? https : http;
+  let used: Credentials | undefined;
+  let kept: http.Agent | undefined;
+
+  const agent = (): http.Agent => {
+    const present = credentials();
+    if (kept && present === used) return kept;
+    kept?.destroy();
+    used = present;
+    // A resumed TLS session would skip the check of the certificates.
+    const sessions = { maxCachedSessions: 0 };
+    kept = new Agent({ ...present, ...sessions, keepAlive: true, maxSockets: MAX_CONNECTIONS });
+    return kept;
+  };
+
+  const send = ({ path, body, headers, silenceMs }: Ask, isKept: boolean): Promise<http.IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      let isSent = false;
+      let received: http.IncomingMessage | undefined;
+      const fail = (code: string) => reject(new NoAnswer(code, isSent));
+      const sending = request(`${url}${path}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        ...(isKept ? { agent: agent() } : { ...credentials(), agent: false }),
+        timeout: silenceMs,
+        headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      });
+      sending.on('socket', (socket) => {
+        const sent = () => {
+          isSent = true;
+        };
+        if (sending.reusedSocket) sent();
+        else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', sent);
+      });
+      sending.on('timeout', () => {
+        const silence = Object.assign(new Error('silence'), { code: 'ETIMEDOUT' });
+        if (received) received.destroy(silence);
+        else sending.destroy(silence);
+      });
+      sending.on('response', (response) => {
+        received = response;
+        // Until the caller reads it: an error without a listener would end the process.
+        response.on('error', () => undefined);
+        resolve(response);
+      });
+      sending.on('upgrade', (_response, socket) => {
+        socket.destroy();
+        fail('ERROR');
+      });
+      sending.on('error', (thrown) => fail(systemCode(thrown) ?? 'ERROR'));
+      sending.on('close', () => fail('ECONNRESET'));
+      sending.end(body);
+    });
+
+  return {
+    async ask(ask) {
+      const response = await send(ask, true);
+      return { status: response.statusCode ?? 0, date: response.headers.date, body: await bodyOf(response) };
+    },
+    async open(ask) {
+      const response = await send(ask, false);
+      response.setTimeout(0);
+      return response;
+    },
+    close: () => kept?.destroy(),
+  };
+}
+
+/** @throws NoAnswer */
+async function bodyOf(response: http.IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > MAX_ANSWER) throw Object.assign(new Error('too large'), { code: 'TOO_LARGE' });
+    }
+  } catch (thrown) {
+    throw new NoAnswer(systemCode(thrown) ?? 'ECONNRESET', true);
+  }
+  return Buffer.concat(chunks, length);
+}
