@@ -51,14 +51,7 @@ const LOADED = {
 const BESIDE = { demo: ['clip.mp4'] };
 
 /** What `npm run bench` and `npm run attacks` start. */
-const BENCH = [
-  'run',
-  'durable-loop',
-  'servers/*',
-  'attacks/run',
-  'attacks/attacker',
-  'attacks/hostile-upstream',
-];
+const BENCH = ['run', 'durable-loop', 'servers/*', 'attacks'];
 
 /** JSON as a text to parse: Node reads that several times as fast as an object literal, and mime-db is a big one. */
 const jsonAsText = {

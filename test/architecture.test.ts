@@ -339,6 +339,16 @@ test('nothing is suppressed: no any, no ignored error of the compiler or the lin
   expect(found).toEqual([]);
 });
 
+test("Node's documented API alone is used: no names of its own with an underscore, nothing set by reflection", () => {
+  expect(
+    offences(({ code }) => [
+      ...matches(code, /(?<!this)[\w)\]]\??\._[a-z]\w*/g),
+      ...matches(code, /\bReflect\.(?:set|defineProperty|deleteProperty)\b/g),
+      ...matches(code, /\bReflect\.get\((?:socket|server|request|response|parser|process)\b.*/g),
+    ]),
+  ).toEqual([]);
+});
+
 test('dependencies have one exact version each', () => {
   const loose = Object.entries({ ...dependencies, ...devDependencies })
     .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))

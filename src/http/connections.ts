@@ -1,399 +1,296 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Server as SecureServer } from 'node:https';
-import { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Server, Socket } from 'node:net';
 import { networkOf } from './address';
-import {
-  type Connection,
-  type ConnectionLimits,
-  type ConnectionState,
-  type ConnectionTimes,
-  createAhead,
-  DEFAULT_LIMITS,
-  destroy,
-  isBusy,
-  peerOf,
-  RANKS,
-  RESERVE,
-  type RefusalCause,
-  stateOf,
-  TIMES,
-} from './connection';
-import type { HttpError } from './errors';
-import { createCrowd, createTurns, listenersOf, takeInTurn } from './intake';
-import { answerThrough, BUSY, type UnreadableCause, USE_HTTPS, wholeAnswer } from './last-answer';
+import { errorBody, type HttpError, httpError } from './errors';
+import { PiecewiseSocket } from './piecewise';
+
+export interface ConnectionLimits {
+  /** Maximum number of open connections of a server. */
+  readonly total: number;
+  /** Maximum share of one address; of IPv6, the first 64 bits count as one. */
+  readonly perAddress: number;
+}
+
+/** Idle connections must not take the file descriptors that files need; 1024 is a usual limit for both. */
+export const DEFAULT_LIMITS: ConnectionLimits = { total: 512, perAddress: 256 };
+
+/** Places beyond the limit. Their first request is answered if it is a probe, else refused with 503. */
+const RESERVE = 16;
+/** Real clients do not pipeline. A connection with more requests under way is destroyed. */
+const MAX_UNDER_WAY = 4;
+/** Time without progress after which an answer that the client does not read ends the connection. */
+const ANSWER_MS = 5000;
+/** Time that a client has to read its last answer before the connection is destroyed. */
+const LINGER_MS = 1000;
+/**
+ * Why a connection was ended or refused. `limit`: another one needed its place. `address_limit`: its address had too many.
+ * `request_timeout`: a head, a body or a TLS handshake was late. `answer_timeout`: the client did not read its answer.
+ * `pipelined`: too many requests were under way. `not_http`: the bytes are not HTTP.
+ */
+export const REFUSAL_CAUSES = [
+  'limit',
+  'address_limit',
+  'request_timeout',
+  'answer_timeout',
+  'pipelined',
+  'not_http',
+] as const;
+export type RefusalCause = (typeof REFUSAL_CAUSES)[number];
+
+/**
+ * `opening`: no complete head has arrived. `idle`: between requests. `receiving`: a body is arriving. `working`: the
+ * answer is being made. `answering`: the client has not read the answer. `closing`: refused, and not closed yet.
+ */
+export const CONNECTION_STATES = ['opening', 'idle', 'receiving', 'working', 'answering', 'closing'] as const;
+type ConnectionState = (typeof CONNECTION_STATES)[number];
+
+interface Connection {
+  /** The TCP connection. */
+  readonly raw: Socket;
+  readonly network: string;
+  /** HTTP is spoken on it; undefined before the TLS handshake is done. */
+  socket: PiecewiseSocket | undefined;
+  /** Whether a valid key was shown on it. */
+  trusted: boolean;
+  /** Whether its place is one of the reserve. */
+  reserve: boolean;
+  refused: boolean;
+  /** Requests that have arrived and are not answered. They are served one after another. */
+  underWay: number;
+  readonly waiting: (() => void)[];
+  /** The latest request, and its response while that is under way. */
+  request: IncomingMessage | undefined;
+  response: ServerResponse | undefined;
+}
 
 export interface ConnectionOptions {
   readonly limits?: ConnectionLimits;
-  /** Whether a request comes from somebody with a valid key: such connections are kept when places run out. */
+  /** Whether a request carries a valid key. Without this, every connection with a request counts as trusted. */
   readonly isTrusted?: (request: IncomingMessage) => boolean;
-  /** Whether a request is a probe, which is answered also when all places are taken. */
+  /** Whether a request is a probe, which is answered when all places are taken. */
   readonly isProbe?: (request: IncomingMessage) => boolean;
-  /** Takes every connection that is refused. Must not throw. */
+  /** Receives every connection that is refused. Must not throw. */
   readonly onRefused?: (cause: RefusalCause, network: string) => void;
-  readonly times?: ConnectionTimes;
+  readonly answerMs?: number;
 }
 
-/** The connections of one server: which there are, which has to go when places run out, whose turn it is. */
-export interface Connections {
-  /** Begins to follow a server's connections. To be called once, before it listens. */
-  follow(server: Server | SecureServer, secure: boolean): void;
-  /** Runs a request when it is its connection's turn. */
-  arrived(request: IncomingMessage, response: ServerResponse, run: () => void): void;
-  /** How many connections are in each state. */
-  counts(): Readonly<Record<ConnectionState, number>>;
-  /** How many connections were refused since the start, by cause. */
-  refused(): Readonly<Record<RefusalCause, number>>;
-  /** Ends a connection whose next request can't be read, once those before it are answered. */
-  refuse(socket: Duplex, cause: UnreadableCause, answer: HttpError): void;
-  /** Ends the connections on which no request is under way, and has the others end with their answers. */
-  drain(): void;
-}
+export type Connections = ReturnType<typeof createConnections>;
 
+/** Limits the connections of one server. */
 export function createConnections({
   limits = DEFAULT_LIMITS,
-  isTrusted = () => false,
+  isTrusted = () => true,
   isProbe = () => false,
   onRefused = () => undefined,
-  times: { freshMs, answerMs, drainMs, lingerMs, lateMs, checkMs } = TIMES,
-}: ConnectionOptions = {}): Connections {
-  const all = new Set<Connection>();
-  const ofNetwork = new Map<string, Set<Connection>>();
-  const giveTurn = createTurns();
-  const isCrowded = createCrowd();
-  const ofSocket = new WeakMap<Socket, Connection>();
-  /** What listened for a socket's end before Node's HTTP server did. */
-  const endsBefore = new WeakMap<Socket, ReturnType<typeof listenersOf>>();
-  /** Connections without a finished TLS handshake, by the client's address and port. */
-  const unsecured = new Map<string, Connection>();
-  const refused = {
-    limit: 0,
-    address_limit: 0,
-    request_timeout: 0,
-    answer_timeout: 0,
-    pipelined: 0,
-    not_http: 0,
-  };
-  let changes = 0;
+  answerMs = ANSWER_MS,
+}: ConnectionOptions = {}) {
+  /** By address and port of the client, the oldest first. */
+  const open = new Map<string, Connection>();
+  const refused = Object.fromEntries(REFUSAL_CAUSES.map((cause) => [cause, 0])) as Record<
+    RefusalCause,
+    number
+  >;
   let draining = false;
 
-  const touch = (connection: Connection) => {
-    changes += 1;
-    connection.changed = changes;
-  };
-
-  const isFromTrusted = (connection: Connection): boolean => {
-    connection.trusted ??= connection.request !== undefined && isTrusted(connection.request);
-    return connection.trusted;
-  };
-
-  const count = ({ network }: Connection, cause: RefusalCause) => {
+  const count = (connection: Connection, cause: RefusalCause) => {
+    connection.refused = true;
     refused[cause] += 1;
-    onRefused(cause, network);
+    onRefused(cause, connection.network);
   };
 
   const cut = (connection: Connection, cause: RefusalCause) => {
     count(connection, cause);
-    destroy(connection);
+    // A reset also drops what waits in the system's buffers for a client that does not read.
+    connection.raw.resetAndDestroy();
+    connection.raw.destroy();
   };
 
-  const ahead = createAhead(isFromTrusted);
-
-  /** How soon a connection has to go for another: the lowest rank first; undefined: never. */
-  const rankOf = (connection: Connection): number | undefined => {
-    const state = stateOf(connection);
-    if (state === 'closing') return RANKS.closing;
-    if (state === 'opening') return connection.fresh ? RANKS.fresh : RANKS.opening;
-    if (isFromTrusted(connection)) return state === 'idle' ? RANKS.trustedIdle : undefined;
-    if (state === 'idle') return RANKS.idle;
-    return state === 'working' ? RANKS.working : RANKS.transferring;
-  };
-
-  /** Ends the connection that can be spared best, up to a rank, and answers whether there was one. */
-  const makeRoom = (forWhom: Connection, cause: RefusalCause, most: number): boolean => {
-    const among = cause === 'limit' ? all : ofNetwork.get(forWhom.network);
-    let chosen: Connection | undefined;
-    let least = most;
-    for (const connection of among ?? []) {
-      const rank = connection === forWhom ? undefined : rankOf(connection);
-      if (rank === undefined || rank > least) continue;
-      if (rank === least && chosen && chosen.changed < connection.changed) continue;
-      chosen = connection;
-      least = rank;
-    }
-    if (chosen) cut(chosen, cause);
-    return chosen !== undefined;
-  };
-
-  /** Why there is no place for a connection, or undefined. */
-  const lacks = ({ network }: Connection): RefusalCause | undefined => {
-    if ((ofNetwork.get(network)?.size ?? 0) > limits.perAddress) return 'address_limit';
-    return all.size > limits.total ? 'limit' : undefined;
-  };
-
-  const admit = (connection: Connection) => {
-    const { network } = connection;
-    const own = ofNetwork.get(network) ?? new Set();
-    ofNetwork.set(network, own.add(connection));
-    all.add(connection);
-    const cause = lacks(connection);
-    if (!cause || makeRoom(connection, cause, RANKS.working)) return;
-    connection.reserve = true;
-    const isFull = all.size > limits.total + RESERVE || own.size > limits.perAddress + RESERVE;
-    if (isFull && !makeRoom(connection, cause, RANKS.fresh)) cut(connection, cause);
-  };
-
-  /** Gives a connection of the reserve a place, if its first request earns one; answers why not. */
-  const promote = (connection: Connection): RefusalCause | undefined => {
-    const cause = lacks(connection);
-    if (cause && !(isFromTrusted(connection) && makeRoom(connection, cause, RANKS.trustedIdle))) return cause;
-    connection.reserve = false;
+  /** Takes a place for a connection, of another one if no place is free. @returns why there is none. */
+  const takePlace = (connection: Connection): RefusalCause | undefined => {
+    const all = [...open.values()];
+    const own = all.filter(({ network }) => network === connection.network);
+    const isOwnShare = own.length > limits.perAddress;
+    if (!isOwnShare && all.length <= limits.total) return undefined;
+    const cause = isOwnShare ? 'address_limit' : 'limit';
+    const others = (isOwnShare ? own : all).filter(
+      (other) => other !== connection && !other.refused && !other.reserve,
+    );
+    const isPreferred = connection.trusted || !connection.request;
+    const spared =
+      others.find(({ trusted }) => !trusted) ?? others.find(({ underWay }) => isPreferred && underWay === 0);
+    if (!spared) return cause;
+    cut(spared, cause);
     return undefined;
   };
 
-  const leave = (connection: Connection) => {
-    const { network } = connection;
-    ahead.forget(connection);
-    all.delete(connection);
-    const own = ofNetwork.get(network);
-    own?.delete(connection);
-    if (own?.size === 0) ofNetwork.delete(network);
-  };
-
-  const open = (raw: Socket): Connection => {
+  const accept = (raw: Socket) => {
     const connection: Connection = {
       raw,
-      socket: raw,
-      // Asked now: of a connection that is reset meanwhile Node would know no address.
       network: networkOf(raw.remoteAddress),
-      changed: 0,
-      fresh: true,
+      socket: undefined,
+      trusted: false,
       reserve: false,
-      request: undefined,
-      trusted: undefined,
-      response: undefined,
+      refused: false,
+      underWay: 0,
       waiting: [],
-      late: undefined,
-      closing: false,
-      intake: undefined,
+      request: undefined,
+      response: undefined,
     };
-    touch(connection);
-    const age = setTimeout(() => {
-      connection.fresh = false;
-    }, freshMs).unref();
-    raw.once('close', () => {
-      clearTimeout(age);
-      leave(connection);
-    });
-    admit(connection);
-    return connection;
+    const peer = peerOf(raw);
+    open.set(peer, connection);
+    raw.once('close', () => open.get(peer) === connection && open.delete(peer));
+    const cause = takePlace(connection);
+    if (!cause) return;
+    connection.reserve = true;
+    const reserve = [...open.values()].filter((other) => other.reserve && !other.refused);
+    if (reserve.length > RESERVE && reserve[0]) cut(reserve[0], cause);
   };
 
-  /** Follows a connection on which HTTP is spoken from now on. */
-  const speak = (connection: Connection, socket: Socket) => {
-    connection.socket = socket;
-    ofSocket.set(socket, connection);
-    const source = {
-      isBusy: () => isBusy(connection),
-      isFull: () => ahead.isFull(connection),
-      isReceiving: () => connection.request?.complete === false,
-    };
-    connection.intake = takeInTurn(socket, source, giveTurn, endsBefore.get(socket) ?? []);
-    // Node takes its own away when it takes the parser away; an error without one would end the process.
-    socket.on('error', () => undefined);
-    socket.on('timeout', () => {
-      // Node ends the connection; it also times out idle ones.
-      if (stateOf(connection) === 'answering') count(connection, 'answer_timeout');
-    });
-  };
-
-  const begin = (
-    connection: Connection,
-    request: IncomingMessage,
-    response: ServerResponse,
-    run: () => void,
-  ) => {
-    touch(connection);
-    connection.request = request;
-    connection.trusted = undefined;
-    connection.response = response;
-    response.on('close', () => {
-      connection.response = undefined;
-      touch(connection);
-      if (!connection.socket.writable) {
-        ahead.forget(connection);
-        return;
-      }
-      if (!request.complete) giveUpOn(connection, request);
-      if (connection.waiting.length > 0) giveTurn(() => goOn(connection));
-      else {
-        connection.intake?.release();
-        lookAgain(connection);
-      }
-    });
-    if (connection.reserve && !isProbe(request)) {
-      const cause = promote(connection);
-      if (cause) {
-        count(connection, cause);
-        answerThrough(response, BUSY);
-        return;
-      }
+  const limitUnread = () => {
+    for (const connection of open.values()) {
+      const { socket, response } = connection;
+      if (!response || stateOf(connection) !== 'answering' || socket?.timeout === answerMs) continue;
+      const late = () => count(connection, 'answer_timeout');
+      // Node destroys a socket whose time is over.
+      socket?.setTimeout(answerMs).once('timeout', late);
+      // A stream may pause when the client has read what was written.
+      response.once('drain', () => socket?.setTimeout(0).off('timeout', late));
+      response.once('close', () => socket?.off('timeout', late));
     }
-    // Node drops what came in one piece with a request that asks for another protocol: so it is the last.
-    if (draining || connection.reserve || request.headers.upgrade !== undefined)
-      response.setHeader('connection', 'close');
-    if (isCrowded() && !isProbe(request) && !isFromTrusted(connection)) {
-      giveTurn(() => {
-        if (connection.response === response) run();
-      });
-    } else run();
   };
 
-  /** Runs what waits next. */
-  const goOn = (connection: Connection) => {
-    const { socket, intake } = connection;
-    if (!socket.writable) ahead.forget(connection);
-    ahead.take(connection)?.();
-    // Behind a request whose body is not whole there is nothing but what is wrong with that body.
-    if (connection.request?.complete === false) ahead.take(connection)?.();
-    // Of the request that has begun just now the body may be what waits.
-    if (!isBusy(connection)) intake?.release();
-  };
-
-  /** Gives a head that was late behind requests under way its time from now on. */
-  const lookAgain = (connection: Connection) => {
-    const { late, request } = connection;
-    if (!late) return;
-    connection.late = undefined;
-    setTimeout(() => {
-      if (connection.request === request && !connection.socket.destroyed) late();
-    }, lateMs).unref();
-  };
-
-  /** Waits a little for the rest of a body that nobody reads: a client may look for the answer only behind it. */
-  const giveUpOn = (connection: Connection, request: IncomingMessage) => {
-    setTimeout(() => {
-      if (connection.request === request && !request.complete && !connection.socket.destroyed)
-        cut(connection, 'request_timeout');
-    }, lingerMs).unref();
-  };
-
-  const refuse: Connections['refuse'] = (socket, cause, answer) => {
-    if (!(socket instanceof Socket)) return;
-    const connection = ofSocket.get(socket);
-    if (!connection || connection.closing) return;
-    const { request, response } = connection;
-    if (isBusy(connection)) {
-      // A head whose rest waits here is not late; Node will not tell of it again.
-      if (cause === 'request_timeout') {
-        connection.late = () => refuse(socket, cause, answer);
-        return;
-      }
-      connection.intake?.discard();
-      ahead.letWait(connection, () => refuse(socket, cause, answer));
-      return;
-    }
-    if (cause === 'request_timeout' && !request && socket.bytesRead === 0) {
+  const refuse = (connection: Connection | undefined, cause: RefusalCause, error: HttpError) => {
+    if (!connection || connection.refused) return;
+    const { request, response, raw, socket = raw } = connection;
+    const isSilent = cause === 'request_timeout' && !request && raw.bytesRead === 0;
+    if (isSilent || (response?.headersSent && !request?.complete)) {
       cut(connection, cause);
       return;
     }
     count(connection, cause);
-    connection.closing = true;
-    touch(connection);
-    connection.intake?.discard();
-    // Not at once: what the client has sent meanwhile would reset the connection before it has read the answer.
-    setTimeout(() => connection.raw.destroy(), lingerMs).unref();
-    if (response?.headersSent) destroy(connection);
-    else if (response) {
-      // Who reads the body must learn that it ends here; Node tells it only while there is no answer.
+    const end = () => {
+      setTimeout(() => raw.destroy(), LINGER_MS).unref();
+      if (socket.writable) socket.end(wholeAnswer(error));
+    };
+    if (!response) end();
+    else if (request?.complete) response.once('finish', end);
+    else {
+      // A handler that reads the body learns of the end by this.
       response.once('finish', () => request?.destroy());
-      answerThrough(response, answer);
-    } else connection.socket.end(wholeAnswer(answer));
-  };
-
-  const check = () => {
-    for (const connection of all) {
-      const { socket, response } = connection;
-      if (!response || stateOf(connection) !== 'answering') continue;
-      const timeout = draining && !isFromTrusted(connection) ? drainMs : answerMs;
-      if (socket.timeout === timeout) continue;
-      // The socket's own timeout: it sees whether anything of the answer is taken.
-      socket.setTimeout(timeout);
-      response.once('close', () => {
-        if (socket.timeout === timeout) socket.setTimeout(0);
-      });
+      answerLast(response, error);
     }
   };
 
   return {
-    follow(server, secure) {
-      const checkAgain = () => {
-        check();
-        checks = setTimeout(checkAgain, checkMs).unref();
+    /** Follows a server's connections, and passes on those on which HTTP is spoken. */
+    follow(server: Server, secure: boolean, speak: (socket: PiecewiseSocket) => void): void {
+      const checking = setInterval(limitUnread, answerMs / 5).unref();
+      server.on('close', () => clearInterval(checking));
+      const begin = (inner: Socket) => {
+        const connection = open.get(peerOf(inner));
+        if (!connection) return;
+        connection.socket = new PiecewiseSocket(inner);
+        speak(connection.socket);
       };
-      let checks = setTimeout(checkAgain, checkMs).unref();
-      server.on('close', () => clearTimeout(checks));
-      server.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
-        endsBefore.set(socket, listenersOf(socket, 'end'));
-      });
       server.on('connection', (raw: Socket) => {
-        const connection = open(raw);
-        if (!secure) {
-          speak(connection, raw);
-          return;
-        }
-        const peer = peerOf(raw);
-        ofSocket.set(raw, connection);
-        unsecured.set(peer, connection);
-        raw.once('close', () => {
-          if (unsecured.get(peer) === connection) unsecured.delete(peer);
-        });
+        accept(raw);
+        if (!secure) begin(raw);
       });
-      server.on('secureConnection', (socket: TLSSocket) => {
-        const peer = peerOf(socket);
-        const connection = unsecured.get(peer);
-        if (!connection) {
-          socket.destroy();
-          return;
-        }
-        unsecured.delete(peer);
-        // As over plain HTTP: a client that ends its side behind its requests gets the answers.
-        socket.allowHalfOpen = true;
-        speak(connection, socket);
-      });
-      // Before Node's own listener, which would take the client for one that can be answered through TLS.
-      server.prependListener('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
-        const connection = unsecured.get(peerOf(socket));
-        if (connection && error.code === 'ERR_SSL_HTTP_REQUEST')
-          refuse(connection.raw, 'not_http', USE_HTTPS);
-        if (connection && error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') cut(connection, 'request_timeout');
-        socket.destroy();
+      server.on('secureConnection', begin);
+      server.on('tlsClientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
+        const connection = open.get(peerOf(socket));
+        if (code === 'ERR_SSL_HTTP_REQUEST') refuse(connection, 'not_http', USE_HTTPS);
+        else if (connection && code === 'ERR_TLS_HANDSHAKE_TIMEOUT') cut(connection, 'request_timeout');
+        else socket.destroy();
       });
     },
-    arrived(request, response, run) {
-      const connection = ofSocket.get(request.socket);
-      if (!connection || connection.closing) return;
-      if (isBusy(connection)) ahead.letWait(connection, () => begin(connection, request, response, run));
-      else begin(connection, request, response, run);
+    /** Serves a request when its turn comes, unless a limit forbids it. */
+    arrived(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
+      const connection = open.get(peerOf(request.socket));
+      if (!connection || connection.refused) return;
+      connection.request = request;
+      connection.response = response;
+      connection.underWay += 1;
+      if (connection.underWay > MAX_UNDER_WAY) {
+        cut(connection, 'pipelined');
+        return;
+      }
+      response.on('close', () => {
+        connection.underWay -= 1;
+        if (connection.response === response) connection.response = undefined;
+        connection.waiting.shift()?.();
+      });
+      connection.trusted ||= isTrusted(request);
+      if (connection.reserve && !isProbe(request)) {
+        const cause = takePlace(connection);
+        if (cause) {
+          count(connection, cause);
+          answerLast(response, BUSY);
+          return;
+        }
+        connection.reserve = false;
+      }
+      if (draining || connection.reserve) response.setHeader('connection', 'close');
+      if (connection.underWay === 1) serve();
+      else connection.waiting.push(() => connection.refused || serve());
     },
-    counts() {
+    /** Ends a connection whose next request cannot be read. */
+    refuse: (socket: Peer, cause: RefusalCause, error: HttpError) =>
+      refuse(open.get(peerOf(socket)), cause, error),
+    counts(): Readonly<Record<ConnectionState, number>> {
       const counts = { opening: 0, idle: 0, receiving: 0, working: 0, answering: 0, closing: 0 };
-      for (const connection of all) counts[stateOf(connection)] += 1;
+      for (const connection of open.values()) counts[stateOf(connection)] += 1;
       return counts;
     },
-    refused: () => refused,
-    refuse,
-    drain() {
+    /** Number of refused connections since the start. */
+    refused: (): Readonly<Record<RefusalCause, number>> => refused,
+    /** Ends connections without a request under way, if `all` also new ones; the others end with their answers. */
+    drain(all: boolean): void {
       draining = true;
-      for (const connection of all) {
-        const { response, fresh } = connection;
-        const state = stateOf(connection);
+      for (const { raw, response, request, underWay } of open.values()) {
         if (response && !response.headersSent) response.setHeader('connection', 'close');
-        const isUnderWay = state !== 'closing' && response !== undefined;
-        if (!isUnderWay && !(state === 'opening' && fresh)) connection.raw.destroy();
+        if (underWay === 0 && (all || request)) raw.destroy();
       }
-      check();
+    },
+    destroyAll(): void {
+      for (const { raw } of open.values()) raw.destroy();
     },
   };
+}
+
+function stateOf({ refused, request, response }: Connection): ConnectionState {
+  if (refused) return 'closing';
+  if (!request) return 'opening';
+  if (!response) return 'idle';
+  if (response.writableEnded || response.writableNeedDrain) return 'answering';
+  return request.complete ? 'working' : 'receiving';
+}
+
+type Peer = Pick<Socket, 'remoteAddress' | 'remotePort'>;
+
+function peerOf({ remoteAddress, remotePort }: Peer): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+const USE_HTTPS = httpError('https_required');
+const BUSY = httpError('too_many_connections');
+const CONTENT_TYPE = 'application/json; charset=utf-8';
+
+/** Answers a request with an error after which the connection ends. */
+export function answerLast(response: ServerResponse, error: HttpError): void {
+  const body = JSON.stringify(errorBody(error));
+  response.statusCode = error.status;
+  response.setHeader('connection', 'close');
+  response.setHeader('content-type', CONTENT_TYPE);
+  response.setHeader('content-length', Buffer.byteLength(body));
+  if (error.status === 503) response.setHeader('retry-after', '1');
+  response.end(body);
+}
+
+/** The same as the text of a whole response, where there is no request to answer. */
+function wholeAnswer(error: HttpError): string {
+  const body = JSON.stringify(errorBody(error));
+  const status = `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`;
+  const headers = [`Content-Type: ${CONTENT_TYPE}`, `Content-Length: ${Buffer.byteLength(body)}`];
+  return [status, ...headers, 'Connection: close', '', body].join('\r\n');
 }

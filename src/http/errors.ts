@@ -119,11 +119,6 @@ export const HTTP_ERRORS = {
     when: 'All places for connections are taken by clients with a valid API key. The header `retry-after` says when to try again.',
     says: 'All places for connections are taken by other clients. Try again in a moment.',
   },
-  too_many_requests_ahead: {
-    status: 503,
-    when: 'More requests were sent on a connection before their answers than may wait. The connection ends.',
-    says: 'Too many requests were sent before their answers were read. Send the rest again.',
-  },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 
 type Catalogue = Readonly<Record<string, ErrorEntry>>;

@@ -1,4 +1,4 @@
-import type { RefusalCause } from './connection';
+import type { RefusalCause } from './connections';
 import type { Log } from './log';
 
 /** The causes that show a limit at work; what is slow or no HTTP comes on every open port. */

@@ -1,19 +1,10 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
-import type { Server as SecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer, type RequestListener, type ServerOptions } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { ConfigError } from './config';
-import { type Connections, createConnections } from './connections';
-import { describeThrown, systemCode } from './errors';
-import { answerThrough, NO_HOST, NO_TUNNEL, unreadable } from './last-answer';
+import { answerLast, type Connections, createConnections } from './connections';
+import { describeThrown, httpError, systemCode } from './errors';
 import type { Log } from './log';
-import { createSecureServer, type Tls } from './tls';
+import { createTlsServer, type Tls } from './tls';
 
 export interface RunningServer {
   /** Where the server listens, as an address to call. */
@@ -44,45 +35,38 @@ export function listen(
   port: number,
   { tls, connections = createConnections(), requestTimeoutMs = 60_000 }: ListenOptions = {},
 ): Promise<RunningServer> {
-  const take = (request: IncomingMessage, response: ServerResponse, before?: () => void) =>
+  const take: RequestListener = (request, response) =>
     connections.arrived(request, response, () => {
-      if (request.httpVersion === '1.1' && request.headers.host === undefined) {
-        answerThrough(response, NO_HOST);
-        return;
-      }
-      before?.();
       request.url = originForm(request.url ?? '/');
-      handler(request, response);
+      if (request.httpVersion === '1.1' && request.headers.host === undefined) answerLast(response, NO_HOST);
+      else handler(request, response);
     });
-  const options = { ...OPTIONS, requestTimeout: requestTimeoutMs };
-  const server = create(options, tls, (request, response) => take(request, response));
-  // Without this, Node sends the interim answer at once, amid the answers to earlier requests.
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-    take(request, response, () => response.writeContinue()),
-  );
-  // An expectation that nobody knows may be passed over (RFC 9110 § 10.1.1); Node would answer it out of turn.
+  const server = createServer({ ...OPTIONS, requestTimeout: requestTimeoutMs }, take);
+  const front = tls
+    ? createTlsServer({ noDelay: true }, tls)
+    : createTcpServer({ noDelay: true, allowHalfOpen: true });
+  connections.follow(front, tls !== undefined, (socket) => server.emit('connection', socket));
+  // Node begins to check the times of a server's connections with this event.
+  front.on('listening', () => server.emit('listening'));
+  // An unknown expectation may be ignored (RFC 9110 § 10.1.1).
   server.on('checkExpectation', take);
-  // Without this, Node would end the connection, and drop the answers under way.
-  server.on('connect', (_request, socket) => connections.refuse(socket, 'not_http', NO_TUNNEL));
-  connections.follow(server, tls !== undefined);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // The client has gone, or has ended its side amid a request.
-    if (error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE' || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    const { cause, answer } = unreadable(error.code);
-    connections.refuse(socket, cause, answer);
+  server.on('connect', (_request, socket) => connections.refuse(socket as Socket, 'not_http', NO_TUNNEL));
+  server.on('clientError', ({ code }: NodeJS.ErrnoException, duplex) => {
+    const socket = duplex as Socket;
+    // The client has gone, or has ended its side within a request.
+    if (code === 'ECONNRESET' || code === 'HPE_INVALID_EOF_STATE') socket.destroy();
+    else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') connections.refuse(socket, 'request_timeout', TIMEOUT);
+    else connections.refuse(socket, 'not_http', code === 'HPE_HEADER_OVERFLOW' ? LARGE_HEAD : NOT_HTTP);
   });
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port, backlog: BACKLOG }, () => {
-      server.off('error', reject);
-      const address = server.address() as AddressInfo;
+    front.once('error', reject);
+    front.listen({ host, port, backlog: BACKLOG }, () => {
+      front.off('error', reject);
+      const address = front.address() as AddressInfo;
       resolve({
         url: urlOf(tls ? 'https' : 'http', host, address.port),
         port: address.port,
-        stop: (graceMs) => stop(server, connections, graceMs),
+        stop: (graceMs) => stop(front, connections, graceMs),
       });
     });
   });
@@ -90,24 +74,21 @@ export function listen(
 
 /** How many connections may wait to be taken; the system's own limit holds as well. Beyond it, clients try for seconds. */
 const BACKLOG = 4096;
+const DRAIN_MS = 100;
 
 const OPTIONS: ServerOptions = {
   keepAliveTimeout: 65_000,
   headersTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
-  noDelay: true,
-  // Node would answer out of turn.
+  // Node's answer has no error code.
   requireHostHeader: false,
 };
 
-function create(
-  options: ServerOptions,
-  tls: Tls | undefined,
-  listener: RequestListener,
-): Server | SecureServer {
-  if (!tls) return createServer(options, listener);
-  return createSecureServer(options, tls, listener);
-}
+const TIMEOUT = httpError('request_timeout');
+const LARGE_HEAD = httpError('request_header_fields_too_large');
+const NOT_HTTP = httpError('bad_request');
+const NO_HOST = httpError('bad_request', 'The request has no Host header.');
+const NO_TUNNEL = httpError('bad_request', 'This service is not a proxy: it does not support CONNECT.');
 
 /** The path of a request's target. Express takes an absolute one, too, but loses its way on one without a path. */
 function originForm(target: string): string {
@@ -120,14 +101,12 @@ function originForm(target: string): string {
 /** Nothing is at this path. */
 const NO_PATH = '/-';
 
-async function stop(server: Server | SecureServer, connections: Connections, graceMs: number): Promise<void> {
-  // Node's own would cut answers that are written and not yet taken.
-  server.closeIdleConnections = () => undefined;
+async function stop(server: Server, connections: Connections, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  connections.drain();
-  // A kept-alive connection turns idle after its last answer; close() closed only those that were idle already.
-  const draining = setInterval(connections.drain, 20);
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  connections.drain(false);
+  // A new connection has this long to send its request; a kept one turns idle after its last answer.
+  const draining = setInterval(() => connections.drain(true), DRAIN_MS);
+  const cut = setTimeout(() => connections.destroyAll(), graceMs);
   await closed;
   clearInterval(draining);
   clearTimeout(cut);

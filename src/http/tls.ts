@@ -1,11 +1,17 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import type { IncomingMessage, RequestListener, ServerOptions } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { Socket } from 'node:net';
-import { createSecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
+import type { IncomingMessage } from 'node:http';
+import {
+  createSecureContext,
+  createServer,
+  type SecureContextOptions,
+  type Server,
+  TLSSocket,
+  type TlsOptions as TlsServerOptions,
+} from 'node:tls';
 import { ConfigError } from './config';
 import { type HttpError, httpError, systemCode } from './errors';
 import type { Log } from './log';
+import { PiecewiseSocket } from './piecewise';
 import { type WatchedFiles, watchFiles, whyUnreadable } from './watched-file';
 
 /** Paths of PEM files. */
@@ -183,37 +189,19 @@ export function privateKeyOf(pem: Buffer | undefined, path: string): KeyObject {
  * @throws HttpError 401 or 403.
  */
 export function createRequireCertificate(): (request: IncomingMessage) => void {
-  const admitted = new WeakSet<Socket>();
   return ({ socket }) => {
-    if (admitted.has(socket)) return;
-    if (!isCertified(socket)) throw refusalOf(socket);
-    admitted.add(socket);
+    const secure = socket instanceof PiecewiseSocket ? socket.inner : socket;
+    if (!(secure instanceof TLSSocket) || !secure.getPeerX509Certificate())
+      throw httpError('client_certificate_required');
+    if (!secure.authorized) throw refusalOf(secure);
   };
 }
 
-/**
- * `authorized` alone won't do: Node sets it, too, when TLS 1.3 resumes the session of a client that showed no
- * certificate.
- */
-function isCertified(socket: Socket): boolean {
-  const secure = asSecure(socket);
-  return secure?.authorized === true && secure.getPeerX509Certificate() !== undefined;
-}
-
-function refusalOf(socket: Socket): HttpError {
-  const secure = asSecure(socket);
-  if (!secure?.getPeerX509Certificate()) {
-    return httpError('client_certificate_required');
-  }
+function refusalOf({ authorizationError }: TLSSocket): HttpError {
   // The types say Error; what Node puts there is OpenSSL's name of the cause.
-  const cause = String(secure.authorizationError);
+  const cause = String(authorizationError);
   const why = REASONS[cause] ?? `it cannot be verified (${cause})`;
-  const description = `The client certificate is refused: ${why}.`;
-  return httpError('client_certificate_refused', description);
-}
-
-function asSecure(socket: Socket): TLSSocket | undefined {
-  return 'getPeerX509Certificate' in socket ? (socket as TLSSocket) : undefined;
+  return httpError('client_certificate_refused', `The client certificate is refused: ${why}.`);
 }
 
 const UNKNOWN_AUTHORITY = 'none of the authorities of this service has signed it';
@@ -231,19 +219,17 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const HANDSHAKE_MS = 10_000;
 
-/** A server for HTTPS whose certificate changes with `tls`. */
-export function createSecureServer(options: ServerOptions, tls: Tls, listener: RequestListener): Server {
-  const server = createServer(
-    {
-      ...options,
-      ...tls.context,
-      handshakeTimeout: HANDSHAKE_MS,
-      requestCert: tls.asksClients,
-      // A client without a certificate is let in as far as HTTP, where it can be told what it lacks.
-      rejectUnauthorized: false,
-    },
-    listener,
-  );
+/** A server for TLS connections whose certificate changes with `tls`. */
+export function createTlsServer(options: TlsServerOptions, tls: Tls): Server {
+  const server = createServer({
+    ...options,
+    ...tls.context,
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout: HANDSHAKE_MS,
+    requestCert: tls.asksClients,
+    // A client without a certificate is let in as far as HTTP, which can say what is missing.
+    rejectUnauthorized: false,
+  });
   tls.follow((context) => server.setSecureContext(context));
   server.on('close', () => tls.close());
   return server;

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import { cmafText } from '../api/key-file-request';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
-import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connection';
+import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connections';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
 import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';

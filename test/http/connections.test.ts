@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import type { RefusalCause } from '../../src/http/connection';
+import type { RefusalCause } from '../../src/http/connections';
 import { type ConnectionOptions, type Connections, createConnections } from '../../src/http/connections';
 import { listen, type RunningServer } from '../../src/http/server';
 import { openTls, type Tls } from '../../src/http/tls';
@@ -25,8 +25,6 @@ const KEY = 'x-api-key: valid\r\n';
 const isTrusted = ({ headers }: IncomingMessage) => headers['x-api-key'] === 'valid';
 const isProbe = ({ url }: IncomingMessage) => url === '/healthz';
 
-const TIMES = { freshMs: 100, answerMs: 250, drainMs: 100, lingerMs: 300, lateMs: 100, checkMs: 20 };
-
 async function serve(
   handler: RequestListener,
   options: ConnectionOptions = {},
@@ -37,7 +35,7 @@ async function serve(
     isTrusted,
     isProbe,
     onRefused: (cause, network) => void refused.push([cause, network]),
-    times: TIMES,
+    answerMs: 250,
     ...options,
   });
   const server = await listen(handler, '127.0.0.1', 0, { connections, tls });
@@ -92,9 +90,6 @@ function endedOf(clients: readonly HostileClient[]): number {
   return clients.filter(({ socket }) => socket.readableEnded || socket.destroyed).length;
 }
 
-/** Longer than a connection counts as new. */
-const age = () => new Promise((resolve) => setTimeout(resolve, TIMES.freshMs + 50));
-
 describe('when places run out', () => {
   const LIMITS = { total: 8, perAddress: 8 };
 
@@ -108,7 +103,6 @@ describe('when places run out', () => {
   ])('%s make way for a client with a key, the oldest first', async (_what, says) => {
     const { port } = await serve(answer, { limits: LIMITS });
     const clients = await times(8, () => hostile(port, says === undefined ? {} : { says }));
-    await age();
     expect(await get(port, '/here')).toMatchObject({ status: 200, body: 'answer to /here' });
     await clients[0]?.ended;
     expect(refused.filter(([cause]) => cause === 'limit')).toEqual([['limit', '127.0.0.1']]);
@@ -159,21 +153,6 @@ describe('when places run out', () => {
   });
 });
 
-test('who shows a key goes first when many requests come at once', async () => {
-  const begun: boolean[] = [];
-  const { port } = await serve((request, response) => {
-    begun.push(isTrusted(request));
-    response.end('done');
-  });
-  const unauthenticated = await times(150, () => hostile(port));
-  const trusted = await times(5, () => hostile(port));
-  for (const { socket } of unauthenticated) socket.write(`${HEAD}\r\n`);
-  for (const { socket } of trusted) socket.write(`${HEAD}${KEY}\r\n`);
-  await until(() => begun.length === 155);
-  expect(begun.lastIndexOf(true)).toBeLessThan(75);
-  await until(() => [...unauthenticated, ...trusted].every((client) => client.received().endsWith('done')));
-});
-
 describe('when an address has many connections', () => {
   const LIMITS = { total: 100, perAddress: 4 };
 
@@ -212,7 +191,6 @@ describe('over TLS', () => {
   ])('%s make way for a client that speaks TLS', async (_what, says) => {
     const { port } = await serveTls();
     const clients = await times(8, () => hostile(port, says === undefined ? {} : { says }));
-    await age();
     const answered = await secureGet(port, '/', { localAddress: '127.0.0.2' });
     expect(answered).toMatchObject({ status: 200, body: 'hello' });
     await until(() => endedOf(clients) > 0);
@@ -262,15 +240,6 @@ describe('a client that was refused', () => {
     await until(() => connections.counts().closing === 0);
     socket.destroy();
     expect(refused).toEqual([['not_http', '127.0.0.1']]);
-  });
-
-  it('is cut when its body does not come after its answer', async () => {
-    const { port } = await serve(answer);
-    const { ended } = await hostile(port, {
-      says: 'POST /docs HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n',
-    });
-    expect(await ended).toMatch(/^HTTP\/1.1 200 .*answer to \/docs$/s);
-    expect(refused).toEqual([['request_timeout', '127.0.0.1']]);
   });
 
   it('may send the rest of its body, and then the next request', async () => {
@@ -325,9 +294,7 @@ describe('stop', () => {
 
   it('waits for the answers of unauthenticated clients only as long as they take something of them', async () => {
     const big = 'x'.repeat(64 * 1024 * 1024);
-    const server = await serve((_request, response) => response.end(big), {
-      times: { ...TIMES, answerMs: 60_000 },
-    });
+    const server = await serve((_request, response) => response.end(big));
     const { socket, ended } = await hostile(server.port, { says: `${HEAD}\r\n`, reads: false });
     await until(() => connections.counts().answering === 1);
     await server.stop(60_000);
@@ -375,7 +342,6 @@ describe('stop', () => {
     const client = await hostile(server.port, { says: head });
     await until(() => connections.counts().receiving === 1);
     const stopped = server.stop(60_000);
-    await age();
     client.socket.write('def');
     expect(await client.ended).toMatch(/took abcdef$/);
     await stopped;
@@ -405,4 +371,69 @@ test('knows the address of a client whose connection is reset meanwhile', async 
   client.socket.resetAndDestroy();
   await until(() => addressOf() !== 'not asked');
   expect(addressOf()).toBe('127.0.0.1');
+});
+
+describe('pipelined requests', () => {
+  /** Requests that are begun and not answered, each with what answers it. */
+  let underWay: { readonly url: string; readonly answer: () => void }[];
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
+  const post = (path: string, body: string) =>
+    `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  const bodiesIn = (received: string) => received.match(/<[^>]*>/g) ?? [];
+  const onDemand: RequestListener = (request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += String(chunk);
+    });
+    request.on('end', () => {
+      underWay.push({ url: request.url ?? '', answer: () => response.end(`<${request.url} ${body}>`) });
+    });
+  };
+
+  beforeEach(() => {
+    underWay = [];
+  });
+
+  test('pipelined requests run one after another, in their order', async () => {
+    const { port } = await serve(onDemand);
+    const client = await hostile(port, {
+      says: post('/1', 'abc') + get('/2') + post('/3', 'de') + get('/4'),
+    });
+    for (const [index, expected] of ['</1 abc>', '</2 >', '</3 de>', '</4 >'].entries()) {
+      await until(() => underWay.length === index + 1);
+      underWay[index]?.answer();
+      await until(() => bodiesIn(client.received()).length === index + 1);
+      expect(bodiesIn(client.received()).at(-1)).toBe(expected);
+    }
+  });
+
+  test('requests that come in pieces of any size are answered in their order', async () => {
+    const { port } = await serve((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => {
+        body += String(chunk);
+      });
+      request.on('end', () => setImmediate(() => response.end(`<${request.url} ${body}>`)));
+    });
+    const chunked =
+      'POST /4 HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n';
+    const text = post('/1', 'a\r\n\r\nb') + get('/2') + post('/3', 'x'.repeat(3000)) + chunked;
+    const expected = ['</1 a\r\n\r\nb>', '</2 >', `</3 ${'x'.repeat(3000)}>`, '</4 abc>'];
+    for (const size of [1, 2, 3, 7, 50, 97, 1000, 4000]) {
+      const client = await hostile(port);
+      for (let at = 0; at < text.length; at += size) {
+        client.socket.write(text.slice(at, at + size));
+        if (size > 10 || at % 40 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      await until(() => bodiesIn(client.received()).length === expected.length);
+      expect(bodiesIn(client.received())).toEqual(expected);
+    }
+  });
+
+  test('a fifth under way ends the connection', async () => {
+    const { port } = await serve(onDemand);
+    const client = await hostile(port, { says: get('/').repeat(5) });
+    expect(await client.ended).toBe('');
+    expect(refused).toEqual([['pipelined', '127.0.0.1']]);
+  });
 });

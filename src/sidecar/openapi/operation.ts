@@ -50,7 +50,6 @@ const ALWAYS: readonly ErrorCode[] = [
   'request_timeout',
   'request_header_fields_too_large',
   'server_error',
-  'too_many_requests_ahead',
 ];
 
 /** What any request but a probe's may be answered with: it needs a client certificate, and a place. */

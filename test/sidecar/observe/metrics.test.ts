@@ -2,8 +2,7 @@ import { connect } from 'node:net';
 import express from 'express';
 import { collectDefaultMetrics } from 'prom-client';
 import request from 'supertest';
-import { CONNECTION_STATES, REFUSAL_CAUSES } from '../../../src/http/connection';
-import { createConnections } from '../../../src/http/connections';
+import { CONNECTION_STATES, createConnections, REFUSAL_CAUSES } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
 import {
   createMetrics,
@@ -207,14 +206,15 @@ describe('hostile callers', () => {
     (await client.get('/metrics')).text.split('\n').filter((line) => line.startsWith('packagerdrmapi_'))
       .length;
 
-  /** Sends requests in one connection, one after another, and answers when all are answered. */
-  function pipeline(port: number, requests: readonly string[]): Promise<void> {
+  /** Sends requests over one connection, each when the one before is answered. */
+  function sendAll(port: number, requests: readonly string[]): Promise<void> {
     return new Promise((resolve, reject) => {
       let answered = 0;
-      const socket = connect(port, '127.0.0.1', () => socket.write(requests.join('')));
+      const socket = connect(port, '127.0.0.1', () => socket.write(requests[0] ?? ''));
       socket.setEncoding('latin1').on('data', (text: string) => {
         answered += text.split('HTTP/1.1 ').length - 1;
-        if (answered >= requests.length) socket.destroy();
+        if (answered < requests.length) socket.write(requests[answered] ?? '');
+        else socket.destroy();
       });
       socket.on('error', reject).on('close', () => resolve());
     });
@@ -223,11 +223,11 @@ describe('hostile callers', () => {
   test('add no series by 10,000 stream ids, paths, queries and addresses', async () => {
     const { client, port } = await startObserved();
     const ask = (target: string) => `GET ${target} HTTP/1.1\r\nhost: here\r\n\r\n`;
-    await pipeline(port, [ask('/api/keyfile/live'), ask('/elsewhere')]);
+    await sendAll(port, [ask('/api/keyfile/live'), ask('/elsewhere')]);
     await client.get('/metrics');
     const before = await lines(client);
     for (let round = 0; round < 2; round += 1) {
-      await pipeline(
+      await sendAll(
         port,
         Array.from({ length: 8 }, (_, index) => {
           const name = `hostile-${round}-${index}`;
@@ -250,7 +250,7 @@ describe('hostile callers', () => {
   test('share one label for methods that are none of ours', async () => {
     const { client, port } = await startObserved();
     const methods = ['PROPFIND', 'MKCOL', 'LOCK', 'SEARCH', 'PURGE', 'TRACE', 'UNLINK', 'M-SEARCH'];
-    await pipeline(
+    await sendAll(
       port,
       methods.map((method) => `${method} /x HTTP/1.1\r\nhost: here\r\n\r\n`),
     );

@@ -184,7 +184,6 @@ ${fileOf(SUPPLIED)}${CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA=
   ['request_timeout', 'readKeyFile', made('request_timeout')],
   ['https_required', 'readKeyFile', made('https_required')],
   ['too_many_connections', 'readKeyFile', made('too_many_connections')],
-  ['too_many_requests_ahead', 'readKeyFile', made('too_many_requests_ahead')],
   ['client_certificate_required', 'readKeyFile', made('client_certificate_required')],
   ['client_certificate_refused', 'readKeyFile', made('client_certificate_refused')],
   ['cursor_expired', 'listKeyFiles', get('/api/keyfiles?cursor=gone.2')],

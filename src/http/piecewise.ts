@@ -1,0 +1,94 @@
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+
+/** No real request line with its headers is cut into many pieces by this, and no piece holds many requests. */
+const PIECE_BYTES = 512;
+
+/**
+ * A connection whose bytes reach Node's HTTP parser in small pieces, one in each turn of the event loop. From a socket,
+ * Node reads 64 KiB at a time and makes objects of all heads in them, a thousand of the smallest: 512 clients that
+ * pipeline would take 400 MB before the first of them could be destroyed. It costs about 12 µs a request.
+ */
+export class PiecewiseSocket extends Duplex {
+  #rest: Buffer | undefined;
+  #isDue = false;
+
+  constructor(readonly inner: Socket) {
+    super({
+      decodeStrings: false,
+      read: () => this.#goOn(),
+      write: (chunk, encoding, done) => void inner.write(chunk, encoding, done),
+      writev: (chunks, done) => {
+        inner.cork();
+        chunks.forEach(({ chunk, encoding }, at) => {
+          inner.write(chunk, encoding, at === chunks.length - 1 ? done : undefined);
+        });
+        inner.uncork();
+      },
+      final: (done) => void inner.end(done),
+      destroy: (error, done) => {
+        this.#rest = undefined;
+        inner.destroy();
+        done(error);
+      },
+    });
+    inner.on('data', (chunk: Buffer) => {
+      if (chunk.length > PIECE_BYTES) {
+        this.#rest = chunk;
+        inner.pause();
+        this.#goOn();
+      } else if (!this.push(chunk)) inner.pause();
+    });
+    inner.on('end', () => this.push(null));
+    inner.on('error', (error) => this.destroy(error));
+    inner.on('close', () => this.destroy());
+    inner.on('timeout', () => this.emit('timeout'));
+  }
+
+  /** Passes on the next piece of what was read, or reads on. */
+  #goOn(): void {
+    if (this.#rest === undefined) {
+      if (this.inner.isPaused()) this.inner.resume();
+    } else if (!this.#isDue) {
+      this.#isDue = true;
+      setImmediate(() => this.#passOn(this.#rest));
+    }
+  }
+
+  #passOn(rest: Buffer | undefined): void {
+    this.#isDue = false;
+    if (this.destroyed || rest === undefined) return;
+    this.#rest = rest.length > PIECE_BYTES ? rest.subarray(PIECE_BYTES) : undefined;
+    this.push(rest.subarray(0, PIECE_BYTES));
+  }
+
+  setTimeout(ms: number): this {
+    this.inner.setTimeout(ms);
+    return this;
+  }
+
+  get timeout() {
+    return this.inner.timeout;
+  }
+
+  get bytesRead() {
+    return this.inner.bytesRead;
+  }
+
+  get remoteAddress() {
+    return this.inner.remoteAddress;
+  }
+
+  get remotePort() {
+    return this.inner.remotePort;
+  }
+
+  get localPort() {
+    return this.inner.localPort;
+  }
+
+  /** Read by Express, for `request.protocol`. */
+  get encrypted() {
+    return 'encrypted' in this.inner;
+  }
+}
