@@ -40,3 +40,8 @@ export function stopFields(stopped: CliError | undefined) {
     ...(stopped && stopped.exitCode !== EXIT.interrupted && { errors: stopped.problems }),
   };
 }
+
+/** The error of a command that was stopped by the user. */
+export function interrupted(description = 'Stopped.'): CliError {
+  return new CliError(EXIT.interrupted, { code: 'interrupted', description });
+}

@@ -25,10 +25,9 @@ import { sentenceOf } from '../drm/finding';
 import type { Problem } from '../http/errors';
 import { createGet } from '../http/get';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
-import { CliError, EXIT, usageError } from './cli-error';
+import type { Progress } from '../terminal/progress';
+import { CliError, EXIT, interrupted, usageError } from './cli-error';
 import type { Connection } from './connection';
-import type { CliContext } from './context';
-import type { Progress } from './terminal';
 
 /** A key file as the sidecar has it. */
 interface StoredKeyFile {
@@ -254,11 +253,6 @@ function unreachable(why: string, address: string, { urlFrom }: Connection): Cli
   });
 }
 
-/** The error of a command that was stopped amid a call. */
-export function interrupted(description = 'Stopped.'): CliError {
-  return new CliError(EXIT.interrupted, { code: 'interrupted', description });
-}
-
 function headersOf(precondition: Precondition | undefined): Record<string, string> {
   if (precondition === undefined) return {};
   if ('createOnly' in precondition) return { 'if-none-match': '*' };
@@ -340,6 +334,11 @@ function parseJson(body: Buffer): unknown {
 /** The numbers beside the results of a batch can be told from them. */
 const batchResults = batchAnswer.pick({ results: true });
 
+interface Waiting {
+  readonly interrupted: AbortSignal;
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
 const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
 
 /**
@@ -347,8 +346,8 @@ const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
  * @throws SidecarAway when it stays so; CliError when the user wants no further try, and what the call throws else.
  */
 export async function withRetries<Result>(
-  { interrupted: signal, wait }: Pick<CliContext, 'interrupted' | 'wait'>,
-  progress: Pick<Progress, 'waiting'>,
+  { interrupted: signal, wait }: Waiting,
+  progress: Pick<Progress, 'pause'>,
   call: () => Promise<Result>,
 ): Promise<Result> {
   for (let tries = 0; ; tries += 1) {
@@ -357,10 +356,10 @@ export async function withRetries<Result>(
     } catch (thrown) {
       const pause = PAUSES_MS[tries];
       if (!(thrown instanceof SidecarAway) || pause === undefined) throw thrown;
-      progress.waiting(pause / 1000);
+      progress.pause(`The sidecar cannot be reached or is busy, next try in ${pause / 1000} s.`);
       await wait(pause, signal);
       if (signal.aborted) throw interrupted();
-      progress.waiting(undefined);
+      progress.pause(undefined);
     }
   }
 }

@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream';
 import type { Environment } from '../http/config';
-import type { Output, TerminalOutput } from '../terminal/output';
+import type { CommandRun } from '../terminal/command';
+import type { Output } from '../terminal/output';
 import type { ExitCode } from './cli-error';
 import { createHttpCall, createSidecarApi, type SidecarApi } from './client';
 import {
@@ -11,18 +11,9 @@ import {
   readConnection,
 } from './connection';
 
-type TerminalInput = Readable & { readonly isTTY?: boolean };
-
 /** What the program takes from its process. */
-export interface Ambient {
+export interface Ambient extends Omit<CommandRun, 'argv' | 'version'> {
   readonly env: Environment;
-  /** The folder that relative paths start from. */
-  readonly cwd: string;
-  readonly stdin: TerminalInput;
-  readonly stdout: TerminalOutput;
-  readonly stderr: TerminalOutput;
-  /** Aborted when the user wants the program to end (SIGINT). */
-  readonly interrupted: AbortSignal;
   /** The time of day. */
   readonly now: () => Date;
   /** So many random bytes, fit for keys. */

@@ -1,19 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
+import type { CommandRun } from '../terminal/command';
 import { CliError, EXIT } from './cli-error';
-import type { CliContext } from './context';
 
 /** Far more than any input here has. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Reads a file that the user names, or standard input for `-`. @throws CliError when it can't be read. */
-export async function readInput(context: CliContext, name: string): Promise<Buffer> {
+export async function readInput(context: Pick<CommandRun, 'cwd' | 'stdin'>, name: string): Promise<Buffer> {
   return name === '-' ? readStdin(context) : readNamedFile(context, name);
 }
 
 /** @throws CliError when the file can't be read. */
-export function readNamedFile({ cwd }: Pick<CliContext, 'cwd'>, name: string): Buffer {
+export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Buffer {
   try {
     return readFileSync(resolve(cwd, name));
   } catch {
@@ -21,7 +21,7 @@ export function readNamedFile({ cwd }: Pick<CliContext, 'cwd'>, name: string): B
   }
 }
 
-async function readStdin({ stdin }: CliContext): Promise<Buffer> {
+async function readStdin({ stdin }: Pick<CommandRun, 'stdin'>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stdin) {
@@ -74,7 +74,7 @@ export function isEightBitText(bytes: Buffer): boolean {
  * than sent somewhere.
  * @throws CliError when the file can't be read, or has another form.
  */
-export function readSecretFile(context: Pick<CliContext, 'cwd'>, name: string): string {
+export function readSecretFile(context: Pick<CommandRun, 'cwd'>, name: string): string {
   const secret = decodeText(readNamedFile(context, name), name).replace(/\r?\n$/, '');
   if (secret === '' || /[\r\n]/.test(secret))
     throw unusable(`The file ${name} must hold one line with the key only.`);

@@ -1,17 +1,14 @@
 import { Command, CommanderError, InvalidArgumentError, type Option } from 'commander';
-import { parserOutput } from '../terminal/command';
+import { type CommandRun, parserOutput } from '../terminal/command';
 import { createOutput, type Output } from '../terminal/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import type { ConnectionOptions } from './connection';
 import type { Ambient } from './context';
 import { addCommands } from './program';
 
-interface Run extends Omit<Ambient, 'now'> {
-  /** Without it, it is 1970: the date of what is made must not be by chance. */
+interface Run extends Omit<Ambient, 'now'>, CommandRun {
+  /** Without it, it is 1970: a test must not depend on the date. */
   readonly now?: Ambient['now'];
-  /** What follows the program's name. */
-  readonly argv: readonly string[];
-  readonly version: string;
 }
 
 const AFTER_HELP = `

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { showProgress } from '../../src/cli/terminal';
 import { createOutput } from '../../src/terminal/output';
+import { showProgress } from '../../src/terminal/progress';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { type CliRun, cli } from '../support/run-cli';
 

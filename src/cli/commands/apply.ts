@@ -1,5 +1,6 @@
 import { shown } from '../../terminal/text';
 import { type CliError, EXIT, stopFields, usageError } from '../cli-error';
+import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import {
   endByWait,
@@ -15,7 +16,6 @@ import { unusable } from '../input';
 import { hasGroupRules, type Manifest } from '../manifest/entries';
 import { readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
-import { requireTerminal } from '../terminal';
 import { isThere, namesKeyFiles, readKeyFiles } from './import-key-files';
 import type { ProviderOptions } from './provider-options';
 import {

@@ -18,8 +18,7 @@ import { beginsAsManifest, type ForwardReader, ManifestOutline, outlineMedia } f
 import { looksLikeSegment } from '../../drm/check/segment';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { shown } from '../../terminal/text';
-import { CliError, EXIT, usageError } from '../cli-error';
-import { interrupted } from '../client';
+import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { isEightBitText, isUtf16Words, unusable } from '../input';
 

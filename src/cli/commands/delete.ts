@@ -1,8 +1,11 @@
 import type { Problem } from '../../http/errors';
+import { firstOf, showRest, timeText } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
+import { type Progress, showProgress } from '../../terminal/progress';
 import { count, shown } from '../../terminal/text';
-import { CliError, EXIT, stopFields, usageError } from '../cli-error';
-import { interrupted, type SidecarApi, SidecarAway, withRetries } from '../client';
+import { CliError, EXIT, interrupted, stopFields, usageError } from '../cli-error';
+import { type SidecarApi, SidecarAway, withRetries } from '../client';
+import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import {
   endByWait,
@@ -17,8 +20,6 @@ import {
 } from '../fleet/wait';
 import { listPages } from '../list-pages';
 import { readStreamIds } from '../manifest/read-manifest';
-import { firstOf, tellRest, timeText } from '../output';
-import { confirm, type Progress, requireTerminal, showProgress } from '../terminal';
 import { preconditionOf } from './put';
 
 export interface DeleteOptions extends Selection {
@@ -115,7 +116,7 @@ function showPlan(out: Output, { deletions, failed, staying }: Found, all: boole
     out.write(`${out.style('bold', `${count(deletions.length, 'key file')} would be deleted`)}\n`);
     for (const one of firstOf(deletions, all))
       out.write(`  ${out.style('red', '-')} ${shown(one.streamid)}${out.style('dim', detailsOf(one))}\n`);
-    tellRest(out, deletions, all);
+    showRest(out, deletions, all);
   }
   showFailed(out, failed, all);
   if (staying !== undefined && staying > 0)
@@ -138,7 +139,7 @@ function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean):
     out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
     for (const { description } of errors) out.write(`      ${shown(description)}\n`);
   }
-  tellRest(out, failed, all);
+  showRest(out, failed, all);
 }
 
 interface Outcome {

@@ -1,12 +1,12 @@
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { SidecarApi } from '../client';
+import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { PACKAGER_URL, WATCH_SECONDS } from '../defaults';
 import { endByWait, nothingToWaitFor, requireFleet, type WaitOption, waitForPackagers } from '../fleet/wait';
 import { listPages } from '../list-pages';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
-import { requireTerminal } from '../terminal';
 import type { ProviderOptions } from './provider-options';
 import { readPattern, restartCommands, rotateManifest } from './rotation';
 import { documentOf, showOutcome, showRotation, showWatched } from './rotation-text';

@@ -1,10 +1,10 @@
+import { firstOf, showRest, someNames } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
 import { count, shellWord, shown } from '../../terminal/text';
 import { EXIT, stopFields } from '../cli-error';
 import type { CliContext } from '../context';
 import { tellWaited, type WaitedForFleet, waitFields } from '../fleet/wait';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
-import { firstOf, someNames, tellRest } from '../output';
 import type { ContentIdPattern, Restart, Rotation } from './rotation';
 import {
   type Detail,
@@ -48,7 +48,7 @@ export function showRotation(out: Output, plan: RotationPlan, detail: Detail): v
     if (found.length === 0) return;
     title(found, text);
     for (const one of firstOf(found, detail.all)) showStream(out, plan, one, detail);
-    tellRest(out, found, detail.all);
+    showRest(out, found, detail.all);
   };
   show(of('changed'), 'would get a new key');
   show(of('created'), 'would get a first key file');
@@ -59,7 +59,7 @@ export function showRotation(out: Output, plan: RotationPlan, detail: Detail): v
   if (supplied.length === 0) return;
   title(supplied, 'not rotated: the manifest brings the keys, so new ones must come there');
   for (const streamid of firstOf(supplied, detail.all)) out.write(`  = ${shown(streamid)}\n`);
-  tellRest(out, supplied, detail.all);
+  showRest(out, supplied, detail.all);
 }
 
 function showStream(out: Output, { rotation, old }: RotationPlan, one: StreamResult, detail: Detail): void {

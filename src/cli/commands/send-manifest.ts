@@ -1,15 +1,16 @@
 import type { BatchResult } from '../../api/batch';
 import type { Problem } from '../../http/errors';
+import { firstOf, showRest } from '../../terminal/lists';
 import type { Output, Style } from '../../terminal/output';
+import { type Progress, showProgress } from '../../terminal/progress';
 import { count, shown } from '../../terminal/text';
-import { CliError, EXIT } from '../cli-error';
-import { interrupted, type SidecarApi, SidecarAway, withRetries } from '../client';
+import { CliError, EXIT, interrupted } from '../cli-error';
+import { type SidecarApi, SidecarAway, withRetries } from '../client';
+import { confirm } from '../confirm';
 import type { CliContext } from '../context';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { hasGroupRules, type Manifest, type ManifestItem } from '../manifest/entries';
 import { requireFaultless } from '../manifest/read-manifest';
-import { firstOf, tellRest } from '../output';
-import { confirm, type Progress, showProgress } from '../terminal';
 import { type ProviderOptions, providerFields } from './provider-options';
 
 /** The results of a manifest's items, of those that were reached. */
@@ -303,7 +304,7 @@ export function showChanges(
       const changed = kind === 'changed' ? renderChanges(out, one.lines ?? [], INDENT) : '';
       showResult(out, one, keys ? renderKeyChange(out, keys, one.lines ?? [], INDENT) : changed);
     }
-    tellRest(out, found, detail.all);
+    showRest(out, found, detail.all);
   }
   const unchanged = results.filter(({ result }) => result === 'unchanged').length;
   if (unchanged === 0) return;

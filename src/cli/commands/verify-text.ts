@@ -1,10 +1,7 @@
-import { SingleBar } from 'cli-progress';
-import { BAR_STYLE } from '../../terminal/command';
 import type { Output } from '../../terminal/output';
 import { columns, count, shown } from '../../terminal/text';
 import type { JudgementState } from '../../verify/media/judgement';
 import type { RenditionReport, StreamReport } from '../../verify/stream-report';
-import type { CliContext } from '../context';
 
 const TYPES: Readonly<Record<StreamReport['type'], string>> = {
   dash: 'a DASH stream',
@@ -95,29 +92,4 @@ function secondsOf(seconds: number): string {
 
 function sizeOf(bytes: number): string {
   return bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
-}
-
-/** How far a test is, as a bar on a terminal; nothing elsewhere. */
-export function showTestProgress({ stderr, out }: Pick<CliContext, 'stderr' | 'out'>): {
-  advance(done: number, of: number, name: string): void;
-  stop(): void;
-} {
-  if (out.json || !stderr.isTTY) return { advance: () => undefined, stop: () => undefined };
-  const bar = new SingleBar({
-    stream: stderr,
-    format: 'Tested {bar} {value} of {total} {name}',
-    ...BAR_STYLE,
-  });
-  let isShown = false;
-  return {
-    advance: (done, of, name) => {
-      if (!isShown) bar.start(of, done, { name: shown(name) });
-      else bar.update(done, { name: shown(name) });
-      isShown = true;
-    },
-    stop: () => {
-      if (isShown) bar.stop();
-      isShown = false;
-    },
-  };
 }

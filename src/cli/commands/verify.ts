@@ -3,15 +3,15 @@ import { resolve } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
 import { createGet } from '../../http/get';
+import { type Progress, showProgress } from '../../terminal/progress';
 import { shown } from '../../terminal/text';
 import type { GivenKeyFile } from '../../verify/key-files';
 import { verifyStream } from '../../verify/verify-stream';
-import { CliError, EXIT, usageError } from '../cli-error';
-import { interrupted } from '../client';
+import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { VERIFY_SECONDS } from '../defaults';
 import { decodeText, readNamedFile, unusable } from '../input';
-import { showReport, showTestProgress } from './verify-text';
+import { showReport } from './verify-text';
 import { type StreamTest, watchStream } from './watch-stream';
 
 export interface VerifyOptions {
@@ -62,17 +62,25 @@ export async function verify(
 
 /** Answers whether there is an error. */
 async function testOnce(context: CliContext, test: StreamTest): Promise<boolean> {
-  const progress = showTestProgress(context);
+  const { out, stderr } = context;
+  let progress: Progress | undefined;
+  let tested = 0;
+  const onProgress = (done: number, of: number, name: string) => {
+    if (out.json || !stderr.isTTY) return;
+    progress ??= showProgress(context, 'Tested', of);
+    progress.advance(done - tested, shown(name));
+    tested = done;
+  };
   try {
-    const report = await test({ onProgress: progress.advance });
-    progress.stop();
+    const report = await test({ onProgress });
+    progress?.stop();
+    progress = undefined;
     if (context.interrupted.aborted) throw interrupted();
-    const { out } = context;
     if (out.json) out.document(report);
     else showReport(out, report);
     return report.faults.some(({ severity }) => severity === 'error');
   } finally {
-    progress.stop();
+    progress?.stop();
   }
 }
 

@@ -1,8 +1,8 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { showProgress } from '../../terminal/progress';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { showProgress } from '../terminal';
 
 /** The file of the system that tells of mounts. */
 const MOUNTINFO = '/proc/self/mountinfo';

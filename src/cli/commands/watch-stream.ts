@@ -1,10 +1,10 @@
 import type { Finding } from '../../drm/finding';
+import { timeText } from '../../terminal/lists';
 import { count, jsonText, shown } from '../../terminal/text';
 import type { StreamReport } from '../../verify/stream-report';
 import { StreamMemory } from '../../verify/test-rendition';
 import type { VerifyOptions } from '../../verify/verify-stream';
 import type { CliContext } from '../context';
-import { timeText } from '../output';
 import { showReport } from './verify-text';
 
 /** Tests the stream once. */

@@ -1,6 +1,6 @@
 import { shown } from '../../terminal/text';
+import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
-import { confirm, requireTerminal } from '../terminal';
 
 /** `fleet retire`: removes a packager that does not run any more. */
 export async function retire(

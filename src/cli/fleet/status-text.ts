@@ -6,9 +6,9 @@ import {
   LACK_REASONS,
   type LackReason,
 } from '../../api/fleet';
+import { firstOf, timeText } from '../../terminal/lists';
 import type { Output, Style } from '../../terminal/output';
 import { columns, count, shown } from '../../terminal/text';
-import { firstOf, timeText } from '../output';
 
 type Styled = Pick<Output, 'style'>;
 

@@ -1,9 +1,9 @@
 import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
+import { timeText } from '../../terminal/lists';
 import type { Style } from '../../terminal/output';
 import { jsonText, shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { timeText } from '../output';
 import {
   isEverywhere,
   isLevel,

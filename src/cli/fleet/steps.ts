@@ -1,11 +1,11 @@
 import type { FleetImportAnswer, FleetResealAnswer } from '../../api/fleet';
+import { firstOf, showRest } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
+import { type Progress, showProgress } from '../../terminal/progress';
 import { count, shown } from '../../terminal/text';
-import { CliError, EXIT, stopFields } from '../cli-error';
-import { type FleetStep, interrupted, withRetries } from '../client';
+import { CliError, EXIT, interrupted, stopFields } from '../cli-error';
+import { type FleetStep, withRetries } from '../client';
 import type { CliContext } from '../context';
-import { firstOf, tellRest } from '../output';
-import { type Progress, showProgress } from '../terminal';
 
 export interface StepsOptions {
   readonly all?: boolean;
@@ -69,7 +69,7 @@ function showRefused(out: Output, refused: readonly Refused[], all: boolean): vo
       out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
       out.write(`      ${shown(description)}\n`);
     }
-    tellRest(out, some, all);
+    showRest(out, some, all);
   }
 }
 
@@ -92,7 +92,7 @@ export async function reseal(context: CliContext, { all = false }: StepsOptions)
     out.write(`${out.style('bold', `${entries} that no secret of the sidecar opens`)}\n`);
     for (const streamId of firstOf(unreadable, all))
       out.write(`  ${out.style('red', '!')} ${shown(streamId)}\n`);
-    tellRest(out, unreadable, all);
+    showRest(out, unreadable, all);
   }
   const parts = [
     `${number(sum.resealed)} resealed`,
@@ -131,11 +131,11 @@ async function inSteps(
   try {
     for (;;) {
       if (context.interrupted.aborted) throw interrupted();
-      const waiting = (seconds: number | undefined) => {
+      const pause = (sentence: string | undefined) => {
         progress ??= showProgress(context, title, total ?? 0);
-        progress.waiting(seconds);
+        progress.pause(sentence);
       };
-      const answer = await withRetries(context, { waiting }, () => take({ after, limit: STEP }));
+      const answer = await withRetries(context, { pause }, () => take({ after, limit: STEP }));
       if (total === undefined) {
         progress?.stop();
         progress = showProgress(context, title, answer.total);

@@ -1,13 +1,13 @@
 import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS } from '../../api/fleet';
 import { takes } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
+import { firstOf } from '../../terminal/lists';
+import { showProgress } from '../../terminal/progress';
 import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { SidecarAway } from '../client';
 import type { CliContext } from '../context';
 import { WAIT_SECONDS } from '../defaults';
-import { firstOf } from '../output';
-import { showProgress } from '../terminal';
 
 const LOOK_MS = 500;
 

@@ -1,5 +1,5 @@
-import type { Output } from '../terminal/output';
-import { shown } from '../terminal/text';
+import type { Output } from './output';
+import { shown } from './text';
 
 /** How many of a kind are named unless all are asked for. */
 const MAX_NAMED = 20;
@@ -9,8 +9,8 @@ export function firstOf<Item>(items: readonly Item[], all = false): readonly Ite
   return all ? items : items.slice(0, MAX_NAMED);
 }
 
-/** Tells how many of a kind were not named. */
-export function tellRest(out: Pick<Output, 'write'>, items: readonly unknown[], all = false): void {
+/** Shows how many of a kind were not named. */
+export function showRest(out: Pick<Output, 'write'>, items: readonly unknown[], all = false): void {
   const more = items.length - firstOf(items, all).length;
   if (more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
 }

@@ -1,0 +1,45 @@
+import { SingleBar } from 'cli-progress';
+import { BAR_STYLE, type CommandRun } from './command';
+import type { Output } from './output';
+
+export type ProgressOutput = Pick<CommandRun, 'stderr'> & { readonly out: Pick<Output, 'json' | 'note'> };
+
+/** The progress of a work; on a terminal a bar. */
+export interface Progress {
+  /** @param state follows the bar. */
+  advance(items: number, state?: string): void;
+  /** Why the work pauses; undefined: it goes on. */
+  pause(sentence: string | undefined): void;
+  stop(): void;
+}
+
+/** How often a log shows that the work goes on. */
+const NOTE_MS = 10_000;
+
+export function showProgress({ stderr, out }: ProgressOutput, title: string, total: number): Progress {
+  const number = (value: number) => value.toLocaleString('en-US');
+  if (out.json || !stderr.isTTY) {
+    let done = 0;
+    const timer = setInterval(() => out.note(`${title}: ${number(done)} of ${number(total)}.`), NOTE_MS);
+    return {
+      advance: (items) => {
+        done += items;
+      },
+      pause: (sentence) => sentence !== undefined && out.note(sentence),
+      stop: () => clearInterval(timer),
+    };
+  }
+  const bar = new SingleBar({
+    ...BAR_STYLE,
+    stream: stderr,
+    format: `${title} {bar} {value} of {total} {state}`,
+    formatValue: (value, _options, type) =>
+      type === 'value' || type === 'total' ? number(value) : String(value),
+  });
+  bar.start(total, 0, { state: '' });
+  return {
+    advance: (items, state) => bar.increment(items, state === undefined ? {} : { state }),
+    pause: (sentence = '') => bar.update({ state: sentence }),
+    stop: () => bar.stop(),
+  };
+}
