@@ -96,9 +96,7 @@ const PURE: readonly string[] = [
   'platform/emulator/resources/resource',
 
   'platform/packager/playlists/',
-  'platform/packager/transport-packets',
-  'platform/packager/transport-stream',
-  'platform/packager/transport-units',
+  'platform/packager/program-map',
 
   'cli/yaml-fields',
   'cli/key-files',

@@ -111,7 +111,7 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
   };
   const streams = new Streams({
     ...{ keyFilesPath: keys, maxBytes, folder, programs, log, clock, now, lookMs: options.lookMs ?? 5000 },
-    limits: { ...LIVE_LIMITS, retryMs: 100, partMs: 0, ...limits },
+    limits: { ...LIVE_LIMITS, retryMs: 100, ...limits },
   });
   let ids = 0;
   const newId = () => {

@@ -41,7 +41,8 @@ export interface LiveSurroundings extends SessionSurroundings {
 /** The longest wait before a source that nobody asks for again is tried, and how long it is tried at all. */
 const LONGEST_RETRY_MS = 15_000;
 const WANTED_MS = 120_000;
-const SAVE_MS = 5000;
+/** How many sessions may fail one after another without a segment. */
+const MAX_FAILURES = 5;
 
 /** A live stream: what is known of it on disk, and the session that goes on. */
 export class LiveStream {
@@ -55,10 +56,10 @@ export class LiveStream {
   #problem: StreamProblem | undefined;
   #state: Exclude<StreamState, 'running'>;
   #attempts = 0;
+  #failures = 0;
   #lastAttemptAt = Number.NEGATIVE_INFINITY;
   #wantedAt = 0;
   #retry: NodeJS.Timeout | undefined;
-  #saving: NodeJS.Timeout | undefined;
   /** The end that is under way. */
   #ending: Promise<void> | undefined;
   #isRemoved = false;
@@ -91,7 +92,7 @@ export class LiveStream {
     return documentOf(this.#record, {
       state: session && this.#state !== 'ended' ? this.#stateOf(session) : this.#state,
       problem: session ? (session.problem ?? this.#problemSoFar(session)) : this.#problem,
-      partSeconds: session?.partSeconds ?? 0,
+      partSeconds: this.#openPartSeconds(),
       isPlayable: (system) => this.#record.parts.some((part) => this.#hasPlaylist(part, system)),
     });
   }
@@ -126,7 +127,6 @@ export class LiveStream {
     this.#request = undefined;
     this.#closeSession();
     await Promise.all(this.#closing);
-    clearInterval(this.#saving);
     if (!this.#isRemoved) this.#save();
   }
 
@@ -200,16 +200,28 @@ export class LiveStream {
       keys,
       folder: this.#folder,
       newPart: (kinds) => this.#newPart(taken, kinds),
-      onPartDone: (name, seconds) => this.#partDone(name, seconds),
+      onPartDone: (name) => this.#partDone(name),
       hasSegment: (name) => this.#hasSegment(name),
       onEnd: (end) => this.#sessionEnded(session, end),
     });
     this.#session = session;
   }
 
-  #sessionEnded(session: Session, { state, problem }: SessionEnd): void {
+  #sessionEnded(session: Session, end: SessionEnd): void {
     if (this.#session !== session) return;
-    const { now, limits } = this.#surroundings;
+    const { now, limits, log } = this.#surroundings;
+    if (end.state === 'changed') {
+      log.info('stream changed; it is pulled again', { stream: this.#record.id });
+      this.#closeSession();
+      const delay = Math.max(0, limits.retryMs - (now() - this.#lastAttemptAt));
+      this.#retry = setTimeout(() => this.#start(), delay).unref();
+      return;
+    }
+    const { problem } = end;
+    const isOwnFailure = /^(?:packaging|part|recording)_/.test(problem.code);
+    this.#failures = isOwnFailure ? (session.hasSegment ? 1 : this.#failures + 1) : 0;
+    const state = this.#failures >= MAX_FAILURES ? 'failed' : end.state;
+    if (state === 'failed') this.#failures = 0;
     const hadMedia = now() - this.#lastAttemptAt > limits.firstMediaMs || problem.code === 'encoder_gone';
     if (hadMedia) this.#attempts = 1;
     // Where an encoder has gone, nothing can be pulled: that it has gone is what helps.
@@ -251,17 +263,22 @@ export class LiveStream {
     this.#problem = undefined;
     log.info('part of a stream begun', { stream: id, part: name, ...kinds, systems });
     this.#save();
-    this.#saving ??= setInterval(() => this.#save(), SAVE_MS).unref();
     return name;
   }
 
-  #partDone(name: string, seconds: number): void {
+  #partDone(name: string): void {
     const part = this.#record.parts.find((each) => each.name === name);
     if (part) {
-      part.seconds = seconds;
+      part.seconds = this.#secondsOnDisk(part);
       part.isDone = true;
     }
     if (!this.#isRemoved) this.#save();
+  }
+
+  /** Seconds that can be played of parts that are written still. */
+  #openPartSeconds(): number {
+    const open = this.#record.parts.filter(({ isDone }) => !isDone);
+    return open.reduce((sum, part) => sum + this.#secondsOnDisk(part), 0);
   }
 
   #stateOf(session: Session): StreamState {
@@ -319,14 +336,7 @@ export class LiveStream {
     if (this.#isRemoved) return;
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      const { parts } = this.#record;
-      // Should this process be killed, the length of the part that goes on is known to some seconds.
-      const seconds = this.#session?.partSeconds ?? 0;
-      const saved = parts.map((part) =>
-        part === parts.at(-1) && !part.isDone ? { ...part, seconds } : part,
-      );
-      const record: StreamRecord = { ...this.#record, parts: saved };
-      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(record));
+      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.#record));
     } catch (thrown) {
       // A full disk is told by the part that can't be written.
       this.#told(thrown);

@@ -2,12 +2,10 @@ import type { PackagingKeys } from '../../../drm/packaging';
 import type { Log } from '../../../http/log';
 import { whyNotWritable } from '../media-folder';
 import type { StreamProblem } from '../packaging-keys';
+import { ChangeWatch, type ProgramStream, readProgramMap } from '../program-map';
 import type { Programs } from '../programs';
-import type { ProgramEnd, RunningProgram } from '../running-program';
-import type { ProgramStream } from '../transport-packets';
-import { type TransportStreamEvent, TransportStreamInspector } from '../transport-stream';
+import { type ProgramEnd, type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
 import { type MediaKinds, Part } from './part';
-import { pull } from './puller';
 import { Simulcast } from './simulcast';
 
 /** When a stream counts as silent, stalled or given up, in milliseconds. */
@@ -16,7 +14,7 @@ export interface LiveLimits {
   readonly firstMediaMs: number;
   /** When a stream that sends nothing counts as interrupted. */
   readonly silentMs: number;
-  /** When it is pulled anew. */
+  /** When it is pulled again. */
   readonly goneMs: number;
   /** How many bytes may wait for a process of shaka-packager, or the disk, before the pull is paused. */
   readonly waitingBytes: number;
@@ -24,8 +22,6 @@ export interface LiveLimits {
   readonly stalledMs: number;
   /** How long media may come without a segment. */
   readonly firstSegmentMs: number;
-  /** How often a part may begin: of a time that jumps all the time, no more is packaged than that. */
-  readonly partMs: number;
   /** How long a process may take to write what has come when a part is over. */
   readonly finishMs: number;
   /** How long to wait before what failed is tried again: the first time; it doubles each time. */
@@ -39,7 +35,6 @@ export const LIVE_LIMITS: LiveLimits = {
   waitingBytes: 8 * 1024 * 1024,
   stalledMs: 10_000,
   firstSegmentMs: 20_000,
-  partMs: 1000,
   finishMs: 10_000,
   retryMs: 1000,
 };
@@ -52,11 +47,10 @@ export interface SessionSurroundings {
   readonly limits: LiveLimits;
 }
 
-/** How a session is over: what the stream is then, and why. */
-export interface SessionEnd {
-  readonly state: 'interrupted' | 'refused' | 'failed';
-  readonly problem: StreamProblem;
-}
+/** How a session is over: what the stream is then, and why; or `changed`, when another session goes on at once. */
+export type SessionEnd =
+  | { readonly state: 'interrupted' | 'refused' | 'failed'; readonly problem: StreamProblem }
+  | { readonly state: 'changed' };
 
 interface SessionOptions extends SessionSurroundings {
   readonly source: string;
@@ -64,56 +58,48 @@ interface SessionOptions extends SessionSurroundings {
   readonly simulcast: readonly string[];
   /** The folder of the stream. */
   readonly folder: string;
-  /** Names a new part. */
+  /** Names the part of the session, once it is known what it holds. */
   readonly newPart: (kinds: MediaKinds) => string;
-  /** What of a part can be played is complete: nothing is written to it any more. */
-  readonly onPartDone: (name: string, seconds: number) => void;
+  /** Nothing is written to the part any more. */
+  readonly onPartDone: (name: string) => void;
   /** Whether there is a segment of the part. */
   readonly hasSegment: (name: string) => boolean;
   readonly onEnd: (end: SessionEnd) => void;
 }
 
-/** What may come before it is known what the stream holds. */
-const MAX_UNKNOWN = 4 * 1024 * 1024;
-/** How long a stream that the table lists may take to send its first packet, once another has. */
-const KINDS_MS = 3000;
+/** ffmpeg begins with the tables; what has none behind so many bytes is not from it. */
+const MAX_UNKNOWN = 1024 * 1024;
 const LOOK_MS = 100;
-/** How often processes may fail one after another without a segment. */
-const MAX_FAILURES = 5;
+/** How long a server may send nothing before ffmpeg gives up by itself, should this process be gone. */
+const SILENCE_SECONDS = 40;
 
-/** One pull of a stream: from the moment that it is asked for until its encoder goes, or nothing more can be done with it. */
+/**
+ * One pull of a stream into one part: from the moment that it is asked for until its encoder goes, or nothing more can be
+ * done with it. A new session is a new part, which players see as a period or a discontinuity.
+ */
 export class Session {
   readonly #options: SessionOptions;
   readonly #puller: RunningProgram;
-  readonly #inspector = new TransportStreamInspector();
   readonly #simulcasts: readonly Simulcast[];
   readonly #looking: NodeJS.Timeout;
-  readonly #startedAt: number;
-  readonly #finishing = new Set<Promise<void>>();
-  #streams: readonly ProgramStream[] | undefined;
-  #streamsAt = 0;
   /** What came before it was known what the stream holds. */
-  #held: Buffer[] = [];
-  #heldBytes = 0;
-  #tables = Buffer.alloc(0);
+  #unknown = Buffer.alloc(0);
+  #watch: ChangeWatch | undefined;
   #part: Part | undefined;
   #partName = '';
   #partAt = 0;
-  #partHasSegment = false;
-  #seconds = 0;
+  #hasSegment = false;
+  #finishing: Promise<void> = Promise.resolve();
   #lastDataAt: number;
   #hasData = false;
   #pausedAt: number | undefined;
-  #failures = 0;
-  #notBefore = 0;
   #problem: StreamProblem | undefined;
   #isOver = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
     const { source, programs, now, simulcast, log } = options;
-    this.#startedAt = now();
-    this.#lastDataAt = this.#startedAt;
+    this.#lastDataAt = now();
     this.#simulcasts = simulcast.map((address) => new Simulcast(address, { programs, log, now }));
     this.#puller = pull(source, programs);
     this.#puller.stdout.on('data', (chunk: Buffer) => this.#take(chunk));
@@ -127,44 +113,42 @@ export class Session {
     return this.#hasData && !this.#isOver && now() - this.#lastDataAt < limits.silentMs;
   }
 
-  /** What is wrong while it goes on. */
-  get problem(): StreamProblem | undefined {
-    if (this.#hasData && !this.isFlowing) return SILENT;
-    return this.#problem;
+  /** Whether a segment was made of it. */
+  get hasSegment(): boolean {
+    return this.#hasSegment;
   }
 
-  /** Seconds of media of the part that goes on. */
-  get partSeconds(): number {
-    return this.#part ? this.#seconds : 0;
+  /** What is wrong while it goes on. */
+  get problem(): StreamProblem | undefined {
+    return this.#hasData && !this.isFlowing ? SILENT : this.#problem;
   }
 
   /** Ends the pull; resolves when all that came can be played. */
   async stop(): Promise<void> {
     this.#close();
-    this.#finishPart();
-    await Promise.all(this.#finishing);
+    await this.#finishing;
   }
 
   #close(): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     clearInterval(this.#looking);
     this.#puller.stdout.removeAllListeners('data').resume();
     // It hangs when it waits for a server; what it has in hand is lost in any case.
     this.#puller.kill();
     for (const simulcast of this.#simulcasts) simulcast.end();
+    const { limits, onPartDone } = this.#options;
+    const name = this.#partName;
+    if (this.#part) this.#finishing = this.#part.finish(limits.finishMs).then(() => onPartDone(name));
   }
 
   #end(end: SessionEnd): void {
     if (this.#isOver) return;
     this.#close();
-    this.#finishPart();
     this.#options.onEnd(end);
   }
 
   #pullEnded({ notStarted, lastWords }: ProgramEnd): void {
-    if (this.#isOver) return;
-    // What was held back until it was known to which part it belongs.
-    for (const event of this.#inspector.end()) this.#handle(event);
     if (notStarted !== undefined) {
       const description = `${this.#options.programs.ffmpeg} can't be started (${notStarted}). Install ffmpeg, or set PACKAGER_FFMPEG.`;
       this.#end({ state: 'failed', problem: { code: 'ffmpeg_missing', description } });
@@ -181,169 +165,123 @@ export class Session {
     const at = this.#options.now();
     this.#hasData = true;
     this.#lastDataAt = at;
-    for (const event of this.#inspector.push(chunk)) {
-      if (this.#isOver) return;
-      this.#handle(event);
+    if (!this.#part) {
+      this.#unknown = Buffer.concat([this.#unknown, chunk]);
+      const streams = this.#unknown.length > MAX_UNKNOWN ? [] : readProgramMap(this.#unknown);
+      if (streams) this.#begin(streams);
+      return;
     }
-    // Events of a chunk may begin a part with times of its own: those before are as exact as need be.
-    this.#seconds = secondsOf(this.#inspector);
-    if (
-      this.#part &&
-      this.#part.waitingBytes > this.#options.limits.waitingBytes &&
-      this.#pausedAt === undefined
-    ) {
+    if (this.#watch?.push(chunk)) {
+      this.#end({ state: 'changed' });
+      return;
+    }
+    this.#write(this.#part, chunk);
+    if (this.#part.waitingBytes > this.#options.limits.waitingBytes && this.#pausedAt === undefined) {
       this.#pausedAt = at;
       this.#puller.stdout.pause();
     }
   }
 
-  #handle(event: TransportStreamEvent): void {
-    const { log, now } = this.#options;
-    if (event.kind === 'program') {
-      this.#streams = event.streams;
-      this.#streamsAt = now();
-      this.#refuseForeign(event.streams);
-    } else if (event.kind === 'part') {
-      log.info('new part of a stream', { reason: event.reason, description: event.description });
-      this.#tables = Buffer.from(event.tables);
-      this.#held = [];
-      this.#heldBytes = 0;
-      this.#finishPart();
-    } else if (event.kind === 'packets') {
-      this.#pass(event.bytes);
-    }
-  }
-
-  #refuseForeign(streams: readonly ProgramStream[]): void {
-    const media = streams.filter(({ kind }) => kind !== 'other');
-    const foreign = media.find(({ kind, codec }) => codec !== (kind === 'video' ? 'H.264' : 'AAC'));
-    if (foreign) {
-      const { kind, codec } = foreign;
-      const description = `The encoder sends ${kind} as ${codec}. Set it to H.264 video and AAC audio.`;
-      this.#end({ state: 'refused', problem: { code: 'codec_unsupported', description } });
-    } else if (media.length === 0) {
-      const description =
-        'The encoder sends neither video nor audio that can be packaged. Set it to H.264 and AAC.';
-      this.#end({ state: 'refused', problem: { code: 'codec_unsupported', description } });
-    }
-  }
-
-  #pass(bytes: Buffer): void {
-    if (this.#part) {
-      this.#part.write(bytes);
-      for (const simulcast of this.#simulcasts) simulcast.write(bytes);
+  #begin(streams: readonly ProgramStream[]): void {
+    const problem = problemOfStreams(streams);
+    if (problem) {
+      this.#end({ state: 'refused', problem });
       return;
     }
-    this.#held.push(bytes);
-    this.#heldBytes += bytes.length;
-    this.#beginPart();
-  }
-
-  /** Once it is known what the stream holds, and processes may be started again. */
-  #beginPart(): void {
-    const { now, newPart, folder, keys, programs, log, limits } = this.#options;
-    const kinds = this.#kinds();
-    if (this.#heldBytes === 0) return;
-    if (!kinds || now() < this.#notBefore) {
-      // What is too old to begin with is left out.
-      while (this.#heldBytes > MAX_UNKNOWN) this.#heldBytes -= this.#held.shift()?.length ?? 0;
-      return;
-    }
+    const { now, newPart, folder, keys, programs, log } = this.#options;
+    const kinds = {
+      video: streams.some(({ kind }) => kind === 'video'),
+      audio: streams.some(({ kind }) => kind === 'audio'),
+    };
     const name = newPart(kinds);
     this.#partName = name;
     this.#partAt = now();
-    this.#notBefore = this.#partAt + limits.partMs;
-    this.#partHasSegment = false;
-    const part = new Part({
-      ...{ folder, name, kinds, keys, programs, log },
-      onFailure: (problem) => this.#partFailed(part, problem),
-    });
-    this.#part = part;
-    const bytes = Buffer.concat([this.#tables, ...this.#held.splice(0)]);
-    this.#heldBytes = 0;
+    const options = { folder, name, kinds, keys, programs, log };
+    this.#part = new Part({ ...options, onFailure: (failure) => this.#partFailed(failure) });
+    this.#watch = new ChangeWatch(streams);
+    const bytes = this.#unknown;
+    this.#unknown = Buffer.alloc(0);
+    if (this.#watch.push(bytes)) this.#end({ state: 'changed' });
+    else this.#write(this.#part, bytes);
+  }
+
+  #write(part: Part, bytes: Buffer): void {
     part.write(bytes);
     for (const simulcast of this.#simulcasts) simulcast.write(bytes);
   }
 
-  /** What of the stream is packaged; undefined until each stream has sent something, or has had the time to. */
-  #kinds(): MediaKinds | undefined {
-    const streams = this.#streams;
-    if (!streams) return undefined;
-    const wanted = streams.filter(({ kind }) => kind !== 'other');
-    const present = wanted.filter(({ pid }) => this.#inspector.timesOf(pid) !== undefined);
-    const isLate = this.#options.now() - this.#streamsAt > KINDS_MS;
-    if (present.length === 0 || (present.length < wanted.length && !isLate)) return undefined;
-    return {
-      video: present.some(({ kind }) => kind === 'video'),
-      audio: present.some(({ kind }) => kind === 'audio'),
-    };
-  }
-
-  #finishPart(): void {
+  #partFailed(problem: StreamProblem): void {
+    const { programs, onPartDone } = this.#options;
+    const name = this.#partName;
     const part = this.#part;
-    if (!part) return;
     this.#part = undefined;
-    const name = this.#partName;
-    const seconds = this.#seconds;
-    this.#await(
-      part.finish(this.#options.limits.finishMs).then(() => this.#options.onPartDone(name, seconds)),
-    );
-  }
-
-  #await(finishing: Promise<void>): void {
-    const settled = finishing.finally(() => this.#finishing.delete(settled));
-    this.#finishing.add(settled);
-  }
-
-  #partFailed(part: Part, problem: StreamProblem): void {
-    const { now, limits, onPartDone, programs } = this.#options;
-    const name = this.#partName;
-    if (this.#part === part) this.#part = undefined;
-    const seconds = this.#seconds;
-    this.#await(part.kill().then(() => onPartDone(name, seconds)));
-    this.#resume();
+    if (part) this.#finishing = part.kill().then(() => onPartDone(name));
     const unwritable = problemOfFolder(programs.folder);
-    if (unwritable) {
-      this.#end({ state: 'failed', problem: unwritable });
-      return;
-    }
-    this.#failures = this.#partHasSegment ? 1 : this.#failures + 1;
-    if (this.#failures >= MAX_FAILURES) {
-      this.#end({ state: 'failed', problem });
-      return;
-    }
-    this.#problem = problem;
-    this.#notBefore = now() + Math.max(limits.partMs, limits.retryMs * 2 ** (this.#failures - 1));
+    this.#end(unwritable ? { state: 'failed', problem: unwritable } : { state: 'interrupted', problem });
   }
 
-  #resume(): void {
-    this.#pausedAt = undefined;
-    this.#puller.stdout.resume();
-  }
-
-  /** What no event tells: time that goes by. */
+  /** Checks what no event reports: the time that passes. */
   #look(): void {
-    const { now, limits } = this.#options;
+    const { now, limits, hasSegment } = this.#options;
     const at = now();
     const part = this.#part;
-    if (this.#pausedAt !== undefined) {
+    if (part && this.#pausedAt !== undefined) {
       this.#lastDataAt = at;
-      if (!part || part.waitingBytes < limits.waitingBytes / 2) this.#resume();
-      else if (at - this.#pausedAt > limits.stalledMs) this.#partFailed(part, STALLED);
+      if (part.waitingBytes < limits.waitingBytes / 2) {
+        this.#pausedAt = undefined;
+        this.#puller.stdout.resume();
+      } else if (at - this.#pausedAt > limits.stalledMs) {
+        this.#partFailed(STALLED);
+        return;
+      }
     }
     const silentMs = at - this.#lastDataAt;
     if (!this.#hasData && silentMs > limits.firstMediaMs) {
       this.#end({ state: 'interrupted', problem: NO_MEDIA });
     } else if (silentMs > limits.goneMs) {
       this.#end({ state: 'interrupted', problem: SILENT });
-    } else if (!part) {
-      this.#beginPart();
-    } else if (!this.#partHasSegment) {
-      this.#partHasSegment = this.#options.hasSegment(this.#partName);
-      if (this.#partHasSegment) this.#problem = undefined;
-      else if (at - this.#partAt > limits.firstSegmentMs) this.#problem = NO_SEGMENT;
+    } else if (part && !this.#hasSegment) {
+      this.#hasSegment = hasSegment(this.#partName);
+      const isLate = !this.#hasSegment && at - this.#partAt > limits.firstSegmentMs;
+      this.#problem = isLate ? NO_SEGMENT : undefined;
     }
   }
+}
+
+/**
+ * Pulls a stream of RTMP and hands it on as a transport stream, as it is. The address, which ends with a secret, goes
+ * through the input of ffmpeg: arguments would show it to every user of the machine.
+ */
+function pull(source: string, { ffmpeg, folder, env }: Programs): RunningProgram {
+  const args = [
+    ...['-hide_banner', '-nostdin', '-loglevel', 'error'],
+    ...['-protocol_whitelist', 'pipe,fd,rtmp,rtmps,rtmpt,tcp,tls'],
+    ...['-f', 'concat', '-safe', '0', '-i', 'pipe:0'],
+    ...['-map', '0:v:0?', '-map', '0:a:0?', '-c', 'copy'],
+    ...['-f', 'mpegts', '-mpegts_copyts', '0', '-flush_packets', '1', '-muxdelay', '0', 'pipe:1'],
+  ];
+  const program = runProgram(ffmpeg, args, { cwd: folder, env, secrets: secretsOfAddress(source) });
+  program.stdin.end(
+    `ffconcat version 1.0\nfile '${source}'\noption rw_timeout ${SILENCE_SECONDS * 1_000_000}\n`,
+  );
+  return program;
+}
+
+function problemOfStreams(streams: readonly ProgramStream[]): StreamProblem | undefined {
+  const media = streams.filter(({ kind }) => kind !== 'other');
+  const foreign = media.find(({ kind, codec }) => codec !== (kind === 'video' ? 'H.264' : 'AAC'));
+  const code = 'codec_unsupported';
+  if (foreign) {
+    const { kind, codec } = foreign;
+    return {
+      code,
+      description: `The encoder sends ${kind} as ${codec}. Set it to H.264 video and AAC audio.`,
+    };
+  }
+  if (media.length > 0) return undefined;
+  const description =
+    'The encoder sends neither video nor audio that can be packaged. Set it to H.264 and AAC.';
+  return { code, description };
 }
 
 const ENCODER_GONE: StreamProblem = {
@@ -379,9 +317,4 @@ export function problemOfFolder(folder: string): StreamProblem | undefined {
   const description =
     'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; then the stream goes on.';
   return { code: 'disk_full', description };
-}
-
-function secondsOf(inspector: TransportStreamInspector): number {
-  const times = (inspector.streams ?? []).flatMap(({ pid }) => inspector.timesOf(pid) ?? []);
-  return Math.max(0, ...times.map(({ firstPts, lastPts }) => (lastPts - firstPts) / 90_000));
 }

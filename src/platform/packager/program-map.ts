@@ -1,0 +1,199 @@
+/** An elementary stream that the program map table lists. */
+export interface ProgramStream {
+  readonly pid: number;
+  readonly kind: 'video' | 'audio' | 'other';
+  /** `H.264` and `AAC` are the ones that are packaged. */
+  readonly codec: string;
+}
+
+/** Of a packet of a transport stream (ISO/IEC 13818-1 § 2.4.3). */
+const PACKET_BYTES = 188;
+
+/**
+ * The streams of the first program of a transport stream that begins with a whole packet, as ffmpeg writes it: each
+ * table in one packet. Undefined until the program map has come.
+ */
+export function readProgramMap(bytes: Buffer): ProgramStream[] | undefined {
+  let mapPid: number | undefined;
+  for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
+    const packet = bytes.subarray(at, at + PACKET_BYTES);
+    const pid = pidOf(packet);
+    if (pid !== 0 && pid !== mapPid) continue;
+    const section = sectionOf(packet);
+    if (pid === 0) mapPid = readAssociation(section);
+    else return readStreams(section);
+  }
+  return undefined;
+}
+
+const pidOf = (packet: Buffer): number => packet.readUInt16BE(1) & 0x1fff;
+
+function payloadOf(packet: Buffer): Buffer {
+  const hasAdaptation = ((packet[3] ?? 0) & 0x20) !== 0;
+  return packet.subarray(hasAdaptation ? 5 + (packet[4] ?? 0) : 4);
+}
+
+/** The section that begins in the payload of a packet. */
+function sectionOf(packet: Buffer): Buffer {
+  const payload = payloadOf(packet);
+  // The pointer field says how much of a former section goes before.
+  const section = payload.subarray(1 + (payload[0] ?? 0));
+  return section.length < 3 ? section : section.subarray(0, 3 + (section.readUInt16BE(1) & 0x0fff));
+}
+
+/** Of the program association table, the PID of the map of its first program. */
+function readAssociation(section: Buffer): number | undefined {
+  for (let at = 8; at + 4 <= section.length - 4; at += 4) {
+    // Program 0 stands for the network.
+    if (section.readUInt16BE(at) !== 0) return section.readUInt16BE(at + 2) & 0x1fff;
+  }
+  return undefined;
+}
+
+function readStreams(section: Buffer): ProgramStream[] {
+  const streams: ProgramStream[] = [];
+  const end = section.length - 4;
+  let at = end < 12 ? end : 12 + (section.readUInt16BE(10) & 0x0fff);
+  while (at + 5 <= end) {
+    const length = section.readUInt16BE(at + 3) & 0x0fff;
+    const descriptors = section.subarray(at + 5, Math.min(at + 5 + length, end));
+    const pid = section.readUInt16BE(at + 1) & 0x1fff;
+    streams.push({ pid, ...codecOf(section[at] ?? 0, descriptors) });
+    at += 5 + length;
+  }
+  return streams;
+}
+
+type Codec = Omit<ProgramStream, 'pid'>;
+
+const video = (codec: string): Codec => ({ kind: 'video', codec });
+const audio = (codec: string): Codec => ({ kind: 'audio', codec });
+
+/** Stream types (ISO/IEC 13818-1 table 2-34, and those of ATSC). */
+const CODECS: ReadonlyMap<number, Codec> = new Map([
+  [0x01, video('MPEG-1 video')],
+  [0x02, video('MPEG-2 video')],
+  [0x03, audio('MPEG-1 audio')],
+  [0x04, audio('MPEG-2 audio')],
+  [0x0f, audio('AAC')],
+  [0x10, video('MPEG-4 part 2')],
+  [0x11, audio('AAC in LATM')],
+  [0x1b, video('H.264')],
+  [0x24, video('H.265')],
+  [0x33, video('H.266')],
+  [0x42, video('AVS')],
+  [0x81, audio('AC-3')],
+  [0x82, audio('DTS')],
+  [0x87, audio('E-AC-3')],
+  [0xdb, video('H.264 under SAMPLE-AES')],
+  [0xcf, audio('AAC under SAMPLE-AES')],
+]);
+
+/** By the format identifier of a registration descriptor, for private data. */
+const REGISTERED: ReadonlyMap<string, Codec> = new Map([
+  ['Opus', audio('Opus')],
+  ['HEVC', video('H.265')],
+  ['AV01', video('AV1')],
+  ['VP09', video('VP9')],
+  ['AC-3', audio('AC-3')],
+  ['EAC3', audio('E-AC-3')],
+]);
+const PRIVATE_DATA = 0x06;
+const REGISTRATION = 0x05;
+const DVB: ReadonlyMap<number, Codec> = new Map([
+  [0x6a, audio('AC-3')],
+  [0x7a, audio('E-AC-3')],
+]);
+
+function codecOf(type: number, descriptors: Buffer): Codec {
+  const known = CODECS.get(type);
+  if (known) return known;
+  for (
+    let at = 0;
+    type === PRIVATE_DATA && at + 2 <= descriptors.length;
+    at += 2 + (descriptors[at + 1] ?? 0)
+  ) {
+    const tag = descriptors[at] ?? 0;
+    const format = descriptors.toString('latin1', at + 2, at + 6);
+    const codec = tag === REGISTRATION ? REGISTERED.get(format) : DVB.get(tag);
+    if (codec) return codec;
+  }
+  return { kind: 'other', codec: `stream type 0x${type.toString(16).padStart(2, '0')}` };
+}
+
+/** Steps of a decoding time, in units of 1/90,000 s, that no pause of an encoder explains. */
+const JUMP_FORWARD = 10 * 90_000;
+const JUMP_BACKWARD = -90_000;
+const WRAP = 2 ** 33;
+const START_CODE = Buffer.from([0, 0, 1]);
+const SEQUENCE_PARAMETER_SET = 7;
+/** As much of a unit is searched for the parameters of its picture: an encoder's own words may stand before them. */
+const SEARCHED_BYTES = 4096;
+
+/** Watches one elementary stream for what no part can go on with: other parameters of the picture, or a jump of time. */
+export class ChangeWatch {
+  readonly #pid: number;
+  #rest: Buffer = Buffer.alloc(0);
+  /** The beginning of the present unit, until it was searched. */
+  #unit: Buffer | undefined;
+  #dts: number | undefined;
+  #parameters: Buffer | undefined;
+
+  constructor(streams: readonly ProgramStream[]) {
+    this.#pid = (streams.find(({ kind }) => kind === 'video') ?? streams[0])?.pid ?? 0;
+  }
+
+  /** Whether the stream has changed in this piece. */
+  push(chunk: Buffer): boolean {
+    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+    let at = 0;
+    for (; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
+      const packet = bytes.subarray(at, at + PACKET_BYTES);
+      if (pidOf(packet) !== this.#pid) continue;
+      const beginsUnit = ((packet[1] ?? 0) & 0x40) !== 0;
+      if (beginsUnit && this.#hasJumped(payloadOf(packet))) return true;
+      if (beginsUnit) this.#unit = payloadOf(packet);
+      else if (this.#unit) this.#unit = Buffer.concat([this.#unit, payloadOf(packet)]);
+      if (this.#unit && this.#hasOtherParameters(this.#unit)) return true;
+    }
+    this.#rest = Buffer.from(bytes.subarray(at));
+    return false;
+  }
+
+  #hasJumped(pes: Buffer): boolean {
+    const dts = decodingTimeOf(pes);
+    const before = this.#dts;
+    this.#dts = dts ?? before;
+    if (dts === undefined || before === undefined) return false;
+    const ahead = (dts - before + WRAP) % WRAP;
+    const step = ahead < WRAP / 2 ? ahead : ahead - WRAP;
+    return step > JUMP_FORWARD || step < JUMP_BACKWARD;
+  }
+
+  /** The parameters go before the first slice of a picture (ISO/IEC 14496-10 annex B). */
+  #hasOtherParameters(unit: Buffer): boolean {
+    let start = -1;
+    for (let at = unit.indexOf(START_CODE); at >= 0; at = unit.indexOf(START_CODE, at + 3)) {
+      const type = (unit[at + 3] ?? 0) & 0x1f;
+      if (start >= 0 || (type >= 1 && type <= 5)) {
+        this.#unit = undefined;
+        if (start < 0) return false;
+        const known = this.#parameters;
+        this.#parameters = Buffer.from(unit.subarray(start, at));
+        return known !== undefined && !known.equals(this.#parameters);
+      }
+      if (type === SEQUENCE_PARAMETER_SET) start = at;
+    }
+    if (unit.length > SEARCHED_BYTES) this.#unit = undefined;
+    return false;
+  }
+}
+
+/** The 33 bits of a PES packet's DTS, or of its PTS where that is the same. */
+function decodingTimeOf(pes: Buffer): number | undefined {
+  const flags = pes[7] ?? 0;
+  const at = (flags & 0x40) !== 0 ? 14 : 9;
+  if ((flags & 0x80) === 0 || pes.length < at + 5) return undefined;
+  const high = ((pes[at] ?? 0) >> 1) & 7;
+  return high * 2 ** 30 + (pes.readUInt16BE(at + 1) >> 1) * 2 ** 15 + (pes.readUInt16BE(at + 3) >> 1);
+}
