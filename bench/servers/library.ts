@@ -5,9 +5,8 @@ import { listen } from '../../src/http/server';
 import { createEmulatorApp } from '../../src/platform/emulator/app';
 import { readEmulatorConfig } from '../../src/platform/emulator/config';
 import { createContext } from '../../src/platform/emulator/context';
-import { newMedia } from '../../src/platform/emulator/library/media';
 import { valuesAfter } from '../../src/platform/emulator/resources/body';
-import { MEDIA } from '../../src/platform/emulator/resources/media-table';
+import { MEDIA, newMedia } from '../../src/platform/emulator/resources/media';
 
 // The emulator with as many media as it is told, which would take minutes to upload. Every second one is "live".
 const count = Number(process.env.BENCH_MEDIA);

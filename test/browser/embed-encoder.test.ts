@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type Channel, createChannel } from '../../src/platform/emulator/live/channels';
 import { type RtmpIngest, startRtmpIngest } from '../../src/platform/emulator/live/rtmp-ingest';
+import { type Channel, createChannel } from '../../src/platform/emulator/resources/channels';
 import { openPage } from '../support/browser';
 import { channelMetadata } from '../support/channel-metadata';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';

@@ -2,7 +2,11 @@ import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { type Channel, type ChannelMetadata, createChannel } from '../../src/platform/emulator/live/channels';
+import {
+  type Channel,
+  type ChannelMetadata,
+  createChannel,
+} from '../../src/platform/emulator/resources/channels';
 import { openPage, servePage } from '../support/browser';
 import { channelMetadata } from '../support/channel-metadata';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';

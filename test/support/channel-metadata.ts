@@ -1,4 +1,4 @@
-import type { ChannelMetadata } from '../../src/platform/emulator/live/channels';
+import type { ChannelMetadata } from '../../src/platform/emulator/resources/channels';
 
 /** The metadata of a channel that publishes at once, with what a test changes in it. */
 export function channelMetadata(changes: Partial<ChannelMetadata> = {}): ChannelMetadata {

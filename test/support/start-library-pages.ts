@@ -1,6 +1,6 @@
 import type { Response } from 'supertest';
 import type { Environment } from '../../src/http/config';
-import type { Media } from '../../src/platform/emulator/library/media';
+import type { Media } from '../../src/platform/emulator/resources/media';
 import { startUploads, type TestUploads } from './start-uploads';
 
 export interface TestLibraryPages extends TestUploads {

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import type { Request } from 'express';
-import type { EmulatorContext } from './context';
 
 /** Where the caller reached the platform, as the start of addresses in an answer. It can always be read as a URL. */
 export function originOf(request: Pick<Request, 'protocol' | 'get' | 'socket'>): string {
@@ -11,7 +10,17 @@ export function originOf(request: Pick<Request, 'protocol' | 'get' | 'socket'>):
   return `${request.protocol}://127.0.0.1:${request.socket.localPort}`;
 }
 
-/** Where the parts of the platform are reached, as seen by who asks. */
+/** The addresses that the process listens on. */
+export interface Listening {
+  readonly host: string;
+  readonly controlHost: string;
+  /** 0 takes a free port. */
+  readonly controlPort: number;
+  /** Undefined when no encoder can connect over RTMP. */
+  readonly rtmpPort: number | undefined;
+}
+
+/** Where the parts of the platform are reached, as seen by the caller. */
 export interface Addresses {
   /** The management API's paths begin behind it, as those of delivery do. */
   readonly origin: string;
@@ -23,7 +32,7 @@ export interface Addresses {
 }
 
 export function addressesFor(
-  { seeds }: Pick<EmulatorContext, 'seeds'>,
+  { seeds }: { readonly seeds: Listening },
   request: Pick<Request, 'protocol' | 'get' | 'socket'>,
 ): Addresses {
   const origin = originOf(request);

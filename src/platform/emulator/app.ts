@@ -5,10 +5,12 @@ import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
 import { DELIVERY_PATHS, mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
-import { mountLibrary } from './library/library';
-import { mountChannels } from './live/channel-api';
-import { mountEvents } from './live/event-api';
 import { limitRate } from './rate-limit';
+import { CHANNEL, channelBehaviour } from './resources/channels';
+import { EVENT, eventBehaviour } from './resources/events';
+import { mountLibrary } from './resources/library';
+import { callsOf } from './resources/resource-calls';
+import { mountResource } from './resources/resource-routes';
 import { mountUploads } from './uploads/upload-api';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
@@ -36,8 +38,9 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     mountClearKeyLicense(app, context);
     const later = [
       mountLazily(app, ['/v2/sites', '/v2/webhooks', '/v2/query_usage'], (routes) => {
-        mountChannels(routes, context);
-        mountEvents(routes, context);
+        const { now } = context.clock;
+        mountResource(routes, context, callsOf(CHANNEL, channelBehaviour(context), now));
+        mountResource(routes, context, callsOf(EVENT, eventBehaviour(context), now));
         mountWebhooks(routes, context);
         mountLibrary(routes, context);
       }),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { HttpError } from '../../http/errors';
-import type { EmulatorContext } from './context';
+import type { Clock } from './clock';
 
 /** What a credential may do, from the least to the most: read; also create and change; also make credentials. */
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
@@ -73,6 +73,11 @@ declare global {
   }
 }
 
+/** Where callers are looked up. */
+export interface CredentialParts {
+  readonly state: { readonly credentials: CredentialStore };
+}
+
 /** A handler that fits every route, whatever its parameters. */
 type Guard = <Params>(request: Request<Params>, response: Response, next: NextFunction) => void;
 
@@ -80,10 +85,7 @@ type Guard = <Params>(request: Request<Params>, response: Response, next: NextFu
  * The credential of a request, which comes as `Authorization: Bearer <secret>` or as the bare secret.
  * @throws HttpError 401 when it is missing or unknown.
  */
-export function credentialOf(
-  { state }: Pick<EmulatorContext, 'state'>,
-  request: Pick<Request, 'headers'>,
-): Credential {
+export function credentialOf({ state }: CredentialParts, request: Pick<Request, 'headers'>): Credential {
   const headers = { 'www-authenticate': 'Bearer' };
   const secret = secretOf(request);
   if (secret === undefined) {
@@ -112,7 +114,7 @@ export function callerOf({ locals: { credential } }: Response): Credential {
  * The guard of a management route. It asks for a credential with this permission that reaches the site of the
  * route's `:siteId`, when it has one. A site that doesn't exist and one that is out of reach get the same answer.
  */
-export function requireCredential(context: Pick<EmulatorContext, 'state'>, needed: Permission): Guard {
+export function requireCredential(context: CredentialParts, needed: Permission): Guard {
   return (request, response, next) => {
     const credential = credentialOf(context, request);
     const { siteId } = request.params as { siteId?: string };
@@ -134,7 +136,11 @@ function requirePermission(credential: Credential, needed: Permission): void {
 }
 
 /** What the control port and the dashboard do to credentials, always in the name of an Admin credential. */
-type Parts = Pick<EmulatorContext, 'state' | 'clock' | 'newResourceId' | 'newSecret'>;
+interface Parts extends CredentialParts {
+  readonly clock: Clock;
+  readonly newResourceId: () => string;
+  readonly newSecret: () => string;
+}
 
 export interface WantedCredential {
   readonly name: string;

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../http/log';
+import type { Listening } from './addresses';
 import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
-import { createLibrary, type Library } from './library/library';
 import { type Broadcast, createBroadcast } from './live/broadcast';
 import type { PackagerAddress } from './packaging/packager-client';
 import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
 import { Recordings } from './packaging/recordings';
+import { createLibrary, type Library } from './resources/library';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
@@ -69,16 +70,6 @@ interface Behaviour {
   readonly packager: PackagerAddress | undefined;
 }
 
-/** Where the process was told to listen, for the addresses that the dashboard shows and answers to. */
-interface Listening {
-  readonly host: string;
-  readonly controlHost: string;
-  /** 0 takes a free port. */
-  readonly controlPort: number;
-  /** Undefined when no encoder is to connect over RTMP. */
-  readonly rtmpPort: number | undefined;
-}
-
 export interface Seeds extends StateSeeds, Behaviour, Listening {
   readonly client: Client;
   /** What calls of Management API v1 are signed with, for every site. */
@@ -100,7 +91,7 @@ export interface EmulatorContext extends Surroundings {
   readonly issuedKeys: IssuedKeys;
   readonly packaging: Packaging;
   readonly recordings: Recordings;
-  /** Back to how the process started: the seeds, real time, no encoder, no fault. */
+  /** Back to the start of the process: the seeds, real time, no encoder, no fault. */
   reset(): void;
 }
 
@@ -111,57 +102,44 @@ export function createContext(
   surroundings: Surroundings,
   packagingSettings: PackagingSettings = PACKAGING_SETTINGS,
 ): EmulatorContext {
+  const { log } = surroundings;
   const clock = createClock(surroundings.wallClock);
   const state = createState();
   seedState(state, seeds, clock.now());
   const faults = new FaultSwitches();
-  const settings = { ...WEBHOOK_SETTINGS, allowHttp: seeds.allowHttpWebhooks };
-  const webhooks = new Webhooks({ ...surroundings, clock, faults }, settings);
+  const allowHttp = seeds.allowHttpWebhooks;
+  const webhooks = new Webhooks({ ...surroundings, clock, faults }, { ...WEBHOOK_SETTINGS, allowHttp });
   const { notify } = webhooks;
   const uploads = new Uploads(
     { ...surroundings, clock },
-    {
-      ...UPLOAD_SETTINGS,
-      allowHttp: seeds.allowHttpWebhooks,
-      folder: seeds.uploadsFolder,
-      maxBytes: seeds.uploadsMaxBytes,
-    },
+    { ...UPLOAD_SETTINGS, allowHttp, folder: seeds.uploadsFolder, maxBytes: seeds.uploadsMaxBytes },
   );
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
-  const { log } = surroundings;
   const packaging = new Packaging({ state, broadcast, log, packager: seeds.packager }, packagingSettings);
+  const recordings = new Recordings(packaging, uploads);
   const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
-  const context: EmulatorContext = {
-    ...surroundings,
+  const parts = { ...surroundings, clock, state, notify, uploads, packaging };
+  return {
+    ...parts,
     seeds,
-    clock,
-    state,
     broadcast,
-    notify,
     faults,
     webhooks,
-    uploads,
+    library: createLibrary(parts),
     clients: clientsOf(seeds.client),
     issuedKeys,
-    packaging,
-    recordings: new Recordings(packaging, uploads),
-    // It needs what stands above.
-    get library() {
-      return library;
-    },
+    recordings,
     reset() {
       broadcast.reset();
       webhooks.reset();
-      context.recordings.reset();
+      recordings.reset();
       uploads.reset();
       issuedKeys.clear();
       clock.reset();
       seedState(state, seeds, clock.now());
       packaging.reset();
-      // Last, as calls that are held back go on at once and are to meet the new start.
+      // Last, as calls that are held back continue at once and must meet the new start.
       faults.clear();
     },
   };
-  const library = createLibrary(context);
-  return context;
 }

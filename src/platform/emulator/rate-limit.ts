@@ -1,18 +1,23 @@
 import type { Request, RequestHandler } from 'express';
 import { type AugmentedRequest, ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit';
 import { HttpError } from '../../http/errors';
-import { secretOf } from './auth';
+import { type CredentialParts, secretOf } from './auth';
 import type { Clock } from './clock';
-import type { EmulatorContext } from './context';
 
 export const REQUESTS_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
 /** How many windows are kept at a time. Beyond that the oldest are forgotten: unauthenticated callers come from any address. */
 const MAX_WINDOWS = 10_000;
 
+interface RateParts extends CredentialParts {
+  readonly state: CredentialParts['state'] & { readonly rateWindows: Map<string, RateWindow> };
+  readonly clock: Clock;
+  /** Whether requests over the limit are refused. */
+  readonly seeds: { readonly rateLimit: boolean };
+}
+
 /** 60 requests a minute a credential, or an address without one. The headers are sent also when none is refused. */
-export function limitRate(context: Pick<EmulatorContext, 'state' | 'clock' | 'seeds'>): RequestHandler {
-  const { state, clock, seeds } = context;
+export function limitRate({ state, clock, seeds }: RateParts): RequestHandler {
   const count = rateLimit({
     windowMs: MINUTE_MS,
     limit: REQUESTS_A_MINUTE,

@@ -1,21 +1,21 @@
 import { CredentialStore } from './auth';
-import type { Import } from './library/imports';
-import type { Media } from './library/media';
-import type { Player } from './library/players';
-import type { Playlist } from './library/playlists';
-import type { Original, Rendition } from './library/renditions';
-import type { TextTrack } from './library/text-tracks';
-import type { Thumbnail } from './library/thumbnails';
-import { Usage } from './library/usage';
 import { ItemStore } from './listing/item-store';
-import { addChannel, type Channel } from './live/channels';
-import type { LiveEvent } from './live/events';
+import type { LiveEvent } from './live/live-event';
 import type { RateWindow } from './rate-limit';
 import { valuesAfter } from './resources/body';
-import { CHANNEL } from './resources/live-table';
+import { addChannel, CHANNEL, type Channel } from './resources/channels';
+import type { Import } from './resources/imports';
+import type { Media } from './resources/media';
+import type { Original } from './resources/originals';
+import type { Player } from './resources/players';
+import type { Playlist } from './resources/playlists';
+import type { Rendition } from './resources/renditions';
+import type { TextTrack } from './resources/text-tracks';
+import type { Thumbnail } from './resources/thumbnails';
+import { Usage } from './resources/usage';
 import { SignatureMemory } from './v1/authentication';
 
-/** What the platform holds; it is gone when the process ends. Webhooks are kept by their own service. */
+/** The state of the platform, in memory alone. Webhooks are kept by their own service. */
 export interface EmulatorState {
   readonly credentials: CredentialStore;
   readonly channels: ItemStore<Channel>;
@@ -34,13 +34,13 @@ export interface EmulatorState {
   readonly playlists: ItemStore<Playlist>;
   readonly imports: ItemStore<Import>;
   readonly usage: Usage;
-  /** By what the rate limit counts. */
+  /** By the caller that the rate limit counts. */
   readonly rateWindows: Map<string, RateWindow>;
   /** Of calls of v1. */
   readonly signatures: SignatureMemory;
 }
 
-/** What the state starts with, and comes back to at a reset. */
+/** The state at the start and after a reset. */
 export interface StateSeeds {
   /** The sites of the seeded Admin credential; the first one is the one that examples use. */
   readonly siteIds: readonly string[];
@@ -74,7 +74,7 @@ export function createState(): EmulatorState {
   };
 }
 
-/** Empties the state and plants the seeds. */
+/** Empties the state and adds the seeds. */
 export function seedState(state: EmulatorState, seeds: StateSeeds, created: Date): void {
   for (const store of Object.values(state)) store.clear();
   state.credentials.add({

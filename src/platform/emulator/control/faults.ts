@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import { HttpError } from '../../../http/errors';
 import { nearest } from '../../../http/faults';
-import type { EmulatorContext } from '../context';
+import type { Clock } from '../clock';
 
 /** What goes wrong on purpose: an error status, an answer that comes late, a connection that breaks. */
 export type Fault =
@@ -73,7 +73,13 @@ function isMeant(target: string, call: string): boolean {
 }
 
 /** Lets the calls go wrong that the control port's fault switches mean. */
-export function injectFaults({ faults, clock }: Pick<EmulatorContext, 'faults' | 'clock'>): RequestHandler {
+export function injectFaults({
+  faults,
+  clock,
+}: {
+  readonly faults: FaultSwitches;
+  readonly clock: Clock;
+}): RequestHandler {
   return (request, _response, next) => {
     const fault = faults.take(`${request.method} ${request.path}`);
     if (!fault) {

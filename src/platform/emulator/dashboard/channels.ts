@@ -3,11 +3,18 @@ import { HttpError } from '../../../http/errors';
 import { type Html, html } from '../../../http/html';
 import { type Addresses, addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { channelBehaviour } from '../live/channel-api';
-import { type Channel, disableChannel, enableChannel, eventsOf, titleOf } from '../live/channels';
-import { EVENT_REFUSALS } from '../live/event-machine';
-import { previewUrls } from '../live/events';
-import { CHANNEL } from '../resources/live-table';
+import { EVENT_REFUSALS } from '../live/live-event';
+import {
+  CHANNEL,
+  type Channel,
+  channelBehaviour,
+  disableChannel,
+  enableChannel,
+  eventsOf,
+  previewUrls,
+  titleOf,
+} from '../resources/channels';
+
 import { callsOf } from '../resources/resource-calls';
 import {
   action,

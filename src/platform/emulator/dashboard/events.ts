@@ -1,9 +1,8 @@
 import type { Express } from 'express';
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import { titleOf } from '../live/channels';
-import { type EventState, isOver, isViewable } from '../live/event-machine';
-import { type LiveEvent, previewPath } from '../live/events';
+import { type EventState, isOver, isViewable, type LiveEvent, previewPath } from '../live/live-event';
+import { titleOf } from '../resources/channels';
 import type { EmulatorState } from '../state';
 import { action, type Column, choicesOf, pill, time, unseen, type Words } from './elements';
 import { mountPage } from './forms';

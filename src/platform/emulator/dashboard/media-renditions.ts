@@ -1,9 +1,9 @@
 import type { Express } from 'express';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import type { Media } from '../library/media';
-import type { Original, Rendition } from '../library/renditions';
-import { MEDIA_RENDITION } from '../resources/media-table';
+import type { Media } from '../resources/media';
+import type { Original } from '../resources/originals';
+import { MEDIA_RENDITION, type Rendition } from '../resources/renditions';
 import { viewOf } from '../resources/resource-routes';
 import { bytes, card, confirmedAction, live, NOTHING, table } from './elements';
 import { type Asked, absent, formMore, mountPage, sentOf } from './forms';

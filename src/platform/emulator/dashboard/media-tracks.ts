@@ -2,10 +2,10 @@ import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import type { Media } from '../library/media';
-import type { TextTrack } from '../library/text-tracks';
-import { TEXT_TRACK } from '../resources/media-table';
+import type { Media } from '../resources/media';
 import { viewOf } from '../resources/resource-routes';
+import type { TextTrack } from '../resources/text-tracks';
+import { TEXT_TRACK } from '../resources/text-tracks';
 import { receiveForm } from '../uploads/upload-form';
 import { action, bytes, card, confirmedAction, live, pill, table } from './elements';
 import {

@@ -1,8 +1,8 @@
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import type { ContentStatus } from '../library/content';
-import { isPublished, type Media, publicationOf } from '../library/media';
-import { posterOf, type Thumbnail } from '../library/thumbnails';
+import type { ContentStatus } from '../resources/content';
+import { isPublished, type Media, publicationOf } from '../resources/media';
+import { posterOf, type Thumbnail } from '../resources/thumbnails';
 import { pill, time, type Words } from './elements';
 import { idLine } from './resource-pages';
 

@@ -2,8 +2,7 @@ import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import { isPublished, type Media } from '../library/media';
-import { MEDIA } from '../resources/media-table';
+import { isPublished, MEDIA, type Media } from '../resources/media';
 import { viewOf } from '../resources/resource-routes';
 import { receiveForm } from '../uploads/upload-form';
 import {

@@ -1,7 +1,7 @@
 import type { Express } from 'express';
 import { html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import { PLAYER } from '../resources/site-table';
+import { PLAYER } from '../resources/players';
 import { time } from './elements';
 import { mountResourcePages } from './resource-pages';
 

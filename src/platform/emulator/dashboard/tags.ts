@@ -1,9 +1,8 @@
 import type { Express } from 'express';
 import { html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import { changeTags } from '../library/library';
-import { countTags } from '../library/tags';
-import { SITE_ACTIONS } from '../resources/site-table';
+
+import { changeTags, countTags, TAG_ACTIONS } from '../resources/tags';
 import { confirmedAction, counted, hiddenFields } from './elements';
 import { type Asked, FormBody, formButton, mountPage, problemList } from './forms';
 import { layout } from './layout';
@@ -12,7 +11,7 @@ import { inputsOf } from './resource-form';
 import { siteOf } from './resource-pages';
 
 const PATH = '/dashboard/tags';
-const RENAMED = { new_tag: SITE_ACTIONS.rename_tag.body.new_tag };
+const RENAMED = { new_tag: TAG_ACTIONS.rename_tag.body.new_tag };
 
 interface Tag {
   readonly name: string;
@@ -69,7 +68,7 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
     mountPage(app, `${PATH}/${name}`, undefined, {
       form: 'tags',
       change(_request, sent) {
-        const { body } = SITE_ACTIONS[name];
+        const { body } = TAG_ACTIONS[name];
         const given = Object.keys(body).flatMap((field) =>
           sent.has(field) ? [[field, sent.text(field).trim()] as const] : [],
         );

@@ -3,15 +3,15 @@ import { onlyMethods } from '../../../http/app';
 import { type Html, html } from '../../../http/html';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
-import { usageOf } from '../library/library';
-import { SITE_ACTIONS } from '../resources/site-table';
+
+import { USAGE_ACTIONS, usageOf } from '../resources/usage';
 import { bytes, type Column, duration, plainChoices, table } from './elements';
 import { type Asked, labelOf, problemList, problemsOf } from './forms';
 import { layout } from './layout';
 import { optionsOf } from './list';
 
 const PATH = '/dashboard/usage';
-const DAY_FIELDS = Object.keys(SITE_ACTIONS.query_usage.body);
+const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body);
 const SPANS = [7, 30, 90, 365];
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,7 +1,8 @@
 import { basename, dirname } from 'node:path';
-import type { Response } from 'express';
+import type { RequestHandler, Response } from 'express';
 import type * as z from 'zod';
-import type { EmulatorContext } from '../context';
+import type { Clock } from '../clock';
+import type { Usage } from '../resources/usage';
 import type { StoredFile } from '../uploads/upload';
 
 /** What is answered for what doesn't exist and for what viewers may not see alike. */
@@ -73,7 +74,7 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
  * @param onBegin called when the answer had the beginning of what was asked for.
  */
 export function countBytes(
-  { state, clock }: EmulatorContext,
+  { state, clock }: { readonly state: { readonly usage: Usage }; readonly clock: Clock },
   response: Response,
   siteId: string,
   onBegin?: () => void,
@@ -90,4 +91,36 @@ export function countBytes(
     const range = String(response.getHeader('content-range') ?? 'bytes 0-');
     if (range.startsWith('bytes 0-')) onBegin?.();
   });
+}
+
+/** What a page may read of the answer that has a file. */
+export const FILE_HEADERS = 'accept-ranges, content-length, content-range, etag';
+
+/**
+ * For what pages of any origin load without a credential: answers say so, and a preflight is answered here. The
+ * security headers of the rest of the platform forbid it otherwise.
+ */
+export const openToAll: RequestHandler = openFor('GET, HEAD');
+
+/** The same for other methods. `exposed` names the headers of answers that a page may read. */
+export function openFor(methods: string, exposed?: string): RequestHandler {
+  return (request, response, next) => {
+    response.set({
+      'access-control-allow-origin': '*',
+      'cross-origin-resource-policy': 'cross-origin',
+      ...(exposed !== undefined && { 'access-control-expose-headers': exposed }),
+    });
+    if (request.method !== 'OPTIONS') {
+      next();
+      return;
+    }
+    response
+      .set({
+        'access-control-allow-methods': methods,
+        'access-control-allow-headers': request.get('access-control-request-headers') ?? '*',
+        'access-control-max-age': '600',
+      })
+      .status(204)
+      .end();
+  };
 }

@@ -1,12 +1,12 @@
-import type { Express, RequestHandler } from 'express';
+import type { Express } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
-import type { Channel } from '../live/channels';
-import { isViewable } from '../live/event-machine';
-import type { LiveEvent } from '../live/events';
+import type { LiveEvent } from '../live/live-event';
+import { isViewable } from '../live/live-event';
+import type { Channel } from '../resources/channels';
 import type { EmulatorState } from '../state';
-import { answer, NO_MEDIA, readQuery } from './answers';
+import { answer, FILE_HEADERS, NO_MEDIA, openFor, openToAll, readQuery } from './answers';
 import { mediaFeed } from './documents';
 import { mountFiles } from './files';
 import { Formatted, sendFeed } from './formats';
@@ -19,8 +19,6 @@ const NO_CHANNEL = 'There is no channel with this id.';
 
 const DOCUMENTS = ['/live', '/manifests', '/v2/media', '/v2/playlists'];
 const FILES = ['/videos', '/thumbnails', '/tracks'];
-/** What a page may read of the answer that has a file. */
-export const FILE_HEADERS = 'accept-ranges, content-length, content-range, etag';
 
 /** Below them everything is delivered. */
 export const DELIVERY_PATHS = [...DOCUMENTS, ...FILES];
@@ -61,35 +59,6 @@ export function mountDelivery(app: Express, context: EmulatorContext): void {
   mountPictures(app, context);
   mountFiles(app, context);
   mountPlaylists(app, context);
-}
-
-/**
- * For what pages of any origin load without a credential: answers say so, and a preflight is answered here. The
- * security headers of the rest of the platform forbid it otherwise.
- */
-export const openToAll: RequestHandler = openFor('GET, HEAD');
-
-/** The same for other methods. `exposed` names the headers of answers that a page may read. */
-export function openFor(methods: string, exposed?: string): RequestHandler {
-  return (request, response, next) => {
-    response.set({
-      'access-control-allow-origin': '*',
-      'cross-origin-resource-policy': 'cross-origin',
-      ...(exposed !== undefined && { 'access-control-expose-headers': exposed }),
-    });
-    if (request.method !== 'OPTIONS') {
-      next();
-      return;
-    }
-    response
-      .set({
-        'access-control-allow-methods': methods,
-        'access-control-allow-headers': request.get('access-control-request-headers') ?? '*',
-        'access-control-max-age': '600',
-      })
-      .status(204)
-      .end();
-  };
 }
 
 /** The event that viewers of a channel see now. */

@@ -1,9 +1,9 @@
 import { parseUuid } from '../../../drm/bytes';
 import type { EmulatorContext } from '../context';
-import { type Media, publicationOf } from '../library/media';
-import { renditionPath } from '../library/renditions';
-import { textTrackPath } from '../library/text-tracks';
-import type { Channel } from '../live/channels';
+import type { Channel } from '../resources/channels';
+import { type Media, publicationOf } from '../resources/media';
+import { renditionPath } from '../resources/renditions';
+import { textTrackPath } from '../resources/text-tracks';
 import { CLEARKEY_PATH } from '../upstreams/clearkey-license';
 import {
   FAIRPLAY_CERTIFICATE_URL,

@@ -10,7 +10,7 @@ import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { breakable } from '../dashboard/elements';
 import { once } from '../resources/resource-calls';
-import { openToAll } from './delivery';
+import { openToAll } from './answers';
 
 /** An hour: long enough for a page with many visits, short enough for a new version to arrive the same day. */
 const SCRIPT_SECONDS = 3600;

@@ -1,8 +1,7 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../../http/app';
 import type { EmulatorContext } from '../context';
-import { answer, countBytes, NO_MEDIA, sendFile } from './answers';
-import { FILE_HEADERS, openFor } from './delivery';
+import { answer, countBytes, FILE_HEADERS, NO_MEDIA, openFor, sendFile } from './answers';
 import { contentTypeOf } from './documents';
 import { publishedMedia } from './watchable';
 

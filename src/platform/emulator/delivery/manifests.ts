@@ -1,10 +1,9 @@
 import type { Express, Request, Response } from 'express';
 import { onlyMethods } from '../../../http/app';
 import type { EmulatorContext } from '../context';
-import type { Channel } from '../live/channels';
-import { isOver } from '../live/event-machine';
-import { answer, countBytes, NO_MEDIA } from './answers';
-import { FILE_HEADERS, openFor } from './delivery';
+import { isOver } from '../live/live-event';
+import type { Channel } from '../resources/channels';
+import { answer, countBytes, FILE_HEADERS, NO_MEDIA, openFor } from './answers';
 import { HLS } from './documents';
 import { watchableOf } from './watchable';
 

@@ -2,7 +2,7 @@ import type { Express, Response } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import { posterOf, type Thumbnail } from '../library/thumbnails';
+import { posterOf, type Thumbnail } from '../resources/thumbnails';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { answer, countBytes, NO_MEDIA, sendFile } from './answers';

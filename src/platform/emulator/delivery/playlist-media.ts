@@ -1,10 +1,9 @@
 import type { EmulatorContext } from '../context';
-import { isPublished, type Media, publicationOf } from '../library/media';
-import type { Playlist, PlaylistMetadata } from '../library/playlists';
 import type { Fields } from '../listing/filter';
 import { readOrder } from '../listing/list';
 import { foldCase, foldLetters, wordsOf } from '../listing/words';
-import type { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
+import { isPublished, type Media, publicationOf } from '../resources/media';
+import type { DYNAMIC_PLAYLIST, Playlist, PlaylistMetadata } from '../resources/playlists';
 import type { MetadataOf } from '../resources/resource';
 import { publishedMedia, siteOf, type Watchable, watchableOf } from './watchable';
 

@@ -1,7 +1,7 @@
-import { isPublished, type Media } from '../library/media';
-import type { Channel } from '../live/channels';
-import { isOver, isViewable } from '../live/event-machine';
-import type { LiveEvent } from '../live/events';
+import type { LiveEvent } from '../live/live-event';
+import { isOver, isViewable } from '../live/live-event';
+import type { Channel } from '../resources/channels';
+import { isPublished, type Media } from '../resources/media';
 import type { EmulatorState } from '../state';
 
 /** What viewers may watch under an id: an event that is on, or a media on demand. */

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../clock';
+import type { Channel } from '../resources/channels';
+import { type Published, replayOf } from '../resources/events';
 import type { EmulatorState } from '../state';
 import { channelNotification, mediaNotification, type Notify } from '../webhooks/notification';
-import type { Channel } from './channels';
-import { type EventInput, type EventRefusal, firstState, nextState } from './event-machine';
-import { type LiveEvent, replayOf } from './events';
+import { type EventInput, firstState, type LiveEvent, nextState } from './live-event';
 
 /** One connection of an encoder to a channel. A reconnect is a new session of the same event. */
 export interface EncoderSession {
@@ -41,8 +41,6 @@ export interface Broadcast {
   /** Drops every encoder and forgets every event under way, without ending them. */
   reset(): void;
 }
-
-type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
 
 /** Live events last up to twelve hours. */
 const MAX_EVENT_MS = 12 * 60 * 60 * 1000;

@@ -2,7 +2,7 @@ import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import type { Answer, Example, Schema } from '../../../http/openapi';
 import { DASH, HLS } from '../delivery/documents';
 import type { PlaylistQuery } from '../delivery/playlists';
-import { DYNAMIC_PLAYLIST } from '../resources/playlist-table';
+import { DYNAMIC_PLAYLIST } from '../resources/playlists';
 import {
   CHANNEL_DOCUMENT,
   MANIFEST,

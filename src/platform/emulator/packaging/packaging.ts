@@ -1,10 +1,10 @@
 import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
 import { createSemaphore } from '../../../http/semaphore';
-import { keyFileOf, type Media } from '../library/media';
 import type { Broadcast } from '../live/broadcast';
-import { type Channel, keyFileOfChannel } from '../live/channels';
-import { isOver } from '../live/event-machine';
+import { isOver } from '../live/live-event';
+import { type Channel, keyFileOfChannel } from '../resources/channels';
+import { keyFileOf, type Media } from '../resources/media';
 import type { EmulatorState } from '../state';
 import {
   type FileOrder,

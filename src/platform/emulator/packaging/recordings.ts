@@ -1,25 +1,10 @@
 import { HttpError } from '../../../http/errors';
 import { createSemaphore } from '../../../http/semaphore';
-import { MAX_FILE_BYTES } from '../library/content';
-import type { StoredFile } from '../uploads/upload';
+import { MAX_FILE_BYTES } from '../resources/content';
+import type { WantedRecording } from '../resources/events';
 import type { Uploads } from '../uploads/uploads';
 import { isDone, type PackagerClient } from './packager-client';
 import type { Packaged, Packaging } from './packaging';
-
-/** What is wanted of an event's recording, and who takes it. */
-interface WantedRecording {
-  readonly eventId: string;
-  /** Seconds into the event; without it, the whole of one that is over. */
-  readonly piece: { readonly from: number; readonly to: number } | undefined;
-  /** Whether somebody still waits for it. */
-  readonly isWanted: () => boolean;
-  /** The file is the taker's from then on. */
-  readonly take: (file: StoredFile) => void | Promise<void>;
-  /** Nothing was recorded, so none will come. */
-  readonly absent: () => void;
-  /** It could not be had now, for this reason; it is tried again unless the emulator itself has no room. */
-  readonly problem: (description: string, isFinal: boolean) => void;
-}
 
 interface Waiting extends WantedRecording {
   readonly ending: AbortController;

@@ -163,3 +163,19 @@ export const Reference = z.strictObject(
   { id: text(200).min(1, 'is empty').meta({ description: 'Its id.' }) },
   objectParams,
 );
+
+/** The path of a site, as Express writes it. */
+export const SITE = '/v2/sites/:siteId';
+
+export const TAGS = {
+  schema: list(text(200).min(1, 'is empty'), 100),
+  default: [],
+  filter: 'text',
+  says: 'Words to find it by.',
+} as const;
+
+export const CUSTOM_PARAMS = {
+  schema: CustomParams,
+  default: {},
+  says: 'Names and values of your own. An update replaces all of them: send the ones to keep as well.',
+} as const;

@@ -1,26 +1,28 @@
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { originOf } from '../addresses';
-import { callerOf, reachesSite, requireCredential } from '../auth';
-import type { EmulatorContext } from '../context';
+import { type CredentialParts, callerOf, reachesSite, requireCredential } from '../auth';
+import type { Clock } from '../clock';
 import { readJson } from '../json-body';
 import type { Action, PathIds, View } from './resource';
 import type { ResourceCalls } from './resource-calls';
 
 type AnyRequest = Request<Record<string, string>>;
 
-type RoutesContext = Pick<EmulatorContext, 'state' | 'clock'>;
+export interface RouteParts extends CredentialParts {
+  readonly clock: Clock;
+}
 
 /** How what is asked for at this address looks. */
 export function viewOf(
-  { clock }: Pick<EmulatorContext, 'clock'>,
+  { clock }: Pick<RouteParts, 'clock'>,
   request: Pick<Request, 'protocol' | 'get' | 'socket'>,
 ): View {
   return { origin: originOf(request), now: clock.now };
 }
 
 /** The routes of a resource, as its table says. */
-export function mountResource(app: Express, context: RoutesContext, calls: ResourceCalls): void {
+export function mountResource(app: Express, context: RouteParts, calls: ResourceCalls): void {
   const { resource } = calls;
   const reads = requireCredential(context, 'Viewer');
   const writes = requireCredential(context, 'Editor');
@@ -80,7 +82,7 @@ export function mountResource(app: Express, context: RoutesContext, calls: Resou
 /** A route that is neither of the verbs. @param act answers what the route answers, or undefined. */
 export function mountAction(
   app: Express,
-  context: RoutesContext,
+  context: RouteParts,
   action: Action,
   act: (request: AnyRequest, response: Response) => object | undefined | Promise<object | undefined>,
 ): void {

@@ -1,3 +1,5 @@
+import type { Clock } from '../clock';
+import type { ItemStore } from '../listing/item-store';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
 /** What a route of a resource does. */
@@ -132,3 +134,24 @@ export interface ActionCall {
 
 /** `item`: the answer is the item itself, with what create answers have. An object is the answer; `void` is none. */
 type Done = 'item' | object | undefined;
+
+/** What every item of a site is made with. */
+export interface MakingParts {
+  readonly clock: Clock;
+  /** A new id of 8 letters and digits. */
+  readonly newResourceId: () => string;
+}
+
+export function newItem({ clock, newResourceId }: MakingParts, siteId: string) {
+  const created = clock.now();
+  return { id: newResourceId(), siteId, created, lastModified: created };
+}
+
+/** Lists, finds and removes the items of a site. @param idName the parameter of their path. */
+export function inSite<Item extends { readonly id: string }>(store: ItemStore<Item>, idName: string) {
+  return {
+    list: ({ siteId = '' }: PathIds) => store.of(siteId),
+    find: (ids: PathIds) => store.findOf(ids.siteId ?? '', ids[idName] ?? ''),
+    remove: (item: Item) => store.remove(item),
+  };
+}

@@ -1,8 +1,16 @@
-import { CHANNEL, EVENT } from './live-table';
-import { MEDIA, MEDIA_RENDITION, ORIGINAL, TEXT_TRACK, THUMBNAIL } from './media-table';
-import { PLAYLIST, TYPED_PLAYLISTS } from './playlist-table';
+import { CHANNEL } from './channels';
+import { EVENT } from './events';
+import { IMPORT } from './imports';
+import { MEDIA } from './media';
+import { ORIGINAL } from './originals';
+import { PLAYER } from './players';
+import { PLAYLIST, TYPED_PLAYLISTS } from './playlists';
+import { MEDIA_RENDITION } from './renditions';
 import type { Action, Resource } from './resource';
-import { IMPORT, PLAYER, SITE_ACTIONS } from './site-table';
+import { TAG_ACTIONS } from './tags';
+import { TEXT_TRACK } from './text-tracks';
+import { THUMBNAIL } from './thumbnails';
+import { USAGE_ACTIONS } from './usage';
 import { WEBHOOK } from './webhook-table';
 
 /** Every resource of the management API. The routes of the types of playlists stand before those of all of them. */
@@ -22,4 +30,4 @@ export const RESOURCES: readonly Resource[] = [
 ];
 
 /** What acts on a whole site, or on the account. */
-export const ACTIONS: Readonly<Record<string, Action>> = SITE_ACTIONS;
+export const ACTIONS: Readonly<Record<string, Action>> = { ...TAG_ACTIONS, ...USAGE_ACTIONS };

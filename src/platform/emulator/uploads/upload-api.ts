@@ -6,7 +6,7 @@ import { isSameSecret } from '../../../http/secret';
 import { originOf } from '../addresses';
 import { secretOf } from '../auth';
 import type { EmulatorContext } from '../context';
-import { openFor } from '../delivery/delivery';
+import { openFor } from '../delivery/answers';
 import { MAX_PARTS, type Sent, type Upload, type UploadMethod } from './upload';
 import { partLink, partToken, type Uploads } from './uploads';
 

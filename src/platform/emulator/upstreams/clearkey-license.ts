@@ -3,8 +3,7 @@ import * as z from 'zod';
 import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../../drm/clearkey';
 import { onlyMethods } from '../../../http/app';
 import { HttpError, type Problem } from '../../../http/errors';
-import type { EmulatorContext } from '../context';
-import { openFor } from '../delivery/delivery';
+import { openFor } from '../delivery/answers';
 import { checkedBody } from '../json-body';
 
 /** The keys that the provider gave out since its start, and supplied ones that it was told, by key id. Over its limit, the ones asked for least recently go. */
@@ -54,7 +53,10 @@ const LicenseRequest = z.object({
 export const CLEARKEY_PATH = '/keyprovider/clearkey';
 
 /** The ClearKey license server: public, as players call it without a credential. */
-export function mountClearKeyLicense(app: Express, { issuedKeys }: EmulatorContext): void {
+export function mountClearKeyLicense(
+  app: Express,
+  { issuedKeys }: { readonly issuedKeys: IssuedKeys },
+): void {
   // Pages of publishers ask it from origins of their own.
   app.use('/keyprovider/clearkey', openFor('POST'));
   app

@@ -4,7 +4,6 @@ import { PROVIDER_ID } from '../../../drm/envelope';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
-import type { EmulatorContext } from '../context';
 
 /** An account of the key provider. The shared secret seals its envelopes and is never sent but by the configuration service. */
 export interface Client {
@@ -83,7 +82,7 @@ export function clientRecord({ name, sharedSecret }: Client): ClientRecord {
 }
 
 /** The configuration service: what an account's DRM settings are, its shared secret among them. */
-export function mountConfigService(app: Express, { clients }: EmulatorContext): void {
+export function mountConfigService(app: Express, { clients }: { readonly clients: Clients }): void {
   app
     .route('/config/v1/clients/:client')
     .get((request, response) => {

@@ -1,4 +1,5 @@
-import { changeTags, usageOf } from '../library/library';
+import { changeTags } from '../resources/tags';
+import { usageOf } from '../resources/usage';
 import { asJson, type Handler, notFound, optional, required } from './translate';
 
 /** Tags are in v2 what media have, so what is done to a tag is done to all media of the site. */

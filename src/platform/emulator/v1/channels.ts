@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../migration/mapping/values';
 import { changeCustom, v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
-import type { PlaylistType } from '../resources/playlist-table';
+import type { PlaylistType } from '../resources/playlists';
 import type { PathIds, View } from '../resources/resource';
 import type { ResourceCalls } from '../resources/resource-calls';
 import { V1Error } from './errors';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
-import { posterOf } from '../library/thumbnails';
+import { posterOf } from '../resources/thumbnails';
 import { V1Error } from './errors';
 import { asJson, type Handler, notFound, required, type Translated } from './translate';
 import { announcedFile, uploadAnswer } from './upload-link';

@@ -3,7 +3,7 @@ import { HttpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
 import type { JsonObject } from '../../migration/mapping/values';
 import type { EmulatorContext } from '../context';
-import { openFor } from '../delivery/delivery';
+import { openFor } from '../delivery/answers';
 import type { Received } from '../uploads/file-store';
 import type { Upload, UploadMethod } from '../uploads/upload';
 import { sentBy } from '../uploads/upload-api';

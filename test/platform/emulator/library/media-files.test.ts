@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { startUploads, type TestUploads } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
-const FILM = readFileSync(join(__dirname, '..', '..', 'vectors', 'media', 'film.mp4'));
+const FILM = readFileSync(join(__dirname, '..', '..', '..', 'vectors', 'media', 'film.mp4'));
 
 const cleanups: (() => void)[] = [];
 

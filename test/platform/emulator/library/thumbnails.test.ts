@@ -66,7 +66,7 @@ test('a media has one poster: the one that the platform took, until another one 
 test('a picture that is chosen before it came leaves the media the one that is there', async () => {
   const { createReady, post, context } = await startLibrary();
   const { id } = await createReady();
-  const { posterOf } = await import('../../../../src/platform/emulator/library/thumbnails');
+  const { posterOf } = await import('../../../../src/platform/emulator/resources/thumbnails');
   const media = context.state.media.find(id);
   const before = media && posterOf(context, media);
   await post('/thumbnails/', { relationships: { media: [{ id, is_poster: true }] } });

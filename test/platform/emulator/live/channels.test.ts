@@ -1,4 +1,4 @@
-import { createChannel } from '../../../../src/platform/emulator/live/channels';
+import { createChannel } from '../../../../src/platform/emulator/resources/channels';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const CREATED = {

@@ -6,7 +6,7 @@ import {
   isViewable,
   nextState,
   type PublishingMode,
-} from '../../../../src/platform/emulator/live/event-machine';
+} from '../../../../src/platform/emulator/live/live-event';
 
 const INPUTS: readonly EventInput[] = ['publish', 'encoder_connected', 'encoder_gone', 'window_over', 'stop'];
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
-import { type Channel, createChannel } from '../../../../src/platform/emulator/live/channels';
 import { type RtmpIngest, startRtmpIngest } from '../../../../src/platform/emulator/live/rtmp-ingest';
+import { type Channel, createChannel } from '../../../../src/platform/emulator/resources/channels';
 import { channelMetadata } from '../../../support/channel-metadata';
 import { connectRtmp, type RtmpClient } from '../../../support/rtmp-publisher';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';

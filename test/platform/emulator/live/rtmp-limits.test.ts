@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createChannel } from '../../../../src/platform/emulator/live/channels';
 import {
   RTMP_INGEST_SETTINGS,
   type RtmpIngest,
   type RtmpIngestSettings,
   startRtmpIngest,
 } from '../../../../src/platform/emulator/live/rtmp-ingest';
+import { createChannel } from '../../../../src/platform/emulator/resources/channels';
 import { channelMetadata } from '../../../support/channel-metadata';
 import { connectRtmp, messageHeader, type RtmpClient } from '../../../support/rtmp-publisher';
 import { startEmulator } from '../../../support/start-emulator';

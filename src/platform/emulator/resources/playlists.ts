@@ -1,9 +1,19 @@
 import * as z from 'zod';
 import { PLAYLIST_TYPES } from '../../migration/mapping/values';
 import { objectParams, text } from '../json-body';
-import { Choice, CustomParams, list, type SetFields, WholeNumber } from './fields';
-import { CUSTOM_PARAMS, SITE } from './media-table';
-import type { Resource } from './resource';
+import type { ItemStore } from '../listing/item-store';
+import { valuesAfter } from './body';
+import { Choice, CUSTOM_PARAMS, CustomParams, list, type SetFields, SITE, WholeNumber } from './fields';
+import {
+  type Behaviour,
+  inSite,
+  type Kept,
+  type MakingParts,
+  type MetadataOf,
+  newItem,
+  type Resource,
+} from './resource';
+import { callsOf, type ResourceCalls } from './resource-calls';
 
 const match = Choice(['any', 'all']);
 
@@ -35,7 +45,7 @@ const criteria = z.strictObject(
   objectParams,
 );
 
-/** Which media belong to a playlist that is made anew for each viewer. */
+/** Which media belong to a playlist that is computed for each viewer. */
 const MEDIA_FILTER = {
   schema: z.strictObject(
     {
@@ -172,3 +182,106 @@ export const TYPED_PLAYLISTS = [
   SEARCH_PLAYLIST,
   RECOMMENDATIONS_PLAYLIST,
 ] as const;
+
+/** A playlist of any type. Its metadata have the fields of its type. */
+export interface Playlist {
+  readonly id: string;
+  readonly siteId: string;
+  readonly created: Date;
+  lastModified: Date;
+  readonly playlistType: PlaylistType;
+  metadata: MetadataOf<typeof PLAYLIST> & { readonly media_filter: MediaFilter };
+}
+
+type TypedPlaylist = (typeof TYPED_PLAYLISTS)[number];
+
+/** The metadata of a playlist of this type, with the fields that it alone has. */
+export type PlaylistMetadata<T extends PlaylistType> = MetadataOf<Extract<TypedPlaylist, { type: T }>>;
+
+/** Which media a playlist of any type has, as far as its own fields say. */
+type MediaFilter = PlaylistMetadata<'manual_playlist' | 'dynamic_playlist'>['media_filter'];
+
+/** Removes a media that is deleted from manual playlists. */
+export function takeFromPlaylists(
+  parts: PlaylistParts,
+  { id, siteId }: { readonly id: string; readonly siteId: string },
+): void {
+  changeFilters(parts, siteId, ({ include, ...others }) =>
+    include && 'values' in include && include.values.includes(id)
+      ? { ...others, include: { ...include, values: include.values.filter((each) => each !== id) } }
+      : undefined,
+  );
+}
+
+/** Changes a tag in the filters of playlists. */
+export function changeTagOfPlaylists(
+  parts: PlaylistParts,
+  siteId: string,
+  change: (tags: readonly string[]) => string[] | undefined,
+): void {
+  changeFilters(parts, siteId, (filter) => {
+    const changed = Object.entries(filter).flatMap(([name, criteria]) => {
+      const tags = criteria && 'tags' in criteria ? criteria.tags : undefined;
+      const values = tags && change(tags.values);
+      return values ? [[name, { ...criteria, tags: { ...tags, values } }] as const] : [];
+    });
+    return changed.length > 0 ? { ...filter, ...Object.fromEntries(changed) } : undefined;
+  });
+}
+
+function changeFilters(
+  { state, clock }: PlaylistParts,
+  siteId: string,
+  change: (filter: MediaFilter) => MediaFilter | undefined,
+): void {
+  for (const playlist of state.playlists.of(siteId)) {
+    const changed = change(playlist.metadata.media_filter);
+    if (!changed) continue;
+    playlist.metadata = { ...playlist.metadata, media_filter: changed };
+    playlist.lastModified = clock.now();
+  }
+}
+
+export interface PlaylistParts extends MakingParts {
+  readonly state: { readonly playlists: ItemStore<Playlist> };
+}
+
+const SHOWN = { playlist_type: ({ playlistType }: Playlist) => playlistType };
+
+/** The calls for playlists of all types: they show what all have in common, and change none. */
+export function playlistCalls({ state, clock }: PlaylistParts): ResourceCalls {
+  return callsOf(PLAYLIST, { ...inSite(state.playlists, 'playlistId'), shown: SHOWN }, clock.now);
+}
+
+/** The calls for each type of playlist. */
+export function typedPlaylistCalls(parts: PlaylistParts): ReadonlyMap<PlaylistType, ResourceCalls> {
+  return new Map(TYPED_PLAYLISTS.map((resource) => [resource.type, callsOfType(parts, resource)]));
+}
+
+/** A resource of any type of playlist, whose metadata are known by their table alone. */
+type AnyPlaylist = Resource & { readonly shown: typeof PLAYLIST.shown };
+
+function callsOfType(parts: PlaylistParts, typed: TypedPlaylist): ResourceCalls {
+  const { state, clock } = parts;
+  const resource: AnyPlaylist = typed;
+  const playlists = inSite(state.playlists as ItemStore<Playlist & Kept<AnyPlaylist>>, 'playlistId');
+  const behaviour: Behaviour<AnyPlaylist, Playlist & Kept<AnyPlaylist>> = {
+    ...playlists,
+    find(ids) {
+      const playlist = playlists.find(ids);
+      return playlist?.playlistType === typed.type ? playlist : undefined;
+    },
+    create({ siteId = '' }, { metadata }) {
+      const values = valuesAfter(resource.metadata, metadata) as (Playlist & Kept<AnyPlaylist>)['metadata'];
+      const playlist = { ...newItem(parts, siteId), playlistType: typed.type, metadata: values };
+      state.playlists.add(playlist);
+      return playlist;
+    },
+    update(playlist, metadata) {
+      playlist.metadata = metadata as typeof playlist.metadata;
+      playlist.lastModified = clock.now();
+    },
+    shown: SHOWN,
+  };
+  return callsOf(resource, behaviour, clock.now);
+}

@@ -1,5 +1,56 @@
+import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
-import type { EmulatorContext } from '../context';
+import type { Clock } from '../clock';
+import { actionSchema, readActionFields } from './body';
+import { Day, type SetFields, type ShownFields, SITE } from './fields';
+import type { Action } from './resource';
+import { once } from './resource-calls';
+
+const DAYS = {
+  start_date: { schema: Day, says: 'The first day.' },
+  end_date: { schema: Day, says: 'The last day.' },
+  results: {
+    schema: z.array(
+      z.object({
+        site_id: z.string().meta({ description: 'The site.' }),
+        date: Day.meta({ description: 'The day.' }),
+        media_created: z.int().meta({ description: 'How many media were made.' }),
+        uploaded_bytes: z.int().meta({ description: 'Bytes that were uploaded or fetched.' }),
+        deliveries: z.int().meta({ description: 'How often viewers asked for a media or a playlist.' }),
+        delivered_bytes: z.int().meta({ description: 'Bytes that viewers got.' }),
+        live_seconds: z.number().meta({ description: 'Seconds that encoders streamed.' }),
+      }),
+    ),
+    says: 'Each day of each site, the oldest first.',
+  },
+} as const satisfies ShownFields;
+
+const ASKED_DAYS = {
+  start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
+  end_date: { schema: Day, says: 'The last day. Without it, today.' },
+} as const satisfies SetFields;
+
+/** The usage of a site, and of the account. */
+export const USAGE_ACTIONS = {
+  query_usage: {
+    methods: ['PUT'],
+    path: `${SITE}/query_usage`,
+    title: 'Query the usage of a site',
+    status: 200,
+    says: 'What a site has used, day by day.',
+    answer: DAYS,
+    body: ASKED_DAYS,
+  },
+  query_account_usage: {
+    methods: ['PUT'],
+    path: '/v2/query_usage',
+    title: 'Query the usage of the account',
+    status: 200,
+    says: 'What all sites of the credential have used, day by day.',
+    answer: DAYS,
+    body: ASKED_DAYS,
+  },
+} as const satisfies Readonly<Record<string, Action>>;
 
 /** What a site used on one day. */
 interface DayOfUsage {
@@ -54,15 +105,18 @@ function dayOf(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
 
+const askedDays = once(() => actionSchema(ASKED_DAYS));
+
 /**
- * What sites used, day by day, oldest first; the first and the last day are among them.
+ * What sites used, day by day, oldest first, with the first and the last day; without a body, on the latest 30 days.
  * @throws HttpError 400 when the days are in the wrong order, or too many.
  */
-export function queryUsage(
-  { state, clock }: Pick<EmulatorContext, 'state' | 'clock'>,
+export function usageOf(
+  { state, clock }: { readonly state: { readonly usage: Usage }; readonly clock: Clock },
   siteIds: readonly string[],
-  given: Readonly<Record<string, unknown>>,
+  body: unknown,
 ) {
+  const given = readActionFields(askedDays(), body ?? {}, 'invalid_body');
   const end = typeof given.end_date === 'string' ? given.end_date : dayOf(clock.now());
   const start =
     typeof given.start_date === 'string' ? given.start_date : dayOf(new Date(Date.parse(end) - 29 * DAY_MS));

@@ -1,10 +1,56 @@
-import type { EmulatorContext } from '../context';
+import * as z from 'zod';
+import type { Clock } from '../clock';
 import type { ItemStore } from '../listing/item-store';
-import type { GivenUpload } from '../resources/resource';
 import type { StoredFile, Upload } from '../uploads/upload';
-import { uploadFields } from '../uploads/uploads';
+import { type Uploads, uploadFields } from '../uploads/uploads';
+import { Choice, MediaType, type ShownFields, WebAddress } from './fields';
+import type { GivenUpload } from './resource';
+import type { Usage } from './usage';
 
-export type ContentStatus = 'created' | 'processing' | 'updating' | 'ready' | 'failed';
+/** Where what was begun is to be sent. The answer that begins an upload has them, and no other. */
+export const LINK_FIELDS = {
+  upload_link: {
+    schema: z.string(),
+    once: true,
+    says: 'Where to PUT the file, for the method `direct`.',
+  },
+  upload_id: {
+    schema: z.string(),
+    once: true,
+    says: 'The upload whose parts to send, for the method `multipart`.',
+  },
+  upload_token: {
+    schema: z.string(),
+    once: true,
+    says: 'The bearer token of this upload, for the method `multipart`.',
+  },
+} as const satisfies ShownFields;
+
+const STATUS = ['created', 'processing', 'updating', 'ready', 'failed'] as const;
+
+export const status = {
+  schema: Choice(STATUS),
+  filter: 'text',
+  says: '`created` until its file is there, `processing` or `updating` until it can be played, then `ready`, or `failed`.',
+} as const;
+export const errorMessage = {
+  schema: z.string().nullable(),
+  says: 'Why it failed.',
+} as const;
+
+export const mimeType = { schema: MediaType, says: 'The media type of the file.' } as const;
+export const downloadUrl = {
+  schema: WebAddress,
+  says: 'Where to fetch the file from, for the method `fetch`.',
+} as const;
+export const method = (methods: readonly [string, ...string[]]) =>
+  ({
+    schema: Choice(methods),
+    default: 'direct',
+    says: 'How the file comes: sent to a link, sent in parts, fetched from an address, or left where it is.',
+  }) as const;
+
+export type ContentStatus = (typeof STATUS)[number];
 
 /** What something has whose content comes from outside. */
 export interface Content {
@@ -22,7 +68,14 @@ export interface Content {
   file: StoredFile | undefined;
 }
 
-/** What a content begins with. */
+/** What contents are taken with. */
+export interface ContentParts {
+  readonly uploads: Uploads;
+  readonly clock: Clock;
+  readonly state: { readonly usage: Usage };
+}
+
+/** The initial state of a content. */
 export function noContent(): Omit<Content, 'id' | 'siteId'> {
   return {
     status: 'created',
@@ -49,7 +102,7 @@ interface Arrival {
 
 /** Begins to take a content: by an upload that the caller is told of, or by fetching it. What was begun before ends. */
 export function takeContent<Item extends Content>(
-  { uploads, state, clock }: Pick<EmulatorContext, 'uploads' | 'state' | 'clock'>,
+  { uploads, state, clock }: ContentParts,
   store: Pick<ItemStore<Item>, 'find' | 'changed'>,
   content: Item,
   { method, download_url, source_url, mime_type }: GivenUpload,
@@ -105,7 +158,7 @@ export function statusUnderWay(content: Pick<Content, 'status'>): 'updating' | '
 }
 
 /** An upload that is over holds its content no longer, and its link says so. */
-function endComing(uploads: EmulatorContext['uploads'], content: Content): void {
+function endComing(uploads: Uploads, content: Content): void {
   for (const upload of [content.upload, content.arrivedBy]) if (upload) uploads.cancel(upload);
   content.fetching?.abort();
   content.upload = undefined;
@@ -114,21 +167,21 @@ function endComing(uploads: EmulatorContext['uploads'], content: Content): void 
 }
 
 /** Gives back what a content holds: its file, and what was begun. */
-export function dropContent({ uploads }: Pick<EmulatorContext, 'uploads'>, content: Content): void {
+export function dropContent({ uploads }: Pick<ContentParts, 'uploads'>, content: Content): void {
   endComing(uploads, content);
   if (content.file) void uploads.remove(content.file);
   content.file = undefined;
 }
 
-type Linked = (content: Pick<Content, 'upload'>, view: { readonly origin: string }) => string | undefined;
-
 const linkOf =
-  (name: string): Linked =>
-  ({ upload }, { origin }) =>
+  (name: string) =>
+  ({ upload }: Pick<Content, 'upload'>, { origin }: { readonly origin: string }) =>
     upload && uploadFields(upload, origin)[name];
 
-/** Where what was begun is to be sent, for the answer of the call that began it. */
-export const UPLOAD_LINKS = {
+/** The values of the fields that everything with a content shows. */
+export const CONTENT_VALUES = {
+  status: ({ status }: Content) => status,
+  error_message: ({ errorMessage }: Content) => errorMessage,
   upload_link: linkOf('upload_link'),
   upload_id: linkOf('upload_id'),
   upload_token: linkOf('upload_token'),

@@ -1,0 +1,142 @@
+import type { StoredFile } from '../uploads/upload';
+
+/** Whether viewers get an event as soon as the encoder connects, or after a publish call. */
+export type PublishingMode = 'auto' | 'manual';
+
+/**
+ * - `preview`: the encoder streams, viewers see nothing yet.
+ * - `live`: viewers watch.
+ * - `..._interrupted`: the encoder is gone and may come back within the reconnect window.
+ * - `ended`: over, and a replay for viewers.
+ * - `ended_unpublished`: over without ever having been published: a replay that viewers don't see.
+ */
+export type EventState =
+  | 'preview'
+  | 'preview_interrupted'
+  | 'live'
+  | 'live_interrupted'
+  | 'ended'
+  | 'ended_unpublished';
+
+/** `stop` is everything that ends an event from the platform's side: disable, delete, the longest duration. */
+export type EventInput = 'publish' | 'encoder_connected' | 'encoder_gone' | 'window_over' | 'stop';
+
+export type EventRefusal = keyof typeof EVENT_REFUSALS;
+
+/** One broadcast of a channel. Its id is also the id of the media that it becomes. */
+export interface LiveEvent {
+  readonly id: string;
+  readonly channelId: string;
+  readonly siteId: string;
+  readonly created: Date;
+  lastModified: Date;
+  /** What describes an event is its channel's. */
+  readonly metadata: Readonly<Record<never, never>>;
+  /** The channel's publishing mode at the start of the event. */
+  readonly mode: PublishingMode;
+  state: EventState;
+  /** Unguessable part of the preview's address: its holder may watch before the event is published. */
+  readonly previewToken: string;
+  /** What the packager watches with over RTMP: unlike the stream key, it allows nothing else. */
+  readonly pullToken: string;
+  publishedAt: Date | undefined;
+  /** When the encoder was last seen to go; undefined while it streams. */
+  encoderGoneAt: Date | undefined;
+  endedAt: Date | undefined;
+  /** Until when the recording's master is available; undefined before it is requested. */
+  masterExpires: Date | undefined;
+  /** Its file, and the secret part of the file's address; undefined while there is none. */
+  master: Master | undefined;
+}
+
+export interface Master {
+  readonly token: string;
+  /** Undefined while it is fetched. */
+  file: StoredFile | undefined;
+}
+
+/** The path below which the preview of an event is served. It has a token, so that viewers can't guess it. */
+export function previewPath({ previewToken }: LiveEvent): string {
+  return `/live/previews/${previewToken}.m3u8`;
+}
+
+/** The secret path of the master of an event; undefined while there is none. */
+export function masterPath({ master }: LiveEvent): string | undefined {
+  return master?.file && `/live/masters/${master.token}.mp4`;
+}
+
+/** How long an event has been recorded so far, in seconds: until its encoder was gone. */
+export function secondsStreamed(event: LiveEvent, now: Date): number {
+  return ((event.encoderGoneAt ?? now).getTime() - event.created.getTime()) / 1000;
+}
+
+/** As the management API shows it. */
+export function statusOf({ state }: LiveEvent): 'active' | 'idle' {
+  return isOver(state) ? 'idle' : 'active';
+}
+
+/** Deletes the file of an event's master. */
+export function dropMaster(
+  { uploads }: { readonly uploads: { remove(file: StoredFile): Promise<void> } },
+  event: LiveEvent,
+): void {
+  const file = event.master?.file;
+  event.master = undefined;
+  if (file) void uploads.remove(file);
+}
+
+type Transition =
+  | { readonly ok: true; readonly state: EventState }
+  | { readonly ok: false; readonly refusal: EventRefusal };
+
+/** The first state of an event: its encoder has just connected. */
+export function firstState(mode: PublishingMode): EventState {
+  return mode === 'auto' ? 'live' : 'preview';
+}
+
+const NEXT: Readonly<Record<EventState, Partial<Readonly<Record<EventInput, EventState>>>>> = {
+  preview: { publish: 'live', encoder_gone: 'preview_interrupted', stop: 'ended_unpublished' },
+  preview_interrupted: {
+    publish: 'live_interrupted',
+    encoder_connected: 'preview',
+    window_over: 'ended_unpublished',
+    stop: 'ended_unpublished',
+  },
+  live: { encoder_gone: 'live_interrupted', stop: 'ended' },
+  live_interrupted: { encoder_connected: 'live', window_over: 'ended', stop: 'ended' },
+  ended: {},
+  ended_unpublished: {},
+};
+
+/** The next state after an input, or why it is refused and nothing changes. */
+export function nextState(mode: PublishingMode, state: EventState, input: EventInput): Transition {
+  const next = NEXT[state][input];
+  if (next === undefined || (input === 'publish' && mode === 'auto'))
+    return { ok: false, refusal: refusalOf(mode, state, input) };
+  return { ok: true, state: next };
+}
+
+function refusalOf(mode: PublishingMode, state: EventState, input: EventInput): EventRefusal {
+  if (isOver(state)) return 'event_ended';
+  if (input === 'publish') return mode === 'auto' ? 'event_published_by_channel' : 'event_already_published';
+  return input === 'encoder_gone' ? 'encoder_not_connected' : 'encoder_connected';
+}
+
+export function isOver(state: EventState): boolean {
+  return state === 'ended' || state === 'ended_unpublished';
+}
+
+/** Whether viewers may watch: live, or as a replay. */
+export function isViewable(state: EventState): boolean {
+  return state === 'live' || state === 'live_interrupted' || state === 'ended';
+}
+
+/** The sentence of each refusal. */
+export const EVENT_REFUSALS = {
+  event_published_by_channel:
+    'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
+  event_already_published: 'This event is published already: viewers watch it.',
+  event_ended: 'This event has ended. The next one begins when an encoder connects; publish that one.',
+  encoder_connected: 'An encoder streams this event. Wait until it has gone.',
+  encoder_not_connected: 'No encoder streams this event. Wait until one connects.',
+} as const;

@@ -1,0 +1,294 @@
+import * as z from 'zod';
+import { objectParams, text } from '../json-body';
+import type { ItemStore } from '../listing/item-store';
+import { dropMaster, type LiveEvent, previewPath, statusOf } from '../live/live-event';
+import type { Uploads } from '../uploads/uploads';
+import { channelNotification, type Notify } from '../webhooks/notification';
+import { valuesAfter } from './body';
+import { Choice, CUSTOM_PARAMS, FlatObject, list, SITE, TAGS } from './fields';
+import { KEY_FILE_PARAMETER } from './media';
+import {
+  type Behaviour,
+  inSite,
+  type MakingParts,
+  type MetadataOf,
+  newItem,
+  type PathIds,
+  type Resource,
+} from './resource';
+import { notFound } from './resource-calls';
+
+/** The path of a channel, as Express writes it. */
+export const ONE_CHANNEL = `${SITE}/channels/:channelId`;
+
+const SimulcastTarget = z.strictObject(
+  {
+    stream_key: text(1000).min(1, 'is empty').meta({ description: 'The key there. It is a secret.' }),
+    stream_url: text(2000)
+      .regex(/^rtmps?:\/\/[^\s/]/, 'must be an rtmps:// address')
+      .meta({ description: 'The address there.' }),
+    title: text(1000).meta({ description: 'The name of the place.' }),
+  },
+  objectParams,
+);
+
+export const CHANNEL = {
+  type: 'channel',
+  plural: 'channels',
+  noun: 'channel',
+  says: 'Takes the stream of one encoder at a time. Each broadcast is a live event.',
+  collection: `${SITE}/channels`,
+  one: ONE_CHANNEL,
+  verbs: ['list', 'create', 'read', 'update', 'delete'],
+  metadata: {
+    title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
+    tags: TAGS,
+    custom_params: CUSTOM_PARAMS,
+    dvr: {
+      schema: Choice(['on', 'off']),
+      default: 'on',
+      filter: 'text',
+      says: 'Whether viewers may go back in a running event.',
+    },
+    publishing_mode: {
+      schema: Choice(['auto', 'manual']),
+      default: 'auto',
+      filter: 'text',
+      says: 'Whether viewers get an event as soon as the encoder connects, or after a publish call.',
+    },
+    latency: {
+      schema: text(50).regex(/^[a-z0-9_-]+$/, 'must be a name such as default'),
+      default: 'default',
+      filter: 'text',
+      says: 'How far viewers are behind. The value is kept; it has no effect.',
+    },
+    reconnect_window: {
+      schema: z
+        .int('must be a whole number of seconds')
+        .min(0, 'must not be negative')
+        .max(1800, 'must be at most 1800 seconds'),
+      default: 60,
+      filter: 'number',
+      says: 'Seconds that the encoder may be gone without ending the event.',
+    },
+    simulcast_targets: {
+      schema: list(SimulcastTarget, 20),
+      default: [],
+      says: 'Where else the stream is to be sent. The packager sends it; without one nothing is sent.',
+    },
+    text_tracks: {
+      schema: list(FlatObject, 50),
+      default: [],
+      says: 'Text tracks of the stream. They are kept and delivered as they are given.',
+    },
+  },
+  shown: {
+    status: {
+      schema: Choice(['creating', 'active', 'idle']),
+      filter: 'text',
+      says: '`creating` until the first encoder connects; then `active` while there is a current event, else `idle`.',
+    },
+    enabled: { schema: z.boolean(), says: 'Whether encoders may connect.' },
+    stream_key: { schema: z.string(), says: 'What the encoder is configured with. It is a secret.' },
+    preview_url: {
+      schema: z.array(z.string()),
+      says: 'Where the current event can be watched before it is published.',
+    },
+    recent_events: {
+      schema: z.array(
+        z.object({
+          media_id: z.string().meta({ description: 'The media of the event.' }),
+          status: z.enum(['active', 'idle']).meta({ description: '`idle` when it is over.' }),
+        }),
+      ),
+      says: 'The newest 10 events, newest first.',
+    },
+  },
+  actions: {
+    enable: {
+      methods: ['PUT'],
+      path: `${ONE_CHANNEL}/enable`,
+      title: 'Enable a channel',
+      status: 204,
+      says: 'Lets encoders connect.',
+    },
+    disable: {
+      methods: ['PUT'],
+      path: `${ONE_CHANNEL}/disable`,
+      title: 'Disable a channel',
+      status: 204,
+      says: 'Ends the current event and lets no encoder connect.',
+    },
+  },
+} as const satisfies Resource;
+
+/** `creating` until the first encoder connects; then `active` while there is a current event, else `idle`. */
+type ChannelStatus = 'creating' | 'active' | 'idle';
+
+export type ChannelMetadata = MetadataOf<typeof CHANNEL>;
+
+export interface Channel {
+  readonly id: string;
+  readonly siteId: string;
+  readonly created: Date;
+  lastModified: Date;
+  readonly streamKey: string;
+  status: ChannelStatus;
+  enabled: boolean;
+  metadata: ChannelMetadata;
+  currentEventId: string | undefined;
+  /** Newest first. */
+  recentEventIds: string[];
+}
+
+/** The key file that a channel's events are encrypted with: the one that a custom parameter names, else its id's. */
+export function keyFileOfChannel({ id, metadata }: Channel): string {
+  return metadata.custom_params[KEY_FILE_PARAMETER] ?? id;
+}
+
+/** A channel's title, or what stands for it. */
+export function titleOf({ id, metadata }: Channel): string {
+  return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
+}
+
+export interface ChannelState {
+  readonly channels: ItemStore<Channel>;
+  /** By stream key. */
+  readonly streamKeys: Map<string, Channel>;
+  readonly events: ItemStore<LiveEvent>;
+}
+
+export interface ChannelParts extends MakingParts {
+  readonly state: ChannelState;
+  /** A new secret of 40 letters and digits. */
+  readonly newSecret: () => string;
+  readonly notify: Notify;
+  readonly uploads: Uploads;
+  /** Ends the channel's current event, if there is one, and drops its encoder. */
+  readonly broadcast: { stop(channel: Channel, why: string): void };
+}
+
+const RECENT_EVENTS = 10;
+
+export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL, Channel> {
+  const { state } = parts;
+  const done = (act: typeof enableChannel) => (channel: Channel) => {
+    act(parts, channel);
+    return undefined;
+  };
+  return {
+    ...inSite(state.channels, 'channelId'),
+    create: ({ siteId = '' }, { metadata }) =>
+      createChannel(parts, siteId, valuesAfter(CHANNEL.metadata, metadata)),
+    update(channel, metadata) {
+      channel.metadata = metadata;
+      modified(parts, channel);
+    },
+    remove: (channel) => deleteChannel(parts, channel),
+    shown: {
+      status: ({ status }) => status,
+      enabled: ({ enabled }) => enabled,
+      stream_key: ({ streamKey }) => streamKey,
+      preview_url: (channel, { origin }) => previewUrls(state, channel, origin),
+      recent_events: (channel) =>
+        eventsOf(state, channel, RECENT_EVENTS).map((event) => ({
+          media_id: event.id,
+          status: statusOf(event),
+        })),
+    },
+    actions: { enable: done(enableChannel), disable: done(disableChannel) },
+  };
+}
+
+function modified({ clock, state }: ChannelParts, channel: Channel): void {
+  channel.lastModified = clock.now();
+  state.channels.changed(channel);
+}
+
+/** Lets encoders connect. A channel that is enabled already stays as it is. */
+export function enableChannel(parts: ChannelParts, channel: Channel): void {
+  if (channel.enabled) return;
+  channel.enabled = true;
+  modified(parts, channel);
+}
+
+/** Ends the current event, drops its encoder and lets none connect. */
+export function disableChannel(parts: ChannelParts, channel: Channel): void {
+  if (!channel.enabled) return;
+  channel.enabled = false;
+  modified(parts, channel);
+  parts.broadcast.stop(channel, 'channel_disabled');
+}
+
+/** Ends the current event and removes the channel with its events; the replays of its events stay. */
+export function deleteChannel(parts: ChannelParts, channel: Channel): void {
+  const { broadcast, state } = parts;
+  broadcast.stop(channel, 'channel_deleted');
+  for (const event of eventsOf(state, channel)) {
+    dropMaster(parts, event);
+    state.events.remove(event);
+  }
+  state.streamKeys.delete(channel.streamKey);
+  state.channels.remove(channel);
+}
+
+export function createChannel(
+  parts: MakingParts & Pick<ChannelParts, 'state' | 'newSecret' | 'notify'>,
+  siteId: string,
+  metadata: ChannelMetadata,
+): Channel {
+  const channel = addChannel(parts.state, {
+    ...newItem(parts, siteId),
+    streamKey: parts.newSecret(),
+    metadata,
+  });
+  parts.notify(channelNotification('channel_created', channel));
+  return channel;
+}
+
+/** Adds a channel that no encoder has connected to. */
+export function addChannel(
+  state: Pick<ChannelState, 'channels' | 'streamKeys'>,
+  made: Pick<Channel, 'id' | 'siteId' | 'created' | 'streamKey' | 'metadata'>,
+): Channel {
+  const channel: Channel = {
+    ...made,
+    lastModified: made.created,
+    status: 'creating',
+    enabled: true,
+    currentEventId: undefined,
+    recentEventIds: [],
+  };
+  state.channels.add(channel);
+  state.streamKeys.set(channel.streamKey, channel);
+  return channel;
+}
+
+/** The channel of a path. @throws HttpError 404 when its site has none with this id. */
+export function channelOf(
+  { state }: { readonly state: Pick<ChannelState, 'channels'> },
+  { siteId = '', channelId = '' }: PathIds,
+): Channel {
+  const channel = state.channels.findOf(siteId, channelId);
+  if (channel) return channel;
+  throw notFound(CHANNEL);
+}
+
+/** The events of a channel, newest first. */
+export function eventsOf(
+  { events }: Pick<ChannelState, 'events'>,
+  channel: Channel,
+  limit = Number.POSITIVE_INFINITY,
+): LiveEvent[] {
+  return channel.recentEventIds.slice(0, limit).flatMap((id) => events.find(id) ?? []);
+}
+
+/** Where the channel's current event can be watched before it is published; empty while nothing runs. */
+export function previewUrls(
+  { events }: Pick<ChannelState, 'events'>,
+  channel: Channel,
+  origin: string,
+): readonly string[] {
+  const event = events.find(channel.currentEventId ?? '');
+  return event ? [`${origin}${previewPath(event)}`] : [];
+}

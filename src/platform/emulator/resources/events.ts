@@ -1,0 +1,359 @@
+import * as z from 'zod';
+import { HttpError } from '../../../http/errors';
+import { wireTime } from '../clock';
+import {
+  dropMaster,
+  EVENT_REFUSALS,
+  type EventRefusal,
+  isOver,
+  isViewable,
+  type LiveEvent,
+  type Master,
+  masterPath,
+  secondsStreamed,
+  statusOf,
+} from '../live/live-event';
+import type { StoredFile } from '../uploads/upload';
+import { mediaNotification } from '../webhooks/notification';
+import { valuesAfter } from './body';
+import {
+  type Channel,
+  type ChannelState,
+  channelOf,
+  eventsOf,
+  keyFileOfChannel,
+  ONE_CHANNEL,
+} from './channels';
+import { Choice, secondsOf, Timecode } from './fields';
+import { MEDIA, type Media, newMedia } from './media';
+import { type MediaBehaviourParts, takeRecording } from './media-behaviour';
+import type { Behaviour, Resource } from './resource';
+
+const ONE_EVENT = `${ONE_CHANNEL}/events/:eventId`;
+
+const masterAccess = {
+  status: z.enum(['available', 'unavailable']).meta({ description: 'Whether it can be had.' }),
+  expiration: z.string().nullable().meta({ description: 'Until when.' }),
+};
+
+export const EVENT = {
+  type: 'event',
+  plural: 'events',
+  noun: 'event',
+  says: 'One broadcast of a channel, of 12 hours at most. When it ends, it becomes a media under its own id.',
+  collection: `${ONE_CHANNEL}/events`,
+  one: ONE_EVENT,
+  verbs: ['list', 'read'],
+  metadata: {},
+  shown: {
+    media_id: { schema: z.string(), filter: 'text', says: 'The media of the event. It is the same id.' },
+    status: { schema: Choice(['active', 'idle']), filter: 'text', says: '`idle` when it is over.' },
+    published_at: { schema: z.string().nullable(), says: 'From when on viewers may watch it.' },
+    ended_at: { schema: z.string().nullable(), says: 'When it ended.' },
+    master_access: {
+      schema: z.object(masterAccess),
+      says: 'Whether the master of the recording can be had, and until when.',
+    },
+  },
+  actions: {
+    publish: {
+      methods: ['PUT'],
+      path: `${ONE_EVENT}/publish`,
+      title: 'Publish an event',
+      status: 204,
+      says: 'Lets viewers watch the event of a channel whose publishing mode is `manual`.',
+      refusals: [
+        {
+          status: 409,
+          code: 'event_published_by_channel',
+          when: 'The channel publishes its events by itself.',
+        },
+        { status: 409, code: 'event_already_published', when: 'The event is published already.' },
+        { status: 409, code: 'event_ended', when: 'The event is over.' },
+      ],
+    },
+    request_master: {
+      methods: ['PUT'],
+      path: `${ONE_EVENT}/request_master`,
+      title: 'Request the master of an event',
+      status: 204,
+      says: 'Makes the master of an event that is over available for 24 hours, once its file has come from the packager.',
+      refusals: [{ status: 409, code: 'event_not_ended', when: 'The event is not over.' }],
+    },
+    master: {
+      methods: ['GET'],
+      path: `${ONE_EVENT}/master`,
+      title: 'Read the master of an event',
+      status: 200,
+      says: 'The master of the recording, while it is available. It has a file where a packager records.',
+      refusals: [{ status: 404, code: 'master_unavailable', when: 'No master is available.' }],
+      answer: {
+        id: { schema: z.string(), says: 'The id of the event.' },
+        type: { schema: z.literal('master'), says: 'What it is.' },
+        status: { schema: masterAccess.status, says: 'Always `available`.' },
+        expiration: { schema: masterAccess.expiration, says: 'Until when.' },
+        delivery_url: {
+          schema: z.string().optional(),
+          says: 'Where its file is. Everybody with this address can have it until then.',
+        },
+      },
+    },
+    clip: {
+      methods: ['PUT'],
+      path: `${ONE_EVENT}/clip`,
+      title: 'Clip an event',
+      status: 200,
+      says: 'Makes a media of a piece of an event, while it runs or after. It is `processing` until its file has come from the packager.',
+      query: {
+        trim_in_point: { schema: Timecode, required: true, says: 'Where the piece begins in the event.' },
+        trim_out_point: { schema: Timecode, required: true, says: 'Where it ends.' },
+      },
+      answer: { media_id: { schema: z.string(), says: 'The new media.' } },
+      refusals: [{ status: 409, code: 'beyond_recording', when: 'The piece goes beyond what is recorded.' }],
+    },
+  },
+} as const satisfies Resource;
+
+/** A request for the recording of an event. */
+export interface WantedRecording {
+  readonly eventId: string;
+  /** Seconds into the event; without it, the whole of one that is over. */
+  readonly piece: { readonly from: number; readonly to: number } | undefined;
+  /** Whether it is still needed. */
+  readonly isWanted: () => boolean;
+  /** The file is the taker's from then on. */
+  readonly take: (file: StoredFile) => void | Promise<void>;
+  /** Nothing was recorded, so none will arrive. */
+  readonly absent: () => void;
+  /** It is not available now, for this reason; it is tried again unless the emulator itself has no room. */
+  readonly problem: (description: string, isFinal: boolean) => void;
+}
+
+export type EventParts = MediaBehaviourParts & {
+  readonly state: ChannelState;
+  readonly newSecret: () => string;
+  readonly recordings: {
+    /** Whether there is a packager that records. */
+    readonly areMade: boolean;
+    want(wanted: WantedRecording): void;
+  };
+  readonly broadcast: { publish(event: LiveEvent): Published };
+};
+
+export type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
+
+export function eventBehaviour(parts: EventParts): Behaviour<typeof EVENT, LiveEvent> {
+  const { state, clock, broadcast } = parts;
+  const channelOfEvent = ({ siteId, channelId }: LiveEvent) => channelOf(parts, { siteId, channelId });
+  return {
+    list: (ids) => eventsOf(state, channelOf(parts, ids)).reverse(),
+    find(ids) {
+      const channel = channelOf(parts, ids);
+      const event = state.events.find(ids.eventId ?? '');
+      return event?.channelId === channel.id ? event : undefined;
+    },
+    shown: {
+      media_id: ({ id }) => id,
+      status: statusOf,
+      published_at: ({ publishedAt }) => (publishedAt ? wireTime(publishedAt) : null),
+      ended_at: ({ endedAt }) => (endedAt ? wireTime(endedAt) : null),
+      master_access: (event, { now }) => renderMasterAccess(event, now()),
+    },
+    actions: {
+      publish(event) {
+        const published = broadcast.publish(event);
+        if (!published.ok) throw refused(published.refusal, EVENT_REFUSALS[published.refusal]);
+        return undefined;
+      },
+      request_master(event) {
+        const requested = requestMaster(parts, event);
+        if (!requested) throw refused('event_not_ended', masterHasToWait(channelOfEvent(event)));
+        return undefined;
+      },
+      master(event, { view: { origin } }) {
+        const access = renderMasterAccess(event, clock.now());
+        const path = masterPath(event);
+        const link = path === undefined ? {} : { delivery_url: `${origin}${path}` };
+        if (access.status === 'available') return { id: event.id, type: 'master', ...access, ...link };
+        const description = 'No master is available. Request one with PUT …/request_master/ after the event.';
+        throw new HttpError(404, { code: 'master_unavailable', description });
+      },
+      clip(event, { query }) {
+        const piece = pieceOf(query);
+        const media = makeClip(parts, channelOfEvent(event), event, piece);
+        if (!media) throw refused('beyond_recording', clipHasToWait(event, piece.to, clock.now()));
+        return { media_id: media.id };
+      },
+    },
+  };
+}
+
+function refused(code: string, description: string): HttpError {
+  return new HttpError(409, { code, description });
+}
+
+function renderMasterAccess({ masterExpires }: LiveEvent, now: Date) {
+  return masterExpires && masterExpires > now
+    ? { status: 'available', expiration: wireTime(masterExpires) }
+    : { status: 'unavailable', expiration: null };
+}
+
+/** The piece that the query of a clip asks for, in seconds into the event. @throws HttpError 400 */
+function pieceOf(query: Readonly<Record<string, unknown>>): { from: number; to: number } {
+  const from = secondsOf(String(query.trim_in_point));
+  const to = secondsOf(String(query.trim_out_point));
+  if (from < to) return { from, to };
+  const description = 'trim_out_point: must be after trim_in_point.';
+  throw new HttpError(400, { code: 'invalid_parameter', description });
+}
+
+/** Why there is no master yet, and what to wait for. */
+function masterHasToWait({ metadata: { reconnect_window } }: Channel): string {
+  const end = reconnect_window === 0 ? 'as soon as' : `${reconnect_window} s after`;
+  return `The master is made of an event that has ended, and this one runs. It ends ${end} its encoder has gone; wait for the webhook channel_idle, or for the status idle.`;
+}
+
+/** Why there is no clip up to this second of the event, and what to wait for. */
+function clipHasToWait(event: LiveEvent, to: number, now: Date): string {
+  const recorded = secondsStreamed(event, now);
+  const most = `trim_out_point lies beyond what is recorded of this event, which is ${timecodeOf(recorded)}`;
+  if (isOver(event.state)) return `${most}. The event has ended: choose a point within it.`;
+  if (event.encoderGoneAt)
+    return `${most}. Its encoder has gone: wait until it is back, or choose an earlier point.`;
+  return `${most} by now. Try again in ${Math.ceil(to - recorded)} s, or choose an earlier point.`;
+}
+
+function timecodeOf(seconds: number): string {
+  return new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23);
+}
+
+/** How long a recording's master is available after the request. */
+const MASTER_LIFETIME_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Makes the master of an event's recording available, at once or when its file has arrived. Returns false, and does nothing,
+ * before the event is over.
+ */
+function requestMaster(parts: EventParts, event: LiveEvent): boolean {
+  if (!isOver(event.state)) return false;
+  const { clock, recordings, state, newSecret } = parts;
+  const expires = new Date(clock.now().getTime() + MASTER_LIFETIME_MS);
+  const makeAvailable = () => {
+    event.masterExpires = expires;
+    event.lastModified = clock.now();
+  };
+  if (event.master ? event.master.file : !recordings.areMade) makeAvailable();
+  if (event.master || !recordings.areMade) return true;
+  const master: Master = { token: newSecret(), file: undefined };
+  event.master = master;
+  const giveUp = () => {
+    event.master = undefined;
+  };
+  recordings.want({
+    eventId: event.id,
+    piece: undefined,
+    isWanted: () => state.events.find(event.id) === event && expires > clock.now(),
+    take(file) {
+      master.file = file;
+      makeAvailable();
+      dropMasterLater(parts, event);
+    },
+    absent() {
+      giveUp();
+      makeAvailable();
+    },
+    problem: (_description, isFinal) => isFinal && giveUp(),
+  });
+  return true;
+}
+
+/** Keeps the file of a master as long as it is available. */
+function dropMasterLater(parts: EventParts, event: LiveEvent): void {
+  const { clock } = parts;
+  const left = (event.masterExpires ?? clock.now()).getTime() - clock.now().getTime();
+  if (left > 0) clock.after(left, () => dropMasterLater(parts, event));
+  else dropMaster(parts, event);
+}
+
+/** Makes a media of a piece of an event, or returns undefined when the piece goes beyond what is recorded. */
+function makeClip(
+  parts: EventParts,
+  channel: Channel,
+  event: LiveEvent,
+  piece: { readonly from: number; readonly to: number },
+): Media | undefined {
+  const { state, clock, newResourceId, notify, recordings } = parts;
+  const created = clock.now();
+  if (piece.to > secondsStreamed(event, created)) return undefined;
+  const clip = clipOf(event, channel, { id: newResourceId(), created, ...piece });
+  const announce = () => {
+    clip.status = 'ready';
+    clip.errorMessage = null;
+    clip.converted = true;
+    clip.announced = true;
+    notify(mediaNotification('media_available', clip));
+    state.media.changed(clip);
+  };
+  if (!recordings.areMade) {
+    state.media.add(clip);
+    announce();
+    return clip;
+  }
+  Object.assign(clip, { status: 'processing', converted: false, announced: false });
+  state.media.add(clip);
+  recordings.want({
+    eventId: event.id,
+    piece,
+    // It may have been deleted, or given a file of its own.
+    isWanted: () => state.media.find(clip.id) === clip && clip.status === 'processing' && !clip.file,
+    take: (file) => takeRecording(parts, clip, file),
+    absent: announce,
+    problem(description, isFinal) {
+      clip.errorMessage = description;
+      if (isFinal) clip.status = 'failed';
+      state.media.changed(clip);
+    },
+  });
+  return clip;
+}
+
+/** The media that an event becomes at its end, under the event's own id. */
+export function replayOf(event: LiveEvent, channel: Channel): Media {
+  const ended = event.endedAt ?? event.created;
+  return recorded(event, channel, {
+    id: event.id,
+    created: ended,
+    duration: secondsStreamed(event, ended),
+    hidden: !isViewable(event.state),
+    clip: undefined,
+  });
+}
+
+/** A piece of an event, as a media of its own. `from` and `to` are seconds into the event. */
+function clipOf(
+  event: LiveEvent,
+  channel: Channel,
+  { id, created, from, to }: { id: string; created: Date; from: number; to: number },
+): Media {
+  const duration = Math.round((to - from) * 1000) / 1000;
+  return recorded(event, channel, { id, created, duration, hidden: false, clip: { from, to } });
+}
+
+function recorded(
+  { id: eventId, siteId }: LiveEvent,
+  channel: Channel,
+  own: Pick<Media, 'id' | 'created' | 'duration' | 'hidden' | 'clip'>,
+): Media {
+  const { title, tags, custom_params } = channel.metadata;
+  return newMedia({
+    ...own,
+    siteId,
+    eventId,
+    keyFile: keyFileOfChannel(channel),
+    status: 'ready',
+    mimeType: 'video/mp4',
+    converted: true,
+    announced: true,
+    metadata: valuesAfter(MEDIA.metadata, { title, tags, custom_params }),
+  });
+}

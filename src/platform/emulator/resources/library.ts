@@ -1,0 +1,75 @@
+import type { Express, Request } from 'express';
+import { callerOf } from '../auth';
+import { IMPORT, type ImportParts, importBehaviour } from './imports';
+import { MEDIA } from './media';
+import { type MediaBehaviourParts, mediaBehaviour } from './media-behaviour';
+import { ORIGINAL, originalBehaviour } from './originals';
+import { PLAYER, type PlayerParts, playerBehaviour } from './players';
+import { type PlaylistType, playlistCalls, typedPlaylistCalls } from './playlists';
+import { MEDIA_RENDITION, renditionBehaviour } from './renditions';
+import { callsOf, type ResourceCalls } from './resource-calls';
+import { mountAction, mountResource, type RouteParts } from './resource-routes';
+import { changeTags, TAG_ACTIONS } from './tags';
+import { TEXT_TRACK, textTrackBehaviour } from './text-tracks';
+import { THUMBNAIL, thumbnailBehaviour } from './thumbnails';
+import { USAGE_ACTIONS, usageOf } from './usage';
+
+/** The calls for everything in the library. */
+export interface Library {
+  readonly media: ResourceCalls;
+  readonly originals: ResourceCalls;
+  readonly renditions: ResourceCalls;
+  readonly textTracks: ResourceCalls;
+  readonly thumbnails: ResourceCalls;
+  readonly players: ResourceCalls;
+  /** Of all types. */
+  readonly playlists: ResourceCalls;
+  readonly typedPlaylists: ReadonlyMap<PlaylistType, ResourceCalls>;
+  readonly imports: ResourceCalls;
+}
+
+type LibraryParts = MediaBehaviourParts & PlayerParts & ImportParts;
+
+export function createLibrary(parts: LibraryParts): Library {
+  const { now } = parts.clock;
+  return {
+    media: callsOf(MEDIA, mediaBehaviour(parts), now),
+    originals: callsOf(ORIGINAL, originalBehaviour(parts), now),
+    renditions: callsOf(MEDIA_RENDITION, renditionBehaviour(parts), now),
+    textTracks: callsOf(TEXT_TRACK, textTrackBehaviour(parts), now),
+    thumbnails: callsOf(THUMBNAIL, thumbnailBehaviour(parts), now),
+    players: callsOf(PLAYER, playerBehaviour(parts), now),
+    playlists: playlistCalls(parts),
+    typedPlaylists: typedPlaylistCalls(parts),
+    imports: callsOf(IMPORT, importBehaviour(parts), now),
+  };
+}
+
+/** The routes of the library. */
+export function mountLibrary(
+  app: Express,
+  parts: LibraryParts & RouteParts & { readonly library: Library },
+): void {
+  const { typedPlaylists, ...others } = parts.library;
+  // The paths of one type are among those of all types.
+  for (const calls of [...typedPlaylists.values(), ...Object.values(others)])
+    mountResource(app, parts, calls);
+  for (const name of ['remove_tag', 'rename_tag'] as const) {
+    mountAction(app, parts, TAG_ACTIONS[name], ({ params: { siteId = '' }, body }) => {
+      changeTags(parts, name, siteId, body);
+      return undefined;
+    });
+  }
+  // A released client has the days in the query, and more there.
+  const days = ({ body, query: { start_date, end_date } }: Pick<Request, 'body' | 'query'>) => ({
+    start_date,
+    end_date,
+    ...body,
+  });
+  mountAction(app, parts, USAGE_ACTIONS.query_usage, (request) =>
+    usageOf(parts, [request.params.siteId ?? ''], days(request)),
+  );
+  mountAction(app, parts, USAGE_ACTIONS.query_account_usage, (request, response) =>
+    usageOf(parts, callerOf(response).siteIds, days(request)),
+  );
+}

@@ -1,0 +1,254 @@
+import { wireTime } from '../clock';
+import { probe } from '../uploads/probe';
+import type { StoredFile } from '../uploads/upload';
+import { mediaNotification } from '../webhooks/notification';
+import { valuesAfter } from './body';
+import { CONTENT_VALUES, dropContent, MAX_FILE_BYTES, statusUnderWay, takeContent } from './content';
+import { secondsOf } from './fields';
+import { isPublished, MEDIA, type Media, type MediaMetadata, newMedia, publicationOf } from './media';
+import { dropOriginals, keepOriginal, type OriginalParts } from './originals';
+import { type PlaylistParts, takeFromPlaylists } from './playlists';
+import { CONVERSION_MS, dropRenditions, makeRenditions, type RenditionParts } from './renditions';
+import { type Behaviour, type GivenUpload, inSite, newItem } from './resource';
+import { dropTextTracks, type TextTrackParts } from './text-tracks';
+import { dropThumbnails, makePoster, type ThumbnailParts } from './thumbnails';
+
+export type MediaBehaviourParts = OriginalParts &
+  RenditionParts &
+  TextTrackParts &
+  ThumbnailParts &
+  PlaylistParts;
+
+export function mediaBehaviour(parts: MediaBehaviourParts): Behaviour<typeof MEDIA, Media> {
+  const { state, notify } = parts;
+  return {
+    ...inSite(state.media, 'mediaId'),
+    create: ({ siteId = '' }, { metadata, upload }) =>
+      createMedia(parts, siteId, valuesAfter(MEDIA.metadata, metadata), upload),
+    update: (media, metadata) => updateMedia(parts, media, metadata),
+    remove: (media) => deleteMedia(parts, media),
+    shown: {
+      ...CONTENT_VALUES,
+      media_type: ({ mediaType }) => mediaType,
+      hosting_type: ({ hostingType }) => hostingType,
+      mime_type: ({ mimeType }) => mimeType,
+      duration: ({ duration }) => duration,
+      trim_in_point: ({ trimInPoint }) => trimInPoint,
+      trim_out_point: ({ trimOutPoint }) => trimOutPoint,
+      external_id: ({ metadata }) => metadata.external_id,
+      source_url: ({ sourceUrl }) => sourceUrl,
+    },
+    actions: {
+      reupload(media, { upload }) {
+        beginContent(parts, media, upload);
+        notify(mediaNotification('media_reuploaded', media));
+        return 'item';
+      },
+    },
+  };
+}
+
+function createMedia(
+  parts: MediaBehaviourParts,
+  siteId: string,
+  metadata: MediaMetadata,
+  upload: GivenUpload,
+): Media {
+  const { state, notify } = parts;
+  const made = newItem(parts, siteId);
+  const from = { publish_start_date: metadata.publish_start_date ?? wireTime(made.created) };
+  const media = newMedia({ ...made, metadata: { ...metadata, ...from } });
+  state.media.add(media);
+  state.usage.count(siteId, made.created, 'media');
+  notify(mediaNotification('media_created', media));
+  beginContent(parts, media, upload);
+  return media;
+}
+
+/** Replaces the metadata of a media. */
+export function updateMedia(parts: MediaBehaviourParts, media: Media, metadata: MediaMetadata): void {
+  media.metadata = metadata;
+  media.lastModified = parts.clock.now();
+  parts.state.media.changed(media);
+  parts.notify(mediaNotification('media_updated', media));
+  announce(parts, media);
+}
+
+function deleteMedia(parts: MediaBehaviourParts, media: Media): void {
+  endProcessing(media);
+  dropContent(parts, media);
+  dropOriginals(parts, media);
+  dropRenditions(parts, media);
+  dropTextTracks(parts, media);
+  dropThumbnails(parts, media);
+  takeFromPlaylists(parts, media);
+  parts.state.media.remove(media);
+  parts.notify(mediaNotification('media_deleted', media));
+}
+
+/** From the arrival of its file until a media can be played, by the platform's clock. Its renditions come later. */
+const READY_MS = 1_000;
+
+/** Begins to take the content of a media, its first one or a new one. What it has stays until the new one is there. */
+function beginContent(parts: MediaBehaviourParts, media: Media, given: GivenUpload): void {
+  const isExternal = given.method === 'external';
+  const describe = () => {
+    media.hostingType = isExternal ? 'external' : 'hosted';
+    media.sourceUrl = isExternal ? (given.source_url ?? null) : null;
+    media.trimInPoint = given.trim_in_point ?? null;
+    media.trimOutPoint = given.trim_out_point ?? null;
+  };
+  if (isExternal) {
+    dropContent(parts, media);
+    dropOriginals(parts, media);
+    dropRenditions(parts, media);
+    describe();
+    Object.assign(media, NOTHING_KNOWN);
+    media.mimeType = given.mime_type ?? typeOfAddress(media.sourceUrl ?? '');
+    media.mediaType = mediaTypeOf(media.mimeType);
+    process(parts, media);
+    return;
+  }
+  if (media.file === undefined && statusUnderWay(media) === 'processing') describe();
+  takeContent(parts, parts.state.media, media, given, {
+    maxBytes: MAX_FILE_BYTES,
+    arrived(file) {
+      describe();
+      return arrive(parts, media, file);
+    },
+    isBusy: () => media.timers.processing !== undefined,
+  });
+  parts.state.media.changed(media);
+}
+
+const NOTHING_KNOWN = { duration: 0, width: 0, height: 0 };
+
+const TYPES: Readonly<Record<string, string>> = {
+  m3u8: 'application/vnd.apple.mpegurl',
+  mpd: 'application/dash+xml',
+  mp4: 'video/mp4',
+  m4v: 'video/mp4',
+  mov: 'video/quicktime',
+  webm: 'video/webm',
+  mp3: 'audio/mpeg',
+  m4a: 'audio/mp4',
+  aac: 'audio/aac',
+};
+
+/** The media type that the ending of an address stands for, or null. */
+function typeOfAddress(address: string): string | null {
+  const [, ending = ''] = /\.(\w{2,4})(?:[?#]|$)/.exec(address) ?? [];
+  return TYPES[ending.toLowerCase()] ?? null;
+}
+
+/** The media type that is declared, when it is one of a video or an audio file: clients declare others as well. */
+function declaredTypeOf({ declaredType = '' }: StoredFile): string | null {
+  return /^(?:video|audio)\//.test(declaredType) ? declaredType : null;
+}
+
+function mediaTypeOf(mimeType: string | null): 'video' | 'audio' {
+  return mimeType?.startsWith('audio/') ? 'audio' : 'video';
+}
+
+/** Takes a recording of an event as the content of a media. */
+export async function takeRecording(
+  parts: MediaBehaviourParts,
+  media: Media,
+  file: StoredFile,
+): Promise<void> {
+  media.file = file;
+  media.errorMessage = null;
+  await arrive(parts, media, file);
+}
+
+async function arrive(parts: MediaBehaviourParts, media: Media, file: StoredFile): Promise<void> {
+  const { state } = parts;
+  media.status = statusUnderWay(media);
+  state.media.changed(media);
+  cancelProcessing(media);
+  const facts = await probe(file);
+  // It may have been deleted, or given another file, meanwhile.
+  if (state.media.find(media.id) !== media || media.file !== file) return;
+  media.mimeType = facts?.mimeType ?? declaredTypeOf(file);
+  media.mediaType = facts?.mediaType ?? mediaTypeOf(media.mimeType);
+  media.width = facts?.width ?? 0;
+  media.height = facts?.height ?? 0;
+  const length = facts?.duration ?? 0;
+  // A clip begins at the key frame before it, and ends where it was asked to.
+  if (!media.clip) media.duration = trimmedLength(media, length);
+  keepOriginal(parts, media, length);
+  if (length > 0 && media.duration <= 0) fail(parts, media, length);
+  else process(parts, media);
+}
+
+/** The seconds between the trim points, within a file of this length; 0 stands for a length that is not known. */
+function trimmedLength({ trimInPoint, trimOutPoint }: Media, length: number): number {
+  const begin = trimInPoint === null ? 0 : secondsOf(trimInPoint);
+  const wanted = trimOutPoint === null ? length : secondsOf(trimOutPoint);
+  const end = length > 0 ? Math.min(wanted, length) : wanted;
+  return Math.max(Math.round((end - begin) * 1000) / 1000, 0);
+}
+
+function fail({ clock, state }: MediaBehaviourParts, media: Media, length: number): void {
+  media.status = 'failed';
+  media.errorMessage = `upload.trim_in_point is after the end of the file, which has ${length} s. Reupload it.`;
+  media.lastModified = clock.now();
+  state.media.changed(media);
+}
+
+/** Schedules the processing of a content, on the platform's clock. */
+function process(parts: MediaBehaviourParts, media: Media): void {
+  const { clock, state } = parts;
+  media.status = statusUnderWay(media);
+  media.errorMessage = null;
+  media.lastModified = clock.now();
+  state.media.changed(media);
+  cancelProcessing(media);
+  media.timers.processing = clock.after(READY_MS, () => {
+    media.status = 'ready';
+    media.lastModified = clock.now();
+    makePoster(parts, media);
+    state.media.changed(media);
+    media.announced = false;
+    announce(parts, media);
+    media.timers.processing = media.file && clock.after(CONVERSION_MS, () => convert(parts, media));
+  });
+}
+
+function cancelProcessing({ timers }: Media): void {
+  timers.processing?.cancel();
+  timers.processing = undefined;
+}
+
+function convert(parts: MediaBehaviourParts, media: Media): void {
+  media.timers.processing = undefined;
+  makeRenditions(parts, media);
+  if (media.converted) return;
+  media.converted = true;
+  parts.notify(mediaNotification('conversions_complete', media));
+}
+
+/**
+ * Notifies webhooks once for each content that viewers can have a media: now, or at its publish start date. To be called
+ * whenever that may have changed.
+ */
+function announce(parts: MediaBehaviourParts, media: Media): void {
+  const { clock, notify } = parts;
+  media.timers.publication?.cancel();
+  media.timers.publication = undefined;
+  if (media.announced || media.status !== 'ready') return;
+  const now = clock.now();
+  if (isPublished(media, now)) {
+    media.announced = true;
+    notify(mediaNotification('media_available', media));
+    return;
+  }
+  const wait = publicationOf(media).getTime() - now.getTime();
+  if (wait > 0) media.timers.publication = clock.after(wait, () => announce(parts, media));
+}
+
+/** Cancels everything that is still scheduled for a media. */
+function endProcessing({ timers }: Media): void {
+  timers.processing?.cancel();
+  timers.publication?.cancel();
+}

@@ -1,0 +1,175 @@
+import * as z from 'zod';
+import { HttpError } from '../../../http/errors';
+import { text } from '../json-body';
+import type { ItemStore } from '../listing/item-store';
+import { probe } from '../uploads/probe';
+import type { StoredFile } from '../uploads/upload';
+import { valuesAfter } from './body';
+import {
+  CONTENT_VALUES,
+  type Content,
+  downloadUrl,
+  dropContent,
+  errorMessage,
+  LINK_FIELDS,
+  MAX_FILE_BYTES,
+  method,
+  mimeType,
+  noContent,
+  status,
+  statusUnderWay,
+  takeContent,
+} from './content';
+import { inMedia, type Media, type MediaParts, mediaOf, ONE_MEDIA, partOf } from './media';
+import type { Behaviour, MetadataOf, Resource } from './resource';
+
+export const ORIGINAL = {
+  type: 'original',
+  plural: 'originals',
+  noun: 'original',
+  says: 'A file as it was uploaded for a media. The primary one is what is converted.',
+  collection: `${ONE_MEDIA}/originals`,
+  one: `${ONE_MEDIA}/originals/:originalId`,
+  verbs: ['list', 'create', 'read', 'update', 'delete'],
+  metadata: {
+    name: { schema: text(200), default: 'Original', filter: 'words', says: 'The name.' },
+    language: { schema: text(100), filter: 'text', says: 'The spoken language, such as English.' },
+    language_code: { schema: text(50), filter: 'text', says: 'Its code, such as en.' },
+    type: { schema: text(50), default: 'primary', filter: 'text', says: 'What it is for.' },
+  },
+  upload: {
+    method: method(['direct', 'multipart', 'fetch']),
+    mime_type: mimeType,
+    download_url: downloadUrl,
+  },
+  shown: {
+    status,
+    error_message: errorMessage,
+    container_format: { schema: z.string().nullable(), says: 'The format of the file, such as mp4.' },
+    duration: { schema: z.number(), says: 'Seconds; 0 while it is not known.' },
+    size: { schema: z.int(), filter: 'number', says: 'Bytes.' },
+    md5: { schema: z.string().nullable(), says: 'The MD5 of the file, in hexadecimal.' },
+    includes: { schema: z.looseObject({}), says: 'Its tracks, by their kind.' },
+    ...LINK_FIELDS,
+  },
+  refusals: {
+    delete: [
+      { status: 409, code: 'conflict', when: 'It is the primary original: the content of the media.' },
+    ],
+  },
+} as const satisfies Resource;
+
+/** A file of a media as it was uploaded. The primary one is the media's own content. */
+export interface Original extends Content {
+  readonly mediaId: string;
+  readonly created: Date;
+  lastModified: Date;
+  metadata: MetadataOf<typeof ORIGINAL>;
+  /** Whether its file is that of the media. */
+  readonly isPrimary: boolean;
+  containerFormat: string | null;
+  /** Seconds. */
+  duration: number;
+  /** Pixels. */
+  width: number;
+  height: number;
+}
+
+export interface OriginalParts extends MediaParts {
+  readonly state: MediaParts['state'] & { readonly originals: ItemStore<Original> };
+}
+
+export function originalBehaviour(parts: OriginalParts): Behaviour<typeof ORIGINAL, Original> {
+  const { state, clock } = parts;
+  return {
+    ...inMedia(parts, state.originals, 'originalId'),
+    create(ids, { metadata, upload }) {
+      const original: Original = {
+        ...noContent(),
+        ...partOf(parts, mediaOf(parts, ids)),
+        metadata: { ...valuesAfter(ORIGINAL.metadata, metadata), type: metadata.type ?? 'alternate' },
+        isPrimary: false,
+        containerFormat: null,
+        duration: 0,
+        width: 0,
+        height: 0,
+      };
+      state.originals.add(original);
+      takeContent(parts, state.originals, original, upload, {
+        maxBytes: MAX_FILE_BYTES,
+        arrived: (file) => describe(parts, original, file),
+      });
+      return original;
+    },
+    update(original, metadata) {
+      original.metadata = metadata;
+      original.lastModified = clock.now();
+    },
+    remove(original) {
+      if (original.isPrimary) {
+        const description =
+          'The primary original is the content of the media. Delete the media, or reupload it.';
+        throw new HttpError(409, { code: 'conflict', description });
+      }
+      dropContent(parts, original);
+      state.originals.remove(original);
+    },
+    shown: {
+      ...CONTENT_VALUES,
+      container_format: ({ containerFormat }) => containerFormat,
+      duration: ({ duration }) => duration,
+      size: ({ file }) => file?.size ?? 0,
+      md5: ({ file }) => file?.md5 ?? null,
+      includes: ({ id, width, height }) => (width > 0 ? { video_track: { [id]: { width, height } } } : {}),
+    },
+  };
+}
+
+async function describe({ state, clock }: OriginalParts, original: Original, file: StoredFile) {
+  original.status = statusUnderWay(original);
+  const facts = await probe(file);
+  if (state.originals.find(original.id) !== original || original.file !== file) return;
+  original.containerFormat = formatOf(facts?.mimeType ?? file.declaredType ?? null);
+  original.duration = facts?.duration ?? 0;
+  original.width = facts?.width ?? 0;
+  original.height = facts?.height ?? 0;
+  original.status = 'ready';
+  original.lastModified = clock.now();
+}
+
+function formatOf(mimeType: string | null): string | null {
+  return mimeType?.split(/[/;]/)[1] ?? null;
+}
+
+/** Keeps the file of a media as its primary original, in place of the former one. @param duration of the whole file. */
+export function keepOriginal(parts: OriginalParts, media: Media, duration: number): void {
+  const { originals } = parts.state;
+  const { width, height, file } = media;
+  const facts = {
+    containerFormat: formatOf(media.mimeType),
+    duration,
+    width,
+    height,
+    file,
+    status: 'ready' as const,
+    lastModified: parts.clock.now(),
+  };
+  const before = originals.of(media.id).find(({ isPrimary }) => isPrimary);
+  if (before) Object.assign(before, facts);
+  else
+    originals.add({
+      ...noContent(),
+      ...partOf(parts, media),
+      metadata: valuesAfter(ORIGINAL.metadata, {}),
+      isPrimary: true,
+      ...facts,
+    });
+}
+
+/** Removes the originals of a media that is deleted. */
+export function dropOriginals(parts: OriginalParts, { id }: Media): void {
+  for (const original of parts.state.originals.of(id)) {
+    if (!original.isPrimary) dropContent(parts, original);
+    parts.state.originals.remove(original);
+  }
+}

@@ -1,0 +1,93 @@
+import { HttpError } from '../../../http/errors';
+import { text } from '../json-body';
+import { actionSchema, readActionFields } from './body';
+import { SITE } from './fields';
+import { type MediaBehaviourParts, updateMedia } from './media-behaviour';
+import { changeTagOfPlaylists } from './playlists';
+import type { Action } from './resource';
+import { once } from './resource-calls';
+
+export const TAG_ACTIONS = {
+  remove_tag: {
+    methods: ['PUT'],
+    path: `${SITE}/remove_tag`,
+    title: 'Remove a tag',
+    status: 202,
+    says: 'Takes a tag off all media of the site.',
+    body: {
+      tag: { schema: text(200).min(1, 'is empty'), says: 'The tag.' },
+      name: { schema: text(200).min(1, 'is empty'), says: 'The same, by its other name.' },
+    },
+  },
+  rename_tag: {
+    methods: ['PUT'],
+    path: `${SITE}/rename_tag`,
+    title: 'Rename a tag',
+    status: 202,
+    says: 'Renames a tag of all media of the site. A media with both keeps one.',
+    body: {
+      old_tag: { schema: text(200).min(1, 'is empty'), says: 'The tag as it is.' },
+      new_tag: { schema: text(200).min(1, 'is empty'), says: 'What it is to be called.' },
+      old_name: { schema: text(200).min(1, 'is empty'), says: '`old_tag`, by its other name.' },
+      new_name: { schema: text(200).min(1, 'is empty'), says: '`new_tag`, by its other name.' },
+    },
+  },
+} as const satisfies Readonly<Record<string, Action>>;
+
+type TagParts = MediaBehaviourParts;
+
+const schemas = once(() => ({
+  remove_tag: actionSchema(TAG_ACTIONS.remove_tag.body),
+  rename_tag: actionSchema(TAG_ACTIONS.rename_tag.body),
+}));
+
+/** Changes a tag of all media of a site, and returns how many had it. @throws HttpError 400 */
+export function changeTags(
+  parts: TagParts,
+  action: keyof typeof TAG_ACTIONS,
+  siteId: string,
+  body: unknown,
+): number {
+  const given = readActionFields(schemas()[action], body, 'invalid_body');
+  // Each tag has two names.
+  const names =
+    action === 'remove_tag'
+      ? [['tag', 'name']]
+      : [
+          ['old_tag', 'old_name'],
+          ['new_tag', 'new_name'],
+        ];
+  const tags = names.map(([name = '', other = '']) => given[name] ?? given[other]);
+  const problems = names.flatMap(([name], place) =>
+    typeof tags[place] === 'string' ? [] : [{ code: 'invalid_body', description: `${name}: is missing` }],
+  );
+  if (problems.length > 0) throw new HttpError(400, problems);
+  const [tag, into] = tags.map(String);
+  return tag === into ? 0 : changeTag(parts, siteId, tag ?? '', into);
+}
+
+function changeTag(parts: TagParts, siteId: string, tag: string, into: string | undefined): number {
+  const change = (tags: readonly string[]) =>
+    tags.includes(tag)
+      ? [...new Set(tags.flatMap((each) => (each === tag ? (into ?? []) : each)))]
+      : undefined;
+  let count = 0;
+  for (const media of parts.state.media.of(siteId)) {
+    const tags = change(media.metadata.tags);
+    if (!tags) continue;
+    updateMedia(parts, media, { ...media.metadata, tags });
+    count += 1;
+  }
+  // A playlist that no longer asked for its only tag would have every media.
+  if (into !== undefined) changeTagOfPlaylists(parts, siteId, change);
+  return count;
+}
+
+/** The tags of a site's media with how many have each, by their names. */
+export function countTags({ state }: Pick<TagParts, 'state'>, siteId: string): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { metadata } of state.media.of(siteId)) {
+    for (const tag of new Set(metadata.tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  }
+  return new Map([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+}

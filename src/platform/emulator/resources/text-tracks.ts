@@ -1,0 +1,162 @@
+import * as z from 'zod';
+import { text } from '../json-body';
+import type { ItemStore } from '../listing/item-store';
+import { mediaNotification } from '../webhooks/notification';
+import { valuesAfter } from './body';
+import {
+  CONTENT_VALUES,
+  type Content,
+  downloadUrl,
+  dropContent,
+  errorMessage,
+  LINK_FIELDS,
+  method,
+  mimeType,
+  noContent,
+  status,
+  takeContent,
+} from './content';
+import { Choice, Flag, WholeNumber } from './fields';
+import { inMedia, type Media, type MediaParts, mediaOf, ONE_MEDIA, partOf } from './media';
+import type { Behaviour, BodyOf, MetadataOf, Resource } from './resource';
+
+const TRACK_KINDS = ['captions', 'subtitles', 'chapters', 'thumbnails', 'descriptions'] as const;
+
+export const TEXT_TRACK = {
+  type: 'text_track',
+  plural: 'text_tracks',
+  noun: 'text track',
+  says: 'Captions, subtitles or chapters of a media. Viewers get it when it is published.',
+  collection: `${ONE_MEDIA}/text_tracks`,
+  one: `${ONE_MEDIA}/text_tracks/:trackId`,
+  verbs: ['list', 'create', 'read', 'update', 'delete'],
+  metadata: {
+    label: { schema: text(200), filter: 'words', says: 'The name in the menu of the player.' },
+    srclang: { schema: text(50), filter: 'text', says: 'The code of the language, such as en.' },
+    position: { schema: WholeNumber(1000), default: 0, filter: 'number', says: 'The place in the menu.' },
+    track_kind: {
+      schema: Choice(TRACK_KINDS),
+      default: 'captions',
+      fixed: true,
+      unseen: true,
+      says: 'What it is.',
+    },
+  },
+  upload: {
+    method: method(['direct', 'fetch']),
+    file_format: { schema: text(50), says: 'The format of the file, such as vtt or srt.' },
+    auto_publish: { schema: Flag, default: false, says: 'Whether to publish it as soon as it is ready.' },
+    mime_type: mimeType,
+    download_url: downloadUrl,
+  },
+  shown: {
+    status,
+    error_message: errorMessage,
+    track_kind: { schema: Choice(TRACK_KINDS), filter: 'text', says: 'What it is.' },
+    published: { schema: z.boolean(), says: 'Whether viewers get it.' },
+    delivery_url: { schema: z.string().nullable(), says: 'Where the file is, once it is ready.' },
+    ...LINK_FIELDS,
+  },
+  actions: {
+    publish: {
+      methods: ['PUT'],
+      path: `${ONE_MEDIA}/text_tracks/:trackId/publish`,
+      title: 'Publish a text track',
+      status: 204,
+      says: 'Lets viewers have it.',
+    },
+    unpublish: {
+      methods: ['PUT'],
+      path: `${ONE_MEDIA}/text_tracks/:trackId/unpublish`,
+      title: 'Unpublish a text track',
+      status: 204,
+      says: 'Takes it from viewers.',
+    },
+  },
+} as const satisfies Resource;
+
+/** Captions, subtitles or chapters of a media. */
+export interface TextTrack extends Content {
+  readonly mediaId: string;
+  readonly created: Date;
+  lastModified: Date;
+  metadata: MetadataOf<typeof TEXT_TRACK>;
+  isPublished: boolean;
+  readonly fileFormat: string;
+}
+
+const MAX_TRACK_BYTES = 20 * 1024 ** 2;
+
+/** The path at which viewers get a text track. */
+export function textTrackPath({ id, fileFormat }: TextTrack): string {
+  return `/tracks/${id}.${fileFormat}`;
+}
+
+export interface TextTrackParts extends MediaParts {
+  readonly state: MediaParts['state'] & { readonly textTracks: ItemStore<TextTrack> };
+}
+
+export function textTrackBehaviour(parts: TextTrackParts): Behaviour<typeof TEXT_TRACK, TextTrack> {
+  const { state, clock, notify } = parts;
+  const publish = (isPublished: boolean) => (track: TextTrack) => {
+    track.isPublished = isPublished;
+    track.lastModified = clock.now();
+    return undefined;
+  };
+  return {
+    ...inMedia(parts, state.textTracks, 'trackId'),
+    create(ids, { metadata, upload }) {
+      const media = mediaOf(parts, ids);
+      const track: TextTrack = {
+        ...noContent(),
+        ...partOf(parts, media),
+        metadata: valuesAfter(TEXT_TRACK.metadata, metadata),
+        isPublished: false,
+        fileFormat: formatOf(upload),
+      };
+      state.textTracks.add(track);
+      notify(mediaNotification('track_created', media));
+      takeContent(parts, state.textTracks, track, upload, {
+        maxBytes: MAX_TRACK_BYTES,
+        arrived() {
+          track.status = 'ready';
+          if (upload.auto_publish) track.isPublished = true;
+          track.lastModified = clock.now();
+        },
+      });
+      return track;
+    },
+    update(track, metadata) {
+      track.metadata = metadata;
+      track.lastModified = clock.now();
+    },
+    remove(track) {
+      dropContent(parts, track);
+      state.textTracks.remove(track);
+      notify(mediaNotification('track_deleted', { id: track.mediaId, siteId: track.siteId }));
+    },
+    shown: {
+      ...CONTENT_VALUES,
+      track_kind: ({ metadata }) => metadata.track_kind,
+      published: ({ isPublished }) => isPublished,
+      delivery_url: (track, { origin }) =>
+        track.status === 'ready' ? `${origin}${textTrackPath(track)}` : null,
+    },
+    actions: { publish: publish(true), unpublish: publish(false) },
+  };
+}
+
+/** The ending of the file's address: as it was said, or as the address that it is fetched from has it, else vtt. */
+function formatOf(upload: BodyOf<typeof TEXT_TRACK>['upload']): string {
+  const [, ending] = /\.(\w{2,5})(?:[?#]|$)/.exec(upload.download_url ?? '') ?? [];
+  const format = (upload.file_format ?? ending ?? 'vtt').toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  return format === '' || format === 'webvtt' ? 'vtt' : format;
+}
+
+/** Removes the tracks of a media that is deleted; only its own end is reported. */
+export function dropTextTracks(parts: TextTrackParts, { id }: Media): void {
+  for (const track of parts.state.textTracks.of(id)) {
+    dropContent(parts, track);
+    parts.state.textTracks.remove(track);
+  }
+}
