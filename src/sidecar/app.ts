@@ -31,9 +31,8 @@ import { createRefusals } from './observe/refusals';
 import { createSurvey } from './observe/survey';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
 import type { ReadProviderHeaders } from './provisioning/provider-headers';
-import { createProvision } from './provisioning/provision';
+import { createProvision, createUpstreams, providerRules } from './provisioning/provision';
 import { createUpstream } from './provisioning/upstream';
-import { createUpstreams, providerRules } from './provisioning/upstreams';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 

@@ -7,15 +7,15 @@ import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connections';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
 import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
+import type { CpixFiles } from './provisioning/cpix-recipient';
+import { HEADERS_VARIABLE } from './provisioning/provider-headers';
 import {
   addressFault,
   HTTP_URL_RULE,
   isHttpUrl,
   PROVIDER_PROTOCOLS,
   type ProviderProtocol,
-} from './provisioning/address';
-import type { CpixFiles } from './provisioning/cpix-recipient';
-import { HEADERS_VARIABLE } from './provisioning/provider-headers';
+} from './provisioning/upstream';
 import { isLoopback } from './start-up';
 
 export interface SidecarConfig {

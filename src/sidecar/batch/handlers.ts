@@ -11,12 +11,13 @@ import { callerOf, requireScope } from '../access/api-key';
 import { apiError } from '../errors';
 import { type Accepted, type FleetWait, WAIT } from '../fleet/wait';
 import { attemptOf, type KeyFileChanges, type PutOutcome } from '../key-files/changes';
-import { isDryRun, lineChanges } from '../key-files/dry-run';
+import { lineChanges } from '../key-files/dry-run';
 import { warningText } from '../key-files/handlers';
 import { actorOf } from '../key-files/routes';
 import type { Refusals } from '../observe/refusals';
 import type { Provision } from '../provisioning/provision';
 import { createReadBatch } from '../request-body';
+import { isDryRun } from '../storage/conditions';
 import { createRunBatch, stoppingError } from './run-batch';
 
 export interface BatchContext {

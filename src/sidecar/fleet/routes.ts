@@ -7,8 +7,8 @@ import { readQuery } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { callerOf, requireAllStreams, requireScope } from '../access/api-key';
 import { apiError } from '../errors';
-import { refuseQuery, unknownParameter } from '../key-files/dry-run';
 import { actorOf, streamIdOf } from '../key-files/routes';
+import { refuseQuery, unknownParameter } from '../storage/conditions';
 import type { Fleet } from './fleet';
 
 export const FLEET_PATH = '/api/fleet';

@@ -11,7 +11,7 @@ import type { Finding } from '../../drm/finding';
 import { etagOf } from '../../http/etag';
 import { nearest, printable } from '../../http/faults';
 import { apiError } from '../errors';
-import { unknownParameter } from './dry-run';
+import { unknownParameter } from '../storage/conditions';
 
 /** What `?as=` and `?scheme=` of a read ask for. */
 export interface ExportQuery {

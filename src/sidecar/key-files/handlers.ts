@@ -24,10 +24,10 @@ import { apiError } from '../errors';
 import { type FleetWait, WAIT } from '../fleet/wait';
 import type { Provision } from '../provisioning/provision';
 import { CPIX_TYPES, createReadRequest } from '../request-body';
-import { conditionsIn, isUnchanged } from '../storage/conditions';
+import { conditionsIn, isDryRun, isKeepUnknown, isUnchanged, refuseQuery } from '../storage/conditions';
 import type { FleetChange, KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
-import { isDryRun, isKeepUnknown, lineChanges, refuseQuery, renderLineChanges } from './dry-run';
+import { lineChanges, renderLineChanges } from './dry-run';
 import { type ExportAnswer, exportKeyFile, exportQueryOf } from './exports';
 
 interface KeyFileContext {
@@ -147,7 +147,8 @@ export function createKeyFileHandlers({
         return exportKeyFile(bytes, asked).then((made) => answerExport(request, response, call, made));
       }
       const etag = etagOf(bytes);
-      if (isUnchanged(request.headers['if-none-match'], etag))
+      const ifNoneMatch = request.headers['if-none-match'];
+      if (ifNoneMatch !== undefined && isUnchanged(ifNoneMatch, etag))
         return answer(response, call, 304, [...NOT_STORED, 'etag', etag], '');
       return answerKeyFile(request, response, call, { bytes, etag });
     },
@@ -230,7 +231,8 @@ function answerExport(
   { text, length, etag, mediaType, extension, warnings }: ExportAnswer,
 ): void {
   const headers = [...warningHeaders(warnings), ...NOT_STORED, 'etag', etag];
-  if (isUnchanged(request.headers['if-none-match'], etag)) {
+  const ifNoneMatch = request.headers['if-none-match'];
+  if (ifNoneMatch !== undefined && isUnchanged(ifNoneMatch, etag)) {
     answer(response, call, 304, headers, '');
     return;
   }

@@ -6,11 +6,16 @@ import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import type { SpekeScheme } from '../../drm/cpix/speke';
 import type { Problem } from '../../drm/finding';
 import type { HttpError } from '../../http/errors';
-import { fillAddress, type ProviderProtocol } from './address';
 import { type KeyProvider, type ProvidedKeys, type ProviderCall, refusedBy } from './key-provider';
 import { readDocument } from './open-document';
 import type { ReadProviderHeaders } from './provider-headers';
-import { UPSTREAMS, type Upstream, type UpstreamDocument } from './upstream';
+import {
+  fillAddress,
+  type ProviderProtocol,
+  UPSTREAMS,
+  type Upstream,
+  type UpstreamDocument,
+} from './upstream';
 
 interface CpixProviderOptions {
   readonly protocol: Exclude<ProviderProtocol, 'json'>;

@@ -10,9 +10,9 @@ import { decodePlayReadyChecksum, playReadyChecksum } from '../../drm/playready'
 import { readWidevinePsshData } from '../../drm/widevine';
 import type { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
-import { upstreamUrl } from './address';
 import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
 import type { Upstream, UpstreamCall } from './upstream';
+import { upstreamUrl } from './upstream';
 
 /** What the configuration service knows of a client, as far as provisioning needs it. */
 export interface ClientRecord {

@@ -10,8 +10,8 @@ import type { Log } from '../../http/log';
 import type { DurableWriter } from '../storage/durable-file';
 import { queueByName } from '../storage/key-file-store';
 import { readSmallFile } from '../storage/open-file';
-import type { ProviderProtocol } from './address';
 import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
+import type { ProviderProtocol } from './upstream';
 
 /** The values of a content as the key provider answered them. */
 export interface KeptAnswer {

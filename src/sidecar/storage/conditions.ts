@@ -1,5 +1,6 @@
 import type { HttpError } from '../../http/errors';
 import { etagOf } from '../../http/etag';
+import { nearest, printable } from '../../http/faults';
 import { apiError } from '../errors';
 
 /** When a change is made, in view of the present file. */
@@ -59,8 +60,8 @@ function whyNoMatch(ifMatch: string, present: Buffer | undefined): string {
 }
 
 /** Whether a GET's `If-None-Match` names the file: its answer is then 304. Weak comparison, as for every read. */
-export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
-  return ifNoneMatch !== undefined && names(withoutWeak(ifNoneMatch), etag);
+export function isUnchanged(ifNoneMatch: string, etag: string): boolean {
+  return names(withoutWeak(ifNoneMatch), etag);
 }
 
 function matchesWeakly(header: string, present: Buffer | undefined): boolean {
@@ -85,4 +86,43 @@ function names(header: string, etag: string): boolean {
 
 function failed(description: string): HttpError {
   return apiError('precondition_failed', description);
+}
+
+/**
+ * Reads `?dryrun=` of a request that writes. A value that is neither true nor false is refused, and so is every
+ * parameter but the others that the request knows: it might be a misspelt dry run, which would write.
+ */
+export function isDryRun(query: Readonly<Record<string, unknown>>, ...others: readonly string[]): boolean {
+  refuseQuery(query, 'dryrun', ...others);
+  return isSwitchedOn(query, 'dryrun');
+}
+
+/** Reads `?keepunknown=` of a request that imports a key file: whether lines with unknown names are kept. */
+export function isKeepUnknown(query: Readonly<Record<string, unknown>>): boolean {
+  return isSwitchedOn(query, 'keepunknown');
+}
+
+function isSwitchedOn(query: Readonly<Record<string, unknown>>, name: string): boolean {
+  const value = query[name];
+  if (value === undefined || value === 'false') return false;
+  if (value === 'true') return true;
+  throw apiError('invalid_query', `${name} must be true or false. Nothing was written.`);
+}
+
+/** Refuses parameters that a request which changes something does not know. */
+export function refuseQuery(query: Readonly<Record<string, unknown>>, ...known: readonly string[]): void {
+  const unknown = unknownParameter(query, known);
+  if (unknown !== undefined) throw apiError('invalid_query', `${unknown} Nothing was changed.`);
+}
+
+/** What is to be said of the first parameter that a request does not know. */
+export function unknownParameter(
+  query: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+): string | undefined {
+  const unknown = Object.keys(query).find((name) => !known.includes(name));
+  if (unknown === undefined) return undefined;
+  const near = nearest(unknown, known);
+  const hint = near === undefined ? '' : ` Did you mean ${near}?`;
+  return `${printable(unknown)} is not a parameter of this request.${hint}`;
 }

@@ -1,5 +1,5 @@
 import { HttpError } from '../../../src/http/errors';
-import { createCircuitBreaker } from '../../../src/sidecar/batch/circuit-breaker';
+import { createCircuitBreaker } from '../../../src/sidecar/batch/run-batch';
 
 const late = () =>
   Promise.reject(new HttpError(504, { code: 'key_provider_failed', description: 'Too late.' }));
