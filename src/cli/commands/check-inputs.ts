@@ -71,7 +71,7 @@ export async function checkGiven(
 
 async function checkOne(context: CliContext, input: string, reveal: boolean): Promise<FoundInput[]> {
   if (input === '-') {
-    const content = await readAndClose(new StreamReader(context.stdin), 'Standard input');
+    const content = await readAndClose(streamReader(context.stdin), 'Standard input');
     return [{ ...checkContent(content, 'standard input', reveal), isOfFolder: false }];
   }
   const stats = statsOf(context, input);
@@ -140,7 +140,7 @@ async function readFileContent(
   const path = resolve(context.cwd, name);
   try {
     // A pipe has no size, and can't be read from anywhere but where it is.
-    const reader = stats?.isFile() ? new FileReader(path) : new StreamReader(createReadStream(path));
+    const reader = stats?.isFile() ? fileReader(path) : streamReader(createReadStream(path));
     return await readAndClose(reader, name);
   } catch (thrown) {
     if (thrown instanceof CliError) throw thrown;
@@ -148,7 +148,7 @@ async function readFileContent(
   }
 }
 
-async function readAndClose(reader: FileReader | StreamReader, name: string): Promise<Content> {
+async function readAndClose(reader: Reader, name: string): Promise<Content> {
   try {
     return await readContent(reader, name);
   } finally {
@@ -181,16 +181,17 @@ const MAX_WHOLE = 1024 * 1024;
 const PIECE = 64 * 1024;
 
 /** Reads an input, which `name` names for the user. @throws CliError when it can't be checked. */
-async function readContent(reader: ForwardReader, name: string): Promise<Content> {
+async function readContent(reader: Reader, name: string): Promise<Content> {
   const head = await reader.read(MAX_WHOLE + 1);
   if (head.length <= MAX_WHOLE) return { value: contentOf(head, name), isWhole: true };
+  reader.unread(head);
   if (looksLikeSegment(head)) {
-    const { bytes, isWhole } = await outlineMedia(withHead(head, reader));
+    const { bytes, isWhole } = await outlineMedia(reader);
     return { value: bytes, isWhole };
   }
   if (!beginsAsManifest(head.toString('utf8', 0, 200)))
     throw unusable(`${name} is larger than 1 MiB, and neither media nor a manifest or playlist.`);
-  const value = await outlineManifest(withHead(head, reader));
+  const value = await outlineManifest(reader);
   if (value === undefined)
     throw unusable(`${name} has more than 1 MiB beside its segments; check a part of it, which names keys.`);
   return { value, isWhole: true };
@@ -221,122 +222,70 @@ function contentOf(bytes: Buffer, name: string): string | Buffer {
   return isEightBitText(bytes) ? bytes.toString('utf8') : bytes;
 }
 
-/** What is read ahead at a place: the boxes of a fragment rarely have more. */
-const AHEAD = 8 * 1024;
-
-/** Reads a file from its first byte to its last; what is skipped is not read. Close it when done. */
-class FileReader implements ForwardReader {
-  readonly #file: number;
-  readonly #size: number;
-  #at = 0;
-  #ahead: Buffer = Buffer.alloc(0);
-  #aheadAt = 0;
-
-  /** @throws the system's error when the file can't be opened. */
-  constructor(path: string) {
-    this.#file = openSync(path, 'r');
-    this.#size = fstatSync(this.#file).size;
-  }
-
-  async read(length: number): Promise<Buffer> {
-    const from = this.#at - this.#aheadAt;
-    if (from < 0 || from + length > this.#ahead.length) {
-      this.#ahead = this.#readAt(Math.max(length, AHEAD));
-      this.#aheadAt = this.#at;
-    }
-    const start = this.#at - this.#aheadAt;
-    const bytes = this.#ahead.subarray(start, start + length);
-    this.#at += bytes.length;
-    return bytes;
-  }
-
-  async skip(length: number): Promise<number> {
-    const passed = Math.min(length, Math.max(0, this.#size - this.#at));
-    this.#at += passed;
-    return passed;
-  }
-
-  async close(): Promise<void> {
-    closeSync(this.#file);
-  }
-
-  #readAt(length: number): Buffer {
-    const bytes = Buffer.alloc(Math.min(length, Math.max(0, this.#size - this.#at)));
-    let filled = 0;
-    while (filled < bytes.length) {
-      const count = readSync(this.#file, bytes, filled, bytes.length - filled, this.#at + filled);
-      if (count === 0) break;
-      filled += count;
-    }
-    return bytes.subarray(0, filled);
-  }
+/** A reader whose last bytes can be read again. Close it when done. */
+interface Reader extends ForwardReader {
+  unread(bytes: Buffer): void;
+  close(): Promise<void>;
 }
 
-/** Reads a stream, as standard input or a pipe; what is skipped is dropped as it comes. */
-class StreamReader implements ForwardReader {
-  readonly #chunks: AsyncIterator<unknown>;
-  #waiting: Buffer[] = [];
-  #length = 0;
+/** @throws the system's error when the file can't be opened. */
+function fileReader(path: string): Reader {
+  const file = openSync(path, 'r');
+  const { size } = fstatSync(file);
+  let at = 0;
+  return {
+    read: async (length) => {
+      const bytes = Buffer.alloc(Math.min(length, Math.max(0, size - at)));
+      const count = readSync(file, bytes, 0, bytes.length, at);
+      at += count;
+      return bytes.subarray(0, count);
+    },
+    // What is skipped is not read.
+    skip: async (length) => {
+      const passed = Math.min(length, Math.max(0, size - at));
+      at += passed;
+      return passed;
+    },
+    unread: (bytes) => {
+      at -= bytes.length;
+    },
+    close: async () => closeSync(file),
+  };
+}
 
-  constructor(stream: Readable) {
-    this.#chunks = stream[Symbol.asyncIterator]();
-  }
-
-  async read(length: number): Promise<Buffer> {
-    while (this.#length < length && (await this.#more())) {}
-    const all = Buffer.concat(this.#waiting);
-    const bytes = all.subarray(0, length);
-    this.#setWaiting(all.subarray(bytes.length));
-    return bytes;
-  }
-
-  async skip(length: number): Promise<number> {
-    let left = length;
-    while (left > 0) {
-      const passed = Math.min(left, this.#length);
-      this.#setWaiting(Buffer.concat(this.#waiting).subarray(passed));
-      left -= passed;
-      if (left > 0 && !(await this.#more())) break;
+/** Reads standard input or a pipe, which has no size and can only be read forward. */
+function streamReader(stream: Readable): Reader {
+  const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
+  let waiting: Buffer = Buffer.alloc(0);
+  /** Answers false at the end of the stream. */
+  const fill = async (length: number) => {
+    while (waiting.length < length) {
+      const { done, value } = await chunks.next();
+      if (done) return false;
+      waiting = Buffer.concat([waiting, Buffer.isBuffer(value) ? value : Buffer.from(String(value))]);
     }
-    return length - left;
-  }
-
-  /** Ends the stream, which would else keep the program waiting for what nobody reads. */
-  async close(): Promise<void> {
-    await this.#chunks.return?.();
-  }
-
-  async #more(): Promise<boolean> {
-    const { done, value } = await this.#chunks.next();
-    if (done) return false;
-    const chunk = Buffer.isBuffer(value) ? value : Buffer.from(String(value));
-    this.#waiting.push(chunk);
-    this.#length += chunk.length;
     return true;
-  }
-
-  #setWaiting(bytes: Buffer): void {
-    this.#waiting = bytes.length > 0 ? [bytes] : [];
-    this.#length = bytes.length;
-  }
-}
-
-/** A reader after some of its bytes were read: these come first again. */
-function withHead(head: Buffer, rest: ForwardReader): ForwardReader {
-  let left = head;
+  };
   const take = (length: number) => {
-    const taken = left.subarray(0, length);
-    left = left.subarray(taken.length);
+    const taken = waiting.subarray(0, length);
+    waiting = waiting.subarray(taken.length);
     return taken;
   };
   return {
     read: async (length) => {
-      const first = take(length);
-      return first.length === length ? first : Buffer.concat([first, await rest.read(length - first.length)]);
+      await fill(length);
+      return take(length);
     },
     skip: async (length) => {
-      const first = take(Math.min(length, left.length)).length;
-      return first + (length > first ? await rest.skip(length - first) : 0);
+      let passed = 0;
+      do passed += take(length - passed).length;
+      while (passed < length && (await fill(1)));
+      return passed;
     },
+    unread: (bytes) => {
+      waiting = Buffer.concat([bytes, waiting]);
+    },
+    // Ends the stream, which would keep the program waiting.
+    close: async () => void (await chunks.return?.()),
   };
 }

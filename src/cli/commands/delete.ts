@@ -1,7 +1,7 @@
 import type { Problem } from '../../http/errors';
 import { firstOf, showRest, timeText } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
-import { type Progress, showProgress } from '../../terminal/progress';
+import { showProgress } from '../../terminal/progress';
 import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, interrupted, stopFields, usageError } from '../cli-error';
 import { type SidecarApi, SidecarAway, withRetries } from '../client';
@@ -60,7 +60,8 @@ export async function deleteKeyFiles(
     if (!(await confirm(context, question, NOTHING))) return;
   }
   const sent = isDry ? undefined : await deleteFiles(context, deletions);
-  const results = sent?.results ?? deletions.map(({ streamid }) => planned(streamid));
+  const results =
+    sent?.results ?? deletions.map(({ streamid }) => ({ streamid, result: 'deleted' as const, errors: [] }));
   const waited =
     !sent || sent.stopped
       ? undefined
@@ -69,14 +70,7 @@ export async function deleteKeyFiles(
           revision: sent.revision,
           wait,
         });
-  tellOutcome(context, {
-    found,
-    results,
-    isDone: sent !== undefined,
-    waited,
-    stopped: sent?.stopped,
-    options,
-  });
+  showOutcome(context, { failed: found.failed, results, sent, waited }, options);
 }
 
 function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: DeleteOptions): void {
@@ -105,10 +99,6 @@ async function deleteOne(
   if (out.json)
     out.document({ streamid: streamId, result: 'deleted', ...(warnings.length > 0 && { warnings }) });
   else out.note(out.noteStyle('green', `Removed the key file of ${shown(streamId)}.`));
-}
-
-function planned(streamid: string): DeleteResult {
-  return { streamid, result: 'deleted', errors: [] };
 }
 
 function showPlan(out: Output, { deletions, failed, staying }: Found, all: boolean): void {
@@ -142,59 +132,46 @@ function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean):
   showRest(out, failed, all);
 }
 
-interface Outcome {
-  readonly found: Found;
+interface Outcome extends Pick<Found, 'failed'> {
   readonly results: readonly DeleteResult[];
-  /** Whether something was to be deleted, not only looked at. */
-  readonly isDone: boolean;
-  /** What came of waiting for packagers; undefined: nobody waited. */
+  /** Undefined for a dry run, or when nothing is to be deleted. */
+  readonly sent: Deleted | undefined;
+  /** Undefined when the user did not wait for packagers. */
   readonly waited: WaitedForFleet | undefined;
-  readonly stopped: CliError | undefined;
-  readonly options: DeleteOptions;
 }
 
-function tellOutcome(context: CliContext, outcome: Outcome): void {
-  const { found, isDone, waited, stopped, options } = outcome;
-  const { dryRun = false, all = false } = options;
-  const results = [...found.failed, ...outcome.results];
+const KINDS = ['deleted', 'gone', 'failed', 'not_reached'] as const;
+
+function showOutcome(
+  context: CliContext,
+  outcome: Outcome,
+  { dryRun = false, all = false }: DeleteOptions,
+): void {
+  const { sent, waited } = outcome;
+  const results = [...outcome.failed, ...outcome.results];
   const { out } = context;
-  const number = (wanted: DeleteResult['result']) => results.filter(({ result }) => result === wanted).length;
-  const summary = {
-    deleted: number('deleted'),
-    gone: number('gone'),
-    failed: number('failed'),
-    not_reached: number('not_reached'),
-  };
+  const stopped = sent?.stopped;
+  const summary = { deleted: 0, gone: 0, failed: 0, not_reached: 0 };
+  for (const { result } of results) summary[result] += 1;
   if (out.json) {
     out.document({ dry_run: dryRun, results, summary, ...waitFields(waited), ...stopFields(stopped) });
   } else {
-    showFailed(
-      out,
-      outcome.results.filter(({ result }) => result === 'failed'),
-      all,
-    );
+    const late = outcome.results.filter(({ result }) => result === 'failed');
+    showFailed(out, late, all);
     if (stopped && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
     if (stopped) out.note('Run the same command again to go on.');
-    const text = isDone ? sentenceOf(summary) : dryRun ? NOTHING : 'There is nothing to delete.';
+    const words = { deleted: 'deleted', gone: 'gone already', failed: 'failed', not_reached: 'not reached' };
+    const parts = KINDS.filter((kind) => summary[kind] > 0).map(
+      (kind) => `${summary[kind].toLocaleString('en-US')} ${words[kind]}`,
+    );
+    const nothing = dryRun ? NOTHING : 'There is nothing to delete.';
+    const text = sent ? `Key files: ${parts.join(', ')}.` : nothing;
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', text));
   }
   tellWaited(context, waited);
   if (stopped) context.endWith(stopped.exitCode);
   else if (summary.failed > 0) context.endWith(EXIT.failed);
   else endByWait(context, waited);
-}
-
-function sentenceOf(summary: Readonly<Record<DeleteResult['result'], number>>): string {
-  const words = {
-    deleted: 'deleted',
-    gone: 'gone already',
-    failed: 'failed',
-    not_reached: 'not reached',
-  } as const;
-  const told = (['deleted', 'gone', 'failed', 'not_reached'] as const).flatMap((result) =>
-    summary[result] > 0 ? [`${summary[result].toLocaleString('en-US')} ${words[result]}`] : [],
-  );
-  return `Key files: ${told.join(', ')}.`;
 }
 
 /** Which key files are meant by what they are, not by name. */
@@ -263,7 +240,7 @@ type Candidate = Omit<Deletion, 'etag'> & { readonly etag?: string };
 
 const AT_ONCE = 8;
 
-/** Takes the ETags down, so that what changes from here on is left. A stream without a key file is a failure. */
+/** Reads the ETags, so that a file that changes from here on stays. A stream without a key file is a failure. */
 async function withEtags(
   context: CliContext,
   candidates: readonly Candidate[],
@@ -271,14 +248,25 @@ async function withEtags(
   const deletions: Deletion[] = [];
   const failed: DeleteResult[] = [];
   const progress = showProgress(context, 'Looking at', candidates.length);
+  const sidecar = context.sidecar();
+  const lookAt = async (candidate: Candidate): Promise<Deletion | CliError> => {
+    try {
+      const etag = await withRetries(context, progress, () => sidecar.etagOf(candidate.streamid));
+      return { ...candidate, etag: candidate.etag ?? etag };
+    } catch (thrown) {
+      if (thrown instanceof CliError && thrown.exitCode === EXIT.failed) return thrown;
+      throw thrown;
+    }
+  };
   try {
     for (let from = 0; from < candidates.length; from += AT_ONCE) {
       const some = candidates.slice(from, from + AT_ONCE);
-      const looked = await Promise.all(some.map((candidate) => lookAt(context, progress, candidate)));
-      for (const one of looked) {
-        if (one === 'gone') continue;
-        if ('result' in one) failed.push(one);
-        else deletions.push(one);
+      for (const [index, looked] of (await Promise.all(some.map(lookAt))).entries()) {
+        const { streamid = '', modified } = some[index] ?? {};
+        if (!(looked instanceof CliError)) deletions.push(looked);
+        // A file that was listed a moment ago and is deleted now needs no deletion.
+        else if (modified === undefined || !isAbsent(looked))
+          failed.push({ streamid, result: 'failed', errors: looked.problems });
       }
       progress.advance(some.length);
     }
@@ -286,23 +274,6 @@ async function withEtags(
     progress.stop();
   }
   return { deletions, failed };
-}
-
-async function lookAt(
-  context: CliContext,
-  progress: Progress,
-  candidate: Candidate,
-): Promise<Deletion | DeleteResult | 'gone'> {
-  const { streamid, modified } = candidate;
-  try {
-    const etag = await withRetries(context, progress, () => context.sidecar().etagOf(streamid));
-    return { ...candidate, etag: candidate.etag ?? etag };
-  } catch (thrown) {
-    if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.failed) throw thrown;
-    // What was listed a moment ago and is no more need not be deleted.
-    const isGone = modified !== undefined && isAbsent(thrown);
-    return isGone ? 'gone' : { streamid, result: 'failed', errors: thrown.problems };
-  }
 }
 
 /** What became of a key file that was to go, or would; `gone`: another deleted it meanwhile. */
@@ -326,18 +297,14 @@ async function deleteFiles(context: CliContext, deletions: readonly Deletion[]):
   const results: DeleteResult[] = [];
   let revision: number | undefined;
   const progress = showProgress(context, 'Deleting', deletions.length);
-  const rest = () =>
-    deletions.slice(results.length).map(
-      ({ streamid }): DeleteResult => ({
-        streamid,
-        result: 'not_reached',
-        errors: [],
-      }),
-    );
+  const stop = (stopped: CliError): Deleted => {
+    const rest = deletions.slice(results.length);
+    const left = rest.map(({ streamid }) => ({ streamid, result: 'not_reached' as const, errors: [] }));
+    return { results: [...results, ...left], revision, stopped };
+  };
   try {
     for (const { streamid, etag } of deletions) {
-      if (context.interrupted.aborted)
-        return { results: [...results, ...rest()], revision, stopped: interrupted() };
+      if (context.interrupted.aborted) return stop(interrupted());
       try {
         const precondition = etag === undefined ? undefined : { ifMatch: etag };
         const deleted = await withRetries(context, progress, () => sidecar.remove(streamid, precondition));
@@ -345,16 +312,10 @@ async function deleteFiles(context: CliContext, deletions: readonly Deletion[]):
         results.push({ streamid, result: 'deleted', errors: [] });
       } catch (thrown) {
         if (!(thrown instanceof CliError)) throw thrown;
-        if (thrown instanceof SidecarAway || thrown.exitCode !== EXIT.failed) {
-          const stopped =
-            thrown instanceof SidecarAway ? new CliError(EXIT.unreachable, thrown.problems) : thrown;
-          return { results: [...results, ...rest()], revision, stopped };
-        }
-        results.push(
-          (await isGone(sidecar, streamid, thrown))
-            ? { streamid, result: 'gone', errors: [] }
-            : { streamid, result: 'failed', errors: thrown.problems },
-        );
+        if (thrown instanceof SidecarAway) return stop(new CliError(EXIT.unreachable, thrown.problems));
+        if (thrown.exitCode !== EXIT.failed) return stop(thrown);
+        const isDone = await isGone(sidecar, streamid, thrown);
+        results.push({ streamid, result: isDone ? 'gone' : 'failed', errors: isDone ? [] : thrown.problems });
       }
       progress.advance(1);
     }
