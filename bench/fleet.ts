@@ -9,7 +9,7 @@ import { createLog } from '../src/http/log';
 import { MAX_CHANGES } from '../src/sidecar/fleet/engine/engine';
 import { createEtcd } from '../src/sidecar/fleet/engine/etcd';
 import { createSeal } from '../src/sidecar/fleet/entries/seal';
-import { placesUnder } from '../src/sidecar/fleet/places';
+import { engineKeysUnder } from '../src/sidecar/fleet/engine-keys';
 import { type Etcd, hasEtcd, openWay, startEtcd, type Way } from './etcd';
 import type { Figure, Plan } from './figure';
 import { API_KEY } from './load';
@@ -193,7 +193,7 @@ async function seed(url: string, count: number): Promise<void> {
   const now = () => performance.now();
   const engine = createEtcd({ urls: [url], timeoutMs: 20_000, log, now, clock });
   const seal = createSeal([SECRET], randomBytes);
-  const places = placesUnder('packagerdrmapi/');
+  const places = engineKeysUnder('packagerdrmapi/');
   const changeOf = (index: number) => {
     const streamId = parseStreamId(`channels/channel-${index}`);
     if (!streamId.ok) throw new Error('no stream id');

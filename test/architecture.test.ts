@@ -79,10 +79,10 @@ const PURE: readonly string[] = [
   'sidecar/cached',
   'sidecar/fleet/entries/entry',
   'sidecar/fleet/entries/seal',
-  'sidecar/fleet/entries/whose-file',
+  'sidecar/fleet/entries/reconcile',
   'sidecar/fleet/ledger/ledger-lines',
   'sidecar/fleet/members/replication-lag',
-  'sidecar/fleet/places',
+  'sidecar/fleet/engine-keys',
   'sidecar/key-files/dry-run',
 
   'platform/emulator/live/live-event',

@@ -68,7 +68,7 @@ export const newPrefix = () => `${randomUUID()}/`;
 export interface Told {
   readonly events: WatchedEvent[];
   readonly batches: (readonly WatchedEvent[])[];
-  readonly pulses: Moment[];
+  readonly heartbeats: Moment[];
   readonly losses: string[];
   readonly ends: WatchEnd[];
 }
@@ -79,7 +79,7 @@ export async function watchAll(
   prefix: string,
   { from, since, take }: { from: number; since?: Moment; take?: () => Promise<void> },
 ): Promise<Told & { close(): void }> {
-  const told: Told = { events: [], batches: [], pulses: [], losses: [], ends: [] };
+  const told: Told = { events: [], batches: [], heartbeats: [], losses: [], ends: [] };
   const watch = engine.watch(
     { prefix },
     {
@@ -90,7 +90,7 @@ export async function watchAll(
         told.events.push(...events);
         await take?.();
       },
-      onPulse: (at) => told.pulses.push(at),
+      onHeartbeat: (at) => told.heartbeats.push(at),
       onLost: ({ kind }) => told.losses.push(kind),
       onEnd: (end) => told.ends.push(end),
     },
@@ -329,7 +329,7 @@ export function engineContract(startServers: (count: number) => Promise<EngineSe
       ]);
       expect(told.batches.at(-1)).toHaveLength(2);
       expect([told.losses, told.ends]).toEqual([[], []]);
-      expect(told.pulses.length).toBeGreaterThan(0);
+      expect(told.heartbeats.length).toBeGreaterThan(0);
     });
 
     test('wait until changes are taken, and tell those again that were not', async () => {
@@ -395,7 +395,7 @@ export function engineContract(startServers: (count: number) => Promise<EngineSe
       const prefix = newPrefix();
       const from = (await engine.read([prefix])).at.revision + 1;
       const told = await watchAll(engine, prefix, { from });
-      await until(() => told.pulses.length > 0);
+      await until(() => told.heartbeats.length > 0);
       let expected = 0;
       const write = async (text: string) => {
         const done = await engine.change([{ key: prefix, expected, value: Buffer.from(text) }]);
@@ -421,7 +421,7 @@ export function engineContract(startServers: (count: number) => Promise<EngineSe
       const prefix = newPrefix();
       const from = (await engine.read([prefix])).at.revision + 1;
       const told = await watchAll(engine, prefix, { from });
-      await until(() => told.pulses.length > 0);
+      await until(() => told.heartbeats.length > 0);
       await servers.hang(0);
       const began = performance.now();
       const writer = openEngine(servers.urls.slice(1));

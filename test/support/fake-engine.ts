@@ -356,14 +356,14 @@ class FakeWatch implements Watch {
   find(): void {
     this.#isLost = false;
     this.wake();
-    this.pulse();
+    this.heartbeat();
   }
 
-  pulse(): void {
+  heartbeat(): void {
     if (this.#isClosed) return;
     // After what it has to tell.
-    if (!this.#isTelling) this.#tellPulse();
-    else setImmediate(() => this.pulse());
+    if (!this.#isTelling) this.#tellHeartbeat();
+    else setImmediate(() => this.heartbeat());
   }
 
   wake(): void {
@@ -372,11 +372,11 @@ class FakeWatch implements Watch {
     setImmediate(() => this.#tell());
   }
 
-  #tellPulse(): void {
+  #tellHeartbeat(): void {
     if (this.#isLost || this.#isClosed) return;
     const end = this.#end();
     if (end) this.#finish(end);
-    else this.options.onPulse?.(this.cluster.moment);
+    else this.options.onHeartbeat?.(this.cluster.moment);
   }
 
   async #tell(): Promise<void> {

@@ -1,10 +1,10 @@
+import { engineKeysUnder } from '../../src/sidecar/fleet/engine-keys';
 import type { Report } from '../../src/sidecar/fleet/members/member-records';
 import {
   createMembership,
   type Membership,
   type MembershipOptions,
 } from '../../src/sidecar/fleet/members/membership';
-import { placesUnder } from '../../src/sidecar/fleet/places';
 import type { FakeCluster, FakeEngine } from './fake-engine';
 import { type LogLine, recordedLog } from './recorded-log';
 
@@ -18,7 +18,7 @@ export const NO_REPORT: Report = {
   propagation: [],
 };
 
-export const PLACES = placesUnder('fleet/');
+export const KEYS = engineKeysUnder('fleet/');
 
 export interface Member {
   readonly membership: Membership;
@@ -53,7 +53,7 @@ export function fleetMember(
   const member = { engine, lines, taken, report: NO_REPORT };
   const membership = createMembership({
     engine,
-    places: PLACES,
+    keys: KEYS,
     name,
     streams: undefined,
     version: '1.0.0',

@@ -1,8 +1,8 @@
 import { apiError } from '../errors';
 import type { Engine, Guard } from './engine/engine';
+import type { EngineKeys } from './engine-keys';
 import type { Seal } from './entries/entry';
 import type { Ledger } from './ledger/ledger';
-import type { Places } from './places';
 
 /** Two engines may hold a fleet each at the same revision: it counts with its servers alone. */
 interface FleetGuard extends Guard {
@@ -25,14 +25,14 @@ export interface Identity {
 
 interface IdentityOptions {
   readonly engine: Engine;
-  readonly places: Places;
+  readonly keys: EngineKeys;
   readonly seal: () => Seal;
   readonly ledger: Ledger;
   readonly newId: () => string;
 }
 
-export function createIdentity({ engine, places, seal, ledger, newId }: IdentityOptions): Identity {
-  const key = places.fleet;
+export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOptions): Identity {
+  const key = keys.fleet;
   let known: Promise<FleetGuard> | undefined;
 
   const write = (id: string) =>

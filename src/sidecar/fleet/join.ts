@@ -1,8 +1,8 @@
 import type { FleetConfig } from './config';
-import { openFleet } from './create-fleet';
 import { openEngineAccess } from './engine/engine-access';
 import { createEtcd } from './engine/etcd';
 import type { FleetProcess, OpenFleet } from './fleet';
+import { openFleet } from './open-fleet';
 import { openFleetSecret } from './secret';
 
 /**

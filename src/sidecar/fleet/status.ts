@@ -4,6 +4,7 @@ import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
 import type { Engine, EngineServer } from './engine/engine';
 import type { Grouped } from './engine/grouped';
+import type { EngineKeys } from './engine-keys';
 import type { Seal } from './entries/entry';
 import type { FleetFigures } from './fleet';
 import type { Ledger } from './ledger/ledger';
@@ -11,8 +12,7 @@ import type { LedgerRecord } from './ledger/ledger-lines';
 import type { Packager } from './members/member-records';
 import type { Membership } from './members/membership';
 import { replicationLag, streamLag } from './members/replication-lag';
-import type { Places } from './places';
-import type { Standing } from './standing';
+import type { MembershipState } from './membership-state';
 
 interface StatusOptions {
   /** The packager's. */
@@ -20,7 +20,7 @@ interface StatusOptions {
   /** Beginnings of the ids of the streams that it takes; undefined: all. */
   readonly streams: readonly string[] | undefined;
   readonly engine: Engine;
-  readonly standing: Standing;
+  readonly state: MembershipState;
   /** undefined before the folder can be used. */
   readonly ledger: Ledger | undefined;
   /** Answers the packagers as they were last known. */
@@ -36,8 +36,8 @@ const YOUNG_REVISION = 100_000;
 
 /** Tells how this packager, the others and the engine are; what can't be asked for is left out. */
 export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> {
-  const { name, streams, engine, standing, ledger, list, missing, time } = options;
-  const { moment } = standing;
+  const { name, streams, engine, state, ledger, list, missing, time } = options;
+  const { moment } = state;
   const isOld = moment !== undefined && moment.revision >= YOUNG_REVISION;
   const [servers, packagers, remembers] = await Promise.all([
     engine.servers(),
@@ -49,8 +49,8 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
   return {
     name,
     fleet: ledger?.head.fleet ?? null,
-    state: standing.state,
-    since: standing.since.toISOString(),
+    state: state.state,
+    since: state.since.toISOString(),
     revision: moment?.revision ?? null,
     engine: servers.map(({ url, fault, version, isLeader, size, sizeInUse, quota, alarms }) => ({
       url,
@@ -80,7 +80,7 @@ function* recordsUntil(
 
 interface WhereOptions {
   readonly streamId: StreamId;
-  readonly places: Places;
+  readonly keys: EngineKeys;
   readonly grouped: Grouped;
   readonly seal: Seal;
   readonly membership: Membership;
@@ -88,8 +88,8 @@ interface WhereOptions {
 
 /** Tells who has a stream as the fleet has it. @throws HttpError 404 @throws EngineError */
 export async function whereStream(options: WhereOptions): Promise<FleetStreamAnswer> {
-  const { streamId, places, grouped, seal, membership } = options;
-  const key = places.entry(streamId);
+  const { streamId, keys, grouped, seal, membership } = options;
+  const key = keys.entry(streamId);
   const [{ present }, packagers] = await Promise.all([grouped.read(key), membership.list()]);
   if (!present) throw apiError('fleet_entry_not_found');
   const opened = seal.open(key, present.value, streamId);
@@ -108,7 +108,7 @@ export async function whereStream(options: WhereOptions): Promise<FleetStreamAns
 
 /** What metrics tell. `servers` are as they were last looked at. */
 export function fleetFigures(
-  standing: Standing,
+  state: MembershipState,
   lacks: Iterable<keyof FleetFigures['lacks']>,
   servers: readonly EngineServer[],
 ): FleetFigures {
@@ -116,8 +116,8 @@ export function fleetFigures(
   for (const why of lacks) counts[why] += 1;
   const [largest] = servers.toSorted((one, other) => (other.size ?? 0) - (one.size ?? 0));
   return {
-    state: standing.state,
-    behindSeconds: standing.behindSeconds(),
+    state: state.state,
+    behindSeconds: state.behindSeconds(),
     lacks: counts,
     engineSize: largest?.size,
     engineQuota: largest?.quota,

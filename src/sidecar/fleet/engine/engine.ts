@@ -123,8 +123,8 @@ export interface WatchOptions {
    * Reports every few seconds, and after each reconnection, how far the engine is: all changes of the range up to there
    * were reported, or are on their way.
    */
-  readonly onPulse?: (at: Moment) => void;
-  /** Reports that the connection is lost; events or a pulse follow when there is one again. */
+  readonly onHeartbeat?: (at: Moment) => void;
+  /** Reports that the connection is lost; events or a heartbeat follow when there is one again. */
   readonly onLost?: (cause: EngineError) => void;
   /** Reports that it can't continue. */
   readonly onEnd: (end: WatchEnd) => void;

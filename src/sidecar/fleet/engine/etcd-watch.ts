@@ -16,14 +16,14 @@ import { type Fields, fields, list, momentOf, rangeOf, storedValue, text, whole 
  * Asks a server what only one with a majority answers: how far the engine is. Watches share an answer that is at most a
  * second old, unless it has to be `fresh`. @throws Failed
  */
-export type Pulse = (server: EtcdServer, fresh: boolean) => Promise<Moment>;
+export type Heartbeat = (server: EtcdServer, fresh: boolean) => Promise<Moment>;
 
 /** How long a server may take to begin a watch. */
 const BEGIN_MS = 1500;
-const PULSE_MS = 2000;
+const HEARTBEAT_MS = 2000;
 /** While a server has no leader, its watches stay: after the election they continue. */
-const ELECTION_PULSE_MS = 250;
-const ELECTION_PULSES = 6;
+const ELECTION_HEARTBEAT_MS = 250;
+const ELECTION_HEARTBEATS = 6;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 1000;
 /** The pause before a watch is tried again whose right is missing. */
@@ -42,8 +42,8 @@ class Ended extends Error {
 class NotTaken extends Error {}
 
 /** Watches a range of keys. */
-export function openWatch(calls: Calls, pulse: Pulse, range: KeyRange, options: WatchOptions): Watch {
-  const watch = new EtcdWatch(calls, pulse, range, options);
+export function openWatch(calls: Calls, heartbeat: Heartbeat, range: KeyRange, options: WatchOptions): Watch {
+  const watch = new EtcdWatch(calls, heartbeat, range, options);
   void watch.run();
   return { close: () => watch.close() };
 }
@@ -51,7 +51,7 @@ export function openWatch(calls: Calls, pulse: Pulse, range: KeyRange, options: 
 class EtcdWatch {
   /** Everything up to this revision was reported. */
   #told: number;
-  /** The moment and the revision before which the next pulse must not be. */
+  /** The moment and the revision before which the next heartbeat must not be. */
   #floor: Moment;
   #floorRevision: number;
   #isLost = false;
@@ -65,7 +65,7 @@ class EtcdWatch {
 
   constructor(
     readonly calls: Calls,
-    readonly pulse: Pulse,
+    readonly heartbeat: Heartbeat,
     readonly range: KeyRange,
     readonly options: WatchOptions,
   ) {
@@ -121,8 +121,8 @@ class EtcdWatch {
           if (message.canceled === true) throw endOrFault(server, message, signInAgain);
           if (message.created === true) {
             clearTimeout(limit);
-            this.#check(await this.pulse(server, true));
-            void this.#pulseWhile(response, server, fail);
+            this.#check(await this.heartbeat(server, true));
+            void this.#heartbeatWhile(response, server, fail);
           }
           events.add(message);
         }
@@ -142,24 +142,24 @@ class EtcdWatch {
   }
 
   /** Checks every two seconds, while a connection lasts, that its server has a majority. */
-  async #pulseWhile(
+  async #heartbeatWhile(
     response: IncomingMessage,
     server: EtcdServer,
     fail: (thrown: unknown) => void,
   ): Promise<void> {
     let leaderless = 0;
     for (;;) {
-      const ms = leaderless > 0 ? ELECTION_PULSE_MS : PULSE_MS;
+      const ms = leaderless > 0 ? ELECTION_HEARTBEAT_MS : HEARTBEAT_MS;
       await new Promise((resolve) => setTimeout(resolve, ms).unref());
       if (response.destroyed) return;
       try {
-        const at = await this.pulse(server, leaderless > 0);
+        const at = await this.heartbeat(server, leaderless > 0);
         if (response.destroyed) return;
         [this.#attempts, leaderless] = [0, 0];
         this.#check(at);
       } catch (thrown) {
         const isElection = thrown instanceof Failed && thrown.fault.isLeaderless === true;
-        if (isElection && leaderless < ELECTION_PULSES) leaderless += 1;
+        if (isElection && leaderless < ELECTION_HEARTBEATS) leaderless += 1;
         else {
           this.#lose(thrown);
           fail(thrown);
@@ -176,11 +176,11 @@ class EtcdWatch {
     const isLater = at.cluster === cluster && at.term >= term && at.revision >= revision;
     if (!isLater || at.revision < this.#floorRevision) throw new Ended({ kind: 'restored', at });
     this.#floor = at;
-    // What was reported since may be newer than this pulse.
+    // What was reported since may be newer than this heartbeat.
     this.#floorRevision = this.#told;
     this.#isLost = false;
     this.#isTokenRefused = false;
-    this.options.onPulse?.(at);
+    this.options.onHeartbeat?.(at);
   }
 
   async #report(events: Assembly): Promise<void> {

@@ -31,8 +31,8 @@ import { openWatch } from './etcd-watch';
 export type { EtcdOptions };
 
 const SERVER_MS = 1500;
-/** How long watches share the answer to a pulse. */
-const PULSE_KEPT_MS = 1000;
+/** How long watches share the answer to a heartbeat. */
+const HEARTBEAT_KEPT_MS = 1000;
 const NO_MOMENT: Moment = { cluster: '', term: 0, revision: 0 };
 
 /**
@@ -53,13 +53,16 @@ export function createEtcd(options: EtcdOptions): Engine {
     return { at: at(answer), values };
   };
 
-  const askPulse = async (server: EtcdServer): Promise<Moment> =>
+  const askHeartbeat = async (server: EtcdServer): Promise<Moment> =>
     at(await calls.once(server, '/v3/kv/range', { key: readable, keys_only: true }, SERVER_MS));
-  const pulses = new Map(
-    calls.servers.map((server) => [server, cached(PULSE_KEPT_MS, options.now, () => askPulse(server))]),
+  const heartbeats = new Map(
+    calls.servers.map((server) => [
+      server,
+      cached(HEARTBEAT_KEPT_MS, options.now, () => askHeartbeat(server)),
+    ]),
   );
-  const pulse = (server: EtcdServer, fresh: boolean) =>
-    (fresh ? undefined : pulses.get(server))?.() ?? askPulse(server);
+  const heartbeat = (server: EtcdServer, fresh: boolean) =>
+    (fresh ? undefined : heartbeats.get(server))?.() ?? askHeartbeat(server);
 
   return {
     async read(keys) {
@@ -106,7 +109,7 @@ export function createEtcd(options: EtcdOptions): Engine {
 
     watch(keys, watchOptions) {
       [readable] = rangeOf(keys);
-      const watch = openWatch(calls, pulse, keys, watchOptions);
+      const watch = openWatch(calls, heartbeat, keys, watchOptions);
       watches.add(watch);
       return {
         close() {

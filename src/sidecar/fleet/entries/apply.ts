@@ -8,7 +8,7 @@ import type { EntryResult } from '../fleet';
 import type { Ledger } from '../ledger/ledger';
 import type { LedgerRecord } from '../ledger/ledger-lines';
 import type { Entry } from './entry';
-import { whatToDo } from './whose-file';
+import { reconcile } from './reconcile';
 
 type Lack = Exclude<LackReason, 'behind'>;
 
@@ -63,7 +63,7 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
     const present = former && etagOf(former);
     const tag = bytes && etagOf(bytes);
     const record = ledger.get(streamId);
-    const action = whatToDo(record, { version, tag, isFound }, present, hasLevelled());
+    const action = reconcile(record, { version, tag, isFound }, present, hasLevelled());
     const next: LedgerRecord = { version, revision, tag };
     switch (action) {
       case 'nothing':

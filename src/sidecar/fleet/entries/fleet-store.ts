@@ -13,25 +13,24 @@ import {
 } from '../../storage/key-file-store';
 import { type StoredValue, toFleetError } from '../engine/engine';
 import type { Grouped } from '../engine/grouped';
+import type { EngineKeys } from '../engine-keys';
 import type { Identity } from '../identity';
-import type { Places } from '../places';
 import type { Applied } from './apply';
 import type { Entry, Seal } from './entry';
+import type { OwnChanges, Versions } from './own-changes';
 
 /** What a sidecar needs to change key files for the whole fleet. */
 interface FleetStoreOptions {
   /** The packager's, which its sidecar's folder has. */
   readonly name: string;
   readonly local: KeyFileStore;
-  readonly places: Places;
+  readonly keys: EngineKeys;
   readonly grouped: Grouped;
   readonly seal: () => Seal;
   readonly identity: () => Promise<Identity>;
   readonly newId: () => string;
-  /** A version for what is newer than all that was seen. */
-  readonly nextVersion: () => number;
-  /** Takes a version that was seen. */
-  readonly seen: (version: number) => void;
+  readonly versions: Versions;
+  readonly ownChanges: Pick<OwnChanges, 'add'>;
   readonly clock: () => Date;
   readonly isTaken: (streamId: StreamId) => boolean;
   /** Brings the folder here to an entry that this sidecar made. */
@@ -60,16 +59,15 @@ const NOBODY: ChangeContext = { by: { key: '', address: '', requestId: '' }, awa
  * it is accepted, a majority of the engine's servers has it on disk. Reads are those of the folder.
  */
 export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { offer: Offer } {
-  const { name, local, places, grouped, seal, newId, nextVersion, clock, isTaken, apply, onConflict } =
-    options;
+  const { name, local, keys, grouped, seal, versions, clock, isTaken, apply, onConflict } = options;
   const inTurn = queueByName();
 
   const look = async (streamId: StreamId): Promise<Present> => {
-    const key = places.entry(streamId);
+    const key = keys.entry(streamId);
     const { present: stored, revision, cluster } = await grouped.read(key);
     const opened = stored && seal().open(key, stored.value, streamId);
     if (!opened?.ok) return { stored, entry: undefined, revision, cluster };
-    options.seen(opened.entry.version);
+    versions.see(opened.entry.version);
     return { stored, entry: opened.entry, revision, cluster };
   };
 
@@ -84,7 +82,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     entry: Entry,
     { stored, cluster }: Pick<Present, 'stored' | 'cluster'>,
   ): Promise<number | undefined> => {
-    const key = places.entry(entry.streamId);
+    const key = keys.entry(entry.streamId);
     const identity = await options.identity();
     const value = seal().seal(key, entry);
     const guard = await identity.guard();
@@ -110,17 +108,12 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     bytes: Buffer | undefined,
     { by, awaited }: ChangeContext,
     isFound = false,
-  ): Entry => ({
-    streamId,
-    id: newId(),
-    version: nextVersion(),
-    bytes,
-    at: clock().getTime(),
-    by,
-    from: name,
-    awaited,
-    isFound,
-  });
+  ): Entry => {
+    const id = options.newId();
+    options.ownChanges.add(id);
+    const [version, at] = [versions.next(), clock().getTime()];
+    return { streamId, id, version, bytes, at, by, from: name, awaited, isFound };
+  };
 
   const accepted = async (entry: Entry, revision: number): Promise<FleetChange> => {
     if (!isTaken(entry.streamId)) return { revision, isHere: false };

@@ -11,14 +11,14 @@ import { listStreamIds } from '../../listing/stream-ids';
 import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
 import { type Engine, MAX_CHANGES, type StoredValue } from '../engine/engine';
 import type { Grouped } from '../engine/grouped';
+import type { EngineKeys } from '../engine-keys';
 import type { Step } from '../fleet';
 import type { Identity } from '../identity';
 import type { Ledger } from '../ledger/ledger';
-import type { Places } from '../places';
 import type { Apply } from './apply';
 import type { Seal } from './entry';
 import type { Offer } from './fleet-store';
-import type { Follow } from './follow';
+import type { Replication } from './replicate';
 
 interface ImportOptions {
   readonly folder: string;
@@ -104,7 +104,7 @@ function isKeyFile(bytes: Buffer): boolean {
 
 interface ResealOptions {
   readonly engine: Engine;
-  readonly places: Places;
+  readonly keys: EngineKeys;
   readonly seal: () => Seal;
   readonly grouped: Grouped;
 }
@@ -113,32 +113,32 @@ interface ResealOptions {
 const MAX_TRIES = 20;
 
 /** Makes what seals with the first secret, step by step, what is sealed with another. Entries keep id and version: no file changes. */
-export function createReseal({ engine, places, seal, grouped }: ResealOptions) {
+export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
   /** The description of the fleet; it guards what follows. */
   const resealFleet = async (identity: Identity): Promise<void> => {
-    const { values } = await engine.read([places.fleet]);
+    const { values } = await engine.read([keys.fleet]);
     const [present] = values;
     if (!present || seal().isCurrent(present.value)) return;
-    const opened = seal().openText(places.fleet, present.value);
+    const opened = seal().openText(keys.fleet, present.value);
     if (!opened.ok) return;
-    const value = seal().sealText(places.fleet, opened.text);
-    await engine.change([{ key: places.fleet, expected: present.revision, value }]);
+    const value = seal().sealText(keys.fleet, opened.text);
+    await engine.change([{ key: keys.fleet, expected: present.revision, value }]);
     identity.doubt();
   };
 
   return async ({ after, limit }: Step, identity: Identity): Promise<FleetResealAnswer> => {
     await identity.guard();
     if (after === undefined) await resealFleet(identity);
-    const [range] = places.entries(undefined);
+    const [range] = keys.entries(undefined);
     if (!range) throw new Error('There is no range of all entries');
-    const from = after === undefined ? undefined : places.entry(after as StreamId);
+    const from = after === undefined ? undefined : keys.entry(after as StreamId);
     const page = await engine.list({ ...range, after: from }, { limit });
     const unreadable: string[] = [];
     let resealed = 0;
     let current = 0;
     const reseal = async (found: StoredValue): Promise<void> => {
       const { key } = found;
-      const streamId = places.streamOf(key);
+      const streamId = keys.streamOf(key);
       if (streamId === undefined) return;
       let present: StoredValue | undefined = found;
       for (let tries = 0; present && tries < MAX_TRIES; tries += 1) {
@@ -175,13 +175,13 @@ export function createReseal({ engine, places, seal, grouped }: ResealOptions) {
     }
     const last = page.values.at(-1)?.key;
     const total = (await engine.list(range, { limit: 1, keysOnly: true })).count;
-    return { resealed, current, unreadable, next: page.more && last ? streamOf(places, last) : null, total };
+    return { resealed, current, unreadable, next: page.more && last ? streamOf(keys, last) : null, total };
   };
 }
 
 /** Also of a key that is no stream's, which a step ended at. */
-function streamOf(places: Places, key: string): string {
-  const [range] = places.entries(undefined);
+function streamOf(keys: EngineKeys, key: string): string {
+  const [range] = keys.entries(undefined);
   return key.slice(range?.prefix.length ?? 0);
 }
 
@@ -189,7 +189,7 @@ function streamOf(places: Places, key: string): string {
 const MAX_AGAIN = 64;
 
 /** Tries again what could not be written here. */
-export async function tryAgain({ lacks }: Apply, { again }: Follow): Promise<void> {
+export async function tryAgain({ lacks }: Apply, { again }: Replication): Promise<void> {
   const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
   for (let begin = 0; begin < streams.length; begin += MAX_AGAIN) {
     const group = streams.slice(begin, begin + MAX_AGAIN);
@@ -205,7 +205,7 @@ const KEPT_MS = 90 * DAY_MS;
 
 interface CollectOptions {
   readonly engine: Engine;
-  readonly places: Places;
+  readonly keys: EngineKeys;
   readonly seal: () => Seal;
   readonly identity: Identity;
   readonly ledger: Ledger;
@@ -217,14 +217,14 @@ interface CollectOptions {
  * comes back, from a backup, say, makes a file.
  */
 export async function collectDeleted(options: CollectOptions): Promise<void> {
-  const { engine, places, seal, identity, ledger, clock } = options;
+  const { engine, keys, seal, identity, ledger, clock } = options;
   const time = clock().getTime();
   const old = [...ledger.records()].filter(
     ([, { tag, kept, version }]) => tag === undefined && !kept && version < time - KEPT_MS,
   );
   for (let begin = 0; begin < old.length; begin += MAX_CHANGES) {
     const group = old.slice(begin, begin + MAX_CHANGES);
-    const { values } = await engine.read(group.map(([streamId]) => places.entry(streamId)));
+    const { values } = await engine.read(group.map(([streamId]) => keys.entry(streamId)));
     const changes = group.flatMap(([streamId, { version }], index) => {
       const found = values[index];
       if (!found) {

@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import { FLEET_STATES, type FleetState, LACK_REASONS, type LackReason } from '../../../api/fleet';
 import type { Engine, KeyRange, Lease, StoredValue } from '../engine/engine';
-import type { Places } from '../places';
+import type { EngineKeys } from '../engine-keys';
 
 /** What a packager reports of itself. */
 export interface Report {
   readonly state: FleetState;
   /**
    * Every change of its streams up to this revision of the engine is applied, except `lacks`. One revision for each range
-   * of `Places.entries`, in that order. Empty: nothing was applied yet.
+   * of `EngineKeys.entries`, in that order. Empty: nothing was applied yet.
    */
   readonly applied: readonly number[];
   /** Streams whose state it does not have, up to 1,000, and why. */
@@ -136,13 +136,13 @@ export function reportValue(text: string, at: Date): Buffer {
 
 async function listByName(
   engine: Pick<Engine, 'list'>,
-  places: Places,
+  keys: EngineKeys,
   range: KeyRange,
 ): Promise<ReadonlyMap<string, StoredValue>> {
   const found = new Map<string, StoredValue>();
   for (let after: string | undefined; ; ) {
     const { values, more } = await engine.list({ ...range, after }, { limit: PAGE });
-    for (const stored of values) found.set(places.nameOf(stored.key), stored);
+    for (const stored of values) found.set(keys.nameOf(stored.key), stored);
     after = values.at(-1)?.key;
     if (!more || after === undefined) return found;
   }
@@ -151,12 +151,12 @@ async function listByName(
 /** Every registered packager with its last report, by name. @throws EngineError */
 export async function listPackagers(
   engine: Pick<Engine, 'list'>,
-  places: Places,
+  keys: EngineKeys,
 ): Promise<readonly Packager[]> {
   const [registered, living, reported] = await Promise.all([
-    listByName(engine, places, places.packagers),
-    listByName(engine, places, places.lives),
-    listByName(engine, places, places.reports),
+    listByName(engine, keys, keys.packagers),
+    listByName(engine, keys, keys.lives),
+    listByName(engine, keys, keys.reports),
   ]);
   return [...registered]
     .map(([name, { value }]): Packager => {

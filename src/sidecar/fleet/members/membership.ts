@@ -4,8 +4,8 @@ import type { Log } from '../../../http/log';
 import { apiError } from '../../errors';
 import { queueByName } from '../../storage/key-file-store';
 import { type Change, type Engine, EngineError, type Lease, type StoredValue } from '../engine/engine';
+import type { EngineKeys } from '../engine-keys';
 import type { AwaitedChange } from '../fleet';
-import type { Places } from '../places';
 import {
   heartbeatValue,
   listPackagers,
@@ -39,7 +39,7 @@ export interface Membership {
 
 export interface MembershipOptions {
   readonly engine: Engine;
-  readonly places: Places;
+  readonly keys: EngineKeys;
   readonly name: string;
   /** The prefixes of the ids of the streams that this packager takes; undefined: all. */
   readonly streams: readonly string[] | undefined;
@@ -85,7 +85,7 @@ const PACE: Pace = {
 const MAX_ROUNDS = 5;
 
 export function createMembership(options: MembershipOptions): Membership {
-  const { engine, places } = options;
+  const { engine, keys } = options;
   const pace = { ...PACE, ...options.pace };
   const lease = createNameLease({ ...options, pace, onHeld: () => reporter.renew() });
   const reporter = createReporter({ ...options, pace, lease });
@@ -93,9 +93,9 @@ export function createMembership(options: MembershipOptions): Membership {
   return {
     join: lease.join,
     reportSoon: reporter.hurry,
-    list: () => listPackagers(engine, places),
+    list: () => listPackagers(engine, keys),
     waitFor: waiter.waitFor,
-    retire: (name) => retire(engine, places, name),
+    retire: (name) => retire(engine, keys, name),
     close() {
       reporter.close();
       waiter.close();
@@ -122,9 +122,8 @@ interface NameLeaseOptions extends MembershipOptions {
 }
 
 function createNameLease(options: NameLeaseOptions): NameLease {
-  const { engine, places, name, streams, version, log, clock, pace } = options;
-  const keys = [places.live(name), places.packager(name), places.report(name)] as const;
-  const [liveKey, registrationKey, reportKey] = keys;
+  const { engine, keys, name, streams, version, log, clock, pace } = options;
+  const [liveKey, registrationKey, reportKey] = [keys.live(name), keys.packager(name), keys.report(name)];
   const queue = queueByName();
   let lease: Lease | undefined;
   let held: number | undefined;
@@ -182,7 +181,7 @@ function createNameLease(options: NameLeaseOptions): NameLease {
   /** Takes the name and registers the packager. False: another sidecar has the name. @throws EngineError */
   const settle = async (): Promise<boolean> => {
     for (let round = 0; round < MAX_ROUNDS && !isClosed; round += 1) {
-      const { values } = await engine.read(keys);
+      const { values } = await engine.read([liveKey, registrationKey, reportKey]);
       const other = otherHolder(values[0]);
       if (other !== undefined) {
         held = undefined;
@@ -272,10 +271,11 @@ function createNameLease(options: NameLeaseOptions): NameLease {
   };
 }
 
-async function retire(engine: Engine, places: Places, name: string): Promise<void> {
-  const keys = [places.packager(name), places.report(name), places.live(name)];
+async function retire(engine: Engine, keys: EngineKeys, name: string): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const [registration, report, live] = (await engine.read(keys)).values;
+    const [registration, report, live] = (
+      await engine.read([keys.packager(name), keys.report(name), keys.live(name)])
+    ).values;
     if (!registration)
       throw apiError(
         'packager_not_found',
@@ -290,7 +290,7 @@ async function retire(engine: Engine, places: Places, name: string): Promise<voi
       stored ? [{ key: stored.key, expected: stored.revision, value: undefined }] : [],
     );
     // If it starts meanwhile, the guard fails and it is read again.
-    const done = await engine.change(removals, { key: places.live(name), revision: 0 });
+    const done = await engine.change(removals, { key: keys.live(name), revision: 0 });
     if (done?.answers[0]?.made) return;
   }
   throw new EngineError('unavailable', `the registration of the packager ${name} keeps changing`);

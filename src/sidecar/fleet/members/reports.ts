@@ -2,8 +2,8 @@ import { takes } from '../../../api/stream-id';
 import { describeThrown } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { type Engine, EngineError } from '../engine/engine';
+import type { EngineKeys } from '../engine-keys';
 import type { AwaitedChange } from '../fleet';
-import type { Places } from '../places';
 import { listPackagers, type Report, reportText, reportValue } from './member-records';
 import type { NameLease } from './membership';
 import { lackOf } from './replication-lag';
@@ -22,7 +22,7 @@ export interface ReportPace {
 
 interface ReporterOptions {
   readonly engine: Engine;
-  readonly places: Places;
+  readonly keys: EngineKeys;
   readonly name: string;
   readonly id: () => string;
   readonly report: () => Report;
@@ -40,8 +40,8 @@ const MAX_ROUNDS = 3;
 
 /** Writes the report of this packager to the engine: every few seconds if it has changed, and on demand. */
 export function createReporter(options: ReporterOptions) {
-  const { engine, places, name, lease, log, now, pace } = options;
-  const key = places.report(name);
+  const { engine, keys, name, lease, log, now, pace } = options;
+  const key = keys.report(name);
   let sent: string | undefined;
   let revision = 0;
   let isSending = false;
@@ -55,7 +55,7 @@ export function createReporter(options: ReporterOptions) {
     const value = reportValue(text, options.clock());
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       // Another packager that has taken the name must not seem to have what is here.
-      const guard = { key: places.live(name), revision: heldSince };
+      const guard = { key: keys.live(name), revision: heldSince };
       const [answer] = (await engine.change([{ key, expected: revision, value }], guard))?.answers ?? [];
       if (!answer) {
         if (lease.heldSince() === heldSince) lease.checkSoon();
@@ -113,16 +113,16 @@ export function createReporter(options: ReporterOptions) {
   };
 }
 
-type WaiterOptions = Pick<ReporterOptions, 'engine' | 'places' | 'pace'>;
+type WaiterOptions = Pick<ReporterOptions, 'engine' | 'keys' | 'pace'>;
 
 /** Waits until packagers have changes, by reading their reports again and again. */
-export function createWaiter({ engine, places, pace }: WaiterOptions) {
+export function createWaiter({ engine, keys, pace }: WaiterOptions) {
   const ends = new Set<() => void>();
   let reading: ReturnType<typeof listPackagers> | undefined;
 
   /** All who wait share a reading. */
   const readAll = () => {
-    reading ??= listPackagers(engine, places).finally(() => {
+    reading ??= listPackagers(engine, keys).finally(() => {
       reading = undefined;
     });
     return reading;

@@ -184,13 +184,13 @@ describe('a watch', () => {
     gateway.loseQuorum();
     await until(() => told.losses.length === 1);
     gateway.cluster.set('a', '2');
-    const pulses = told.pulses.length;
+    const heartbeats = told.heartbeats.length;
     await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(told.pulses.length).toBe(pulses);
+    expect(told.heartbeats.length).toBe(heartbeats);
     gateway.findQuorum();
     await until(() => told.events.length === 2);
     expect(told.losses).toEqual(['unavailable']);
-    expect(told.pulses.length).toBeGreaterThan(pulses);
+    expect(told.heartbeats.length).toBeGreaterThan(heartbeats);
   });
 
   test.each(['from a backup', 'without data'])(
@@ -226,7 +226,7 @@ describe('a watch', () => {
       new Promise((resolve) => {
         engine.watch(
           { prefix: 'a' },
-          { from: 2, since, onEvents: async () => undefined, onEnd: resolve, onPulse: resolve },
+          { from: 2, since, onEvents: async () => undefined, onEnd: resolve, onHeartbeat: resolve },
         );
       });
     expect(await ended(at)).toEqual(at);
@@ -241,7 +241,7 @@ describe('a watch', () => {
     const told = await Promise.all(
       Array.from({ length: 30 }, (_, index) => watchAll(engine, `${index}/`, { from: 2 })),
     );
-    await until(() => told.every(({ pulses }) => pulses.length > 3));
+    await until(() => told.every(({ heartbeats }) => heartbeats.length > 3));
     const reads = gateway.calls.filter(({ path }) => path === '/v3/kv/range');
     expect(gateway.watches).toBe(30);
     // Each asks once when it opens.
@@ -254,13 +254,13 @@ describe('a watch', () => {
     const gateway = await startFakeEtcd();
     const engine = openEngine([gateway.url]);
     const told = await watchAll(engine, 'a', { from: 2 });
-    await until(() => told.pulses.length > 0);
+    await until(() => told.heartbeats.length > 0);
     for (let index = 0; index < 5; index++) gateway.cluster.set('b', 'x');
     gateway.tellProgress();
     await new Promise((resolve) => setTimeout(resolve, 50));
     gateway.compact();
     gateway.cut();
-    await until(() => told.pulses.length > 1);
+    await until(() => told.heartbeats.length > 1);
     gateway.cluster.set('a', '1');
     await until(() => told.events.length === 1);
     expect(told.ends).toEqual([]);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
 import { FakeCluster } from '../../../support/fake-engine';
-import { fleetMember, type Member, NO_REPORT, PLACES } from '../../../support/fleet-member';
+import { fleetMember, KEYS, type Member, NO_REPORT } from '../../../support/fleet-member';
 import { until } from '../../../support/until';
 
 const members: Member[] = [];
@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const NOON = Date.parse('2026-11-22T12:00:00Z');
 const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-const lifeOf = (cluster: FakeCluster, name: string) => cluster.json(PLACES.live(name));
+const lifeOf = (cluster: FakeCluster, name: string) => cluster.json(KEYS.live(name));
 
 test('a packager registers, and lives as long as its lease is kept alive', async () => {
   const cluster = new FakeCluster();
@@ -40,7 +40,7 @@ test('an idle packager asks the engine for nothing but keep-alives, and a look n
   const cluster = new FakeCluster();
   const { membership, engine } = memberOf(cluster, 'origin-1');
   await membership.join();
-  await until(() => cluster.get(PLACES.report('origin-1')) !== undefined);
+  await until(() => cluster.get(KEYS.report('origin-1')) !== undefined);
   const { revision } = cluster;
   const before = engine.count();
   await until(() => engine.count('read') > 2);
@@ -53,14 +53,14 @@ test('an idle packager asks the engine for nothing but keep-alives, and a look n
 test('a restarted sidecar of the same folder takes its name at once and keeps the day of its registration', async () => {
   const cluster = new FakeCluster();
   await memberOf(cluster, 'origin-1').membership.join();
-  const registered = cluster.get(PLACES.packager('origin-1'))?.revision;
+  const registered = cluster.get(KEYS.packager('origin-1'))?.revision;
   const later = { clock: () => new Date(NOON + 1000) };
   const again = memberOf(cluster, 'origin-1', later);
   expect(await again.membership.join()).toBe(true);
-  expect(cluster.get(PLACES.packager('origin-1'))?.revision).toBe(registered);
+  expect(cluster.get(KEYS.packager('origin-1'))?.revision).toBe(registered);
   const other = memberOf(cluster, 'origin-1', { ...later, version: '2.0.0' });
   expect(await other.membership.join()).toBe(true);
-  expect(cluster.json(PLACES.packager('origin-1'))).toMatchObject({ since: NOON, version: '2.0.0' });
+  expect(cluster.json(KEYS.packager('origin-1'))).toMatchObject({ since: NOON, version: '2.0.0' });
 });
 
 test('a packager that takes other streams than before its restart has none of what it reported of those', async () => {
@@ -68,7 +68,7 @@ test('a packager that takes other streams than before its restart has none of wh
   const before = memberOf(cluster, 'origin-1', { streams: ['news/'] });
   before.report = { ...before.report, applied: [1] };
   await before.membership.join();
-  await until(() => cluster.get(PLACES.report('origin-1')) !== undefined);
+  await until(() => cluster.get(KEYS.report('origin-1')) !== undefined);
   await before.membership.close();
   const after = memberOf(cluster, 'origin-1', { streams: ['sports/'] });
   after.engine.before = ({ method, keys }) => {
@@ -88,12 +88,12 @@ test('another folder waits for a name until its owner has gone, and is a new pac
   expect(other.taken).toEqual([true]);
   other.membership.reportSoon();
   await rest(60);
-  expect(cluster.json(PLACES.report('origin-1'))).toMatchObject({ id: 'id-of-origin-1' });
+  expect(cluster.json(KEYS.report('origin-1'))).toMatchObject({ id: 'id-of-origin-1' });
   await owner.membership.close();
   await until(() => other.taken.length === 2);
   expect(other.taken).toEqual([true, false]);
-  expect(cluster.json(PLACES.packager('origin-1'))).toMatchObject({ id: 'else', since: NOON + 5000 });
-  await until(() => (cluster.json(PLACES.report('origin-1')) as { id: string }).id === 'else');
+  expect(cluster.json(KEYS.packager('origin-1'))).toMatchObject({ id: 'else', since: NOON + 5000 });
+  await until(() => (cluster.json(KEYS.report('origin-1')) as { id: string }).id === 'else');
   expect(other.lines.map(([level, message]) => [level, message])).toEqual([
     ['warn', 'another sidecar runs under the name of this packager'],
     ['info', 'the name of this packager is free again'],
@@ -109,7 +109,7 @@ test('of many that want one name at the same moment one gets it', async () => {
   expect(joined.filter(Boolean)).toHaveLength(1);
   const winner = `id-${joined.indexOf(true)}`;
   expect(lifeOf(cluster, 'origin-1')).toMatchObject({ id: winner });
-  expect(cluster.json(PLACES.packager('origin-1'))).toMatchObject({ id: winner });
+  expect(cluster.json(KEYS.packager('origin-1'))).toMatchObject({ id: winner });
 });
 
 test('two sidecars on copies of one folder are told from a restart: the first hears that its name is taken', async () => {
@@ -133,12 +133,12 @@ test('a packager whose lease has ended takes a new one by itself, and says anew 
   const cluster = new FakeCluster();
   const { membership, taken } = memberOf(cluster, 'origin-1');
   await membership.join();
-  await until(() => cluster.get(PLACES.report('origin-1')) !== undefined);
-  const reported = cluster.get(PLACES.report('origin-1'))?.revision ?? 0;
+  await until(() => cluster.get(KEYS.report('origin-1')) !== undefined);
+  const reported = cluster.get(KEYS.report('origin-1'))?.revision ?? 0;
   cluster.expire();
   expect(lifeOf(cluster, 'origin-1')).toBeUndefined();
   await until(() => lifeOf(cluster, 'origin-1') !== undefined);
-  await until(() => (cluster.get(PLACES.report('origin-1'))?.revision ?? 0) > reported);
+  await until(() => (cluster.get(KEYS.report('origin-1'))?.revision ?? 0) > reported);
   expect(taken).toEqual([]);
 });
 
@@ -149,13 +149,13 @@ test('a packager registers anew in an engine that was emptied or restored, and a
   const backup = cluster.backup();
   cluster.restore();
   await until(() => lifeOf(cluster, 'origin-1') !== undefined);
-  expect(cluster.get(PLACES.packager('origin-1'))).toBeDefined();
+  expect(cluster.get(KEYS.packager('origin-1'))).toBeDefined();
   cluster.restore(backup);
   cluster.expire();
   await until(() => lifeOf(cluster, 'origin-1') !== undefined);
-  cluster.set(PLACES.packager('origin-1'), undefined);
-  cluster.set(PLACES.live('origin-1'), undefined);
-  await until(() => cluster.get(PLACES.packager('origin-1')) !== undefined);
+  cluster.set(KEYS.packager('origin-1'), undefined);
+  cluster.set(KEYS.live('origin-1'), undefined);
+  await until(() => cluster.get(KEYS.packager('origin-1')) !== undefined);
   expect(lifeOf(cluster, 'origin-1')).toMatchObject({ id: 'id-of-origin-1' });
   expect(taken).toEqual([]);
 });
@@ -167,7 +167,7 @@ test('a packager that can not reach the engine says so once, and joins by itself
   await expect(membership.join()).rejects.toMatchObject({ kind: 'unavailable' });
   await until(() => engine.count('read') > 3);
   engine.isAway = false;
-  await until(() => cluster.get(PLACES.packager('origin-1')) !== undefined);
+  await until(() => cluster.get(KEYS.packager('origin-1')) !== undefined);
   await until(() => lines.length === 2);
   expect(lines.map(([level, message]) => [level, message])).toEqual([
     ['warn', 'failed to renew the membership lease in etcd'],
@@ -200,9 +200,9 @@ test('the end does not wait for an engine that does not answer', async () => {
 function threePackagers() {
   const cluster = new FakeCluster();
   for (const name of ['origin-3', 'origin-1', 'origin-2'])
-    cluster.set(PLACES.packager(name), JSON.stringify({ id: name, streams: null, since: 5, version: '1' }));
-  cluster.set(PLACES.live('origin-1'), '{"id":"origin-1","lease":"1"}');
-  cluster.set(PLACES.report('origin-2'), JSON.stringify({ id: 'origin-2', applied: [3], at: 7 }));
+    cluster.set(KEYS.packager(name), JSON.stringify({ id: name, streams: null, since: 5, version: '1' }));
+  cluster.set(KEYS.live('origin-1'), '{"id":"origin-1","lease":"1"}');
+  cluster.set(KEYS.report('origin-2'), JSON.stringify({ id: 'origin-2', applied: [3], at: 7 }));
   return { cluster, ...fleetMember(cluster, 'central') };
 }
 
@@ -226,7 +226,7 @@ test('packagers are listed by name, each with whether it lives and what it repor
 test('more packagers than one answer of the engine has are all listed', async () => {
   const cluster = new FakeCluster();
   const names = Array.from({ length: 450 }, (_, index) => `p${1000 + index}`);
-  for (const name of names) cluster.set(PLACES.packager(name), '{}');
+  for (const name of names) cluster.set(KEYS.packager(name), '{}');
   const { membership } = fleetMember(cluster, 'central');
   expect((await membership.list()).map(({ name }) => name)).toEqual(names);
 });
@@ -242,9 +242,9 @@ test('what another version or somebody else wrote of a packager hides none', asy
   await fc.assert(
     fc.asyncProperty(anyJson, anyJson, anyJson, async (registration, life, report) => {
       const cluster = new FakeCluster();
-      cluster.set(PLACES.packager('odd'), registration);
-      cluster.set(PLACES.live('odd'), life);
-      cluster.set(PLACES.report('odd'), report);
+      cluster.set(KEYS.packager('odd'), registration);
+      cluster.set(KEYS.live('odd'), life);
+      cluster.set(KEYS.report('odd'), report);
       const [found] = await fleetMember(cluster, 'central').membership.list();
       expect(found).toMatchObject({ name: 'odd', live: true });
       expect(new Date(found?.since ?? Number.NaN).toISOString()).toMatch(/Z$/);
@@ -263,7 +263,7 @@ test('of a report of a newer version what is known is taken', async () => {
     lacking: 1,
     moods: 3,
   };
-  cluster.set(PLACES.report('origin-3'), JSON.stringify({ ...newer, at: 9 }));
+  cluster.set(KEYS.report('origin-3'), JSON.stringify({ ...newer, at: 9 }));
   expect((await membership.list())[2]?.report).toEqual({
     ...NO_REPORT,
     id: 'origin-3',
@@ -280,7 +280,7 @@ test('a retired packager is gone with its report, in one change', async () => {
   const { revision } = cluster;
   await membership.retire('origin-2');
   expect(cluster.revision).toBe(revision + 1);
-  expect(cluster.get(PLACES.report('origin-2'))).toBeUndefined();
+  expect(cluster.get(KEYS.report('origin-2'))).toBeUndefined();
   await membership.retire('origin-3');
   expect((await membership.list()).map(({ name }) => name)).toEqual(['origin-1']);
 });
@@ -299,7 +299,7 @@ test('a packager that does not exist, that runs, or that comes to life meanwhile
   const isLive = { status: 409, problems: [{ code: 'packager_live' }] };
   await expect(membership.retire('origin-1')).rejects.toMatchObject(isLive);
   engine.before = ({ method }) => {
-    if (method === 'change') cluster.set(PLACES.live('origin-2'), '{"id":"origin-2","lease":"2"}');
+    if (method === 'change') cluster.set(KEYS.live('origin-2'), '{"id":"origin-2","lease":"2"}');
   };
   await expect(membership.retire('origin-2')).rejects.toMatchObject(isLive);
   expect(await membership.list()).toHaveLength(3);

@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 import { type StreamId, takes } from '../../../../src/api/stream-id';
 import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
+import { followed } from '../../../../src/sidecar/fleet/engine-keys';
 import {
   type Report,
   registrationValue,
   reportText,
   reportValue,
 } from '../../../../src/sidecar/fleet/members/member-records';
-import { followed } from '../../../../src/sidecar/fleet/places';
 import { FakeCluster } from '../../../support/fake-engine';
-import { fleetMember, type Member, NO_REPORT, PLACES } from '../../../support/fleet-member';
+import { fleetMember, KEYS, type Member, NO_REPORT } from '../../../support/fleet-member';
 import { processorMs } from '../../../support/processor-time';
 import { until } from '../../../support/until';
 
-const KEY = PLACES.report('origin-1');
+const KEY = KEYS.report('origin-1');
 const members: Member[] = [];
 
 /** A packager that has joined and told what it has. */
@@ -158,7 +158,7 @@ test('a packager whose name somebody else has taken meanwhile does not report un
   member.engine.before = ({ method }) => (method === 'keepAlive' ? new Promise(() => undefined) : undefined);
   await until(() => member.engine.calls.at(-1)?.method === 'keepAlive');
   cluster.expire();
-  cluster.set(PLACES.live('origin-1'), '{"id":"else","lease":"l"}');
+  cluster.set(KEYS.live('origin-1'), '{"id":"else","lease":"l"}');
   const stood = cluster.get(KEY)?.revision;
   cluster.revision = 50;
   member.report = applied(40);
@@ -176,7 +176,7 @@ function sidecar(cluster: FakeCluster): Member {
 
 const register = (cluster: FakeCluster, name: string, streams?: readonly string[]) =>
   cluster.set(
-    PLACES.packager(name),
+    KEYS.packager(name),
     registrationValue({ id: `id-of-${name}`, streams, since: 0, version: '1.0.0' }),
   );
 
@@ -185,7 +185,7 @@ function report(cluster: FakeCluster, name: string, said: Partial<Report>, id = 
   const text = reportText(id, { ...NO_REPORT, lacking, ...said });
   // What it has is older than what it says.
   cluster.revision = Math.max(cluster.revision, ...(said.applied ?? []));
-  return cluster.set(PLACES.report(name), reportValue(text, new Date(0)));
+  return cluster.set(KEYS.report(name), reportValue(text, new Date(0)));
 }
 
 const change = (streamId: string, revision: number) => ({ streamId: streamId as StreamId, revision });
@@ -248,7 +248,7 @@ test('what another folder reported under the name, or of an engine that was rest
   const cluster = new FakeCluster();
   for (const name of ['p1', 'p2']) register(cluster, name);
   cluster.set(
-    PLACES.report('p2'),
+    KEYS.report('p2'),
     reportValue(reportText('id-of-p2', { ...NO_REPORT, applied: [500] }), new Date(0)),
   );
   report(cluster, 'p1', { applied: [20] }, 'folder-before');

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { StreamId } from '../../../../src/api/stream-id';
-import { createFollow } from '../../../../src/sidecar/fleet/entries/follow';
+import { engineKeysUnder } from '../../../../src/sidecar/fleet/engine-keys';
+import { createReplication } from '../../../../src/sidecar/fleet/entries/replicate';
 import { createSeal } from '../../../../src/sidecar/fleet/entries/seal';
-import { placesUnder } from '../../../../src/sidecar/fleet/places';
 import { FakeCluster } from '../../../support/fake-engine';
 import { FLEET_SECRET } from '../../../support/start-member';
 import { until } from '../../../support/until';
 
 test('what was applied of an engine that was restored meanwhile does not count in the restored one', async () => {
   const cluster = new FakeCluster();
-  const places = placesUnder('fleet/');
+  const keys = engineKeysUnder('fleet/');
   const seal = createSeal([FLEET_SECRET], randomBytes);
   let isBegun = false;
   let isEnded = false;
@@ -18,11 +18,11 @@ test('what was applied of an engine that was restored meanwhile does not count i
     go = resolve;
   });
   const ignore = () => undefined;
-  const follow = createFollow({
+  const replication = createReplication({
     engine: cluster.connect(),
-    places,
+    keys,
     seal: () => seal,
-    ranges: places.entries(['a', 'b']),
+    ranges: keys.entries(['a', 'b']),
     apply: {
       async entry() {
         isBegun = true;
@@ -34,20 +34,21 @@ test('what was applied of an engine that was restored meanwhile does not count i
       hasUnseen: () => false,
       lacks: new Map(),
     },
-    isOwn: () => false,
+    ledger: { get: ignore, records: () => [].values() },
+    versions: { see: ignore },
+    ownChanges: { takeApplied: () => false },
+    isTaken: () => true,
     onApplied: ignore,
     onResult: ignore,
-    onVersion: ignore,
-    onPresence: ignore,
     onFleetChanged: ignore,
-    onPulse: ignore,
+    onHeartbeat: ignore,
     onLost: ignore,
-    onProgress: ignore,
+    onAwaited: ignore,
   });
   const backup = cluster.backup();
-  await follow.level();
-  const followed = follow.changes(new AbortController().signal);
-  const key = places.entry('a-1' as StreamId);
+  await replication.level();
+  const followed = replication.follow(new AbortController().signal);
+  const key = keys.entry('a-1' as StreamId);
   const by = { key: '', address: '', requestId: '' };
   const bytes = Buffer.from('a: 1\n');
   const entry = {
@@ -65,11 +66,11 @@ test('what was applied of an engine that was restored meanwhile does not count i
   await until(() => isBegun);
   cluster.restore(backup);
   await followed;
-  expect(follow.applied).toEqual([]);
-  await follow.level();
-  const { applied } = follow;
+  expect(replication.applied).toEqual([]);
+  await replication.level();
+  const { applied } = replication;
   go();
   await until(() => isEnded);
   await new Promise((resolve) => setImmediate(resolve));
-  expect(follow.applied).toEqual(applied);
+  expect(replication.applied).toEqual(applied);
 });

@@ -1,29 +1,29 @@
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import type { KeyRange } from './engine/engine';
 
-/** Where what is in the engine. `prefix` ends in a slash. */
-export interface Places {
+/** The keys of a fleet in the engine. The prefix of all ends in a slash. */
+export interface EngineKeys {
   /** The description of the fleet: its id, sealed. */
   readonly fleet: string;
   entry(streamId: StreamId): string;
-  /** The stream of an entry's key; undefined: it is none. */
+  /** The stream of an entry's key; undefined: it is no such key. */
   streamOf(key: string): StreamId | undefined;
-  /** The ranges of entries of some beginnings of stream ids; undefined: one for all. */
-  entries(beginnings: readonly string[] | undefined): readonly KeyRange[];
-  /** A packager that is to have key files, until it is retired. */
+  /** The ranges of the entries with some stream-id prefixes; undefined: one range of all. */
+  entries(prefixes: readonly string[] | undefined): readonly KeyRange[];
+  /** The registration of a packager, until it is retired. */
   packager(name: string): string;
   readonly packagers: KeyRange;
-  /** Is there while the packager's sidecar runs. */
+  /** Exists while the packager's sidecar runs. */
   live(name: string): string;
   readonly lives: KeyRange;
-  /** What a packager says it has. */
+  /** The report of a packager. */
   report(name: string): string;
   readonly reports: KeyRange;
   /** The name of the packager in one of these three kinds of key. */
   nameOf(key: string): string;
 }
 
-export function placesUnder(prefix: string): Places {
+export function engineKeysUnder(prefix: string): EngineKeys {
   const folders = { keys: `${prefix}keys/`, packagers: `${prefix}packagers/` };
   const [lives, reports] = [`${prefix}live/`, `${prefix}reports/`];
   return {
@@ -33,8 +33,8 @@ export function placesUnder(prefix: string): Places {
       const parsed = parseStreamId(key.startsWith(folders.keys) ? key.slice(folders.keys.length) : '');
       return parsed.ok ? parsed.value : undefined;
     },
-    entries: (beginnings) =>
-      followed(beginnings).map((beginning) => ({ prefix: `${folders.keys}${beginning}` })),
+    entries: (prefixes) =>
+      followed(prefixes).map((streamPrefix) => ({ prefix: `${folders.keys}${streamPrefix}` })),
     packager: (name) => `${folders.packagers}${name}`,
     packagers: { prefix: folders.packagers },
     live: (name) => `${lives}${name}`,
@@ -45,7 +45,7 @@ export function placesUnder(prefix: string): Places {
   };
 }
 
-/** The beginnings that a packager follows each for itself: those that no other one covers. */
+/** The prefixes that a packager follows, one range each: those that no other one covers. */
 export function followed(streams: readonly string[] | undefined): readonly string[] {
   return widest(streams ?? ['']);
 }

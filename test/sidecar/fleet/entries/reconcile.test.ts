@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type FileAction, whatToDo } from '../../../../src/sidecar/fleet/entries/whose-file';
+import { type FileAction, reconcile } from '../../../../src/sidecar/fleet/entries/reconcile';
 import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
 
 const record = (
@@ -84,7 +84,7 @@ const ROWS: readonly (readonly [
 ];
 
 test.each(ROWS)('%s', (_effect, known, [version, tag], present, hasLevelled, action) => {
-  expect(whatToDo(known, { version, tag, isFound: false }, present, hasLevelled)).toBe(action);
+  expect(reconcile(known, { version, tag, isFound: false }, present, hasLevelled)).toBe(action);
 });
 
 test.each([
@@ -92,13 +92,13 @@ test.each([
   ['that was edited', record(5, 'A')],
   ['that was kept', record(5, 'A', { kept: true })],
 ])('what an import brings replaces no file made by hand %s', (_where, known) => {
-  expect(whatToDo(known, { version: 6, tag: 'B', isFound: true }, 'hand', true)).toBe('keep');
+  expect(reconcile(known, { version: 6, tag: 'B', isFound: true }, 'hand', true)).toBe('keep');
 });
 
 test('what an import brings replaces the former file of the fleet, and fills a gap', () => {
   const wanted = { version: 6, tag: 'B', isFound: true };
-  expect(whatToDo(record(5, 'A'), wanted, 'A', true)).toBe('write');
-  expect(whatToDo(undefined, wanted, undefined, true)).toBe('write');
+  expect(reconcile(record(5, 'A'), wanted, 'A', true)).toBe('write');
+  expect(reconcile(undefined, wanted, undefined, true)).toBe('write');
 });
 
 const tag = fc.option(fc.constantFrom('A', 'B', 'C'), { nil: undefined });
@@ -119,7 +119,7 @@ test('whatever comes, a file that is not of the fleet is never removed', () => {
       fc.boolean(),
       (known, wanted, hasLevelled, kept) => {
         const held = known && { ...known, revision: 1, ...(kept && { kept: true as const }) };
-        const action = whatToDo(held, wanted, 'hand', hasLevelled);
+        const action = reconcile(held, wanted, 'hand', hasLevelled);
         expect(action).not.toBe('remove');
         // It is replaced by what is new alone, and was not found beside another packager.
         if (action !== 'write') return;

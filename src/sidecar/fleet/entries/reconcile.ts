@@ -17,7 +17,7 @@ export type FileAction = 'write' | 'remove' | 'note' | 'keep' | 'older' | 'nothi
  * bytes are those that the ledger tells. Of files that are not, none is removed, and none is replaced but by what a client
  * sent after the entry that came upon it.
  */
-export function whatToDo(
+export function reconcile(
   record: LedgerRecord | undefined,
   wanted: Wanted,
   /** The entity tag of the file that is there. */

@@ -9,7 +9,10 @@ import type { LedgerRecord } from './ledger-lines';
  * answers the streams whose files are not as the ledger tells: somebody removed, edited or made them by hand. What can't be
  * read is left as it is.
  */
-export function createFolderLook({ records }: Pick<Ledger, 'records'>, { read }: Pick<KeyFileStore, 'read'>) {
+export function createFolderCheck(
+  { records }: Pick<Ledger, 'records'>,
+  { read }: Pick<KeyFileStore, 'read'>,
+) {
   let left = records();
   return (count: number): readonly StreamId[] => {
     const found: StreamId[] = [];

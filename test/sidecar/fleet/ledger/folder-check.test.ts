@@ -1,12 +1,12 @@
 import type { StreamId } from '../../../../src/api/stream-id';
 import { apiError } from '../../../../src/sidecar/errors';
-import { createFolderLook } from '../../../../src/sidecar/fleet/ledger/folder-look';
+import { createFolderCheck } from '../../../../src/sidecar/fleet/ledger/folder-check';
 import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
 
 test('a file that cannot be read hides no others that were removed', () => {
   const record: LedgerRecord = { version: 1, revision: 1, tag: '"tag"' };
   const streams = ['removed', 'folder', 'wiped'] as StreamId[];
-  const look = createFolderLook(
+  const look = createFolderCheck(
     { records: () => streams.map((streamId) => [streamId, record] as const).values() },
     {
       read(streamId) {

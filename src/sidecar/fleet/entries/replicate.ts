@@ -1,0 +1,192 @@
+import type { StreamId } from '../../../api/stream-id';
+import { createSemaphore } from '../../../http/semaphore';
+import type {
+  Engine,
+  EngineError,
+  KeyRange,
+  Moment,
+  StoredValue,
+  Watch,
+  WatchEnd,
+  WatchedEvent,
+} from '../engine/engine';
+import type { EngineKeys } from '../engine-keys';
+import type { EntryResult } from '../fleet';
+import type { Ledger } from '../ledger/ledger';
+import type { Applied, Apply } from './apply';
+import type { Entry, Seal } from './entry';
+import type { OwnChanges, Versions } from './own-changes';
+
+interface ReplicationOptions {
+  readonly engine: Engine;
+  readonly keys: EngineKeys;
+  readonly seal: () => Seal;
+  readonly apply: Apply;
+  readonly ledger: Pick<Ledger, 'get' | 'records'>;
+  readonly versions: Pick<Versions, 'see'>;
+  readonly ownChanges: Pick<OwnChanges, 'takeApplied'>;
+  /** The ranges of the entries that this packager takes. */
+  readonly ranges: readonly KeyRange[];
+  readonly isTaken: (streamId: StreamId) => boolean;
+  /** Called with the result of each entry. `isNews`: it came while the packager was level. */
+  readonly onApplied: (entry: Entry, applied: Applied, isNews: boolean) => void;
+  readonly onResult: (result: EntryResult) => void;
+  /** Called when the description of the fleet has changed. */
+  readonly onFleetChanged: () => void;
+  readonly onHeartbeat: (at: Moment) => void;
+  readonly onLost: (cause: EngineError) => void;
+  /** Called when a change was applied that somebody waits for. */
+  readonly onAwaited: () => void;
+}
+
+/** Brings the folder level with the engine, and keeps it so. */
+export interface Replication {
+  /** The revision up to which each range is applied; empty before all were. */
+  readonly applied: readonly number[];
+  /** The number of the fleet's files here that the engine has nothing of. */
+  readonly missing: number;
+  /** Applies everything that the engine has. @throws EngineError */
+  level(): Promise<void>;
+  /** Applies each change after the level; resolves when everything has to be read again, or the signal ends it. */
+  follow(signal: AbortSignal): Promise<void>;
+  /** Applies what the engine has of some streams again. @throws EngineError */
+  again(streams: readonly StreamId[]): Promise<void>;
+}
+
+/** Why an entry is applied. */
+type Reason = 'level' | 'news' | 'again';
+
+/** Entries of one answer: a megabyte or two. */
+const PAGE = 500;
+/** Files that are written at a time: they share the syncs of the ledger and of the folder. */
+const MAX_UNDER_WAY = 128;
+
+export function createReplication(options: ReplicationOptions): Replication {
+  const { engine, keys, seal, apply, ledger, ranges, isTaken, onResult } = options;
+  const underWay = createSemaphore(MAX_UNDER_WAY);
+  const missing = new Set<StreamId>();
+  let applied: number[] = [];
+  /** Of the last level. */
+  let since: Moment = { cluster: '', term: 0, revision: 0 };
+
+  /** Applies an entry; answers whether somebody waits for it. */
+  const take = async ({ key, value, revision }: StoredValue, reason: Reason): Promise<boolean> => {
+    const streamId = keys.streamOf(key);
+    if (streamId === undefined) return false;
+    missing.delete(streamId);
+    const opened = seal().open(key, value, streamId);
+    const leave = await underWay.enter();
+    try {
+      if (!opened.ok) {
+        await apply.without(streamId, 'unreadable');
+        onResult('unreadable');
+        return false;
+      }
+      const { entry } = opened;
+      options.versions.see(entry.version);
+      if (options.ownChanges.takeApplied(entry.id)) {
+        await apply.entry(entry, revision, 'returned');
+        return entry.awaited;
+      }
+      const done = await apply.entry(entry, revision, reason === 'again' ? 'reread' : 'told');
+      onResult(done.result);
+      options.onApplied(entry, done, reason === 'news');
+      return entry.awaited;
+    } finally {
+      leave();
+    }
+  };
+
+  /** What is absent deletes nothing: the file stays until a tombstone comes. */
+  const takeAbsence = async (key: string): Promise<boolean> => {
+    const streamId = keys.streamOf(key);
+    if (streamId === undefined) return false;
+    if (ledger.get(streamId)?.tag !== undefined) missing.add(streamId);
+    await apply.without(streamId, undefined);
+    return false;
+  };
+
+  const levelRange = async (range: KeyRange, begun: Moment | undefined, seen: Set<StreamId>) => {
+    let at = begun;
+    let written: Promise<unknown> = Promise.resolve();
+    let page = engine.list(range, { limit: PAGE, ...(at && { revision: at.revision }) });
+    for (;;) {
+      const { at: pageAt, values, more } = await page;
+      at ??= pageAt;
+      const after = values.at(-1)?.key;
+      const isLast = !more || after === undefined;
+      // The next page comes while this one is written.
+      if (!isLast) page = engine.list({ ...range, after }, { limit: PAGE, revision: at.revision });
+      page.catch(() => undefined);
+      for (const { key } of values) {
+        const streamId = keys.streamOf(key);
+        if (streamId !== undefined) seen.add(streamId);
+      }
+      const writing = Promise.all(values.map((found) => take(found, 'level')));
+      // No more than two pages are in memory.
+      await written;
+      written = writing;
+      if (isLast) break;
+    }
+    await written;
+    return at;
+  };
+
+  return {
+    get applied() {
+      return applied;
+    },
+    get missing() {
+      return missing.size;
+    },
+    async level() {
+      const seen = new Set<StreamId>();
+      let begun: Moment | undefined;
+      for (const range of ranges) begun = await levelRange(range, begun, seen);
+      since = begun ?? since;
+      applied = ranges.map(() => since.revision);
+      missing.clear();
+      for (const [streamId, { tag }] of ledger.records())
+        if (tag !== undefined && isTaken(streamId) && !seen.has(streamId)) missing.add(streamId);
+    },
+    follow: (signal) =>
+      new Promise((resolve) => {
+        const { onHeartbeat, onLost } = options;
+        const watches: Watch[] = [];
+        const end = () => {
+          for (const watch of watches.splice(0)) watch.close();
+          signal.removeEventListener('abort', end);
+          resolve();
+        };
+        signal.addEventListener('abort', end);
+        const onEnd = ({ kind }: WatchEnd) => {
+          // Revisions of another history mean nothing in this one.
+          if (kind === 'restored') applied = [];
+          end();
+        };
+        const begun = { from: since.revision + 1, since, onEnd };
+        for (const [index, range] of ranges.entries()) {
+          const onEvents = async (events: readonly WatchedEvent[], at: Moment) => {
+            const awaited = await Promise.all(
+              events.map(({ key, value, revision }) =>
+                value ? take({ key, value, revision }, 'news') : takeAbsence(key),
+              ),
+            );
+            if (watches.length === 0) return;
+            applied = applied.with(index, Math.max(applied[index] ?? 0, events.at(-1)?.revision ?? 0));
+            onHeartbeat(at);
+            if (awaited.includes(true)) options.onAwaited();
+          };
+          watches.push(engine.watch(range, { ...begun, onEvents, onHeartbeat, onLost }));
+        }
+        // This key changes when the engine is emptied or the fleet is resealed.
+        const onEvents = async () => options.onFleetChanged();
+        watches.push(engine.watch({ prefix: keys.fleet }, { ...begun, onEvents }));
+        if (signal.aborted) end();
+      }),
+    async again(streams) {
+      const { values } = await engine.read(streams.map(keys.entry));
+      await Promise.all(values.map((found) => found && take(found, 'again')));
+    },
+  };
+}

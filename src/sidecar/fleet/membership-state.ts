@@ -1,0 +1,136 @@
+import type { FleetState } from '../../api/fleet';
+import { describeThrown, HttpError } from '../../http/errors';
+import type { Log } from '../../http/log';
+import { apiError, type ErrorCode } from '../errors';
+import { EngineError, type Moment } from './engine/engine';
+
+/** Membership state of this packager. */
+export interface MembershipState {
+  readonly state: FleetState;
+  readonly since: Date;
+  /** Of the engine, at its last heartbeat. */
+  readonly moment: Moment | undefined;
+  readonly isLevel: boolean;
+  /** Seconds since it was last level; 0 while it is; undefined: it never was. */
+  behindSeconds(): number | undefined;
+  /** The engine answered. */
+  engineReached(at: Moment): void;
+  /** The connection to the engine is lost. */
+  engineLost(cause: EngineError): void;
+  /** The engine holds this packager's fleet. */
+  admitted(): void;
+  /** Whether everything that the engine has is applied. */
+  setLevel(isLevel: boolean): void;
+  setNameTaken(isTaken: boolean): void;
+  /** What prevents the packager from taking part. */
+  failed(thrown: unknown): void;
+  /**
+   * @param hasJoined whether the packager ever had all of the fleet: then it can stream while the engine is away.
+   * @throws HttpError 503 while the sidecar should get no requests.
+   */
+  checkReady(hasJoined: boolean): void;
+}
+
+interface MembershipStateOptions {
+  readonly log: Log;
+  readonly now: () => number;
+  readonly clock: () => Date;
+}
+
+/** The errors of the states in which the sidecar gets no requests. */
+const CODES = {
+  wrong_secret: 'fleet_wrong_secret',
+  other_fleet: 'fleet_other',
+  lost_fleet: 'fleet_lost',
+  name_taken: 'fleet_name_taken',
+  denied: 'fleet_denied',
+} as const satisfies Partial<Record<FleetState, ErrorCode>>;
+
+export function createMembershipState({ log, now, clock }: MembershipStateOptions): MembershipState {
+  /** The fault of the last round; undefined: none. */
+  let trouble: FleetState | undefined;
+  let hasEverything = false;
+  let isLost = false;
+  let isNameTaken = false;
+  let moment: Moment | undefined;
+  let lastLevel: number | undefined;
+  let shown: { readonly state: FleetState; readonly since: Date } = { state: 'joining', since: clock() };
+
+  const isLevel = () => hasEverything && !isLost && trouble === undefined;
+  const stateNow = (): FleetState => {
+    if (trouble !== undefined) return trouble;
+    if (isLost) return 'away';
+    if (!hasEverything) return 'joining';
+    return isNameTaken ? 'name_taken' : 'level';
+  };
+
+  const settle = (cause?: unknown): void => {
+    const state = stateNow();
+    if (isLevel()) lastLevel = now();
+    if (state === shown.state) return;
+    const fields = { state, former: shown.state, revision: moment?.revision };
+    if (state === 'level' || state === 'joining') log.info('fleet', fields);
+    else log.error('fleet', { ...fields, ...(cause !== undefined && { cause: describeThrown(cause) }) });
+    shown = { state, since: clock() };
+  };
+
+  return {
+    get state() {
+      return shown.state;
+    },
+    get since() {
+      return shown.since;
+    },
+    get moment() {
+      return moment;
+    },
+    get isLevel() {
+      return isLevel();
+    },
+    behindSeconds() {
+      if (isLevel()) return 0;
+      return lastLevel === undefined ? undefined : (now() - lastLevel) / 1000;
+    },
+    engineReached(at) {
+      moment = at;
+      isLost = false;
+      settle();
+    },
+    engineLost(cause) {
+      isLost = true;
+      settle(cause);
+    },
+    admitted() {
+      trouble = undefined;
+      isLost = false;
+      settle();
+    },
+    setLevel(value) {
+      hasEverything = value;
+      if (value) settle();
+    },
+    setNameTaken(isTaken) {
+      isNameTaken = isTaken;
+      settle();
+    },
+    failed(thrown) {
+      isLost ||= thrown instanceof EngineError;
+      if (thrown instanceof EngineError) trouble = thrown.kind === 'denied' ? 'denied' : undefined;
+      else trouble = troubleOf(thrown);
+      settle(thrown);
+    },
+    checkReady(hasJoined) {
+      const { state } = shown;
+      // A packager that reads the whole fleet again keeps its key files meanwhile.
+      const isAgain = state === 'joining' && lastLevel !== undefined;
+      if (state === 'level' || isAgain || (state === 'away' && hasJoined)) return;
+      throw apiError(state in CODES ? CODES[state as keyof typeof CODES] : 'fleet_joining');
+    },
+  };
+}
+
+function troubleOf(thrown: unknown): FleetState {
+  const code = thrown instanceof HttpError ? thrown.problems[0]?.code : undefined;
+  const states = Object.keys(CODES) as (keyof typeof CODES)[];
+  return states.find((state) => CODES[state] === code) ?? 'no_folder';
+}
