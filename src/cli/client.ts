@@ -1,25 +1,15 @@
 import type * as z from 'zod';
-import {
-  type DryRunAnswer,
-  dryRunAnswer,
-  errorsAnswer,
-  type FolderIdentity,
-  readyAnswer,
-} from '../api/answers';
-import { type BatchResult, batchAnswer } from '../api/batch';
+import { dryRunAnswer, errorsAnswer, readyAnswer } from '../api/answers';
+import { batchAnswer } from '../api/batch';
 import type { ERRORS } from '../api/errors';
 import {
-  type FleetAnswer,
-  type FleetImportAnswer,
-  type FleetResealAnswer,
-  type FleetStreamAnswer,
   fleetAnswer,
   fleetImportAnswer,
   fleetResealAnswer,
   fleetRetireAnswer,
   fleetStreamAnswer,
 } from '../api/fleet';
-import { type ListAnswer, listAnswer } from '../api/list';
+import { listAnswer } from '../api/list';
 import { parseStreamId } from '../api/stream-id';
 import { sentenceOf } from '../drm/finding';
 import type { Problem } from '../http/errors';
@@ -41,54 +31,11 @@ interface StoredKeyFile {
   readonly revision: number | undefined;
 }
 
-/** What became of the streams of a batch; the revision is that of the last one. */
-export interface BatchSent extends Pick<StoredKeyFile, 'revision'> {
-  readonly results: readonly BatchResult[];
-}
-
 /** What a change asks of the present key file. */
 export type Precondition = { readonly ifMatch: string } | { readonly createOnly: true };
 
-/** The key-file API. Every call rejects with a CliError that says what to do. */
-export interface SidecarApi {
-  /** Its address, for a message. */
-  readonly address: string;
-  get(streamId: string): Promise<StoredKeyFile>;
-  /** The ETag of a key file, without its content; undefined when the sidecar gives none. */
-  etagOf(streamId: string): Promise<string | undefined>;
-  /** @param waitSeconds how long it may wait until every packager of a fleet has it. */
-  put(
-    streamId: string,
-    body: unknown,
-    precondition?: Precondition,
-    waitSeconds?: number,
-  ): Promise<StoredKeyFile>;
-  dryRun(streamId: string, body: unknown, precondition?: Precondition): Promise<DryRunAnswer>;
-  remove(streamId: string, precondition?: Precondition, waitSeconds?: number): Promise<StoredKeyFile>;
-  /**
-   * Resolves when a key file could be written now, with the folder it would be written in (undefined: a sidecar that
-   * doesn't tell); rejects with what the sidecar says otherwise.
-   */
-  ready(): Promise<FolderIdentity | undefined>;
-  list(query: {
-    readonly prefix?: string;
-    readonly limit: number;
-    readonly cursor?: string;
-  }): Promise<ListAnswer>;
-  /** @throws SidecarAway too, which is worth another try. */
-  batch(body: unknown, dryRun: boolean, waitSeconds?: number): Promise<BatchSent>;
-  readonly fleet: FleetApi;
-}
-
-/** The fleet of packagers that the sidecar is in. */
-export interface FleetApi {
-  status(): Promise<FleetAnswer>;
-  whereIs(streamId: string): Promise<FleetStreamAnswer>;
-  /** `found`: the fleet is founded again first. @throws SidecarAway too, as the other step. */
-  importStep(step: FleetStep & { readonly found?: boolean }): Promise<FleetImportAnswer>;
-  resealStep(step: FleetStep): Promise<FleetResealAnswer>;
-  retire(name: string): Promise<void>;
-}
+/** The key-file API of a sidecar. Every call rejects with a CliError that says what to do. */
+export type SidecarApi = ReturnType<typeof createSidecarApi>;
 
 export interface FleetStep {
   /** The stream after which it goes on. */
@@ -124,7 +71,7 @@ export function createHttpCall({ ca, cert, certKey }: Connection): Get {
 }
 
 /** @param send makes the calls; all calls of a run share it, and with it the connections. */
-export function createSidecarApi(connection: Connection, signal: AbortSignal, send: Get): SidecarApi {
+export function createSidecarApi(connection: Connection, signal: AbortSignal, send: Get) {
   const address = connection.url.href.replace(/\/$/, '');
 
   const call = async (request: Call, timeoutMs = SINGLE_MS): Promise<GetAnswer> => {
@@ -164,51 +111,59 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     return parsed.data;
   };
 
+  const getJson = async <Output>(schema: z.ZodType<Output>, path: string): Promise<Output> =>
+    read(schema, await call({ method: 'GET', path }));
+
+  /** @param waitSeconds how long the sidecar may wait until every packager of a fleet has the change. */
+  const change = async (
+    { streamId, ...request }: { method: 'POST' | 'DELETE'; streamId: string; body?: unknown },
+    precondition: Precondition | undefined,
+    waitSeconds: number | undefined,
+  ): Promise<StoredKeyFile> => {
+    const path = `${keyFile(streamId)}${queryOf({ wait: waitSeconds })}`;
+    return stored(await call({ ...request, path, headers: headersOf(precondition) }), address);
+  };
+
   return {
+    /** Its address, for a message. */
     address,
-    get: async (streamId) => stored(await call({ method: 'GET', path: keyFile(streamId) }), address),
-    etagOf: async (streamId) => {
-      const { headers } = await call({ method: 'HEAD', path: keyFile(streamId) });
-      return headers.etag;
-    },
-    put: async (streamId, body, precondition, waitSeconds) => {
-      const headers = headersOf(precondition);
-      const path = `${keyFile(streamId)}${queryOf({ wait: waitSeconds })}`;
-      return stored(await call({ method: 'POST', path, body, headers }), address);
-    },
-    dryRun: async (streamId, body, precondition) => {
+    get: async (streamId: string) => stored(await call({ method: 'GET', path: keyFile(streamId) }), address),
+    /** The ETag of a key file, without its content; undefined when the sidecar gives none. */
+    etagOf: async (streamId: string): Promise<string | undefined> =>
+      (await call({ method: 'HEAD', path: keyFile(streamId) })).headers.etag,
+    put: (streamId: string, body: unknown, precondition?: Precondition, waitSeconds?: number) =>
+      change({ method: 'POST', streamId, body }, precondition, waitSeconds),
+    dryRun: async (streamId: string, body: unknown, precondition?: Precondition) => {
       const path = `${keyFile(streamId)}?dryrun=true`;
       const headers = { ...headersOf(precondition), accept: 'application/json' };
       return read(dryRunAnswer, await call({ method: 'POST', path, body, headers }));
     },
-    remove: async (streamId, precondition, waitSeconds) => {
-      const headers = headersOf(precondition);
-      const path = `${keyFile(streamId)}${queryOf({ wait: waitSeconds })}`;
-      return stored(await call({ method: 'DELETE', path, headers }), address);
-    },
-    ready: async () => read(readyAnswer, await call({ method: 'GET', path: '/readyz' })).folder,
-    list: async ({ prefix, limit, cursor }) => {
-      const path = `/api/keyfiles${queryOf({ prefix, limit, cursor })}`;
-      return read(listAnswer, await call({ method: 'GET', path }));
-    },
-    batch: async (body, dryRun, waitSeconds) => {
+    remove: (streamId: string, precondition?: Precondition, waitSeconds?: number) =>
+      change({ method: 'DELETE', streamId }, precondition, waitSeconds),
+    /** Resolves when a key file could be written, with the folder (undefined: the sidecar does not say). */
+    ready: async () => (await getJson(readyAnswer, '/readyz')).folder,
+    list: (query: { readonly prefix?: string; readonly limit: number; readonly cursor?: string }) =>
+      getJson(listAnswer, `/api/keyfiles${queryOf(query)}`),
+    /** @throws SidecarAway, which is worth another try. */
+    batch: async (body: unknown, dryRun: boolean, waitSeconds?: number) => {
       const path = `/api/keyfiles${queryOf({ dryrun: dryRun || undefined, wait: waitSeconds })}`;
       const answer = await call({ method: 'POST', path, body }, BATCH_MS);
       return { ...read(batchResults, answer), revision: revisionOf(answer.headers) };
     },
+    /** The fleet of packagers that the sidecar is in. */
     fleet: {
-      status: async () => read(fleetAnswer, await call({ method: 'GET', path: FLEET })),
-      whereIs: async (streamId) =>
-        read(fleetStreamAnswer, await call({ method: 'GET', path: `${FLEET}/${idPart(streamId)}` })),
-      importStep: async (step) => {
+      status: () => getJson(fleetAnswer, FLEET),
+      whereIs: (streamId: string) => getJson(fleetStreamAnswer, `${FLEET}/${idPart(streamId)}`),
+      /** @param step `found`: the fleet is founded again first. @throws SidecarAway, as the other step. */
+      importStep: async (step: FleetStep & { readonly found?: boolean }) => {
         const path = `${FLEET}/import${queryOf({ ...step })}`;
         return read(fleetImportAnswer, await call({ method: 'POST', path }, BATCH_MS));
       },
-      resealStep: async (step) => {
+      resealStep: async (step: FleetStep) => {
         const path = `${FLEET}/reseal${queryOf({ ...step })}`;
         return read(fleetResealAnswer, await call({ method: 'POST', path }, BATCH_MS));
       },
-      retire: async (name) => {
+      retire: async (name: string): Promise<void> => {
         const path = `${FLEET}/packagers/${encodeURIComponent(name)}`;
         read(fleetRetireAnswer, await call({ method: 'DELETE', path }));
       },

@@ -81,7 +81,7 @@ export function readAuthority(options: ConnectionOptions, env: Environment, cwd:
   return findersOf(options, env, cwd, file).pem('ca', 'PACKAGERDRM_CA');
 }
 
-/** What finds settings, and the PEM files that they name. */
+/** Finds settings, and the PEM files that they name. */
 function findersOf(options: ConnectionOptions, env: Environment, cwd: string, file: ConfigFile | undefined) {
   const find = (name: Exclude<Setting, 'key' | 'keyFile'>, variable: string): Found | undefined =>
     first(
@@ -91,13 +91,12 @@ function findersOf(options: ConnectionOptions, env: Environment, cwd: string, fi
     );
   const pem = (name: 'ca' | 'cert' | 'certKey', variable: string) => {
     const found = find(name, variable);
-    const read = found && readNamed(resolve(cwd, found.value), found.from);
-    const isPem = read === undefined || /-----BEGIN [A-Z ]+-----/.test(read);
-    if (found && !isPem) {
-      const what = name === 'certKey' ? 'private key' : 'certificate';
+    if (!found) return undefined;
+    const text = readNamed(resolve(cwd, found.value), found.from);
+    const what = name === 'certKey' ? 'private key' : 'certificate';
+    if (!/-----BEGIN [A-Z ]+-----/.test(text))
       throw usageError(`The file of ${found.from} holds no ${what}: a PEM file has a line -----BEGIN ….`);
-    }
-    return read;
+    return text;
   };
   return { find, pem };
 }
@@ -120,21 +119,24 @@ function findKey(
   cwd: string,
   file: ConfigFile | undefined,
 ): Found {
-  const direct = first([options.key, '--key']);
-  const inFileOf = (found: Found | undefined) =>
-    found && {
-      value: readNamed(resolve(cwd, found.value), found.from).replace(/\r?\n$/, ''),
-      from: found.from,
-    };
+  /** A key as it is given, or else in the named file. */
+  const given = (
+    key: string | undefined,
+    keyFrom: string,
+    name: string | undefined,
+    nameFrom: string,
+  ): Found | undefined => {
+    if (key) return { value: key, from: keyFrom };
+    return name
+      ? { value: readNamed(resolve(cwd, name), nameFrom).replace(/\r?\n$/, ''), from: nameFrom }
+      : undefined;
+  };
+  const ofVariables = (name: string) => given(env[name], name, env[`${name}_FILE`], `${name}_FILE`);
   const found =
-    direct ??
-    inFileOf(first([options.keyFile, '--key-file'])) ??
-    first([env.PACKAGERDRM_APIKEY, 'PACKAGERDRM_APIKEY']) ??
-    inFileOf(first([env.PACKAGERDRM_APIKEY_FILE, 'PACKAGERDRM_APIKEY_FILE'])) ??
-    first(inFile(file, 'key')) ??
-    inFileOf(first(inFile(file, 'keyFile'))) ??
-    first([env.PACKAGERDRMAPI_APIKEY, 'PACKAGERDRMAPI_APIKEY']) ??
-    inFileOf(first([env.PACKAGERDRMAPI_APIKEY_FILE, 'PACKAGERDRMAPI_APIKEY_FILE']));
+    given(options.key, '--key', options.keyFile, '--key-file') ??
+    ofVariables('PACKAGERDRM_APIKEY') ??
+    given(...inFile(file, 'key'), ...inFile(file, 'keyFile')) ??
+    ofVariables('PACKAGERDRMAPI_APIKEY');
   if (!found) {
     throw usageError(
       `The sidecar's API key is missing: give it by --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${configPaths(env, cwd).join(' or ')}.`,
@@ -151,14 +153,9 @@ function findKey(
 /** The sidecar of this container, from the variables that it is configured with. */
 function urlOfContainer(env: Environment): Found | undefined {
   const { PACKAGERDRMAPI_PORT: port, PACKAGERDRMAPI_HOST: host, PACKAGERDRMAPI_TLSCERT: tls } = env;
-  if (
-    !port &&
-    !env.PACKAGERDRMAPI_APIKEY &&
-    !env.PACKAGERDRMAPI_APIKEY_FILE &&
-    !env.PACKAGERDRMAPI_APIKEYS_FILE
-  ) {
+  const { PACKAGERDRMAPI_APIKEY, PACKAGERDRMAPI_APIKEY_FILE, PACKAGERDRMAPI_APIKEYS_FILE } = env;
+  if (![port, PACKAGERDRMAPI_APIKEY, PACKAGERDRMAPI_APIKEY_FILE, PACKAGERDRMAPI_APIKEYS_FILE].some(Boolean))
     return undefined;
-  }
   const everywhere = !host || host === '0.0.0.0' || host === '::';
   // A certificate is seldom made out to an address.
   const name = everywhere ? (tls ? 'localhost' : '127.0.0.1') : host.includes(':') ? `[${host}]` : host;
@@ -202,15 +199,12 @@ const texts = z
   .union([text, z.array(text)], 'must be text, or a list of texts')
   .transform((given) => (typeof given === 'string' ? [given] : given));
 
+const one = text.optional();
+
 const configSchema = z
   .strictObject(
     {
-      url: text.optional(),
-      key: text.optional(),
-      keyFile: text.optional(),
-      ca: text.optional(),
-      cert: text.optional(),
-      certKey: text.optional(),
+      ...{ url: one, key: one, keyFile: one, ca: one, cert: one, certKey: one },
       allowEnv: texts.optional(),
       allowFile: texts.optional(),
     },
