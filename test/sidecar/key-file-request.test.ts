@@ -252,86 +252,22 @@ describe('a field that is not known', () => {
 });
 
 describe('a value in the wrong form', () => {
-  const bytes = (length: number) => Buffer.alloc(length, 0xa5);
-  const base64 = (length: number) => bytes(length).toString('base64');
-  const KEY_CASES: [value: unknown, fault: string][] = [
+  it.each<[field: string, body: object, fault: string]>([
+    ['cenc.keyid', { cenc: { ...cenc, keyid: '' } }, 'is empty'],
+    ['cenc.keyid', { cenc: { ...cenc, keyid: null } }, 'must be a string'],
+    ['cenc.contentkey', { cenc: { keyid: cenc.keyid } }, 'is missing'],
+    ['cenc.contentkey', { cenc: { ...cenc, contentkey: [cenc.contentkey] } }, 'must be a string'],
+    ['fairplay.key', { fairplay: { ...fairplay, key: '' } }, 'is empty'],
+    ['fairplay.iv', { fairplay: { ...fairplay, iv: 5 } }, 'must be a string'],
+    ['widevine.psshdata', { cenc, widevine: { psshdata: '' } }, 'is empty'],
+    ['widevine.psshdata', { cenc, widevine: { psshdata: 5 } }, 'must be a string'],
     [
-      '967034de62eec672f7b6889133157867',
-      'looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
+      'playready.checksum',
+      { cenc, playready: { ...playready, checksum: 'AAAA' } },
+      'decodes to 3 bytes; a PlayReady checksum has 8',
     ],
-    ['44da52ef-4523-098e-6854-777ee322681d', 'is a UUID; send the base64 of its 16 bytes, big endian'],
-    [base64(15), 'decodes to 15 bytes; it must be base64 of 16 bytes'],
-    [base64(17), 'decodes to 17 bytes; it must be base64 of 16 bytes'],
-    [
-      'lnA03mLuxnL3toiRMxV4Zw',
-      'is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
-    ],
-    ['lnA03mLuxnL3toiRMxV4Zx==', 'is not canonical base64: bits are set after its last byte'],
-    [
-      '_-A03mLuxnL3toiRMxV4Zw==',
-      'is base64url; send standard base64 (+ and / in place of - and _, padded with =)',
-    ],
-    ['lnA03mLu xnL3toiRMxV4Zw==', 'holds white space; send base64 in one piece'],
-    ['lnA03mLu*nL3toiRMxV4Zw==', 'is not base64'],
-    ['', 'is empty'],
-    [null, 'must be a string'],
-    [5, 'must be a string'],
-    [{}, 'must be a string'],
-    [[cenc.keyid], 'must be a string'],
-    [undefined, 'is missing'],
-  ];
-
-  it.each(KEY_CASES)('is refused in cenc: %j', (value, fault) => {
-    expect(parseKeyFileRequest({ cenc: { keyid: value, contentkey: value } })).toEqual(
-      refused(`cenc.keyid: ${fault}`, `cenc.contentkey: ${fault}`),
-    );
-  });
-
-  it.each<[value: unknown, fault: string]>([
-    [bytes(15).toString('hex'), 'has 30 hex digits; it must have 32 (16 bytes)'],
-    [bytes(17).toString('hex'), 'has 34 hex digits; it must have 32 (16 bytes)'],
-    [base64(16), 'looks like base64; send 32 hex digits'],
-    [`0x${bytes(15).toString('hex')}`, 'starts with 0x; send only the 32 hex digits'],
-    ['44da52ef-4523-098e-6854-777ee322681d', 'is a UUID; send its 32 hex digits without dashes'],
-    ['CBF76BB43B9A54254A5FC20074A3A53G', 'is not hex; send 32 hex digits'],
-    ['', 'is empty'],
-    [null, 'must be a string'],
-    [undefined, 'is missing'],
-  ])('is refused in fairplay: %j', (value, fault) => {
-    expect(parseKeyFileRequest({ fairplay: { ...fairplay, key: value, iv: value } })).toEqual(
-      refused(`fairplay.key: ${fault}`, `fairplay.iv: ${fault}`),
-    );
-  });
-
-  const otherSystem = drmVectors.pssh_boxes.find(({ version }) => version === 1);
-  it.each<[value: unknown, fault: string]>([
-    [
-      otherSystem?.b64,
-      `is a pssh box of system ${otherSystem?.system_id}, not of Widevine (edef8ba9-79d6-4ace-a3c8-27dcd51d21ed)`,
-    ],
-    ['', 'is empty'],
-    [5, 'must be a string'],
-  ])('is refused in widevine: %j', (psshdata, fault) => {
-    expect(parseKeyFileRequest({ cenc, widevine: { psshdata } })).toEqual(
-      refused(`widevine.psshdata: ${fault}`),
-    );
-  });
-
-  it('is refused in widevine: data that does not parse', () => {
-    const parsed = parseKeyFileRequest({ cenc, widevine: { psshdata: 'IgtteWNvbnRlbg==' } });
-    expect(parsed).toEqual(
-      refused(expect.stringMatching(/^widevine\.psshdata: is not Widevine PSSH data: /)),
-    );
-  });
-
-  it.each([
-    [base64(7), 'decodes to 7 bytes; a PlayReady checksum has 8'],
-    [base64(16), 'decodes to 16 bytes; a PlayReady checksum has 8'],
-    ['a5c4ece82129f7c0', 'decodes to 12 bytes; a PlayReady checksum has 8'],
-  ])('is refused in playready.checksum: %j', (checksum, fault) => {
-    expect(parseKeyFileRequest({ cenc, playready: { ...playready, checksum } })).toEqual(
-      refused(`playready.checksum: ${fault}`),
-    );
+  ])('is refused in %s: %j', (field, body, fault) => {
+    expect(parseKeyFileRequest(body)).toEqual(refused(`${field}: ${fault}`));
   });
 
   it.each(['cenc', 'playready', 'widevine', 'fairplay'])('is refused in place of the object %s', (name) => {

@@ -1,7 +1,7 @@
 import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { buildWidevinePsshData } from '../../src/drm/widevine';
 
-import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import {
   CENC_PATH,
   FAIRPLAY_PATH,
@@ -92,21 +92,6 @@ describe.each(['strict', 'warn'] as const)('with checks that are %s, nothing is 
       });
     }
     expect(await sidecar.files()).toEqual({});
-  });
-
-  it('for the streams and groups of a batch that have such a key', async () => {
-    const { api } = await startSidecar({ checks });
-    const zeros = SUPPLIED.map(([, body], index) => ({ streamid: `s${index}`, ...body }));
-    const groups = SUPPLIED.map(([, body], index) => ({ members: [`g${index}`], ...body }));
-    const { body } = await api
-      .post('/api/keyfiles')
-      .send({ streams: [...zeros, { streamid: 'good', ...CENC_ONLY }], groups })
-      .expect(200);
-    expect(body.summary).toEqual({ created: 1, changed: 0, unchanged: 0, failed: 6 });
-    const codes = body.results.flatMap(({ errors = [] }: { errors?: { code: string }[] }) =>
-      errors.map(({ code }) => code),
-    );
-    expect(codes).toEqual(Array(6).fill('all_zero'));
   });
 
   it.each([
