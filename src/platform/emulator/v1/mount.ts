@@ -2,18 +2,13 @@ import type { Express } from 'express';
 import { describeMapping, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import type { JsonObject } from '../../migration/mapping/values';
 import type { EmulatorContext } from '../context';
-import { TAGS, USAGE } from './account';
-import { CHANNEL_VIDEOS } from './channel-videos';
-import { CHANNELS } from './channels';
-import { CONVERSIONS } from './conversions';
+import { CHANNEL_VIDEOS, CHANNELS } from './channels';
 import { toV1Error, V1Error } from './errors';
-import { PLAYERS } from './players';
-import { THUMBNAILS } from './thumbnails';
-import { TRACKS } from './tracks';
+import { CONVERSIONS, THUMBNAILS, TRACKS } from './media-parts';
 import { type Handler, translate } from './translate';
 import { mountFormUploads } from './upload-api';
 import { mountCalls, mountRest, type V1Call } from './v1-api';
-import { VIDEOS } from './videos';
+import { PLAYERS, TAGS, USAGE, VIDEOS } from './videos';
 
 type Handlers = Partial<Readonly<Record<RouteMapping['action'], Handler>>>;
 

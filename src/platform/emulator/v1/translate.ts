@@ -8,7 +8,7 @@ import {
   type JsonObject,
   splitList,
 } from '../../migration/mapping/values';
-import { readParameters, type V1Parameters, type V2Parts } from '../../migration/parameters';
+import { readParameters, type V1Parameters, type V2Parts, v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { PathIds, View } from '../resources/resource';
 import type { ResourceCalls } from '../resources/resource-calls';
@@ -158,17 +158,39 @@ export function objectIn(value: JsonObject, ...path: readonly string[]): JsonObj
   }, value);
 }
 
-/** Removes what has these keys, all or nothing. @throws V1Error NotFound for the first that isn't there. */
-export function removeAll(calls: ResourceCalls, all: readonly PathIds[], view: View): void {
-  for (const ids of all) calls.read(ids, view);
-  for (const ids of all) calls.remove(ids);
+/** A resource of v1, in the terms of v2. */
+interface V1Kind {
+  readonly name: 'video' | 'channel' | 'player' | 'track';
+  readonly calls: (call: Translated) => ResourceCalls;
+  /** The ids in the path of its list. */
+  readonly owner: (call: Translated) => PathIds;
+  /** The ids in the path of the one with this key. @throws V1Error NotFound */
+  readonly ids: (call: Translated, key: string) => PathIds;
+  /** Its form in v1; without it, that of the mapping. */
+  readonly show?: (call: Translated, resource: JsonObject) => JsonObject;
 }
 
-/** Removes what the keys of a site's own resource name, as `removeAll` does. @param idName the id in its paths. */
-export function removeKeys(call: Translated, calls: ResourceCalls, keyName: string, idName: string): void {
-  const { siteId, view } = call;
-  const all = keysIn(call, keyName).map((key) => ({ siteId, [idName]: key }));
-  removeAll(calls, all, view);
+/** The calls that lists, single resources and deletions of v1 have in common. */
+export function commonHandlers({ name, calls, owner, ids, show }: V1Kind) {
+  const shown = show ?? ((_call: Translated, resource: JsonObject) => v1Fields(name, resource));
+  return {
+    list(call) {
+      const window = listWindow(calls(call), owner(call), call);
+      const items = window.items.map((resource) => shown(call, resource));
+      return listAnswer(window, `${name}s`, items);
+    },
+    show(call) {
+      const found = calls(call).read(ids(call, required(call, `${name}_key`)), call.view);
+      return { [name]: shown(call, asJson(found)) };
+    },
+    /** All or nothing. */
+    delete(call) {
+      const all = keysIn(call, `${name}_key`).map((key) => ids(call, key));
+      for (const each of all) calls(call).read(each, call.view);
+      for (const each of all) calls(call).remove(each);
+      return {};
+    },
+  } satisfies Readonly<Record<string, Handler>>;
 }
 
 /** The most that a list of v1 has at once, and that a call deletes. */
@@ -203,7 +225,7 @@ export function listedWindow({ parts }: Translated): Pick<Window, 'limit' | 'off
 }
 
 /** The resources of v2 in the window of a list. @throws V1Error, HttpError. */
-export function listWindow(calls: ResourceCalls, ids: PathIds, call: Translated): Window {
+function listWindow(calls: ResourceCalls, ids: PathIds, call: Translated): Window {
   const { limit, offset } = listedWindow(call);
   const { sort, q } = call.parts.list?.query ?? {};
   const query = {

@@ -1,20 +1,36 @@
+import { SETUP_CONFIG } from '../../migration/mapping/fields';
 import type { JsonObject } from '../../migration/mapping/values';
 import { changeCustom, v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { PathIds } from '../resources/resource';
+import { changeTags } from '../resources/tags';
+import { usageOf } from '../resources/usage';
 import {
   asJson,
+  commonHandlers,
   customParamsOf,
   type Handler,
-  listAnswer,
-  listWindow,
-  removeKeys,
+  notFound,
+  objectIn,
+  optional,
   required,
   type Translated,
 } from './translate';
 import { announcedFile, uploadAnswer, type Wanted } from './upload-link';
 
-export const VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'update', Handler>> = {
+type Handlers = Readonly<Record<string, Handler>>;
+
+const mediaIds = ({ siteId }: Translated, mediaId: string): PathIds => ({ siteId, mediaId });
+
+export const VIDEOS = {
+  ...commonHandlers({
+    name: 'video',
+    calls: ({ context }) => context.library.media,
+    owner: ({ siteId }) => ({ siteId }),
+    ids: mediaIds,
+    show: ({ context }, media) => videoOf(context, media),
+  }),
+
   async create(call) {
     const { context, siteId, parts, view } = call;
     requireSource(call);
@@ -24,22 +40,10 @@ export const VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'up
     return uploading(call, asJson(await context.library.media.create({ siteId }, body, view)), file);
   },
 
-  list(call) {
-    const { context, siteId } = call;
-    const window = listWindow(context.library.media, { siteId }, call);
-    const videos = window.items.map((media) => videoOf(context, media));
-    return listAnswer(window, 'videos', videos);
-  },
-
-  show(call) {
-    const { context, view } = call;
-    return { video: videoOf(context, asJson(context.library.media.read(mediaIds(call), view))) };
-  },
-
   async update(call) {
     const { parts, view } = call;
     const { media } = call.context.library;
-    const ids = mediaIds(call);
+    const ids = mediaIds(call, required(call, 'video_key'));
     const { upload, ...rest } = parts.body;
     if (upload) requireSource(call);
     const file = announcedFile(call);
@@ -51,16 +55,7 @@ export const VIDEOS: Readonly<Record<'create' | 'delete' | 'list' | 'show' | 'up
     media.update(ids, { metadata }, view);
     return begun ? uploading(call, asJson(begun), file) : {};
   },
-
-  delete(call) {
-    removeKeys(call, call.context.library.media, 'video_key', 'mediaId');
-    return {};
-  },
-};
-
-function mediaIds(call: Translated): PathIds {
-  return { siteId: call.siteId, mediaId: required(call, 'video_key') };
-}
+} satisfies Handlers;
 
 /** @throws V1Error when a content is to be fetched, or stays elsewhere, and nothing says where. */
 function requireSource(call: Translated): void {
@@ -69,14 +64,14 @@ function requireSource(call: Translated): void {
   if (method === 'external') required(call, 'sourceurl');
 }
 
-/** What released clients read: one of them `video`, others `media`. */
+/** The fields of released clients: one of them reads `video`, others `media`. */
 function uploading(call: Translated, media: JsonObject, file: Pick<Wanted, 'md5' | 'size'>): JsonObject {
   const key = media.id ?? '';
   const answer = { media: { type: 'video', key }, video: { key } };
   return { ...answer, ...uploadAnswer(call, media, 'video', { ...file, answer }) };
 }
 
-/** A media as v1 shows it, with what v2 has not. */
+/** A media as v1 shows it, with the fields that v2 does not have. */
 export function videoOf({ state }: EmulatorContext, media: JsonObject): JsonObject {
   const fields = v1Fields('video', media);
   const kept = state.media.find(String(media.id));
@@ -93,3 +88,62 @@ export function videoOf({ state }: EmulatorContext, media: JsonObject): JsonObje
     views,
   };
 }
+
+const playerIds = ({ siteId }: Translated, playerId: string): PathIds => ({ siteId, playerId });
+
+export const PLAYERS = {
+  ...commonHandlers({
+    name: 'player',
+    calls: ({ context }) => context.library.players,
+    owner: ({ siteId }) => ({ siteId }),
+    ids: playerIds,
+  }),
+
+  async create(call) {
+    const { context, siteId, parts, view } = call;
+    required(call, 'name');
+    const metadata = { ...parts.body.metadata, custom_params: parts.custom.set };
+    const player = asJson(await context.library.players.create({ siteId }, { metadata }, view));
+    return { player: { key: player.id ?? '' } };
+  },
+
+  update(call) {
+    const { context, parts, view } = call;
+    const { players } = context.library;
+    const ids = playerIds(call, required(call, 'player_key'));
+    const before = asJson(players.read(ids, view));
+    // v2 replaces the options as a whole, and v1 changes those that it is given.
+    const options = SETUP_CONFIG.split('.');
+    const setup_config = { ...objectIn(before, ...options), ...objectIn(asJson(parts.body), ...options) };
+    const custom_params = changeCustom(customParamsOf(before), parts.custom);
+    players.update(ids, { metadata: { ...parts.body.metadata, setup_config, custom_params } }, view);
+    return {};
+  },
+} satisfies Handlers;
+
+/** v2 has the tags in its media, so a change of a tag changes all media of the site. */
+export const TAGS = {
+  delete(call) {
+    const name = required(call, 'name');
+    if (changeTags(call.context, 'remove_tag', call.siteId, call.parts.body) > 0) return {};
+    throw notFound('name', name);
+  },
+
+  update(call) {
+    const name = required(call, 'name');
+    const newName = required(call, 'new_name');
+    const count = changeTags(call.context, 'rename_tag', call.siteId, call.parts.body);
+    if (count > 0 || name === newName) return {};
+    throw notFound('name', name);
+  },
+} satisfies Handlers;
+
+export const USAGE = {
+  show(call) {
+    const { context, siteId, parts } = call;
+    const account = optional(call, 'account_key');
+    if (account !== undefined && account !== siteId) throw notFound('account_key', account);
+    const { start_date, end_date, results } = usageOf(context, [siteId], parts.body);
+    return { account: { key: siteId }, start_date, end_date, usage: results.map(asJson) };
+  },
+} satisfies Handlers;

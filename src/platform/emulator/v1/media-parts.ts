@@ -1,0 +1,212 @@
+import type { JsonObject } from '../../migration/mapping/values';
+import { v1Fields } from '../../migration/parameters';
+import type { PathIds } from '../resources/resource';
+import type { ResourceCalls } from '../resources/resource-calls';
+import { posterOf } from '../resources/thumbnails';
+import { V1Error } from './errors';
+import {
+  asJson,
+  commonHandlers,
+  everything,
+  type Handler,
+  keysIn,
+  listAnswer,
+  listedWindow,
+  notFound,
+  objectIn,
+  optional,
+  required,
+  type Translated,
+} from './translate';
+import { announcedFile, uploadAnswer } from './upload-link';
+
+/** v1 knows a track by its key alone. @throws V1Error NotFound */
+function trackIds({ context, siteId }: Translated, trackId: string): PathIds {
+  const track = context.state.textTracks.find(trackId);
+  if (track?.siteId === siteId) return { siteId, mediaId: track.mediaId, trackId };
+  throw notFound('track_key', trackId);
+}
+
+export const TRACKS = {
+  ...commonHandlers({
+    name: 'track',
+    calls: ({ context }) => context.library.textTracks,
+    owner: (call) => ({ siteId: call.siteId, mediaId: required(call, 'video_key') }),
+    ids: trackIds,
+  }),
+
+  async create(call) {
+    const { context, siteId, parts, view } = call;
+    const ids = { siteId, mediaId: required(call, 'video_key') };
+    const file = announcedFile(call);
+    // In v1 viewers had a track as soon as its file was there.
+    const body = { ...parts.body, upload: { method: 'direct', ...parts.body.upload, auto_publish: true } };
+    const track = asJson(await context.library.textTracks.create(ids, body, view));
+    const key = track.id ?? '';
+    const answer = { media: { type: 'track', key }, track: { key } };
+    return { ...answer, ...uploadAnswer(call, track, 'track', { ...file, answer }) };
+  },
+
+  update(call) {
+    const { context, parts, view } = call;
+    const ids = trackIds(call, required(call, 'track_key'));
+    if (optional(call, 'update_file') !== undefined) {
+      throw new V1Error('NotSupported', 'update_file: delete the track, and create another for a new file.');
+    }
+    context.library.textTracks.update(ids, { metadata: parts.body.metadata ?? {} }, view);
+    return {};
+  },
+} satisfies Readonly<Record<string, Handler>>;
+
+/** v1 knows one thumbnail of a video: the one that v2 calls its poster. */
+export const THUMBNAILS: Readonly<Record<string, Handler>> = {
+  show(call) {
+    const { context, siteId, view } = call;
+    const key = required(call, 'video_key');
+    const media = context.state.media.findOf(siteId, key);
+    if (!media) throw notFound('video_key', key);
+    const poster = posterOf(context, media);
+    if (!poster) return { thumbnail: { key, status: 'NotBuilt' } };
+    const ids = { siteId, thumbnailId: poster.id };
+    const thumbnail = asJson(context.library.thumbnails.read(ids, view));
+    return {
+      thumbnail: {
+        ...v1Fields('thumbnail', thumbnail),
+        status: THUMBNAIL_STATUS[String(thumbnail.status)] ?? String(thumbnail.status),
+      },
+    };
+  },
+
+  async update(call) {
+    const { context, siteId, view } = call;
+    const key = required(call, 'video_key');
+    if (!context.state.media.findOf(siteId, key)) throw notFound('video_key', key);
+    const file = announcedFile(call);
+    const { thumbnails } = context.library;
+    const upload = sourceOf(call, key);
+    const media = (is_poster: boolean) => ({ relationships: { media: [{ id: key, is_poster }] } });
+    // Until its file is there, viewers keep the poster that they have.
+    const isThere = upload.method === undefined;
+    const made = asJson(await thumbnails.create({ siteId }, { upload, ...media(isThere) }, view));
+    const ids = { siteId, thumbnailId: String(made.id) };
+    const arrived = () => void thumbnails.update(ids, media(true), view);
+    const answer = { media: { type: 'video', key }, video: { key } };
+    return { ...answer, ...uploadAnswer(call, made, 'thumbnail', { ...file, answer, arrived }) };
+  },
+};
+
+/** The picture of a moment, one of the strip, or one that is to be uploaded. */
+function sourceOf({ parts }: Translated, source_media_id: string): JsonObject {
+  const { video_position, thumbstrip_index } = parts.body.upload ?? {};
+  if (video_position !== undefined && thumbstrip_index !== undefined) {
+    throw new V1Error('ParameterInvalid', 'position and thumbnail_index cannot be set together.');
+  }
+  if (video_position !== undefined) {
+    return { source_type: 'video_position', source_media_id, video_position };
+  }
+  if (thumbstrip_index !== undefined) {
+    return { source_type: 'thumbstrip_index', source_media_id, thumbstrip_index };
+  }
+  return { method: 'direct' };
+}
+
+const THUMBNAIL_STATUS: Readonly<Record<string, string>> = {
+  created: 'NotBuilt',
+  processing: 'Processing',
+  updating: 'Processing',
+  ready: 'Ready',
+  failed: 'Failed',
+};
+
+/** v1 has the originals of a video and its renditions in one list. */
+export const CONVERSIONS: Readonly<Record<string, Handler>> = {
+  async create(call) {
+    const { context, siteId, parts, view } = call;
+    const ids = { siteId, mediaId: required(call, 'video_key') };
+    required(call, 'template_key');
+    const made = asJson(await context.library.renditions.create(ids, parts.body, view));
+    return { conversion: { key: made.id ?? '' } };
+  },
+
+  list(call) {
+    const { context, siteId, view } = call;
+    const ids = { siteId, mediaId: required(call, 'video_key') };
+    const { originals, renditions } = context.library;
+    const conversions = [
+      ...everything(originals, ids, view).map((original) => originalOf(call, original, ids)),
+      ...everything(renditions, ids, view).map(renditionOf),
+    ];
+    const { limit, offset } = listedWindow(call);
+    const shown = conversions.slice(offset, offset + limit);
+    return listAnswer({ limit, offset, total: conversions.length }, 'conversions', shown);
+  },
+
+  show(call) {
+    const { calls, ids } = findConversion(call, required(call, 'conversion_key'));
+    const found = asJson(calls.read(ids, call.view));
+    const isOriginal = calls === call.context.library.originals;
+    return { conversion: isOriginal ? originalOf(call, found, ids) : renditionOf(found) };
+  },
+
+  delete(call) {
+    const found = keysIn(call, 'conversion_key').map((key) => findConversion(call, key));
+    const { originals } = call.context.library;
+    // An original can be refused; then nothing else has gone.
+    const inOrder = [...found].sort((a, b) => Number(b.calls === originals) - Number(a.calls === originals));
+    for (const { calls, ids } of inOrder) calls.remove(ids);
+    return {};
+  },
+};
+
+/** v1 knows a conversion by its key alone. @throws V1Error NotFound */
+function findConversion(
+  { context, siteId }: Translated,
+  key: string,
+): { calls: ResourceCalls; ids: PathIds } {
+  const { state, library } = context;
+  const rendition = state.renditions.find(key);
+  if (rendition?.siteId === siteId) {
+    return { calls: library.renditions, ids: { siteId, mediaId: rendition.mediaId, renditionId: key } };
+  }
+  const original = state.originals.find(key);
+  if (original?.siteId === siteId) {
+    return { calls: library.originals, ids: { siteId, mediaId: original.mediaId, originalId: key } };
+  }
+  throw notFound('conversion_key', key);
+}
+
+function renditionOf(rendition: JsonObject): JsonObject {
+  const { id = '' } = objectIn(rendition, 'relationships', 'media_rendition_template');
+  return {
+    ...v1Fields('conversion', rendition),
+    status: statusOf(rendition),
+    template: { key: id, name: id, required: false, format: { key: 'mp4', name: 'MP4' } },
+  };
+}
+
+function originalOf({ context }: Translated, original: JsonObject, { mediaId = '' }: PathIds): JsonObject {
+  const { size = 0, duration = 0 } = original;
+  const [track] = Object.values(objectIn(original, 'includes', 'video_track'));
+  const { width = 0, height = 0 } = asJson(Object(track));
+  return {
+    ...v1Fields('conversion', original),
+    status: statusOf(original),
+    mediatype: context.state.media.find(mediaId)?.mediaType ?? 'video',
+    duration: Number(duration).toFixed(2),
+    filesize: String(size),
+    width,
+    height,
+    template: {
+      key: 'original',
+      name: 'Original',
+      required: true,
+      format: { key: 'original', name: 'Original' },
+    },
+  };
+}
+
+/** v1 writes the status of conversions, and of nothing else, with a capital. */
+function statusOf({ status }: JsonObject): string {
+  const text = String(status);
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
