@@ -16,7 +16,7 @@ import {
 } from './compare-claims';
 import { type ComparedFinding, Comparison, type ComparisonResult, type Side, sideOf } from './comparison';
 import { type CheckKind, claimsOf, MAX_FINDINGS } from './report';
-import { hideKeys, KeyFinder, maskSecrets } from './secrets';
+import { hideKeys, maskSecrets, SecretFinder } from './secrets';
 
 /**
  * Holds inputs against each other: media and manifests against key files (and requests), and manifests against the media.
@@ -138,7 +138,7 @@ function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly Che
 
 /** A sentence quotes what the inputs that it names hold; and of those that it counts, an address or a key id. */
 function maskFaults(faults: readonly ComparedFinding[], inputs: readonly CheckedInput[]): ComparedFinding[] {
-  const finder = new KeyFinder(inputs);
+  const finder = SecretFinder.ofKeys(inputs);
   return faults.map((fault) => {
     const quoted = inputs.flatMap(({ name, secrets }) =>
       [...secrets].filter((secret) => fault.inputs.includes(name) || fault.description.includes(secret)),

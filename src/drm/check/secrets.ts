@@ -4,23 +4,12 @@ import type { CheckedInput } from './check';
 import { type CheckField, type CheckResult, claimsOf } from './report';
 import { readByteText, readTwiceEncoded } from './values';
 
-/** No key is as long as the one, and an engine may refuse a pattern of more than the other. */
-const LONGEST_SECRET = 1000;
-const LONGEST_PATTERN = 5000;
-const MAX_PATTERNS = 50;
-
 /** The result with every secret masked, in whatever form one stands in it. */
 export function maskSecrets(result: CheckResult, secrets: ReadonlySet<string>): CheckResult {
   if (secrets.size === 0) return result;
-  const patterns = patternsOf(secrets);
-  // Patterns of all the keys of a document would be too many.
-  const finder = secrets.size > MAX_PATTERNS ? new KeyFinder([{ secrets }]) : undefined;
-  const mask = (text: string) => {
-    if (secrets.has(text)) return MASK;
-    const masked = patterns.reduce((rest, pattern) => rest.replaceAll(pattern, MASK), text);
-    return finder?.mask(masked) ?? masked;
-  };
-  return maskTexts(result, mask);
+  const finder = new SecretFinder();
+  for (const secret of secrets) finder.addForms(formsOf(secret));
+  return maskTexts(result, (text) => (secrets.has(text) ? MASK : finder.mask(text)));
 }
 
 /** The result with every text of it as `mask` answers it. */
@@ -35,19 +24,6 @@ function maskTexts(result: CheckResult, mask: (text: string) => string): CheckRe
     fields: result.fields.map(maskField),
     faults: result.faults.map((fault) => ({ ...fault, description: mask(fault.description) })),
   };
-}
-
-/** Patterns that find the secrets, the longest of their forms first. */
-function patternsOf(secrets: ReadonlySet<string>): RegExp[] {
-  const real = [...secrets].filter((secret) => secret.length <= LONGEST_SECRET).slice(0, MAX_PATTERNS);
-  const forms = [...new Set(real.flatMap(formsOf))].sort((one, other) => other.length - one.length);
-  const sources: string[] = [];
-  for (const form of forms.map(escapePattern)) {
-    const last = sources.at(-1);
-    if (last === undefined || last.length + form.length > LONGEST_PATTERN) sources.push(form);
-    else sources[sources.length - 1] = `${last}|${form}`;
-  }
-  return sources.map((source) => new RegExp(source, 'gi'));
 }
 
 /** Whether a text is one of the secrets, or has one in it. Cheaper than masking, for texts that are one value. */
@@ -66,10 +42,7 @@ function formsOf(secret: string): string[] {
   const read = readByteText(secret);
   const twice = read && readTwiceEncoded(read.bytes);
   const byteForms = [read, twice].flatMap((text) => (text ? byteFormsOf(text.bytes) : []));
-  // A shorter text would be found in words that have nothing to do with it.
-  return [secret, compact, encodeURIComponent(wellFormed(compact)), ...byteForms].filter(
-    (form) => form.length >= 6,
-  );
+  return [secret, compact, encodeURIComponent(wellFormed(compact)), ...byteForms];
 }
 
 /** How bytes are written, in both byte orders where they may be a key id; none for bytes that are too few to be found. */
@@ -96,16 +69,12 @@ function wellFormed(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8');
 }
 
-function escapePattern(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
-}
-
 /**
  * The inputs without the keys that they show of each other. A content key of one may stand as the key id of another; then
  * one of the two has key and key id exchanged, and as none can say which, what the first has as its key id is hidden, too.
  */
 export function hideKeys<Input extends CheckedInput>(inputs: readonly Input[]): Input[] {
-  const finder = new KeyFinder(inputs);
+  const finder = SecretFinder.ofKeys(inputs);
   const shown = new Set<string>();
   for (const input of inputs) {
     for (const text of textsOf(input)) finder.mask(text, (key) => shown.add(key));
@@ -115,7 +84,7 @@ export function hideKeys<Input extends CheckedInput>(inputs: readonly Input[]): 
     const suspected = claimsOf(input.claims, 'key').flatMap(({ keyId, contentKey }) =>
       contentKey && shown.has(formatUuid(contentKey)) ? [keyId] : [],
     );
-    for (const keyId of suspected) finder.add(keyId);
+    for (const keyId of suspected) finder.addKey(keyId);
     const secrets = [...input.secrets, ...suspected.map((keyId) => keyId.toString('base64'))];
     return { ...input, secrets: new Set(secrets) };
   });
@@ -133,52 +102,56 @@ function* textsOf({ result, claims }: CheckedInput): Generator<string> {
   }
 }
 
-/** By so many signs a form is looked for, and none is shorter than the other: base64 of 16 bytes without its padding. */
-const HEAD = 8;
-const SHORTEST = 22;
+/** A shorter text would be found in words that have nothing to do with it. */
+const SHORTEST = 6;
 
-/** Finds the keys of all inputs in texts, in whatever form. Its time goes with the texts, not with the number of keys. */
-export class KeyFinder {
+/** Finds secrets in texts, in whatever form and case. Its time goes with the texts, not with the number of secrets. */
+export class SecretFinder {
   /** Each form in lower case, with the UUIDs of its keys: two may be each other in the other byte order. */
   readonly #forms = new Map<string, Set<string>>();
-  readonly #heads = new Set<string>();
-  /** The longest first. */
-  #lengths: number[] = [];
+  /** The lengths of the forms that start with the same letters, the longest first. */
+  readonly #lengths = new Map<string, number[]>();
 
-  constructor(inputs: readonly Pick<CheckedInput, 'secrets'>[]) {
+  /** Finds the keys of 16 bytes among the secrets of all inputs. */
+  static ofKeys(inputs: readonly Pick<CheckedInput, 'secrets'>[]): SecretFinder {
+    const finder = new SecretFinder();
     for (const { secrets } of inputs) {
       for (const secret of secrets) {
         const key = readKey(secret);
-        if (key) this.add(key);
+        if (key) finder.addKey(key);
       }
     }
+    return finder;
   }
 
   /** A key of 16 bytes. A placeholder is none: zeros stand in init segments, too. */
-  add(bytes: Buffer): void {
-    if (isZero(bytes)) return;
-    const key = formatUuid(bytes);
-    for (const form of byteFormsOf(bytes).map(lowerCase)) {
-      const keys = this.#forms.get(form);
-      if (keys) keys.add(key);
-      else this.#forms.set(form, new Set([key]));
-      this.#heads.add(form.slice(0, HEAD));
-      if (!this.#lengths.includes(form.length))
-        this.#lengths = [...this.#lengths, form.length].sort((one, other) => other - one);
+  addKey(key: Buffer): void {
+    if (!isZero(key)) this.addForms(byteFormsOf(key), formatUuid(key));
+  }
+
+  addForms(forms: readonly string[], key?: string): void {
+    for (const form of forms.filter(({ length }) => length >= SHORTEST).map(lowerCase)) {
+      const keys = this.#forms.get(form) ?? new Set();
+      this.#forms.set(form, key === undefined ? keys : keys.add(key));
+      const head = form.slice(0, SHORTEST);
+      const lengths = new Set(this.#lengths.get(head)).add(form.length);
+      this.#lengths.set(
+        head,
+        [...lengths].sort((one, other) => other - one),
+      );
     }
   }
 
-  /** The text with every key masked; `tell` gets the UUID of each. */
-  mask(text: string, tell?: (key: string) => void): string {
-    if (text.length < SHORTEST || this.#forms.size === 0) return text;
+  /** The text with every secret masked; `onKey` gets the UUID of each key. */
+  mask(text: string, onKey?: (key: string) => void): string {
     const lower = lowerCase(text);
     let masked = '';
     let end = 0;
     for (let at = 0; at + SHORTEST <= lower.length; at += 1) {
-      if (!this.#heads.has(lower.slice(at, at + HEAD))) continue;
-      const length = this.#lengths.find((one) => this.#forms.has(lower.slice(at, at + one)));
+      const lengths = this.#lengths.get(lower.slice(at, at + SHORTEST));
+      const length = lengths?.find((one) => this.#forms.has(lower.slice(at, at + one)));
       if (length === undefined) continue;
-      for (const key of this.#forms.get(lower.slice(at, at + length)) ?? []) tell?.(key);
+      for (const key of this.#forms.get(lower.slice(at, at + length)) ?? []) onKey?.(key);
       masked += text.slice(end, at) + MASK;
       end = at + length;
       at = end - 1;
