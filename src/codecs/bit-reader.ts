@@ -37,7 +37,6 @@ export class BitReader {
     if (this.position > this.length) throw new SyntaxBroken('ended');
   }
 
-  /** Up to 32 bits as an unsigned number. */
   bits(count: number): number {
     if (count === 0) return 0;
     if (count > 24) {
@@ -59,7 +58,6 @@ export class BitReader {
     return 2 ** zeros - 1 + this.bits(zeros);
   }
 
-  /** A signed one. */
   se(): number {
     const code = this.ue();
     return code % 2 === 1 ? (code + 1) / 2 : -code / 2;

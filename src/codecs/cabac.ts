@@ -55,7 +55,6 @@ export class Cabac {
     }
   }
 
-  /** The states of all contexts, to go on with them elsewhere. */
   copyStates(): Uint8Array {
     return this.#states.slice();
   }

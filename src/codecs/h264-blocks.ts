@@ -18,14 +18,12 @@ const LEVEL = [227, 237, 247, 257, 266, 426];
 const BLOCK_X = [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3];
 const BLOCK_Y = [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3];
 
-/** Where a macroblock is, as far as its blocks ask their neighbours. */
 interface Place {
   readonly mb: number;
   readonly hasLeft: boolean;
   readonly hasTop: boolean;
 }
 
-/** What its blocks are read by. */
 interface BlockKind {
   readonly is16x16: boolean;
   readonly isIntra: boolean;
@@ -63,7 +61,6 @@ export class BlockReader {
     this.#chroma = [new Uint8Array(coded.length * 8), new Uint8Array(coded.length * 8)];
   }
 
-  /** Marks all blocks of a macroblock as coded, as those of I_PCM are. */
   fill(mb: number): void {
     this.#luma.fill(1, mb * 16, mb * 16 + 16);
     for (const plane of this.#chroma) plane.fill(1, mb * 8, mb * 8 + 8);

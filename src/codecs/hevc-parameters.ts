@@ -63,7 +63,6 @@ export interface HevcPicture {
   readonly hasHeaderExtension: boolean;
 }
 
-/** How many tiles, and widths and heights in coding tree blocks of all but the last, where they are not even. */
 interface HevcTiles {
   readonly columns: number;
   readonly rows: number;

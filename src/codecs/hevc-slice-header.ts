@@ -77,7 +77,6 @@ export function readSegmentHeader(
   return { sequence, picture, isFirst, isDependent, address, slice };
 }
 
-/** The length of a number below `count`. */
 function bitsFor(count: number): number {
   return Math.ceil(Math.log2(count));
 }
@@ -143,7 +142,6 @@ function readSlice(
 
 const NONE = { used: 0, hasMotion: false };
 
-/** How many pictures the picture itself may refer to, and whether it takes motion of one. */
 function readReferences(bits: BitReader, sequence: HevcSequence): { used: number; hasMotion: boolean } {
   const { referenceSets, longTerm } = sequence;
   const count = referenceSets.length;

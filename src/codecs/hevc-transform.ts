@@ -4,7 +4,6 @@ import { CONTEXT } from './hevc-contexts';
 import { ResidualReader, type Scan } from './hevc-residual';
 import type { HevcSegment } from './hevc-slice-header';
 
-/** What of a coding unit its transform blocks are read with. */
 interface CodingUnit {
   readonly isIntra: boolean;
   /** Whether it is predicted in four parts within the picture. */
@@ -37,7 +36,6 @@ export class TransformReader {
     this.#limit = 26 + 3 * (sequence.lumaBits - 8);
   }
 
-  /** Begins a group with a quantizer of its own. */
   beginGroup(): void {
     this.#hasDelta = this.#segment.picture.qpDeltaDepth === undefined;
   }

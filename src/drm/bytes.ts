@@ -114,7 +114,6 @@ export function isRandomUuid(bytes: Buffer): boolean {
   return isUuidOfVersion(4, bytes);
 }
 
-/** The same for one that is made of a name (version 5), as SPEKE providers are asked with. */
 function isUuidOfName(bytes: Buffer): boolean {
   return isUuidOfVersion(5, bytes);
 }

@@ -199,7 +199,6 @@ function checksumFindings({ keyId, contentKey, checksum }: KeyValues, names: Val
   return [error('checksum_mismatch', names['playready.checksum'], sentence)];
 }
 
-/** Holds the key id against those that the Widevine data names. */
 function keyIdFindings({ keyId, widevine }: KeyValues, names: ValueNames): Finding[] {
   if (!keyId || !widevine || widevine.keyIds.length === 0) return [];
   if (isAmong(keyId, widevine.keyIds)) return [];
@@ -218,7 +217,6 @@ function schemeFindings({ widevine }: KeyValues, { scheme, names }: ValuesContex
   return [warning('scheme_mismatch', names['widevine.psshdata'], sentence)];
 }
 
-/** Without a content id of its own, the Widevine data and the FairPlay address tell whether they mean the same. */
 function contentIdFindings(
   { keyId, widevine, fairplay }: KeyValues,
   { contentId, names }: ValuesContext,
@@ -240,7 +238,6 @@ function contentIdFindings(
   return findings;
 }
 
-/** Whether a license address has the content id as its host, a path part or a query value. */
 function namesContent(licenseUrl: string, contentId: string): boolean {
   return licenseUrl.split(/[/?&=#;:]/).includes(encodeURIComponent(contentId));
 }

@@ -152,7 +152,6 @@ function addChecksums(values: Values): Finding[] {
   });
 }
 
-/** The parts that a JSON body would give, of the DASH lines or, where there are none, of those for CMAF. */
 function partsOf(values: Values): KeyFile {
   const prefix = values.has(`${DASH}-key-id`) ? DASH : CMAF;
   const get = (name: string) => values.get(`${prefix}-${name}`);
@@ -197,7 +196,6 @@ function inTableOrder(values: Values): KeyFileLine[] {
 /** Unknown lines are told of as kept, and the encoding was looked at before there was a text. */
 const TOLD_OTHERWISE: readonly string[] = ['unknown_line', 'not_utf8'];
 
-/** What `check` has against the file, so that both say the same. */
 function checkFindings(text: string): Finding[] {
   const report = new Report();
   checkKeyFile(report, text);
@@ -311,7 +309,6 @@ function nameOf(line: NumberedLine): string {
   return describeUnknownLine(line).name ?? 'this line';
 }
 
-/** What keeps a line from being written as it is. */
 function textProblems(line: NumberedLine): LineProblem[] {
   const { name, value, number } = line;
   const tell = (code: string, description: string) => [

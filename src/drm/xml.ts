@@ -22,7 +22,6 @@ const MAX_ATTRIBUTES = 100;
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
 
-/** How much a document may have, and how it is read. */
 interface XmlOptions {
   readonly characters?: number;
   readonly elements?: number;

@@ -92,14 +92,12 @@ function has(findings: readonly Finding[], code: string): boolean {
   return findings.some((finding) => finding.code === code);
 }
 
-/** What is wrong with the manifest's or playlist's signalling, and with the init segment, each by itself. */
 function ownFaults({ signalling, init }: TestedRendition): Finding[] {
   const inputs = withoutAnswered([signalling, ...(init ? [init.checked] : [])]);
   // Whether it should be protected is told by what it is compared with.
   return inputs.flatMap(({ name, result }) => ownFindings(name, result, (code) => code === 'not_protected'));
 }
 
-/** What the signalling, the init segment and the key files say against each other. */
 function comparisons(tested: TestedRendition, options: FindingsOptions): Finding[] {
   const { rendition, signalling, init } = tested;
   const { keyFiles, othersEncrypted } = options;
@@ -226,7 +224,6 @@ function boxesBySystem(
   return found;
 }
 
-/** What the samples show. */
 function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[] {
   const { segment, first } = tested;
   if (!segment?.opened || !segment.judgement) return [];

@@ -14,7 +14,6 @@ export interface SystemReport {
   readonly fields: readonly CheckField[];
 }
 
-/** What a file was that was fetched. */
 interface FetchedFile {
   /** Without its query. */
   readonly url: string;

@@ -7,7 +7,6 @@ import { parsePsshBox } from '../drm/pssh';
 import type { KeyLine } from './rendition';
 import type { SystemReport } from './stream-report';
 
-/** What says something for a DRM system. */
 interface Signal {
   readonly systemId: string | undefined;
   readonly name: string;

@@ -23,7 +23,6 @@ import {
   type Segments,
 } from './rendition';
 
-/** A file of a rendition, as it was fetched. */
 interface FetchedPart {
   /** What it is called in sentences. */
   readonly name: string;
@@ -65,7 +64,6 @@ export class StreamMemory {
   readonly #newest = new Map<string, { number: number; at: number }>();
   readonly #waiting = new Set<string>();
 
-  /** Whether segments were named that have not been tested yet. */
   get hasMore(): boolean {
     return this.#waiting.size > 0;
   }
@@ -96,7 +94,6 @@ export class StreamMemory {
     return { first: seen ? undefined : first, newest: newest.slice(newest.indexOf(next)) };
   }
 
-  /** For how many seconds no new segment has come. */
   secondsStill(rendition: string, now: Date): number {
     const seen = this.#newest.get(rendition);
     return seen ? (now.getTime() - seen.at) / 1000 : 0;
@@ -196,7 +193,6 @@ class RenditionTest {
     return undefined;
   }
 
-  /** The newest segment that is there. */
   async newest(
     { newest }: Segments,
     init: Buffer | undefined,

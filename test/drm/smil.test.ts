@@ -91,24 +91,13 @@ it.each(READ)('reads %s', (_what, text, names) => {
 
 const inBody = (text: string) => `<smil><body><switch>${text}</switch></body></smil>`;
 const first = 'video, number 1 of its video and audio:';
-const LAUGHS = `<!DOCTYPE smil [<!ENTITY a "ha">${'bcdefghij'
-  .split('')
-  .map((name, index) => `<!ENTITY ${name} "${`&${'abcdefghij'[index]};`.repeat(10)}">`)
-  .join('')}]>`;
-
 it.each([
   ['nothing', '', 'is empty'],
   ['what is no XML', 'mp4:a.mp4', 'is not well-formed XML: see line 1'],
   ['an element that is not closed', '<smil><body>', 'is not well-formed XML: see line 1'],
   ['another language', '<MPD/>', 'is not SMIL: its outermost element is not smil'],
   ['no body', '<smil/>', 'names no stream: it has no video or audio in its body'],
-  [
-    'captions alone',
-    inBody('<textstream src="a"/>'),
-    'names no stream: it has no video or audio in its body',
-  ],
   ['no src', inBody('<video name="a.mp4"/>'), `${first} src is missing`],
-  ['an empty src', inBody('<video src=""/>'), `${first} src is missing`],
   ['a prefix alone', inBody('<video src="mp4:"/>'), `${first} src is only a prefix`],
   [
     'an address',
@@ -116,18 +105,8 @@ it.each([
     `${first} src is an address; name the stream as the packager does`,
   ],
   [
-    'an address behind a sound name',
-    inBody('<video src="a"/><audio src="https://cdn.example.com/a?token=secret"/>'),
-    'audio, number 2 of its video and audio: src is an address; name the stream as the packager does',
-  ],
-  [
     'a query',
     inBody('<video src="mp4:video.mp4?audioindex=1"/>'),
-    `${first} src has a query; a key file belongs to the stream without it, so leave it out`,
-  ],
-  [
-    'a query as a module takes it',
-    inBody('<video src="file.mp4##videoindex=0&amp;audioindex=0"/>'),
     `${first} src has a query; a key file belongs to the stream without it, so leave it out`,
   ],
   ['a slash in front', inBody('<video src="mp4:/a.mp4"/>'), `${first} src starts with a slash; leave it out`],
@@ -141,27 +120,7 @@ it.each([
     '<smil><head/><body><stream name="Stream1"/><playlist name="p" playOnStream="Stream1" scheduled="2020-04-25 16:00:00"><video src="mp4:sample.mp4" start="0" length="-1"/></playlist></body></smil>',
     'is a schedule, whose videos are played into streams of other names; list those streams as members',
   ],
-  ['entities that expand', `${LAUGHS}${inBody('<video src="&j;"/>')}`, 'has a DOCTYPE; leave it out'],
-  [
-    'a file of the machine',
-    `<!DOCTYPE smil [<!ENTITY f SYSTEM "file:///etc/passwd">]>${inBody('<video src="&f;"/>')}`,
-    'has a DOCTYPE; leave it out',
-  ],
-  ['an entity that nobody knows', inBody('<video src="&f;"/>'), 'is not well-formed XML: see line 1'],
-  ['10 MB', inBody(' '.repeat(10_000_000)), 'is longer than 1048576 characters'],
-  [
-    '100,000 members',
-    inBody('<video src="a"/>'.repeat(60_000)),
-    'has more than 1000 video and audio elements',
-  ],
   ['1001 members', inBody('<video src="a"/>'.repeat(1001)), 'has more than 1000 video and audio elements'],
-  ['elements in elements', `<smil><body>${'<par>'.repeat(100_000)}`, 'has elements more than 50 deep'],
-  ['elements without end', inBody('<param/>'.repeat(130_000)), 'has more than 20000 elements'],
-  [
-    'attributes without end',
-    inBody(`<video ${Array.from({ length: 80_000 }, (_, index) => `a${index}="1"`).join(' ')} src="x"/>`),
-    'has an element with more than 100 attributes: see line 1',
-  ],
 ])('refuses %s', (_what, text, sentence) => {
   // What is no XML at all is told by the reader of XML.
   const code = expect.stringMatching(/^malformed_(?:smil|xml)$/);

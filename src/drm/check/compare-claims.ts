@@ -99,7 +99,6 @@ function keyIdsOf(side: Side): Buffer[] {
   return unique(ids);
 }
 
-/** Answers whether it told of a fault. */
 function compareIds(
   comparison: Comparison,
   reference: Side,
@@ -177,7 +176,6 @@ function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
   );
 }
 
-/** The side that contradicts itself, too, or the one whose key id is no random UUID when the other's is. */
 function wrongOrder(reference: Side, other: Side, keyId: Buffer): Side | undefined {
   const [isOther, isReference] = [other, reference].map(({ codes }) => codes.has('key_id_byte_order'));
   if (isOther !== isReference) return isOther ? other : reference;
@@ -288,7 +286,6 @@ function compareProtection(comparison: Comparison, reference: Side, other: Side)
   comparison.error('not_protected', [...other.names, ...reference.names], sentence);
 }
 
-/** The only trace of the content key that media carry. */
 function compareChecksums(comparison: Comparison, reference: Side, other: Side): void {
   const keys = reference.of('key');
   for (const { keyId, checksum } of other.of('checksum')) {

@@ -112,7 +112,6 @@ function compareKeyFiles(comparison: Comparison, keyFiles: readonly CheckedInput
   }
 }
 
-/** What is the key in one and the key id in another one is exchanged in one of them. */
 function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly CheckedInput[]): void {
   const byKeyId = new Map<string, { readonly input: CheckedInput; readonly keyId: Buffer }>();
   for (const input of keyFiles) {
@@ -148,7 +147,6 @@ function maskFaults(faults: readonly ComparedFinding[], inputs: readonly Checked
   });
 }
 
-/** Holds key files against the CPIX documents that they were made of. */
 function compareDocuments(
   comparison: Comparison,
   documents: readonly CheckedInput[],
@@ -208,7 +206,6 @@ function compareMedia(
   compareProtection(comparison, media, manifests);
 }
 
-/** Whether the two say something of it, and the same. */
 function agree(compare: Compare, file: CheckedInput, manifest: CheckedInput): boolean {
   const { compared, faults } = compareTwo(compare, file, manifest);
   return compared.length > 0 && faults.length === 0;
@@ -274,7 +271,6 @@ function compareProtection(
   }
 }
 
-/** Whether the comparison says of an input, as an error, that it is not protected. */
 function isComparedAsClear(
   input: CheckedInput,
   media: readonly CheckedInput[],

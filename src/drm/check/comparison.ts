@@ -2,7 +2,6 @@ import type { Finding } from '../finding';
 import type { CheckedInput } from './check';
 import { type Claim, type ClaimOf, claimsOf } from './report';
 
-/** What two inputs were compared by. */
 type ComparedAspect =
   | 'key_id'
   | 'key'
@@ -69,7 +68,6 @@ export class Comparison {
     this.faults.push({ severity: 'warning', code, inputs, description: `${sentence}.` });
   }
 
-  /** Whether a fault of one of the codes was told of an input. */
   hasTold(codes: readonly string[], name: string): boolean {
     return this.faults.some(({ code, inputs }) => codes.includes(code) && inputs.includes(name));
   }

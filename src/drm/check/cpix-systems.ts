@@ -110,7 +110,6 @@ function contentOf({ claims }: Report): string {
     .join();
 }
 
-/** What FairPlay needs of a key. */
 function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void {
   const { scheme, value, explicitIv } = key;
   if (scheme === 'cenc') {
@@ -146,7 +145,6 @@ function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string
   }
 }
 
-/** Shows one signal, and holds what it names against its key. */
 function describeSignal(key: PlacedKey, at: string, describe: (part: Report, at: string) => void): Report {
   const part = new Report();
   describe(part, at);
@@ -206,7 +204,6 @@ function describeUri(report: Report, at: string, address: string, systemId: stri
   }
 }
 
-/** Data of a system in whatever form players take them from playlists. */
 function describeData(report: Report, at: string, bytes: Buffer): void {
   if (looksLikePsshBox(bytes)) describeBoxList(report, [bytes], at);
   else if (looksLikePlayReadyObject(bytes)) describePlayReadyObject(report, `${at}.`, bytes);

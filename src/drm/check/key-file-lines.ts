@@ -113,7 +113,6 @@ function withoutZeros(text: string): string {
   return UTF_16.test(text) ? text.replaceAll('\0', '').replaceAll('\ufffd', '') : text;
 }
 
-/** Whether a line is a key file's but for its `=`. */
 function hasEquals(line: string): boolean {
   return KNOWN_LINES.has(WITH_EQUALS.exec(line)?.[2] ?? '');
 }

@@ -78,7 +78,6 @@ interface Family extends PartsContext {
   readonly parts: Parts;
 }
 
-/** The lines of DASH or CMAF as a request's parts. */
 function readFamily(report: Report, lines: Lines, prefix: string): Family {
   const get = (name: string) => lines.get(`${prefix}-${name}`);
   const has = [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
@@ -108,7 +107,6 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
   return { ...context, parts };
 }
 
-/** The names of the lines that have the values of a CENC family, and of FairPlay's. */
 function valueNames(prefix: string): ValueNames {
   return {
     'cenc.keyid': `${prefix}-key-id`,
@@ -125,7 +123,6 @@ function valueNames(prefix: string): ValueNames {
 /** In the CMAF lines of some existing key files; this service wrote it, too. */
 const AESCBC = 'AESCBC';
 
-/** Undefined where either would do and none is named. */
 function readScheme(report: Report, prefix: string, algorithm: string | undefined): LineScheme | undefined {
   if (algorithm === undefined && prefix === CMAF) return undefined;
   if (algorithm === undefined || algorithm === ALGORITHM) return 'cenc';
@@ -242,7 +239,6 @@ export function fairplayPart(report: Report, lines: Lines): Record<string, strin
   return { key: get('key'), iv: get('iv'), laurl: url };
 }
 
-/** Key and IV of HLS lines that are not FairPlay's. */
 function checkHlsKey(report: Report, lines: Lines): void {
   const [key, iv] = ['key', 'iv'].map((what) => {
     const name = `${HLS}-${what}`;

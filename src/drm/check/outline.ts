@@ -8,7 +8,6 @@ export interface ForwardReader {
   skip(length: number): Promise<number>;
 }
 
-/** The boxes that say how media are protected, and whether all were looked at. */
 interface MediaOutline {
   readonly bytes: Buffer;
   readonly isWhole: boolean;
@@ -140,7 +139,6 @@ export class ManifestOutline {
 
   constructor(private readonly most: number) {}
 
-  /** Whether even what is kept is more than may be kept. */
   get isTooLong(): boolean {
     return this.#length > this.most || this.#waiting.length > MAX_WAITING;
   }

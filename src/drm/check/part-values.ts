@@ -54,7 +54,6 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
   return values;
 }
 
-/** Checks values against each other. */
 function checkTogether(report: Report, values: PartValues, context: PartsContext): void {
   const slips = checkValues(values, context);
   // Then what looks like the key id is the key, and must not be shown.

@@ -112,7 +112,6 @@ function describeLine(report: Report, at: string, line: string, describeBytes: D
 
 const SCHEMES: Readonly<Record<string, string>> = { 'SAMPLE-AES': 'cbcs', 'SAMPLE-AES-CTR': 'cenc' };
 
-/** What the data in a line's address name, by the claims that they made. */
 function signallingIn(claims: readonly Claim[], at: string): KeySignallingAt {
   return {
     at,
@@ -141,7 +140,6 @@ function describeKeyId(
   if (named.keyIds.length > 0) compareTrack(report, name, keyId, named, 'error');
 }
 
-/** Holds the method against the scheme of the data by which players ask for a license. */
 function compareMethod(report: Report, at: string, method: string, { ciphers }: KeySignallingAt): void {
   const cipher = cipherOf(SCHEMES[method]);
   if (cipher === undefined || ciphers.length === 0 || ciphers.includes(cipher)) return;

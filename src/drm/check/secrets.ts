@@ -12,7 +12,6 @@ export function maskSecrets(result: CheckResult, secrets: ReadonlySet<string>): 
   return maskTexts(result, (text) => (secrets.has(text) ? MASK : finder.mask(text)));
 }
 
-/** The result with every text of it as `mask` answers it. */
 function maskTexts(result: CheckResult, mask: (text: string) => string): CheckResult {
   const maskField = ({ name, value, note }: CheckField) => ({
     name: mask(name),
@@ -92,7 +91,6 @@ export function hideKeys<Input extends CheckedInput>(inputs: readonly Input[]): 
   return hidden.map((input) => ({ ...input, result: maskTexts(input.result, mask) }));
 }
 
-/** What an input shows, or may bring into a sentence. */
 function* textsOf({ result, claims }: CheckedInput): Generator<string> {
   for (const { name, value, note = '' } of result.fields) yield* [name, value, note];
   for (const { description } of result.faults) yield description;

@@ -134,7 +134,6 @@ function byContent(boxes: readonly Buffer[]): Map<string, Buffer> {
   return new Map(boxes.map((box) => [box.toString('latin1'), box]));
 }
 
-/** What is known of how a segment, or a whole file, is protected. */
 interface Segment {
   /** Whether it has a `moov`, which says how its tracks are encrypted. */
   readonly hasMovie: boolean;

@@ -50,7 +50,6 @@ export type Chosen =
   | { readonly ok: true; readonly value: ChosenKeys }
   | { readonly ok: false; readonly faults: readonly Problem[] };
 
-/** Ends the choice. */
 class ChoiceFault extends Error {
   readonly faults: readonly Problem[];
 
@@ -119,7 +118,6 @@ function requireValues(keys: readonly CpixKey[]): void {
 
 const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature was not checked');
 
-/** What one key is wanted for. */
 interface Role {
   readonly name: 'cenc' | 'fairplay';
   readonly called: string;
@@ -174,7 +172,6 @@ function cencCandidates(
   return asked || isBare ? document.keys : [];
 }
 
-/** The keys that have one of some systems. */
 function keysWith({ keys, systems }: CpixDocument, names: readonly CpixSystemName[]): CpixKey[] {
   const ids = names.map((name) => CPIX_SYSTEM_IDS[name]);
   const kids = new Set(systems.filter(({ systemId }) => ids.includes(systemId)).map(idOf));
@@ -187,7 +184,6 @@ function cencSystems(document: CpixDocument, { systems }: CpixChoice, { keyId }:
   return OF_CENC.filter((name) => own.some(({ systemId }) => systemId === CPIX_SYSTEM_IDS[name]));
 }
 
-/** The rules that the choice goes by. */
 interface Rules {
   /** Of all candidates. */
   readonly all: readonly CpixRule[];
@@ -212,7 +208,6 @@ function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, rol
   return { all, inPeriod, byKey: byKey(inPeriod), governed: new Set(byKey(all).keys()) };
 }
 
-/** The rules that a track means among those of a role's keys. */
 function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: string): readonly CpixRule[] {
   const kids = new Set(candidates.map(idOf));
   return rulesOfTrack(
@@ -237,12 +232,10 @@ function byKey(rules: readonly CpixRule[]): Map<string, CpixRule[]> {
   return found;
 }
 
-/** A key id as a member of sets. */
 function idOf({ keyId }: { readonly keyId: Buffer }): string {
   return keyId.toString('latin1');
 }
 
-/** What is left of a role's candidates. */
 interface Narrowed {
   readonly role: Role;
   /** In the period. */
@@ -284,7 +277,6 @@ interface Settled {
   readonly findings: readonly Finding[];
 }
 
-/** Takes the one key that is left for a role, or tells why there is none. */
 function settle(
   { role, matched, spare }: Narrowed,
   roles: readonly Role[],

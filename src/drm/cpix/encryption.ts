@@ -128,7 +128,6 @@ const NOT_OPENED: { readonly ok: false; readonly problem: Problem } = notOpened(
   'has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one',
 );
 
-/** What is to be done with the private key. */
 interface Opening {
   /** The encrypted key of the MAC. */
   readonly macKey: Buffer;
@@ -202,7 +201,6 @@ function isFor(keyId: Buffer, { keyIds }: CpixDocumentKey): boolean {
   return keyIds.length === 0 || isAmong(keyId, keyIds);
 }
 
-/** The encrypted document key of a content key. */
 function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]): Checked<Buffer> {
   const fitting = documentKeys.filter((documentKey) => isFor(keyId, documentKey));
   const [documentKey] = fitting;

@@ -15,7 +15,6 @@ import { readWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { parseXml, type XmlElement } from '../xml';
 import type { CpixSystem } from './document';
 
-/** The sentences of all faults here go on after the name of the document. */
 const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
 
 /**
@@ -120,7 +119,6 @@ function objectInBase64(what: string, base64: string): Checked<PlayReadySource> 
   return bytes.ok ? objectIn(what, bytes.value) : unusable(`has a ${what} that ${bytes.problem.description}`);
 }
 
-/** A PlayReady object, with or without its box. */
 function objectIn(what: string, bytes: Buffer): Checked<PlayReadySource> {
   if (!looksLikePsshBox(bytes)) return { ok: true, value: { what, object: bytes } };
   const box = parsePsshBox(bytes);
@@ -148,7 +146,6 @@ function readHeader(object: Buffer, what: string): Checked<XmlElement> {
     : unusable(`has a ${what} whose PlayReady header is no WRMHEADER`);
 }
 
-/** What a header's keys tell of the one that it should be of. */
 interface HeldKeys {
   readonly isProved: boolean;
   readonly isOfOther: boolean;
@@ -262,7 +259,6 @@ function fragmentElements(fragment: string, systemId: string, called: string): C
   return { ok: true, value: all };
 }
 
-/** The text of the first element of a name, without white space. */
 function textOf(elements: readonly XmlElement[], name: string): string | undefined {
   const texts = elements
     .filter((element) => localName(element) === name)

@@ -99,7 +99,6 @@ function isOfAll(rule: CpixRule): boolean {
   );
 }
 
-/** What the filters of a rule let through, if it is one of the two. */
 function kindOf({ isOfVideo, isOfAudio }: CpixRule): 'VIDEO' | 'AUDIO' | undefined {
   if (isOfVideo === isOfAudio) return undefined;
   return isOfVideo ? 'VIDEO' : 'AUDIO';
@@ -124,7 +123,6 @@ const MAX_LISTED = 12;
 const MAX_NAMES = 4;
 const MAX_CHARACTERS = 40;
 
-/** A text out of a document as a message may have it. */
 function shown(text: string): string {
   const plain = text.replaceAll(/[^\x20-\x7e]|"/g, '?');
   return plain.length > MAX_CHARACTERS ? `${plain.slice(0, MAX_CHARACTERS)}...` : plain;

@@ -14,7 +14,6 @@ interface MpdLibrary {
   ): { readonly representationInfo: readonly RepresentationInfo[] };
 }
 
-/** A node of its document. */
 interface MpdNode {
   readonly tagName?: string;
   readonly childNodes: ArrayLike<MpdNode>;

@@ -270,7 +270,6 @@ function resourceOf(address: string, base: string, range?: string): Resource {
   return { url, range: { first: Number(first), last: last === undefined ? undefined : Number(last) } };
 }
 
-/** What a manifest says of the protection of one Representation, as a manifest of its own. */
 function protectionText(root: XmlElement, each: InheritedRepresentation): string {
   const named = new Map<string, XmlElement>();
   const own = [root, each.period, each.adaptationSet, each.representation].flatMap((level) =>

@@ -54,7 +54,6 @@ export function timelineSegments(
   return { first, newest };
 }
 
-/** How often a segment is repeated up to the next entry, the end of the period, or the present. */
 function repeatsUntil(
   time: bigint,
   duration: bigint,

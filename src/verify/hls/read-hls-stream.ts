@@ -109,7 +109,6 @@ function streamOf(
   };
 }
 
-/** The key lines that hold, as a media playlist of their own. */
 function signallingOf(keys: readonly KeyLine[]): string {
   return ['#EXTM3U', '#EXT-X-TARGETDURATION:1', ...keys.map(({ line }) => line), ''].join('\n');
 }

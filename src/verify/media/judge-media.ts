@@ -18,7 +18,6 @@ import type { MediaSample } from './track-content';
 /** Nobody has more; each is tried. */
 const MAX_KEYS = 16;
 
-/** Samples of one track that one key is for. */
 interface Part {
   readonly track: MediaTrack;
   readonly samples: readonly MediaSample[];
@@ -95,7 +94,6 @@ function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] 
 
 type Decrypt = (sample: MediaSample, track: MediaTrack) => Buffer;
 
-/** A way to decrypt that media may turn out to need, and what it means if they do. */
 interface Attempt {
   readonly decrypt: Decrypt;
   readonly cause: JudgementCause;

@@ -102,7 +102,6 @@ class Guard {
     return last;
   }
 
-  /** Whether a table has room for what it counts. */
   #table(type: string, box: number, at: number, end: number): void {
     const room = end - at;
     const need = (bytes: number) => {
@@ -174,7 +173,6 @@ function nameOf(parent: string): string {
   return parent === '' ? 'media' : `box ${parent}`;
 }
 
-/** A type that others wrote. */
 function shown(type: string): string {
   return /^[\x21-\x7e]{4}$/.test(type) ? type : `0x${Buffer.from(type, 'latin1').toString('hex')}`;
 }

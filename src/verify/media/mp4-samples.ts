@@ -25,7 +25,6 @@ const UNKNOWN_ENTRY: SampleEntry = { codec: 'unknown', format: { codec: 'unknown
 type Track = ISOFile['moov']['traks'][number];
 type Fragment = ISOFile['moofs'][number]['trafs'][number];
 type Info = ReturnType<ISOFile['getTrackSamplesInfo']>[number];
-/** A box, or the table of a track, that has boxes of sample groups and auxiliary information. */
 interface Holder {
   readonly boxes?: readonly { readonly type: string; readonly start?: number; readonly size: number }[];
 }
@@ -65,7 +64,6 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
   }
 }
 
-/** What a sample's own auxiliary information says. */
 interface OwnEncryption {
   readonly iv: Buffer;
   readonly subsamples: readonly Subsample[] | undefined;
@@ -226,7 +224,6 @@ class Mp4Reader {
     return this.#bodies(holder, 'sgpd').flatMap((body) => readKeyGroups(body));
   }
 
-  /** What `senc`, else `saiz` and `saio`, tell of each sample. */
   #ownEncryptions(
     holder: Holder,
     protections: readonly (Protection | undefined)[],

@@ -17,7 +17,6 @@ export interface EncryptedPart extends FrameEnds {
   readonly bytes: number;
 }
 
-/** Looks at the decrypted samples of one track, in their order. */
 interface SampleCheck {
   /** What samples are called, and what valid ones do: `AC-3 frames`, `have right checksums`. */
   readonly called: string;

@@ -127,7 +127,6 @@ function payloadOf(packet: Buffer): Buffer | undefined {
   return from < PACKET ? packet.subarray(from) : undefined;
 }
 
-/** The PID of the first program's map. */
 function programMapOf(payload: Buffer): number | undefined {
   const section = sectionOf(payload);
   for (let at = 8; section && at + 4 <= section.length - 4; at += 4) {
@@ -186,7 +185,6 @@ function trackOf(
   };
 }
 
-/** The payloads of PES packets, without their headers. */
 function joinPackets(packets: readonly Buffer[]): Buffer[] {
   const groups: Buffer[][] = [];
   for (const packet of packets) {

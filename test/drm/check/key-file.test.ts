@@ -47,10 +47,6 @@ describe('a key file', () => {
     ['DASH alone', POST_MANUAL_FILE.split('\n').slice(0, 10).join('\n')],
     ['comments and empty lines', `# by hand\n\n${POST_MANUAL_FILE}\n`],
     ['a system that is switched off', fileWith({ [`${DASH}-keyserver-widevine`]: 'false' })],
-    [
-      'a system id in upper case',
-      fileWith({ [`${DASH}-keyserver-widevine-system-id`]: 'EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED' }),
-    ],
   ])('has no fault with %s', (_what, text) => {
     expect(faults(text)).toEqual([]);
   });
@@ -65,7 +61,6 @@ describe('a key file', () => {
     ],
     ['bytes that are no UTF-8', `${POST_MANUAL_FILE}# \ufffd\n`, 'error not_utf8'],
     ['a line without a colon', `${POST_MANUAL_FILE}nonsense\n`, 'error unreadable_line'],
-    ['a key on a line of its own', `${POST_MANUAL_FILE}${cenc.contentkey}\n`, 'error unreadable_line'],
     [
       'a line of another protocol',
       `${POST_MANUAL_FILE}smoothstreaming-playready-key-id: x\n`,
@@ -101,12 +96,6 @@ describe('a key file', () => {
     ],
     ['no key id', fileWith({ [`${DASH}-key-id`]: undefined }), `error missing_line ${DASH}-key-id`],
     [
-      'no content key',
-      fileWith({ [`${DASH}-content-key`]: undefined }),
-      `error missing_line ${DASH}-content-key`,
-    ],
-    ['no algorithm', fileWith({ [`${DASH}-algorithm`]: undefined }), `error missing_line ${DASH}-algorithm`],
-    [
       'another algorithm',
       fileWith({ [`${DASH}-algorithm`]: 'AES' }),
       `error wrong_constant ${DASH}-algorithm`,
@@ -128,29 +117,14 @@ describe('a key file', () => {
       `error wrong_constant ${DASH}-keyserver-playready-system-id`,
     ],
     [
-      'no switch',
-      fileWith({ [`${DASH}-keyserver-playready`]: undefined }),
-      `error missing_line ${DASH}-keyserver-playready`,
-    ],
-    [
       'a switch that is neither',
       fileWith({ [`${DASH}-keyserver-playready`]: 'TRUE' }),
       `error wrong_constant ${DASH}-keyserver-playready`,
     ],
     [
-      'no license address',
-      fileWith({ [`${DASH}-keyserver-playready-license-url`]: undefined }),
-      `error missing_line ${DASH}-keyserver-playready-license-url`,
-    ],
-    [
       'no checksum',
       fileWith({ [`${DASH}-keyserver-playready-checksum`]: undefined }),
       `warning missing_line ${DASH}-keyserver-playready-checksum`,
-    ],
-    [
-      'no PSSH data',
-      fileWith({ [`${DASH}-keyserver-widevine-pssh-data`]: undefined }),
-      `error missing_line ${DASH}-keyserver-widevine-pssh-data`,
     ],
     [
       'a box for PSSH data',
@@ -161,19 +135,9 @@ describe('a key file', () => {
       `error box_for_data ${DASH}-keyserver-widevine-pssh-data`,
     ],
     [
-      'another content id in its Widevine data',
-      fileWith({ [`${DASH}-keyserver-widevine-pssh-data`]: 'Igp3b3d6YS1kZW1vSOPclZsG' }),
-      `warning content_id_mismatch ${HLS}-url`,
-    ],
-    [
       'a key id as a UUID',
       fileWith({ [`${DASH}-key-id`]: '44da52ef-4523-098e-6854-777ee322681d' }),
       `warning uuid_for_base64 ${DASH}-key-id`,
-    ],
-    [
-      'a key id in hex',
-      fileWith({ [`${DASH}-key-id`]: '44da52ef4523098e6854777ee322681d' }),
-      `error hex_for_base64 ${DASH}-key-id`,
     ],
     [
       "a key id in PlayReady's order",
@@ -181,25 +145,10 @@ describe('a key file', () => {
       `error key_id_byte_order ${DASH}-keyserver-playready-checksum`,
     ],
     [
-      'the checksum of another key',
-      fileWith({ [`${DASH}-keyserver-playready-checksum`]: 'Mv5YB5EhHKw=' }),
-      `error checksum_mismatch ${DASH}-keyserver-playready-checksum`,
-    ],
-    [
       'its key as key id',
       fileWith({ [`${DASH}-key-id`]: cenc.contentkey, [`${DASH}-keyserver-playready-checksum`]: undefined }),
       `warning missing_line ${DASH}-keyserver-playready-checksum`,
       `warning content_key_is_key_id ${DASH}-content-key`,
-    ],
-    [
-      'a method that is none',
-      fileWith({ [`${HLS}-method`]: 'SAMPLE_AES' }),
-      `error wrong_constant ${HLS}-method`,
-    ],
-    [
-      'an IV of hex digits as text',
-      fileWith({ [`${HLS}-iv`]: '32396433336563356361623266646666' }),
-      `warning hex_text ${HLS}-iv`,
     ],
     [
       'AES-128 with the address of FairPlay',
@@ -222,17 +171,6 @@ describe('a key file', () => {
       `warning iv_in_playlist ${HLS}-iv-include-in-chunklist`,
     ],
     ['no IV', fileWith({ [`${HLS}-iv`]: undefined }), `error missing_line ${HLS}-iv`],
-    ['its key as IV', fileWith({ [`${HLS}-iv`]: fairplay.key }), `warning key_is_iv ${HLS}-iv`],
-    [
-      'a FairPlay key in base64',
-      fileWith({ [`${HLS}-key`]: cenc.contentkey }),
-      `error base64_for_hex ${HLS}-key`,
-    ],
-    [
-      'a FairPlay address on the web',
-      fileWith({ [`${HLS}-url`]: 'https://license.example/d7a29956-2980-4338-b627-87c1f079e091' }),
-      `warning not_skd ${HLS}-url`,
-    ],
     [
       'clear-key HLS',
       `${HLS}-key: ${fairplay.key}\n${HLS}-url: https://a.example/key\n`,
@@ -256,15 +194,6 @@ describe('a key file', () => {
       `warning scheme_mismatch ${CMAF}-keyserver-widevine-pssh-data`,
     ],
     [
-      'CMAF lines for cbcs with the checksum of another key',
-      fileWith(
-        { [`${CMAF}-keyserver-playready-checksum`]: 'Mv5YB5EhHKw=' },
-        withFormerCmaf(POST_MANUAL_FILE),
-      ),
-      `warning unsupported_scheme ${CMAF}-algorithm`,
-      `error checksum_mismatch ${CMAF}-keyserver-playready-checksum`,
-    ],
-    [
       'another content in the Widevine data of CMAF',
       fileWith({ [`${CMAF}-keyserver-widevine-pssh-data`]: 'Igp3b3d6YS1kZW1vSOPclZsG' }, CMAF_FILE),
       `warning cmaf_disagrees ${CMAF}-keyserver-widevine-pssh-data`,
@@ -281,20 +210,10 @@ describe('a key file', () => {
       `error cmaf_disagrees ${CMAF}-content-key`,
     ],
     [
-      'another address for CMAF',
-      fileWith({ [`${CMAF}-keyserver-playready-license-url`]: 'https://a.example/' }, CMAF_FILE),
-      `warning cmaf_disagrees ${CMAF}-keyserver-playready-license-url`,
-    ],
-    [
       'the same key under a key id in the other byte order for CMAF',
       fileWith({ [`${CMAF}-key-id`]: SWAPPED_KEY_ID }, CMAF_FILE),
       `error key_id_byte_order ${CMAF}-keyserver-playready-checksum`,
       `error key_id_byte_order ${CMAF}-key-id`,
-    ],
-    [
-      'CMAF lines without an algorithm',
-      fileWith({ [`${CMAF}-algorithm`]: undefined }, CMAF_FILE),
-      `error missing_line ${CMAF}-algorithm`,
     ],
     ['CENC lines alone', POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n'), 'warning no_drm_system'],
     [
@@ -311,7 +230,6 @@ describe('a key file', () => {
       'warning no_drm_system',
     ],
     ['an equals sign in each line', POST_MANUAL_FILE.replaceAll(': ', '='), 'error equals_sign'],
-    ['an equals sign with blanks', POST_MANUAL_FILE.replace(': AESCTR', ' = AESCTR'), 'error equals_sign'],
     [
       'an equals sign in each line, and another fault',
       fileWith({ [`${DASH}-key-id`]: SWAPPED_KEY_ID }).replaceAll(': ', '='),
@@ -319,18 +237,12 @@ describe('a key file', () => {
       `error key_id_byte_order ${DASH}-keyserver-playready-checksum`,
     ],
     ['UTF-16', Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le').toString('utf8'), 'error utf_16'],
-    ['UTF-16 without its mark', Buffer.from(POST_MANUAL_FILE, 'utf16le').toString('utf8'), 'error utf_16'],
     [
       'UTF-16 in the order of networks',
       Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le').swap16().toString('utf8'),
       'error utf_16',
     ],
     ['comments alone', '# by hand\n\n  # and more\n', 'error no_lines'],
-    [
-      'an address that was copied from XML',
-      fileWith({ [`${DASH}-keyserver-playready-license-url`]: 'https://license.example/?a=1&amp;b=2' }),
-      `error escaped_ampersand ${DASH}-keyserver-playready-license-url`,
-    ],
     [
       'CMAF lines without a key id',
       fileWith({ [`${CMAF}-key-id`]: undefined }, CMAF_FILE),

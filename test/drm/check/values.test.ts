@@ -1,7 +1,7 @@
 import { check } from '../../../src/api/check';
 import { buildPlayReadyObject, PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../src/drm/playready';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
-import { buildWidevinePsshData, PROTECTION_SCHEMES, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 
 const KEY_ID = Buffer.from('44da52ef4523498e9854777ee322681d', 'hex');
 const SWAPPED = Buffer.from('ef52da4423458e499854777ee322681d', 'hex');
@@ -44,7 +44,6 @@ describe('one value', () => {
       'key_id',
       'warning separators',
     ],
-    ['in hex with 0x', `0x${KEY_ID.toString('hex')}`, 'key_id', 'warning separators'],
     ['with a blank at its end', `${base64(KEY_ID)} \n`, 'key_id', 'warning white_space'],
     ['with a line feed at its end', `${base64(KEY_ID)}\n`, 'key_id'],
     [
@@ -62,12 +61,10 @@ describe('one value', () => {
     ],
     ['in a data: address', `data:text/plain;base64,${base64(WIDEVINE_BOX)}`, 'pssh_box', 'warning wrapped'],
     ['encoded twice', base64(Buffer.from(base64(WIDEVINE_BOX))), 'pssh_box', 'error encoded_twice'],
-    ['of hex in base64', base64(Buffer.from(KEY_ID.toString('hex'))), 'key_id', 'error encoded_twice'],
     ['of 15 bytes', base64(KEY_ID.subarray(1)), 'unknown', 'error wrong_length'],
     ['of many bytes that are nothing', base64(Buffer.alloc(100, 0xa5)), 'unknown', 'error unrecognised'],
     ['of zeros', base64(Buffer.alloc(16)), 'key_id', 'error all_zero'],
     ['of 16 hex digits as text', 'MjlkMzNlYzVjYWIyZmRmZg==', 'key_id', 'warning hex_text'],
-    ['of 16 hex digits as text, in hex', '32396433336563356361623266646666', 'key_id', 'warning hex_text'],
     ["in PlayReady's byte order", base64(SWAPPED), 'key_id', 'warning key_id_byte_order_suspected'],
     ['that is empty', ' \n', 'unknown', 'error empty'],
     ['that is nothing', 'nonsense?', 'unknown', 'error unrecognised'],
@@ -134,7 +131,6 @@ describe('boxes', () => {
     ['a common box without key ids', box(COMMON_SYSTEM_ID, Buffer.alloc(0)), 'error names_nothing'],
     ['a common box with data', box(COMMON_SYSTEM_ID, KEY_ID, [KEY_ID]), 'warning data_in_common_box'],
     ['an unknown system', box('00112233-4455-6677-8899-aabbccddeeff', KEY_ID)],
-    ['another known system', box('9a27dd82-fde2-4725-8cbc-4234aa06ec09', KEY_ID)],
     [
       'a PlayReady header with the key id in big endian',
       Buffer.concat([WIDEVINE_BOX, box(PLAYREADY_SYSTEM_ID, swappedObject)]),
@@ -167,29 +163,7 @@ describe('Widevine data', () => {
   it.each<[what: string, data: Parameters<typeof buildWidevinePsshData>[0], ...faults: string[]]>([
     ['neither key id nor content id', { keyIds: [], provider: 'p' }, 'warning names_nothing'],
     ['a scheme that is none', { keyIds: [KEY_ID], protectionScheme: 0x636e6563 }, 'error unknown_scheme'],
-    [
-      'a scheme that the packager does not take',
-      { keyIds: [KEY_ID], protectionScheme: PROTECTION_SCHEMES.cens },
-      'warning unsupported_scheme',
-    ],
-    [
-      'cbcs beside AESCTR',
-      { keyIds: [KEY_ID], algorithm: 1, protectionScheme: PROTECTION_SCHEMES.cbcs },
-      'warning scheme_mismatch',
-    ],
-    ['a key id of zeros', { keyIds: [Buffer.alloc(16)] }, 'error all_zero'],
     ["a key id in PlayReady's order", { keyIds: [SWAPPED] }, 'warning key_id_byte_order_suspected'],
-    [
-      'a content id in base64',
-      { keyIds: [KEY_ID], contentId: Buffer.from('d293emEtZGVtbw==') },
-      'warning encoded_twice',
-    ],
-    [
-      'a content id in hex',
-      { keyIds: [KEY_ID], contentId: Buffer.from('776f777a612d64656d6f') },
-      'warning encoded_twice',
-    ],
-    ['an empty content id', { keyIds: [KEY_ID], contentId: Buffer.alloc(0) }, 'warning empty'],
     ['a content id that is no text', { keyIds: [KEY_ID], contentId: Buffer.from([1, 2, 255]) }],
   ])('is named that has %s', (_what, data, ...faults) => {
     expect(summary(base64(buildWidevinePsshData(data)))).toEqual(['widevine_pssh_data', ...faults]);
@@ -225,34 +199,14 @@ describe('a PlayReady header', () => {
     ['KEYLEN 7', header('4.0.0.0', `${INFO.replace('16', '7')}<KID>${KID}</KID>`), 'error key_length'],
     ['no such version', header('4.4.0.0', kids(kid('AESCTR'))), 'error unknown_version'],
     [
-      'a key id in hex',
-      header('4.0.0.0', `${INFO}<KID>${SWAPPED.toString('hex')}</KID>`),
-      'error hex_for_base64',
-    ],
-    [
       'a key id in big endian',
       header('4.0.0.0', `${INFO}<KID>${base64(KEY_ID)}</KID>`),
       'warning key_id_byte_order_suspected',
     ],
     [
-      'a checksum of 7 bytes',
-      header('4.0.0.0', `${INFO}<KID>${KID}</KID><CHECKSUM>AAAAAAAAAA==</CHECKSUM>`),
-      'error wrong_length',
-    ],
-    [
-      'an address without a scheme',
-      header('4.0.0.0', `${INFO}<KID>${KID}</KID><LA_URL>license.example</LA_URL>`),
-      'error scheme_missing',
-    ],
-    [
       'white space in its address',
       header('4.0.0.0', `${INFO}<KID>${KID}</KID><LA_URL> https://a.example/ </LA_URL>`),
       'warning white_space',
-    ],
-    [
-      'a session id',
-      header('4.0.0.0', `${INFO}<KID>${KID}</KID><LA_URL>https://a.example/?wowzasessionid=1</LA_URL>`),
-      'error session_id_in_address',
     ],
     [
       'attributes out of order',

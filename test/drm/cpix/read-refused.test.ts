@@ -1,29 +1,16 @@
 import { gzipSync } from 'node:zlib';
 import { MAX_CPIX_BYTES, readCpix } from '../../../src/drm/cpix/read';
-import {
-  contentKeyOf,
-  cpixText,
-  key,
-  keyIdOf,
-  kidOf,
-  plain,
-  rule,
-  system,
-  toBase64,
-} from '../../support/cpix-text';
+import { cpixText, key, kidOf, plain, rule, system, toBase64 } from '../../support/cpix-text';
 
 const one = { keys: [key(1)] };
 const UNKNOWN = kidOf(9);
 
 describe('is refused', () => {
-  const deep = `${'<a>'.repeat(60)}${'</a>'.repeat(60)}`;
   const text = cpixText(one);
-  const bomb = '<!DOCTYPE CPIX [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>';
 
   it.each<[string, Buffer | string, string | RegExp]>([
     ['nothing', '', 'is empty'],
     ['another text', '{"cpix": 1}', 'is not XML; it must be the text of the document, which begins with <'],
-    ['a path', 'films/film.xml', 'is not XML; it must be the text of the document, which begins with <'],
     ['what is compressed', gzipSync(text), 'is compressed by gzip; unpack it first'],
     [
       'a DASH manifest',
@@ -32,23 +19,12 @@ describe('is refused', () => {
     ],
     ['another document', '<smil/>', 'is not a CPIX document: its root element is another'],
     ['another namespace', '<CPIX xmlns="urn:other"/>', 'must have the namespace urn:dashif:org:cpix'],
-    ['no namespace', '<CPIX/>', 'must have the namespace urn:dashif:org:cpix'],
     ['a prefix that is not bound', '<c:CPIX/>', /^is not well-formed XML/],
-    ['an end that is missing', text.slice(0, -3), /^is not well-formed XML/],
-    ['two roots', `${text}\n${text}`, 'has a second root element: see line 2'],
     [
       'an external entity',
       `<!DOCTYPE CPIX [<!ENTITY a SYSTEM "file:///etc/passwd">]>${text.replace('</CPIX>', '&a;</CPIX>')}`,
       'has a DOCTYPE; leave it out',
     ],
-    [
-      'an external DTD',
-      `<!DOCTYPE CPIX SYSTEM "http://127.0.0.1:1/a.dtd">${text}`,
-      'has a DOCTYPE; leave it out',
-    ],
-    ['an entity bomb', `${bomb}${text.replace('</CPIX>', '&b;</CPIX>')}`, 'has a DOCTYPE; leave it out'],
-    ['an entity of its own', text.replace('</CPIX>', '&a;</CPIX>'), /^is not well-formed XML/],
-    ['elements too deep', text.replace('</CPIX>', `${deep}</CPIX>`), 'has elements more than 50 deep'],
     [
       'elements too many',
       text.replace('</CPIX>', `${'<a/>'.repeat(20_001)}</CPIX>`),
@@ -81,16 +57,6 @@ describe('is refused', () => {
       Buffer.from(text, 'utf16le').subarray(0, -1),
       'ends inside a character of UTF-16; it was cut short',
     ],
-    [
-      'a control character',
-      text.replace('</CPIX>', '\u0001</CPIX>'),
-      'is not XML: it holds a control character',
-    ],
-    [
-      'an attribute twice',
-      text.replace('kid=', `kid="${kidOf(2)}" kid=`),
-      'has an attribute twice in one element: see line 1',
-    ],
 
     ['a list twice', cpixText({ ...one, after: '<ContentKeyList/>' }), 'has ContentKeyList twice'],
     [
@@ -102,14 +68,6 @@ describe('is refused', () => {
       'a key in another namespace',
       text.replace('<ContentKey ', '<ContentKey xmlns="urn:x" '),
       'has a ContentKey in another namespace than urn:dashif:org:cpix',
-    ],
-    [
-      'a DRM system in another namespace',
-      cpixText({
-        ...one,
-        systems: system('widevine', [1]).replace('<DRMSystem ', '<DRMSystem xmlns="urn:x" '),
-      }),
-      'has a DRMSystem in another namespace than urn:dashif:org:cpix',
     ],
     [
       'signalling in another namespace',
@@ -153,19 +111,9 @@ describe('is refused', () => {
 
     ['a key without kid', text.replace(/kid="[^"]*"/, ''), 'has a ContentKey without kid'],
     [
-      'a key id without dashes',
-      text.replace(kidOf(1), '1'.repeat(32)),
-      'has a ContentKey whose kid is not a UUID (8-4-4-4-12 hex digits)',
-    ],
-    [
       'a key id in braces',
       text.replace(kidOf(1), `{${kidOf(1)}}`),
       'has a ContentKey whose kid is not a UUID (8-4-4-4-12 hex digits, without braces)',
-    ],
-    [
-      'a key id in base64',
-      text.replace(kidOf(1), toBase64(keyIdOf(1))),
-      'has a ContentKey whose kid is not a UUID (8-4-4-4-12 hex digits)',
     ],
     [
       'a rule without kid',
@@ -184,34 +132,9 @@ describe('is refused', () => {
       `has a value of the key ${kidOf(1)} that decodes to 15 bytes; it must be base64 of 16 bytes`,
     ],
     [
-      'a value of 32 bytes',
-      cpixText({ keys: [key(1, '', plain(Buffer.alloc(32, 1)))] }),
-      `has a value of the key ${kidOf(1)} that decodes to 32 bytes; it must be base64 of 16 bytes`,
-    ],
-    [
-      'a value in hex',
-      cpixText({ keys: [key(1, '', plain('a1'.repeat(16)))] }),
-      `has a value of the key ${kidOf(1)} that looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes`,
-    ],
-    [
       'a value of zeros',
       cpixText({ keys: [key(1, '', plain(Buffer.alloc(16)))] }),
       `has a value of the key ${kidOf(1)} that is all zeros`,
-    ],
-    [
-      'a value that is no base64',
-      cpixText({ keys: [key(1, '', plain('?'))] }),
-      `has a value of the key ${kidOf(1)} that is not base64`,
-    ],
-    [
-      'a value in base64url',
-      cpixText({ keys: [key(1, '', plain('_____w=='))] }),
-      new RegExp(`^has a value of the key ${kidOf(1)} that is base64url`),
-    ],
-    [
-      'a value without padding',
-      cpixText({ keys: [key(1, '', plain(toBase64(contentKeyOf(1)).replaceAll('=', '')))] }),
-      /its length is not a multiple of 4/,
     ],
     [
       'a value of elements',
@@ -233,19 +156,9 @@ describe('is refused', () => {
       `has a plain value and an encrypted one of the key ${kidOf(1)}`,
     ],
     [
-      'two secrets',
-      cpixText({ keys: [key(1, '', plain('AAAA').replace('</Data>', '<Secret/></Data>'))] }),
-      'has Secret twice in one Data',
-    ],
-    [
       'an IV of 8 bytes',
       cpixText({ keys: [key(1, 'explicitIV="AAAAAAAAAAA="')] }),
       `has an explicitIV of the key ${kidOf(1)} that decodes to 8 bytes; it must be base64 of 16 bytes`,
-    ],
-    [
-      'an IV that is no base64',
-      cpixText({ keys: [key(1, 'explicitIV="0x,0"')] }),
-      `has an explicitIV of the key ${kidOf(1)} that is not base64`,
     ],
     [
       'a scheme that is none',
@@ -262,11 +175,6 @@ describe('is refused', () => {
       'a PSSH twice',
       cpixText({ ...one, systems: system('widevine', [1], '<PSSH/><PSSH/>') }),
       'has PSSH twice in one DRMSystem',
-    ],
-    [
-      'a PSSH that is no base64',
-      cpixText({ ...one, systems: system('widevine', [1], '<PSSH>?</PSSH>') }),
-      'has a PSSH of the DRM system edef8ba9-79d6-4ace-a3c8-27dcd51d21ed that is not base64',
     ],
     [
       'an address that is no text',

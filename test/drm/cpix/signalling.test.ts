@@ -50,7 +50,6 @@ describe('Widevine data', () => {
     ['a PSSH of version 1', element('PSSH', buildPsshBox(WIDEVINE_SYSTEM_ID, DATA, [KEY_ID]))],
     ['a PSSH before anything else', element('PSSH', widevineBox) + fragment('<broken')],
     ['a bare element', fragment(`<pssh xmlns="urn:mpeg:cenc:2013">${box}</pssh>`)],
-    ['an element with a prefix that is bound in the manifest', fragment(`<cenc:pssh>\n${box}\n</cenc:pssh>`)],
     [
       'an element in ContentProtection, behind a declaration and a comment',
       fragment(
@@ -104,21 +103,6 @@ describe('Widevine data', () => {
       element('PSSH', 'nothing of the kind'),
       /^has a PSSH for Widevine that is not Widevine PSSH data/,
     ],
-    [
-      'a box of another system in XML',
-      fragment(`<pssh>${playReadyBox.toString('base64')}</pssh>`),
-      /^has a ContentProtectionData for Widevine that is a pssh box of system 9a04f079/,
-    ],
-    [
-      'XML cut short',
-      fragment('<pssh>'),
-      /^has a ContentProtectionData for Widevine that is not well-formed XML/,
-    ],
-    [
-      'a DOCTYPE',
-      fragment('<!DOCTYPE a><pssh/>'),
-      /^has a ContentProtectionData for Widevine that (?:has a DOCTYPE|is not well-formed)/,
-    ],
   ])('is refused: %s', (_, content, sentence) => {
     expect(widevineData(read('widevine', content))).toEqual(refused(sentence));
   });
@@ -136,10 +120,6 @@ describe('the PlayReady address', () => {
     ['a PSSH', element('PSSH', playReadyBox)],
     ['a PSSH that is the object', element('PSSH', OBJECT)],
     ['an object in XML', fragment(`<mspr:pro xmlns:mspr="urn:microsoft:playready">${pro}</mspr:pro>`)],
-    [
-      'an object with a prefix that is bound in the manifest',
-      fragment(`<cenc:pssh>AAAA</cenc:pssh><mspr:pro>\n ${pro}\n</mspr:pro>`),
-    ],
     ['a box in XML', fragment(`<cenc:pssh>${playReadyBox.toString('base64')}</cenc:pssh>`)],
     ['ContentProtectionData that is the object itself', element('ContentProtectionData', OBJECT)],
     ['the protection header', element('SmoothStreamingProtectionHeaderData', OBJECT)],
@@ -156,11 +136,6 @@ describe('the PlayReady address', () => {
       'an element beside the object',
       element('PSSH', withoutAddress) +
         fragment(`<ms:laurl licenseUrl="${ADDRESS.replaceAll('&', '&amp;')}"/>`),
-    ],
-    [
-      'the text of such an element',
-      element('PSSH', withoutAddress) +
-        fragment(`<dashif:Laurl>${ADDRESS.replaceAll('&', '&amp;')}</dashif:Laurl>`),
     ],
     [
       'playlist lines alone',
@@ -275,11 +250,6 @@ describe('the PlayReady address', () => {
       /^has a PlayReady header in the PSSH for PlayReady whose checksum decodes to 3 bytes/,
     ],
     [
-      'an address with a line break',
-      element('PSSH', playReadyObjectOf(KEY_ID, CONTENT_KEY, 'https://pr.example/\r\nx: y')),
-      /^has a license address in the PSSH for PlayReady that holds a space/,
-    ],
-    [
       'an address of another kind',
       element('PSSH', playReadyObjectOf(KEY_ID, CONTENT_KEY, 'skd://1')),
       /^has a license address in the PSSH for PlayReady that must be an address that starts with https/,
@@ -326,13 +296,11 @@ describe('the FairPlay address', () => {
       'multivariant playlist lines of CPIX 2.4',
       element('HLSSignalingData', line('skd://a', undefined, 'SESSION-KEY'), ' playlist="multiVariant"'),
     ],
-    ['media playlist lines of CPIX 2.1', element('HLSSignalingData', line('skd://a'), ' playlist="variant"')],
     ['a line without a key format', media(line('skd://a', ''))],
     [
       'lines of several systems',
       media(`${line('https://b', ',KEYFORMAT="identity"')}\r\n${line('skd://a')}\n#EXT-X-MY:1\n`),
     ],
-    ['lines that are not in base64', `<HLSSignalingData>${line('skd://a')}</HLSSignalingData>`],
     ['the same in all places', element('URIExtXKey', 'skd://a') + media(line('skd://a'))],
   ])('is taken from %s', (_, content) => {
     expect(address(content)).toEqual(ok('skd://a'));
@@ -357,18 +325,8 @@ describe('the FairPlay address', () => {
       'has different addresses for FairPlay in URIExtXKey and HLSSignalingData',
     ],
     [
-      'two in one playlist',
-      media(`${line('skd://a')}\n${line('skd://b')}`),
-      'has different addresses for FairPlay in URIExtXKey and HLSSignalingData',
-    ],
-    [
       'a line break',
       element('URIExtXKey', 'skd://a\n#EXT-X-KEY:x'),
-      /^has an address for FairPlay that holds a space, a quote, a control character/,
-    ],
-    [
-      'a line break at its end',
-      element('URIExtXKey', 'skd://a\n'),
       /^has an address for FairPlay that holds a space, a quote, a control character/,
     ],
     [
