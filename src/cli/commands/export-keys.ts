@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { sealCpix } from '../../drm/cpix/encryption';
 import { readCertificate } from '../../drm/cpix/recipient';
 import { writeCpix } from '../../drm/cpix/write';
-import { cpixDocumentOf } from '../../drm/export/cpix';
 import { exportKeyFile, maskExport } from '../../drm/export/export-key-file';
+import { cpixDocumentOf } from '../../drm/export/forms';
 import {
   EXPORT_NAMES,
   EXPORT_SCHEMES,

@@ -1,7 +1,6 @@
 import { isZero, swapKeyIdOrder } from '../bytes';
 import type { Subject } from '../finding';
-import { parsePlayReadyObject } from '../playready';
-import { child, type HeaderKey, headerKeys } from '../playready-header';
+import { child, type HeaderKey, headerKeys, parsePlayReadyObject } from '../playready';
 import { parseXml, type XmlElement } from '../xml';
 import { type Cipher, joinSignalling, type KeySignalling, NO_SIGNALLING } from './protection';
 import { type Report, wholeOf } from './report';

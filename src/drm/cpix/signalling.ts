@@ -6,10 +6,12 @@ import { checkLicenseUrl } from '../license-url';
 import {
   checkPlayReadyChecksum,
   decodePlayReadyChecksum,
+  type HeaderKey,
+  headerAddress,
+  headerKeys,
   PLAYREADY_SYSTEM_ID,
   parsePlayReadyObject,
 } from '../playready';
-import { type HeaderKey, headerAddress, headerKeys } from '../playready-header';
 import { looksLikePsshBox, parsePsshBox } from '../pssh';
 import { readWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { parseXml, type XmlElement } from '../xml';

@@ -1,10 +1,9 @@
 import { NO_SYSTEM } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, MASK, parseKeyFile } from '../key-file';
-import { type PackagingProblem, readPackagingKeys } from '../packaging';
-import { EXPORT_FORMS } from './forms';
+import { boxOf, type PackagingKeys, type PackagingProblem, readPackagingKeys } from '../packaging';
+import { EXPORT_FORMS, type StreamKey } from './forms';
 import type { ExportName, ExportScheme } from './names';
-import { type StreamKey, streamKeysOf } from './stream-key';
 
 /** A key file in another packager's form, or why it can't be had: the sentence goes on after `The key file`. */
 export type Exported =
@@ -91,4 +90,24 @@ export function maskExport(text: string, keys: readonly StreamKey[]): string {
     .flatMap(({ key, iv }) => (iv ? [key, iv] : [key]))
     .flatMap((secret) => [secret.toString('hex'), secret.toString('base64')])
     .reduce((masked, secret) => masked.replaceAll(secret, MASK), text);
+}
+
+/** The keys of a key file that other packagers can take, that of `cenc` first. */
+function streamKeysOf({ dash, hls }: PackagingKeys): StreamKey[] {
+  const keys: StreamKey[] = [];
+  if (dash) {
+    const { keyId, contentKey: key, systems } = dash;
+    keys.push({
+      scheme: 'cenc',
+      keyId,
+      key,
+      systems,
+      boxes: systems.length > 0 ? systems.map(boxOf) : dash.boxes,
+    });
+  }
+  if (hls) {
+    const { keyId, key, iv, keyUri } = hls;
+    keys.push({ scheme: 'cbcs', keyId, key, iv, keyUri, systems: [], boxes: [] });
+  }
+  return keys;
 }

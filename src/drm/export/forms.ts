@@ -1,10 +1,27 @@
+import type { CpixDocument, CpixSignal, CpixSystem } from '../cpix/document';
+import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signals';
 import { writeCpix } from '../cpix/write';
+import type { DrmSystemData } from '../packaging';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
-import { cpixDocumentOf } from './cpix';
-import type { ExportName } from './names';
-import { shakaFlags } from './shaka';
-import type { StreamKey } from './stream-key';
+import type { ExportName, ExportScheme } from './names';
+
+/** One of the keys of a key file, with what goes with it under its scheme. */
+export interface StreamKey {
+  readonly scheme: ExportScheme;
+  /** 16 bytes, big endian; of FairPlay, whose lines name none, the one that `fairPlayKeyId` makes of its address. */
+  readonly keyId: Buffer;
+  /** 16 bytes. */
+  readonly key: Buffer;
+  /** 16 bytes. FairPlay's alone: under `cenc` each packager makes its own. */
+  readonly iv?: Buffer;
+  /** FairPlay's address. */
+  readonly keyUri?: string;
+  /** Those that a `pssh` box signals. */
+  readonly systems: readonly DrmSystemData[];
+  /** Whole `pssh` boxes of these; of a key without any, the common one. FairPlay has none. */
+  readonly boxes: readonly Buffer[];
+}
 
 /** How keys are written for packagers that take no key file. */
 export interface ExportForm {
@@ -89,3 +106,59 @@ function bento4Options({ scheme, keyId, key, iv, keyUri, systems }: StreamKey): 
     ...(keyUri === undefined ? [] : ['--hls', `--fairplay-key-uri=${keyUri}`]),
   ];
 }
+
+/**
+ * The flags by which shaka-packager (3.4.2) encrypts and signals with one key. They are secrets, which belong into a
+ * file of flags: every user of a machine may list the arguments of its processes.
+ * @param key `boxes` may be none. FairPlay is then signalled alone; with the common box, HLS playlists would get a line
+ * that offers the key to players without FairPlay, and names the IV.
+ */
+export function shakaFlags(key: Omit<StreamKey, 'systems'>): string[] {
+  const { scheme, keyId, iv, keyUri, boxes } = key;
+  const ofIv = iv ? `:iv=${iv.toString('hex')}` : '';
+  return [
+    '--enable_raw_key_encryption',
+    `--protection_scheme=${scheme}`,
+    `--keys=label=:key_id=${keyId.toString('hex')}:key=${key.key.toString('hex')}${ofIv}`,
+    ...(boxes.length > 0 ? [`--pssh=${Buffer.concat(boxes).toString('hex')}`] : []),
+    ...(keyUri === undefined ? [] : ['--protection_systems=FairPlay', `--hls_key_uri=${keyUri}`]),
+    // By default five seconds would stay clear.
+    '--clear_lead=0',
+  ];
+}
+
+/**
+ * The CPIX document of some keys, each with its scheme. It has no usage rules: a single key without any is for all
+ * tracks, while packagers disagree about what a rule for all tracks is.
+ */
+export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
+  return {
+    id: undefined,
+    contentId: undefined,
+    version: '2.3',
+    isSigned: false,
+    deliveries: [],
+    keys: keys.map(({ keyId, key, iv, scheme }) => ({
+      keyId,
+      value: { kind: 'plain', bytes: key },
+      explicitIv: iv,
+      scheme,
+    })),
+    systems: keys.flatMap(systemsOf),
+    periods: [],
+    rules: [],
+  };
+}
+
+function systemsOf({ keyId, systems, keyUri, scheme }: StreamKey): CpixSystem[] {
+  const signalled = systems.map(({ systemId, data }) =>
+    systemId === WIDEVINE_SYSTEM_ID
+      ? cpixSystem('widevine', keyId, widevineSignals(keyId, data, scheme), OF_DASH)
+      : cpixSystem('playready', keyId, playReadySignals(data, scheme), OF_DASH),
+  );
+  // The address stands for itself, too, as SPEKE v1 and older readers take it.
+  const ofFairPlay = keyUri === undefined ? [] : [cpixSystem('fairplay', keyId, fairPlaySignals(keyUri))];
+  return [...signalled, ...ofFairPlay];
+}
+
+const OF_DASH: readonly CpixSignal[] = ['pssh', 'contentProtectionData', 'protectionHeader'];

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { shakaFlags } from '../../drm/export/shaka';
+import { shakaFlags } from '../../drm/export/forms';
 import type { DashKeys, HlsKeys } from '../../drm/packaging';
 import { SEGMENT_SECONDS } from './playlists/hls-playlists';
 
