@@ -1,4 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import type { Problem } from '../drm/finding';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 
 /** What a test may cost at most; nobody's stream needs as much. */
@@ -50,14 +51,12 @@ export interface Fetched {
   readonly isRangeIgnored: boolean;
 }
 
-/** Why something was not got. The sentence goes on after its name: `answers with 404`. */
-export interface NotFetched {
+/** Why something was not fetched. The description continues its name: `answers with 404`. */
+export interface NotFetched extends Problem<FetchProblemCode> {
   readonly ok: false;
-  readonly code: FetchFaultCode;
-  readonly sentence: string;
 }
 
-type FetchFaultCode =
+type FetchProblemCode =
   | 'address_refused'
   | 'answer_broken'
   | 'forbidden'
@@ -243,17 +242,17 @@ function noAnswer(thrown: unknown, limits: Limits): NotFetched {
 }
 
 function outOfTime({ totalMs }: Limits): NotFetched {
-  const sentence = `was not fetched: a test takes ${totalMs / 1000} seconds at most, which are over`;
-  return failed('limit_reached', sentence);
+  const description = `was not fetched: a test takes ${totalMs / 1000} seconds at most, which are over`;
+  return failed('limit_reached', description);
 }
 
 function outOfBytes({ totalBytes }: Limits): NotFetched {
-  const sentence = `was not fetched: a test fetches ${mebibytes(totalBytes)} at most, which are used up`;
-  return failed('limit_reached', sentence);
+  const description = `was not fetched: a test fetches ${mebibytes(totalBytes)} at most, which are used up`;
+  return failed('limit_reached', description);
 }
 
-function failed(code: FetchFaultCode, sentence: string): NotFetched {
-  return { ok: false, code, sentence };
+function failed(code: FetchProblemCode, description: string): NotFetched {
+  return { ok: false, code, description };
 }
 
 function mebibytes(bytes: number): string {

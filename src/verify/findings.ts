@@ -1,19 +1,14 @@
 import type { CheckedInput } from '../drm/check/check';
-import type { Finding as CheckFault } from '../drm/finding';
+import { type Finding, isError } from '../drm/finding';
 
 /** Stands in a sentence for what it speaks of, so that one cause in several files is told once. */
 export const THIS = '\u0001';
 /** The same for a second file that it speaks of. */
 export const OTHER = '\u0002';
 
-/** Something that is wrong with a file of a rendition. */
-export interface Finding {
-  readonly severity: CheckFault['severity'];
-  readonly code: string;
-  readonly field?: string | undefined;
-  /** Whole sentences, with THIS and OTHER for the files. */
-  readonly text: string;
-  /** What was seen, in whole sentences; that of the first file is told. */
+/** A finding on files of a stream, whose description has THIS and OTHER for them. */
+export interface StreamFinding extends Finding {
+  /** What was seen, in whole sentences; that of the first file is reported. */
   readonly evidence?: string | undefined;
   readonly names: { readonly [THIS]: string; readonly [OTHER]?: string | undefined };
 }
@@ -23,40 +18,35 @@ export function ownFindings(
   name: string,
   { faults }: CheckedInput['result'],
   isLeftOut: (code: string) => boolean,
-): Finding[] {
+): StreamFinding[] {
   return faults
     .filter(({ code }) => !isLeftOut(code))
-    .map(({ severity, code, field, description }) => ({
-      severity,
-      code,
-      field,
-      text: `In ${THIS}: ${description}`,
+    .map((finding) => ({
+      ...finding,
+      description: `In ${THIS}: ${finding.description}`,
       names: { [THIS]: name },
     }));
 }
 
 const MAX_NAMED = 4;
 
-/** Findings as faults: those that say the same of several files are one. Errors stand first. */
-export function toldOnce(findings: readonly Finding[]): CheckFault[] {
-  const groups = new Map<string, Finding[]>();
+/** Findings as a report has them: those that say the same of several files are one. Errors stand first. */
+export function toldOnce(findings: readonly StreamFinding[]): Finding[] {
+  const groups = new Map<string, StreamFinding[]>();
   for (const finding of findings) {
-    const key = [finding.severity, finding.code, finding.field, finding.text].join('\n');
+    const key = [finding.severity, finding.code, finding.field, finding.description].join('\n');
     groups.set(key, [...(groups.get(key) ?? []), finding]);
   }
-  const faults = [...groups.values()].map(faultOf);
-  return [
-    ...faults.filter(({ severity }) => severity === 'error'),
-    ...faults.filter(({ severity }) => severity === 'warning'),
-  ];
+  const merged = [...groups.values()].map(mergeGroup);
+  return [...merged.filter(isError), ...merged.filter((finding) => !isError(finding))];
 }
 
-function faultOf(group: readonly Finding[]): CheckFault {
-  const [first, ...others] = group as [Finding, ...Finding[]];
+function mergeGroup(group: readonly StreamFinding[]): Finding {
+  const [first, ...others] = group as [StreamFinding, ...StreamFinding[]];
   const told = new Set(Object.values(first.names));
   const more = new Set(others.flatMap(({ names }) => Object.values(names)).filter((name) => !told.has(name)));
   const also = more.size > 0 ? ` The same is true of ${listed([...more].map(String))}.` : '';
-  const description = first.text
+  const description = first.description
     .replaceAll(THIS, () => first.names[THIS])
     .replaceAll(OTHER, () => first.names[OTHER] ?? '');
   return {

@@ -3,8 +3,9 @@ import { below, boxesIn } from '../drm/check/boxes';
 import type { CheckedInput } from '../drm/check/check';
 import { compareInputs, withoutAnswered } from '../drm/check/compare';
 import { claimsOf } from '../drm/check/report';
+import { isError } from '../drm/finding';
 import { parsePsshBox } from '../drm/pssh';
-import { type Finding, listed, OTHER, ownFindings, THIS } from './findings';
+import { listed, OTHER, ownFindings, type StreamFinding, THIS } from './findings';
 import { isForFairPlay, type ReadKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
 import { signalsOfManifest } from './systems';
@@ -21,13 +22,13 @@ interface FindingsOptions {
 }
 
 /** What is wrong with a rendition; of what follows from one cause, the cause alone. */
-export function findingsOf(tested: TestedRendition, options: FindingsOptions): Finding[] {
+export function findingsOf(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
   const compared = comparisons(
     tested,
     isOfOtherKey(tested, options) ? { ...options, keyFiles: [] } : options,
   );
   // What files say against each other says more than what one of them says against itself.
-  const isCompared = ({ code }: Finding) => has(compared, code);
+  const isCompared = ({ code }: StreamFinding) => has(compared, code);
   const all = [
     ...tested.problems,
     ...ownFaults(tested).filter((own) => !isCompared(own)),
@@ -41,7 +42,7 @@ export function findingsOf(tested: TestedRendition, options: FindingsOptions): F
 /** Whether the stream has several keys, and the one of this rendition was not given: then nothing is to be compared. */
 function isOfOtherKey(tested: TestedRendition, options: FindingsOptions): boolean {
   if (!options.othersDecrypt || tested.segment?.judgement?.state !== 'no_key') return false;
-  const errors = comparisons(tested, options).filter(({ severity }) => severity === 'error');
+  const errors = comparisons(tested, options).filter(isError);
   return errors.every(({ code }) => code === 'key_id_mismatch');
 }
 
@@ -74,8 +75,8 @@ const CONSEQUENCES: readonly (readonly [causes: readonly string[], followers: re
   [['scheme_mismatch'], ['content_key_wrong']],
 ];
 
-function withoutConsequences(findings: readonly Finding[]): Finding[] {
-  const errors = new Set(findings.filter(({ severity }) => severity === 'error').map(({ code }) => code));
+function withoutConsequences(findings: readonly StreamFinding[]): StreamFinding[] {
+  const errors = new Set(findings.filter(isError).map(({ code }) => code));
   return findings.filter(({ code, severity }) =>
     CONSEQUENCES.every(([causes, followers]) => {
       if (!followers.includes(code)) return true;
@@ -88,17 +89,17 @@ function withoutConsequences(findings: readonly Finding[]): Finding[] {
   );
 }
 
-function has(findings: readonly Finding[], code: string): boolean {
+function has(findings: readonly StreamFinding[], code: string): boolean {
   return findings.some((finding) => finding.code === code);
 }
 
-function ownFaults({ signalling, init }: TestedRendition): Finding[] {
+function ownFaults({ signalling, init }: TestedRendition): StreamFinding[] {
   const inputs = withoutAnswered([signalling, ...(init ? [init.checked] : [])]);
   // Whether it should be protected is told by what it is compared with.
   return inputs.flatMap(({ name, result }) => ownFindings(name, result, (code) => code === 'not_protected'));
 }
 
-function comparisons(tested: TestedRendition, options: FindingsOptions): Finding[] {
+function comparisons(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
   const { rendition, signalling, init } = tested;
   const { keyFiles, othersEncrypted } = options;
   const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
@@ -109,7 +110,7 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): Finding
       {
         severity: 'warning',
         code: 'not_protected',
-        text: `${THIS} is not protected, while other renditions are; if that is not meant so, package again with the key file for all of them.`,
+        description: `${THIS} is not protected, while other renditions are; if that is not meant so, package again with the key file for all of them.`,
         names: { [THIS]: rendition.name },
       },
     ];
@@ -122,25 +123,21 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): Finding
   const compared = isUnsaid
     ? [...compareInputs([ofManifest, ...ofInit]).faults, ...compareInputs([...ofKeyFiles, ...ofInit]).faults]
     : compareInputs([...ofKeyFiles, ofManifest, ...ofInit]).faults;
-  return compared.map(({ severity, code, field, description }) => {
+  return compared.map(({ inputs: _inputs, ...finding }) => {
+    const { description } = finding;
     const names = { [THIS]: signalling.name, [OTHER]: init?.name };
     // A sentence of one file alone is the same for the manifest and for the init segment.
     if (!description.includes(THIS))
       return withHistory(
         {
-          severity,
-          code,
-          field,
-          text: description.replaceAll(OTHER, THIS),
+          ...finding,
+          description: description.replaceAll(OTHER, THIS),
           names: { [THIS]: names[OTHER] ?? '' },
         },
         options,
       );
     const isOfBoth = description.includes(OTHER);
-    return withHistory(
-      { severity, code, field, text: description, names: isOfBoth ? names : { [THIS]: signalling.name } },
-      options,
-    );
+    return withHistory({ ...finding, names: isOfBoth ? names : { [THIS]: signalling.name } }, options);
   });
 }
 
@@ -170,13 +167,13 @@ function isSaidClear({ claims }: CheckedInput): boolean {
 }
 
 /** The key file may be newer than the stream. */
-function withHistory(finding: Finding, { keyFiles, started }: FindingsOptions): Finding {
+function withHistory(finding: StreamFinding, { keyFiles, started }: FindingsOptions): StreamFinding {
   if (!['key_id_mismatch', 'content_key_wrong', 'license_address_differs'].includes(finding.code))
     return finding;
   const newer = keyFiles.find(({ changed }) => changed && started && changed > started);
   if (!newer?.changed || !started) return finding;
   const history = ` ${newer.name} was changed at ${timeOf(newer.changed)}, after the stream had begun (${timeOf(started)}): most likely the packager still uses the former key file, and restarting the stream is enough.`;
-  return { ...finding, text: finding.text + history };
+  return { ...finding, description: finding.description + history };
 }
 
 function timeOf(date: Date): string {
@@ -187,14 +184,14 @@ function timeOf(date: Date): string {
 }
 
 /** Boxes of one system that say different things in manifest and init segment, beyond what their comparison tells. */
-function psshDifference({ rendition, signalling, init }: TestedRendition): Finding[] {
+function psshDifference({ rendition, signalling, init }: TestedRendition): StreamFinding[] {
   if (!init) return [];
   const ofManifest = boxesBySystem(
     signalsOfManifest(rendition.signalling.text).map(({ content }) => Buffer.from(content, 'base64')),
   );
   const movies = boxesIn(init.bytes).filter(({ type }) => type === 'moov');
   const ofInit = boxesBySystem(below(movies, ['pssh']).map(({ bytes }) => bytes));
-  return [...ofManifest].flatMap(([system, { name, boxes }]): Finding[] => {
+  return [...ofManifest].flatMap(([system, { name, boxes }]): StreamFinding[] => {
     const others = ofInit.get(system)?.boxes;
     if (!others || [...boxes].every((box) => others.has(box))) return [];
     const text = `The ${name} pssh box in ${THIS} is another one than that in ${OTHER}: players take that of the manifest first, so some get another license than others; make both in one run of the packager.`;
@@ -202,7 +199,7 @@ function psshDifference({ rendition, signalling, init }: TestedRendition): Findi
       {
         severity: 'warning',
         code: 'pssh_differs',
-        text,
+        description: text,
         names: { [THIS]: signalling.name, [OTHER]: init.name },
       },
     ];
@@ -224,7 +221,7 @@ function boxesBySystem(
   return found;
 }
 
-function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[] {
+function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
   const { segment, first } = tested;
   if (!segment?.opened || !segment.judgement) return [];
   const { judgement } = segment;
@@ -232,7 +229,7 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[]
   const told: Told = (severity, code, text, evidence) => ({
     severity,
     code,
-    text,
+    description: text,
     evidence,
     names: { [THIS]: name },
   });
@@ -262,9 +259,14 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): Finding[]
   ];
 }
 
-type Told = (severity: Finding['severity'], code: string, text: string, evidence?: string) => Finding;
+type Told = (
+  severity: StreamFinding['severity'],
+  code: string,
+  text: string,
+  evidence?: string,
+) => StreamFinding;
 
-function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined, told: Told): Finding[] {
+function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined, told: Told): StreamFinding[] {
   const isEncrypted = segment.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
   const lead = first?.opened?.tracks;
   if (!isEncrypted || !lead?.length || lead.some(({ encryptedSamples }) => encryptedSamples > 0)) return [];
@@ -279,7 +281,7 @@ function ofIv(
   { state }: MediaJudgement,
   { keyFiles }: FindingsOptions,
   told: Told,
-): Finding[] {
+): StreamFinding[] {
   if (state !== 'decrypts' || !isForFairPlay(source)) return [];
   const ivs = keyFiles.flatMap(({ fairPlay }) => fairPlay?.iv ?? []);
   // Without an IV in the playlist, a transport stream names none.
@@ -306,7 +308,7 @@ function ofKeys(
   judgement: MediaJudgement,
   options: FindingsOptions,
   told: Told,
-): Finding[] {
+): StreamFinding[] {
   const { state, cause, evidence } = judgement;
   if (state !== 'garbage' && state !== 'no_key') return [];
   const files = identityKey

@@ -10,7 +10,7 @@ import {
   shownAddress,
   type Wanted,
 } from './fetches';
-import { type Finding, THIS } from './findings';
+import { type StreamFinding, THIS } from './findings';
 import { keysFor, type ReadKeyFile } from './key-files';
 import { judgeMedia } from './media/judge-media';
 import type { MediaJudgement, OpenedMedia } from './media/judgement';
@@ -53,7 +53,7 @@ export interface TestedRendition {
   /** The newest segment that is named, which may have been tested before. */
   readonly newest: SegmentSource | undefined;
   /** What could not be fetched or read. */
-  readonly problems: readonly Finding[];
+  readonly problems: readonly StreamFinding[];
   /** Of the former key files, the one that decrypts the newest segment, where the key files do not. */
   readonly former: ReadKeyFile | undefined;
 }
@@ -150,7 +150,7 @@ const MAX_INDEXES = 4;
 const HEAD_BYTES = 256 * 1024;
 
 class RenditionTest {
-  readonly problems: Finding[] = [];
+  readonly problems: StreamFinding[] = [];
   former: ReadKeyFile | undefined;
 
   constructor(
@@ -246,10 +246,10 @@ class RenditionTest {
     };
     if (!opened) return { ...part, opened, judgement: undefined };
     if (!opened.ok) {
-      this.#tell('error', opened.fault.code, part.name, `In ${THIS}: ${opened.fault.description}`);
+      this.#tell('error', opened.problem.code, part.name, `In ${THIS}: ${opened.problem.description}`);
       return { ...part, opened: undefined, judgement: undefined };
     }
-    for (const { code, description } of opened.media.slips)
+    for (const { code, description } of opened.media.problems)
       this.#tell('warning', code, part.name, `In ${THIS}: ${description}`);
     const ofKeyFiles = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
     const keys = identityKey ? [{ key: identityKey }] : ofKeyFiles;
@@ -274,7 +274,7 @@ class RenditionTest {
     if (fetched.ok && fetched.body.length === 16) return fetched.body;
     const name = shownAddress(resource.url);
     if (!fetched.ok) {
-      const text = `${THIS}, where the playlist says that players get the key, ${fetched.sentence}`;
+      const text = `${THIS}, where the playlist says that players get the key, ${fetched.description}`;
       this.#tell('error', 'key_not_fetched', name, text);
     } else {
       const text = `${THIS}, where the playlist says that players get the key, answers with ${fetched.body.length} bytes; a key has 16`;
@@ -341,7 +341,7 @@ class RenditionTest {
     return fetched;
   }
 
-  #tellNotFetched(resource: Resource, { code, sentence }: NotFetched, what: string): void {
+  #tellNotFetched(resource: Resource, { code, description }: NotFetched, what: string): void {
     const codes = { not_found: 'segment_not_found', timeout: 'segment_timeout' } as const;
     const name = shownAddress(resource.url);
     const own = code === 'not_found' || code === 'timeout' ? codes[code] : code;
@@ -349,7 +349,7 @@ class RenditionTest {
       code === 'not_found'
         ? '; look whether the packager still writes it, and whether the path is right at the CDN'
         : '';
-    this.#tell('error', own, name, `${THIS}, ${what}, ${sentence}${remedy}`);
+    this.#tell('error', own, name, `${THIS}, ${what}, ${description}${remedy}`);
   }
 
   #tellEarly(newest: SegmentSource | undefined, found: SegmentSource): void {
@@ -360,13 +360,13 @@ class RenditionTest {
   }
 
   #tell(
-    severity: Finding['severity'],
+    severity: StreamFinding['severity'],
     code: string,
     name: string,
     text: string,
     isWhole = /[.?]$/.test(text),
   ): void {
-    this.problems.push({ severity, code, text: isWhole ? text : `${text}.`, names: { [THIS]: name } });
+    this.problems.push({ severity, code, description: isWhole ? text : `${text}.`, names: { [THIS]: name } });
   }
 }
 

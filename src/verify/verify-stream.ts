@@ -1,8 +1,9 @@
 import { formatUuid } from '../drm/bytes';
+import type { Problem } from '../drm/finding';
 import type { Get } from '../http/get-request';
 import { readMpd } from './dash/read-mpd';
 import { DEFAULT_LIMITS, type Fetched, Fetches, fileName, type Limits, shownAddress } from './fetches';
-import { type Finding, ownFindings, THIS, toldOnce } from './findings';
+import { ownFindings, type StreamFinding, THIS, toldOnce } from './findings';
 import { type HlsOutline, readHlsStream } from './hls/read-hls-stream';
 import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
@@ -74,20 +75,20 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
 const STILL_SEGMENTS = 3;
 const STILL_SECONDS = 10;
 
-function standstill(tested: readonly TestedRendition[], memory: StreamMemory, now: Date): Finding[] {
+function standstill(tested: readonly TestedRendition[], memory: StreamMemory, now: Date): StreamFinding[] {
   return tested.flatMap(({ rendition, newest }) => {
     const still = memory.secondsStill(rendition.name, now);
     if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * (newest?.seconds ?? 0))) return [];
     const text = `${THIS} does not move: no new segment has come for more than ${STILL_SEGMENTS} times as long as one plays; look whether the encoder still sends, and whether a CDN serves an old manifest.`;
     const names = { [THIS]: rendition.name };
-    return [{ severity: 'error', code: 'playlist_not_moving', text, names } as const];
+    return [{ severity: 'error', code: 'playlist_not_moving', description: text, names } as const];
   });
 }
 
 interface ReadStream {
   readonly url: string;
   readonly outline: (StreamOutline & Partial<Pick<HlsOutline, 'sessionKeys'>>) | undefined;
-  readonly problems: readonly Finding[];
+  readonly problems: readonly StreamFinding[];
 }
 
 interface ReadOptions {
@@ -109,7 +110,7 @@ async function readStream(
   if (start.startsWith('#'))
     return { url, ...(await readHlsStream(text, { url, name, fetches, limits, now })) };
   if (!start.startsWith('<') || WEB_PAGE.test(start))
-    return refused(url, { code: 'not_a_manifest', sentence: notAManifest(start) });
+    return refused(url, { code: 'not_a_manifest', description: notAManifest(start) });
   const mpd = readMpd(text, { url, name, now, limits });
   if (!mpd.ok) return refused(url, mpd);
   const problems = mpd.left > 0 ? [tooMany(name, mpd.left, limits)] : [];
@@ -117,7 +118,7 @@ async function readStream(
     problems.push({
       severity: 'error',
       code: 'no_rendition',
-      text: `${THIS} has no video, audio or text to play; look whether the packager gets the stream.`,
+      description: `${THIS} has no video, audio or text to play; look whether the packager gets the stream.`,
       names: { [THIS]: name },
     });
   return { url, outline: mpd.outline, problems };
@@ -133,19 +134,20 @@ function notAManifest(start: string): string {
     : 'is neither a DASH manifest nor an HLS playlist; give the address of an .mpd or .m3u8';
 }
 
-function tooMany(name: string, left: number, { renditions, periods }: Limits): Finding {
+function tooMany(name: string, left: number, { renditions, periods }: Limits): StreamFinding {
   const text = `${THIS} has ${left} more renditions than were tested; a test looks at ${renditions} renditions in ${periods} periods.`;
-  return { severity: 'warning', code: 'cut_short', text, names: { [THIS]: name } };
+  return { severity: 'warning', code: 'cut_short', description: text, names: { [THIS]: name } };
 }
 
-function refused(
-  address: string,
-  { code, sentence }: { readonly code: string; readonly sentence: string },
-): ReadStream {
+function refused(address: string, { code, description }: Problem): ReadStream {
   const names = { [THIS]: shownAddress(address) };
   const remedy = code === 'not_found' ? '; check the path, and whether the stream runs and is not over' : '';
-  const text = `${THIS} ${sentence}${remedy}.`;
-  return { url: address, outline: undefined, problems: [{ severity: 'error', code, text, names }] };
+  const text = `${THIS} ${description}${remedy}.`;
+  return {
+    url: address,
+    outline: undefined,
+    problems: [{ severity: 'error', code, description: text, names }],
+  };
 }
 
 /** UTF-8, or UTF-16 by its byte order mark, which XML may be in. */
@@ -166,7 +168,7 @@ function isEncrypted({ segment, signalling, init }: TestedRendition): boolean {
 interface Results {
   readonly read: ReadStream;
   readonly tested: readonly TestedRendition[];
-  readonly findings: readonly Finding[];
+  readonly findings: readonly StreamFinding[];
   readonly fetches: Fetches;
   readonly keyFiles: readonly ReadKeyFile[];
 }

@@ -12,7 +12,7 @@ const noise = Array.from({ length: 2000 }, (_, number) => hash(number));
 /** Frames of AAC without a header. */
 function framesOf(name: string): Buffer[] {
   const opened = openMedia(undefined, readFileSync(join(__dirname, '../vectors/media', name)));
-  if (!opened.ok) throw new Error(opened.fault.description);
+  if (!opened.ok) throw new Error(opened.problem.description);
   const tracks = opened.media.tracks.filter(({ content }) => content.format.codec === 'aac');
   return tracks.flatMap(({ content }) =>
     content.samples.map(({ data }) => data.subarray(readAdtsHeader(data)?.headerLength ?? 0)),

@@ -18,7 +18,7 @@ export function vector(name: string): Buffer {
 /** What `openMedia` reads; a fault fails the test. */
 export function opened(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): OpenedMedia {
   const result = openMedia(init, segment, hls);
-  if (!result.ok) throw new Error(result.fault.description);
+  if (!result.ok) throw new Error(result.problem.description);
   return result.media;
 }
 

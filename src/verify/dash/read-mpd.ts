@@ -1,3 +1,4 @@
+import type { Problem } from '../../drm/finding';
 import { parseXml, type XmlElement } from '../../drm/xml';
 import type { Limits, Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
@@ -25,7 +26,7 @@ interface MpdSource {
 
 type MpdRead =
   | { readonly ok: true; readonly outline: StreamOutline; readonly left: number }
-  | { readonly ok: false; readonly code: string; readonly sentence: string };
+  | ({ readonly ok: false } & Problem);
 
 const QUALIFIED_NAME = /^[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?$/;
 
@@ -43,24 +44,24 @@ function hasQualifiedNames({ name, attributes, children }: XmlElement): boolean 
  */
 export function readMpd(text: string, { url, name, now, limits }: MpdSource): MpdRead {
   const parsed = parseXml(text, { characters: limits.manifestBytes, elements: MAX_ELEMENTS });
-  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', sentence: parsed.problem.description };
+  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', description: parsed.problem.description };
   const root = parsed.value;
   if (root.name !== 'MPD') {
-    const sentence = `is XML with the root ${root.name.slice(0, 50)}, and no DASH manifest, whose root is MPD`;
-    return { ok: false, code: 'not_a_manifest', sentence };
+    const description = `is XML with the root ${root.name.slice(0, 50)}, and no DASH manifest, whose root is MPD`;
+    return { ok: false, code: 'not_a_manifest', description };
   }
   if (!hasQualifiedNames(root)) {
-    const sentence =
+    const description =
       'has an element or attribute with a name that is none in XML; check it with a DASH validator';
-    return { ok: false, code: 'manifest_unreadable', sentence };
+    return { ok: false, code: 'manifest_unreadable', description };
   }
   let inherited: InheritedRepresentation[];
   try {
     inherited = inheritedRepresentations(text, root, { url, now });
   } catch {
     // The library throws for what it can't read, in words of its own.
-    const sentence = 'has no Period that can be read; check it with a DASH validator';
-    return { ok: false, code: 'manifest_unreadable', sentence };
+    const description = 'has no Period that can be read; check it with a DASH validator';
+    return { ok: false, code: 'manifest_unreadable', description };
   }
   const live = root.attributes.type === 'dynamic';
   const startedAt = numberOf(inherited[0]?.attributes.availabilityStartTime);

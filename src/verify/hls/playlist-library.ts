@@ -76,7 +76,7 @@ export interface OwnTag {
 
 type Parsed =
   | { readonly ok: true; readonly manifest: ParsedManifest }
-  | { readonly ok: false; readonly sentence: string };
+  | { readonly ok: false; readonly description: string };
 
 interface ParseOptions {
   readonly uri: string;
@@ -98,7 +98,7 @@ export function parsePlaylist(text: string, { uri, mainDefinitions, own }: Parse
     });
   }
   const lines = text.split(/\r?\n|\r/);
-  if (lines.length > MAX_LINES) return { ok: false, sentence: `has more than ${MAX_LINES} lines` };
+  if (lines.length > MAX_LINES) return { ok: false, description: `has more than ${MAX_LINES} lines` };
   try {
     for (const [index, whole] of lines.entries()) {
       const line = whole.trim();
@@ -106,18 +106,21 @@ export function parsePlaylist(text: string, { uri, mainDefinitions, own }: Parse
       if (line === '' || (line.startsWith('#') && !isOwn && !LINES.test(line))) continue;
       const isLong = line.length > (isOwn ? 16 : 1) * MAX_LINE;
       if (isLong || (WITH_ATTRIBUTES.test(line) && line.split(',').length > MAX_ATTRIBUTES))
-        return { ok: false, sentence: `has a line ${index + 1} that is far longer than any of a playlist` };
+        return {
+          ok: false,
+          description: `has a line ${index + 1} that is far longer than any of a playlist`,
+        };
       parser.push(`${line}\n`);
     }
     parser.end();
   } catch {
     return {
       ok: false,
-      sentence: 'has a line that is no line of a playlist; check it with a playlist validator',
+      description: 'has a line that is no line of a playlist; check it with a playlist validator',
     };
   }
   const [problem] = problems;
-  if (problem !== undefined) return { ok: false, sentence: `can't be read: ${problem}` };
+  if (problem !== undefined) return { ok: false, description: `can't be read: ${problem}` };
   return { ok: true, manifest: parser.manifest };
 }
 

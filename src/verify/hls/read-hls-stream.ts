@@ -1,5 +1,5 @@
 import { type Fetches, fileName, type Limits, shownAddress } from '../fetches';
-import { type Finding, THIS } from '../findings';
+import { type StreamFinding, THIS } from '../findings';
 import type { KeyLine, Rendition, StreamOutline } from '../rendition';
 import { type MediaPlaylist, type NamedPlaylist, readPlaylist } from './read-playlist';
 
@@ -18,7 +18,7 @@ interface HlsSource {
 
 interface HlsStream {
   readonly outline: HlsOutline | undefined;
-  readonly problems: readonly Finding[];
+  readonly problems: readonly StreamFinding[];
 }
 
 /** Reads a multivariant playlist and its media playlists, or one media playlist alone. */
@@ -26,14 +26,14 @@ export async function readHlsStream(text: string, source: HlsSource): Promise<Hl
   const { url, name, fetches, limits } = source;
   const read = readPlaylist(text, { url });
   if (!read.ok)
-    return { outline: undefined, problems: [problem(read.code, shownAddress(url), read.sentence)] };
+    return { outline: undefined, problems: [problem(read.code, shownAddress(url), read.description)] };
   const { playlist } = read;
   if (playlist.type === 'media') {
     const own = { url, name: 'media playlist', kind: 'video', codec: undefined } as const;
     return streamOf([{ named: own, playlist, name }], [], [], source);
   }
   const { playlists, sessionKeys, definitions } = playlist;
-  const problems: Finding[] = [];
+  const problems: StreamFinding[] = [];
   const found: FoundPlaylist[] = [];
   for (const named of playlists.slice(0, limits.renditions)) {
     const fetched = await fetches.take({ url: named.url }, 'manifest');
@@ -42,13 +42,13 @@ export async function readHlsStream(text: string, source: HlsSource): Promise<Hl
         problem(
           fetched.code === 'not_found' ? 'playlist_not_found' : fetched.code,
           shownAddress(named.url),
-          `${fetched.sentence}; the multivariant playlist names it`,
+          `${fetched.description}; the multivariant playlist names it`,
         ),
       );
       continue;
     }
     const media = readPlaylist(fetched.body.toString('utf8'), { url: fetched.url, definitions });
-    if (!media.ok) problems.push(problem(media.code, shownAddress(fetched.url), media.sentence));
+    if (!media.ok) problems.push(problem(media.code, shownAddress(fetched.url), media.description));
     else if (media.playlist.type === 'media')
       found.push({ named, playlist: media.playlist, name: fileName(fetched.url) });
     else
@@ -65,7 +65,7 @@ export async function readHlsStream(text: string, source: HlsSource): Promise<Hl
     problems.push({
       severity: 'warning',
       code: 'cut_short',
-      text: `${THIS} has ${left} more renditions than were tested; a test looks at ${limits.renditions}.`,
+      description: `${THIS} has ${left} more renditions than were tested; a test looks at ${limits.renditions}.`,
       names: { [THIS]: name },
     });
   return streamOf(found, sessionKeys, problems, source);
@@ -80,7 +80,7 @@ interface FoundPlaylist {
 function streamOf(
   found: readonly FoundPlaylist[],
   sessionKeys: readonly KeyLine[],
-  problems: readonly Finding[],
+  problems: readonly StreamFinding[],
   { now, name }: HlsSource,
 ): HlsStream {
   const names = new Set<string>();
@@ -117,12 +117,12 @@ function signallingOf(keys: readonly KeyLine[]): string {
 const STALE_DURATIONS = 3;
 const STALE_SECONDS = 20;
 
-function stale(name: string, { live, ended, targetSeconds }: MediaPlaylist, now: Date): Finding[] {
+function stale(name: string, { live, ended, targetSeconds }: MediaPlaylist, now: Date): StreamFinding[] {
   if (!live || !ended) return [];
   const behind = (now.getTime() - ended.getTime()) / 1000;
   if (behind < Math.max(STALE_SECONDS, STALE_DURATIONS * targetSeconds)) return [];
   const text = `${THIS} does not move: by EXT-X-PROGRAM-DATE-TIME its newest segment ended ${Math.round(behind)} seconds ago, and it is no finished playlist (EXT-X-ENDLIST); look whether the encoder still sends, and whether a CDN serves an old playlist.`;
-  return [{ severity: 'warning', code: 'playlist_not_moving', text, names: { [THIS]: name } }];
+  return [{ severity: 'warning', code: 'playlist_not_moving', description: text, names: { [THIS]: name } }];
 }
 
 /** By session keys players fetch licenses ahead; one that no media playlist has is fetched in vain. */
@@ -130,7 +130,7 @@ function strayedSessionKeys(
   name: string,
   sessionKeys: readonly KeyLine[],
   found: readonly FoundPlaylist[],
-): Finding[] {
+): StreamFinding[] {
   const used = found.flatMap(({ playlist }) =>
     playlist.segments.newest.flatMap(({ keys = [] }) => [...keys]),
   );
@@ -140,9 +140,9 @@ function strayedSessionKeys(
   );
   if (strayed.length === 0 || strayed.length < sessionKeys.length) return [];
   const text = `The session keys (EXT-X-SESSION-KEY) of ${THIS} are in none of its media playlists, so players fetch licenses that they can't use; make all playlists in one run of the packager.`;
-  return [{ severity: 'warning', code: 'session_key_differs', text, names: { [THIS]: name } }];
+  return [{ severity: 'warning', code: 'session_key_differs', description: text, names: { [THIS]: name } }];
 }
 
-function problem(code: string, name: string, sentence: string): Finding {
-  return { severity: 'error', code, text: `${THIS} ${sentence}.`, names: { [THIS]: name } };
+function problem(code: string, name: string, description: string): StreamFinding {
+  return { severity: 'error', code, description: `${THIS} ${description}.`, names: { [THIS]: name } };
 }

@@ -1,4 +1,5 @@
 import { attributesOf } from '../../drm/check/playlist';
+import type { Problem } from '../../drm/finding';
 import type { Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
 import type { KeyLine, SegmentSource, Segments } from '../rendition';
@@ -36,7 +37,7 @@ export interface MediaPlaylist {
 
 type PlaylistRead =
   | { readonly ok: true; readonly playlist: MultivariantPlaylist | MediaPlaylist }
-  | { readonly ok: false; readonly code: string; readonly sentence: string };
+  | ({ readonly ok: false } & Problem);
 
 interface PlaylistSource {
   readonly url: string;
@@ -46,7 +47,11 @@ interface PlaylistSource {
 /** Reads an HLS playlist (RFC 8216, and 8216bis for variables and gaps). A fault goes on after its name. */
 export function readPlaylist(text: string, { url, definitions = {} }: PlaylistSource): PlaylistRead {
   if (!/^\ufeff?#EXTM3U\b/.test(text))
-    return { ok: false, code: 'not_a_manifest', sentence: 'does not begin with #EXTM3U, as a playlist does' };
+    return {
+      ok: false,
+      code: 'not_a_manifest',
+      description: 'does not begin with #EXTM3U, as a playlist does',
+    };
   const sessionKeys: KeyLine[] = [];
   const renditions: ReadonlyMap<string, string>[] = [];
   const inForce = new KeysInForce();
@@ -57,7 +62,7 @@ export function readPlaylist(text: string, { url, definitions = {} }: PlaylistSo
     { tag: '#EXT-X-GAP', name: 'gap', read: () => true },
   ];
   const parsed = parsePlaylist(text.replace(/^\ufeff/, ''), { uri: url, mainDefinitions: definitions, own });
-  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', sentence: parsed.sentence };
+  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', description: parsed.description };
   const { manifest } = parsed;
   const { playlists: variants = [], segments } = manifest;
   if (variants.length + renditions.length > 0) {

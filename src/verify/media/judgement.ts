@@ -1,3 +1,4 @@
+import type { Problem } from '../../drm/finding';
 import type { TrackContent } from './track-content';
 
 /** What a track is, as far as its samples are judged. */
@@ -51,16 +52,13 @@ export interface OpenedMedia {
   /** In the order of the file. A segment under `aes-128` shows one track of the kind `other` until it is decrypted. */
   readonly tracks: readonly MediaTrack[];
   /** What is wrong with the container, though samples could be read: cut short, samples outside the file, and so on. */
-  readonly slips: readonly MediaFault[];
+  readonly problems: readonly MediaProblem[];
 }
 
-/** Why nothing, or not all, can be read. The sentence is whole: it names what it speaks of and ends with a full stop. */
-export interface MediaFault {
-  readonly code: MediaFaultCode;
-  readonly description: string;
-}
+/** Why nothing, or not all, can be read. */
+export type MediaProblem = Problem<MediaProblemCode>;
 
-type MediaFaultCode =
+type MediaProblemCode =
   /** Neither mp4, transport stream nor packed audio. */
   | 'not_media'
   /** A media segment without the init segment that says how it is encrypted. */
@@ -80,7 +78,7 @@ type MediaFaultCode =
 
 export type Opened =
   | { readonly ok: true; readonly media: OpenedMedia }
-  | { readonly ok: false; readonly fault: MediaFault };
+  | { readonly ok: false; readonly problem: MediaProblem };
 
 /** A content key to decrypt with. */
 export interface MediaKey {

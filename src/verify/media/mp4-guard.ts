@@ -1,4 +1,4 @@
-import type { MediaFault } from './judgement';
+import type { MediaProblem } from './judgement';
 
 /** The boxes that are read, and the parents that they count in. Others are passed over. */
 const READ: Readonly<Record<string, readonly string[]>> = {
@@ -19,7 +19,7 @@ const MAX_SAMPLES = 200_000;
 
 type Guarded =
   | { readonly ok: true; readonly safe: ArrayBuffer; readonly isCutShort: boolean }
-  | { readonly ok: false; readonly fault: MediaFault };
+  | { readonly ok: false; readonly problem: MediaProblem };
 
 /**
  * A copy of an mp4 file that is safe to parse by software that believes it: no box reaches beyond its parent, tables
@@ -35,14 +35,14 @@ export function guardMp4(bytes: Buffer): Guarded {
     guard.walk('', 0, copy.length);
     return { ok: true, safe, isCutShort: guard.isCutShort };
   } catch (error) {
-    if (error instanceof Refusal) return { ok: false, fault: error.fault };
+    if (error instanceof Refusal) return { ok: false, problem: error.problem };
     throw error;
   }
 }
 
 class Refusal extends Error {
-  constructor(readonly fault: MediaFault) {
-    super(fault.code);
+  constructor(readonly problem: MediaProblem) {
+    super(problem.code);
   }
 }
 

@@ -1,7 +1,7 @@
 import { createFile, type ISOFile, Log, MP4BoxBuffer } from 'mp4box';
 import { isAmong } from '../../drm/bytes';
 import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
-import type { MediaFault, MediaScheme, MediaTrack, Opened } from './judgement';
+import type { MediaProblem, MediaScheme, MediaTrack, Opened } from './judgement';
 import { guardMp4 } from './mp4-guard';
 import {
   kindOf,
@@ -43,24 +43,24 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
     if (!file.moov) {
       const description =
         'The segment has no moov box; give its init segment too, which says what the samples are and how they are encrypted.';
-      return { ok: false, fault: { code: 'no_init_segment', description } };
+      return { ok: false, problem: { code: 'no_init_segment', description } };
     }
     const reader = new Mp4Reader(file, bytes, init?.length ?? 0);
     const tracks = (file.moov.traks ?? []).map((track) => reader.track(track));
-    if (guarded.isCutShort) reader.slip('media_cut_short', 'The media end before their last sample does.');
+    if (guarded.isCutShort) reader.problem('media_cut_short', 'The media end before their last sample does.');
     if (tracks.every(({ samples }) => samples === 0)) {
-      const [slip] = reader.slips;
+      const [problem] = reader.problems;
       const description =
-        slip?.description ?? 'The segment has no samples of the tracks that its moov box names.';
-      return { ok: false, fault: { code: slip?.code ?? 'no_samples', description } };
+        problem?.description ?? 'The segment has no samples of the tracks that its moov box names.';
+      return { ok: false, problem: { code: problem?.code ?? 'no_samples', description } };
     }
     const container = file.moofs.length > 0 ? 'fmp4' : 'mp4';
-    return { ok: true, media: { container, tracks, slips: reader.slips } };
+    return { ok: true, media: { container, tracks, problems: reader.problems } };
   } catch {
     // Its boxes are whole, and yet contradict each other; the parser's own error says nothing to a reader.
     const description =
       'The boxes of the media lack what others refer to (a table of a track, or the track of a fragment).';
-    return { ok: false, fault: { code: 'media_malformed', description } };
+    return { ok: false, problem: { code: 'media_malformed', description } };
   }
 }
 
@@ -70,7 +70,7 @@ interface OwnEncryption {
 }
 
 class Mp4Reader {
-  readonly slips: MediaFault[] = [];
+  readonly problems: MediaProblem[] = [];
   readonly #file: ISOFile;
   readonly #bytes: Buffer;
   readonly #segmentStart: number;
@@ -81,8 +81,8 @@ class Mp4Reader {
     this.#segmentStart = segmentStart;
   }
 
-  slip(code: MediaFault['code'], description: string): void {
-    if (!this.slips.some((slip) => slip.code === code)) this.slips.push({ code, description });
+  problem(code: MediaProblem['code'], description: string): void {
+    if (!this.problems.some((known) => known.code === code)) this.problems.push({ code, description });
   }
 
   track(track: Track): MediaTrack {
@@ -178,7 +178,7 @@ class Mp4Reader {
           ? ` (${entry.protection.scheme})`
           : '';
         const description = `A track is encrypted by a scheme${name} that is none of ${SCHEMES.join(', ')}.`;
-        this.slip('scheme_unknown', description);
+        this.problem('scheme_unknown', description);
       }
       return scheme && { scheme, protection: ofGroup ?? entry.protection?.track };
     });
@@ -188,7 +188,7 @@ class Mp4Reader {
     infos.forEach((info, index) => {
       const start = info.offset + shift;
       if (start < 0 || start + info.size > this.#bytes.length || !Number.isFinite(start + info.size)) {
-        this.slip(
+        this.problem(
           'media_cut_short',
           'Samples lie outside of the media: the file is cut short, or its tables are of another.',
         );
@@ -202,7 +202,7 @@ class Mp4Reader {
         const { iv, subsamples } = told?.[index] ?? { iv: protection.constantIv, subsamples: undefined };
         const usable = iv && iv.length > 0 ? padIv(iv) : protection.constantIv;
         if (!usable) {
-          this.slip(
+          this.problem(
             'no_sample_encryption',
             'Samples are encrypted, and nothing tells their IVs (senc, or saiz and saio).',
           );

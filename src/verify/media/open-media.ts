@@ -1,6 +1,6 @@
 import { looksLikeSegment } from '../../drm/check/segment';
 import { ivOfSequence } from './decrypt';
-import type { HlsEncryption, MediaFault, MediaTrack, Opened } from './judgement';
+import type { HlsEncryption, MediaProblem, MediaTrack, Opened } from './judgement';
 import { openMp4 } from './mp4-samples';
 import { looksLikeTransportStream, openPackedAudio, openTransportStream } from './ts-samples';
 
@@ -14,17 +14,17 @@ import { looksLikeTransportStream, openPackedAudio, openTransportStream } from '
  *   nothing is known of a segment under AES-128 before `judgeMedia` decrypts it
  */
 export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): Opened {
-  if (segment.length === 0) return fault('no_samples', 'The segment is empty.');
+  if (segment.length === 0) return refused('no_samples', 'The segment is empty.');
   const iv = hls?.iv ?? ivOfSequence(hls?.sequence ?? 0);
   if (hls?.method === 'AES-128') return openEncrypted(init, segment, iv);
   const foreign = foreignFormat(segment);
-  if (foreign !== undefined) return fault('not_media', `The segment is ${foreign}.`);
+  if (foreign !== undefined) return refused('not_media', `The segment is ${foreign}.`);
   const encryption = hls?.method === 'SAMPLE-AES' ? { iv, isNamed: hls.iv !== undefined } : undefined;
   if (looksLikeTransportStream(segment)) return openTransportStream(segment, encryption);
   if (init || looksLikeSegment(segment)) return openMp4(init, segment);
   const audio = openPackedAudio(segment, encryption);
   if (audio) return audio;
-  return fault(
+  return refused(
     'not_media',
     'The segment is neither mp4, MPEG transport stream nor packed audio; it may be encrypted as a whole (AES-128), or an error page.',
   );
@@ -43,8 +43,8 @@ export function foreignFormat(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-function fault(code: MediaFault['code'], description: string): Opened {
-  return { ok: false, fault: { code, description } };
+function refused(code: MediaProblem['code'], description: string): Opened {
+  return { ok: false, problem: { code, description } };
 }
 
 function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer): Opened {
@@ -63,5 +63,5 @@ function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer): O
     seconds: 0,
     content: { format: { codec: 'unknown' }, samples, init },
   };
-  return { ok: true, media: { container: 'encrypted_segment', tracks: [track], slips: [] } };
+  return { ok: true, media: { container: 'encrypted_segment', tracks: [track], problems: [] } };
 }

@@ -41,7 +41,7 @@ export function tallySamples(
   // Both ends of most frames are clear then: it is the bytes of all frames that tell.
   const isSparse = !isClear && isSparseSound(samples, format);
   const sound: Buffer[] = [];
-  const most = isSparse ? MOST : first;
+  const most = isSparse && first > 0 ? MOST : first;
   const counts = { valid: 0, broken: 0, undecided: 0 };
   let weight = 0;
   let bytes = 0;
@@ -77,7 +77,8 @@ export function tallySamples(
   }
   const { called } = check;
   const proof = isSparse ? 'have the byte values of sound' : check.proof;
-  return { samples: looked, ...counts, weight, evidence: evidenceOf(called, proof, looked, counts, clear) };
+  const evidence = evidenceOf(called, proof, looked, counts, clear);
+  return { samples: Math.min(looked, first), ...counts, weight, evidence };
 }
 
 function evidenceOf(

@@ -1,7 +1,7 @@
 import { readAdtsHeader } from '../../codecs/aac-frame';
 import { readAc3Header } from '../../codecs/ac3-frame';
 import { nalUnitsOf } from '../../codecs/nal-units';
-import type { MediaFault, MediaKind, MediaScheme, MediaTrack, Opened } from './judgement';
+import type { MediaKind, MediaProblem, MediaScheme, MediaTrack, Opened } from './judgement';
 import type { MediaSample, SampleEncryption, SampleFormat } from './track-content';
 
 const PACKET = 188;
@@ -72,21 +72,21 @@ export function openTransportStream(bytes: Buffer, encryption: ElementaryEncrypt
       }
     } else streams.get(pid)?.packets.push(begins ? withMark(payload) : payload);
   }
-  const slips: MediaFault[] = [];
+  const problems: MediaProblem[] = [];
   if (broken > 0) {
     const description = `${broken} packets of the transport stream do not begin with their sync byte.`;
-    slips.push({ code: 'media_malformed', description });
+    problems.push({ code: 'media_malformed', description });
   }
   if (whole < bytes.length) {
-    slips.push({ code: 'media_cut_short', description: 'The transport stream ends within a packet.' });
+    problems.push({ code: 'media_cut_short', description: 'The transport stream ends within a packet.' });
   }
   const tracks = [...streams].map(([id, { type, packets }]) => trackOf(id, type, packets, encryption));
   if (tracks.every(({ samples }) => samples === 0)) {
     const description =
       'The transport stream has no program map with streams of picture or sound, or nothing of them.';
-    return { ok: false, fault: { code: 'no_samples', description } };
+    return { ok: false, problem: { code: 'no_samples', description } };
   }
-  return { ok: true, media: { container: 'mpegts', tracks, slips } };
+  return { ok: true, media: { container: 'mpegts', tracks, problems } };
 }
 
 /** Reads packed audio: frames one behind the other, after ID3 tags (RFC 8216 § 3.4). Undefined if it is none. */
@@ -108,7 +108,7 @@ export function openPackedAudio(
     media: {
       container: 'packed_audio',
       tracks: [trackOf(0, type, [withMark(payload)], encryption)],
-      slips: [],
+      problems: [],
     },
   };
 }

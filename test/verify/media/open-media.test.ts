@@ -14,11 +14,11 @@ beforeAll(async () => {
 }, 30_000);
 
 test('a track is told with how it is encrypted', () => {
-  const { container, slips, tracks } = opened(cbcs.init('v'), cbcs.segment('v', 1));
+  const { container, problems, tracks } = opened(cbcs.init('v'), cbcs.segment('v', 1));
   const [{ content, ...track } = { content: undefined }] = tracks;
-  expect({ container, slips, track, samples: content?.samples.length }).toEqual({
+  expect({ container, problems, track, samples: content?.samples.length }).toEqual({
     container: 'fmp4',
-    slips: [],
+    problems: [],
     track: {
       id: 1,
       kind: 'video',
@@ -68,13 +68,13 @@ test.each([
   ['noise', KEY, 'not_media'],
 ])('%s is a fault as data', (_, bytes, code) => {
   const result = openMedia(undefined, typeof bytes === 'function' ? bytes() : bytes);
-  expect(result).toEqual({ ok: false, fault: { code, description: expect.stringMatching(/\.$/) } });
+  expect(result).toEqual({ ok: false, problem: { code, description: expect.stringMatching(/\.$/) } });
 });
 
 test('a segment that is cut short is read as far as it goes, and told', () => {
   const segment = cenc.segment('v', 1);
   const media = opened(cenc.init('v'), segment.subarray(0, segment.length - 500));
-  expect(media.slips.map(({ code }) => code)).toEqual(['media_cut_short']);
+  expect(media.problems.map(({ code }) => code)).toEqual(['media_cut_short']);
   expect(judgeMedia(media, [{ key: KEY }]).state).toBe('decrypts');
 });
 
@@ -93,7 +93,7 @@ test.each([
   ['a track that there is not', 'tfhd', 4, 7, 'media_malformed'],
 ])('%s is refused at once', (_, box, offset, value, code) => {
   const result = openMedia(cenc.init('v'), withNumber(cenc.segment('v', 1), box, offset, value));
-  expect(result).toMatchObject({ ok: false, fault: { code } });
+  expect(result).toMatchObject({ ok: false, problem: { code } });
 });
 
 test('whatever bytes are changed, nothing is thrown, and little is done', () => {
