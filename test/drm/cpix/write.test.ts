@@ -1,7 +1,99 @@
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import * as fc from 'fast-check';
+import { validateXML } from 'xmllint-wasm';
+import { sealCpix } from '../../../src/drm/cpix/encryption';
 import { readCpix } from '../../../src/drm/cpix/read';
+import { spekeKeyId, writeSpekeRequest } from '../../../src/drm/cpix/speke';
 import { writeCpix } from '../../../src/drm/cpix/write';
+import { exportKeyFile } from '../../../src/drm/export/export-key-file';
+import { cpixDocumentOf } from '../../../src/drm/export/forms';
+import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
 import { cpixDocuments } from '../../support/cpix-documents';
+
+/** Where the schemas of CPIX 2.3 lie: those of a checkout of github.com/Axinom/cpix. */
+const FOLDER = process.env.CPIX_SCHEMAS ?? resolve(__dirname, '../../../../shared/reference/cpix/schema-2.3');
+const CERTIFICATE = new X509Certificate(readFileSync(join(__dirname, '../../vectors/cpix/Cert1.pem'))).raw;
+const isThere = existsSync(join(FOLDER, 'cpix.xsd'));
+
+/** What a schema has against documents, by their order. */
+async function complaints(documents: readonly string[]): Promise<string[]> {
+  const file = (fileName: string) => ({ fileName, contents: readFileSync(join(FOLDER, fileName), 'utf8') });
+  const { errors } = await validateXML({
+    xml: documents.map((contents, index) => ({ fileName: `${index}.xml`, contents })),
+    schema: [file('cpix.xsd')],
+    preload: readdirSync(FOLDER)
+      .filter((name) => name !== 'cpix.xsd')
+      .map(file),
+  });
+  return errors.map(({ message }) => message);
+}
+
+(isThere ? describe : describe.skip)(
+  `under the schema of CPIX 2.3${isThere ? '' : ` (CPIX_SCHEMAS names its folder; it is not at ${FOLDER})`}`,
+  () => {
+    it('a wrong document is told', async () => {
+      const [document] = fc.sample(cpixDocuments, { numRuns: 1, seed: 1 });
+      const wrong = document ? writeCpix(document).replace('kid=', 'key=') : '';
+      expect(await complaints([wrong])).not.toEqual([]);
+    });
+
+    it('whatever is written is valid', async () => {
+      const documents = fc
+        .sample(cpixDocuments, { numRuns: 60, seed: 1 })
+        // SPEKE's requests have certificates alone, and that a key is for some content keys came with version 2.4. Ids
+        // must not repeat.
+        .filter(({ deliveries, id, periods }) => {
+          const ids = [id, ...periods.map((period) => period.id)].filter((each) => each !== undefined);
+          const isKnown = deliveries.every(
+            ({ certificate, documentKeys }) =>
+              certificate !== undefined && documentKeys.length === 1 && documentKeys[0]?.keyIds.length === 0,
+          );
+          return isKnown && new Set(ids).size === ids.length;
+        })
+        // What a filter names must be there.
+        .map((document) => ({
+          ...document,
+          rules: document.rules.map((rule) => ({ ...rule, periods: [] })),
+        }));
+      expect(documents.length).toBeGreaterThan(4);
+      expect(await complaints(documents.map((document) => writeCpix(document)))).toEqual([]);
+    });
+
+    it('exported key files are valid, also with encrypted content keys', async () => {
+      const documents = fc.sample(arbitraryKeyFiles, 20).flatMap((keyFile) => {
+        const exported = exportKeyFile(renderKeyFile(keyFileLines(keyFile)), 'cpix', undefined);
+        if (!exported.ok) throw new Error(exported.problem.description);
+        const sealed = sealCpix(cpixDocumentOf(exported.keys), [CERTIFICATE], randomBytes);
+        return [exported.text, writeCpix(sealed)];
+      });
+      expect(await complaints(documents)).toEqual([]);
+    });
+
+    it('the requests of SPEKE are valid', async () => {
+      const requests = ([1, 2] as const).flatMap((version) =>
+        (['cenc', 'cbcs'] as const).map((scheme) =>
+          writeSpekeRequest({ version, contentId: 'news-1', scheme }),
+        ),
+      );
+      expect(await complaints(requests)).toEqual([]);
+    });
+  },
+);
+
+it('the key id of a content is the same always, and another for each content and scheme', () => {
+  const ids = ['news', 'sport'].flatMap((contentId) =>
+    (['cenc', 'cbcs'] as const).map((scheme) => spekeKeyId(contentId, scheme).toString('hex')),
+  );
+  expect(ids).toEqual([
+    '9edfc32d0ae154708452332d68ac750d',
+    'c72cd326f9695d70b91a080a8b921827',
+    '7be5a3a694c45400899283db3f8c6266',
+    'a77dbdb85558510796afa58e6242d49c',
+  ]);
+});
 
 it.each(['cpix', 'speke1'] as const)(
   'any document that can be written in the dialect %s is read back',
