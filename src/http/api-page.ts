@@ -10,6 +10,7 @@ interface ApiPageOptions {
 
 /** The files below `/docs`. Other pages load the icon, the style sheet that all share (`style.css`) and its ground, too. */
 const PAGE_FILES = [
+  'colors.css',
   'docs.css',
   'docs.js',
   'icon.svg',

@@ -145,7 +145,7 @@ describe('what is built', () => {
       ['/api/keyfiles', {}],
       ['/api/check', { method: 'POST', body }],
       ['/docs', {}],
-      ...['docs.css', 'docs.js', 'icon.svg', 'oat.min.css', 'style.css', 'swagger-ui-bundle.js'].map(
+      ...['colors.css', 'docs.css', 'docs.js', 'oat.min.css', 'style.css', 'swagger-ui-bundle.js'].map(
         (name): [string, RequestInit] => [`/docs/${name}`, {}],
       ),
       ['/openapi.json', {}],

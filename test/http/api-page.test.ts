@@ -27,6 +27,7 @@ const PAGE_POLICY =
 const PATHS = [
   ['/openapi.json', 'application/json; charset=utf-8', API_POLICY],
   ['/docs', 'text/html; charset=utf-8', PAGE_POLICY],
+  ['/docs/colors.css', 'text/css; charset=utf-8', API_POLICY],
   ['/docs/docs.css', 'text/css; charset=utf-8', API_POLICY],
   ['/docs/docs.js', 'text/javascript; charset=utf-8', API_POLICY],
   ['/docs/icon.svg', 'image/svg+xml', API_POLICY],
