@@ -1,7 +1,8 @@
 import { check } from '../../src/api/check';
 import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
-import { CPIX_DOCUMENT, CPIX_OF_TRACKS } from '../../src/sidecar/openapi/cpix-body';
+import { CPIX_DOCUMENT } from '../../src/sidecar/openapi/examples';
 import { cpixVector } from '../support/cpix';
+import { CPIX_OF_TRACKS } from '../support/cpix-of-tracks';
 import { keyOf, kidOf, sampleText } from '../support/cpix-sample';
 
 const SAMPLE = sampleText([

@@ -1,5 +1,5 @@
 import { planBatch } from '../../src/api/plan-batch';
-import { CPIX_OF_TRACKS } from '../../src/sidecar/openapi/cpix-body';
+import { CPIX_OF_TRACKS } from '../support/cpix-of-tracks';
 
 it.each([
   ['tracks', { streams: [{ cpix: CPIX_OF_TRACKS, tracks: { SD: ['a', 'b'], HD: 'c' } }], groups: [] }],

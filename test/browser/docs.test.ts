@@ -82,7 +82,7 @@ it('shows every operation with its parameters, examples and errors', async () =>
       operation.summary,
       ...operation.parameters.map(({ name }) => name),
       ...Object.keys(operation.responses),
-      ...operation['x-codeSamples'].flatMap(({ label, source }) => [label, source]),
+      ...(operation['x-codeSamples'] ?? []).flatMap(({ label, source }) => [label, source]),
     ];
     expect([path, told.filter((part) => !text.includes(part))]).toEqual([path, []]);
   }

@@ -51,7 +51,7 @@ describe.each(LOOKS)('the page on a screen: %s', (name, options) => {
     await screenshot(page, `${name}-troubled`);
     fleet.say({});
     fleet.release('origin-2');
-    await until('each packager has what it takes');
+    await until('Every packager has its streams');
     await isFit();
     expect([complaints, elsewhere]).toEqual([[], []]);
   });
@@ -110,7 +110,7 @@ describe('the API key', () => {
     await until('This API key does not reach all streams.');
     expect(await page.locator('#fleet').isVisible()).toBe(false);
     await giveKey();
-    await until('Nobody lacks a stream.');
+    await until('No stream is missing.');
   });
 });
 
@@ -138,7 +138,7 @@ it('says when the sidecar is away from the start', async () => {
   const { page, giveKey, until } = await openFleetPage();
   await page.route('**/api/fleet', (route) => route.abort());
   await giveKey();
-  await until('Look whether the sidecar runs');
+  await until('Check that the sidecar runs');
 });
 
 it('says that it asks while an answer takes long, and that nothing is known of packagers that it is not told', async () => {
@@ -156,13 +156,13 @@ it('says that it asks while an answer takes long, and that nothing is known of p
   await until('Asking the sidecar …');
   answer();
   await until('Not known: no packager is shown.');
-  expect(await page.locator('#tiles').textContent()).not.toContain('nobody lacks');
+  expect(await page.locator('#tiles').textContent()).not.toContain('none is missing');
 });
 
-it('shows who lacks which stream, finds where one is, and that it arrives', async () => {
+it('shows which streams are missing where, finds where one is, and that it arrives', async () => {
   const { page, enter, fleet, sidecar, until, untilTrue, rows } = await openFleetPage();
   await enter();
-  await until('Nobody lacks a stream.');
+  await until('No stream is missing.');
   fleet.hold('origin-2', 'kept');
   fleet.hold('origin-3', 'failed');
   await sidecar.api.post('/api/keyfile/live%2Fchannel-1').send(CENC_ONLY).expect(200);
@@ -173,7 +173,7 @@ it('shows who lacks which stream, finds where one is, and that it arrives', asyn
     ['origin-2 takes all streams', 'runs version 1.2.3', 'level', 'no', '1 stream kept', 'right'],
     ['origin-1 (this one) takes all streams', 'runs version 1.2.3', 'level', ...nobody],
   ]);
-  expect(await rows('lacks')).toEqual([['live/channel-1', 'kept origin-2 failed origin-3']]);
+  expect(await rows('missing')).toEqual([['live/channel-1', 'kept origin-2 failed origin-3']]);
   await page.getByRole('button', { name: 'live/channel-1' }).click();
   await until('1 of 3 packagers that take it');
   expect((await rows('where-packagers')).map(([name, has]) => [name, has?.split(' ')[0]])).toEqual([
@@ -185,19 +185,19 @@ it('shows who lacks which stream, finds where one is, and that it arrives', asyn
   fleet.release('origin-2');
   fleet.release('origin-3');
   await until('3 of 3 packagers that take it');
-  await until('Nobody lacks a stream.');
+  await until('No stream is missing.');
   await page.getByLabel('Stream id').fill('no-such-stream');
   await page.keyboard.press('Enter');
   await untilTrue(() => page.getByText('The fleet holds nothing of this stream.').isVisible());
   expect(await rows('where-packagers')).toEqual([]);
 });
 
-it('finds streams and packagers among many, and says when a packager lacks more than it names', async () => {
+it('finds streams and packagers among many, and says when more streams are missing than are named', async () => {
   const { page, enter, fleet, rows, until } = await openFleetPage();
   fleet.say(TROUBLED);
   await enter();
-  await until('berlin-1 (3,000) lacks more streams than it names');
-  expect((await rows('lacks')).map(([stream]) => stream)).toEqual([
+  await until('missing at berlin-1 (3,000)');
+  expect((await rows('missing')).map(([stream]) => stream)).toEqual([
     'news',
     'berlin-7',
     'berlin-8',
@@ -205,10 +205,10 @@ it('finds streams and packagers among many, and says when a packager lacks more 
     'live/channel-10',
     'news-of-the-morning-with-a-name-that-is-longer-than-a-phone-is-wide',
   ]);
-  await page.getByLabel('Search streams that are lacked').fill('CHANNEL');
-  expect((await rows('lacks')).map(([stream]) => stream)).toEqual(['live/channel-2', 'live/channel-10']);
-  await page.getByRole('button', { name: 'Show the 2 streams that origin-2 lacks' }).click();
-  expect((await rows('lacks')).map(([stream]) => stream)).toEqual(['news', 'live/channel-2']);
+  await page.getByLabel('Search missing streams').fill('CHANNEL');
+  expect((await rows('missing')).map(([stream]) => stream)).toEqual(['live/channel-2', 'live/channel-10']);
+  await page.getByRole('button', { name: 'Show the 2 streams missing at origin-2' }).click();
+  expect((await rows('missing')).map(([stream]) => stream)).toEqual(['news', 'live/channel-2']);
   await page.getByLabel('Search packagers').fill('gone');
   expect((await rows('packagers')).map(([name]) => name)).toEqual(['origin-3 takes all streams']);
   await page.getByLabel('Search packagers').fill('');
@@ -230,7 +230,7 @@ it('knows every state and every reason, and what to do about each', async () => 
     const words = state.replaceAll('_', ' ');
     fleet.say({ state, packagers: [packagerOf('origin-1'), packagerOf('origin-2', { state })] });
     await untilTrue(async () => (await findings()).includes(`origin-1, reports “${words}”`));
-    // Who is registered there may be of another fleet: nobody is told to retire him.
+    // The registered packagers may be of another fleet: nobody is advised to retire them.
     const isForeign = ['wrong_secret', 'other_fleet', 'lost_fleet'].includes(state);
     expect((await findings()).includes('origin-2')).toBe(!isForeign);
     expect(await findings()).toMatch(
@@ -241,7 +241,7 @@ it('knows every state and every reason, and what to do about each', async () => 
   }
   for (const why of Object.keys(LACK_REASONS) as LackReason[]) {
     fleet.say({ packagers: [packagerOf('origin-2', lacking(why, 'news'))] });
-    await untilTrue(() => page.locator('#lacks .badge', { hasText: why }).isVisible());
+    await untilTrue(() => page.locator('#missing .badge', { hasText: why }).isVisible());
     if (why !== 'behind') await until('At origin-2, news ');
   }
 });
@@ -280,7 +280,7 @@ it('shows how long changes took, as strips and as numbers', async () => {
     ['origin-2', '', '−5 ms', '20 s', '2'],
   ]);
   fleet.say({ packagers: [packagerOf('origin-1')] });
-  await until('No packager has told of a change yet');
+  await until('No packager has reported a change yet');
 });
 
 it('asks every two seconds, while somebody can see it and has not paused it', async () => {
@@ -332,14 +332,14 @@ it('is used by keyboard, and keeps what is typed and focused while it is refresh
   };
   await tabTo('#packagers-search');
   await page.keyboard.type('origin');
-  await tabTo('[data-lacks-of="origin-2"]');
+  await tabTo('[data-missing-at="origin-2"]');
   const before = asked.length;
   fleet.say({ ...TROUBLED, streams: 99 });
   await untilTrue(() => asked.length > before + 1);
-  expect(await page.evaluate('document.activeElement?.dataset.lacksOf')).toBe('origin-2');
+  expect(await page.evaluate('document.activeElement?.dataset.missingAt')).toBe('origin-2');
   expect(await page.getByLabel('Search packagers').inputValue()).toBe('origin');
   await page.keyboard.press('Enter');
-  expect(await page.evaluate('document.activeElement?.id')).toBe('lacks-search');
+  expect(await page.evaluate('document.activeElement?.id')).toBe('missing-search');
 });
 
 it('is told to screen readers: tables with their heads, and what changes by itself', async () => {
@@ -351,7 +351,7 @@ it('is told to screen readers: tables with their heads, and what changes by itse
     'Sidecar',
     'State',
     'Behind',
-    'Lacks',
+    'Missing',
     'Clock',
   ]);
   expect(await table.getByRole('rowheader').count()).toBe(3);
@@ -360,7 +360,7 @@ it('is told to screen readers: tables with their heads, and what changes by itse
   expect(await page.locator('#announcement').textContent()).toContain('The sidecar of origin-3 does not run');
 });
 
-it('stays quick with 500 packagers that lack 100 streams each', async () => {
+it('stays quick with 500 packagers at which 100 streams each are missing', async () => {
   const { page, enter, fleet, rows, until, untilTrue } = await openFleetPage();
   const packagers = Array.from({ length: 500 }, (_, at) =>
     packagerOf(`packager-${at + 1}`, {
@@ -378,7 +378,7 @@ it('stays quick with 500 packagers that lack 100 streams each', async () => {
   await enter();
   await until('Of 500 packagers, the 20 slowest are shown.');
   expect(
-    [await rows('packagers'), await rows('lacks'), await rows('times')].map(({ length }) => length),
+    [await rows('packagers'), await rows('missing'), await rows('times')].map(({ length }) => length),
   ).toEqual([20, 10, 21]);
   await page.getByRole('button', { name: 'Show all 500 packagers' }).click();
   expect(await rows('packagers')).toHaveLength(500);

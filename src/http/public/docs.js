@@ -15,6 +15,7 @@ function CodeSamples() {
       const { path, method, specSelectors } = props;
       const operation = specSelectors.specJson().getIn(['paths', path, method]);
       const samples = operation?.get('x-codeSamples')?.toJS() ?? [];
+      if (samples.length === 0) return React.createElement(Responses, props);
       const shown = samples.map(({ label, source }) =>
         React.createElement(
           'details',

@@ -1,11 +1,10 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
-import { batchOperations, MANY_TAG } from './batch-operations';
-import { CHECK_TAG, checkOperations } from './check-operations';
-import { FLEET_TAG, fleetOperations } from './fleet-operations';
-import { KEY_FILES_TAG, keyFileOperations } from './key-file-operations';
-import { API_KEY_VARIABLE, errorAnswer, type PathItem, URL_VARIABLE } from './operation';
+import type { PathItem } from '../../http/openapi';
+import { FLEET_TAG, fleetOperations } from './fleet';
+import { CHECK_TAG, KEY_FILES_TAG, keyFileOperations, MANY_TAG } from './key-files';
+import { API_KEY_VARIABLE, errorAnswer, URL_VARIABLE } from './operation';
 import { componentSchemas } from './schemas';
-import { SERVICE_TAG, serviceOperations } from './service-operations';
+import { SERVICE_TAG, serviceOperations } from './service';
 
 const API_KEY = `Every request to \`/api\` needs an API key in the header \`x-api-key\`. A key may be limited to reading, or to streams whose ids begin with certain prefixes. A service with \`PACKAGERDRMAPI_TLSCLIENTCA\` also requires a client certificate, except from probes.`;
 
@@ -36,8 +35,6 @@ Every answer carries \`x-request-id\`: the one that came with the request, or a 
 export function openApiDocument(version: string) {
   const paths: Record<string, PathItem> = {
     ...keyFileOperations(),
-    ...batchOperations(),
-    ...checkOperations(),
     ...fleetOperations(),
     ...serviceOperations(),
   };

@@ -1,47 +1,50 @@
+import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import {
-  type Answered,
-  describeOperation,
+  type Answer,
+  type Content,
+  contentOf,
   failures,
+  type Method,
   type Operation,
-  type OperationOptions,
-  type Told,
+  type PathItem,
+  type Schema,
 } from '../../http/openapi';
-import { ALL_ERRORS, type ErrorCode, sentenceOf } from '../errors';
-
-type Method = 'get' | 'post' | 'delete';
-export type PathItem = { readonly [method in Method]?: Operation };
-
-interface SidecarOperation extends OperationOptions {
-  /** `key` unless told. */
-  readonly access?: Access;
-  /** Beside those that any request may be answered with. */
-  readonly errors: readonly AnsweredError[];
-}
+import { ALL_ERRORS, type ErrorCode } from '../errors';
 
 /** The variables that hold address and API key in the commands; the command line reads them, too. */
 export const URL_VARIABLE = 'PACKAGERDRM_URL';
 export const API_KEY_VARIABLE = 'PACKAGERDRM_APIKEY';
 
-/** An operation of the sidecar, with what any of them may be answered with. */
-export function operation({ access = 'key', errors, ...options }: SidecarOperation): Operation {
-  const isGuarded = access === 'key';
-  return describeOperation(options, {
-    security: isGuarded ? [{ apiKey: [] }] : [],
-    errors: errorAnswers(errors, access),
-    command: {
-      urlVariable: URL_VARIABLE,
-      headers: isGuarded ? [`x-api-key: $${API_KEY_VARIABLE}`] : [],
-    },
-  });
+/** An error of the catalogue, with another status if given. */
+export type AnsweredError = ErrorCode | { readonly code: ErrorCode; readonly status: number };
+
+/** A request, and the answer to it. */
+export interface Example {
+  readonly summary: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: { readonly type: string; readonly value: unknown };
+  /** The media type and the body of the answer 200. */
+  readonly answer: { readonly type: string; readonly value?: unknown };
 }
 
-/** An error that an operation answers, with what is another there than in the catalogue. */
-export type AnsweredError =
-  | ErrorCode
-  | { readonly code: ErrorCode; readonly says?: string; readonly status?: number };
-
-/** What an operation asks of its caller: an API key, a client certificate at most, or nothing. */
-export type Access = 'key' | 'open' | 'probe';
+interface Described {
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  /** An API key (unless given), a client certificate at most, or nothing. */
+  readonly access?: 'key' | 'open' | 'probe';
+  readonly parameters?: readonly OpenApi.ParameterObject[];
+  /** The body's schema for each media type. */
+  readonly body?: Readonly<Record<string, Schema>>;
+  /** The schema of the answer 200 for each media type. */
+  readonly content: Readonly<Record<string, Schema>>;
+  readonly headers?: Record<string, OpenApi.HeaderObject>;
+  /** Beside 200. */
+  readonly answers?: Readonly<Record<number, Answer>>;
+  readonly errors: readonly AnsweredError[];
+  readonly examples: readonly Example[];
+}
 
 /** What any request may be answered with. */
 const ALWAYS: readonly ErrorCode[] = [
@@ -51,42 +54,115 @@ const ALWAYS: readonly ErrorCode[] = [
   'request_header_fields_too_large',
   'server_error',
 ];
-
-/** What any request but a probe's may be answered with: it needs a client certificate, and a place. */
+/** What any request but a probe's may be answered with, too. */
 const BUT_FOR_PROBES: readonly ErrorCode[] = [
   'client_certificate_required',
   'client_certificate_refused',
   'too_many_connections',
 ];
-
-/** What any request to `/api` may be answered with, besides. */
+/** What any request to `/api` may be answered with, too. */
 const BEHIND_THE_KEY: readonly ErrorCode[] = ['invalid_path', 'unauthorized', 'too_many_attempts'];
 
-const WITH_RETRY_AFTER: readonly ErrorCode[] = [
-  'too_many_attempts',
-  'too_many_batches',
-  'too_many_connections',
-];
+/** The operations of a path, under one tag. */
+export function pathItem(
+  path: string,
+  tag: string,
+  operations: Partial<Record<Method, Described>>,
+): Record<string, PathItem> {
+  const items = Object.entries(operations).map(([method, described]) => [
+    method,
+    operation(path, method as Method, tag, described),
+  ]);
+  return { [path]: Object.fromEntries(items) };
+}
 
-/** The errors of an operation, one answer a status. */
-function errorAnswers(own: readonly AnsweredError[], access: Access): Record<string, Answered> {
-  const all = [
-    ...own,
+function operation(path: string, method: Method, tag: string, described: Described): Operation {
+  const { id, summary, description, access = 'key', parameters = [], body, examples } = described;
+  const errors = [
+    ...described.errors,
     ...(access === 'key' ? BEHIND_THE_KEY : []),
     ...(access === 'probe' ? [] : BUT_FOR_PROBES),
     ...ALWAYS,
   ];
-  return failures(all.map(told), WITH_RETRY_AFTER);
+  const success: Answer = {
+    description: 'It is done.',
+    ...(described.headers && { headers: described.headers }),
+    content: shown(
+      described.content,
+      examples.map(({ answer, ...example }) => ({ ...example, body: answer })),
+    ),
+  };
+  const filled = parameters.reduce(
+    (text, { name, example }) => text.replace(`{${name}}`, String(example)),
+    path,
+  );
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: access === 'key' ? [{ apiKey: [] }] : [],
+    parameters: [...parameters],
+    ...(body && { requestBody: { required: true, content: shown(body, examples) } }),
+    responses: { 200: success, ...described.answers, ...errorAnswers(errors) },
+    'x-codeSamples': examples.map((example) => ({
+      lang: 'Shell',
+      label: example.summary,
+      source: curlCommand(method, filled, example, access),
+    })),
+  };
 }
 
 /** The answer that is one error. */
-export function errorAnswer(code: ErrorCode): Answered {
-  const [answer] = Object.values(failures([told(code)], WITH_RETRY_AFTER));
-  return answer as Answered;
+export function errorAnswer(code: ErrorCode): Answer {
+  const [answer] = Object.values(errorAnswers([code]));
+  return answer ?? { description: '' };
 }
 
-function told(error: AnsweredError): Told {
-  const { code, ...other } = typeof error === 'string' ? { code: error } : error;
-  const { status, when } = ALL_ERRORS[code];
-  return { code, status, when, says: sentenceOf(code), ...other };
+/** Errors as answers, one a status. */
+function errorAnswers(errors: readonly AnsweredError[]): Record<string, Answer> {
+  const described = errors.map((error) => {
+    const { code, ...other } = typeof error === 'string' ? { code: error } : error;
+    const { status, when } = ALL_ERRORS[code];
+    return { code, status, when, ...other };
+  });
+  return failures(described, ['too_many_attempts', 'too_many_batches', 'too_many_connections']);
+}
+
+/** Schemas with the bodies of the examples of each media type. */
+function shown(
+  schemas: Readonly<Record<string, Schema>>,
+  examples: readonly { summary: string; body?: { type: string; value?: unknown } }[],
+): Content {
+  const content = contentOf(schemas);
+  for (const { summary, body } of examples) {
+    const described = content[body?.type ?? ''];
+    if (described && body?.value !== undefined)
+      described.examples = { ...described.examples, [summary]: { summary, value: body.value } };
+  }
+  return content;
+}
+
+/** A request as a command for a POSIX shell. */
+function curlCommand(
+  method: Method,
+  path: string,
+  { query = {}, headers = {}, body }: Example,
+  access: Described['access'],
+): string {
+  const search = new URLSearchParams(query).toString();
+  const target = `"$${URL_VARIABLE}${path}${search && `?${search}`}"`;
+  const verb = method === 'get' || body ? '' : `-X ${method.toUpperCase()} `;
+  const text = typeof body?.value === 'string' ? body.value : JSON.stringify(body?.value, null, 2);
+  return [
+    `curl -sS ${verb}${target}`,
+    ...(access === 'key' ? [`-H "x-api-key: $${API_KEY_VARIABLE}"`] : []),
+    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body ? [`-H ${quoted(`content-type: ${body.type}`)}`, `--data-binary ${quoted(text)}`] : []),
+  ].join(' \\\n  ');
+}
+
+/** In single quotes a shell takes everything as it is, except the single quote. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -78,9 +78,8 @@ export function componentSchemas(): Record<string, OpenApi.SchemaObject> {
     // What a client may send, before any decoding; answers are open for fields that come later.
     io: 'input',
     uri: (id) => `#/components/schemas/${id}`,
-    override: ({ jsonSchema }) => simplify(jsonSchema),
   });
-  // Zod's JSON Schema is that of OpenAPI 3.1: draft 2020-12.
+  simplify(schemas);
   const components = Object.entries(schemas).map(
     ([id, { $schema, $id, ...schema }]) => [id, schema as OpenApi.SchemaObject] as const,
   );

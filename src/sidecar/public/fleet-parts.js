@@ -1,16 +1,17 @@
-/* Pieces of the page of the fleet. All text of others is text here, never markup. */
+/* Parts of the page of the fleet. All text from elsewhere is text here, never markup. */
 import { REASONS, STATES } from './fleet-words.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
 function made(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes))
-    if (value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : value);
-  element.append(
-    ...children.flat().filter((child) => child !== undefined && child !== false && child !== ''),
-  );
+    if (value !== undefined && value !== false) element.setAttribute(name, value);
+  element.append(...shownOf(children));
   return element;
 }
+
+/** What is undefined, false or empty is left out. */
+const shownOf = (children) => children.flat(Number.POSITIVE_INFINITY).filter(Boolean);
 
 export const part = (tag, attributes = {}, ...children) =>
   made(document.createElement(tag), attributes, children);
@@ -19,22 +20,29 @@ export const drawn = (tag, attributes = {}, ...children) =>
 
 export const byId = (id) => document.getElementById(id);
 
-const shown = new WeakMap();
-
-/** Makes the content of an element anew if what it shows has changed; what is selected or focused stays otherwise. */
-export function fill(element, facts, make) {
-  const signature = JSON.stringify(facts) ?? '';
-  if (shown.get(element) === signature) return;
-  shown.set(element, signature);
-  element.replaceChildren(...[make(facts)].flat().filter((child) => child !== undefined && child !== false));
+/** Replaces the content of an element if it differs: otherwise what is selected or focused stays. */
+export function fill(element, ...children) {
+  const next = element.cloneNode(false);
+  next.append(...shownOf(children));
+  if (next.innerHTML !== element.innerHTML) element.replaceChildren(...next.childNodes);
 }
 
-const VARIANTS = { good: 'success', wait: 'warning', bad: 'danger' };
-export const pill = (tone, text) => part('span', { class: 'badge', 'data-variant': VARIANTS[tone] }, text);
-export const statePill = (state) => pill(STATES[state]?.[0] ?? 'wait', state.replaceAll('_', ' '));
-export const reasonPill = (why, text = why) => pill(REASONS[why]?.[0] ?? 'wait', text);
-/** A sentence whose commands and names of variables stand between backticks. Names may break after an underscore. */
-export const spoken = (text) =>
+export const badge = (variant, text) => part('span', { class: 'badge', 'data-variant': variant }, text);
+export const stateBadge = (state) => badge(STATES[state]?.[0] ?? 'warning', state.replaceAll('_', ' '));
+export const reasonBadge = (why, text = why) => badge(REASONS[why]?.[0] ?? 'warning', text);
+export const runsBadge = (live) => (live ? badge('success', 'runs') : badge('danger', 'gone'));
+export const named = (...children) => part('span', { class: 'name' }, ...children);
+export const muted = (text) => part('span', { class: 'muted' }, text);
+export const sub = (...children) => part('span', { class: 'sub' }, ...children);
+export const message = (variant, ...lines) =>
+  part(
+    'div',
+    { class: 'message', 'data-variant': variant },
+    lines.map((line) => line && part('p', {}, line)),
+  );
+
+/** A sentence whose commands and names of variables are between backticks. Names may break after an underscore. */
+export const withCode = (text) =>
   text
     .split('`')
     .map((piece, at) =>
@@ -42,19 +50,16 @@ export const spoken = (text) =>
         ? part('code', {}, ...piece.split(/(?<=_)/).flatMap((word) => [word, part('wbr')]))
         : piece,
     );
-export const sub = (text) => part('span', { class: 'sub' }, text);
 
 /**
- * Shows a list as the rows of a table. A column has a `title`, the `facts` of an item that it shows, and what it makes of
- * them (`show`); the first one names the row. Only cells whose facts have changed are made anew.
+ * Shows a list as the rows of a table. A column is its title, and what makes a cell of an item; the first one names the
+ * row. Only cells whose content has changed are replaced.
  */
 export function showRows(table, columns, items, keyOf) {
   if (!table.tHead) {
-    const heads = columns.map(({ title, wide }) =>
-      part('th', { scope: 'col', role: 'columnheader', class: wide && 'strips' }, title),
-    );
     // On phones rows are blocks, and would be no rows to a screen reader.
     table.setAttribute('role', 'table');
+    const heads = columns.map(([title]) => part('th', { scope: 'col', role: 'columnheader' }, title));
     table.append(
       part('thead', { role: 'rowgroup' }, part('tr', { role: 'row' }, heads)),
       part('tbody', { role: 'rowgroup' }),
@@ -63,9 +68,8 @@ export function showRows(table, columns, items, keyOf) {
   const [body] = table.tBodies;
   const present = new Map([...body.rows].map((row) => [row.dataset.key, row]));
   const wanted = items.map((item) => {
-    const key = keyOf(item);
-    const row = present.get(key) ?? newRow(key, columns);
-    for (const [at, { facts, show }] of columns.entries()) fill(row.cells[at].firstChild, facts(item), show);
+    const row = present.get(keyOf(item)) ?? newRow(keyOf(item), columns);
+    for (const [at, [, show]] of columns.entries()) fill(row.cells[at].firstChild, show(item));
     return row;
   });
   const isSame = wanted.length === body.rows.length && wanted.every((row, at) => body.rows[at] === row);
@@ -78,17 +82,18 @@ export function showRows(table, columns, items, keyOf) {
   table.hidden = items.length === 0;
 }
 
-function newRow(key, columns) {
-  const row = part('tr', { role: 'row', 'data-key': key });
-  for (const [at, { title }] of columns.entries()) {
-    const kind = at === 0 ? { tag: 'th', scope: 'row', role: 'rowheader' } : { tag: 'td', role: 'cell' };
-    const { tag, ...attributes } = kind;
-    row.append(part(tag, { ...attributes, 'data-label': title }, part('div')));
-  }
-  return row;
-}
+const newRow = (key, columns) =>
+  part(
+    'tr',
+    { role: 'row', 'data-key': key },
+    columns.map(([title], at) =>
+      at === 0
+        ? part('th', { scope: 'row', role: 'rowheader' }, part('div'))
+        : part('td', { role: 'cell', 'data-label': title }, part('div')),
+    ),
+  );
 
-/** Shows a button that is asked for the rest of a list, and answers how many of it to show. */
+/** A function that cuts a list to a length until the button is pressed. */
 export function createLimit(button, most) {
   let all = false;
   let again = () => undefined;

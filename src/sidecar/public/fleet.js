@@ -1,14 +1,15 @@
 /*
- * The page of the fleet: asks for an API key, keeps it in memory alone, and asks the sidecar for the fleet every two
- * seconds while somebody can see it.
+ * The page of the fleet: asks for an API key, keeps it in memory only, and asks the sidecar for the fleet every two
+ * seconds while the page is visible.
  */
-import { byId, fill, part, pill, spoken, statePill, sub } from './fleet-parts.js';
+import { findingsIn } from './fleet-findings.js';
+import { badge, byId, fill, message, muted, part, stateBadge, sub, withCode } from './fleet-parts.js';
 import { showPlot, timesOf } from './fleet-plot.js';
-import { showEngine, showLacks, showNowhere, showPackagers, showWhere } from './fleet-tables.js';
-import { bytes, clock, duration, findingsIn, moment, number, STATES, some } from './fleet-words.js';
+import { showEngine, showMissing, showNowhere, showPackagers, showWhere } from './fleet-tables.js';
+import { bytes, clock, duration, moment, number, STATES, some } from './fleet-words.js';
 
 const REFRESH_MS = 2000;
-/** After so long an answer is given up. */
+/** After this time an answer is given up. */
 const ANSWER_MS = 15_000;
 
 /** `{ apiKey, stream, timer, isPaused, fleet, failedSince, answered }`; undefined: no key was given. */
@@ -32,37 +33,20 @@ async function ask(path, { apiKey }) {
   }
 }
 
-/** What a key is told that is not answered with the fleet; undefined: another try may have it. */
-function refusalOf({ status, says }) {
-  if (status === 401) return ['This is no API key of this sidecar.', says];
-  if (status === 403)
-    return [
-      'This API key does not reach all streams.',
-      `${says} The page of the fleet shows the streams of all.`,
-    ];
-  if (status === 404) return ['This sidecar is in no fleet.', says];
-  if (status === 429) return ['There were too many attempts without a valid API key.', says];
-  return undefined;
-}
+/** The statuses with which another try has no chance. */
+const REFUSALS = {
+  401: 'This is no API key of this sidecar.',
+  403: 'This API key does not reach all streams.',
+  404: 'This sidecar is in no fleet.',
+  429: 'There were too many attempts without a valid API key.',
+};
 
-function leave(refusal) {
+function leave(...refusal) {
   clearTimeout(session?.timer);
   session = undefined;
-  byId('fleet').hidden = true;
-  byId('controls').hidden = true;
+  for (const id of ['fleet', 'controls']) byId(id).hidden = true;
   byId('access').hidden = false;
-  byId('refusal').replaceChildren(
-    ...(refusal
-      ? [
-          part(
-            'div',
-            { class: 'message', 'data-variant': 'danger' },
-            part('p', {}, refusal[0]),
-            refusal[1] && part('p', {}, refusal[1]),
-          ),
-        ]
-      : []),
-  );
+  fill(byId('refusal'), refusal.length > 0 && message('danger', ...refusal));
   byId('api-key').focus();
 }
 
@@ -74,8 +58,8 @@ async function refresh(mine) {
   try {
     const answer = await ask('api/fleet', mine);
     if (session !== mine) return;
-    const refusal = answer && refusalOf(answer);
-    if (refusal) leave(refusal);
+    const refusal = REFUSALS[answer?.status];
+    if (refusal) leave(refusal, answer.says);
     else if (answer?.status !== 200) showTrouble(mine, answer?.says ?? AWAY);
     else {
       Object.assign(mine, { fleet: answer.body, answered: Date.now(), failedSince: undefined });
@@ -94,84 +78,79 @@ function showTrouble(mine, says) {
   mine.failedSince ??= Date.now();
   const { fleet, failedSince, answered } = mine;
   if (!fleet) {
-    leave([says, 'Look whether the sidecar runs and this machine reaches it, and try again.']);
+    leave(says, 'Check that the sidecar runs and this machine reaches it, and try again.');
     return;
   }
-  fill(byId('trouble'), [says, failedSince], () =>
-    part(
-      'div',
-      { class: 'message', 'data-variant': 'danger' },
-      part('p', {}, says),
-      part(
-        'p',
-        {},
-        `What you see is from ${clock(answered)}. It is asked again every ${REFRESH_MS / 1000} seconds.`,
-      ),
-    ),
-  );
-  fill(byId('asked'), [failedSince, 'failed'], () => `No answer since ${clock(failedSince)}`);
+  const since = `What you see is from ${clock(answered)}. It is asked again every ${REFRESH_MS / 1000} seconds.`;
+  fill(byId('trouble'), message('danger', says, since));
+  fill(byId('asked'), `No answer since ${clock(failedSince)}`);
 }
 
 function show(mine) {
   const { fleet, answered } = mine;
-  const { name, state, since, packagers } = fleet;
+  const { name, state, packagers } = fleet;
   const isFirst = byId('fleet').hidden;
   byId('access').hidden = true;
-  byId('fleet').hidden = false;
-  byId('controls').hidden = false;
-  fill(byId('trouble'), undefined, () => []);
-  fill(byId('asked'), clock(answered), (time) => `As of ${time}`);
-  fill(byId('title'), name, () => ['Fleet ', part('span', { class: 'muted' }, `seen by ${name}`)]);
-  fill(byId('state'), state, statePill);
-  fill(byId('about'), [state, since, fleet.fleet, fleet.revision], aboutOf);
-  const findings = findingsIn(fleet);
-  const lacking = packagers.filter((packager) => packager.lacking > 0 || packager.behind > 0);
-  fill(byId('tiles'), tilesOf(fleet, lacking), (tiles) =>
-    tiles.map(([title, value, note]) =>
+  for (const id of ['fleet', 'controls']) byId(id).hidden = false;
+  fill(byId('trouble'));
+  fill(byId('asked'), `As of ${clock(answered)}`);
+  fill(byId('title'), 'Fleet ', muted(`seen by ${name}`));
+  fill(byId('state'), stateBadge(state));
+  fill(byId('about'), aboutOf(fleet));
+  fill(
+    byId('tiles'),
+    tilesOf(fleet).map(([title, value, note]) =>
       part('li', { class: 'tile' }, part('span', {}, title), part('b', {}, value), sub(note)),
     ),
   );
-  fill(byId('findings'), findings, showFindings);
+  const findings = findingsIn(fleet);
+  const nothing = {
+    variant: 'success',
+    label: 'Nothing',
+    says: 'Every packager has its streams, or is receiving them.',
+  };
+  fill(byId('findings'), (findings.length > 0 ? findings : [nothing]).map(findingOf));
   showPackagers(mine);
-  showLacks(mine);
+  showMissing(mine);
   const { none, note } = showPlot(byId('times'), packagers);
-  fill(byId('times-none'), none, (text) => text);
-  fill(byId('times-note'), note, (text) => text);
+  fill(byId('times-none'), none);
+  fill(byId('times-note'), note);
   showEngine(fleet);
   document.title = findings.length > 0 ? `(${findings.length}) Fleet` : 'Fleet';
-  const worst = findings[0];
-  fill(byId('announcement'), [state, worst?.[1]], () => `${STATES[state]?.[1] ?? state} ${worst?.[1] ?? ''}`);
+  fill(byId('announcement'), `${STATES[state]?.[1] ?? state} ${findings[0]?.says ?? ''}`);
   if (isFirst) byId('title').focus();
 }
 
-function aboutOf([state, since, fleet, revision]) {
+function aboutOf({ state, since, fleet, revision }) {
   return [
     `${STATES[state]?.[1] ?? ''} In this state since ${moment(since)}. `,
-    ...(fleet ? ['Fleet ', part('code', {}, fleet)] : ['It has joined no fleet yet']),
+    fleet ? ['Fleet ', part('code', {}, fleet)] : 'It has joined no fleet yet',
     revision === null ? '.' : `, revision ${number(revision)} of its engine.`,
   ];
 }
 
-function tilesOf({ packagers, streams, deleted, engine }, lacking) {
+function tilesOf({ packagers, streams, deleted, engine }) {
+  const all = number(packagers.length);
   const live = packagers.filter((packager) => packager.live).length;
+  const incomplete = packagers.filter(({ lacking, behind }) => lacking > 0 || behind > 0);
   const times = timesOf(packagers);
   const answering = engine.filter(({ fault }) => fault === undefined);
   const largest = Math.max(0, ...answering.map(({ size = 0 }) => size));
+  const missing =
+    incomplete.length === 0 ? 'none is missing' : `not ${some(incomplete.map(({ name }) => name))}`;
   return [
-    ['Sidecars that run', `${number(live)} of ${number(packagers.length)}`, 'and reach the engine'],
+    ['Sidecars that run', `${number(live)} of ${all}`, 'and reach the engine'],
     [
       'Have every change',
-      `${number(packagers.length - lacking.length)} of ${number(packagers.length)}`,
-      packagers.length === 0
-        ? 'not known: no packager is shown'
-        : lacking.length === 0
-          ? 'nobody lacks a stream'
-          : `not ${some(lacking.map(({ name }) => name))}`,
+      `${number(packagers.length - incomplete.length)} of ${all}`,
+      packagers.length === 0 ? 'not known: no packager is shown' : missing,
     ],
     ['Key files here', number(streams), `${number(deleted)} noted as deleted`],
-    times
-      ? ['Propagation', duration(times.p50), `median; p99 ${duration(times.p99)}`]
-      : ['Propagation', '–', 'no change yet'],
+    [
+      'Propagation',
+      times ? duration(times.p50) : '–',
+      times ? `median; p99 ${duration(times.p99)}` : 'no change yet',
+    ],
     [
       'Engine servers',
       `${answering.length} of ${engine.length}`,
@@ -180,32 +159,22 @@ function tilesOf({ packagers, streams, deleted, engine }, lacking) {
   ];
 }
 
-function showFindings(findings) {
-  if (findings.length === 0)
-    return part(
-      'li',
-      {},
-      pill('good', 'Nothing'),
-      part('p', {}, 'The fleet is well: each packager has what it takes, or is getting it.'),
-    );
-  return findings.map(([tone, says, todo]) =>
-    part(
-      'li',
-      {},
-      pill(tone, tone === 'bad' ? 'Act' : 'Look'),
-      part('div', {}, part('p', {}, part('b', {}, says)), todo && part('p', {}, spoken(todo))),
-    ),
+const findingOf = ({ variant, label = variant === 'danger' ? 'Act' : 'Look', says, todo }) =>
+  part(
+    'li',
+    {},
+    badge(variant, label),
+    part('div', {}, part('p', {}, part('b', {}, says)), todo && part('p', {}, withCode(todo))),
   );
-}
 
-/** Asks where the stream is that was looked for, if there is one. */
+/** Asks where the stream of the search field is, if there is one. */
 async function look(mine) {
   const { stream } = mine;
   if (stream === undefined) return;
   const answer = await ask(`api/fleet/${encodeURIComponent(stream)}`, mine);
   if (session !== mine || mine.stream !== stream) return;
   if (answer?.status !== 200) {
-    showNowhere(stream, answer?.says ?? AWAY);
+    showNowhere(answer?.says ?? AWAY);
     return;
   }
   showWhere(answer.body);
@@ -224,12 +193,12 @@ byId('access-form').addEventListener('submit', (event) => {
   const apiKey = field.value.trim();
   field.value = '';
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    leave(['This is no API key.', 'An API key has printable ASCII characters without spaces.']);
+    leave('This is no API key.', 'An API key has printable ASCII characters without spaces.');
     return;
   }
   session = { apiKey, isPaused: false };
   // While the engine is away, the answer takes some seconds.
-  byId('refusal').replaceChildren(part('p', { class: 'muted' }, 'Asking the sidecar …'));
+  fill(byId('refusal'), part('p', { class: 'muted' }, 'Asking the sidecar …'));
   byId('pause').textContent = 'Pause';
   void refresh(session);
 });
@@ -250,7 +219,7 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden && !session.isPaused) void refresh(session);
 });
 
-// A page that the browser keeps for going back to it would keep the key as well.
+// The browser keeps a page that is left, to go back to it: the key would stay with it.
 window.addEventListener('pagehide', () => leave());
 
 byId('where-form').addEventListener('submit', (event) => {
@@ -258,7 +227,7 @@ byId('where-form').addEventListener('submit', (event) => {
   lookFor(byId('where-stream').value.trim());
 });
 
-byId('lacks').addEventListener('click', ({ target }) => {
+byId('missing').addEventListener('click', ({ target }) => {
   const stream = target.closest('[data-look]')?.dataset.look;
   if (stream === undefined) return;
   lookFor(stream);
@@ -267,15 +236,15 @@ byId('lacks').addEventListener('click', ({ target }) => {
 });
 
 byId('packagers').addEventListener('click', ({ target }) => {
-  const name = target.closest('[data-lacks-of]')?.dataset.lacksOf;
+  const name = target.closest('[data-missing-at]')?.dataset.missingAt;
   if (name === undefined || !session?.fleet) return;
-  byId('lacks-search').value = name;
-  showLacks(session);
-  byId('lacks-search').focus();
+  byId('missing-search').value = name;
+  showMissing(session);
+  byId('missing-search').focus();
 });
 
 for (const id of ['packagers-search', 'packagers-order'])
   byId(id).addEventListener('input', () => session?.fleet && showPackagers(session));
-byId('lacks-search').addEventListener('input', () => session?.fleet && showLacks(session));
+byId('missing-search').addEventListener('input', () => session?.fleet && showMissing(session));
 
 byId('api-key').focus();

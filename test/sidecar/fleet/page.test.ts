@@ -4,6 +4,7 @@ const FILES = [
   '',
   '/fleet.css',
   '/fleet.js',
+  '/fleet-findings.js',
   '/fleet-parts.js',
   '/fleet-plot.js',
   '/fleet-tables.js',

@@ -1,17 +1,21 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
-import { cpixOperations } from './cpix-operations';
-import { DELIVERY_TAG, deliveryOperations } from './delivery-operations';
-import { NOTIFICATIONS_TAG, notifications } from './notifications';
-import { type PathItem, SECRET_VARIABLE, type Seeded, URL_VARIABLE } from './operation';
-import { PROVIDER_TAG, providerOperations } from './provider-operations';
-import { resourceOperations, resourceTags } from './resource-operations';
-import { ERRORS_SCHEMA, resourceSchemas } from './schemas';
-import { SERVICE_TAG, serviceOperations } from './service-operations';
-import { UPLOADS_TAG, uploadOperations } from './upload-operations';
-import { V1_ERROR_SCHEMA, V1_SIGNATURE, V1_TAG, v1Operations } from './v1-operations';
+import type { PathItem } from '../../../http/openapi';
+import { DELIVERY_TAG, deliveryOperations } from './delivery';
+import { PROVIDER_TAG, providerOperations } from './key-provider';
+import { ERRORS_SCHEMA, type Seeded } from './operation';
+import { resourceOperations, resourceSchemas, resourceTags } from './resources';
+import {
+  NOTIFICATIONS_TAG,
+  notifications,
+  SERVICE_TAG,
+  serviceOperations,
+  UPLOADS_TAG,
+  uploadOperations,
+} from './uploads-and-embed';
+import { V1_ERROR_SCHEMA, V1_SIGNATURE, V1_TAG, v1Operations } from './v1';
 
 const API_SECRET =
-  'The management API takes the secret of an API credential as `Authorization: Bearer <secret>`, or bare. `Viewer` reads, `Editor` also changes, `Admin` also makes credentials. The dashboard shows the secrets.';
+  'The management API takes the secret of an API credential as `Authorization: Bearer <secret>`, or bare. `Viewer` reads, `Editor` also changes, `Admin` also creates credentials. The dashboard shows the secrets.';
 
 const NOTIFICATION_TOKEN =
   "A JWT (HS256) whose key is the webhook's `secret` and whose payload is the body, byte for byte. When they differ, the notification is not from the platform.";
@@ -21,13 +25,11 @@ const ABOUT = `The emulator of a video platform: Management API v2 and v1, uploa
 ### First request
 
 ~~~sh
-export ${URL_VARIABLE}=http://127.0.0.1:8080
-export ${SECRET_VARIABLE}=...
+export EMULATOR_URL=http://127.0.0.1:8080
+export EMULATOR_API_SECRET=...
 
-curl -sS "$${URL_VARIABLE}/v2/sites/demosite/media/" -H "authorization: Bearer $${SECRET_VARIABLE}"
+curl -sS "$EMULATOR_URL/v2/sites/demosite/media/" -H "authorization: Bearer $EMULATOR_API_SECRET"
 ~~~
-
-All examples take address and secret from these two variables. \`$MEDIA_ID\` and the like, and \`MEDIA_ID\` in a body, stand for ids of your own.
 
 ### Paths and bodies
 
@@ -44,9 +46,8 @@ export function openApiDocument(seeded: Seeded) {
     ...uploadOperations(seeded),
     ...deliveryOperations(seeded),
     ...providerOperations(seeded),
-    ...cpixOperations(seeded),
     ...v1Operations(seeded),
-    ...serviceOperations(),
+    ...serviceOperations(seeded),
   };
   const about = {
     openapi: '3.1.1',
@@ -68,7 +69,7 @@ export function openApiDocument(seeded: Seeded) {
       },
       { name: V1_TAG, description: 'The same resources under their old routes, each call with a signature.' },
       { name: NOTIFICATIONS_TAG, description: 'What webhooks are sent.' },
-      { name: SERVICE_TAG, description: 'The channel embed, and what the emulator tells of itself.' },
+      { name: SERVICE_TAG, description: 'The channel embed, and what the emulator reports of itself.' },
     ],
     components: {
       schemas: { Errors: ERRORS_SCHEMA, V1Error: V1_ERROR_SCHEMA, ...resourceSchemas() },

@@ -1,16 +1,17 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
+import * as z from 'zod';
 import { HTTP_ERRORS } from '../../../http/errors';
-import type { ErrorEntry } from '../../../http/faults';
 import {
-  describeOperation,
+  type Answer,
+  contentOf,
+  type DescribedError,
   failures,
-  type Method,
+  jsonContent,
+  jsonSchema,
   type Operation,
-  type OperationOptions,
-  type Told,
+  parameter,
+  type Schema,
 } from '../../../http/openapi';
-
-export type PathItem = { readonly [method in Method]?: Operation };
 
 /** What the description takes from the emulator that it describes. */
 export interface Seeded {
@@ -22,120 +23,76 @@ export interface Seeded {
 
 /** Errors that more than one operation answers. */
 const ERRORS = {
-  invalid_path: HTTP_ERRORS.invalid_path,
-  malformed_json: HTTP_ERRORS.malformed_json,
-  body_too_large: {
-    ...HTTP_ERRORS.body_too_large,
-    example: 'The body is larger than this route accepts: 256 KiB.',
-  },
-  server_error: HTTP_ERRORS.server_error,
-  invalid_body: {
-    status: 400,
-    when: 'A field is missing, unknown or not of its form. One error a field.',
-    example: 'metadata.title: must be a string',
-  },
-  invalid_parameter: {
-    status: 400,
-    when: 'A parameter of the query is not of its form. One error a parameter.',
-    example: 'page: must be at least 1.',
-  },
-  credential_missing: {
-    status: 401,
-    when: 'No credential was sent.',
-    says: 'Send the V2 API secret in the header Authorization: Bearer <secret>.',
-  },
-  credential_refused: {
-    status: 401,
-    when: 'Nobody has this secret, or no longer.',
-    says: 'The header Authorization does not hold the secret of an API credential.',
-  },
-  site_forbidden: {
-    status: 403,
-    when: 'The credential does not reach the site, or there is none.',
-    says: 'This credential does not reach a site with this id.',
-  },
-  permission_insufficient: {
-    status: 403,
-    when: 'The permission of the credential is not enough.',
-    example: 'This needs a credential with the permission Editor; this one has Viewer.',
-  },
-  not_found: {
-    status: 404,
-    when: 'There is none with this id.',
-    example: 'This site has no media with this id.',
-  },
-  rate_limit_exceeded: {
-    status: 429,
-    when: 'These are more requests in a minute than a credential may send; `EMULATOR_RATELIMIT=on` limits them.',
-    example: 'These are more than 60 requests in a minute. Wait 17 s.',
-  },
-  api_key_missing: {
-    status: 401,
-    when: "The client's API key was not sent.",
-    says: "Send the client's API key in the header API-KEY.",
-  },
-  api_key_refused: {
-    status: 401,
-    when: 'The API key is not that of the client.',
-    says: "The header API-KEY does not hold this client's API key.",
-  },
-  client_unknown: {
-    status: 404,
-    when: 'There is no client of this name.',
-    says: 'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.',
-  },
-} as const satisfies Readonly<Record<string, ErrorEntry>>;
+  invalid_path: [400, HTTP_ERRORS.invalid_path.when],
+  malformed_json: [400, HTTP_ERRORS.malformed_json.when],
+  body_too_large: [413, HTTP_ERRORS.body_too_large.when],
+  server_error: [500, HTTP_ERRORS.server_error.when],
+  invalid_body: [400, 'A field is missing, unknown or not of its form. One error a field.'],
+  invalid_parameter: [400, 'A parameter of the query is not of its form. One error a parameter.'],
+  invalid_content_id: [400, 'The content id is against the rule.'],
+  credential_missing: [401, 'No credential was sent.'],
+  credential_refused: [401, 'There is no credential with this secret, or no longer.'],
+  site_forbidden: [403, 'The credential does not reach the site, or there is none.'],
+  permission_insufficient: [403, 'The permission of the credential is not enough.'],
+  not_found: [404, 'There is none with this id.'],
+  rate_limit_exceeded: [
+    429,
+    'A credential sent more requests in a minute than it may; `EMULATOR_RATELIMIT=on` limits them.',
+  ],
+  api_key_missing: [401, "The client's API key was not sent."],
+  api_key_refused: [401, 'The API key is not that of the client.'],
+  client_unknown: [404, 'There is no client of this name.'],
+} as const satisfies Readonly<Record<string, readonly [status: number, when: string]>>;
 
-type ErrorCode = keyof typeof ERRORS;
+/** An error of the catalogue, or one of an operation alone. */
+export type AnsweredError = keyof typeof ERRORS | DescribedError;
 
-/** An error of an operation, with what is another there than in the catalogue. */
-export type AnsweredError = ErrorCode | (Omit<Told, 'says'> & { readonly says?: string });
+/** The credential that a call needs: a management API secret, the token of an upload, a client's API key, or none. */
+const ACCESS = {
+  management: [{ apiSecret: [] }],
+  upload: [{ uploadToken: [] }],
+  client: [{ clientApiKey: [] }],
+  open: [],
+} as const satisfies Readonly<Record<string, readonly OpenApi.SecurityRequirementObject[]>>;
 
-const WITH_RETRY_AFTER: readonly string[] = ['rate_limit_exceeded'];
-
-/** Who may call: a credential of the management API, who has the token of an upload, a client of the key provider, anyone. */
-type Access = 'management' | 'upload' | 'client' | 'open';
-
-/** The variables in the commands of examples; the emulator itself reads those behind the first. */
-export const URL_VARIABLE = 'EMULATOR_URL';
-export const SECRET_VARIABLE = 'EMULATOR_API_SECRET';
-
-const ACCESS: Readonly<
-  Record<Access, { security: OpenApi.SecurityRequirementObject[]; headers: readonly string[] }>
-> = {
-  management: {
-    security: [{ apiSecret: [] }],
-    headers: [`authorization: Bearer $${SECRET_VARIABLE}`],
-  },
-  upload: { security: [{ uploadToken: [] }], headers: ['authorization: Bearer $UPLOAD_TOKEN'] },
-  client: { security: [{ clientApiKey: [] }], headers: ['api-key: $EMULATOR_CLIENT_API_KEY'] },
-  open: { security: [], headers: [] },
-};
-
-interface EmulatorOperation extends OperationOptions {
-  readonly access: Access;
+export interface Described {
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** The summary unless given. */
+  readonly description?: string;
+  /** `open` unless given. */
+  readonly access?: keyof typeof ACCESS;
+  /** Beside those of the path. */
+  readonly parameters?: readonly OpenApi.ParameterObject[];
+  /** The body's schema for each media type. */
+  readonly body?: Readonly<Record<string, Schema>>;
+  readonly answers: Readonly<Record<number, Answer>>;
   /** Beside those that any request may be answered with. */
   readonly errors?: readonly AnsweredError[];
 }
 
-/** An operation of the emulator. */
-export function operation({ access, errors = [], ...options }: EmulatorOperation): Operation {
-  const { security, headers } = ACCESS[access];
-  const always: AnsweredError[] = [
-    ...(options.path.includes('{') ? ['invalid_path' as const] : []),
-    'server_error',
-  ];
-  return describeOperation(options, {
-    security,
-    errors: failures([...errors, ...always].map(told), WITH_RETRY_AFTER),
-    command: { urlVariable: URL_VARIABLE, headers },
-  });
+/** An operation of the emulator. @param path with its parameters as OpenAPI writes them. */
+export function operation(path: string, seeded: Seeded, described: Described): Operation {
+  const { id, tag, summary, description = summary, access = 'open', parameters = [], body } = described;
+  const errors: AnsweredError[] = [...(described.errors ?? []), 'server_error'];
+  if (path.includes('{')) errors.push('invalid_path');
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: [...ACCESS[access]],
+    parameters: [...pathParameters(path, seeded), ...parameters],
+    ...(body && { requestBody: { required: true, content: contentOf(body) } }),
+    responses: { ...described.answers, ...failures(errors.map(describeError), ['rate_limit_exceeded']) },
+  };
 }
 
-function told(error: AnsweredError): Told {
-  if (typeof error !== 'string') return { says: error.when, ...error };
-  const { status, when, ...entry }: ErrorEntry = ERRORS[error];
-  return { code: error, status, when, says: entry.says ?? entry.example ?? when };
+function describeError(error: AnsweredError): DescribedError {
+  if (typeof error !== 'string') return error;
+  const [status, when] = ERRORS[error];
+  return { code: error, status, when };
 }
 
 /** A path of Express as OpenAPI writes it: `/media/:mediaId{.:ending}/*file` is `/media/{media_id}/{file}`. */
@@ -149,17 +106,23 @@ function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** The parameters of a path that OpenAPI writes. What the emulator starts with has an example. */
-export function pathParameters(path: string, seeded: Seeded): OpenApi.ParameterObject[] {
-  const examples: Readonly<Record<string, string>> = { site_id: seeded.siteId, client: seeded.client };
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
-    name,
-    in: 'path',
-    required: true,
-    description: DESCRIPTIONS[name] ?? `The id of the ${name.replace(/_id$/, '').replaceAll('_', ' ')}.`,
-    schema: { type: 'string' },
-    ...(examples[name] !== undefined && { example: examples[name] }),
-  }));
+/** The parameters of a path. What the emulator starts with has an example. */
+function pathParameters(path: string, { siteId, client }: Seeded): OpenApi.ParameterObject[] {
+  const examples: Readonly<Record<string, string>> = {
+    site_id: siteId,
+    client,
+    content_id: 'somecontentid',
+  };
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const thing = name.replace(/_id$/, '').replaceAll('_', ' ');
+    const example = examples[name];
+    return parameter(
+      name,
+      DESCRIPTIONS[name] ?? `The id of the ${thing}.`,
+      { type: 'string' },
+      { in: 'path', required: true, ...(example !== undefined && { example }) },
+    );
+  });
 }
 
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
@@ -171,24 +134,19 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   token: 'The token of the address that was given.',
 };
 
-export const RATE_HEADERS = {
-  'jw-request-limit': {
-    description: 'How many requests a credential may send in a minute.',
-    schema: { type: 'string', pattern: '^\\d+$' },
-  },
-  'jw-request-remaining': {
-    description: 'How many of them are left.',
-    schema: { type: 'string', pattern: '^\\d+$' },
-  },
-} as const satisfies Record<string, OpenApi.HeaderObject>;
-
-/** What operations of the management API may be answered with because of who calls, and how often. */
-export function managementErrors(path: string, needs: 'Viewer' | 'Editor'): readonly AnsweredError[] {
-  return [
-    'credential_missing',
-    'credential_refused',
-    ...(path.includes('{site_id}') ? (['site_forbidden'] as const) : []),
-    ...(needs === 'Editor' ? (['permission_insufficient'] as const) : []),
-    'rate_limit_exceeded',
-  ];
+/** An answer in JSON. */
+export function json(description: string, schema: Schema, headers?: Answer['headers']): Answer {
+  return { description, ...(headers && { headers }), content: jsonContent(schema) };
 }
+
+const problem = z.object({
+  code: z.string().meta({ description: 'For programs: stable, in snake_case.' }),
+  description: z.string().meta({ description: 'For a person: what is wrong, and what to do.' }),
+});
+
+/** The body of every error. */
+export const ERRORS_SCHEMA = jsonSchema(
+  z
+    .object({ errors: z.array(problem).min(1).meta({ description: 'Each of its problems.' }) })
+    .meta({ description: 'What is wrong with a request, all at once.' }),
+);

@@ -1,0 +1,308 @@
+import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
+import * as z from 'zod';
+import {
+  type Answer,
+  jsonSchema,
+  type Method,
+  type PathItem,
+  parameter,
+  schemaRef,
+} from '../../../http/openapi';
+import { MAX_PAGE_LENGTH, PAGE_LENGTH } from '../listing/list';
+import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
+import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
+import type { Action, Resource, Verb } from '../resources/resource';
+import { ACTIONS, RESOURCES } from '../resources/table';
+import { type AnsweredError, json, operation, type Seeded, templateOf } from './operation';
+
+const JSON_TYPE = 'application/json';
+const SITES_TAG = 'Sites';
+
+/** Every operation of the management API, from the table of resources. */
+export function resourceOperations(seeded: Seeded): Record<string, PathItem> {
+  const paths: Record<string, PathItem> = {};
+  const add = (path: string, method: Method, make: (path: string) => PathItem[Method]) => {
+    // The specification writes these paths with a slash at their end; they are taken without, too.
+    const template = `${templateOf(path)}/`;
+    paths[template] = { ...paths[template], [method]: make(template) };
+  };
+  const addAction = (name: string, action: Action, resource?: Resource) =>
+    action.methods.forEach((each, place) => {
+      const method = each.toLowerCase() as Lowercase<typeof each>;
+      const suffix = place > 0 ? `_by_${method}` : '';
+      const id = camelCase(resource ? `${name}_${resource.type}${suffix}` : name);
+      add(action.path, method, (path) => actionOperation({ id, path, action, method, resource }, seeded));
+    });
+  for (const resource of RESOURCES) {
+    for (const verb of resource.verbs)
+      add(resource[VERBS[verb].path], VERBS[verb].method, (path) =>
+        verbOperation(resource, verb, path, seeded),
+      );
+    for (const [name, action] of Object.entries(resource.actions ?? {})) addAction(name, action, resource);
+  }
+  for (const [name, action] of Object.entries(ACTIONS)) addAction(name, action);
+  return paths;
+}
+
+/** The tags of the operations, in their order. */
+export function resourceTags(): { name: string; description: string }[] {
+  return [
+    ...RESOURCES.map((resource) => ({ name: tagOf(resource), description: resource.says })),
+    { name: SITES_TAG, description: 'What acts on all media of a site, and what sites have used.' },
+  ];
+}
+
+/** The types of playlists have the plural of all of them in common. */
+function tagOf({ type, plural }: Resource): string {
+  return capital(type.endsWith('_playlist') ? `${words(type)}s` : words(plural));
+}
+
+const VERBS = {
+  list: { method: 'get', path: 'collection', title: 'List' },
+  create: { method: 'post', path: 'collection', title: 'Create' },
+  read: { method: 'get', path: 'one', title: 'Read' },
+  update: { method: 'patch', path: 'one', title: 'Update' },
+  delete: { method: 'delete', path: 'one', title: 'Delete' },
+} as const satisfies Record<Verb, { method: Method; path: 'collection' | 'one'; title: string }>;
+
+function verbOperation(resource: Resource, verb: Verb, path: string, seeded: Seeded) {
+  const { noun, says, plural, refusals, type } = resource;
+  const { method, title } = VERBS[verb];
+  const name = schemaName(resource);
+  const takesBody = verb === 'create' || verb === 'update';
+  const descriptions: Partial<Record<Verb, string>> = {
+    list: `The ${words(plural)}, the newest first unless \`sort\` says otherwise.`,
+    update:
+      'Changes the fields that `metadata` names, each as a whole; the others stay. `null` removes a value where there need be none.',
+    delete: `Deletes the ${noun} for good.`,
+  };
+  const answers: Record<Verb, Record<number, Answer>> = {
+    list: { 200: json('A page.', schemaRef(`${name}Page`), RATE_HEADERS) },
+    create: { 201: json('It is created.', schemaRef(madeName(resource)), RATE_HEADERS) },
+    read: { 200: json(`The ${noun}.`, schemaRef(name), RATE_HEADERS) },
+    update: { 200: json(`The ${noun}.`, schemaRef(name), RATE_HEADERS) },
+    delete: { 204: { description: 'It is deleted.', headers: RATE_HEADERS } },
+  };
+  return operation(path, seeded, {
+    id: verb === 'list' ? `list${capital(camelCase(plural))}` : `${verb}${name}`,
+    tag: tagOf(resource),
+    summary: `${title} ${verb === 'list' ? words(plural) : `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`}`,
+    description: descriptions[verb] ?? says,
+    access: 'management',
+    parameters: verb === 'list' ? listParameters(resource) : [],
+    ...(takesBody && { body: { [JSON_TYPE]: schemaRef(`${name}${capital(verb)}`) } }),
+    answers: answers[verb],
+    errors: [
+      ...(verb === 'list' ? (['invalid_parameter'] as const) : []),
+      ...(takesBody ? BODY_ERRORS : []),
+      ...managementErrors(path, method),
+      // The sites of a webhook are in its body.
+      ...(type === 'webhook' && takesBody ? (['site_forbidden'] as const) : []),
+      ...absentErrors(resource, verb),
+      ...(refusals?.[verb] ?? []),
+    ],
+  });
+}
+
+const BODY_ERRORS = ['invalid_body', 'malformed_json', 'body_too_large'] as const;
+
+/** The errors that depend on the caller, and on how often it calls. */
+function managementErrors(path: string, method: Method): readonly AnsweredError[] {
+  return [
+    'credential_missing',
+    'credential_refused',
+    ...(path.includes('{site_id}') ? (['site_forbidden'] as const) : []),
+    ...(method === 'get' ? [] : (['permission_insufficient'] as const)),
+    'rate_limit_exceeded',
+  ];
+}
+
+function absentErrors({ collection, noun }: Resource, verb: Verb): readonly AnsweredError[] {
+  const owner = [...collection.matchAll(/:(\w+)Id/g)].at(-1)?.[1];
+  const isOfItem = verb !== 'list' && verb !== 'create';
+  if (!isOfItem && (owner === undefined || owner === 'site')) return [];
+  return [{ status: 404, code: 'not_found', when: `There is no such ${isOfItem ? noun : owner}.` }];
+}
+
+const count = { type: 'string', pattern: '^\\d+$' } as const;
+const RATE_HEADERS: NonNullable<Answer['headers']> = {
+  'jw-request-limit': { description: 'How many requests a credential may send in a minute.', schema: count },
+  'jw-request-remaining': { description: 'How many of them are left.', schema: count },
+};
+
+function listParameters({ shown, metadata }: Resource): OpenApi.ParameterObject[] {
+  const named = [...Object.entries(shown), ...Object.entries(metadata)].flatMap(([name, { filter }]) =>
+    filter ? [name] : [],
+  );
+  const params = 'custom_params' in metadata ? ['custom_params.<name>'] : [];
+  const fields = [...new Set(['id', 'created', 'last_modified', ...named, ...params])];
+  const length = { type: 'integer', minimum: 1, maximum: MAX_PAGE_LENGTH, default: PAGE_LENGTH } as const;
+  return [
+    parameter(
+      'q',
+      `Which to list: \`field: word\`, \`field: "several words"\` or \`field: [from TO to]\`, joined by \`AND\`, \`OR\`, \`NOT\` and parentheses. \`*\` stands for any text, and a backslash takes the next character as it is. Fields: ${fields.map((name) => `\`${name}\``).join(', ')}.`,
+    ),
+    parameter(
+      'sort',
+      'The order: `field:asc` or `field:dsc`, several joined by commas. The fields are those of `q`.',
+      { type: 'string', default: 'created:dsc' },
+    ),
+    parameter('page', 'The page, from 1.', { type: 'integer', minimum: 1, default: 1 }),
+    parameter('page_length', 'How many a page has at most.', length),
+  ];
+}
+
+interface DescribedAction {
+  readonly id: string;
+  readonly path: string;
+  readonly action: Action;
+  readonly method: Method;
+  /** Without one, it acts on a site. */
+  readonly resource: Resource | undefined;
+}
+
+function actionOperation({ id, path, action, method, resource }: DescribedAction, seeded: Seeded) {
+  const { title, says, status, body, upload, query, answer, refusals = [] } = action;
+  const reuploaded = upload && resource;
+  const given = reuploaded
+    ? schemaRef(`${schemaName(resource)}Reupload`)
+    : body && jsonSchema(actionSchema(body));
+  const schema = reuploaded
+    ? schemaRef(madeName(resource))
+    : answer && jsonSchema(z.object(shownSchemas(answer)));
+  const done = 'It is done.';
+  return operation(path, seeded, {
+    id,
+    tag: resource ? tagOf(resource) : SITES_TAG,
+    summary: title,
+    description: says,
+    access: 'management',
+    parameters: Object.entries(query ?? {}).map(([name, field]) =>
+      parameter(name, field.says, jsonSchema(field.schema) as { type: 'string' }, {
+        required: field.required ?? false,
+      }),
+    ),
+    ...(given && { body: { [JSON_TYPE]: given } }),
+    answers: {
+      [status]: schema ? json(done, schema, RATE_HEADERS) : { description: done, headers: RATE_HEADERS },
+    },
+    errors: [
+      ...(given ? BODY_ERRORS : []),
+      ...(query ? (['invalid_parameter'] as const) : []),
+      ...managementErrors(path, method),
+      ...(resource ? absentErrors(resource, 'read') : []),
+      ...refusals,
+    ],
+  });
+}
+
+/** The name of a resource in the components: `text_track` is `TextTrack`. */
+function schemaName({ type }: Resource): string {
+  return capital(camelCase(type));
+}
+
+/** The name of the answer that creates a resource: it may have fields that no other has. */
+function madeName(resource: Resource): string {
+  const hasMore = Object.values(resource.shown).some(({ once }) => once);
+  return `${schemaName(resource)}${hasMore ? 'Made' : ''}`;
+}
+
+const described = (schema: z.ZodType, description: string) => schema.meta({ description });
+const Moment = z.string().meta({ format: 'date-time' });
+
+/** A resource as answers have it. */
+function answerSchema(resource: Resource, isNew: boolean): z.ZodType {
+  const { type, noun, says, shown, metadata, relationships = {} } = resource;
+  const related = Object.entries(relationships).map(
+    ([name, field]) => [name, described(field.schema, field.says).optional()] as const,
+  );
+  return described(
+    z.object({
+      id: described(z.string(), `The id of the ${noun}.`),
+      type: described(z.literal(type), 'What it is.'),
+      created: described(Moment, 'When it was created.'),
+      last_modified: described(Moment, 'When it was last changed.'),
+      ...shownSchemas(shown, isNew),
+      metadata: described(z.object(keptSchemas(metadata)), 'What describes it. An update changes it.'),
+      relationships: described(z.object(Object.fromEntries(related)), 'What it belongs to.'),
+      schema: described(z.null(), 'Always `null`.'),
+    }),
+    says,
+  );
+}
+
+/** The fields that the platform sets. */
+function shownSchemas(fields: ShownFields, isNew = false): Record<string, z.ZodType> {
+  const shown = Object.entries<ShownField>(fields).flatMap(([name, { schema, says, once, unseen }]) => {
+    if (unseen || (once && !isNew)) return [];
+    const field = described(schema, says);
+    return [[name, once && name !== 'secret' ? field.optional() : field] as const];
+  });
+  return Object.fromEntries(shown);
+}
+
+function keptSchemas(fields: SetFields): Record<string, z.ZodType> {
+  const kept = Object.entries<SetField>(fields).flatMap(([name, field]) => {
+    const hasValue = field.required || 'default' in field;
+    return field.unseen
+      ? []
+      : [[name, described(hasValue ? field.schema : field.schema.nullable(), field.says)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** The envelope of a list. */
+function pageSchema(resource: Resource): OpenApi.SchemaObject {
+  const { plural, alsoListedAs } = resource;
+  const items = (description: string): OpenApi.SchemaObject => ({
+    type: 'array',
+    items: schemaRef(schemaName(resource)),
+    description,
+  });
+  const properties: Record<string, OpenApi.SchemaObject> = {
+    page: { type: 'integer', description: 'The page, from 1.' },
+    page_length: { type: 'integer', description: 'How many a page has at most.' },
+    total: { type: 'integer', description: 'How many there are on all pages.' },
+    [plural]: items('Those of this page.'),
+    ...(alsoListedAs !== undefined && {
+      [alsoListedAs]: items('The same once more, as a released client reads it.'),
+    }),
+  };
+  return { type: 'object', description: 'A page.', required: Object.keys(properties), properties };
+}
+
+/** The schemas of all resources: as answers have them, and as bodies create and change them. */
+export function resourceSchemas(): Record<string, OpenApi.SchemaObject> {
+  const schemas: Record<string, OpenApi.SchemaObject> = {};
+  for (const resource of RESOURCES) {
+    const { verbs, actions } = resource;
+    const name = schemaName(resource);
+    schemas[name] = jsonSchema(answerSchema(resource, false));
+    if (madeName(resource) !== name) schemas[madeName(resource)] = jsonSchema(answerSchema(resource, true));
+    if (verbs.includes('list')) schemas[`${name}Page`] = pageSchema(resource);
+    for (const verb of ['create', 'update'] as const)
+      if (verbs.includes(verb))
+        schemas[`${name}${capital(verb)}`] = {
+          ...jsonSchema(bodySchema(resource, verb)),
+          examples: [exampleBody(resource)],
+        };
+    if (actions?.reupload) schemas[`${name}Reupload`] = jsonSchema(uploadSchema(resource));
+  }
+  return schemas;
+}
+
+/** What pages that try a request begin with: the title or the name alone. */
+function exampleBody({ noun, metadata }: Resource): object {
+  const name = ['title', 'name', 'label'].find((field) => field in metadata);
+  return { metadata: name === undefined ? {} : { [name]: `My ${noun}` } };
+}
+
+const words = (name: string) => name.replaceAll('_', ' ');
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
+}
