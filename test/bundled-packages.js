@@ -20,7 +20,6 @@ const PACKAGES = [
   'fs-extra',
   'jsonwebtoken',
   'prom-client',
-  'rate-limiter-flexible',
   'selfsigned',
   'supertest',
   'yaml',

@@ -1,30 +1,26 @@
-import type { RequestListener } from 'node:http';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { requireType } from './body';
 import { httpError } from './errors';
-import { createShell, type Serve, type Shell, setHeaders } from './shell';
+import { errorAnswer, requestLog, type Shell, securityHeaders } from './shell';
 
 export type { Shell };
 
-/** An Express app in its shell, with a 404 for everything that `mount` does not answer. */
-export function createApp(shell: Shell, mount: (app: express.Express) => void): RequestListener {
-  return createShell(shell, createRoutes(mount));
-}
-
-/** The routes that `mount` makes with Express, to be put into a shell. */
-export function createRoutes(mount: (app: express.Express) => void): Serve {
+/**
+ * An Express app with what every service needs around its routes: request id, one log line a request, security headers,
+ * errors as JSON, and a 404 for everything that `mount` does not answer.
+ */
+export function createApp(shell: Shell, mount: (app: express.Express) => void): express.Express {
   const app = newApp();
+  app.use(requestLog(shell), securityHeaders(shell));
   mount(app);
-  // Last of all: Express would answer OPTIONS by itself. As a route, it is passed over by what others have thrown.
-  app.options(/^/, () => {
+  app.use(() => {
     throw httpError('not_found');
   });
-  return (request, response, exchange, fail) => {
-    setHeaders(response, exchange);
-    app(request as Request, response as Response, (thrown?: unknown) =>
-      fail(thrown ?? httpError('not_found')),
-    );
-  };
+  const answerError = errorAnswer(shell);
+  app.use((thrown: unknown, request: Request, response: Response, _next: NextFunction) =>
+    answerError(thrown, request, response),
+  );
+  return app;
 }
 
 function newApp(): express.Express {

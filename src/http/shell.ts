@@ -1,5 +1,4 @@
-import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import helmet, { type HelmetOptions } from 'helmet';
 import { describeThrown, errorBody, type HttpError, toHttpError } from './errors';
 import type { Log } from './log';
@@ -8,8 +7,6 @@ import type { Log } from './log';
 export interface Exchange {
   /** The caller's `x-request-id` when it is fit for a log, else a new one. */
   readonly requestId: string;
-  /** The headers of every answer, name after name and value, as `writeHead` takes them. */
-  readonly headers: readonly string[];
   /** The route's pattern, for the log and the metrics. Of a route of Express, its own. */
   route?: string | undefined;
   /** What a handler adds to the log line. Never a secret. */
@@ -55,52 +52,22 @@ export interface AnsweredRequest {
 /** What nginx logs for a client that went away before its answer. */
 export const CLIENT_GONE = 499;
 
-/**
- * Answers a request. What it throws, or gives to `fail`, is answered as an error. The exchange's headers are not set yet:
- * one call of `writeHead` for all costs a third of a call for each.
- */
-export type Serve = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  exchange: Exchange,
-  fail: (thrown: unknown) => void,
-) => void | Promise<void>;
-
-/** What every service needs around its routes: request id, security headers, one log line a request, JSON errors. */
-export function createShell(shell: Shell, serve: Serve): RequestListener {
-  const follow = requestLog(shell);
-  const answerError = createErrorAnswer(shell);
-  return (request, response: ServerResponse & { locals?: Exchange }) => {
-    const exchange = follow(request, response);
-    response.locals = exchange;
-    const fail = (thrown: unknown) => answerError(request, response, exchange, thrown);
-    try {
-      serve(request, response, exchange, fail)?.catch(fail);
-    } catch (thrown) {
-      fail(thrown);
-    }
-  };
-}
+type Followed = ServerResponse & { locals?: Exchange };
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Follows requests to their log lines. */
-function requestLog(shell: Shell) {
-  const { log, newId, now, quietPaths = [], observe } = shell;
-  const always = securityHeaders(shell.securityHeaders ?? API_HEADERS).flat();
+/** Makes the middleware that gives a request its id, and logs it when it is answered. */
+export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell) {
   const quietFolders = quietPaths.map((quiet) => (quiet.endsWith('/') ? quiet : `${quiet}/`));
   const isQuiet = (path: string) =>
     quietPaths.includes(path) || quietFolders.some((quiet) => path.startsWith(quiet));
-  return (request: IncomingMessage, response: ServerResponse): Exchange => {
+  return (request: IncomingMessage, response: Followed, next: () => void): void => {
     const started = now();
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
-    const exchange: Exchange = {
-      requestId,
-      headers: ['x-request-id', requestId, ...always],
-      route: undefined,
-      logFields: undefined,
-    };
+    const exchange: Exchange = { requestId, route: undefined, logFields: undefined };
+    response.locals = exchange;
+    response.setHeader('x-request-id', requestId);
     response.on('close', () => {
       const route = exchange.route ?? routeOfExpress(request);
       const aborted = !response.writableFinished;
@@ -120,17 +87,18 @@ function requestLog(shell: Shell) {
       else log.info('request', entry);
       observe?.({ method, route, status, ms, aborted });
     });
-    return exchange;
+    next();
   };
+}
+
+/** What is known of a request that is followed. */
+export function exchangeOf({ locals }: Followed): Exchange {
+  if (!locals) throw new TypeError('The request is not followed');
+  return locals;
 }
 
 function routeOfExpress(request: IncomingMessage & { readonly route?: { readonly path?: unknown } }): string {
   return typeof request.route?.path === 'string' ? request.route.path : 'unmatched';
-}
-
-/** Sets the headers of every answer, for who answers by `setHeader`. */
-export function setHeaders(response: ServerResponse, { headers }: Exchange): void {
-  for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at] ?? '', headers[at + 1] ?? '');
 }
 
 /** The path of a request, as it came. */
@@ -140,9 +108,9 @@ export function pathOf({ url = '/' }: IncomingMessage): string {
 }
 
 /** The one writer of errors: in the JSON form of all, with the cause of a failure in the log and nowhere else. */
-function createErrorAnswer({ log, onError }: Shell) {
-  return (request: IncomingMessage, response: ServerResponse, exchange: Exchange, thrown: unknown): void => {
-    const { requestId } = exchange;
+export function errorAnswer({ log, onError }: Shell) {
+  return (thrown: unknown, request: IncomingMessage, response: Followed): void => {
+    const requestId = response.locals?.requestId;
     const error = toHttpError(thrown);
     onError?.(error, request, response);
     if (error.status >= 500) {
@@ -164,7 +132,6 @@ function createErrorAnswer({ log, onError }: Shell) {
       return;
     }
     const body = JSON.stringify(errorBody(error));
-    setHeaders(response, exchange);
     response.statusCode = error.status;
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     response.setHeader('content-type', 'application/json; charset=utf-8');
@@ -189,10 +156,7 @@ const API_HEADERS: HelmetOptions = {
   xXssProtection: false,
 };
 
-/** The headers that helmet sets for these options. They are the same for every request, so they are asked for once. */
-export function securityHeaders(options: HelmetOptions): readonly (readonly [name: string, value: string])[] {
-  const request = new IncomingMessage(new Socket());
-  const response = new ServerResponse(request);
-  helmet(options)(request, response, () => undefined);
-  return Object.entries(response.getHeaders()).map(([name, value]) => [name, String(value)] as const);
+/** Makes the middleware that sets the security headers, of an API unless a service has pages. */
+export function securityHeaders(shell: Shell) {
+  return helmet(shell.securityHeaders ?? API_HEADERS);
 }

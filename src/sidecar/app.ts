@@ -2,14 +2,14 @@ import type { RequestListener } from 'node:http';
 import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
 import { mountApiPage } from '../http/api-page';
-import { createRoutes, onlyMethods } from '../http/app';
+import { createApp, onlyMethods } from '../http/app';
 import { type Connections, createConnections } from '../http/connections';
 import type { Log } from '../http/log';
 import { createRefusalLog } from '../http/refusal-log';
-import { createShell, pathOf, type Shell } from '../http/shell';
+import { pathOf, type Shell } from '../http/shell';
 import { type CertificateEnds, createRequireCertificate } from '../http/tls';
 import { type FindApiKey, requireApiKey } from './access/api-key';
-import { createRefuseUnauthenticated } from './access/unauthenticated';
+import { limitUnauthenticated } from './access/unauthenticated';
 import { createBatch } from './batch/handlers';
 import { cached } from './cached';
 import { checkRoutes } from './check-routes';
@@ -21,9 +21,10 @@ import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
+import { createFastDispatch } from './key-files/fast-dispatch';
 import { createKeyFileHandlers } from './key-files/handlers';
 import { createKeyIndex, indexedKeysIn, keyConflictFindings } from './key-files/key-index';
-import { createFastDispatch, keyFileRoutes } from './key-files/routes';
+import { keyFileRoutes } from './key-files/routes';
 import { createList, LIST_PATH } from './listing/list';
 import type { OpenAudit } from './observe/audit';
 import { createObservation, type MetricsOptions, type Observation } from './observe/metrics';
@@ -159,8 +160,15 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   };
   const shell = { log, newId, now, quietPaths, observe, onError };
   const handlers = createKeyFileHandlers({ store, changes, provision, wait, rules });
-  const express = createRoutes((routes) => {
-    routes.use(requireApiKey(findApiKey, createRefuseUnauthenticated({ now })));
+  const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();
+  const app = createApp(shell, (routes) => {
+    if (requireCertificate) {
+      routes.use((request, _response, next) => {
+        if (!HEALTH_PATHS.includes(pathOf(request))) requireCertificate(request);
+        next();
+      });
+    }
+    routes.use(limitUnauthenticated(findApiKey, ambient), requireApiKey(findApiKey));
     keyFileRoutes(routes, handlers);
     routes
       .route(LIST_PATH)
@@ -174,14 +182,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     mountFleetPage(routes, publicFolder);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
   });
-  const dispatch = createFastDispatch(handlers, findApiKey);
-  const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();
   return {
-    handler: createShell(shell, (request, response, exchange, fail) => {
-      if (requireCertificate && !HEALTH_PATHS.includes(pathOf(request))) requireCertificate(request);
-      const handle = dispatch(request, response, exchange);
-      return handle ? handle() : express(request, response, exchange, fail);
-    }),
+    handler: requireCertificate ? app : createFastDispatch(app, shell, handlers, findApiKey),
     connections,
     async sweep() {
       const { signal } = sweeping;

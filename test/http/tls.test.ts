@@ -3,9 +3,9 @@ import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
+import { createApp, type Shell } from '../../src/http/app';
 import { ConfigError } from '../../src/http/config';
 import { listen } from '../../src/http/server';
-import { createShell, pathOf, type Shell } from '../../src/http/shell';
 import { createRequireCertificate, openTls, type Tls } from '../../src/http/tls';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
@@ -50,9 +50,11 @@ const sayHello: RequestListener = (_request, response) => void response.end('"he
 /** Says hello to who shows a certificate, and at `/healthz` to everybody. */
 function certified(shell: Shell): RequestListener {
   const requireCertificate = createRequireCertificate();
-  return createShell(shell, (request, response) => {
-    if (pathOf(request) !== '/healthz') requireCertificate(request);
-    sayHello(request, response);
+  return createApp(shell, (app) => {
+    app.use((request, response) => {
+      if (request.path !== '/healthz') requireCertificate(request);
+      sayHello(request, response);
+    });
   });
 }
 

@@ -1,9 +1,9 @@
+import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
 import { takes } from '../../api/stream-id';
 import type { HttpError } from '../../http/errors';
 import type { Exchange } from '../../http/shell';
 import { apiError } from '../errors';
-import type { RefuseUnauthenticated } from './unauthenticated';
 
 declare module '../../http/shell' {
   interface Exchange {
@@ -73,29 +73,30 @@ function forbidden(why: string): HttpError {
  */
 export const API = /^\/api(?:\/|$)/i;
 
+/** Whether a request needs an API key. */
+export function needsApiKey({ path }: { readonly path: string }): boolean {
+  return API.test(path);
+}
+
 /**
  * Lets a request to `/api` pass that carries an API key in `x-api-key`, and refuses every other; requests elsewhere
  * pass. It stands before every route and the body parser: without a key, no path is decoded and no body read.
  */
-export function requireApiKey(findApiKey: FindApiKey, refuse: RefuseUnauthenticated): RequestHandler {
+export function requireApiKey(findApiKey: FindApiKey): RequestHandler {
   return (request, response, next) => {
-    if (!API.test(request.path)) {
-      next();
-      return;
-    }
-    const given = request.headers['x-api-key'];
-    const apiKey = findApiKey(given);
-    if (apiKey) {
+    if (needsApiKey(request)) {
+      const apiKey = findApiKey(request.headers['x-api-key']);
+      if (!apiKey) throw apiError('unauthorized', whyUnauthorized(request));
       response.locals.apiKey = apiKey;
-      next();
-      return;
     }
-    return refuse(request, response, describe(given, request.headers['api-key']));
+    next();
   };
 }
 
-function describe(given: string | string[] | undefined, misnamed: string | string[] | undefined): string {
-  if (given !== undefined) return 'The API key in x-api-key is not the one of this service.';
-  if (misnamed !== undefined) return 'Send the API key in the header x-api-key; API-KEY is not read.';
+/** What is wrong with the API key of a request, as a sentence. */
+export function whyUnauthorized({ headers }: IncomingMessage): string {
+  if (headers['x-api-key'] !== undefined) return 'The API key in x-api-key is not the one of this service.';
+  if (headers['api-key'] !== undefined)
+    return 'Send the API key in the header x-api-key; API-KEY is not read.';
   return 'Send the API key of this service in the header x-api-key.';
 }

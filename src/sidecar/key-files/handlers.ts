@@ -149,7 +149,7 @@ export function createKeyFileHandlers({
       const etag = etagOf(bytes);
       const ifNoneMatch = request.headers['if-none-match'];
       if (ifNoneMatch !== undefined && isUnchanged(ifNoneMatch, etag))
-        return answer(response, call, 304, [...NOT_STORED, 'etag', etag], '');
+        return answer(response, 304, [...NOT_STORED, 'etag', etag], '');
       return answerKeyFile(request, response, call, { bytes, etag });
     },
 
@@ -188,13 +188,12 @@ const AS_JSON = ['content-type', 'application/json; charset=utf-8'];
 /** As a one-byte string a file leaves together with the headers; a Buffer would be a second piece. */
 function answer(
   response: ServerResponse,
-  { exchange }: KeyFileCall,
   status: number,
   headers: readonly (string | string[])[],
   body: string,
   encoding: 'utf8' | 'latin1' = 'utf8',
 ): void {
-  response.writeHead(status, [...exchange.headers, ...headers]);
+  response.writeHead(status, [...headers]);
   response.end(body, encoding);
 }
 
@@ -216,11 +215,11 @@ function answerKeyFile(
 ): void {
   const headers = [...warningHeaders(warnings), ...more, ...NOT_STORED, 'etag', etag];
   if (prefersJson(request)) {
-    answerJson(response, call, headers, { streamid: call.streamId, lines: linesOf(bytes) }, status);
+    answerJson(response, headers, { streamid: call.streamId, lines: linesOf(bytes) }, status);
     return;
   }
   headers.push(...AS_TEXT, 'content-length', String(bytes.length));
-  answer(response, call, status, headers, bytes.toString('latin1'), 'latin1');
+  answer(response, status, headers, bytes.toString('latin1'), 'latin1');
 }
 
 /** What another packager takes: a file of its own, with an entity tag of its own. */
@@ -233,7 +232,7 @@ function answerExport(
   const headers = [...warningHeaders(warnings), ...NOT_STORED, 'etag', etag];
   const ifNoneMatch = request.headers['if-none-match'];
   if (ifNoneMatch !== undefined && isUnchanged(ifNoneMatch, etag)) {
-    answer(response, call, 304, headers, '');
+    answer(response, 304, headers, '');
     return;
   }
   // A stream id has no character that means something in a quoted string.
@@ -241,7 +240,7 @@ function answerExport(
   headers.push('content-type', mediaType, 'content-disposition', `attachment; filename="${name}"`);
   headers.push('content-length', String(length));
   // Of ASCII alone, as it nearly always is, a string of one byte a character needs no encoding.
-  answer(response, call, 200, headers, text, length === text.length ? 'latin1' : 'utf8');
+  answer(response, 200, headers, text, length === text.length ? 'latin1' : 'utf8');
 }
 
 /** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
@@ -275,10 +274,10 @@ function answerDryRun(
   if (accepts(request).types([JSON_TYPE, TEXT]) === TEXT) {
     const diff = renderLineChanges(lines);
     headers.push(...AS_TEXT, 'content-length', String(Buffer.byteLength(diff)));
-    answer(response, call, 200, headers, diff);
+    answer(response, 200, headers, diff);
     return;
   }
-  answerJson(response, call, headers, {
+  answerJson(response, headers, {
     streamid: call.streamId,
     dryrun: true,
     result,
@@ -291,14 +290,13 @@ function answerDryRun(
 
 function answerJson(
   response: ServerResponse,
-  call: KeyFileCall,
   headers: readonly (string | string[])[],
   value: unknown,
   status = 200,
 ): void {
   const json = JSON.stringify(value);
   const own = [...headers, ...AS_JSON, 'content-length', String(Buffer.byteLength(json))];
-  answer(response, call, status, own, json);
+  answer(response, status, own, json);
 }
 
 /** What is odd about a key file that was written (RFC 7234 § 5.5: 299, a persistent warning). */

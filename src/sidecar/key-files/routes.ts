@@ -1,16 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { sentenceOf } from '../../drm/finding';
 import { addressOf } from '../../http/address';
 import { onlyMethods } from '../../http/app';
-import type { Exchange } from '../../http/shell';
-import { callerOf, type FindApiKey } from '../access/api-key';
+import { callerOf } from '../access/api-key';
 import { apiError } from '../errors';
 import type { Actor } from './changes';
 import type { KeyFileHandler, KeyFileHandlers } from './handlers';
 
-const KEY_FILE_PATH = '/api/keyfile/:streamid';
+export const KEY_FILE_PATH = '/api/keyfile/:streamid';
 
 /** Has Express dispatch to the handlers. It stands behind the guard. */
 export function keyFileRoutes(app: Express, handlers: KeyFileHandlers): void {
@@ -42,44 +40,6 @@ export function keyFileRoutes(app: Express, handlers: KeyFileHandlers): void {
   app.all('/api/keyfile/*rest', () => {
     throw apiError('invalid_stream_id', 'Write the slashes of a stream id as %2F.');
   });
-}
-
-/** A path that means the same to everybody: without sub-folder, query or percent-encoding. */
-const PLAIN_PATH = /^\/api\/keyfile\/([^/?#%\\]+)$/;
-const NO_QUERY = {};
-
-/** The same of an export. */
-const PLAIN_EXPORT = /^\/api\/keyfile\/([^/?#%\\]+)\?as=([a-z0-9-]+)(?:&scheme=([a-z0-9]+))?$/;
-
-/**
- * Dispatches to the handlers without Express what packagers' tools and monitors send all day: a plain path and a valid
- * API key. Of every other request it answers undefined and leaves it alone.
- */
-export function createFastDispatch(handlers: KeyFileHandlers, findApiKey: FindApiKey) {
-  const byMethod: Readonly<Record<string, KeyFileHandler>> = {
-    GET: handlers.get,
-    POST: handlers.post,
-    DELETE: handlers.delete,
-  };
-  return (
-    request: IncomingMessage,
-    response: ServerResponse,
-    exchange: Exchange,
-  ): (() => void | Promise<void>) | undefined => {
-    const handle = byMethod[request.method ?? ''];
-    const { url = '' } = request;
-    const [, name, as, scheme] =
-      (handle && (PLAIN_PATH.exec(url) ?? (request.method === 'GET' && PLAIN_EXPORT.exec(url)))) || [];
-    if (!handle || name === undefined) return undefined;
-    const apiKey = findApiKey(request.headers['x-api-key']);
-    const streamId = parseStreamId(name);
-    if (!apiKey || !streamId.ok) return undefined;
-    exchange.route = KEY_FILE_PATH;
-    exchange.apiKey = apiKey;
-    exchange.logFields = { streamId: streamId.value };
-    const query = as === undefined ? NO_QUERY : { as, ...(scheme !== undefined && { scheme }) };
-    return () => handle(request, response, { streamId: streamId.value, apiKey, exchange, query });
-  };
 }
 
 /** The stream of a path with `:streamid`. @throws HttpError 400. */

@@ -1,5 +1,6 @@
-import { chmodSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { chmodSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
+import fs from 'fs-extra';
 import type { StreamId } from '../../api/stream-id';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError } from '../errors';
@@ -236,7 +237,9 @@ function deviceOf(folder: string): number | undefined {
  * link to the folder may be configured while none below it is followed.
  */
 export function openKeyFilesFolder(path: string): string {
-  if (mkdirSync(path, { recursive: true, mode: FOLDER_MODE }) !== undefined) {
+  const isNew = !fs.existsSync(path);
+  fs.ensureDirSync(path, { mode: FOLDER_MODE });
+  if (isNew) {
     const { mode } = statSync(path);
     if ((mode & 0o777) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE | (mode & 0o2000));
   }

@@ -5,7 +5,6 @@ import { ConfigError } from '../../../src/http/config';
 import { listen } from '../../../src/http/server';
 import { callerOf, requireApiKey, requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
 import { createKeyRing, digestOf, type KeyRing } from '../../../src/sidecar/access/key-ring';
-import { createRefuseUnauthenticated } from '../../../src/sidecar/access/unauthenticated';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';
@@ -43,7 +42,7 @@ function open(single?: string, file: string | undefined = path): KeyRing {
 /** Serves a stream's name behind the guard; answers how to call it. */
 async function serve({ find }: KeyRing) {
   const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
-    routes.use(requireApiKey(find, createRefuseUnauthenticated({ now: () => 0 })));
+    routes.use(requireApiKey(find));
     routes.all('/api/:stream', (request, response) => {
       const apiKey = callerOf(response);
       (request.method === 'GET' ? requireRead : requireWrite)(apiKey, request.params.stream);

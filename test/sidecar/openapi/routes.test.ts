@@ -7,12 +7,12 @@ let app: Express | undefined;
 
 jest.mock('../../../src/http/app', () => {
   const actual = jest.requireActual<typeof httpApp>('../../../src/http/app');
-  const createRoutes: typeof actual.createRoutes = (mount) =>
-    actual.createRoutes((routes) => {
+  const createApp: typeof actual.createApp = (shell, mount) =>
+    actual.createApp(shell, (routes) => {
       app = routes;
       mount(routes);
     });
-  return { ...actual, createRoutes };
+  return { ...actual, createApp };
 });
 
 /** Routes that do nothing but refuse every method. */

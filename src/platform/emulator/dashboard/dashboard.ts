@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http';
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
+import helmet from 'helmet';
 import { onlyMethods } from '../../../http/app';
 import { describeThrown, errorBody, HttpError, toHttpError } from '../../../http/errors';
 import { html } from '../../../http/html';
 import type { Log } from '../../../http/log';
-import { securityHeaders } from '../../../http/shell';
 import { isPublicName } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { refuseWebhooks } from '../webhooks/receiver-call';
@@ -31,7 +31,7 @@ const DASHBOARD_PATHS = ['/dashboard', '/verify'];
  * @param platform the whole of the platform's routes, for pages that call them.
  */
 export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
-  const guards = [pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks];
+  const guards = [...pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks];
   app.use(DASHBOARD_PATHS, ...guards);
   mountAssets(app, context.assets.folder);
   mountOverviewPages(app, context);
@@ -69,37 +69,35 @@ function mountAssets(app: Express, root: string): void {
       .all(onlyMethods('GET'));
 }
 
-/** Nothing from elsewhere is loaded or framed, nothing is cached, and no other site gets the address of the page. */
-const HEADERS: Readonly<Record<string, string>> = {
-  'cache-control': 'no-store',
-  ...Object.fromEntries(
-    securityHeaders({
-      contentSecurityPolicy: {
-        useDefaults: false,
-        directives: {
-          defaultSrc: ["'none'"],
-          baseUri: ["'none'"],
-          connectSrc: ["'self'"],
-          formAction: ["'self'"],
-          frameAncestors: ["'none'"],
-          imgSrc: ["'self'", 'data:'],
-          scriptSrc: ["'self'"],
-          styleSrc: ["'self'"],
-        },
+/**
+ * Sets the headers of every answer below /dashboard: nothing from elsewhere is loaded or framed, nothing is cached, and
+ * no other site gets the address of the page.
+ */
+const pageHeaders: readonly RequestHandler[] = [
+  helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        baseUri: ["'none'"],
+        connectSrc: ["'self'"],
+        formAction: ["'self'"],
+        frameAncestors: ["'none'"],
+        imgSrc: ["'self'", 'data:'],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
       },
-      // With `no-referrer`, browsers send `Origin: null` with forms, and `refuseOtherSites` could not tell them apart.
-      referrerPolicy: { policy: 'same-origin' },
-      strictTransportSecurity: false,
-      xFrameOptions: { action: 'deny' },
-    }),
-  ),
-};
-
-/** Sets the headers of every answer below /dashboard. */
-const pageHeaders: RequestHandler = (_request, response, next) => {
-  response.set(HEADERS);
-  next();
-};
+    },
+    // With `no-referrer`, browsers send `Origin: null` with forms, and `refuseOtherSites` could not tell them apart.
+    referrerPolicy: { policy: 'same-origin' },
+    strictTransportSecurity: false,
+    xFrameOptions: { action: 'deny' },
+  }),
+  (_request, response, next) => {
+    response.set('cache-control', 'no-store');
+    next();
+  },
+];
 
 /** Names under which a dashboard on loopback may be called; `emulator` is its name in a compose network. */
 const OWN_NAMES = ['localhost', '127.0.0.1', '[::1]', 'emulator'];

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Express } from 'express';
-import type { HelmetOptions } from 'helmet';
+import helmet, { type HelmetOptions } from 'helmet';
 import { onlyMethods } from '../../../http/app';
 import { etagOf } from '../../../http/etag';
 import { html } from '../../../http/html';
-import { securityHeaders } from '../../../http/shell';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { breakable } from '../dashboard/elements';
@@ -60,7 +59,7 @@ export function mountEmbed(app: Express, context: EmulatorContext): void {
         };
         const shown = page.read(asked, originOf(request));
         response.removeHeader('x-frame-options');
-        response.set(Object.fromEntries(securityHeaders(pageOptions(nonce))));
+        helmet(pageOptions(nonce))(request, response, () => undefined);
         response
           .set('cache-control', 'no-store')
           .type('html')
