@@ -15,9 +15,6 @@ export function requireType(
   types: readonly string[],
   description: string,
 ): string | undefined {
-  // What nearly all send needs no parsing of media types.
-  const declared = request.headers['content-type'];
-  if (declared !== undefined && types.includes(declared)) return declared;
   const found = typeIs(request, [...types]);
   if (found === false) throw httpError('unsupported_media_type', description);
   return found ?? undefined;
@@ -33,31 +30,26 @@ interface LargerBodies {
 }
 
 /**
- * Makes what reads a body as JSON: an object or a list, `undefined` when no body is announced. The media type has been
- * looked at.
+ * Makes the function that reads a body as JSON: an object or a list, `undefined` when no body is announced. The media
+ * type has been checked.
  * @throws HttpError 400, 413, 415.
  */
 export function createReadJson(limit: number, larger?: LargerBodies): ReadBody<unknown> {
-  const { limit: most = limit, verify = () => undefined, tooLarge } = larger ?? {};
-  const look = (body: Buffer) => {
-    if (body.length > limit) verify(body);
-  };
   const parse = promisify(
-    express.json({ limit: most, type: () => true, verify: (_request, _response, body) => look(body) }),
+    express.json({
+      limit: larger?.limit ?? limit,
+      type: () => true,
+      verify: (_request, _response, body) => {
+        if (body.length > limit) larger?.verify(body);
+      },
+    }),
   );
   return async (request: IncomingMessage & { body?: unknown }, response) => {
-    const length = plainLength(request, most);
-    // body-parser costs as much as all else of a small request together.
-    if (length !== undefined) {
-      const body = await receive(request, length);
-      look(body);
-      return parseJson(body.toString('utf8'));
-    }
     try {
       await parse(request, response);
     } catch (thrown) {
-      const { status } = toHttpError(thrown);
-      throw status === 413 && tooLarge && !(thrown instanceof HttpError) ? tooLarge() : thrown;
+      const isTooLarge = !(thrown instanceof HttpError) && toHttpError(thrown).status === 413;
+      throw larger && isTooLarge ? larger.tooLarge() : thrown;
     }
     return request.body;
   };
@@ -81,42 +73,4 @@ export function createReadBytes(limit: number): ReadBody<Buffer> {
     await parse(request, response);
     return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   };
-}
-
-/** The length of a body that is neither compressed nor in chunks nor in another charset, nor too long. */
-function plainLength({ headers }: IncomingMessage, limit: number): number | undefined {
-  if (headers['content-type'] !== 'application/json' || headers['content-encoding'] !== undefined)
-    return undefined;
-  const length = Number(headers['content-length'] ?? Number.NaN);
-  return length > 0 && length <= limit ? length : undefined;
-}
-
-/** Node's parser sees to it that the body has the length that was announced; a client may go away before. */
-function receive(request: IncomingMessage, length: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.once('end', () => {
-      const [first] = chunks;
-      resolve(first?.length === length ? first : Buffer.concat(chunks));
-    });
-    const aborted = () => {
-      // An error keeps its stack, which costs more than all else here.
-      if (!request.readableEnded) reject(toHttpError({ type: 'request.aborted' }));
-    };
-    request.once('error', aborted);
-    // A request that the server has answered for is destroyed without an error.
-    request.once('close', aborted);
-  });
-}
-
-/** As body-parser reads it: an object or a list, behind a byte order mark or white space. */
-function parseJson(text: string): unknown {
-  const json = text.startsWith('\ufeff') ? text.slice(1) : text;
-  try {
-    if (/^[ \t\r\n]*[[{]/.test(json)) return JSON.parse(json);
-  } catch {
-    // V8's message quotes what it chokes on.
-  }
-  throw toHttpError({ type: 'entity.parse.failed' });
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { describeThrown, systemCode } from './errors';
@@ -17,8 +18,6 @@ export interface WatchedFiles {
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
-type Look = { readonly contents: readonly Buffer[] } | { readonly cause: unknown };
-
 /**
  * Reads files that belong together, and again whenever what their paths lead to changes. They are read and compared,
  * not watched by events: those miss a mounted secret's swapped links, network folders and editors that rename.
@@ -28,46 +27,45 @@ export function watchFiles(paths: readonly string[], watch: FileWatch): WatchedF
   const { intervalMs = 1000, take, onFault } = watch;
   let taken: readonly Buffer[] = paths.map(readNow);
   take(taken);
-  let seen: Look = { contents: taken };
-  let untold: { readonly cause: unknown } | undefined;
-  let told = false;
+  /** What the last look found, to see a change; its fault, until it is reported. */
+  let seen = identityOf(taken);
+  let fault: { readonly cause: unknown } | undefined;
+  let isReported = false;
 
-  const weigh = (look: Look): { readonly cause: unknown } | undefined => {
-    if ('cause' in look) return look;
-    // A file that was away for a moment and came back as it was is no change.
-    if (!told && areEqual(look.contents, taken)) return undefined;
-    try {
-      take(look.contents);
-      taken = look.contents;
-      told = false;
-      return undefined;
-    } catch (cause) {
-      return { cause };
-    }
+  const follow = (contents: readonly Buffer[]) => {
+    // A file that was away for a moment and is the same again is no change.
+    if (!isReported && identityOf(contents) === identityOf(taken)) return;
+    take(contents);
+    taken = contents;
+    isReported = false;
   };
 
-  const follow = (look: Look) => {
-    if (!isSame(look, seen)) {
-      seen = look;
-      untold = weigh(look);
-    } else if (untold) {
-      // Still as bad as at the last look: nobody is in the middle of writing it.
-      told = true;
-      onFault(untold.cause);
-      untold = undefined;
+  const look = async () => {
+    const found = await Promise.all(paths.map(readSoon)).catch((cause: unknown) => ({ cause }));
+    if (closed) return;
+    const identity =
+      'cause' in found
+        ? JSON.stringify({ ...describeThrown(found.cause), stack: undefined })
+        : identityOf(found);
+    if (identity !== seen) {
+      seen = identity;
+      fault = undefined;
+      try {
+        if ('cause' in found) throw found.cause;
+        follow(found);
+      } catch (cause) {
+        fault = { cause };
+      }
+    } else if (fault) {
+      // It stands since the last look: the file is not being written.
+      isReported = true;
+      onFault(fault.cause);
+      fault = undefined;
     }
+    timer = setTimeout(look, intervalMs).unref();
   };
-
-  let timer: NodeJS.Timeout | undefined;
   let closed = false;
-  const lookLater = () => {
-    timer = setTimeout(async () => {
-      const look = await lookAt(paths);
-      if (!closed) follow(look);
-      if (!closed) lookLater();
-    }, intervalMs).unref();
-  };
-  lookLater();
+  let timer = setTimeout(look, intervalMs).unref();
   return {
     close() {
       closed = true;
@@ -76,26 +74,8 @@ export function watchFiles(paths: readonly string[], watch: FileWatch): WatchedF
   };
 }
 
-async function lookAt(paths: readonly string[]): Promise<Look> {
-  try {
-    return { contents: await Promise.all(paths.map(readSoon)) };
-  } catch (cause) {
-    return { cause };
-  }
-}
-
-function isSame(one: Look, other: Look): boolean {
-  if ('contents' in one) return 'contents' in other && areEqual(one.contents, other.contents);
-  return 'cause' in other && textOf(one.cause) === textOf(other.cause);
-}
-
-function areEqual(some: readonly Buffer[], others: readonly Buffer[]): boolean {
-  return some.every((bytes, index) => others[index]?.equals(bytes));
-}
-
-function textOf(cause: unknown): string {
-  const { stack: _stack, ...rest } = describeThrown(cause);
-  return JSON.stringify(rest);
+function identityOf(contents: readonly Buffer[]): string {
+  return contents.map((bytes) => hash('sha256', bytes)).join();
 }
 
 function readNow(path: string): Buffer {
