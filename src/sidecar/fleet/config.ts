@@ -11,7 +11,7 @@ export interface FleetConfig {
   readonly secretFile: string;
   /** The packager's, which no other one of the fleet has. */
   readonly name: string;
-  /** Beginnings of the ids of the streams that the packager takes; undefined: all. */
+  /** Prefixes of the ids of the streams that the packager takes; undefined: all. */
   readonly streams: readonly string[] | undefined;
   /** How the keys of the fleet begin in the engine; ends in a slash. */
   readonly prefix: string;
@@ -76,8 +76,8 @@ const streams = z
   .pipe(
     z
       .array(beginning)
-      .min(1, 'holds no beginning of stream ids; leave it out for a packager that takes all')
-      .max(100, 'must have at most 100 beginnings of stream ids'),
+      .min(1, 'holds no prefix of stream ids; leave it out for a packager that takes all')
+      .max(100, 'must have at most 100 prefixes of stream ids'),
   );
 
 const prefix = z
@@ -109,7 +109,7 @@ export const fleetVariables = {
 
 type Values = z.output<z.ZodObject<typeof fleetVariables>>;
 
-/** What is wrong between the variables of a fleet. */
+/** Faults of the variables of a fleet that concern several of them. */
 export function fleetFaults(env: Environment): string[] {
   const names = Object.keys(fleetVariables).filter((name) => env[name]);
   if (!names.includes('PACKAGERDRMAPI_FLEET_URLS'))

@@ -48,7 +48,7 @@ export interface Fleet {
 /** Puts a fleet before the key files of this folder. */
 export type OpenFleet = (local: KeyFileStore, hooks: FleetHooks) => Fleet;
 
-/** What a fleet takes from its process. */
+/** The dependencies of a fleet that come from the process. */
 export interface FleetProcess {
   readonly log: Log;
   readonly newId: () => string;
@@ -60,11 +60,11 @@ export interface FleetProcess {
   readonly version: string;
 }
 
-/** What else of the sidecar is told of a change that comes from the fleet. */
+/** Parts of the sidecar that a change from the fleet concerns. */
 export interface FleetHooks {
-  /** Takes a line of each change that another sidecar accepted and that is made here, with `from`. */
+  /** Called for each change that another sidecar accepted and that is applied here, with `from`. */
   readonly audit: Audit;
-  /** Takes the keys of what is written here; what is removed through the store it hears of by itself. */
+  /** Updated with the keys of each file that is written here; removals update it through the store. */
   readonly index: KeyIndex;
   readonly observer: FleetObserver;
 }
@@ -80,7 +80,7 @@ export interface Step {
   readonly limit: number;
 }
 
-/** What can become of an entry that comes from the engine. */
+/** The results of applying an entry. */
 export const ENTRY_RESULTS = [
   'written',
   'removed',
@@ -92,7 +92,7 @@ export const ENTRY_RESULTS = [
 ] as const;
 export type EntryResult = (typeof ENTRY_RESULTS)[number];
 
-/** What metrics tell of the fleet. */
+/** The figures that the metrics of the fleet show. */
 export interface FleetFigures {
   readonly state: FleetState;
   /** Seconds since this sidecar was last level with the engine; 0 while it is; undefined: it never was. */
@@ -104,7 +104,7 @@ export interface FleetFigures {
   readonly engineQuota: number | undefined;
 }
 
-/** Hears what happens in the fleet, for metrics. Must not throw. */
+/** Counts what happens in the fleet, for metrics. Must not throw. */
 export interface FleetObserver {
   entry(result: EntryResult): void;
   /** Seconds from the acceptance of a change anywhere to its file here, by the clocks of both sidecars. */

@@ -6,7 +6,7 @@ import { openFleet } from './open-fleet';
 import { openFleetSecret } from './secret';
 
 /**
- * Reads what a sidecar needs to take part in a fleet, and answers what does so with a key-file folder.
+ * Reads the files that a sidecar needs to take part in a fleet, and returns the function that opens it for a folder.
  * @throws ConfigError when a file of it can't be used.
  */
 export function joinFleet(config: FleetConfig, options: FleetProcess): (folder: string) => OpenFleet {
@@ -31,8 +31,8 @@ export function joinFleet(config: FleetConfig, options: FleetProcess): (folder: 
       engine,
       folder,
       secrets: secret.secrets,
-      onSecrets(heard) {
-        listener = heard;
+      onSecrets(onChange) {
+        listener = onChange;
       },
     })(local, hooks);
     return {

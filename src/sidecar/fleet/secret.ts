@@ -9,7 +9,7 @@ interface FleetSecretOptions {
   readonly log: Log;
   /** How often the file is looked at. */
   readonly intervalMs?: number;
-  /** Hears of the secrets of a file that has changed. */
+  /** Called with the secrets of a changed file. */
   readonly onChange: (secrets: readonly string[]) => void;
 }
 
@@ -26,7 +26,7 @@ const MAX_CHARACTERS = 1000;
 
 /**
  * Reads the file of the fleet's secrets, and again when it changes. A file that can't be used while the service runs is
- * told in the log, and the secrets stay.
+ * logged, and the secrets stay.
  * @throws ConfigError when it can't be used at the start.
  */
 export function openFleetSecret({ file, log, intervalMs = 1000, onChange }: FleetSecretOptions): FleetSecret {

@@ -70,7 +70,7 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
   };
 }
 
-/** Without what came after a revision: the engine was restored or founded again, and nobody can have it from there. */
+/** Without records after a revision: those are of the time before the engine was restored or founded again. */
 function* recordsUntil(
   revision = Infinity,
   ledger: Ledger | undefined,
@@ -106,7 +106,7 @@ export async function whereStream(options: WhereOptions): Promise<FleetStreamAns
   };
 }
 
-/** What metrics tell. `servers` are as they were last looked at. */
+/** The figures of the metrics. `servers` are as last read. */
 export function fleetFigures(
   state: MembershipState,
   lacks: Iterable<keyof FleetFigures['lacks']>,

@@ -13,7 +13,7 @@ export interface Accepted {
   readonly fleet: FleetChange;
 }
 
-/** What an answer says of a fleet. */
+/** The part of an answer that concerns the fleet. */
 interface Settled {
   /** 202: accepted, but not every packager has it that should. */
   readonly status: 200 | 202;
@@ -29,9 +29,9 @@ export interface FleetWait {
    * @throws HttpError 400.
    */
   secondsOf(query: Readonly<Record<string, unknown>>): number | undefined;
-  /** Waits, if that is asked for, and answers what is to be said. Never rejects: the changes are made. */
+  /** Waits if `seconds` is given, and returns status, warnings and headers. Never rejects: the changes are made. */
   settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string): Promise<Settled>;
-  /** Waits no longer: the service is about to stop. */
+  /** Ends all waits: the service is about to stop. */
   hurry(): void;
 }
 
@@ -46,7 +46,7 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
   const waiting = new Set<(why: string) => void>();
   let isHurrying = false;
 
-  /** What is to be said of packagers that have not got the changes; undefined: all have. */
+  /** Which packagers do not have the changes, in words; undefined: all have them. */
   const whoIsBehind = async (
     changes: readonly Accepted[],
     seconds: number,
@@ -63,7 +63,7 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
       (names) => (names.length === 0 ? undefined : describeBehind(names, seconds)),
       (thrown: unknown) => {
         log.error('who has a change of the fleet is not known', { requestId, cause: describeThrown(thrown) });
-        return 'which packagers have it is not known, since the engine of the fleet does not tell';
+        return 'which packagers have it is not known, since the engine of the fleet cannot be read';
       },
     );
     try {
@@ -118,18 +118,18 @@ function behindFinding(why: string): Finding {
   return {
     severity: 'warning',
     code: 'fleet_behind',
-    description: `${why}; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} tells who has it`,
+    description: `${why}; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it`,
   };
 }
 
-/** What is to be said of a change that the fleet has accepted and that could not be made in this folder. */
+/** The warning for a change that the fleet has accepted and that could not be applied in this folder. */
 export function notHereFindings({ notHere }: Pick<FleetChange, 'notHere'>): Finding[] {
   if (!notHere) return [];
   return [
     {
       severity: 'warning',
       code: 'fleet_not_here',
-      description: `the fleet has accepted the change, but it is not made beside this sidecar: ${notHere.problems[0]?.description ?? ''}`,
+      description: `the fleet has accepted the change, but it is not applied in the folder of this sidecar: ${notHere.problems[0]?.description ?? ''}`,
     },
   ];
 }

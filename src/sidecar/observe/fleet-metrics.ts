@@ -7,7 +7,7 @@ const APPLY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 
 const STATES = Object.keys(FLEET_STATES);
 
-/** For a sidecar whose fleet nobody measures. */
+/** For a sidecar without metrics. */
 export const UNOBSERVED: FleetObserver = {
   entry: () => undefined,
   applied: () => undefined,

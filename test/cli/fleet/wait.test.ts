@@ -49,7 +49,7 @@ describe('of one stream', () => {
   test('they end with 1, and name who is behind, when it takes longer', async () => {
     fleet.hold('origin-2');
     const behind =
-      'warning: fleet_behind: not everything is at origin-2 after 1 second; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} tells who has it\n';
+      'warning: fleet_behind: not everything is at origin-2 after 1 second; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it\n';
     const put = await run(['put', 'live/a', ...KEY, '--wait', '1']);
     expect(put.code).toBe(1);
     expect(put.stderr).toContain(behind);

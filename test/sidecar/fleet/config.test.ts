@@ -137,7 +137,7 @@ test.each<[variables: Variables, faults: readonly string[]]>([
   [
     { STREAMS: ' , ' },
     [
-      'PACKAGERDRMAPI_FLEET_STREAMS: holds no beginning of stream ids; leave it out for a packager that takes all',
+      'PACKAGERDRMAPI_FLEET_STREAMS: holds no prefix of stream ids; leave it out for a packager that takes all',
     ],
   ],
   [
@@ -146,7 +146,7 @@ test.each<[variables: Variables, faults: readonly string[]]>([
   ],
   [
     { STREAMS: Array.from({ length: 101 }, (_, index) => `s${index}`).join() },
-    ['PACKAGERDRMAPI_FLEET_STREAMS: must have at most 100 beginnings of stream ids'],
+    ['PACKAGERDRMAPI_FLEET_STREAMS: must have at most 100 prefixes of stream ids'],
   ],
   [{ PREFIX: 'fleet' }, [`PACKAGERDRMAPI_FLEET_PREFIX: ${PREFIX}`]],
   [{ PREFIX: '/' }, [`PACKAGERDRMAPI_FLEET_PREFIX: ${PREFIX}`]],

@@ -37,7 +37,7 @@ async function startInFleet(options?: Parameters<typeof createFakeFleet>[0]) {
 }
 
 const behind = (who: string, after = '1 second') =>
-  `299 - "fleet_behind: not everything is at ${who} after ${after}; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} tells who has it"`;
+  `299 - "fleet_behind: not everything is at ${who} after ${after}; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it"`;
 
 test('every answer to a change says at which revision of the fleet it is made', async () => {
   const { api, fleet } = await startInFleet();
@@ -195,7 +195,7 @@ test('a change that this packager has not made though the fleet has accepted it 
   fleet.failHere(apiError('insufficient_storage'));
   const { headers, text } = await api.post(PATH).send(PLAIN).expect(202);
   expect([headers.warning, headers['x-fleet-revision'], text]).toEqual([
-    '299 - "fleet_not_here: the fleet has accepted the change, but it is not made beside this sidecar: There is no space left for key files; none was damaged. Free some space and try again."',
+    '299 - "fleet_not_here: the fleet has accepted the change, but it is not applied in the folder of this sidecar: There is no space left for key files; none was damaged. Free some space and try again."',
     '2',
     PLAIN_FILE,
   ]);
@@ -213,7 +213,7 @@ test('a change whose packagers cannot be asked for is a 202 all the same', async
   fleet.failWaits(new EngineError('unavailable', 'http://etcd-1:2379 does not answer'));
   const { headers } = await api.post(`${PATH}?wait=1`).send(PLAIN).expect(202);
   expect(headers.warning).toBe(
-    '299 - "fleet_behind: which packagers have it is not known, since the engine of the fleet does not tell; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} tells who has it"',
+    '299 - "fleet_behind: which packagers have it is not known, since the engine of the fleet cannot be read; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it"',
   );
   const [line] = (await sidecar.logEntries()).filter(({ level }) => level === 'error');
   expect(line).toMatchObject({
@@ -231,7 +231,7 @@ test('a service that stops waits no longer, and lets nobody wait any more', asyn
   wait.hurry();
   settled.push(wait.settle(change ? [change] : [], 30, 'request-2'));
   const description =
-    'which packagers have it is not known, since the service is stopping; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} tells who has it';
+    'which packagers have it is not known, since the service is stopping; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it';
   const expected = {
     status: 202,
     warnings: [{ severity: 'warning', code: 'fleet_behind', description }],

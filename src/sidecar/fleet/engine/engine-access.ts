@@ -16,7 +16,7 @@ interface EngineTls {
 
 /** How the sidecar signs in to the engine. */
 interface EngineAccess {
-  /** What is in force: the same object until a file changes. */
+  /** The credentials in force: the same object until a file changes. */
   tls(): EngineTls;
   /** Of the engine's user; undefined: there is none. */
   password(): string | undefined;
@@ -41,7 +41,7 @@ type Named = readonly [variable: string, path: string];
 
 /**
  * Reads the certificates, the key and the password for the engine, and again when one of their files changes. Files that
- * can't be used, or don't fit together, are told in the log, and what is in force stays.
+ * can't be used, or don't fit together, are logged, and what is in force stays.
  * @throws ConfigError when they can't be used at the start.
  */
 export function openEngineAccess(
@@ -62,7 +62,7 @@ export function openEngineAccess(
   const warnIfOpen = (path: string, what: string) => {
     if (isOpenToAll(path)) log.warn(`every user of this machine can read ${what}`, { file: path });
   };
-  const tell = (path: string, [first]: readonly X509Certificate[], message: string) => {
+  const logCertificate = (path: string, [first]: readonly X509Certificate[], message: string) => {
     if (!first) return;
     const end = new Date(first.validTo);
     const fields = { file: path, subject: first.subject, validUntil: end.toISOString() };
@@ -79,9 +79,9 @@ export function openEngineAccess(
       throw new ConfigError([`${client.key}: is not the key of the certificate in ${client.certificate}`]);
     tls = { ...(ca && { ca }), ...(cert && key && { cert, key }) };
     if (authorities !== undefined && read)
-      tell(authorities, read, "certificate of the engine's authority read");
+      logCertificate(authorities, read, "certificate of the engine's authority read");
     if (!client || !chain) return;
-    tell(client.certificate, chain, 'client certificate for the engine read');
+    logCertificate(client.certificate, chain, 'client certificate for the engine read');
     warnIfOpen(client.key, "the key of the fleet's client certificate");
     if (user && /^CN=/m.test(chain[0].subject))
       log.warn(

@@ -40,7 +40,7 @@ function decodeKey(value: unknown): string {
   return bytes(value).toString('latin1');
 }
 
-/** The end of a range of all keys with this beginning: the first key after them; `\0`: there is none after them. */
+/** The end of the range of a prefix: the first key after it; `\0`: there is none. */
 function endOf(prefix: string): string {
   const kept = prefix.replace(/\xff+$/, '');
   if (kept === '') return '\0';

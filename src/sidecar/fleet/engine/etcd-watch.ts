@@ -50,7 +50,7 @@ export function openWatch(calls: Calls, heartbeat: Heartbeat, range: KeyRange, o
 
 class EtcdWatch {
   /** Everything up to this revision was reported. */
-  #told: number;
+  #reported: number;
   /** The moment and the revision before which the next heartbeat must not be. */
   #floor: Moment;
   #floorRevision: number;
@@ -69,9 +69,9 @@ class EtcdWatch {
     readonly range: KeyRange,
     readonly options: WatchOptions,
   ) {
-    this.#told = options.from - 1;
+    this.#reported = options.from - 1;
     this.#floor = options.since;
-    this.#floorRevision = this.#told;
+    this.#floorRevision = this.#reported;
   }
 
   close(): void {
@@ -98,7 +98,7 @@ class EtcdWatch {
   async #follow(server: EtcdServer): Promise<unknown> {
     const [key, range_end] = rangeOf(this.range);
     // Without fragments, a message of many large changes after an absence would take several times its size in memory.
-    const options = { start_revision: String(this.#told + 1), progress_notify: true, fragment: true };
+    const options = { start_revision: String(this.#reported + 1), progress_notify: true, fragment: true };
     const body = { create_request: { key, range_end, ...options } };
     const { response, signInAgain } = await this.calls.open(server, '/v3/watch', body, BEGIN_MS);
     this.#stream = response;
@@ -177,7 +177,7 @@ class EtcdWatch {
     if (!isLater || at.revision < this.#floorRevision) throw new Ended({ kind: 'restored', at });
     this.#floor = at;
     // What was reported since may be newer than this heartbeat.
-    this.#floorRevision = this.#told;
+    this.#floorRevision = this.#reported;
     this.#isLost = false;
     this.#isTokenRefused = false;
     this.options.onHeartbeat?.(at);
@@ -189,9 +189,9 @@ class EtcdWatch {
       await this.options.onEvents(batch, at).catch((cause: unknown) => {
         throw new NotTaken('the changes were not taken', { cause });
       });
-      this.#told = Math.max(this.#told, batch.at(-1)?.revision ?? 0);
+      this.#reported = Math.max(this.#reported, batch.at(-1)?.revision ?? 0);
     }
-    this.#told = Math.max(this.#told, progress);
+    this.#reported = Math.max(this.#reported, progress);
   }
 
   #lose(thrown: unknown): void {

@@ -12,7 +12,7 @@ import { reconcile } from './reconcile';
 
 type Lack = Exclude<LackReason, 'behind'>;
 
-/** What came of an entry. */
+/** The result of applying an entry. */
 export interface Applied {
   readonly result: EntryResult;
   /** The file before and after, when the folder was changed. */
@@ -23,12 +23,12 @@ export interface Applied {
 }
 
 /**
- * Where an entry comes from: the engine, in the order of its changes (`told`) or read out of that order (`reread`); this
+ * Where an entry comes from: the engine, in the order of its changes (`news`) or read out of that order (`reread`); this
  * sidecar, which made it just now (`made`); the engine after it was applied as such (`returned`).
  */
-type Origin = 'told' | 'reread' | 'made' | 'returned';
+type Origin = 'news' | 'reread' | 'made' | 'returned';
 
-/** Brings the folder to what the fleet wants there, one stream at a time and each change of it in its order. */
+/** Applies entries to the folder: streams in parallel, the changes of one stream in order. */
 export interface Apply {
   entry(entry: Entry, revision: number, origin: Origin): Promise<Applied>;
   /** Notes that an entry can't be opened; undefined: that there is none any more. */
@@ -51,12 +51,12 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
   const lacks = new Map<StreamId, Lack>();
 
   const settle = (streamId: StreamId, lack: Lack | undefined) => {
-    // To the end: what can never be written must not keep others from their turn.
+    // At the end of the order: a file that can never be written must not delay others.
     lacks.delete(streamId);
     if (lack !== undefined) lacks.set(streamId, lack);
   };
 
-  /** One look and what follows from it; undefined: somebody else changed the file meanwhile. */
+  /** One attempt; undefined: the file was changed meanwhile. */
   const step = async (entry: Entry, revision: number): Promise<Applied | undefined> => {
     const { streamId, version, bytes, isFound } = entry;
     const former = local.read(streamId);
@@ -79,7 +79,7 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
         return { result: 'kept' };
       case 'write':
       case 'remove':
-        // Before the file is touched: after a crash the ledger tells that what stands there, old or new, is the fleet's.
+        // Before the file is changed: after a crash the ledger knows the old and the new file as the fleet's.
         await ledger.note(streamId, { ...next, former: present });
         break;
     }
@@ -90,12 +90,12 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
       if (thrown instanceof HttpError && thrown.status === 412) return undefined;
       throw thrown;
     }
-    // Who puts the former file back by hand has it kept.
+    // From now on the former file, put back by hand, is kept.
     if (present !== undefined) void ledger.note(streamId, next).catch(() => undefined);
     return { result: bytes ? 'written' : 'removed', former, bytes };
   };
 
-  /** At the first join, what could not be looked at is held for somebody else's: so it stays when it can be. */
+  /** At the first join, a file that could not be read counts as made by hand, so that it stays when it can be read. */
   const keepUnseen = async ({ streamId, version, bytes }: Entry, revision: number): Promise<void> => {
     if (hasLevelled() || ledger.get(streamId)) return;
     const record = { version, revision, tag: bytes && etagOf(bytes), kept: true } as const;
@@ -107,14 +107,14 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
     entry: (entry, revision, origin) =>
       inTurn(entry.streamId, async () => {
         const { streamId } = entry;
-        // What came late from before it may have been taken for what the engine holds.
+        // A late older entry may have been taken for what the engine holds: apply it again.
         if (origin === 'returned' && !lacks.has(streamId)) return { result: 'unchanged' };
         try {
           for (;;) {
             const applied = await step(entry, revision);
             if (!applied) continue;
             const { result } = applied;
-            // A newer one came in between: what became of that stands.
+            // A newer entry was applied in between: its result counts.
             const isPassed =
               result === 'older' && (origin === 'made' || (origin === 'reread' && !lacks.has(streamId)));
             if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);

@@ -1,7 +1,7 @@
 import type { StreamId } from '../../../api/stream-id';
 import type { ChangedBy } from '../../storage/key-file-store';
 
-/** What the fleet holds of a stream: its key file, or that it was deleted. Sealed in the engine. */
+/** An entry of the fleet, sealed in the engine: the key file of a stream, or its tombstone. */
 export interface Entry {
   readonly streamId: StreamId;
   /** Unguessable, so that a change whose answer was lost is recognised. */
@@ -20,17 +20,17 @@ export interface Entry {
   readonly from: string;
   /** Whether somebody waits for all packagers to have it: they report at once. */
   readonly awaited: boolean;
-  /** Whether an import found the file beside a packager: unlike what a client sends, it replaces none made by hand. */
+  /** Whether it comes from an import: unlike what a client sends, it replaces no file made by hand. */
   readonly isFound: boolean;
 }
 
-/** What can come of opening what the engine holds. */
+/** The result of opening a sealed value. */
 export type Opened =
   | { readonly ok: true; readonly entry: Entry }
-  /** `secret`: it was sealed with another secret. `garbage`: it was sealed for another key, or by nobody. */
+  /** `secret`: it was sealed with another secret. `garbage`: it was sealed for another key, or is damaged. */
   | { readonly ok: false; readonly why: 'secret' | 'garbage' };
 
-/** What goes to the engine is sealed with the first secret and opened with any. */
+/** Seals with the first secret, and opens with any. */
 export interface Seal {
   /** Seals an entry for its key in the engine. */
   seal(key: string, entry: Entry): Buffer;

@@ -19,9 +19,8 @@ import type { Applied } from './apply';
 import type { Entry, Seal } from './entry';
 import type { OwnChanges, Versions } from './own-changes';
 
-/** What a sidecar needs to change key files for the whole fleet. */
 interface FleetStoreOptions {
-  /** The packager's, which its sidecar's folder has. */
+  /** Of the packager. */
   readonly name: string;
   readonly local: KeyFileStore;
   readonly keys: EngineKeys;
@@ -33,19 +32,19 @@ interface FleetStoreOptions {
   readonly ownChanges: Pick<OwnChanges, 'add'>;
   readonly clock: () => Date;
   readonly isTaken: (streamId: StreamId) => boolean;
-  /** Brings the folder here to an entry that this sidecar made. */
+  /** Applies an entry that this sidecar made to its folder. */
   readonly apply: (entry: Entry, revision: number) => Promise<Applied>;
-  /** Hears of a change that had to be decided again, since another sidecar was faster. */
+  /** Called when a compare-and-set failed because another sidecar was faster. */
   readonly onConflict: () => void;
 }
 
-/** What the fleet has of a stream. */
+/** The fleet's entry of a stream, as read. */
 interface Present {
   readonly stored: StoredValue | undefined;
   /** undefined: there is none, or it can't be opened. */
   readonly entry: Entry | undefined;
   readonly revision: number;
-  /** Of the servers that told it. */
+  /** Of the servers that answered. */
   readonly cluster: string;
 }
 
@@ -77,7 +76,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
 
   const isUnreadable = ({ stored, entry }: Present): boolean => stored !== undefined && entry === undefined;
 
-  /** Puts an entry in the place of what was read; undefined: somebody was faster, or the fleet is another by now. */
+  /** Puts an entry in the place of what was read; undefined: another sidecar was faster, or it is another fleet now. */
   const put = async (
     entry: Entry,
     { stored, cluster }: Pick<Present, 'stored' | 'cluster'>,
@@ -96,7 +95,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       return undefined;
     }
     if (answer.made) return answer.revision;
-    // The answer to a first try may have been lost: then what stands there is this very entry.
+    // If the answer to a first attempt was lost, the present entry is this very one.
     const opened = answer.present && seal().open(key, answer.present.value, entry.streamId);
     if (opened?.ok && opened.entry.id === entry.id) return answer.present?.revision;
     onConflict();

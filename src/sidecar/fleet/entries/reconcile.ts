@@ -1,20 +1,20 @@
 import type { LedgerRecord } from '../ledger/ledger-lines';
 
-/** What the fleet holds of a stream, as far as it decides over the file here. */
+/** The part of an entry that decides what becomes of the file here. */
 interface Wanted {
   readonly version: number;
   /** The entity tag of its key file; undefined: it was deleted. */
   readonly tag: string | undefined;
-  /** Whether an import found it beside another packager. */
+  /** Whether it comes from an import. */
   readonly isFound: boolean;
 }
 
-/** What is done with the file here. `note`: nothing but that the ledger takes the entry. */
+/** What to do with the file here. `note`: only record the entry in the ledger. */
 export type FileAction = 'write' | 'remove' | 'note' | 'keep' | 'older' | 'nothing';
 
 /**
  * Decides what becomes of the file of a stream in view of what the fleet wants there. A file is the fleet's if its
- * bytes are those that the ledger tells. Of files that are not, none is removed, and none is replaced but by what a client
+ * bytes have the tag in the ledger. Other files are never removed, and replaced only by what a client
  * sent after the entry that came upon it.
  */
 export function reconcile(
@@ -42,7 +42,7 @@ export function reconcile(
 function again(record: LedgerRecord, wanted: Wanted, present: string | undefined): FileAction {
   if (present === wanted.tag) return record.kept ? 'note' : 'nothing';
   if (wanted.tag !== undefined && present === undefined) return 'write';
-  // What was there before the change still is: the change was interrupted.
+  // The file before the change is still there: the change was interrupted.
   if (!record.kept && present === record.former) return wanted.tag === undefined ? 'remove' : 'write';
   return 'keep';
 }

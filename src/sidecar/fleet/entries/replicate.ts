@@ -88,7 +88,7 @@ export function createReplication(options: ReplicationOptions): Replication {
         await apply.entry(entry, revision, 'returned');
         return entry.awaited;
       }
-      const done = await apply.entry(entry, revision, reason === 'again' ? 'reread' : 'told');
+      const done = await apply.entry(entry, revision, reason === 'again' ? 'reread' : 'news');
       onResult(done.result);
       options.onApplied(entry, done, reason === 'news');
       return entry.awaited;
@@ -97,7 +97,7 @@ export function createReplication(options: ReplicationOptions): Replication {
     }
   };
 
-  /** What is absent deletes nothing: the file stays until a tombstone comes. */
+  /** An absent key deletes nothing: the file stays until a tombstone comes. */
   const takeAbsence = async (key: string): Promise<boolean> => {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;

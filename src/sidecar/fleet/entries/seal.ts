@@ -19,7 +19,7 @@ const CIPHER = 'aes-256-gcm';
 /** Changes with the format alone: all sidecars of a fleet derive the same keys from a secret. */
 const SALT = 'packager-drm-api fleet 1';
 
-/** What is sealed, so that one kind can't stand in for another. */
+/** The kind is part of the additional data, so that one can't replace the other. */
 const ENTRY = 1;
 const TEXT = 2;
 type Kind = typeof ENTRY | typeof TEXT;
@@ -35,7 +35,7 @@ interface Key {
  * additional data: what is moved to another key can't be opened there. Nonces are random, so a secret is good for
  * 2^32 changes.
  * @param secrets the first seals, all open.
- * @param random answers that many bytes that nobody can guess.
+ * @param random returns that many unguessable bytes.
  * @throws RangeError without a secret.
  */
 export function createSeal(secrets: readonly string[], random: (bytes: number) => Buffer): Seal {

@@ -32,12 +32,12 @@ interface ImportOptions {
 /** A folder of a hundred thousand files is not gone through for each step. */
 const LISTED_MS = 30_000;
 
-/** Makes what gives the fleet, step by step, the key files of this folder that it has nothing of. */
+/** Imports the key files of this folder that the fleet has nothing of, step by step. */
 export function createImport({ folder, local, offer, isTaken, now }: ImportOptions) {
   const newList = () => cached(LISTED_MS, now, () => listStreamIds(folder));
   let list = newList();
 
-  /** What becomes of a key file. */
+  /** Imports one key file. */
   const one = async (
     streamId: StreamId,
     by: ChangedBy,
@@ -53,7 +53,7 @@ export function createImport({ folder, local, offer, isTaken, now }: ImportOptio
   };
 
   return async ({ after, limit }: Step, by: ChangedBy, ledger: Ledger): Promise<FleetImportAnswer> => {
-    // Who imports again has perhaps just brought in what the last import did not find.
+    // Files may have been added since the last import.
     if (after === undefined) list = newList();
     const all = await list();
     const rest = after === undefined ? all : all.filter((streamId) => streamId > after);
@@ -79,7 +79,7 @@ const REFUSALS = {
     'The fleet has another key file of this stream. POST the one that is right. Or remove the file from this packager’s folder: that of the fleet comes by itself. A DELETE would delete the stream in the whole fleet.',
   deleted:
     'The fleet has noted this stream as deleted. POST it, if it is wanted again; else remove the file from this packager’s folder.',
-  unreadable: 'What the fleet has of this stream cannot be opened here. A POST writes it anew.',
+  unreadable: 'What the fleet has of this stream cannot be opened here. A POST writes it again.',
   not_a_key_file: 'This is no key file that could be read. Look at it with packager-drm check.',
   not_taken: 'This packager does not take this stream: PACKAGERDRMAPI_FLEET_STREAMS.',
 } as const;
@@ -109,10 +109,10 @@ interface ResealOptions {
   readonly grouped: Grouped;
 }
 
-/** So often an entry is sealed anew that others change. */
+/** Maximum number of compare-and-set retries of one entry. */
 const MAX_TRIES = 20;
 
-/** Makes what seals with the first secret, step by step, what is sealed with another. Entries keep id and version: no file changes. */
+/** Reseals with the first secret what is sealed with another, step by step. Entries keep id and version: no file changes. */
 export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
   /** The description of the fleet; it guards what follows. */
   const resealFleet = async (identity: Identity): Promise<void> => {
@@ -162,7 +162,7 @@ export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
           resealed += 1;
           return;
         }
-        // Somebody was faster, with whatever secret, or seals the fleet itself anew.
+        // The entry was changed meanwhile, or the fleet itself was resealed.
         if (answer) present = answer.present;
         else identity.doubt();
       }
@@ -185,7 +185,7 @@ function streamOf(keys: EngineKeys, key: string): string {
   return key.slice(range?.prefix.length ?? 0);
 }
 
-/** What goes into one reading of entries that are tried again. */
+/** Entries in one read that are tried again. */
 const MAX_AGAIN = 64;
 
 /** Tries again what could not be written here. */
@@ -200,7 +200,7 @@ export async function tryAgain({ lacks }: Apply, { again }: Replication): Promis
 }
 
 const DAY_MS = 24 * 60 * 60_000;
-/** So long a deletion is told to packagers that were away. */
+/** How long a tombstone is kept for packagers that are away. */
 const KEPT_MS = 90 * DAY_MS;
 
 interface CollectOptions {

@@ -5,9 +5,8 @@ import type { Ledger } from './ledger';
 import type { LedgerRecord } from './ledger-lines';
 
 /**
- * Makes what goes through the folder beside everything else, some files at a call and then from the front again, and
- * answers the streams whose files are not as the ledger tells: somebody removed, edited or made them by hand. What can't be
- * read is left as it is.
+ * Checks the folder against the ledger, some files a call and then from the start again. Returns the streams whose files
+ * were removed, edited or made by hand. Unreadable files are skipped.
  */
 export function createFolderCheck(
   { records }: Pick<Ledger, 'records'>,
