@@ -172,19 +172,6 @@ export class EtcdCluster {
     return stdout;
   }
 
-  /** Sets up users: `root`, and one that may read and write what begins so. Then all calls need one. */
-  async requireUsers(users: Readonly<Record<string, { password: string; prefix: string }>>): Promise<void> {
-    await this.control('user', 'add', 'root:root');
-    await this.control('user', 'grant-role', 'root', 'root');
-    for (const [name, { password, prefix }] of Object.entries(users)) {
-      await this.control('role', 'add', name);
-      await this.control('role', 'grant-permission', name, '--prefix=true', 'readwrite', prefix);
-      await this.control('user', 'add', `${name}:${password}`);
-      await this.control('user', 'grant-role', name, name);
-    }
-    await this.control('auth', 'enable');
-  }
-
   /** Saves a backup, and answers the path of its file. */
   async snapshot(): Promise<string> {
     const path = join(this.folder, `snapshot-${this.token}-${Date.now()}.db`);

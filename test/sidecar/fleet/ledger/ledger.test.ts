@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -348,6 +350,17 @@ test('is refused to a second process, and free when it is closed', async () => {
   );
   await ledger.note(LIVE, record(1));
   expect(recordsOf(await reopen(ledger))).toEqual({ [LIVE]: record(1) });
+});
+
+test('takes over the lock of a process that was killed', async () => {
+  const path = join(folder, '.packagerdrmapi-fleet', 'lock');
+  await (await open()).close();
+  const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 9))`;
+  const { signal } = spawnSync(process.execPath, ['-e', script]);
+  expect([signal, lstatSync(path).isSocket()]).toEqual(['SIGKILL', true]);
+  const ledger = await open();
+  await ledger.note(LIVE, record(1));
+  await expect(open()).rejects.toThrow('is in use by another sidecar');
 });
 
 test.each<[what: string, replace: () => void]>([
