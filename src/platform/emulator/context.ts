@@ -38,10 +38,10 @@ export function readAssets(folder: string): Assets {
   };
 }
 
-/** What the process hands in; no route reaches for the real ones. */
+/** Handed in by the process; no route uses the real ones. */
 export interface Surroundings {
   readonly log: Log;
-  /** Real time. What happens on the platform is told the time by the context's `clock`. */
+  /** Real time. Everything on the platform uses the context's `clock`. */
   readonly wallClock: () => Date;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -56,7 +56,7 @@ export interface Surroundings {
   readonly assets: Assets;
 }
 
-/** How the emulator behaves beside its seeds. */
+/** The behaviour of the emulator. */
 interface Behaviour {
   /** Whether requests over the rate limit are refused; the headers are sent in any case. */
   readonly rateLimit: boolean;
@@ -72,7 +72,7 @@ interface Behaviour {
 
 export interface Seeds extends StateSeeds, Behaviour, Listening {
   readonly client: Client;
-  /** What calls of Management API v1 are signed with, for every site. */
+  /** The secret that signs calls of Management API v1, for every site. */
   readonly v1Secret: string;
 }
 

@@ -3,7 +3,7 @@ import { HttpError } from '../../../http/errors';
 import { printable } from '../../../http/faults';
 import { type Field, type Fields, fieldOf, hintOfFields, numericOf, plainName, readFilter } from './filter';
 
-/** What a list is of. */
+/** The items of a list. */
 interface Listed<T> {
   /** The name of the array in the answer. */
   readonly name: string;
@@ -72,7 +72,7 @@ function readPaging(query: unknown) {
   const given = { ...(query as Readonly<Record<string, unknown>>) };
   const parsed = Parameters.safeParse(given);
   const faults = (parsed.error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}.`);
-  // What is right is read even if other parameters are wrong, so that all faults are reported.
+  // The valid parameters are read even if others are wrong, so that all faults are reported.
   const {
     q = '',
     sort = '',

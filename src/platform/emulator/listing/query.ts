@@ -1,6 +1,6 @@
 import type { Pattern } from './words';
 
-/** What `q` asks for. */
+/** A parsed `q`. */
 export type Query =
   | {
       readonly kind: 'match';
@@ -66,7 +66,7 @@ class QueryReader {
     throw this.#fault('AND, OR or the end', this.#adviceOnWord());
   }
 
-  /** What was most likely meant by one more word after the end of a condition. */
+  /** Advice on one more word after the end of a condition. */
   #adviceOnWord(): string {
     const next = this.#text.slice(this.#at);
     const [, joint] = /^(and|or)\s*[\s(](?:not\b)?[\s(]*[a-z_][\w.-]*\s*:/i.exec(next) ?? [];

@@ -10,13 +10,13 @@ export interface EncoderSession {
   readonly id: string;
   readonly channelId: string;
   readonly eventId: string;
-  /** Who holds it may watch what this encoder streams. */
+  /** Its holder may watch this encoder's stream. */
   readonly pullToken: string;
 }
 
 export type ConnectRefusal = 'unknown_stream_key' | 'channel_disabled' | 'already_streaming';
 
-/** What a refusal says to a person. */
+/** The sentence of each refusal. */
 export const CONNECT_REFUSALS: Readonly<Record<ConnectRefusal, string>> = {
   unknown_stream_key: 'No channel has this stream key.',
   channel_disabled: 'The channel is disabled. Enable it, then connect.',
@@ -27,7 +27,7 @@ type Connected =
   | { readonly ok: true; readonly session: EncoderSession }
   | { readonly ok: false; readonly reason: ConnectRefusal };
 
-/** What encoders do, over RTMP or simulated by the control port, and what ends their events. */
+/** The sessions of encoders, over RTMP or simulated by the control port, and the ends of their events. */
 export interface Broadcast {
   /** `drop` is called once, when the platform ends the session (disable, delete, the longest duration, reset). */
   connect(streamKey: string, drop: (why: string) => void): Connected;
@@ -45,7 +45,7 @@ export interface Broadcast {
 /** Live events last up to twelve hours. */
 const MAX_EVENT_MS = 12 * 60 * 60 * 1000;
 
-/** What an event holds while it is not over. */
+/** An event that is not over. */
 interface OnAir {
   readonly channel: Channel;
   readonly event: LiveEvent;
@@ -154,7 +154,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     },
     disconnect(session) {
       const air = onAir.get(session.channelId);
-      // A session that the platform has ended, or another encoder replaced, is nobody's any more.
+      // A session that the platform has ended, or another encoder replaced, is over already.
       if (air?.encoder?.session.id !== session.id) return;
       const { channel, encoder } = air;
       air.encoder = undefined;

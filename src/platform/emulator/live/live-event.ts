@@ -30,14 +30,14 @@ export interface LiveEvent {
   readonly siteId: string;
   readonly created: Date;
   lastModified: Date;
-  /** What describes an event is its channel's. */
+  /** An event is described by its channel. */
   readonly metadata: Readonly<Record<never, never>>;
   /** The channel's publishing mode at the start of the event. */
   readonly mode: PublishingMode;
   state: EventState;
   /** Unguessable part of the preview's address: its holder may watch before the event is published. */
   readonly previewToken: string;
-  /** What the packager watches with over RTMP: unlike the stream key, it allows nothing else. */
+  /** The packager watches with it over RTMP: unlike the stream key, it allows nothing else. */
   readonly pullToken: string;
   publishedAt: Date | undefined;
   /** When the encoder was last seen to go; undefined while it streams. */

@@ -7,7 +7,7 @@ import type { BodyOf, Resource } from './resource';
 
 type Use = 'create' | 'update';
 
-/** What a call gives of some fields. `null` means the same as leaving a field out, where it has a value of its own. */
+/** The schema of given fields. `null` means the same as leaving a field out, where it has a default. */
 function givenFields(fields: SetFields, use: Use): z.ZodType {
   const shape = Object.entries(fields).flatMap(([name, field]) =>
     use === 'update' && field.fixed ? [] : [[name, givenField(field, use)] as const],
@@ -23,7 +23,7 @@ function givenField(field: SetField, use: Use): z.ZodType {
   return leniently(given, field, use).meta({ description: says, ...value });
 }
 
-/** Takes what clients send for none, beside what stands in the API's description. */
+/** Also accepts the forms in which clients send an absent value, which the API's description does not list. */
 function leniently(given: z.ZodType, field: SetField, use: Use): z.ZodType {
   const { schema, required } = field;
   const isObject = schema instanceof z.ZodObject || schema instanceof z.ZodRecord;
@@ -126,7 +126,7 @@ function lostNames(value: unknown, path: readonly string[]): string[] {
   ];
 }
 
-/** What does not fit together in the `upload` of a body, whose fields may be wrong themselves. */
+/** The contradictions in the `upload` of a body, whose fields may be wrong themselves. */
 function uploadFaults(fields: SetFields, body: unknown): string[] {
   const { upload } = (body ?? {}) as { readonly upload?: unknown };
   if (typeof upload !== 'object' || upload === null) return [];
@@ -141,7 +141,7 @@ function uploadFaults(fields: SetFields, body: unknown): string[] {
       );
   };
   goesWith('download_url', ['fetch']);
-  // A released client has no download_url, and puts the address here.
+  // A released client has no download_url, and sends the address here.
   goesWith('source_url', isGiven('download_url') ? ['external'] : ['external', 'fetch']);
   if (method === 'fetch' && !isGiven('download_url') && !isGiven('source_url'))
     faults.push('upload.download_url: is missing; the method fetch needs it');
@@ -159,7 +159,7 @@ function uploadFaults(fields: SetFields, body: unknown): string[] {
 
 const BY_PLATFORM = ['id', 'type', 'created', 'last_modified', 'schema'];
 
-/** What is wrong, with what the table knows of the field: what is the platform's is not a misspelling. */
+/** The sentence of a fault. The table tells fields of the platform from misspelled ones. */
 function describe(fault: SchemaFault, resource: Resource, use: Use): string {
   const { description } = bodyProblem(fault);
   if (fault.kind !== 'unknown') return description;

@@ -7,7 +7,7 @@ import { Choice, MediaType, type ShownFields, WebAddress } from './fields';
 import type { GivenUpload } from './resource';
 import type { Usage } from './usage';
 
-/** Where what was begun is to be sent. The answer that begins an upload has them, and no other. */
+/** The addresses of an upload. Only the answer of the call that starts the upload has them. */
 export const LINK_FIELDS = {
   upload_link: {
     schema: z.string(),
@@ -52,23 +52,23 @@ export const method = (methods: readonly [string, ...string[]]) =>
 
 export type ContentStatus = (typeof STATUS)[number];
 
-/** What something has whose content comes from outside. */
+/** The state of everything whose content is uploaded or fetched. */
 export interface Content {
   readonly id: string;
   readonly siteId: string;
   status: ContentStatus;
   errorMessage: string | null;
-  /** What was begun last, until its file is there. */
+  /** The latest upload, until its file has arrived. */
   upload: Upload | undefined;
-  /** What the file came by. Its sender may have lost the answer, and sends it again. */
+  /** The upload of the file. Its sender may have lost the answer, and sends it again. */
   arrivedBy: Upload | undefined;
-  /** What ends the fetch that was begun last. */
+  /** Ends the latest fetch. */
   fetching: AbortController | undefined;
-  /** What was uploaded, or fetched. */
+  /** The file that was uploaded or fetched. */
   file: StoredFile | undefined;
 }
 
-/** What contents are taken with. */
+/** The parts that contents need. */
 export interface ContentParts {
   readonly uploads: Uploads;
   readonly clock: Clock;
@@ -100,7 +100,7 @@ interface Arrival {
   readonly isBusy?: () => boolean;
 }
 
-/** Begins to take a content: by an upload that the caller is told of, or by fetching it. What was begun before ends. */
+/** Starts to take a content: by an upload whose addresses the caller gets, or by a fetch. It ends an earlier one. */
 export function takeContent<Item extends Content>(
   { uploads, state, clock }: ContentParts,
   store: Pick<ItemStore<Item>, 'find' | 'changed'>,
@@ -140,7 +140,7 @@ export function takeContent<Item extends Content>(
     if (fetched.ok) return take(fetched.file);
     content.fetching = undefined;
     content.errorMessage = fetched.problem;
-    // What viewers have already stays.
+    // Viewers keep the former content.
     if (!isBusy?.()) content.status = isWatchable(content) ? 'ready' : 'failed';
     store.changed(content);
     return undefined;
@@ -157,7 +157,7 @@ export function statusUnderWay(content: Pick<Content, 'status'>): 'updating' | '
   return isWatchable(content) ? 'updating' : 'processing';
 }
 
-/** An upload that is over holds its content no longer, and its link says so. */
+/** The link of an ended upload answers that it is over. */
 function endComing(uploads: Uploads, content: Content): void {
   for (const upload of [content.upload, content.arrivedBy]) if (upload) uploads.cancel(upload);
   content.fetching?.abort();
@@ -166,7 +166,7 @@ function endComing(uploads: Uploads, content: Content): void {
   content.fetching = undefined;
 }
 
-/** Gives back what a content holds: its file, and what was begun. */
+/** Releases the file of a content, and ends its upload or fetch. */
 export function dropContent({ uploads }: Pick<ContentParts, 'uploads'>, content: Content): void {
   endComing(uploads, content);
   if (content.file) void uploads.remove(content.file);

@@ -9,7 +9,7 @@ type FilterKind = 'text' | 'words' | 'number' | 'time';
 export interface SetField<Schema extends z.ZodType = z.ZodType> {
   /** Of a value that is given. */
   readonly schema: Schema;
-  /** What it is for, as a sentence. */
+  /** Its purpose, as a sentence. */
   readonly says: string;
   /** The value of what is left out; without one that is `null`, which may then also be sent. */
   readonly default?: z.output<Schema>;
@@ -20,7 +20,7 @@ export interface SetField<Schema extends z.ZodType = z.ZodType> {
   /** No answer has it. */
   readonly unseen?: true;
   readonly filter?: FilterKind;
-  /** What lists take for it where it is null: the time of the creation. */
+  /** The field that lists use where it is null: the time of the creation. */
   readonly otherwise?: 'created';
 }
 

@@ -128,9 +128,9 @@ export interface Media extends Content {
   readonly clip: { readonly from: number; readonly to: number } | undefined;
   /** Whether the renditions of a content of its were all made once. */
   converted: boolean;
-  /** Whether it was told that viewers can have it. */
+  /** Whether webhooks were notified that viewers can have it. */
   announced: boolean;
-  /** What is still to happen to it by itself. */
+  /** What is scheduled for it. */
   readonly timers: { processing: Timer | undefined; publication: Timer | undefined };
   /** How often viewers asked for it. */
   views: number;
@@ -140,7 +140,7 @@ interface NewMedia
   extends Pick<Media, 'id' | 'siteId' | 'created' | 'metadata'>,
     Partial<Omit<Media, 'id' | 'siteId' | 'created' | 'metadata' | 'lastModified' | 'timers'>> {}
 
-/** A media without content, but for what is said of it. */
+/** A media without content, with the given values. */
 export function newMedia(given: NewMedia): Media {
   return {
     ...noContent(),
@@ -194,7 +194,7 @@ export function isPublished(media: Media, now: Date): boolean {
   );
 }
 
-/** What media, and what belongs to one, are made with. */
+/** The parts that media and their children need. */
 export interface MediaParts extends ContentParts, MakingParts {
   readonly notify: Notify;
   readonly state: ContentParts['state'] & { readonly media: ItemStore<Media> };
@@ -210,7 +210,7 @@ export function mediaOf(
   throw notFound(MEDIA);
 }
 
-/** What a new part of a media has. */
+/** The common fields of a new part of a media. */
 export function partOf(parts: MakingParts, { id: mediaId, siteId }: Media) {
   return { ...newItem(parts, siteId), mediaId };
 }

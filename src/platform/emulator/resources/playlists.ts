@@ -17,7 +17,7 @@ import { callsOf, type ResourceCalls } from './resource-calls';
 
 const match = Choice(['any', 'all']);
 
-/** What every playlist has, whatever its type. */
+/** The fields of every type of playlist. */
 const COMMON = {
   title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
   description: { schema: text(5000), filter: 'words', says: 'What it is about.' },

@@ -15,7 +15,7 @@ import {
 import type { ShownField } from './fields';
 import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View } from './resource';
 
-/** What can be done with a resource, whoever asks: the routes of v2, those of v1, or the dashboard. */
+/** The calls of a resource, for the routes of v2, those of v1 and the dashboard. */
 export interface ResourceCalls {
   readonly resource: Resource;
   /** A page of them. `query` is that of a list. @throws HttpError 400, 404 */
@@ -46,10 +46,10 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   now: () => Date,
 ): ResourceCalls {
   // Schemas are made when they are needed: those of all resources would be a part of every start.
-  const nobody = { origin: '', now };
+  const anyView = { origin: '', now };
   const createBody = once(() => bodySchema(resource, 'create'));
   const updateBody = once(() => bodySchema(resource, 'update'));
-  const fields = once(() => filterFields(resource, behaviour, nobody));
+  const fields = once(() => filterFields(resource, behaviour, anyView));
   const actions = once(
     () =>
       new Map(
@@ -98,7 +98,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       found(ids, view);
       readResourceBody(resource, updateBody(), body, 'update');
     },
-    remove(ids, view = nobody) {
+    remove(ids, view = anyView) {
       behaviour.remove?.(found(ids, view));
     },
     async act(name, ids, { body, query }, view) {
@@ -119,7 +119,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   };
 }
 
-/** What `make` answers, made at the first call. */
+/** The result of `make`, which is called once. */
 export function once<T extends object>(make: () => T): () => T {
   let made: T | undefined;
   return () => {
@@ -134,7 +134,7 @@ export function notFound(resource: Resource): HttpError {
   return new HttpError(404, { code: 'not_found', description });
 }
 
-/** What an item belongs to, for a sentence. */
+/** The owner of an item, for a sentence. */
 function ownerOf({ one }: Resource): string {
   return [...one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
 }
@@ -164,7 +164,7 @@ export function renderResource<R extends Resource, Item extends Kept<R>>(
   };
 }
 
-/** What lists of a resource are filtered and sorted by, as its table says. */
+/** The fields that lists of a resource are filtered and sorted by, from its table. */
 function filterFields<R extends Resource, Item extends Kept<R>>(
   resource: R,
   behaviour: Behaviour<R, Item>,

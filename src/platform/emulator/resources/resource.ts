@@ -2,7 +2,7 @@ import type { Clock } from '../clock';
 import type { ItemStore } from '../listing/item-store';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
-/** What a route of a resource does. */
+/** The actions of a resource's routes. */
 export type Verb = 'list' | 'create' | 'read' | 'update' | 'delete';
 
 /** A route below a resource, or below a site, that is neither of its verbs. */
@@ -11,7 +11,7 @@ export interface Action {
   readonly methods: readonly ('GET' | 'PUT' | 'POST')[];
   /** The whole path, as Express writes it. */
   readonly path: string;
-  /** What a call of it does, as a title. */
+  /** Of its description. */
   readonly title: string;
   readonly says: string;
   /** Of the answer. */
@@ -65,14 +65,14 @@ type FieldsOr<F> = F extends SetFields ? F : Record<never, never>;
 /** The metadata of a resource, by the names on the wire. */
 export type MetadataOf<R extends Resource> = ValuesOf<R['metadata']>;
 
-/** What a create or update call gives, when it is valid. */
+/** The valid body of a create or update call. */
 export interface BodyOf<R extends Resource> {
   readonly metadata: GivenOf<R['metadata']>;
   readonly upload: GivenOf<FieldsOr<R['upload']>>;
   readonly relationships: GivenOf<FieldsOr<R['relationships']>>;
 }
 
-/** What every resource is kept with. */
+/** The part that all items have. */
 export interface Kept<R extends Resource> {
   readonly id: string;
   readonly created: Date;
@@ -80,20 +80,20 @@ export interface Kept<R extends Resource> {
   metadata: MetadataOf<R>;
 }
 
-/** What a resource looks like depends on who asks, and when. */
+/** The form of a resource depends on the caller and the time. */
 export interface View {
   /** Where the platform is reached, as the start of addresses in an answer. */
   readonly origin: string;
   /** By the platform's clock. */
   readonly now: () => Date;
-  /** Whether who asks reaches a site. Without it, all are reached. */
+  /** Whether the caller reaches a site. Without it, all are reached. */
   readonly reaches?: (siteId: string) => boolean;
 }
 
 /** The ids in a path, by their names in the route. */
 export type PathIds = Readonly<Record<string, string>>;
 
-/** What is special about a resource. */
+/** How a resource differs from others. */
 export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   /** Oldest first. @throws HttpError 404 when what the items belong to is not there. */
   readonly list: (ids: PathIds, view: View) => readonly Item[];
@@ -123,7 +123,7 @@ export interface GivenUpload {
   readonly trim_out_point?: string | null | undefined;
 }
 
-/** What an action is called with: validated by its fields. */
+/** The call of an action, validated by its fields. */
 export interface ActionCall {
   /** The new content, for an action that takes one. */
   readonly upload: GivenUpload;
@@ -135,7 +135,7 @@ export interface ActionCall {
 /** `item`: the answer is the item itself, with what create answers have. An object is the answer; `void` is none. */
 type Done = 'item' | object | undefined;
 
-/** What every item of a site is made with. */
+/** The parts that new items need. */
 export interface MakingParts {
   readonly clock: Clock;
   /** A new id of 8 letters and digits. */

@@ -29,5 +29,5 @@ export const RESOURCES: readonly Resource[] = [
   WEBHOOK,
 ];
 
-/** What acts on a whole site, or on the account. */
+/** The actions on a whole site, or on the account. */
 export const ACTIONS: Readonly<Record<string, Action>> = { ...TAG_ACTIONS, ...USAGE_ACTIONS };

@@ -37,7 +37,7 @@ export const USAGE_ACTIONS = {
     path: `${SITE}/query_usage`,
     title: 'Query the usage of a site',
     status: 200,
-    says: 'What a site has used, day by day.',
+    says: 'The usage of a site, day by day.',
     answer: DAYS,
     body: ASKED_DAYS,
   },
@@ -46,13 +46,13 @@ export const USAGE_ACTIONS = {
     path: '/v2/query_usage',
     title: 'Query the usage of the account',
     status: 200,
-    says: 'What all sites of the credential have used, day by day.',
+    says: 'The usage of all sites of the credential, day by day.',
     answer: DAYS,
     body: ASKED_DAYS,
   },
 } as const satisfies Readonly<Record<string, Action>>;
 
-/** What a site used on one day. */
+/** The usage of a site on one day. */
 interface DayOfUsage {
   /** Media that were made. */
   media: number;
@@ -66,7 +66,7 @@ interface DayOfUsage {
   liveSeconds: number;
 }
 
-/** What is counted for each site and day, by the platform's clock in UTC. */
+/** Counts the usage of each site and day, by the platform's clock in UTC. */
 export class Usage {
   readonly #days = new Map<string, DayOfUsage>();
 
@@ -87,7 +87,7 @@ export class Usage {
     }
   }
 
-  /** What a site used on a day such as 2030-01-31. */
+  /** The usage of a site on a day such as 2030-01-31. */
   on(siteId: string, day: string): Readonly<DayOfUsage> {
     return this.#days.get(`${siteId} ${day}`) ?? NOTHING;
   }
@@ -108,7 +108,7 @@ function dayOf(at: Date): string {
 const askedDays = once(() => actionSchema(ASKED_DAYS));
 
 /**
- * What sites used, day by day, oldest first, with the first and the last day; without a body, on the latest 30 days.
+ * The usage of sites, day by day, oldest first, with the first and the last day; without a body, on the latest 30 days.
  * @throws HttpError 400 when the days are in the wrong order, or too many.
  */
 export function usageOf(

@@ -9,7 +9,7 @@ export const WEBHOOK = {
   type: 'webhook',
   plural: 'webhooks',
   noun: 'webhook',
-  says: 'An address that the platform tells what happens on some sites. A credential sees the webhooks whose sites it all reaches.',
+  says: 'An address that the platform notifies of events on some sites. A credential sees the webhooks whose sites it all reaches.',
   collection: '/v2/webhooks',
   one: '/v2/webhooks/:webhookId',
   verbs: ['list', 'create', 'read', 'update', 'delete'],
@@ -28,7 +28,7 @@ export const WEBHOOK = {
         .refine(isSet, 'repeats an event'),
       required: true,
       filter: 'text',
-      says: 'What to tell of.',
+      says: 'The events to notify of.',
     },
     site_ids: {
       schema: z
@@ -38,7 +38,7 @@ export const WEBHOOK = {
         .refine(isSet, 'repeats a site'),
       required: true,
       filter: 'text',
-      says: 'The sites of which to tell. The credential must reach all of them.',
+      says: 'The sites to notify of. The credential must reach all of them.',
     },
     description: { schema: text(2000), default: '', filter: 'words', says: 'What it is for.' },
   },

@@ -31,7 +31,7 @@ export class SignatureMemory {
     return this.#timestamps.size;
   }
 
-  /** Whether what was signed with this timestamp would still be remembered. */
+  /** Whether a signature with this timestamp would still be remembered. */
   reaches(timestamp: number): boolean {
     return timestamp > this.#floor;
   }
@@ -64,7 +64,7 @@ export class SignatureMemory {
   }
 }
 
-/** What a call is checked against. */
+/** The data that a call is checked against. */
 interface Verifier {
   /** The secret of the site whose id is the key; undefined for a key that is none. */
   readonly secretOf: (apiKey: string) => string | undefined;
@@ -104,11 +104,11 @@ export function authenticate(
   }
   if (!signatures.reaches(timestamp)) {
     const message =
-      'api_timestamp is older than those that the emulator can still tell from replayed ones. Sign anew.';
+      'api_timestamp is older than those that the emulator can still distinguish from replayed ones. Sign again.';
     throw new V1Error('TimestampExpired', message);
   }
   if (!signatures.remember(signature.toLowerCase(), timestamp, nowS)) {
-    const message = 'This signature was used before. Sign each call anew, with another api_nonce.';
+    const message = 'This signature was used before. Sign each call again, with another api_nonce.';
     throw new V1Error('SignatureInvalid', message);
   }
   return apiKey;

@@ -12,7 +12,7 @@ import { PLAYERS, TAGS, USAGE, VIDEOS } from './videos';
 
 type Handlers = Partial<Readonly<Record<RouteMapping['action'], Handler>>>;
 
-/** What v2 doesn't support has no handler. */
+/** Calls that v2 does not support have no handler. */
 const HANDLERS: Readonly<Record<RouteMapping['resource'], Handlers>> = {
   tag: TAGS,
   usage: USAGE,

@@ -6,7 +6,7 @@ import { type Parameter, readParameters } from './signature';
 
 /** A call as it came. */
 interface SentCall {
-  /** What is signed: the query and the form, without what the form repeats of the query. */
+  /** The signed parameters: the query and the form, without those that the form repeats. */
   readonly signed: readonly Parameter[];
   /** All parameters by name, without those of the protocol (`api_…`). */
   readonly parameters: V1Parameters;

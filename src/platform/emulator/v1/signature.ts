@@ -50,7 +50,7 @@ export function stringToSign(parameters: readonly Pick<Parameter, 'name' | 'valu
 }
 
 /**
- * What released clients sign in its place. Where a client sends exactly what it signs, the sent form tells more than
+ * The strings that released clients sign in its place. Where a client sends exactly what it signs, the sent form is better than
  * any rule on its encoding.
  */
 function* otherStrings(parameters: readonly Parameter[]): Generator<string> {

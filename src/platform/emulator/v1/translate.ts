@@ -20,7 +20,7 @@ import type { V1Call } from './v1-api';
 export interface Translated {
   readonly context: EmulatorContext;
   readonly siteId: string;
-  /** What the mapping makes of the parameters. */
+  /** The parameters, mapped. */
   readonly parts: V2Parts;
   /** The last value of each parameter. */
   readonly given: Readonly<Record<string, string>>;
@@ -52,7 +52,7 @@ export function translate(context: EmulatorContext, mapping: RouteMapping, call:
 /** The most that is searched for, which each field makes longer once more in v2, and ordered by. */
 const MAX_SEARCH_LENGTH = 200;
 
-/** What the tool for migration leaves to a person is refused here. @throws V1Error ParameterInvalid. */
+/** Refuses what the migration tool leaves to a person. @throws V1Error ParameterInvalid. */
 function checkList({ notes }: ListQuery, given: Translated['given']): void {
   for (const [name, value] of Object.entries(given)) {
     const isSearch = name === 'search' || name.startsWith('search:') || name === 'order_by';
@@ -140,7 +140,7 @@ export function keysIn(call: Translated, name: string): readonly string[] {
   return [...new Set(keys)];
 }
 
-/** What v1 says of a key that is of nothing. */
+/** The error of an unknown key. */
 export function notFound(name: string, key: string): V1Error {
   return new V1Error('NotFound', `${name}: there is nothing with the key ${key.slice(0, 50)}.`);
 }

@@ -87,7 +87,7 @@ function uploadOf(uploads: Uploads, key: string, method: UploadMethod, token: st
   );
 }
 
-/** What goes wrong with a file, in the words of v1. */
+/** Translates the errors of a file to those of v1. */
 async function taken<Result>(receiving: Promise<Result>): Promise<Result> {
   try {
     return await receiving;
@@ -126,30 +126,30 @@ function rangeOf(request: Request): { first: number; last: number; total: number
 }
 
 /** Of each upload in chunks, at which byte each of its parts begins. */
-const BEGINNINGS = new WeakMap<Upload, number[]>();
+const PART_STARTS = new WeakMap<Upload, number[]>();
 
 /**
  * Chunks come one behind the other; the same one may come again.
  * @param end the first byte behind it. @throws V1Error PreconditionFailed
  */
 function numberOfChunk(upload: Upload, first: number, end: number): number {
-  const beginnings = BEGINNINGS.get(upload) ?? [];
-  BEGINNINGS.set(upload, beginnings);
-  const known = beginnings.indexOf(first);
-  const following = beginnings[known + 1] ?? end;
+  const starts = PART_STARTS.get(upload) ?? [];
+  PART_STARTS.set(upload, starts);
+  const known = starts.indexOf(first);
+  const following = starts[known + 1] ?? end;
   if (known >= 0 && following !== end) {
     const message = `A chunk from byte ${first} has come before, up to byte ${following - 1}: send the same again.`;
     throw new V1Error('PreconditionFailed', message);
   }
   if (known >= 0) return known + 1;
   const next = sizeOf(upload);
-  if (first !== next || upload.parts.size < beginnings.length) {
+  if (first !== next || upload.parts.size < starts.length) {
     throw new V1Error(
       'PreconditionFailed',
       `Bytes up to ${next} are there: the next chunk begins with byte ${next}.`,
     );
   }
-  return beginnings.push(first);
+  return starts.push(first);
 }
 
 function sizeOf(upload: Upload): number {

@@ -14,7 +14,7 @@ export const FORM_PATHS = {
 /** Where a large file goes in chunks. */
 export const RESUMABLE_PATH = '/v1/videos/upload/resumable';
 
-/** What a file of v1 is for, and what the call that asked for it said of it. */
+/** A file of v1 that is expected, with the parameters of its call. */
 export interface Wanted {
   /** As the call has answered. */
   readonly answer: JsonObject;
@@ -22,7 +22,7 @@ export interface Wanted {
   readonly md5: string | undefined;
   /** Bytes. */
   readonly size: number | undefined;
-  /** What is to happen when the file is there. */
+  /** Called when the file has arrived. */
   readonly arrived?: () => void;
 }
 
@@ -32,7 +32,7 @@ export function wantedBy(upload: Upload): Wanted | undefined {
   return WANTED.get(upload);
 }
 
-/** What a call says of the file that it is about to send. @throws V1Error ParameterInvalid. */
+/** The size and digest that a call announces. @throws V1Error ParameterInvalid. */
 export function announcedFile(call: Translated): Pick<Wanted, 'md5' | 'size'> {
   const md5 = optional(call, 'md5')?.toLowerCase();
   if (md5 !== undefined && !/^[0-9a-f]{32}$/.test(md5)) {
@@ -44,7 +44,7 @@ export function announcedFile(call: Translated): Pick<Wanted, 'md5' | 'size'> {
 /**
  * Where the file of a resource of v2 goes in v1, when it waits for one: a form to `link`; chunks to `link` with
  * `session_id`; for the method `s3` the bytes by PUT. Nothing for others.
- * @param answer what the call answers beside it.
+ * @param file its `answer` has the other fields of the call's answer.
  */
 export function uploadAnswer(
   { context, given, view }: Translated,

@@ -24,7 +24,7 @@ export interface V1Call {
   readonly request: Request;
 }
 
-/** What a call answers, beside `status` and `rate_limit`. @throws V1Error, HttpError. */
+/** The answer of a call, without `status` and `rate_limit`. @throws V1Error, HttpError. */
 type AnswerCall = (call: V1Call) => JsonObject | Promise<JsonObject>;
 
 interface Shown {
@@ -97,7 +97,7 @@ export function mountRest(app: Application, context: EmulatorContext, routes: re
       return;
     }
     const error = toV1Error(thrown);
-    // What failed before the call was read is answered in its format, too.
+    // A failure before the call was read is answered in its format, too.
     response.locals.v1 ??= { format: formatAsked(request) };
     logFailure(context, response, error);
     response.set(error.headers);
@@ -112,11 +112,11 @@ function siteOf(context: EmulatorContext, signed: readonly Parameter[], request:
     return authenticate(signed, {
       secretOf: (apiKey) => (seeds.siteIds.includes(apiKey) ? seeds.v1Secret : undefined),
       signatures: state.signatures,
-      // Clients sign with their own clocks, which nobody advances.
+      // Clients sign with their own clocks, which the control port does not advance.
       now: wallClock(),
     });
   } catch (thrown) {
-    // Who guesses is slowed down without a count on the site's account.
+    // Failed attempts count on the address, not on the site's account.
     limitCalls(context, addressKey(request));
     throw thrown;
   }

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import type { SetFields } from '../../../../src/platform/emulator/resources/fields';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
+import { onceForAll } from '../../../support/start-emulator';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';
 
 const VALUES: readonly unknown[] = [
@@ -32,7 +33,7 @@ function everything({ context }: TestLibrary): string {
   });
 }
 
-async function start() {
+async function startWithMedia() {
   const library = await startLibrary();
   const media = await library.createReady();
   return { ...library, ids: { siteId: library.siteId, mediaId: media.id } };
@@ -67,6 +68,7 @@ function expectNamed({ status, body }: Answer, place: string, value: unknown): v
 const REPEATED = ['trending_playlist', 'article_matching_playlist', 'recommendations_playlist'];
 
 describe.each(CREATABLE.filter(({ type }) => !REPEATED.includes(type)))('$type', ({ resource, body }) => {
+  const start = onceForAll(startWithMedia);
   const parts = (['metadata', 'upload', 'relationships'] as const).flatMap((part) =>
     Object.entries((resource[part] ?? {}) as SetFields).map(([name, field]) => ({ part, name, field })),
   );

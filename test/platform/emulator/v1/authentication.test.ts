@@ -133,7 +133,7 @@ test('a replayed call is refused', async () => {
       status: 'error',
       code: 'SignatureInvalid',
       title: 'Signature Invalid',
-      message: 'This signature was used before. Sign each call anew, with another api_nonce.',
+      message: 'This signature was used before. Sign each call again, with another api_nonce.',
     },
   ]);
 });
