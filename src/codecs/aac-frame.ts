@@ -29,7 +29,7 @@ export function hasRawDataBlocks(config: Buffer): boolean {
   return OBJECT_TYPES.includes((config[0] ?? 0) >> 3);
 }
 
-/** The parts of a frame to look at; nothing can be told by neither. */
+/** The parts of a frame to check; without both, nothing is known. */
 export interface FrameEnds {
   readonly start: boolean;
   readonly end: boolean;

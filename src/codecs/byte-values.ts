@@ -7,7 +7,7 @@ const NOISE = 3;
 const COMPRESSED = 6;
 
 /**
- * Tells compressed data, whose codes make some byte values more frequent than others, from noise, where all are as
+ * Distinguishes compressed data, whose codes make some byte values more frequent than others, from noise, where all are as
  * frequent: by chi square over the 256 values.
  */
 export function checkByteValues(bytes: Buffer): Outcome {

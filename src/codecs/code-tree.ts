@@ -3,7 +3,7 @@ import { type BitReader, SyntaxBroken } from './bit-reader';
 /** Nodes of a tree, two numbers each: the next node, or a code as its complement; 0 where no code goes on. */
 type CodeTree = Int16Array;
 
-/** @param words code words with a 1 before their first bit, at the places of what they stand for; 0 stands for none */
+/** @param words code words with a 1 before their first bit, at the index of their value; 0 for none */
 export function treeOf(words: readonly number[]): CodeTree {
   const nodes: number[] = [0, 0];
   words.forEach((word, code) => {
@@ -23,7 +23,7 @@ export function treeOf(words: readonly number[]): CodeTree {
   return Int16Array.from(nodes);
 }
 
-/** Reads one code; what it stands for. */
+/** Reads one code; answers its value. */
 export function readCode(bits: BitReader, tree: CodeTree): number {
   let node = 0;
   while (true) {

@@ -1,7 +1,7 @@
 /**
  * The code words of CAVLC (ISO/IEC 14496-10 § 9.2), each with a 1 before its first bit; 0 where there is none. Those of
  * coeff_token stand at four times the number of coefficients and the number of trailing ones (table 9-5): for up to 1, 3
- * and 7 coefficients beside the block, for more, and of chroma DC.
+ * and 7 coefficients next to the block, for more, and of chroma DC.
  */
 export const COEFFICIENT_TOKENS: readonly (readonly number[])[] = [
   [

@@ -201,7 +201,7 @@ export class MacroblockReader {
     }
   }
 
-  /** I_PCM: samples as they are, and arithmetic decoding begins anew behind them. */
+  /** I_PCM: samples as they are, and arithmetic decoding restarts after them. */
   #samples(): void {
     const { sequence } = this.#header;
     const chroma = sequence.chromaFormat === 0 ? 0 : this.#chromaRows * 64;

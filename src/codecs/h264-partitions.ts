@@ -60,7 +60,7 @@ export const B_PARTS: readonly (readonly MotionPart[])[] = [
   ].flatMap(([first = 0, second = 0]) => [halves(false, first, second), halves(true, first, second)]),
 ];
 
-/** How parts of 8 x 8 are divided: not at all, in two above one another, in two beside one another, in four. */
+/** How parts of 8 x 8 are divided: not at all, in two above one another, in two side by side, in four. */
 export const PART_SHAPES: readonly MotionPart['inside'][] = [
   [{ x: 0, y: 0, width: 2, height: 2 }],
   [0, 1].map((y) => ({ x: 0, y, width: 2, height: 1 })),

@@ -170,7 +170,7 @@ function readProfile(bits: BitReader, layers: number): boolean {
   return (profile >= 1 && profile <= 3) || (compatible & 7) !== 0;
 }
 
-/** Reads on to the flags of extensions, behind those of display (annex E), which tell whether slices are written otherwise. */
+/** Reads on to the flags of extensions, after those of display (annex E), which say whether slices are written otherwise. */
 function hasExtensions(bits: BitReader, layers: number): boolean {
   bits.skip(1);
   if (bits.bit() === 1) skipDisplay(bits, layers);

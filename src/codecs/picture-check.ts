@@ -8,7 +8,7 @@ import { nalUnitsOf } from './nal-units';
 
 /**
  * What a sample is found to be: `valid` by rules that noise does not keep by chance, `broken` by rules that no encoder
- * breaks, `undecided` where neither can be told.
+ * breaks, `undecided` where neither is known.
  */
 export type Outcome = 'valid' | 'broken' | 'undecided';
 

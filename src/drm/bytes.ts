@@ -96,15 +96,15 @@ export function isAmong(bytes: Uint8Array, list: readonly Buffer[]): boolean {
   return list.some((one) => one.equals(bytes));
 }
 
-/** What is to be said of a key id of zeros, behind its name. */
+/** The description of a key id of zeros, without its subject. */
 export const ZERO_KEY_ID = 'is all zeros; give the key an id of its own';
 
-/** Whether 16 bytes are the text of 16 hex digits: somebody took a text for the bytes that it stands for. */
+/** Whether 16 bytes are the text of 16 hex digits: the text was used in place of the bytes that it encodes. */
 export function isHexText(bytes: Uint8Array): boolean {
   return /^[0-9a-fA-F]{16}$/.test(Buffer.from(bytes).toString('latin1'));
 }
 
-/** What is to be said then, behind the name of a key, a key id or an initialization vector. */
+/** The description of that, without its subject: a key, a key id or an initialization vector. */
 export const HEX_TEXT =
   'is the text of 16 hex digits, which no random value is; ask at its source whether hex was encoded as text, in ' +
   'place of the 16 bytes that it stands for';
@@ -138,7 +138,7 @@ export function looksSwapped(keyId: Buffer): boolean {
   return !isRandomUuid(keyId) && !isUuidOfName(keyId) && isRandomUuid(swapKeyIdOrder(keyId));
 }
 
-/** What is to be said then, behind the key id's name. */
+/** The description of that, without its subject, the key id. */
 export const BYTE_ORDER_SUSPECTED =
   "reads as a random (version 4) UUID only with bytes 0-3, 4-5 and 6-7 reversed: it may be in PlayReady's byte order " +
   'where big endian belongs, or the reverse';

@@ -135,7 +135,7 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
 
 const ZERO_KEY = 'is all zeros; send the real key';
 
-/** Placeholders that somebody meant to replace. */
+/** Placeholders that were meant to be replaced. */
 function zeroFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
   const findings: Finding[] = [];
   const look = (bytes: Buffer | undefined, of: typeof error, field: string, sentence: string) => {
@@ -275,10 +275,10 @@ function systemFindings({ cenc, playready, widevine, fairplay }: KeyFile): Findi
   return [warning('no_drm_system', { called: 'The key file' }, NO_SYSTEM)];
 }
 
-/** What is to be said of a key without a DRM system, behind what has it. */
+/** The description of a key without a DRM system, without its subject. */
 export const NO_SYSTEM =
   'has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless ' +
   'players get the key by other means (ClearKey)';
 
-/** What is to be said, behind its name, of a whole box in a request, where the data alone belongs. */
+/** The description, without its subject, of a whole box in a request where only its data belongs. */
 export const BOX_FOR_DATA = 'is a whole pssh box where only its data belongs; the key-file API unwraps it';

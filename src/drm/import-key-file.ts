@@ -40,7 +40,7 @@ type System = 'widevine' | 'playready';
 
 /**
  * Reads the lines of an existing key file. No value becomes another: lines that this service would not write so are
- * kept as they are, in the order of its own files, with two exceptions that are told: a whole Widevine box becomes its
+ * kept as they are, in the order of its own files, with two exceptions that are reported: a whole Widevine box becomes its
  * data, and a PlayReady checksum that is missing is computed.
  * @param keepUnknown keeps lines with unknown names, behind the others; else they are a fault.
  */
@@ -93,7 +93,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 
 function valueProblems({ known }: ImportLines): LineProblem[] {
   return [...known.values()].flatMap(({ name, value, number }) => {
-    // Told of by itself, or of a system that is switched off: a packager doesn't look at it.
+    // Reported elsewhere, or of a system that is switched off: a packager ignores it.
     if (!isLineText(value) || isOfSystemOff(known, name)) return [];
     const checked = RULES.get(name)?.(value);
     return checked && !checked.ok ? [{ line: number, field: name, ...checked.problem }] : [];
@@ -193,7 +193,7 @@ function inTableOrder(values: Values): KeyFileLine[] {
   });
 }
 
-/** Unknown lines are told of as kept, and the encoding was looked at before there was a text. */
+/** Unknown lines are reported as kept, and the encoding was checked before. */
 const TOLD_OTHERWISE: readonly string[] = ['unknown_line', 'not_utf8'];
 
 function checkFindings(text: string): Finding[] {
@@ -252,7 +252,7 @@ export interface ImportLines {
   readonly problems: readonly LineProblem[];
 }
 
-/** Reads the lines of a key file that somebody else wrote: line ends, byte order mark, blanks and comments are no matter. */
+/** Reads the lines of a key file of another program: line ends, byte order mark, blanks and comments are no matter. */
 export function readImportLines(text: string): ImportLines {
   const report = new Report();
   const meant = readMeantText(report, text);
@@ -311,12 +311,12 @@ function nameOf(line: NumberedLine): string {
 
 function textProblems(line: NumberedLine): LineProblem[] {
   const { name, value, number } = line;
-  const tell = (code: string, description: string) => [
+  const report = (code: string, description: string) => [
     { line: number, code, field: nameOf(line), description },
   ];
-  if (value === '') return tell('empty', 'has no value; give it one, or remove the line');
+  if (value === '') return report('empty', 'has no value; give it one, or remove the line');
   if (isLineText(name) && isLineText(value)) return [];
-  return tell(
+  return report(
     'control_character',
     'holds a control character or one that ends a line, which no key file can have; remove it',
   );

@@ -11,7 +11,7 @@ export interface KeyFile {
   readonly widevine?: { readonly psshData: string };
   readonly playready?: { readonly licenseUrl: string; readonly checksum: string };
   readonly fairplay?: { readonly licenseUrl: string; readonly key: string; readonly iv: string };
-  /** Whether CMAF lines stand beside the DASH ones, with the same values. */
+  /** Whether there are CMAF lines with the values of the DASH ones. */
   readonly cmaf?: boolean;
   /** Of an imported key file whose lines are others than the values make: these, in the order to write. */
   readonly lines?: readonly KeyFileLine[];
@@ -96,10 +96,10 @@ const SECRET_LINES: ReadonlySet<string> = new Set([
   `${HLS}-iv`,
 ]);
 
-/** What stands for a value that isn't shown. */
+/** Replaces a value that isn't shown. */
 export const MASK = '********';
 
-/** Whether a line's value is key material. A line of a name that nobody knows counts as such. */
+/** Whether a line's value is key material. A line with an unknown name counts as such. */
 export function isSecretLine(name: string): boolean {
   return SECRET_LINES.has(name) || !KNOWN_LINES.has(name);
 }

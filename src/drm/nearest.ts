@@ -18,7 +18,7 @@ export function nearestName(name: string, known: Iterable<string>, lettersPerErr
   return best;
 }
 
-/** A name that nobody knows. */
+/** An unknown name. */
 export interface UnknownName {
   /** The name as it may be shown; undefined for one that could be key material in the wrong place. */
   readonly shown: string | undefined;

@@ -25,7 +25,7 @@ export function decodePlayReadyChecksum(text: string): Checked<Buffer> {
 
 type ChecksumVerdict = 'match' | 'key_id_byte_order' | 'other_key';
 
-/** Compares a checksum (base64) with the one of a key, and tells whether a key id in the wrong byte order explains it. */
+/** Compares a checksum (base64) with the one of a key, and finds whether a key id in the wrong byte order explains it. */
 export function checkPlayReadyChecksum(
   checksum: string,
   keyId: Uint8Array,

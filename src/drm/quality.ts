@@ -20,13 +20,13 @@ const HEIGHTS: Limits = { SD: 576, HD: 1080, UHD: 4320 };
 /** The quality of streams without a picture. */
 const AUDIO = 'AUDIO';
 
-/** By what the streams of a SMIL document are told apart. Bit rates say little of the picture: without limits given, nothing. */
+/** How the streams of a SMIL document are divided into qualities. Bit rates say little of the picture: they have no default limits. */
 export interface QualityLimits {
   readonly heights?: Limits | undefined;
   readonly bitrates?: Limits | undefined;
 }
 
-/** The names of the fields beside keys by quality that would give all qualities the same key. */
+/** The fields next to `keys` that would give all qualities the same key. */
 export function commonKeys(common: JsonObject): string[] {
   const { fairplay } = common;
   return [
@@ -40,7 +40,7 @@ export function commonKeys(common: JsonObject): string[] {
 
 /** Why such a field is refused, behind its name. */
 export const COMMON_KEY_FAULT =
-  'would be that of every quality; put it into keys, beside the quality that has it';
+  'would be that of every quality; put it into keys, next to the quality that has it';
 
 /**
  * The fields of a quality's request: its own, and those that hold for all qualities. A field of its own counts more; of
@@ -89,7 +89,7 @@ function isGiven(value: unknown): boolean {
   return value !== null && value !== undefined;
 }
 
-/** The quality of a stream of a SMIL document, or why it can't be told. */
+/** The quality of a stream of a SMIL document, or why it is unknown. */
 export function qualityOf(
   { kind, lines, bitrate }: SmilStream,
   { heights = HEIGHTS, bitrates }: QualityLimits,

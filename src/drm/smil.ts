@@ -13,7 +13,7 @@ export interface SmilStream {
   readonly name: string;
   /** `audio`: no video element names it. */
   readonly kind: 'video' | 'audio';
-  /** Of the picture's sides the smaller, in pixels, whichever way round it is; of one side that is told, the height. */
+  /** The smaller side of the picture, in pixels; with only one side given, the height. */
   readonly lines: number | undefined;
   /** Bits a second. */
   readonly bitrate: number | undefined;

@@ -193,7 +193,7 @@ export function widevineFindings(data: WidevinePsshData, at: string): Finding[] 
   ];
   if (keyIds.length === 0 && (contentId === undefined || contentId.length === 0)) {
     const description =
-      'names neither a key id nor a content id, so a license server cannot tell which key is meant; add one';
+      'names neither a key id nor a content id, so a license server cannot know which key is meant; add one';
     findings.push(warning('names_nothing', at === '' ? { called: 'The data' } : at, description));
   }
   return findings;

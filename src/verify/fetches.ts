@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Problem } from '../drm/finding';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 
-/** What a test may cost at most; nobody's stream needs as much. */
+/** The limits of a test, above the need of any stream. */
 export interface Limits {
   /** Of all answers together, unpacked or not. */
   readonly totalBytes: number;
@@ -142,7 +142,7 @@ export class Fetches {
       const answer = await get({
         url,
         headers: {
-          // A part of a packed file can't be unpacked, and nobody packs media.
+          // A part of a compressed file can't be decompressed, and media are not compressed.
           'accept-encoding': wanted === 'manifest' ? 'gzip, br, deflate' : 'identity',
           ...(range && { range: `bytes=${range.first}-${range.last ?? ''}` }),
         },

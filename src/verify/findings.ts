@@ -1,7 +1,7 @@
 import type { CheckedInput } from '../drm/check/check';
 import { type Finding, isError } from '../drm/finding';
 
-/** Stands in a sentence for what it speaks of, so that one cause in several files is told once. */
+/** The placeholder of the subject of a sentence, so that one cause in several files is reported once. */
 export const THIS = '\u0001';
 /** The same for a second file that it speaks of. */
 export const OTHER = '\u0002';
@@ -43,8 +43,10 @@ export function toldOnce(findings: readonly StreamFinding[]): Finding[] {
 
 function mergeGroup(group: readonly StreamFinding[]): Finding {
   const [first, ...others] = group as [StreamFinding, ...StreamFinding[]];
-  const told = new Set(Object.values(first.names));
-  const more = new Set(others.flatMap(({ names }) => Object.values(names)).filter((name) => !told.has(name)));
+  const named = new Set(Object.values(first.names));
+  const more = new Set(
+    others.flatMap(({ names }) => Object.values(names)).filter((name) => !named.has(name)),
+  );
   const also = more.size > 0 ? ` The same is true of ${listed([...more].map(String))}.` : '';
   const description = first.description
     .replaceAll(THIS, () => first.names[THIS])

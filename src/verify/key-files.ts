@@ -25,7 +25,7 @@ export interface ReadKeyFile {
     | undefined;
 }
 
-/** Reads a key file as leniently as it can be read: what is wrong with it is told by its check. */
+/** Reads a key file as leniently as possible: its check reports what is wrong with it. */
 export function readKeyFile({ name, text, changed }: GivenKeyFile): ReadKeyFile {
   const values = new Map(parseKeyFile(text).lines.map((line) => [line.name, line.value]));
   const key = decodeHexBlock(values.get(`${HLS}-key`) ?? '');

@@ -81,10 +81,10 @@ function withoutConsequences(findings: readonly StreamFinding[]): StreamFinding[
     CONSEQUENCES.every(([causes, followers]) => {
       if (!followers.includes(code)) return true;
       // What may be meant so is no cause of an error.
-      const told = causes.filter(
+      const known = causes.filter(
         (cause) => errors.has(cause) || (severity === 'warning' && has(findings, cause)),
       );
-      return told.length === 0 || (told.length === 1 && told[0] === code);
+      return known.length === 0 || (known.length === 1 && known[0] === code);
     }),
   );
 }
@@ -95,7 +95,7 @@ function has(findings: readonly StreamFinding[], code: string): boolean {
 
 function ownFaults({ signalling, init }: TestedRendition): StreamFinding[] {
   const inputs = withoutAnswered([signalling, ...(init ? [init.checked] : [])]);
-  // Whether it should be protected is told by what it is compared with.
+  // Whether it should be protected follows from what it is compared with.
   return inputs.flatMap(({ name, result }) => ownFindings(name, result, (code) => code === 'not_protected'));
 }
 
@@ -103,7 +103,7 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   const { rendition, signalling, init } = tested;
   const { keyFiles, othersEncrypted } = options;
   const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
-  // Subtitles are clear everywhere; sound beside encrypted pictures may be meant so.
+  // Subtitles are clear everywhere; clear sound with encrypted pictures may be intended.
   if (isClear && (rendition.kind === 'text' || othersEncrypted)) {
     if (rendition.kind === 'text') return [];
     return [
@@ -118,7 +118,7 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   const ofKeyFiles = keyFiles.map(({ checked, name }) => ({ ...checked, name }));
   const ofManifest = { ...signalling, name: THIS };
   const ofInit = init ? [{ ...withoutForeignKeyIds(init.checked, tested, keyFiles), name: OTHER }] : [];
-  // That players are told nothing of the protection is then all that is wrong with a manifest.
+  // Then the manifest lacks nothing but the signalling of the protection.
   const isUnsaid = isSaidClear(signalling) && init !== undefined && !isSaidClear(init.checked);
   const compared = isUnsaid
     ? [...compareInputs([ofManifest, ...ofInit]).faults, ...compareInputs([...ofKeyFiles, ...ofInit]).faults]
@@ -183,7 +183,7 @@ function timeOf(date: Date): string {
     .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** Boxes of one system that say different things in manifest and init segment, beyond what their comparison tells. */
+/** Boxes of one system that say different things in manifest and init segment, beyond what their comparison finds. */
 function psshDifference({ rendition, signalling, init }: TestedRendition): StreamFinding[] {
   if (!init) return [];
   const ofManifest = boxesBySystem(
@@ -226,7 +226,7 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
   if (!segment?.opened || !segment.judgement) return [];
   const { judgement } = segment;
   const name = segment.name;
-  const told: Told = (severity, code, text, evidence) => ({
+  const make: FindingMaker = (severity, code, text, evidence) => ({
     severity,
     code,
     description: text,
@@ -235,7 +235,7 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
   });
   if (judgement.state === 'clear' && judgement.cause === 'not_encrypted')
     return [
-      told(
+      make(
         'error',
         'not_encrypted',
         `${THIS} is not encrypted, although its init segment or playlist says that it is, so it plays for everybody, or for nobody whose player insists on decrypting it; restart the stream, and look in the packager's log for the key.`,
@@ -243,7 +243,7 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
     ];
   if (judgement.state === 'garbage' && judgement.cause === 'not_signalled')
     return [
-      told(
+      make(
         'error',
         'not_signalled',
         `${THIS} is no valid picture or sound, and nothing says that it is encrypted: players ask for no license, and show an error. Package again, with the signalling of what it is encrypted with.`,
@@ -251,27 +251,31 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
       ),
     ];
   return [
-    ...ofClearLead(segment, first, told),
-    ...ofIv(segment, judgement, options, told),
+    ...ofClearLead(segment, first, make),
+    ...ofIv(segment, judgement, options, make),
     ...(options.keyFiles.length > 0 || segment.identityKey
-      ? ofKeys(tested, segment, judgement, options, told)
+      ? ofKeys(tested, segment, judgement, options, make)
       : []),
   ];
 }
 
-type Told = (
+type FindingMaker = (
   severity: StreamFinding['severity'],
   code: string,
   text: string,
   evidence?: string,
 ) => StreamFinding;
 
-function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined, told: Told): StreamFinding[] {
+function ofClearLead(
+  segment: TestedSegment,
+  first: TestedSegment | undefined,
+  make: FindingMaker,
+): StreamFinding[] {
   const isEncrypted = segment.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
   const lead = first?.opened?.tracks;
   if (!isEncrypted || !lead?.length || lead.some(({ encryptedSamples }) => encryptedSamples > 0)) return [];
   const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everybody can watch its beginning; if that is not meant so, set the packager's clear lead to 0.`;
-  const finding = told('warning', 'clear_lead', text);
+  const finding = make('warning', 'clear_lead', text);
   return [{ ...finding, names: { ...finding.names, [OTHER]: first?.name } }];
 }
 
@@ -280,7 +284,7 @@ function ofIv(
   { opened, source }: TestedSegment,
   { state }: MediaJudgement,
   { keyFiles }: FindingsOptions,
-  told: Told,
+  make: FindingMaker,
 ): StreamFinding[] {
   if (state !== 'decrypts' || !isForFairPlay(source)) return [];
   const ivs = keyFiles.flatMap(({ fairPlay }) => fairPlay?.iv ?? []);
@@ -289,7 +293,7 @@ function ofIv(
   const own = isNamed ? (opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? []) : [];
   if (ivs.length === 0 || own.length === 0 || own.every((iv) => isAmong(iv, ivs))) return [];
   const text = `${THIS} decrypts with its own IV, which is not that of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV with the license, as the key file has it, and show a broken picture; restart the stream so that the packager reads the IV of the key file.`;
-  return [told('error', 'iv_mismatch', text)];
+  return [make('error', 'iv_mismatch', text)];
 }
 
 /** The key files whose key id the samples have; all, where none has it or samples name none. */
@@ -307,7 +311,7 @@ function ofKeys(
   { opened, identityKey }: TestedSegment,
   judgement: MediaJudgement,
   options: FindingsOptions,
-  told: Told,
+  make: FindingMaker,
 ): StreamFinding[] {
   const { state, cause, evidence } = judgement;
   if (state !== 'garbage' && state !== 'no_key') return [];
@@ -317,19 +321,19 @@ function ofKeys(
   const { former } = tested;
   if (former) {
     const text = `${THIS} is encrypted with the key of ${former.name}, not with that of ${files}: the packager still uses the key file that it read when the stream started. Restart the stream, so that it reads the new one.`;
-    return [told('error', 'former_key', text)];
+    return [make('error', 'former_key', text)];
   }
   const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
   if (state === 'no_key') {
     const named = [...new Set(keyIds.map(formatUuid))];
     const is = named.length > 0 ? ` (key id ${listed(named)})` : '';
     const text = `There is no key for ${THIS}${is} in ${files}; give the key file of this stream, or restart the stream so that the packager reads it.`;
-    return [withHistory(told(options.othersDecrypt ? 'warning' : 'error', 'key_id_unknown', text), options)];
+    return [withHistory(make(options.othersDecrypt ? 'warning' : 'error', 'key_id_unknown', text), options)];
   }
   switch (cause) {
     case 'wrong_iv':
       return [
-        told(
+        make(
           'error',
           'iv_wrong',
           `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the key file, and restart the stream.`,
@@ -338,7 +342,7 @@ function ofKeys(
       ];
     case 'key_byte_order':
       return [
-        told(
+        make(
           'error',
           'content_key_byte_order',
           `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two orders, and keys are written as they are. Correct the key where it is handed to the packager.`,
@@ -347,7 +351,7 @@ function ofKeys(
       ];
     case 'encrypted_twice':
       return [
-        told(
+        make(
           'error',
           'encrypted_twice',
           `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts what is encrypted already.`,
@@ -356,7 +360,7 @@ function ofKeys(
       ];
     default: {
       const text = `The content key of ${files} does not decrypt ${THIS}, although it is meant for it: the packager used another content key. Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with that of the license server.`;
-      return [withHistory(told('error', 'content_key_wrong', text, evidence), options)];
+      return [withHistory(make('error', 'content_key_wrong', text, evidence), options)];
     }
   }
 }

@@ -5,7 +5,7 @@ import type { HlsEncryption, MediaKind } from './media/judgement';
 export interface SegmentSource extends Resource {
   /** How long it plays, as far as that is said. */
   readonly seconds: number | undefined;
-  /** What tells it from the others of its rendition, and the order they come in. */
+  /** Identifies it among the others of its rendition, in their order. */
   readonly number: number | undefined;
   /** What is in force for it, of a playlist. */
   readonly init?: Resource | undefined;

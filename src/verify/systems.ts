@@ -10,7 +10,7 @@ import type { SystemReport } from './stream-report';
 interface Signal {
   readonly systemId: string | undefined;
   readonly name: string;
-  /** What tells it from others of its system. */
+  /** Distinguishes it from others of its system. */
   readonly content: string;
   readonly fields: SystemReport['fields'];
 }

@@ -144,7 +144,7 @@ export async function testRendition(
   };
 }
 
-/** An index that names indexes; nobody nests them deeper. */
+/** Maximum depth of indexes that name indexes. */
 const MAX_INDEXES = 4;
 /** Where a file says nothing of its index, it is looked for at the beginning. */
 const HEAD_BYTES = 256 * 1024;
@@ -165,7 +165,7 @@ class RenditionTest {
     const { segments, name } = this.rendition;
     const found = 'file' in segments ? await this.#indexed(segments) : segments;
     if (found && found.newest.length === 0)
-      this.#tell(
+      this.#report(
         'error',
         'no_segment',
         name,
@@ -183,7 +183,7 @@ class RenditionTest {
       const init = { name: fileName(fetched.url), url: fetched.url, bytes: fetched.body };
       const foreign = foreignFormat(init.bytes);
       if (foreign !== undefined) {
-        this.#tell('error', 'not_media', init.name, `${THIS}, the init segment, is ${foreign}`);
+        this.#report('error', 'not_media', init.name, `${THIS}, the init segment, is ${foreign}`);
         return undefined;
       }
       this.options.memory?.keep(resource, init);
@@ -246,11 +246,11 @@ class RenditionTest {
     };
     if (!opened) return { ...part, opened, judgement: undefined };
     if (!opened.ok) {
-      this.#tell('error', opened.problem.code, part.name, `In ${THIS}: ${opened.problem.description}`);
+      this.#report('error', opened.problem.code, part.name, `In ${THIS}: ${opened.problem.description}`);
       return { ...part, opened: undefined, judgement: undefined };
     }
     for (const { code, description } of opened.media.problems)
-      this.#tell('warning', code, part.name, `In ${THIS}: ${description}`);
+      this.#report('warning', code, part.name, `In ${THIS}: ${description}`);
     const ofKeyFiles = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
     const keys = identityKey ? [{ key: identityKey }] : ofKeyFiles;
     const judgement = judgeMedia(opened.media, keys);
@@ -275,10 +275,10 @@ class RenditionTest {
     const name = shownAddress(resource.url);
     if (!fetched.ok) {
       const text = `${THIS}, where the playlist says that players get the key, ${fetched.description}`;
-      this.#tell('error', 'key_not_fetched', name, text);
+      this.#report('error', 'key_not_fetched', name, text);
     } else {
       const text = `${THIS}, where the playlist says that players get the key, answers with ${fetched.body.length} bytes; a key has 16`;
-      this.#tell('error', 'key_not_fetched', name, text);
+      this.#report('error', 'key_not_fetched', name, text);
     }
     return undefined;
   }
@@ -289,7 +289,7 @@ class RenditionTest {
     const key = Buffer.from(base64, 'base64');
     if (key.length === 16) return isAmong(key, keyIds) ? undefined : key;
     const text = `The key that ${THIS} holds in a data address has ${key.length} bytes; a key has 16`;
-    this.#tell('error', 'key_not_fetched', this.rendition.signalling.name, text);
+    this.#report('error', 'key_not_fetched', this.rendition.signalling.name, text);
     return undefined;
   }
 
@@ -307,7 +307,7 @@ class RenditionTest {
       const last = found?.references.at(-1);
       if (!found || !last) {
         if (!index) return { first: whole, newest: [whole] };
-        this.#tell(
+        this.#report(
           'error',
           'segment_index_broken',
           fileName(file.url),
@@ -332,7 +332,7 @@ class RenditionTest {
   async #take(resource: Resource, wanted: Wanted): Promise<Fetched | NotFetched> {
     const fetched = await this.options.fetches.take(resource, wanted);
     if (fetched.ok && fetched.isRangeIgnored)
-      this.#tell(
+      this.#report(
         'warning',
         'range_ignored',
         new URL(fetched.url).host,
@@ -349,17 +349,17 @@ class RenditionTest {
       code === 'not_found'
         ? '; look whether the packager still writes it, and whether the path is right at the CDN'
         : '';
-    this.#tell('error', own, name, `${THIS}, ${what}, ${description}${remedy}`);
+    this.#report('error', own, name, `${THIS}, ${what}, ${description}${remedy}`);
   }
 
   #tellEarly(newest: SegmentSource | undefined, found: SegmentSource): void {
     if (!newest) return;
     const number = (newest.number ?? 0) - (found.number ?? 0);
     const text = `${THIS} is named as the newest segment and is not there yet (404), while the one ${number} before it is; players that start now wait or fail, so look at the clocks of packager and server, and at the delay of the upload`;
-    this.#tell('warning', 'segment_early', shownAddress(newest.url), text);
+    this.#report('warning', 'segment_early', shownAddress(newest.url), text);
   }
 
-  #tell(
+  #report(
     severity: StreamFinding['severity'],
     code: string,
     name: string,
@@ -375,7 +375,7 @@ function withoutSamples(media: OpenedMedia): OpenedMedia {
   return { ...media, tracks };
 }
 
-/** WebVTT and TTML beside the media; subtitles are never encrypted like this. */
+/** WebVTT and TTML next to the media; subtitles are never encrypted like this. */
 function isText(body: Buffer): boolean {
   return /^(?:\xef\xbb\xbf)?(?:WEBVTT|<\?xml|<tt\b)/.test(body.toString('latin1', 0, 20));
 }

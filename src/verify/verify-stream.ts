@@ -14,7 +14,7 @@ import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from '.
 import { type StreamMemory, type TestedRendition, testRendition } from './test-rendition';
 
 export interface VerifyOptions {
-  /** Makes each request; whoever must not reach some addresses refuses them there. */
+  /** Makes each request; a caller that must not reach some addresses refuses them there. */
   readonly get: Get;
   readonly keyFiles?: readonly GivenKeyFile[];
   /** Key files that the stream had before: by them a packager is found out that was not restarted. */
@@ -24,7 +24,7 @@ export interface VerifyOptions {
   readonly now: () => Date;
   /** What former calls have seen: only new segments of a live stream are tested then. */
   readonly memory?: StreamMemory;
-  /** Told what was tested, of how many. */
+  /** Called with the number of tests done, and of all. */
   readonly onProgress?: (done: number, of: number, name: string) => void;
 }
 
@@ -33,7 +33,7 @@ const AT_A_TIME = 4;
 
 /**
  * Tests a stream as a player would begin with it: manifest or playlists, init segments, the newest segment of each
- * rendition. It decrypts with the keys that there are, and tells what is wrong. It never throws for what a server does;
+ * rendition. It decrypts with the keys that there are, and reports what is wrong. It never throws for what a server does;
  * no fault holds a key.
  * @param address of a DASH manifest or an HLS playlist, multivariant or media, http or https.
  */

@@ -60,7 +60,7 @@ export interface CheckedInput {
 }
 
 /**
- * Tells what key material is, what it decodes to and what is wrong with it. The input is a body of the key-file API (as
+ * Detects what key material is, what it decodes to and what is wrong with it. The input is a body of the key-file API (as
  * an object or as JSON text), `{"value": text}`, a key file's text, a CPIX document, a piece of a manifest or playlist, a
  * license address, or one value in base64, hex or as a UUID, or the bytes of one. Never throws.
  */
@@ -233,7 +233,7 @@ function unknown(report: Report, code: string, sentence: string): CheckKind {
   return 'unknown';
 }
 
-/** Tells what a single value's bytes are, and checks them as that. */
+/** Detects what the bytes of a single value are, and checks them as that. */
 export function checkBytes(report: Report, bytes: Buffer, isInner = false): CheckKind {
   if (looksLikePsshBox(bytes)) {
     describeBoxes(report, bytes);

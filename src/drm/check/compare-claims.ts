@@ -23,11 +23,11 @@ export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: 
     other.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : [])),
   );
   const ofBoxes = unique(other.of('box').map(({ keyId }) => keyId));
-  const told = compareIds(comparison, reference, other, known, ofSamples, 'samples');
-  if (!told) compareIds(comparison, reference, other, known, ofBoxes, 'boxes');
+  const differ = compareIds(comparison, reference, other, known, ofSamples, 'samples');
+  if (!differ) compareIds(comparison, reference, other, known, ofBoxes, 'boxes');
 }
 
-/** Whether the other side's key id is the content key of a key file; then it tells so. */
+/** Whether the other side's key id is the content key of a key file; then it reports so. */
 function compareExchanged(comparison: Comparison, reference: Side, other: Side): boolean {
   const ids = [...other.of('track'), ...other.of('box'), ...other.of('checksum')].flatMap(
     ({ keyId }) => keyId ?? [],
@@ -236,7 +236,7 @@ function schemesOf(side: Side): string[] {
   return side.of('track').flatMap(({ scheme }) => (scheme && cipherOf(scheme) ? [scheme] : []));
 }
 
-/** An init segment without a key needs fragments that bring one. */
+/** An init segment without a key needs fragments with one. */
 export function compareRotation(
   comparison: Comparison,
   media: readonly CheckedInput[],

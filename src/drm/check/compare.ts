@@ -62,7 +62,7 @@ export function compareInputs(
 }
 
 /**
- * The inputs as they may be shown beside each other: without those faults that ask for what another one of them brings
+ * The inputs as they are shown together: without those faults that ask for what another one of them has
  * (the init segment, the boxes), and without what another one shows to be a key.
  */
 export function withoutAnswered<Input extends CheckedInput>(inputs: readonly Input[]): Input[] {
@@ -120,12 +120,12 @@ function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly Che
         if (!byKeyId.has(order)) byKeyId.set(order, { input, keyId });
     }
   }
-  const told = new Set<CheckedInput>();
+  const seen = new Set<CheckedInput>();
   for (const input of keyFiles) {
     for (const key of claimsOf(input.claims, 'key').filter(isExchangeable)) {
       const other = byKeyId.get(key.contentKey.toString('hex'));
-      if (!other || other.input === input || told.has(other.input)) continue;
-      told.add(input).add(other.input);
+      if (!other || other.input === input || seen.has(other.input)) continue;
+      seen.add(input).add(other.input);
       comparison.note('key');
       const [keyFile, side] = [sideOf([input]), sideOf([other.input])];
       const remedy = `swap them in ${side.called}`;
@@ -175,8 +175,8 @@ const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[
 ];
 
 /**
- * Holds what players are told against what the samples are encrypted with. What was told of an input before, beside the
- * key files that there may be, is not told of it again.
+ * Compares what players are told with what the samples are encrypted with. What was reported of an input before,
+ * against the key files, is not reported again.
  */
 function compareMedia(
   comparison: Comparison,
@@ -187,12 +187,12 @@ function compareMedia(
   for (const [codes, compare] of ASPECTS) {
     const isNew = ({ name }: CheckedInput) => !comparison.hasTold(codes, name);
     const files = media.filter(isNew);
-    const untold = manifests.filter(isNew);
+    const remaining = manifests.filter(isNew);
     if (files.length === 0) continue;
-    for (const manifest of untold) {
+    for (const manifest of remaining) {
       const found = new Comparison();
       compare(found, sideOf(files, 'file'), sideOf([manifest]));
-      const others = untold.filter((other) => other !== manifest);
+      const others = remaining.filter((other) => other !== manifest);
       const isOfOthers = files.every((file) => others.some((other) => agree(compare, file, other)));
       const isCertain = found.faults.some(({ code }) => code === 'key_id_byte_order');
       // A key file confirms the key ids of what it was compared with, but it may have lines for both schemes.
@@ -217,7 +217,7 @@ function compareTwo(compare: Compare, file: CheckedInput, manifest: CheckedInput
   return trial.result();
 }
 
-/** A playlist for FairPlay: beside a DASH manifest it is rather of other media than a fault. */
+/** A playlist for FairPlay: together with a DASH manifest it is rather of other media than a fault. */
 function namesNoKeyId({ claims }: CheckedInput): boolean {
   const tracks = claimsOf(claims, 'track');
   return tracks.length > 0 && tracks.every(({ keyId }) => keyId === undefined);
@@ -231,15 +231,15 @@ function compareRenditions(
   hasKeyFiles: boolean,
 ): void {
   const isNew = ({ name }: CheckedInput) => !comparison.hasTold(KEY_ID_CODES, name);
-  const untold = manifests.filter(isNew);
-  for (const file of untold.length > 0 ? media.filter(isNew) : []) {
-    const ofScheme = untold.filter((manifest) => agree(compareSchemes, file, manifest));
+  const remaining = manifests.filter(isNew);
+  for (const file of remaining.length > 0 ? media.filter(isNew) : []) {
+    const ofScheme = remaining.filter((manifest) => agree(compareSchemes, file, manifest));
     // It may be of one that names no key id; or of one that is not here, when a key file vouches for it.
     const isOpen = ofScheme.some(
       (manifest) => compareTwo(compareKeyIdsOf, file, manifest).compared.length === 0,
     );
     if (isOpen || (hasKeyFiles && ofScheme.length === 0)) continue;
-    compareKeyIdsOf(comparison, sideOf(untold, 'manifest'), sideOf([file]));
+    compareKeyIdsOf(comparison, sideOf(remaining, 'manifest'), sideOf([file]));
   }
 }
 
@@ -259,7 +259,7 @@ function compareProtection(
     comparison.error('not_protected', [manifest.name, encrypted?.name ?? ''], sentence);
   }
   const promising = sideOf(manifests.filter(promisesProtection), 'manifest');
-  // Clear sound beside encrypted pictures may be meant so.
+  // Clear sound with encrypted pictures may be intended.
   if (encrypted || !manifests.some(promisesProtection)) return;
   for (const file of media.filter(isClear)) {
     comparison.note('protection');

@@ -57,17 +57,17 @@ export function describeSystem(
     systemId,
     systemName(systemId) ?? 'not a system that is known here',
   );
-  const told = new Map<string, string>();
+  const seen = new Map<string, string>();
   const signal = (name: string, describe: (part: Report, at: string) => void) => {
     const part = describeSignal(key, `${at}.${name}`, describe);
     const content = contentOf(part);
-    const former = told.get(content);
+    const former = seen.get(content);
     if (former === undefined || part.findings.length > 0) report.take(part);
     else {
       report.field(`${at}.${name}`, `as in ${former}`);
       report.take(part, 0);
     }
-    if (former === undefined && content !== '') told.set(content, name);
+    if (former === undefined && content !== '') seen.set(content, name);
   };
 
   if (pssh) signal('pssh', (part, name) => describePssh(part, name, pssh, systemId));
@@ -102,7 +102,7 @@ export function describeSystem(
   return report;
 }
 
-/** What a signal tells, wherever it tells it; empty when it tells nothing. */
+/** The claims of a signal, wherever they are; empty when there are none. */
 function contentOf({ claims }: Report): string {
   return claims
     .map(({ at: _at, ...claim }) => JSON.stringify(claim))
@@ -124,7 +124,7 @@ function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void
   report.add(...slips);
 }
 
-/** Tells what keeps a key file from being made of a system, where nothing tells it more exactly. */
+/** Reports what keeps a key file from being made of a system, where no other finding says it more exactly. */
 function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string, subject: Subject): void {
   const { keyId, value, explicitIv } = key;
   const contentKey = value?.kind === 'plain' ? value.bytes : undefined;

@@ -89,7 +89,7 @@ function checkUnknown(report: Report, name: string): void {
     const sentence = 'has a name that is not valid; was a value put where a name belongs?';
     report.error(code, { called: 'A line' }, sentence);
   } else if (near) {
-    // Packagers know more lines than are listed here; what a misspelt one was to say is told of as missing.
+    // Packagers know more lines than are listed here; the line that a misspelt one was meant to be is reported as missing.
     const sentence = `is not a line that is known here, and was not checked; did you mean ${near}?`;
     report.warning(code, subjectOf(shown), sentence);
   } else {
@@ -98,7 +98,7 @@ function checkUnknown(report: Report, name: string): void {
 }
 
 const WITH_EQUALS = /^([^\S\r\n]*)([a-z0-9-]{1,100})[^\S\r\n]*=[^\S\r\n]*/;
-/** How text in UTF-16 looks when it is read as UTF-8: a zero byte beside every letter. */
+/** How text in UTF-16 looks when it is read as UTF-8: a zero byte at every letter. */
 const UTF_16 = /^(?:\ufffd{1,2}|\ufeff)?(?:(?:[^\0]\0){4}|(?:\0[^\0]){4})/;
 
 /** A key file's text as it was meant, where it is UTF-16 or has `=` for `: `; each is one fault, and not one a line. */

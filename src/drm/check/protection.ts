@@ -6,7 +6,7 @@ import { keyIdField, suspectByteOrder } from './values';
 
 export type Cipher = 'AESCTR' | 'AESCBC';
 
-/** What a box, an object or a header tells about the keys, which others may contradict. Key ids are big endian. */
+/** What a box, an object or a header says about the keys, which others may contradict. Key ids are big endian. */
 export interface KeySignalling {
   readonly keyIds: readonly Buffer[];
   readonly ciphers: readonly Cipher[];
@@ -38,7 +38,7 @@ export function cipherOf(scheme: string | undefined): Cipher | undefined {
     : undefined;
 }
 
-/** Joins what several parts of one thing tell. */
+/** Joins the claims of several parts of one thing. */
 export function joinSignalling(all: readonly KeySignalling[]): KeySignalling {
   return { keyIds: all.flatMap(({ keyIds }) => keyIds), ciphers: all.flatMap(({ ciphers }) => ciphers) };
 }
@@ -71,7 +71,7 @@ export function describeProtections(
 }
 
 interface TrackContext {
-  /** Whether fragments bring the keys, so that a track may name none. */
+  /** Whether fragments have the keys, so that a track may name none. */
   readonly rotates: boolean;
   /** Whether all the boxes that there may be are here; a manifest may leave some to the init segments. */
   readonly hasAllBoxes: boolean;

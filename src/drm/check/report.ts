@@ -36,7 +36,7 @@ const MAX_FIELDS = 300;
 export const MAX_FINDINGS = 100;
 const MAX_CLAIMS = 1000;
 
-/** A name that somebody else chose: one with a blank in it is no field. */
+/** A name from outside: one with a blank in it is no field. */
 export function subjectOf(name: string): Subject {
   return name.includes(' ') ? { called: name } : name;
 }
@@ -162,7 +162,7 @@ export type Claim =
     }
   /** FairPlay's initialization vector; it is key material. */
   | { readonly of: 'iv'; readonly at: string; readonly iv: Buffer }
-  /** Fragments bring keys of their own. `isProven` when one was seen to. */
+  /** Fragments have keys of their own. `isProven` when one was seen. */
   | { readonly of: 'rotation'; readonly at: string; readonly isProven: boolean }
   /** A whole manifest, playlist or segment that protects nothing. */
   | { readonly of: 'clear'; readonly at: string };

@@ -14,7 +14,7 @@ import type { CheckKind, Report } from './report';
 import { keyIdField } from './values';
 
 const THE_SEGMENT: Subject = { called: 'The segment' };
-/** Fragments of one key are one; nobody reads the keys of a whole day. */
+/** Fragments of one key count as one; nobody needs the keys of a whole day. */
 const MAX_FRAGMENTS = 10;
 
 /** The types by which a segment or a file of media begins, with a size that one may have. */
@@ -61,7 +61,7 @@ export function describeSegment(report: Report, bytes: Buffer): CheckKind {
 }
 
 /**
- * Whether fragments bring the keys. An init segment alone proves nothing; but one that names neither a key nor a box of
+ * Whether fragments have the keys. An init segment alone proves nothing; but one that names neither a key nor a box of
  * one can be meant for that only.
  */
 function findRotation(report: Report, segment: Segment, ofMovie: readonly KeySignallingAt[]): boolean {
@@ -140,12 +140,12 @@ interface Segment {
   readonly hasMedia: boolean;
   /** Clear tracks are left out. */
   readonly protections: readonly Protection[];
-  /** The `pssh` boxes of its `moov`, and those beside it. */
+  /** The `pssh` boxes inside and outside of its `moov`. */
   readonly boxes: readonly Buffer[];
-  /** Those fragments that bring keys or boxes, each once. */
+  /** The fragments with keys or boxes, each once. */
   readonly fragments: readonly Fragment[];
   readonly hasFragments: boolean;
-  /** Whether samples of a fragment are encrypted, as its `senc` tells. */
+  /** Whether samples of a fragment are encrypted, by its `senc`. */
   readonly hasEncryptedSamples: boolean;
 }
 

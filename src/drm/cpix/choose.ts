@@ -22,7 +22,7 @@ import {
 
 export type { CpixSystemName } from './document';
 
-/** What tells the keys of one key file from the others of a document. What is undefined or empty says nothing. */
+/** Selects the keys of one key file in a document. An undefined or empty property selects nothing. */
 export interface CpixChoice {
   readonly keyId?: Buffer | undefined;
   /** A track type or a label of the usage rules, or `VIDEO` or `AUDIO` by their filters. */
@@ -379,7 +379,7 @@ function nothingLeft(
   if (track === undefined) return refusal(`has no key for this choice; it has ${there}`);
   const tracks = listTracks(rules.inPeriod);
   if (tracks === '')
-    return refusal(`has no usage rules that tell the key of a track; choose by kid: ${there}`);
+    return refusal(`has no usage rules that identify the key of a track; choose by kid: ${there}`);
   return refusal(`has no such track${period === undefined ? '' : ' in that key period'}; it has ${tracks}`);
 }
 

@@ -10,7 +10,7 @@ export interface CpixDocument {
   readonly id: string | undefined;
   readonly contentId: string | undefined;
   readonly version: string | undefined;
-  /** Whether there is an XML signature. Nobody checks it here. */
+  /** Whether there is an XML signature. It is not checked here. */
   readonly isSigned: boolean;
   readonly deliveries: readonly CpixDelivery[];
   readonly keys: readonly CpixKey[];

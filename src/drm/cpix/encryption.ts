@@ -90,7 +90,7 @@ export async function openCpix(
 
 function whyMixed({ keys }: CpixDocument) {
   return keys.some(({ value }) => value?.kind === 'plain')
-    ? notOpened('has plain content keys beside encrypted ones; encrypt all of them, or none')
+    ? notOpened('has plain content keys next to encrypted ones; encrypt all of them, or none')
     : undefined;
 }
 
@@ -104,7 +104,7 @@ export function sealingFault(document: CpixDocument): Problem | undefined {
   const mixed = whyMixed(document);
   if (mixed) return mixed.problem;
   if (document.deliveries.length === 0)
-    return notOpened('has encrypted content keys and no DeliveryData, so nobody can open them').problem;
+    return notOpened('has encrypted content keys and no DeliveryData, so no recipient can open them').problem;
   for (const { certificate, documentKeys } of document.deliveries) {
     if (!certificate) return notOpened('has a DeliveryData without a certificate').problem;
     // A recipient may get some of the keys.
@@ -300,7 +300,7 @@ interface Unwrapped {
 
 type Unwrap = (wrapped: Buffer, fits: (length: number) => boolean) => Promise<Unwrapped>;
 
-/** By private key: to make them anew costs as much as an operation. */
+/** Cached by private key: to make one costs as much as an operation. */
 const unwrappers = new WeakMap<KeyObject, Promise<Unwrap>>();
 
 function unwrapperOf(privateKey: KeyObject): Promise<Unwrap> {
@@ -353,7 +353,7 @@ export function sealCpix(
   certificates: readonly Buffer[],
   random: (bytes: number) => Buffer,
 ): CpixDocument {
-  if (certificates.length === 0) throw new RangeError('nobody to encrypt content keys for');
+  if (certificates.length === 0) throw new RangeError('no recipient to encrypt content keys for');
   if (document.keys.some(isEncrypted)) throw new RangeError('the content keys are encrypted already');
   const documentKey = random(DOCUMENT_KEY);
   const macKey = random(MAC_KEY);

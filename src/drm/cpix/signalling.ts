@@ -41,7 +41,7 @@ export function widevineData(system: CpixSystem): Checked<string | undefined> {
   return line === undefined ? { ok: true, value: undefined } : read('HLSSignalingData', line);
 }
 
-/** What a document's PlayReady header tells, if it has one. */
+/** The content of a document's PlayReady header, if it has one. */
 export interface PlayReadySignal {
   readonly licenseUrl: string | undefined;
   /** Whether the header has a checksum, and so proves key and key id. */

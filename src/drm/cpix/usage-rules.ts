@@ -50,13 +50,13 @@ export function rulesOfAllPeriods(
   return refused(`has other keys in each key period; choose one by period: ${listPeriods(named, rules)}`);
 }
 
-/** Whether a track can tell a key: every filter of its rules is known. */
+/** Whether a track identifies a key: every filter of its rules is known. */
 export function knownFilters(rules: readonly CpixRule[]): Checked<undefined> {
   const unknown = [...new Set(rules.flatMap(({ unknownFilters }) => unknownFilters))];
   if (unknown.length === 0) return { ok: true, value: undefined };
   const names = list(unknown.map(shown), MAX_NAMES);
   return refused(
-    `has usage rules with a filter that is not known here (${names}), so a track can't tell its key; choose by kid`,
+    `has usage rules with a filter that is not known here (${names}), so a track can't identify its key; choose by kid`,
   );
 }
 
@@ -91,7 +91,7 @@ export function nameTrack(rules: readonly CpixRule[], track: string): boolean {
   return meaningsOf(track).some((isMeant) => rules.some(isMeant));
 }
 
-/** Whether a rule is for all tracks: it says so, or tells none from the others. */
+/** Whether a rule is for all tracks: it says so, or has no condition. */
 function isOfAll(rule: CpixRule): boolean {
   return (
     rule.intendedTrackType?.toLowerCase() === 'all' ||
@@ -145,7 +145,7 @@ export function listKeys(keys: readonly CpixKey[], rules: readonly CpixRule[]): 
   );
 }
 
-/** The tracks that rules tell apart; `''` for none. */
+/** The tracks that rules name; `''` for none. */
 export function listTracks(rules: readonly CpixRule[]): string {
   return list(tracksOf(rules).map(shown));
 }

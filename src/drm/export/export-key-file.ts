@@ -56,7 +56,7 @@ const LACKING: Readonly<Record<ExportScheme, string>> = {
 function otherLines(text: string): Partial<Record<ExportScheme, string>> {
   const values = new Map(parseKeyFile(text).lines.map(({ name, value }) => [name, value]));
   const isOther = (name: string, value: string) => (values.get(name) ?? value) !== value;
-  // Former versions wrote CMAF lines with AESCBC beside those of DASH, whose key it is.
+  // Former versions wrote CMAF lines with AESCBC next to those of DASH, whose key it is.
   const family = values.has(`${DASH}-algorithm`) ? DASH : CMAF;
   return {
     ...(isOther(`${family}-algorithm`, ALGORITHM) && {

@@ -31,7 +31,7 @@ export interface ExportForm {
   readonly extension: string;
   /** Whether it holds the keys of both schemes where none is asked for. All others hold one key. */
   readonly holdsBoth: boolean;
-  /** What its packager takes in bytes unless it is told otherwise. */
+  /** The default value of the packager, in bytes. */
   readonly limit?: { readonly bytes: number; readonly sentence: string };
   render(keys: readonly [StreamKey, ...StreamKey[]]): string;
 }
@@ -156,7 +156,7 @@ function systemsOf({ keyId, systems, keyUri, scheme }: StreamKey): CpixSystem[] 
       ? cpixSystem('widevine', keyId, widevineSignals(keyId, data, scheme), OF_DASH)
       : cpixSystem('playready', keyId, playReadySignals(data, scheme), OF_DASH),
   );
-  // The address stands for itself, too, as SPEKE v1 and older readers take it.
+  // The address is written as text, too, for SPEKE v1 and older readers.
   const ofFairPlay = keyUri === undefined ? [] : [cpixSystem('fairplay', keyId, fairPlaySignals(keyUri))];
   return [...signalled, ...ofFairPlay];
 }

@@ -11,7 +11,7 @@ export interface TimedSegment {
 export interface PeriodSpan {
   readonly timescale: number;
   readonly presentationTimeOffset: number;
-  /** Undefined where nobody says it. */
+  /** Undefined where it is not given. */
   readonly end: number | undefined;
   /** Of a live stream: how much of the period has been; segments that end later are not there yet. */
   readonly elapsed: number | undefined;
@@ -85,7 +85,7 @@ export function evenSegments(
     time: BigInt(Math.round(presentationTimeOffset)) + BigInt(index) * BigInt(Math.round(duration)),
     duration: BigInt(Math.round(duration)),
   });
-  // Nobody says where it ends.
+  // Its end is not given.
   if (!Number.isFinite(last)) return { first: at(0), newest: [at(0)] };
   if (last < 0) return { first: undefined, newest: [] };
   const newest = [last, last - 1, last - 2].filter((index) => index >= 0).map(at);

@@ -1,7 +1,7 @@
 /**
  * What is used of m3u8-parser: lines to segments, byte ranges that go on where the last one ended, init segments,
  * variants, variables. What it does with a few tags is not: of several EXT-X-KEY lines it keeps one, and that of FairPlay
- * beside the segments; it breaks on an IV that is none; it writes the names in EXT-X-MEDIA and EXT-X-DATERANGE into
+ * next to the segments; it breaks on an IV that is none; it writes the names in EXT-X-MEDIA and EXT-X-DATERANGE into
  * objects with a prototype, which a hostile playlist changes for the whole program. So it is given the lines of LINES
  * alone; those of keys and renditions are read here.
  */

@@ -15,7 +15,7 @@ import { openMedia } from './open-media';
 import { addTallies, encryptedPartOf, type Tally, tallySamples, verdictOf } from './tally';
 import type { MediaSample } from './track-content';
 
-/** Nobody has more; each is tried. */
+/** The maximum of keys; each is tried. */
 const MAX_KEYS = 16;
 
 interface Part {
@@ -26,8 +26,8 @@ interface Part {
 /**
  * Decrypts a segment and judges whether what comes out is valid picture and sound: slices of H.264 and H.265 are read
  * by their syntax to the last bit (ISO/IEC 14496-10, 23008-2), AAC by the ends of its frames, AC-3 by its checksums. Noise is
- * read so by chance about once in a thousand samples, so that two samples tell a wrong key. Tracks of one key id are
- * judged together where one alone does not tell.
+ * read so by chance about once in a thousand samples, so that two samples prove a wrong key. Tracks of one key id are
+ * judged together where one alone proves nothing.
  *
  * @param keys those for the key ids of the media, and those for all; none at all judges the media as they are
  */
@@ -112,50 +112,52 @@ function judgeGroup(
   keys: readonly MediaKey[],
 ): TrackJudgement[] {
   const fitting = keys.filter((each) => !each.keyId || !keyId || each.keyId.equals(keyId));
-  const tell = (tallies: readonly Tally[], told: Told) => tellOf(keyId, parts, tallies, told);
+  const conclude = (tallies: readonly Tally[], conclusion: Conclusion) =>
+    judgementOf(keyId, parts, tallies, conclusion);
   let tried: readonly Tally[] | undefined;
   // FairPlay hands the IV over with the key; the playlist names it only for other systems.
   const isOfKey = parts.every(({ track }) => track.scheme === 'sample-aes' && !track.constantIv);
   for (const { key, iv } of fitting) {
     const tallies = tallyParts(parts, withKey(key, isOfKey && iv?.length === 16 ? iv : undefined));
     const state = verdictOf(addTallies(tallies));
-    if (state === 'valid') return tell(tallies, { state: 'decrypts', description: 'The key decrypts it.' });
+    if (state === 'valid')
+      return conclude(tallies, { state: 'decrypts', description: 'The key decrypts it.' });
     if (!tried || state === 'broken') tried = tallies;
   }
   const clear = tallyParts(parts, asIs, FIRST);
   if (verdictOf(addTallies(clear)) === 'valid') {
     const description = 'It is not encrypted, though the media say that it is.';
-    return tell(clear, { state: 'clear', cause: 'not_encrypted', description });
+    return conclude(clear, { state: 'clear', cause: 'not_encrypted', description });
   }
   if (!tried) {
     const description = 'None of the keys is for its key id.';
-    return tell(tallyParts(parts, asIs, 0), { state: 'no_key', description });
+    return conclude(tallyParts(parts, asIs, 0), { state: 'no_key', description });
   }
   const pooled = addTallies(tried);
   for (const { decrypt, cause, description } of attemptsOf(parts, fitting, keys)) {
     const tallies = tallyParts(parts, decrypt, FIRST);
     if (verdictOf(addTallies(tallies)) === 'valid') {
-      return tell(tried, { state: 'garbage', cause, description });
+      return conclude(tried, { state: 'garbage', cause, description });
     }
   }
   const state = verdictOf(pooled);
   if (hasWrongIv(parts, fitting)) {
     const description =
       'The content key is right, and the IV is another one: only the first block of each sample is wrong.';
-    return tell(tried, { state: 'garbage', cause: 'wrong_iv', description });
+    return conclude(tried, { state: 'garbage', cause: 'wrong_iv', description });
   }
-  if (state === 'broken') return tell(tried, { state: 'garbage', ...wrongKey(parts) });
+  if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
   const description =
     pooled.valid + pooled.broken === 0
-      ? 'Whether the key decrypts it cannot be told from so few samples, or from samples of this codec.'
+      ? 'Whether the key decrypts it cannot be decided from so few samples, or from samples of this codec.'
       : 'Some samples decrypt to valid ones and some do not: the media are damaged, or some have another key.';
-  return tell(tried, { state: 'unknown', description });
+  return conclude(tried, { state: 'unknown', description });
 }
 
-/** How many samples tell what the cause is. */
+/** The number of samples that prove a cause. */
 const FIRST = 24;
 
-interface Told {
+interface Conclusion {
   readonly state: JudgementState;
   readonly cause?: JudgementCause;
   readonly description: string;
@@ -179,18 +181,18 @@ function tallyParts(parts: readonly Part[], decrypt: Decrypt, most?: number): Ta
   );
 }
 
-function tellOf(
+function judgementOf(
   keyId: Buffer | undefined,
   parts: readonly Part[],
   tallies: readonly Tally[],
-  told: Told,
+  conclusion: Conclusion,
 ): TrackJudgement[] {
   return parts.map(({ track }, index): TrackJudgement => {
     const own = tallies[index];
     const others = tallies.filter((tally) => tally !== own && tally.valid + tally.broken > 0);
     const isOwn = own !== undefined && (own.valid + own.broken > 0 || others.length === 0);
     return {
-      ...told,
+      ...conclusion,
       kind: track.kind,
       track: track.id,
       keyId,
@@ -321,7 +323,7 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
   const [track] = media.tracks;
   const [whole] = track?.content.samples ?? [];
   const init = track?.content.init;
-  const tell = (
+  const conclude = (
     state: JudgementState,
     description: string,
     evidence: string,
@@ -352,7 +354,7 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
       if (!inner) continue;
       if (index > 0) {
         const description = 'It decrypts with the IV of the key file; the playlist names another one.';
-        return tell('garbage', description, inner.evidence, 'wrong_iv');
+        return conclude('garbage', description, inner.evidence, 'wrong_iv');
       }
       const description = 'The key decrypts the segment.';
       const tracks = inner.tracks.map((one): TrackJudgement => ({ ...one, state: 'decrypts', description }));
@@ -362,7 +364,7 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     if (plain && hasSyncBytes(plain)) {
       const description =
         'The content key is right, and the IV is another one: only the first 16 bytes are wrong.';
-      return tell(
+      return conclude(
         'garbage',
         description,
         'The packets behind the first one are those of a transport stream.',
@@ -376,14 +378,14 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     return { ...clear, state: 'clear', cause: 'not_encrypted', description };
   }
   if (keys.length === 0) {
-    return tell('no_key', 'There is no key for it.', 'The segment was not decrypted.');
+    return conclude('no_key', 'There is no key for it.', 'The segment was not decrypted.');
   }
   const isWhole = whole.data.length % 16 === 0;
   const evidence = isWhole
     ? 'The padding at the end of the segment is wrong, or what is before it is no media.'
     : `The segment is ${whole.data.length} bytes long, which is no multiple of 16: it is cut short, or not under AES-128.`;
-  if (!isWhole) return tell('garbage', 'The segment can not be decrypted.', evidence);
-  return tell(
+  if (!isWhole) return conclude('garbage', 'The segment can not be decrypted.', evidence);
+  return conclude(
     'garbage',
     'It does not decrypt: the content key is another one, or else the IV.',
     evidence,

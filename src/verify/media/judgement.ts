@@ -69,7 +69,7 @@ type MediaProblemCode =
   | 'media_cut_short'
   /** More samples, tracks or bytes than any segment has. */
   | 'media_too_large'
-  /** Samples are encrypted, and nothing tells their IVs (neither `senc` nor `saiz` and `saio`). */
+  /** Samples are encrypted, and their IVs are nowhere (neither `senc` nor `saiz` and `saio`). */
   | 'no_sample_encryption'
   /** A scheme that is none of those of ISO/IEC 23001-7. */
   | 'scheme_unknown'
@@ -86,16 +86,16 @@ export interface MediaKey {
   readonly keyId?: Buffer | undefined;
   /** 16 bytes. */
   readonly key: Buffer;
-  /** 16 bytes, as the key file has it for FairPlay; tried beside the IV that the media name. */
+  /** 16 bytes, as the key file has it for FairPlay; tried in addition to the IV that the media name. */
   readonly iv?: Buffer | undefined;
 }
 
 /**
  * - `decrypts`: the key makes valid pictures and sound of it.
- * - `garbage`: the key makes noise of it; `cause` says why where that can be told.
+ * - `garbage`: the key makes noise of it; `cause` says why where that is known.
  * - `clear`: the samples are valid as they are. `cause` is `not_encrypted` where something says that they are encrypted.
  * - `no_key`: none of the keys is for the key id of the samples.
- * - `unknown`: too little to tell.
+ * - `unknown`: too little to decide.
  */
 export type JudgementState = 'decrypts' | 'garbage' | 'clear' | 'no_key' | 'unknown';
 
@@ -127,7 +127,7 @@ export interface Judgement {
   readonly evidence: string;
 }
 
-/** The judgement of one track; that of the other tracks with its key id is in it where its own samples do not tell. */
+/** The judgement of one track; that of the other tracks with its key id is in it where its own samples decide nothing. */
 export interface TrackJudgement extends Judgement {
   /** As `MediaTrack.id`. */
   readonly track: number;

@@ -19,7 +19,7 @@ Object.assign(Log, { error: () => undefined, warn: () => undefined });
 const SCHEMES = ['cenc', 'cens', 'cbc1', 'cbcs'] as const;
 type Scheme = (typeof SCHEMES)[number];
 
-/** What nothing is told of. */
+/** The state without any information. */
 const UNKNOWN_ENTRY: SampleEntry = { codec: 'unknown', format: { codec: 'unknown' }, protection: undefined };
 
 type Track = ISOFile['moov']['traks'][number];
@@ -183,7 +183,7 @@ class Mp4Reader {
       return scheme && { scheme, protection: ofGroup ?? entry.protection?.track };
     });
     const informed = protections.map((each) => (each?.protection?.isProtected ? each.protection : undefined));
-    const told = this.#ownEncryptions(holder, informed, base);
+    const given = this.#ownEncryptions(holder, informed, base);
     const read: MediaSample[] = [];
     infos.forEach((info, index) => {
       const start = info.offset + shift;
@@ -199,12 +199,12 @@ class Mp4Reader {
       const scheme = protections[index]?.scheme;
       if (!protection || !scheme) read.push({ data, encryption: undefined });
       else {
-        const { iv, subsamples } = told?.[index] ?? { iv: protection.constantIv, subsamples: undefined };
+        const { iv, subsamples } = given?.[index] ?? { iv: protection.constantIv, subsamples: undefined };
         const usable = iv && iv.length > 0 ? padIv(iv) : protection.constantIv;
         if (!usable) {
           this.problem(
             'no_sample_encryption',
-            'Samples are encrypted, and nothing tells their IVs (senc, or saiz and saio).',
+            'Samples are encrypted, and their IVs are nowhere (senc, or saiz and saio).',
           );
         }
         const encryption: SampleEncryption = {

@@ -33,7 +33,7 @@ export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEn
 /** The first bytes of a header, and of a cluster (RFC 8794, RFC 9559). */
 const WEBM = ['1a45dfa3', '1f43b675'];
 
-/** What bytes in the place of media are, where that can be told: `a web page, …`. */
+/** What bytes in the place of media are, where that is known: `a web page, …`. */
 export function foreignFormat(bytes: Buffer): string | undefined {
   const start = bytes.toString('latin1', 0, 100);
   if (/^\s*<(?:!doctype html|html|head|body)\b/i.test(start))

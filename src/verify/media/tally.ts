@@ -38,7 +38,7 @@ export function tallySamples(
   isClear = false,
 ): Tally {
   const check = sampleCheckOf(format);
-  // Both ends of most frames are clear then: it is the bytes of all frames that tell.
+  // Both ends of most frames are clear then: only the byte values of all frames prove something.
   const isSparse = !isClear && isSparseSound(samples, format);
   const sound: Buffer[] = [];
   const most = isSparse && first > 0 ? MOST : first;
@@ -91,8 +91,8 @@ function evidenceOf(
   if (looked === 0) {
     return clear > 0 ? `None of the ${called} has an encrypted byte.` : `No ${called} were looked at.`;
   }
-  if (undecided === looked) return `${looked} ${called} were looked at, of which nothing can be told.`;
-  const more = undecided > 0 ? `, and of ${undecided} nothing can be told` : '';
+  if (undecided === looked) return `${looked} ${called} were looked at, of which nothing can be said.`;
+  const more = undecided > 0 ? `, and of ${undecided} nothing can be said` : '';
   if (broken === 0 || valid > broken) return `${valid} of ${looked} ${called} ${proof}${more}.`;
   return `${broken} of ${looked} ${called} are noise: ${valid === 0 ? 'none' : `only ${valid}`} ${proof}${more}.`;
 }

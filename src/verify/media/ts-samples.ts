@@ -113,7 +113,7 @@ export function openPackedAudio(
   };
 }
 
-/** Payloads with which a PES packet begins are told apart by what they are, not by a list of their own. */
+/** Payloads that begin a PES packet are recognized by their start code, not by a list. */
 const BEGINS = Symbol('begins');
 
 function withMark(payload: Buffer): Buffer {

@@ -129,7 +129,7 @@ describe('several candidates', () => {
       `cpix_choice: has the key ${kidOf(2)}, but not for the systems, track and period chosen; it has ${all}`,
     ]);
     expect(choose({ keys: tracks.keys.slice(0, 2) }, { track: 'SD' })).toEqual([
-      `cpix_choice: has no usage rules that tell the key of a track; choose by kid: kid ${kidOf(1)}, kid ${kidOf(2)}`,
+      `cpix_choice: has no usage rules that identify the key of a track; choose by kid: kid ${kidOf(1)}, kid ${kidOf(2)}`,
     ]);
   });
 
@@ -217,7 +217,7 @@ describe('a track', () => {
       rules: rule(1, 'HD', '<x:RegionFilter xmlns:x="urn:x"/>') + rule(2, 'SD', '<FutureFilter/>'),
     };
     expect(choose(text, { track: 'HD' })).toEqual([
-      "cpix_choice: has usage rules with a filter that is not known here (RegionFilter, FutureFilter), so a track can't tell its key; choose by kid",
+      "cpix_choice: has usage rules with a filter that is not known here (RegionFilter, FutureFilter), so a track can't identify its key; choose by kid",
     ]);
     expect(choose(text, { keyId: keyIdOf(1) })).toEqual(took('1'));
   });

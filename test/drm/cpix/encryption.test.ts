@@ -180,7 +180,7 @@ it.each<[what: string, document: CpixDocument, sentence: string]>([
   [
     'plain values beside encrypted ones',
     { ...SEALED, keys: [...SEALED.keys, plainKey(3)] },
-    'has plain content keys beside encrypted ones; encrypt all of them, or none',
+    'has plain content keys next to encrypted ones; encrypt all of them, or none',
   ],
   [
     'deliveries for others alone',

@@ -267,7 +267,7 @@ describe('a CPIX document in a batch', () => {
     expect(await outcomes(await startSidecar(), { groups: [group] })).toEqual([
       [
         null,
-        'invalid_body: groups.0: track: would be that of every quality; put it into keys, beside the quality that has it.',
+        'invalid_body: groups.0: track: would be that of every quality; put it into keys, next to the quality that has it.',
       ],
     ]);
   });

@@ -207,7 +207,7 @@ describe('a group that cannot be read fails as one', () => {
       ],
       [
         'invalid_body',
-        'groups.0: cenc: would be that of every quality; put it into keys, beside the quality that has it.',
+        'groups.0: cenc: would be that of every quality; put it into keys, next to the quality that has it.',
       ],
     ],
     ['a folder that is none', { members, folder: 7 }, ['invalid_body', 'groups.0: folder: must be a string']],

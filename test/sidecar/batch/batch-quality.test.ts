@@ -255,7 +255,7 @@ describe('a group is refused as a whole', () => {
       { keys: 'quality', cenc: SD, fairplay: { key: '0', laurl: 'skd://a' } },
       ['cenc', 'fairplay.key'].map(
         (name) =>
-          `${name}: would be that of every quality; put it into keys, beside the quality that has it.`,
+          `${name}: would be that of every quality; put it into keys, next to the quality that has it.`,
       ),
     ],
     [
