@@ -107,17 +107,17 @@ export function createConnections({
 
   /** Takes a place for a connection, of another one if no place is free. @returns why there is none. */
   const takePlace = (connection: Connection): RefusalCause | undefined => {
-    const all = [...open.values()];
+    const all = [...open.values()].filter(({ raw }) => !raw.destroyed);
     const own = all.filter(({ network }) => network === connection.network);
     const isOwnShare = own.length > limits.perAddress;
     if (!isOwnShare && all.length <= limits.total) return undefined;
     const cause = isOwnShare ? 'address_limit' : 'limit';
-    const others = (isOwnShare ? own : all).filter(
-      (other) => other !== connection && !other.refused && !other.reserve,
-    );
+    const others = (isOwnShare ? own : all).filter((other) => other !== connection && !other.reserve);
     const isPreferred = connection.trusted || !connection.request;
     const spared =
-      others.find(({ trusted }) => !trusted) ?? others.find(({ underWay }) => isPreferred && underWay === 0);
+      others.find((other) => other.refused) ??
+      others.find(({ trusted }) => !trusted) ??
+      others.find(({ underWay }) => isPreferred && underWay === 0);
     if (!spared) return cause;
     cut(spared, cause);
     return undefined;
@@ -162,8 +162,7 @@ export function createConnections({
   const refuse = (connection: Connection | undefined, cause: RefusalCause, error: HttpError) => {
     if (!connection || connection.refused) return;
     const { request, response, raw, socket = raw } = connection;
-    const isSilent = cause === 'request_timeout' && !request && raw.bytesRead === 0;
-    if (isSilent || (response?.headersSent && !request?.complete)) {
+    if (response?.headersSent && !request?.complete) {
       cut(connection, cause);
       return;
     }

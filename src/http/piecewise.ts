@@ -71,10 +71,6 @@ export class PiecewiseSocket extends Duplex {
     return this.inner.timeout;
   }
 
-  get bytesRead() {
-    return this.inner.bytesRead;
-  }
-
   get remoteAddress() {
     return this.inner.remoteAddress;
   }
