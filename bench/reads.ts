@@ -30,13 +30,13 @@ export function reads(plan: Plan): Promise<Figure[]> {
     return [
       {
         name: `${name}a bare Express route`,
-        atLeast: 1.5,
+        atLeast: 1.0,
         ratios: toBare,
         detail,
       },
       {
         name: `${name}plain Express + readFile`,
-        atLeast: 1.8,
+        atLeast: 1.5,
         ratios: toPlain,
         detail,
       },
