@@ -92,6 +92,17 @@ export function createConnections({
   >;
   let draining = false;
 
+  /** Requests without a key are served one a turn of the event loop: in between, others are accepted and read. */
+  const queue: (() => void)[] = [];
+  const next = () => {
+    const run = queue.shift();
+    if (queue.length > 0) setImmediate(next);
+    run?.();
+  };
+  const later = (run: () => void) => {
+    if (queue.push(run) === 1) setImmediate(next);
+  };
+
   const count = (connection: Connection, cause: RefusalCause) => {
     connection.refused = true;
     refused[cause] += 1;
@@ -230,8 +241,9 @@ export function createConnections({
         connection.reserve = false;
       }
       if (draining || connection.reserve) response.setHeader('connection', 'close');
-      if (connection.underWay === 1) serve();
-      else connection.waiting.push(() => connection.refused || serve());
+      if (connection.underWay > 1) connection.waiting.push(() => connection.refused || serve());
+      else if (connection.trusted) serve();
+      else later(() => connection.refused || response.closed || serve());
     },
     /** Ends a connection whose next request cannot be read. */
     refuse: (socket: Peer, cause: RefusalCause, error: HttpError) =>

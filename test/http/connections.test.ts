@@ -209,7 +209,7 @@ describe('over TLS', () => {
     await until(
       () => clients.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length === 1,
     );
-    expect(connections.counts()).toMatchObject({ idle: 8, opening: 0 });
+    await until(() => connections.counts().idle === 8);
     await server.stop(60_000);
     await until(() => clients.every(({ destroyed, readableEnded }) => destroyed || readableEnded));
   });
