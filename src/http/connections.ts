@@ -18,6 +18,9 @@ export const DEFAULT_LIMITS: ConnectionLimits = { total: 512, perAddress: 256 };
 const RESERVE = 16;
 /** Real clients do not pipeline. A connection with more requests under way is destroyed. */
 const MAX_UNDER_WAY = 4;
+/** From so many waiting requests without a key on, there is a pause after each. */
+const CROWD = 16;
+const CROWD_PAUSE_MS = 2;
 /** Time without progress after which an answer that the client does not read ends the connection. */
 const ANSWER_MS = 5000;
 /** Time that a client has to read its last answer before the connection is destroyed. */
@@ -96,7 +99,8 @@ export function createConnections({
   const queue: (() => void)[] = [];
   const next = () => {
     const run = queue.shift();
-    if (queue.length > 0) setImmediate(next);
+    if (queue.length > CROWD) setTimeout(next, CROWD_PAUSE_MS);
+    else if (queue.length > 0) setImmediate(next);
     run?.();
   };
   const later = (run: () => void) => {
