@@ -6,7 +6,7 @@ import {
   LACK_REASONS,
   type LackReason,
 } from '../../api/fleet';
-import { firstOf, timeText } from '../../terminal/lists';
+import { firstOf, someNames, timeText } from '../../terminal/lists';
 import type { Output, Style } from '../../terminal/output';
 import { columns, count, shown } from '../../terminal/text';
 
@@ -36,7 +36,7 @@ export function statusLines(answer: FleetAnswer, { style }: Styled, all: boolean
     `streams   ${number(streams)} with a key file, ${number(deleted)} deleted${missed}`,
     ...block(style, serverRows(answer)),
     ...block(style, packagerRows(answer, all)),
-    ...lackLines(answer, style, all),
+    ...missingLines(answer, style, all),
   ];
 }
 
@@ -81,24 +81,15 @@ function serverRows({ engine, compacted }: FleetAnswer): Row[] {
 
 const REASONS = ['kept', 'unreadable', 'failed', 'older'] as const satisfies readonly LackReason[];
 
+const PACKAGER_HEAD = ['PACKAGER', 'LIVE', 'STATE', 'BEHIND', ...REASONS.map((why) => why.toUpperCase())];
+
 function packagerRows({ packagers }: FleetAnswer, all: boolean): Row[] {
-  // What needs somebody stands where it is seen, also when not all are named.
+  // Faulty packagers first: they must be shown, also when not all are named.
   const sorted = packagers.toSorted((one, other) => rank(one) - rank(other));
   const named = firstOf(sorted, all);
   const more = sorted.length - named.length;
   return [
-    {
-      cells: [
-        'PACKAGER',
-        'LIVE',
-        'STATE',
-        'BEHIND',
-        ...REASONS.map((why) => why.toUpperCase()),
-        'CLOCK',
-        'VERSION',
-        'STREAMS',
-      ],
-    },
+    { cells: [...PACKAGER_HEAD, 'CLOCK', 'VERSION', 'STREAMS'] },
     ...named.map((packager): Row => {
       const { name, live, state, behind, behind_seconds, clock_ahead_ms, version, streams } = packager;
       return {
@@ -107,7 +98,7 @@ function packagerRows({ packagers }: FleetAnswer, all: boolean): Row[] {
           live ? 'yes' : 'no',
           state,
           behind === 0 ? '-' : `${count(behind, 'change')}, ${ageText(behind_seconds)}`,
-          ...REASONS.map((why) => lacksOf(packager, why)),
+          ...REASONS.map((why) => missingFor(packager, why)),
           clockText(clock_ahead_ms),
           shown(version),
           shown(streams?.join(', ') ?? 'all'),
@@ -124,52 +115,49 @@ function rank(packager: FleetPackager): number {
   return 1;
 }
 
-/** How many streams a packager lacks for a reason; `+`: it may be more, since not all are named. */
-function lacksOf({ lacks, lacking }: FleetPackager, wanted: LackReason): string {
+/** How many streams a packager misses for a reason; `+`: maybe more, since not all are named. */
+function missingFor({ lacks, lacking }: FleetPackager, wanted: LackReason): string {
   const found = lacks.filter(({ why }) => why === wanted).length;
   return found === 0 ? '-' : `${number(found)}${lacking > lacks.length ? '+' : ''}`;
 }
 
-function lackLines({ packagers }: FleetAnswer, style: Output['style'], all: boolean): string[] {
-  const lacking = packagers.filter(({ lacks }) => lacks.some(({ why }) => why !== 'behind'));
-  if (lacking.length === 0) return [];
-  const lines = lacking.flatMap(({ name, lacks, lacking: total }) => {
+function missingLines({ packagers }: FleetAnswer, style: Output['style'], all: boolean): string[] {
+  const lines = packagers.flatMap(({ name, lacks, lacking }) => {
+    // A stream that is only behind is in the table.
     const others = lacks.filter(({ why }) => why !== 'behind');
+    if (others.length === 0) return [];
     const named = firstOf(others, all);
-    // What is only behind is not named here, and stands in the table.
-    const more = total - (lacks.length - others.length) - named.length;
-    return [
-      ...named.map(
-        ({ streamid, why }) =>
-          `  ${shown(name)}: ${shown(streamid)}: ${style('yellow', why)}, ${LACK_REASONS[why]}`,
-      ),
-      ...(more > 0
-        ? [`  ${shown(name)}: and ${number(more)} more${all ? '' : '; --all names up to 100'}`]
-        : []),
-    ];
+    const more = lacking - (lacks.length - others.length) - named.length;
+    const rest = `and ${number(more)} more${all ? '' : '; --all names up to 100'}`;
+    const rows = named.map(
+      ({ streamid, why }) => `${shown(streamid)}: ${style('yellow', why)}, ${LACK_REASONS[why]}`,
+    );
+    return [...rows, ...(more > 0 ? [rest] : [])].map((row) => `  ${shown(name)}: ${row}`);
   });
-  return ['', style('bold', 'LACKS'), ...lines];
+  return lines.length === 0 ? [] : ['', style('bold', 'LACKS'), ...lines];
 }
 
-/** One line that sums a fleet up, and whether all is well. */
-export function statusSentence(answer: FleetAnswer): { readonly text: string; readonly style: Style } {
-  const { packagers, state, engine } = answer;
+interface Sentence {
+  readonly text: string;
+  readonly style: Style;
+}
+
+/** The state of a fleet in one line. */
+export function statusSentence({ packagers, state, engine }: FleetAnswer): Sentence {
   const live = packagers.filter((packager) => packager.live);
-  const gone = packagers.length - live.length;
+  const gone = packagers.filter((packager) => !packager.live);
   const lacking = live.filter(isLacking);
-  const others =
-    gone === 0
-      ? ''
-      : ` ${gone === 1 ? '1 packager is' : `${number(gone)} packagers are`} not live: ${someNames(packagers.filter((one) => !one.live))}.`;
+  const are = gone.length === 1 ? '1 packager is' : `${number(gone.length)} packagers are`;
+  const others = gone.length === 0 ? '' : ` ${are} not live: ${namesOf(gone)}.`;
   if (state !== 'level')
     return {
       text: `This sidecar is not level with the fleet: ${FLEET_STATES[state]}.${others}`,
       style: 'red',
     };
   if (lacking.length > 0) {
-    const number_ = `${number(lacking.length)} of ${count(live.length, 'live packager')}`;
     const verb = lacking.length === 1 ? 'lacks' : 'lack';
-    return { text: `${number_} ${verb} something: ${someNames(lacking)}.${others}`, style: 'red' };
+    const of = `${number(lacking.length)} of ${count(live.length, 'live packager')}`;
+    return { text: `${of} ${verb} something: ${namesOf(lacking)}.${others}`, style: 'red' };
   }
   const all = live.length === 1 ? 'The live packager has' : `All ${count(live.length, 'live packager')} have`;
   const isFull = engine.some(({ alarms }) => alarms?.includes('NOSPACE'));
@@ -178,16 +166,15 @@ export function statusSentence(answer: FleetAnswer): { readonly text: string; re
     : '';
   return {
     text: `${all} everything.${others}${full}`,
-    style: isFull ? 'red' : gone > 0 ? 'yellow' : 'green',
+    style: isFull ? 'red' : gone.length > 0 ? 'yellow' : 'green',
   };
 }
 
-const MAX_IN_SENTENCE = 5;
-
-function someNames(packagers: readonly { readonly name: string }[]): string {
-  const names = packagers.slice(0, MAX_IN_SENTENCE).map(({ name }) => shown(name));
-  const more = packagers.length - names.length;
-  return `${names.join(', ')}${more > 0 ? ` and ${number(more)} more` : ''}`;
+function namesOf(packagers: readonly { readonly name: string }[]): string {
+  return someNames(
+    packagers.map(({ name }) => name),
+    5,
+  );
 }
 
 /** Whether every live packager that takes a stream has it, as far as it can be opened here. */
@@ -231,7 +218,7 @@ export function streamLines(answer: FleetStreamAnswer, { style }: Styled): strin
   ];
 }
 
-export function streamSentence(answer: FleetStreamAnswer): { readonly text: string; readonly style: Style } {
+export function streamSentence(answer: FleetStreamAnswer): Sentence {
   const { packagers, state } = answer;
   const has = packagers.filter((packager) => packager.has).length;
   const of = `${number(has)} of ${count(packagers.length, 'packager')}`;

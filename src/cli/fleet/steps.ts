@@ -1,4 +1,4 @@
-import type { FleetImportAnswer, FleetResealAnswer } from '../../api/fleet';
+import type { FleetImportAnswer } from '../../api/fleet';
 import { firstOf, showRest } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
@@ -26,12 +26,12 @@ export async function importKeyFiles(
   const { out } = context;
   const { fleet } = context.sidecar({ finishCalls: true });
   const sum = { imported: 0, same: 0 };
-  const refused: Refused[] = [];
+  const refused: FleetImportAnswer['refused'][number][] = [];
   let isFounding = found;
   let tries = 0;
   const { total, stopped } = await inSteps(context, 'Importing', async (step) => {
     tries += 1;
-    // It is done once: when the answer was lost, the fleet may be there, and to found it again is refused.
+    // When the answer was lost, the fleet may be founded, and a second time is refused.
     if (isFounding && tries > 1) isFounding = (await fleet.status()).state === 'lost_fleet';
     const answer = await fleet.importStep({ ...step, ...(isFounding && { found: true }) });
     isFounding = false;
@@ -41,18 +41,16 @@ export async function importKeyFiles(
     return { ...answer, done: answer.imported + answer.same + answer.refused.length };
   });
   if (out.json) out.document({ ...sum, refused, total: total ?? null, ...stopFields(stopped) });
-  else showRefused(out, refused, all);
-  const parts = [
-    `${number(sum.imported)} imported`,
-    `${number(sum.same)} in the fleet already`,
-    ...(refused.length > 0 ? [`${number(refused.length)} refused`] : []),
-  ];
-  end(context, { stopped, isFaulty: refused.length > 0, sentence: `Key files: ${parts.join(', ')}.` });
+  else
+    for (const [code, why] of Object.entries(REFUSED)) {
+      const some = refused.filter((one) => one.code === code);
+      showFaulty(out, `${count(some.length, 'file')} refused: ${why}`, some, all);
+    }
+  const parts = [`${number(sum.imported)} imported`, `${number(sum.same)} in the fleet already`];
+  end(context, stopped, 'Key files', [...parts, refused.length > 0 && `${number(refused.length)} refused`]);
 }
 
-type Refused = FleetImportAnswer['refused'][number];
-
-const REFUSED: Readonly<Record<Refused['code'], string>> = {
+const REFUSED: Readonly<Record<FleetImportAnswer['refused'][number]['code'], string>> = {
   differs: 'the fleet has other ones',
   deleted: 'deleted in the fleet',
   unreadable: 'what the fleet has can’t be opened',
@@ -60,25 +58,27 @@ const REFUSED: Readonly<Record<Refused['code'], string>> = {
   not_taken: 'of streams that this packager does not take',
 };
 
-function showRefused(out: Output, refused: readonly Refused[], all: boolean): void {
-  for (const code of Object.keys(REFUSED) as Refused['code'][]) {
-    const some = refused.filter((one) => one.code === code);
-    if (some.length === 0) continue;
-    out.write(`${out.style('bold', `${count(some.length, 'file')} refused: ${REFUSED[code]}`)}\n`);
-    for (const { streamid, description } of firstOf(some, all)) {
-      out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
-      out.write(`      ${shown(description)}\n`);
-    }
-    showRest(out, some, all);
-  }
+interface Faulty {
+  readonly streamid: string;
+  readonly description?: string;
 }
 
-/** `fleet reseal`: seals what the engine holds with the first secret. */
+function showFaulty(out: Output, title: string, faulty: readonly Faulty[], all: boolean): void {
+  if (faulty.length === 0) return;
+  out.write(`${out.style('bold', title)}\n`);
+  for (const { streamid, description } of firstOf(faulty, all)) {
+    out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
+    if (description !== undefined) out.write(`      ${shown(description)}\n`);
+  }
+  showRest(out, faulty, all);
+}
+
+/** `fleet reseal`: seals the entries of the engine with the first secret. */
 export async function reseal(context: CliContext, { all = false }: StepsOptions): Promise<void> {
   const { out } = context;
   const { fleet } = context.sidecar({ finishCalls: true });
   const sum = { resealed: 0, current: 0 };
-  const unreadable: FleetResealAnswer['unreadable'] = [];
+  const unreadable: string[] = [];
   const { total, stopped } = await inSteps(context, 'Resealing', async (step) => {
     const answer = await fleet.resealStep(step);
     sum.resealed += answer.resealed;
@@ -86,20 +86,20 @@ export async function reseal(context: CliContext, { all = false }: StepsOptions)
     unreadable.push(...answer.unreadable);
     return { ...answer, done: answer.resealed + answer.current + answer.unreadable.length };
   });
+  const entries = count(unreadable.length, 'entry', 'entries');
   if (out.json) out.document({ ...sum, unreadable, total: total ?? null, ...stopFields(stopped) });
-  else if (unreadable.length > 0) {
-    const entries = count(unreadable.length, 'entry', 'entries');
-    out.write(`${out.style('bold', `${entries} that no secret of the sidecar opens`)}\n`);
-    for (const streamId of firstOf(unreadable, all))
-      out.write(`  ${out.style('red', '!')} ${shown(streamId)}\n`);
-    showRest(out, unreadable, all);
-  }
-  const parts = [
-    `${number(sum.resealed)} resealed`,
-    `${number(sum.current)} had the first secret already`,
-    ...(unreadable.length > 0 ? [`${number(unreadable.length)} not opened`] : []),
-  ];
-  end(context, { stopped, isFaulty: unreadable.length > 0, sentence: `Entries: ${parts.join(', ')}.` });
+  else
+    showFaulty(
+      out,
+      `${entries} that no secret of the sidecar opens`,
+      unreadable.map((streamid) => ({ streamid })),
+      all,
+    );
+  const parts = [`${number(sum.resealed)} resealed`, `${number(sum.current)} had the first secret already`];
+  end(context, stopped, 'Entries', [
+    ...parts,
+    unreadable.length > 0 && `${number(unreadable.length)} not opened`,
+  ]);
 }
 
 interface StepAnswer {
@@ -159,19 +159,20 @@ function endless(address: string): CliError {
   return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
 }
 
+/** @param parts the last one is of what failed. */
 function end(
   context: CliContext,
-  {
-    stopped,
-    isFaulty,
-    sentence,
-  }: { readonly stopped: CliError | undefined; readonly isFaulty: boolean; readonly sentence: string },
+  stopped: CliError | undefined,
+  what: string,
+  parts: readonly (string | false)[],
 ): void {
   const { out } = context;
+  const isFaulty = parts.at(-1) !== false;
   if (stopped && !out.json) {
     if (stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
     out.note('Run the same command again to go on: what is done is left as it is.');
   }
+  const sentence = `${what}: ${parts.filter((part) => part !== false).join(', ')}.`;
   out.note(out.noteStyle(isFaulty || stopped ? 'red' : 'green', sentence));
   if (stopped) context.endWith(stopped.exitCode);
   else if (isFaulty) context.endWith(EXIT.failed);

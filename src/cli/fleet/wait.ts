@@ -1,9 +1,9 @@
 import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS } from '../../api/fleet';
 import { takes } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
-import { firstOf } from '../../terminal/lists';
+import { someNames } from '../../terminal/lists';
 import { showProgress } from '../../terminal/progress';
-import { count, shown } from '../../terminal/text';
+import { count } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { SidecarAway } from '../client';
 import type { CliContext } from '../context';
@@ -158,57 +158,28 @@ export function waitFields(waited: WaitedForFleet | undefined) {
   return { fleet: { end, packagers, behind, ...(errors && end === 'unknown' && { errors }) } };
 }
 
-/** Tells a person what came of waiting. */
+/** Shows the result of waiting. */
 export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFleet | undefined): void {
   if (!waited || out.json) return;
   const { end, packagers, behind, errors = [] } = waited;
   const has = `${(packagers - behind.length).toLocaleString('en-US')} of ${count(packagers, 'packager')}`;
-  const first = firstOf(behind);
-  const more = behind.length - first.length;
-  const names = first.map(nameOf).join(', ') + (more > 0 ? ` and ${more.toLocaleString('en-US')} more` : '');
-  switch (end) {
-    case 'all':
-      out.note(
-        out.noteStyle(
-          'green',
-          `${packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`} everything.`,
-        ),
-      );
-      return;
-    case 'interrupted':
-      out.note(
-        `Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`,
-      );
-      return;
-    case 'timeout':
-      out.note(
-        out.noteStyle(
-          'red',
-          `Not everywhere in time: ${names} (${has} have everything). The fleet has accepted the changes, and these get them when they can: packager-drm fleet status shows it.`,
-        ),
-      );
-      return;
-    case 'unknown':
-      out.errors(errors);
-      out.note(
-        out.noteStyle(
-          'red',
-          'Whether every packager has everything is not known. The fleet has accepted the changes.',
-        ),
-      );
-  }
+  const all = packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`;
+  const names = someNames(behind.map(nameOf));
+  const sentences = {
+    all: `${all} everything.`,
+    interrupted: `Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`,
+    timeout: `Not everywhere in time: ${names} (${has} have everything). The fleet has accepted the changes, and these get them when they can: packager-drm fleet status shows it.`,
+    unknown: 'Whether every packager has everything is not known. The fleet has accepted the changes.',
+  };
+  if (end === 'unknown') out.errors(errors);
+  const style = end === 'all' ? 'green' : 'red';
+  out.note(end === 'interrupted' ? sentences[end] : out.noteStyle(style, sentences[end]));
 }
 
-function nameOf({ name, live, behind, lacks }: BehindPackager): string {
-  const [lack] = lacks;
-  const why = !live
-    ? 'not live'
-    : lack
-      ? `${shown(lack.streamid)}: ${LACK_REASONS[lack.why]}`
-      : behind > 0
-        ? `${count(behind, 'change')} behind`
-        : '';
-  return why === '' ? shown(name) : `${shown(name)} (${why})`;
+function nameOf({ name, live, behind, lacks: [lack] }: BehindPackager): string {
+  const late = behind > 0 ? `${count(behind, 'change')} behind` : '';
+  const why = !live ? 'not live' : lack ? `${lack.streamid}: ${LACK_REASONS[lack.why]}` : late;
+  return why === '' ? name : `${name} (${why})`;
 }
 
 /** Ends the program with another exit code when not every packager has everything. */
