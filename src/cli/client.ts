@@ -142,8 +142,10 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       change({ method: 'DELETE', streamId }, precondition, waitSeconds),
     /** Resolves when a key file could be written, with the folder (undefined: the sidecar does not say). */
     ready: async () => (await getJson(readyAnswer, '/readyz')).folder,
-    list: (query: { readonly prefix?: string; readonly limit: number; readonly cursor?: string }) =>
-      getJson(listAnswer, `/api/keyfiles${queryOf(query)}`),
+    list: (query: { readonly prefix?: string; readonly limit: number; readonly cursor?: string }) => {
+      const { prefix, limit, cursor } = query;
+      return getJson(listAnswer, `/api/keyfiles${queryOf({ prefix, limit, cursor })}`);
+    },
     /** @throws SidecarAway, which is worth another try. */
     batch: async (body: unknown, dryRun: boolean, waitSeconds?: number) => {
       const path = `/api/keyfiles${queryOf({ dryrun: dryRun || undefined, wait: waitSeconds })}`;

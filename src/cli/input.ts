@@ -74,7 +74,7 @@ export function isEightBitText(bytes: Buffer): boolean {
  * than sent somewhere.
  * @throws CliError when the file can't be read, or has another form.
  */
-export function readSecretFile(context: Pick<CommandRun, 'cwd'>, name: string): string {
+function readSecretFile(context: Pick<CommandRun, 'cwd'>, name: string): string {
   const secret = decodeText(readNamedFile(context, name), name).replace(/\r?\n$/, '');
   if (secret === '' || /[\r\n]/.test(secret))
     throw unusable(`The file ${name} must hold one line with the key only.`);
@@ -88,4 +88,23 @@ export function unusable(description: string): CliError {
 /** Whether a path lies below a folder; both are absolute. Links are the caller's to resolve. */
 export function isBelow(folder: string, path: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+/** The options that name a content at the key provider. */
+export interface ProviderOptions {
+  readonly client?: string;
+  readonly clientApiKey?: string;
+  readonly clientApiKeyFile?: string;
+  readonly cmaf?: string | true;
+}
+
+/** The fields of the options that `put` and `apply` share; one that isn't given is undefined. */
+export function providerFields(context: Pick<CommandRun, 'cwd'>, options: ProviderOptions) {
+  const { client, clientApiKey, clientApiKeyFile, cmaf } = options;
+  return {
+    client,
+    clientApiKey: clientApiKeyFile === undefined ? clientApiKey : readSecretFile(context, clientApiKeyFile),
+    // Each of its choices but `false` asks for the lines.
+    cmaf: cmaf === undefined ? undefined : cmaf !== 'false',
+  };
 }

@@ -1,3 +1,5 @@
+import { type Stats, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { shown } from '../../terminal/text';
 import { type CliError, EXIT, stopFields, usageError } from '../cli-error';
 import { requireTerminal } from '../confirm';
@@ -12,12 +14,10 @@ import {
   waitFields,
   waitForPackagers,
 } from '../fleet/wait';
-import { unusable } from '../input';
+import { type ProviderOptions, unusable } from '../input';
 import { hasGroupRules, type Manifest } from '../manifest/entries';
 import { readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
-import { isThere, namesKeyFiles, readKeyFiles } from './import-key-files';
-import type { ProviderOptions } from './provider-options';
 import {
   dueItems,
   givenDefaults,
@@ -55,8 +55,10 @@ export async function apply(
   const isImport = sources.some((source) => namesKeyFiles(context, source));
   if (!dryRun && !yes) requireTerminal(context, isImport ? 'import the key files' : 'apply the manifest');
   if (dryRun && wait !== undefined) throw nothingToWaitFor();
-  const manifest = (isImport ? importedManifest : oneManifest)(context, sources, options);
-  await requireFleet(context, wait);
+  const manifest = isImport
+    ? await importedManifest(context, sources, options)
+    : oneManifest(context, sources, options);
+  if (wait !== undefined) await requireFleet(context);
   // The sidecar leaves what is unchanged. A look asks the key provider for every content, so with --yes it is made only
   // for the changed lines, and for groups, whose rules the sidecar alone knows.
   const isLooking = !yes || dryRun || verbose || manifest.some(hasGroupRules);
@@ -71,9 +73,14 @@ export async function apply(
   const sent = isDry ? undefined : await writeManifest(context, due, wait !== undefined);
   if (!plan && sent?.stopped && sent.results.size === 0) throw sent.stopped;
   const results = outcomeOf(manifest, plan, due, sent);
-  const waited = sent?.stopped
-    ? undefined
-    : await waitForPackagers(context, { streamIds: settledStreams(results), revision: sent?.revision, wait });
+  const waited =
+    wait === undefined || sent?.stopped
+      ? undefined
+      : await waitForPackagers(context, {
+          streamIds: settledStreams(results),
+          revision: sent?.revision,
+          wait,
+        });
   showOutcome(context, { sources, isImport, dryRun, options, isShown, sent, waited, results });
 }
 
@@ -83,21 +90,39 @@ function oneManifest(context: CliContext, sources: readonly string[], options: A
   if (options.keepUnknown)
     throw usageError('--keep-unknown goes with key files: a folder, or files that end in .key.');
   // It may have been meant for a folder of key files.
-  if (!/\.\w+$/.test(path) && !isThere(context, path)) throw unusable(`There is no file or folder ${path}.`);
+  if (!/\.\w+$/.test(path) && !statsOf(context, path)) throw unusable(`There is no file or folder ${path}.`);
   return readManifest(context, path, {
     given: givenDefaults(context, options),
     allowed: readAllowances(context, options),
   });
 }
 
-function importedManifest(context: CliContext, sources: readonly string[], options: ApplyOptions): Manifest {
+async function importedManifest(
+  context: CliContext,
+  sources: readonly string[],
+  options: ApplyOptions,
+): Promise<Manifest> {
   const other = sources.find((source) => !namesKeyFiles(context, source));
   if (other !== undefined)
     throw usageError(`${other} is not a folder and does not end in .key; apply a manifest by itself.`);
   const { client, clientApiKey, clientApiKeyFile, cmaf, keepUnknown = false } = options;
   if ([client, clientApiKey, clientApiKeyFile, cmaf].some((value) => value !== undefined))
     throw usageError('Key files hold their keys; leave --client, --client-api-key and --cmaf out.');
+  const { readKeyFiles } = await import('./import-key-files');
   return readKeyFiles(context, sources, keepUnknown);
+}
+
+/** Whether the user means key files, and no manifest. */
+function namesKeyFiles(context: CliContext, source: string): boolean {
+  return /\.key$/i.test(source) || statsOf(context, source)?.isDirectory() === true;
+}
+
+function statsOf({ cwd }: CliContext, source: string): Stats | undefined {
+  try {
+    return statSync(resolve(cwd, source));
+  } catch {
+    return undefined;
+  }
 }
 
 interface Outcome {
@@ -124,7 +149,7 @@ function showOutcome(context: CliContext, outcome: Outcome): void {
       dry_run: dryRun,
       results,
       summary,
-      ...waitFields(waited),
+      ...(waited && waitFields(waited)),
       ...stopFields(stopped),
     });
   } else {
@@ -137,10 +162,10 @@ function showOutcome(context: CliContext, outcome: Outcome): void {
     const what = isDone ? `${source}: ${sentenceOf(summary)}.` : nothing;
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
   }
-  tellWaited(context, waited);
+  if (waited) tellWaited(context, waited);
   if (stopped) context.endWith(stopped.exitCode);
   else if (summary.failed > 0) context.endWith(EXIT.failed);
-  else endByWait(context, waited);
+  else if (waited) endByWait(context, waited);
 }
 
 function failedIn(results: Results): StreamResult[] {

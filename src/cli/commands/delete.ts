@@ -1,8 +1,7 @@
 import type { Problem } from '../../http/errors';
-import { firstOf, showRest, timeText } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
 import { showProgress } from '../../terminal/progress';
-import { count, shown } from '../../terminal/text';
+import { count, firstOf, shown, showRest, timeText } from '../../terminal/text';
 import { CliError, EXIT, interrupted, stopFields, usageError } from '../cli-error';
 import { type SidecarApi, SidecarAway, withRetries } from '../client';
 import { confirm, requireTerminal } from '../confirm';
@@ -47,7 +46,7 @@ export async function deleteKeyFiles(
     return;
   }
   if (!options.dryRun && !options.yes) requireTerminal(context, 'delete the key files');
-  await requireFleet(context, wait);
+  if (wait !== undefined) await requireFleet(context);
   const found =
     streamIds.length > 0
       ? await findNamed(context, [...new Set(streamIds)], options.ifMatch)
@@ -63,7 +62,7 @@ export async function deleteKeyFiles(
   const results =
     sent?.results ?? deletions.map(({ streamid }) => ({ streamid, result: 'deleted' as const, errors: [] }));
   const waited =
-    !sent || sent.stopped
+    wait === undefined || !sent || sent.stopped
       ? undefined
       : await waitForPackagers(context, {
           streamIds: results.flatMap(({ streamid, result }) => (result === 'deleted' ? [streamid] : [])),
@@ -154,7 +153,13 @@ function showOutcome(
   const summary = { deleted: 0, gone: 0, failed: 0, not_reached: 0 };
   for (const { result } of results) summary[result] += 1;
   if (out.json) {
-    out.document({ dry_run: dryRun, results, summary, ...waitFields(waited), ...stopFields(stopped) });
+    out.document({
+      dry_run: dryRun,
+      results,
+      summary,
+      ...(waited && waitFields(waited)),
+      ...stopFields(stopped),
+    });
   } else {
     const late = outcome.results.filter(({ result }) => result === 'failed');
     showFailed(out, late, all);
@@ -168,10 +173,10 @@ function showOutcome(
     const text = sent ? `Key files: ${parts.join(', ')}.` : nothing;
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', text));
   }
-  tellWaited(context, waited);
+  if (waited) tellWaited(context, waited);
   if (stopped) context.endWith(stopped.exitCode);
   else if (summary.failed > 0) context.endWith(EXIT.failed);
-  else endByWait(context, waited);
+  else if (waited) endByWait(context, waited);
 }
 
 /** Which key files are meant by what they are, not by name. */

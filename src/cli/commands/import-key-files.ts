@@ -120,15 +120,6 @@ interface NotFound {
   readonly description: string;
 }
 
-/** Whether the user means key files, and no manifest. */
-export function namesKeyFiles({ cwd }: Pick<CliContext, 'cwd'>, source: string): boolean {
-  return isKeyFileName(source) || statsOf(resolve(cwd, source))?.isDirectory() === true;
-}
-
-export function isThere({ cwd }: Pick<CliContext, 'cwd'>, source: string): boolean {
-  return statsOf(resolve(cwd, source)) !== undefined;
-}
-
 /**
  * The key files of folders, with those below them, and files, in the order of their names. A file in a sub-folder is of
  * the stream `sub/name`; one that is named itself is of the stream of its name. Links are followed.

@@ -1,6 +1,5 @@
 import { type ListedKeyFile, MAX_ENTRIES } from '../../api/list';
-import { csvRow, timeText } from '../../terminal/lists';
-import { columns, count, jsonText, shown } from '../../terminal/text';
+import { columns, count, csvRow, jsonText, shown, timeText } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { listPages } from '../list-pages';

@@ -18,7 +18,7 @@ import {
   waitFields,
   waitForPackagers,
 } from '../fleet/wait';
-import { decodeText, readInput, unusable } from '../input';
+import { decodeText, type ProviderOptions, providerFields, readInput, unusable } from '../input';
 import {
   importBody,
   isKeyFileText,
@@ -30,7 +30,6 @@ import {
   writeRevealed,
 } from '../key-files';
 import { type FileProblem, problemSentence, readYaml } from '../yaml-fields';
-import { type ProviderOptions, providerFields } from './provider-options';
 import {
   lookAt,
   NOTHING,
@@ -139,28 +138,35 @@ async function putTracks(
       body: { ...body, tracks },
     },
   ] as const;
-  await requireFleet(context, wait);
+  if (wait !== undefined) await requireFleet(context);
   const sent = dryRun
     ? { results: await lookAt(context, nameOf(source), manifest), stopped: undefined, revision: undefined }
     : await writeManifest(context, manifest, wait !== undefined);
   const { stopped, revision } = sent;
   if (stopped && sent.results.size === 0) throw stopped;
   const results = outcomeOf(manifest, undefined, manifest, sent);
-  const waited = stopped
-    ? undefined
-    : await waitForPackagers(context, { streamIds: settledStreams(results), revision, wait });
+  const waited =
+    wait === undefined || stopped
+      ? undefined
+      : await waitForPackagers(context, { streamIds: settledStreams(results), revision, wait });
   const summary = summaryOf(results);
   const { out } = context;
   if (out.json)
-    out.document({ dry_run: dryRun, results, summary, ...waitFields(waited), ...stopFields(stopped) });
+    out.document({
+      dry_run: dryRun,
+      results,
+      summary,
+      ...(waited && waitFields(waited)),
+      ...stopFields(stopped),
+    });
   else {
     showChanges(out, results, dryRun ? 'would' : 'did', { all: true });
     const what = dryRun ? NOTHING : `${shown(nameOf(source))}: ${sentenceOf(summary)}.`;
     out.note(out.noteStyle(summary.failed > 0 ? 'red' : 'green', what));
   }
-  tellWaited(context, waited);
+  if (waited) tellWaited(context, waited);
   if (summary.failed > 0) context.endWith(EXIT.failed);
-  else endByWait(context, waited);
+  else if (waited) endByWait(context, waited);
 }
 
 /** The options of `put`; each field's option is named as the field. */

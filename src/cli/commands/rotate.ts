@@ -4,10 +4,10 @@ import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { PACKAGER_URL, WATCH_SECONDS } from '../defaults';
 import { endByWait, nothingToWaitFor, requireFleet, type WaitOption, waitForPackagers } from '../fleet/wait';
+import type { ProviderOptions } from '../input';
 import { listPages } from '../list-pages';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
-import type { ProviderOptions } from './provider-options';
 import { readPattern, restartCommands, rotateManifest } from './rotation';
 import { documentOf, showOutcome, showRotation, showWatched } from './rotation-text';
 import {
@@ -51,7 +51,7 @@ export async function rotate(context: CliContext, path: string, options: RotateO
     allowed: readAllowances(context, options),
     needsContentId: false,
   });
-  await requireFleet(context, wait);
+  if (wait !== undefined) await requireFleet(context);
   const streamIds = manifest.flatMap((item) => item.streamIds);
   const old = await presentContents(context.sidecar(), streamIds);
   const rotation = rotateManifest(manifest, pattern, old);
@@ -71,9 +71,14 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   const sent = isDry ? undefined : await writeManifest(context, dueNow, wait !== undefined);
   const results = outcomeOf(rotation.manifest, looked, dueNow, sent);
   // Packagers first: one without the new key would start with the former one.
-  const waited = sent?.stopped
-    ? undefined
-    : await waitForPackagers(context, { streamIds: settledStreams(results), revision: sent?.revision, wait });
+  const waited =
+    wait === undefined || sent?.stopped
+      ? undefined
+      : await waitForPackagers(context, {
+          streamIds: settledStreams(results),
+          revision: sent?.revision,
+          wait,
+        });
   const wanted = new Set(due);
   const written = sent
     ? results.filter(({ streamid, result }) => isChange(result) && wanted.has(streamid))
@@ -97,7 +102,7 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   else if (seen?.end === 'interrupted') context.endWith(EXIT.interrupted);
   else if (results.some(({ result }) => result === 'failed') || (seen && seen.end !== 'all_read'))
     context.endWith(EXIT.failed);
-  else endByWait(context, waited);
+  else if (waited) endByWait(context, waited);
 }
 
 /** Answers the folder to watch. */

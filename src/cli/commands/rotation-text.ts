@@ -1,6 +1,5 @@
-import { firstOf, showRest, someNames } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
-import { count, shellWord, shown } from '../../terminal/text';
+import { count, firstOf, shellWord, shown, showRest, someNames } from '../../terminal/text';
 import { EXIT, stopFields } from '../cli-error';
 import type { CliContext } from '../context';
 import { tellWaited, type WaitedForFleet, waitFields } from '../fleet/wait';
@@ -101,7 +100,7 @@ export function showOutcome(context: CliContext, outcome: RotationOutcome, optio
   const nothing = dryRun ? NOTHING : 'There is nothing to write.';
   const what = sent ? `${shown(path)}: ${sentenceOf(summary)}.` : nothing;
   out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
-  tellWaited(context, outcome.waited);
+  if (outcome.waited) tellWaited(context, outcome.waited);
   if (restart.length === 0) return;
   if (rotation.namesOthers)
     out.warn(
@@ -158,7 +157,7 @@ export function documentOf(outcome: RotationOutcome, seen: Watched | undefined):
     summary: summaryOf(results),
     restart,
     watched: seen ? { end: seen.end, read: seen.read, unread: seen.unread } : null,
-    ...waitFields(outcome.waited),
+    ...(outcome.waited && waitFields(outcome.waited)),
     ...stopFields(sent?.stopped),
   };
 }

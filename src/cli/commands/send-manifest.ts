@@ -1,17 +1,16 @@
 import type { BatchResult } from '../../api/batch';
 import type { Problem } from '../../http/errors';
-import { firstOf, showRest } from '../../terminal/lists';
 import type { Output, Style } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
-import { count, shown } from '../../terminal/text';
+import { count, firstOf, shown, showRest } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
 import { type SidecarApi, SidecarAway, withRetries } from '../client';
 import { confirm } from '../confirm';
 import type { CliContext } from '../context';
+import { type ProviderOptions, providerFields } from '../input';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { hasGroupRules, type Manifest, type ManifestItem } from '../manifest/entries';
 import { requireFaultless } from '../manifest/read-manifest';
-import { type ProviderOptions, providerFields } from './provider-options';
 
 /** The results of a manifest's items, of those that were reached. */
 export type Results = ReadonlyMap<ManifestItem, readonly StreamResult[]>;

@@ -1,6 +1,5 @@
 import type { Finding } from '../../drm/finding';
-import { timeText } from '../../terminal/lists';
-import { count, jsonText, shown } from '../../terminal/text';
+import { count, jsonText, shown, timeText } from '../../terminal/text';
 import type { StreamReport } from '../../verify/stream-report';
 import { StreamMemory } from '../../verify/test-rendition';
 import type { VerifyOptions } from '../../verify/verify-stream';

@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
-import { csvRow } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
-import { count, shown } from '../../terminal/text';
+import { count, csvRow, shown } from '../../terminal/text';
 import type { Check, Section } from './finding';
 import type { PackagerUser } from './rights';
 import type { SidecarState } from './sidecar';

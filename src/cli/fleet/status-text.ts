@@ -6,9 +6,8 @@ import {
   LACK_REASONS,
   type LackReason,
 } from '../../api/fleet';
-import { firstOf, someNames, timeText } from '../../terminal/lists';
 import type { Output, Style } from '../../terminal/output';
-import { columns, count, shown } from '../../terminal/text';
+import { columns, count, firstOf, shown, someNames, timeText } from '../../terminal/text';
 
 type Styled = Pick<Output, 'style'>;
 

@@ -1,7 +1,6 @@
 import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
-import { timeText } from '../../terminal/lists';
 import type { Style } from '../../terminal/output';
-import { jsonText, shown } from '../../terminal/text';
+import { jsonText, shown, timeText } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import {

@@ -1,8 +1,7 @@
 import type { FleetImportAnswer } from '../../api/fleet';
-import { firstOf, showRest } from '../../terminal/lists';
 import type { Output } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
-import { count, shown } from '../../terminal/text';
+import { count, firstOf, shown, showRest } from '../../terminal/text';
 import { CliError, EXIT, interrupted, stopFields } from '../cli-error';
 import { type FleetStep, withRetries } from '../client';
 import type { CliContext } from '../context';

@@ -1,9 +1,8 @@
 import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS } from '../../api/fleet';
 import { takes } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
-import { someNames } from '../../terminal/lists';
 import { showProgress } from '../../terminal/progress';
-import { count } from '../../terminal/text';
+import { count, someNames } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { SidecarAway } from '../client';
 import type { CliContext } from '../context';
@@ -28,11 +27,10 @@ export function secondsOfOne(wait: WaitOption | undefined): number | undefined {
 }
 
 /**
- * Asks, before anything is sent, whether it can be seen who has what. Nothing is asked when nobody waits.
+ * Asks, before anything is sent, whether it can be seen who has what.
  * @throws CliError when it can't be.
  */
-export async function requireFleet(context: CliContext, wait: WaitOption | undefined): Promise<void> {
-  if (wait === undefined) return;
+export async function requireFleet(context: CliContext): Promise<void> {
   try {
     await context.sidecar().fleet.status();
   } catch (thrown) {
@@ -73,7 +71,7 @@ interface Awaited {
   readonly streamIds: readonly string[];
   /** The fleet's revision of the last change; undefined: none was made now. */
   readonly revision: number | undefined;
-  readonly wait: WaitOption | undefined;
+  readonly wait: WaitOption;
 }
 
 /** Waits until every registered packager has streams as they are now; undefined: nobody asked for it. */
@@ -82,7 +80,7 @@ export async function waitForPackagers(
   awaited: Awaited,
 ): Promise<WaitedForFleet | undefined> {
   const { wait, interrupted, now } = context;
-  if (awaited.wait === undefined || awaited.streamIds.length === 0) return undefined;
+  if (awaited.streamIds.length === 0) return undefined;
   const limitMs = 1000 * (awaited.wait === true ? WAIT_SECONDS : awaited.wait);
   const { fleet } = context.sidecar();
   const began = now().getTime();
@@ -152,15 +150,14 @@ function hasRevision(
 }
 
 /** The fields of a JSON document that say what came of waiting; none when nobody waited. */
-export function waitFields(waited: WaitedForFleet | undefined) {
-  if (!waited) return {};
+export function waitFields(waited: WaitedForFleet) {
   const { end, packagers, behind, errors } = waited;
   return { fleet: { end, packagers, behind, ...(errors && end === 'unknown' && { errors }) } };
 }
 
 /** Shows the result of waiting. */
-export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFleet | undefined): void {
-  if (!waited || out.json) return;
+export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFleet): void {
+  if (out.json) return;
   const { end, packagers, behind, errors = [] } = waited;
   const has = `${(packagers - behind.length).toLocaleString('en-US')} of ${count(packagers, 'packager')}`;
   const all = packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`;
@@ -183,8 +180,8 @@ function nameOf({ name, live, behind, lacks: [lack] }: BehindPackager): string {
 }
 
 /** Ends the program with another exit code when not every packager has everything. */
-export function endByWait(context: Pick<CliContext, 'endWith'>, waited: WaitedForFleet | undefined): void {
-  if (waited && waited.end !== 'all') context.endWith(EXIT_CODES[waited.end]);
+export function endByWait(context: Pick<CliContext, 'endWith'>, waited: WaitedForFleet): void {
+  if (waited.end !== 'all') context.endWith(EXIT_CODES[waited.end]);
 }
 
 const EXIT_CODES = {

@@ -2,7 +2,7 @@ import { type CsvError, type Info, parse } from 'csv-parse/sync';
 import { nearest } from '../../http/faults';
 import { count } from '../../terminal/text';
 import { type FileProblem, isShowable, type ReadText } from '../yaml-fields';
-import { CSV_COLUMNS, CSV_GROUP_COLUMNS } from './manifest-schema';
+import { CSV_COLUMNS, CSV_GROUP_COLUMNS } from './manifest-fields';
 
 interface CsvRow {
   readonly record: readonly string[];

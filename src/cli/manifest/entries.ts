@@ -5,13 +5,17 @@ import { readSmil } from '../../drm/smil';
 import { checkFields, type FileProblem, type ReadText, sentenceIn } from '../yaml-fields';
 import {
   type Defaults,
+  documentBody,
+  type Fields,
+  fillName,
   type GroupEntry,
+  isPerStream,
   type ManifestFile,
+  mergeDefaults,
   qualityEntry,
   requestFaults,
   type StreamEntry,
-} from './manifest-schema';
-import { documentBody, type Fields, fillName, isPerStream, mergeDefaults } from './merge-defaults';
+} from './manifest-fields';
 
 /** A manifest as it is sent: one entry of a batch each, streams before groups. */
 export type Manifest = readonly ManifestItem[];

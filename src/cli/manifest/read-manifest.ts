@@ -14,7 +14,7 @@ import {
 } from '../yaml-fields';
 import { readCsv } from './csv-manifest';
 import { buildManifest, claimStreams, createFaults, type Manifest } from './entries';
-import { type Defaults, type ManifestFile, manifestFile, requestFaults } from './manifest-schema';
+import { type Defaults, type ManifestFile, manifestFile, requestFaults } from './manifest-fields';
 import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
 
 const MAX_FAULTS = 50;

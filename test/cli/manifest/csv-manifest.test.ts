@@ -3,7 +3,7 @@ import { parse } from 'csv-parse/sync';
 import fs from 'fs-extra';
 import { CliError } from '../../../src/cli/cli-error';
 import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
-import { csvRow } from '../../../src/terminal/lists';
+import { csvRow } from '../../../src/terminal/text';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
 import { cli } from '../../support/run-cli';
 import { temporaryFolder } from '../../support/start-sidecar';
