@@ -1,12 +1,10 @@
-/** What a curl command of the API's description sends. */
+/** The request of a curl command of the API's description. */
 export interface CurlRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** The fields of a form of several parts. */
-  readonly form: readonly (readonly [name: string, value: string])[];
 }
 
 /** Reads a command as a shell and curl would. Throws when it holds anything that the description has no need of. */
@@ -15,32 +13,17 @@ export function readCurl(command: string, variables: Readonly<Record<string, str
   if (program !== 'curl') throw new Error(`not curl but ${program}`);
   let [method, target, body] = ['', '', undefined as string | undefined];
   const headers: Record<string, string> = {};
-  const form: (readonly [string, string])[] = [];
-  const pairs: string[] = [];
-  const pairOf = (text = '') => {
-    const [name = '', ...value] = text.split('=');
-    return [name, value.join('=')] as const;
-  };
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
     if (word === '-sS') continue;
     if (word === '-X') method = words.shift() ?? '';
     else if (word === '--data-binary') body = words.shift();
-    else if (word === '-F') form.push(pairOf(words.shift()));
-    else if (word === '--data-urlencode') {
-      const [name, value] = pairOf(words.shift());
-      pairs.push(`${name}=${encodeURIComponent(value)}`);
-    } else if (word === '-H') {
+    else if (word === '-H') {
       const [, name = '', value = ''] = /^([\w-]+): (.*)$/s.exec(words.shift() ?? '') ?? [];
       headers[name] = value;
     } else if (word.startsWith('-')) throw new Error(`unknown option ${word}`);
     else target = word;
   }
-  if (pairs.length > 0) {
-    body = pairs.join('&');
-    headers['content-type'] = 'application/x-www-form-urlencoded';
-  }
-  const sends = body !== undefined || form.length > 0;
-  return { method: method || (sends ? 'POST' : 'GET'), target, headers, body, form };
+  return { method: method || (body === undefined ? 'GET' : 'POST'), target, headers, body };
 }
 
 function shellWords(command: string, variables: Readonly<Record<string, string>>): string[] {

@@ -1,5 +1,6 @@
-import type { Answer, Method, Operation } from '../../src/http/openapi';
+import type { Answer } from '../../src/http/openapi';
 import { openApiDocument } from '../../src/platform/emulator/openapi/document';
+import { operationsOf } from './describes-api';
 import { objectionsOf } from './schema-objections';
 import { startEmulator, type TestEmulator } from './start-emulator';
 
@@ -7,22 +8,7 @@ export const DOCUMENT = openApiDocument({ siteId: 'demosite', client: 'demo' });
 
 export const objections = objectionsOf(DOCUMENT.components.schemas);
 
-export interface DescribedOperation {
-  readonly title: string;
-  readonly method: Method;
-  readonly path: string;
-  readonly operation: Operation;
-}
-
-/** The operations of the document, with the names that tests give them; what deletes comes last. */
-export const OPERATIONS: readonly DescribedOperation[] = (
-  ['get', 'patch', 'put', 'post', 'delete'] as const
-).flatMap((method) =>
-  Object.entries(DOCUMENT.paths).flatMap(([path, item]) => {
-    const operation = item[method];
-    return operation ? [{ title: `${method.toUpperCase()} ${path}`, method, path, operation }] : [];
-  }),
-);
+export const OPERATIONS = operationsOf(DOCUMENT);
 
 /** The content of an answer for a media type; the description may name all types of one kind. */
 export function contentOf(answered: Answer | undefined, type: string | undefined) {

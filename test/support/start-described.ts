@@ -1,20 +1,19 @@
 import { sealEnvelope } from '../../src/drm/envelope';
 import { openApiDocument } from '../../src/sidecar/openapi/document';
 import { SUPPLIED } from '../../src/sidecar/openapi/examples';
+import { operationsOf } from './describes-api';
 import { createFakeFleet, type FakeFleet } from './fake-fleet';
 import { startFakeUpstream } from './fake-upstream';
+import { objectionsOf } from './schema-objections';
 import { PLAIN_CENC, PLAIN_FAIRPLAY, type Provisioning, SHARED_SECRET } from './start-provisioning';
 import { startSidecar } from './start-sidecar';
 
 export const DOCUMENT = openApiDocument('1.2.3');
 
-/** The operations of the document, with the names that tests give them. */
-export const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([path, item]) =>
-  (['get', 'post', 'delete'] as const).flatMap((method) => {
-    const operation = item[method];
-    return operation ? [{ title: `${method.toUpperCase()} ${path}`, method, path, operation }] : [];
-  }),
-);
+export const OPERATIONS = operationsOf(DOCUMENT);
+
+/** As `objectionsOf` says it, for the description of the sidecar. */
+export const objections = objectionsOf(DOCUMENT.components.schemas);
 
 /** The address of an operation, for a stream of its own if given. */
 export function addressOf(path: string, streamid = 'news'): string {

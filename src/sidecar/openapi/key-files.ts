@@ -89,7 +89,7 @@ const DRM_INFO: OpenApi.SchemaObject = (() => {
     type: 'object',
     required: ['key', 'key_id'],
     properties: {
-      pssh: { type: 'array', items: box },
+      pssh: { type: 'array', description: 'The boxes of the DRM systems.', items: box },
       key: block,
       key_id: block,
       iv: { ...block, description: 'base64 of 16 bytes; only of FairPlay' },

@@ -1,8 +1,7 @@
 import request from 'supertest';
 import { CPIX_DOCUMENT, SUPPLIED } from '../../../src/sidecar/openapi/examples';
-import { objections } from '../../support/accepts-schema';
 import { CPIX_OF_TRACKS } from '../../support/cpix-of-tracks';
-import { addressOf, OPERATIONS, startDescribed } from '../../support/start-described';
+import { addressOf, OPERATIONS, objections, startDescribed } from '../../support/start-described';
 import { API_KEY } from '../../support/start-sidecar';
 
 interface Oddity {

@@ -1,7 +1,6 @@
 import request from 'supertest';
-import { objections } from '../../support/accepts-schema';
 import { readCurl } from '../../support/read-curl';
-import { addressOf, OPERATIONS, startDescribed } from '../../support/start-described';
+import { addressOf, OPERATIONS, objections, startDescribed } from '../../support/start-described';
 import { API_KEY } from '../../support/start-sidecar';
 
 const EXAMPLES = OPERATIONS.flatMap(({ operation, ...described }) =>

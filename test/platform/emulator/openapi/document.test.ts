@@ -1,16 +1,13 @@
-import Ajv2020 from 'ajv/dist/2020';
-import addFormats from 'ajv-formats';
 import { PlaylistQuery } from '../../../../src/platform/emulator/delivery/playlists';
 import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
 import { EVENT_NAMES } from '../../../../src/platform/emulator/webhooks/notification';
+import { itDescribesAnApi } from '../../../support/describes-api';
 import { DOCUMENT, OPERATIONS, objections } from '../../../support/start-described-emulator';
 import { startEmulator } from '../../../support/start-emulator';
-import { validateOpenApi } from '../../../support/validate-openapi';
+
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
-it('is OpenAPI 3.1 by an independent validator', () => {
-  expect(validateOpenApi(DOCUMENT)).toEqual({ valid: true, version: '3.1', errors: [] });
-});
+itDescribesAnApi(DOCUMENT);
 
 it('is answered to anybody, with the site and the client of this emulator', async () => {
   const { unauthenticated } = await startEmulator({ EMULATOR_SITE_ID: 'mysite01', EMULATOR_CLIENT: 'acme' });
@@ -24,51 +21,6 @@ it('holds no secret of the emulator', async () => {
   const { text } = await unauthenticated.get('/openapi.json').expect(200);
   const secrets = ['demo-api-secret-0123456789', client.apiKey, client.sharedSecret];
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
-});
-
-it('gives every operation an id of its own', () => {
-  const ids = OPERATIONS.map(({ operation }) => operation.operationId);
-  expect(ids).toEqual([...new Set(ids)]);
-  expect(ids.filter((id) => !/^[a-z][A-Za-z0-9]+$/.test(id))).toEqual([]);
-});
-
-it('names the parameters of every path, and tags that are told of', () => {
-  for (const { title, path, operation } of OPERATIONS) {
-    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-    const told = operation.parameters.filter((one) => one.in === 'path').map(({ name }) => name);
-    expect([title, told]).toEqual([title, inPath]);
-    const tags = DOCUMENT.tags.map(({ name }) => name);
-    expect([title, operation.tags.filter((tag) => !tags.includes(tag))]).toEqual([title, []]);
-  }
-});
-
-it.each(Object.keys(DOCUMENT.components.schemas))('%s is a JSON Schema in the strict sense', (name) => {
-  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false });
-  addFormats(ajv);
-  ajv.addVocabulary(['components']);
-  const { schemas } = DOCUMENT.components;
-  const compile = () => ajv.compile({ $ref: `#/components/schemas/${name}`, components: { schemas } });
-  expect(compile).not.toThrow();
-});
-
-it('describes every field of every body and answer', () => {
-  const silent: string[] = [];
-  const look = (place: string, schema: unknown): void => {
-    if (typeof schema !== 'object' || schema === null) return;
-    const properties: unknown = Reflect.get(schema, 'properties');
-    for (const [name, field] of Object.entries(Object(properties))) {
-      // Of errors, an answer only narrows what the component describes.
-      const isTold = Object(field).description !== undefined || !('type' in schema);
-      if (!isTold) silent.push(`${place}.${name}`);
-    }
-    for (const [name, part] of Object.entries(schema)) {
-      if (name !== 'examples' && name !== 'example') look(`${place}.${name}`, part);
-    }
-  };
-  look('components', DOCUMENT.components.schemas);
-  look('paths', DOCUMENT.paths);
-  look('webhooks', DOCUMENT.webhooks);
-  expect(silent).toEqual([]);
 });
 
 it.each(RESOURCES.filter(({ verbs }) => verbs.includes('list')))(

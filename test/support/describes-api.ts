@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import Ajv2020 from 'ajv/dist/2020';
+import addFormats from 'ajv-formats';
+import type { Method, Operation } from '../../src/http/openapi';
+
+export interface DescribedOperation {
+  readonly title: string;
+  readonly method: Method;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+interface Description {
+  readonly paths: Readonly<Record<string, { readonly [method in Method]?: Operation }>>;
+  readonly tags: readonly { readonly name: string }[];
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+}
+
+/** The operations of a document, with the names that tests give them; what deletes comes last. */
+export function operationsOf({ paths }: Description): DescribedOperation[] {
+  return (['get', 'patch', 'put', 'post', 'delete'] as const).flatMap((method) =>
+    Object.entries(paths).flatMap(([path, { [method]: operation }]) =>
+      operation ? [{ title: `${method.toUpperCase()} ${path}`, method, path, operation }] : [],
+    ),
+  );
+}
+
+/** A program, since the validator is an ES module. It reports what is wrong with the OpenAPI document on its input. */
+const VALIDATE = `
+import { Validator } from '@seriousme/openapi-schema-validator';
+let text = '';
+for await (const chunk of process.stdin) text += chunk;
+const validator = new Validator();
+const { valid, errors = [] } = await validator.validate(JSON.parse(text));
+process.stdout.write(JSON.stringify({ valid, version: validator.version, errors }));
+`;
+
+/** The verdict of an independent validator about an OpenAPI document. */
+export function validateOpenApi(document: unknown): unknown {
+  const answer = execFileSync(process.execPath, ['--input-type=module', '--eval', VALIDATE], {
+    cwd: resolve(__dirname, '../..'),
+    input: JSON.stringify(document),
+  });
+  return JSON.parse(String(answer));
+}
+
+/** What every description of an API must hold. */
+export function itDescribesAnApi(document: Description): void {
+  const operations = operationsOf(document);
+
+  it('is OpenAPI 3.1 by an independent validator', () => {
+    expect(validateOpenApi(document)).toEqual({ valid: true, version: '3.1', errors: [] });
+  });
+
+  it('gives every operation an id of its own', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(ids).toEqual([...new Set(ids)]);
+    expect(ids.filter((id) => !/^[a-z][A-Za-z0-9]+$/.test(id))).toEqual([]);
+  });
+
+  it('names the parameters of every path, and tags that it lists', () => {
+    const known = document.tags.map(({ name }) => name);
+    for (const { title, path, operation } of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const named = operation.parameters.filter((one) => one.in === 'path').map(({ name }) => name);
+      const unknown = operation.tags.filter((tag) => !known.includes(tag));
+      expect([title, named, unknown]).toEqual([title, inPath, []]);
+    }
+  });
+
+  it('has schemas that are JSON Schema in the strict sense', () => {
+    const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false });
+    addFormats(ajv);
+    ajv.addVocabulary(['components']);
+    const { schemas } = document.components;
+    for (const name of Object.keys(schemas))
+      expect(() =>
+        ajv.compile({ $ref: `#/components/schemas/${name}`, components: { schemas } }),
+      ).not.toThrow();
+  });
+
+  it('describes every parameter, and every field of every body and answer', () => {
+    const silent: string[] = [];
+    const look = (place: string, schema: unknown): void => {
+      if (typeof schema !== 'object' || schema === null) return;
+      const fields = Object(schema).properties;
+      for (const [name, field] of Object.entries(Object(fields))) {
+        // Without a type it only narrows what is described elsewhere.
+        const isDescribed = Object(field).description !== undefined || Object(field).const !== undefined;
+        if (!isDescribed && 'type' in schema) silent.push(`${place}.${name}`);
+      }
+      for (const [name, part] of Object.entries(schema))
+        if (name !== 'examples' && name !== 'example') look(`${place}.${name}`, part);
+    };
+    look('', document);
+    for (const { title, operation } of operations)
+      for (const { name, description = '' } of operation.parameters)
+        if (!/^[^.]+\./.test(description)) silent.push(`${title} ${name}`);
+    expect(silent).toEqual([]);
+    expect(JSON.stringify(document)).not.toContain(' undefined');
+  });
+}
