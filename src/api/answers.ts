@@ -36,7 +36,7 @@ export const lineChange = z.object({
 
 export type LineChange = z.output<typeof lineChange>;
 
-/** What a dry run tells. */
+/** The answer of a dry run. */
 export const dryRunAnswer = z
   .object({
     streamid,

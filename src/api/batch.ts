@@ -29,7 +29,7 @@ const tracks = z
       'With `cpix`, the streams of each track: `{"SD": "news_sd", "HD": ["news_720p", "news_1080p"]}`. Each gets the keys of its track, as `track` chooses them; the document is read once.',
   });
 
-/** What the entry of a stream has beside the fields of a key-file request. */
+/** The fields of a stream's entry in addition to those of a key-file request. */
 export const streamEntry = z
   .looseObject({
     streamid: z.string().nullish().meta({ description: 'The stream id; slashes as they are.' }),
@@ -66,7 +66,7 @@ const limits = (what: string, standard: string) =>
       description: `With \`smil\` and keys by quality: the most that each quality has of ${what}. Left out: ${standard}.`,
     });
 
-/** What a group has beside the fields of a key-file request. A member that is at fault fails alone. */
+/** The fields of a group in addition to those of a key-file request. A member that is at fault fails alone. */
 export const groupEntry = z
   .looseObject({
     members: z
@@ -122,7 +122,7 @@ const problem = z.object({
   description: z.string().meta({ description: 'For a person.' }),
 });
 
-/** What became of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
+/** The result of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
 export const batchResult = z.object({
   index: z.int().nonnegative().meta({
     description:
@@ -202,7 +202,7 @@ export const TOO_MANY_STREAMS: { ok: false; problems: Problem[] } = {
   ],
 };
 
-/** How requests are read, and what lets others be served amid a long work; a program that serves nobody needs none. */
+/** How requests are read, and how other requests are served during long work. */
 export interface PlanContext extends RequestOptions {
   /** Awaited at each step; it yields at some of them. */
   readonly pause: () => Promise<void> | undefined;
@@ -257,7 +257,7 @@ export function unknownField(name: string, hint: string): Problem {
   };
 }
 
-/** What an entry of a batch may have is what the body of a single POST may. */
+/** An entry of a batch may be as large as the body of a single POST. */
 export function sizeFault(fields: Fields, ofQualities: Fields = {}): Problem | undefined {
   const sizes = [sizeOf(fields), ...Object.values(ofQualities).map(sizeOf)];
   if (sizes.some(({ document }) => document > MAX_CPIX_BYTES)) return DOCUMENT_TOO_LARGE;
@@ -275,7 +275,7 @@ const DOCUMENT_TOO_LARGE: Problem = {
   description: `cpix ${CPIX_TOO_LARGE}.`,
 };
 
-/** What a batch asks for one stream. */
+/** The plan for one stream of a batch. */
 export type Planned = PlannedStream | PlannedMember | PlannedFailure;
 
 /** A plan for a stream, and the entry that it is of: its number over `streams` and then `groups`, from 0. */
@@ -295,7 +295,7 @@ export interface PlannedMember {
   readonly request: KeyFileRequest;
 }
 
-/** What can't be done. Without a stream id the problems say where they lie. */
+/** An entry that can't be done. Without a stream id the problems name its place. */
 export interface PlannedFailure {
   readonly kind: 'failed';
   readonly streamId: StreamId | undefined;

@@ -59,7 +59,7 @@ function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unk
   else for (const name of ['client', 'contentId', 'clientApiKey']) show(report, name, body[name]);
 }
 
-/** Of a value that is a text, more is told than the schema does, when the value is checked. */
+/** Adds a fault of the schema, unless the check of the value's text reports more. */
 function tell(report: Report, body: JsonObject, fault: RequestFault): void {
   if (fault.kind === 'unknown') {
     tellUnknown(report, fault);
@@ -110,7 +110,7 @@ function checkImported(report: Report, { keyfile, keepunknown }: JsonObject): vo
 
 /**
  * A body that holds a CPIX document, with the keys that it chooses where the body is right. Encrypted values are not
- * opened, so that of them nothing is told that only they show.
+ * opened, so that nothing is reported that only they show.
  */
 function checkDocument(
   report: Report,
@@ -153,7 +153,7 @@ function checkDocument(
     ...made.findings,
     ...crossCheck(made.keyFile, options.contentId, { isChecksumComputed }),
   ]) {
-    // What is told of a key already is not told once more of the lines made of it.
+    // A finding about a key is not repeated for the lines made of it.
     if (!report.findings.some(({ code }) => code === finding.code)) report.add(finding);
   }
 }

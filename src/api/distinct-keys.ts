@@ -1,12 +1,12 @@
 import type { KeyFileRequest } from './read-key-file-request';
 
-/** What two requests have in common that would give them the same key, and the name of the first of them. */
+/** The value that two requests share, which would give them the same key, and the name of the first of them. */
 interface SameKey {
   readonly what: string;
   readonly other: string;
 }
 
-/** Makes what takes requests by their names, and tells of one that would have the key of another. */
+/** Creates a function that takes requests by their names, and reports one that would have the key of another. */
 export function createDistinctKeys(): (name: string, request: KeyFileRequest) => SameKey | undefined {
   const takenBy = new Map<string, string>();
   return (name, request) => {
@@ -20,7 +20,7 @@ export function createDistinctKeys(): (name: string, request: KeyFileRequest) =>
   };
 }
 
-/** What two requests must not both have, or they would have the same key. */
+/** The values that two requests must not share, or they would have the same key. */
 function identities(request: KeyFileRequest): [what: string, value: string][] {
   if (request.source === 'provider') {
     const { client, contentId, choice: { keyId, track, period } = {} } = request;

@@ -39,11 +39,11 @@ const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
 const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.problem.description);
 const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.problem.description);
 
-/** What JSON Schema can say of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
+/** The JSON Schema of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
 const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };
 const HEX_BLOCK = { pattern: '^[0-9A-Fa-f]{32}$' };
 
-/** What is wrong with the value of `cmaf` or of what stands for it; `expected` is what it takes. */
+/** The fault of a value of `cmaf`; `expected` names the values that it takes. */
 export function cmafFault(expected: string): (issue: { readonly input?: unknown }) => string {
   return ({ input }) => (input === 'cbcs' ? CMAF_CBCS_REFUSED : `must be ${expected}`);
 }
@@ -181,7 +181,7 @@ const name = text
   .refine((value) => value !== '' && value.length <= MAX_NAME, `must have 1 to ${MAX_NAME} characters`)
   .meta({ minLength: 1, maxLength: MAX_NAME });
 
-/** What chooses among the keys of a document, the same in a body and in a query. */
+/** The fields that choose among the keys of a document, the same in a body and in a query. */
 const choice = {
   kid: checkedValue(parseUuid).nullish().meta({
     format: 'uuid',

@@ -68,7 +68,7 @@ export const listAnswer = z.object({
 
 export type ListAnswer = z.output<typeof listAnswer>;
 
-/** What stream ids can begin with: nothing, part of one, or a folder with its slash. */
+/** Checks a prefix of stream ids: empty, part of one, or a folder with its slash. */
 export function checkPrefix(text: string): Checked<string> {
   const parsed = text === '' ? undefined : parseStreamId(text.endsWith('/') ? `${text}x` : text);
   return parsed?.ok === false ? parsed : { ok: true, value: text };

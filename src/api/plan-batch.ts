@@ -102,7 +102,7 @@ interface Member {
   readonly streamId: StreamId;
   /** The content id that a member brings along, as given. */
   readonly contentId: unknown;
-  /** The quality that a member brings along, or that its SMIL document tells. */
+  /** The quality that a member brings along, or that its SMIL document gives. */
   readonly quality: Checked<string> | undefined;
 }
 
@@ -151,7 +151,7 @@ async function readGroup(
 const fieldOf = ({ path: [field] }: SchemaFault) => field;
 const isByQuality = (keys: unknown) => keys === 'quality' || isJsonObject(keys);
 
-/** The rules between the fields of a group, told whatever else is wrong with it. `wrong` are the fields that are. */
+/** The rules between the fields of a group, reported whatever else is wrong with it. `wrong` are the fields that are. */
 function groupRules(
   own: Fields,
   request: Fields,
@@ -335,7 +335,7 @@ type RequestOf = (quality: string) => Parsed<KeyFileRequest>;
 
 const MAX_QUALITIES = 20;
 
-/** What is wrong with a group's `keys` that is an object, apart from what its requests say. */
+/** The faults of a group's `keys` that is an object, apart from those of its requests. */
 function keysFaults(keys: Fields): Problem[] {
   const names = Object.keys(keys);
   if (names.length === 0 || names.length > MAX_QUALITIES)
@@ -347,7 +347,7 @@ function keysFaults(keys: Fields): Problem[] {
   );
 }
 
-/** What stands beside keys by quality and would give all of them the same key. */
+/** The fields next to keys by quality that would give all of them the same key. */
 function commonKeyFaults(common: Fields): Problem[] {
   return commonKeys(common).map((name) => invalidBody(`${name}: ${COMMON_KEY_FAULT}.`));
 }

@@ -14,7 +14,7 @@ import { createDistinctKeys } from './distinct-keys';
 import { createReadOnce } from './read-cpix-request';
 import { ASKED_BY_JSON, parseKeyFileRequest, type RequestOptions } from './read-key-file-request';
 
-/** What is wrong with the tracks of an entry before any is looked at. */
+/** The faults of an entry's tracks as a whole. */
 export function trackRules(
   tracks: unknown,
   request: Fields,

@@ -26,7 +26,7 @@ export function createReadOnce(): ReadDocument {
   };
 }
 
-/** What a request says of the keys that it wants of a document. */
+/** The fields of a request that choose keys of a document. */
 export interface DocumentFields {
   readonly kid?: Buffer | null | undefined;
   readonly track?: string | null | undefined;
@@ -68,7 +68,7 @@ export function choiceOf({ kid, track, period, systems }: DocumentFields): CpixC
   };
 }
 
-/** What is wrong with a document, as the problems of a request. */
+/** The faults of a document, as the problems of a request. */
 export function documentProblems(faults: readonly Problem[]): Problem[] {
   const told = faults.slice(0, MAX_PROBLEMS);
   return told.map((fault) => ({ code: fault.code, description: sentenceOf(fault, THE_DOCUMENT.called) }));

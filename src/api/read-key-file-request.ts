@@ -23,7 +23,7 @@ import { cpixBody, cpixQuery, importedBody, providerBody, suppliedBody } from '.
 import { type CpixContent, choiceOf, chooseInDocument, type ReadDocument } from './read-cpix-request';
 
 /**
- * What a POST asks for: the key file of the values it holds, of some keys of a CPIX document, or of a content's keys at
+ * The request of a POST: the key file of the values it holds, of some keys of a CPIX document, or of a content's keys at
  * the key provider.
  */
 export type KeyFileRequest = (
@@ -32,7 +32,7 @@ export type KeyFileRequest = (
       readonly keyFile: KeyFile;
       readonly contentId: string | undefined;
       readonly isChecksumComputed?: boolean;
-      /** What was odd about the values and is corrected in the key file. */
+      /** Warnings about values that are corrected in the key file. */
       readonly corrected?: readonly Finding[];
     }
   | ({ readonly source: 'cpix' } & CpixContent)
@@ -49,17 +49,17 @@ export interface ProviderContent {
   readonly client?: string | undefined;
   readonly clientApiKey?: string | undefined;
   readonly contentId: string;
-  /** What tells its keys from the others of a document; without it, the keys for all tracks and systems. */
+  /** The choice of its keys among those of a document; without it, the keys for all tracks and systems. */
   readonly choice?: CpixChoice | undefined;
   /** The PlayReady license address in place of the one that the provider answers. */
   readonly playReadyUrl?: string | undefined;
 }
 
-/** What the protocol of the key provider asks of a request that names a content. */
+/** The rules of the key provider's protocol for a request that names a content. */
 export interface ProviderRules {
-  /** What must be there beside the content id. */
+  /** The fields that are needed in addition to the content id. */
   readonly needed: readonly ('client' | 'clientApiKey')[];
-  /** What may be there only where the provider answers CPIX documents. */
+  /** The fields that are allowed only where the provider answers CPIX documents. */
   readonly taken: readonly DocumentField[];
 }
 
@@ -69,7 +69,7 @@ export type DocumentField = (typeof DOCUMENT_FIELDS)[number];
 /** The protocol `json`, which a service without a protocol has, asks in the name of a client and answers one key. */
 export const ASKED_BY_JSON: ProviderRules = { needed: ['client', 'clientApiKey'], taken: [] };
 
-/** What any protocol would take. */
+/** The rules that any protocol would pass. */
 export const ASKED_BY_ANY: ProviderRules = { needed: [], taken: DOCUMENT_FIELDS };
 
 export interface RequestOptions {
@@ -78,7 +78,7 @@ export interface RequestOptions {
   readonly readDocument?: ReadDocument | undefined;
 }
 
-/** What keeps a body from being a request: what a schema says, or a rule between fields. */
+/** A fault of a body: of its schema, or of a rule between fields. */
 export type RequestFault = SchemaFault | BrokenRule;
 
 interface BrokenRule {
@@ -320,7 +320,7 @@ function nothingGiven(body: unknown, needed: ProviderRules['needed']): BrokenRul
 
 /**
  * Reads the lines of an existing key file as what a POST asks for.
- * @param howToKeep tells how to ask for unknown lines to be kept, as `Send ?keepunknown=true`.
+ * @param howToKeep says how to ask for unknown lines to be kept, as `Send ?keepunknown=true`.
  */
 function parseImport(text: string, keepUnknown: boolean, howToKeep: string): Parsed<KeyFileRequest> {
   const imported = importKeyFile(text, keepUnknown);
@@ -360,7 +360,7 @@ export function readCpixBody(body: Buffer, query: Readonly<Record<string, unknow
   return chooseInDocument(readCpix(body), { ...fields, playReadyUrl: laurl, contentId: contentid });
 }
 
-/** What keeps a body from being lines at all. */
+/** The fault of a body that is no text of lines. */
 function bodyFault(body: Buffer): string | undefined {
   if (looksLikeJson(body)) return IS_JSON;
   if (looksLikeCpixBytes(body))

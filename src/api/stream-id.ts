@@ -26,7 +26,7 @@ export function parseStreamId(text: string): Checked<StreamId> {
     return invalid(`The stream id has ${parts.length} parts; ${MAX_PARTS} are allowed`);
   }
   if (parts.some((part) => part === '')) return invalid('A part of the stream id is empty');
-  // A key file may have that name: a folder there would stand in its way, or tell that the file is there.
+  // A key file may have that name: a folder there would stand in its way, or reveal that the file is there.
   if (parts.slice(0, -1).some((part) => part.toLowerCase().endsWith('.key')))
     return invalid('No sub-folder of a stream id may end in .key');
   if (parts.some((part) => part.startsWith('.')))
@@ -39,7 +39,7 @@ export function parseStreamId(text: string): Checked<StreamId> {
   return { ok: true, value: text as StreamId };
 }
 
-/** What is odd about a stream id that names a group of streams: the key file is written, and never read. */
+/** The warning about a stream id that names a group of streams: the key file is written, and never read. */
 export function groupNameFindings(streamId: string): Finding[] {
   if (!/\.smil$/i.test(streamId)) return [];
   const description =

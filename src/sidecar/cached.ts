@@ -1,5 +1,5 @@
 /**
- * Runs something once for all who ask while it is under way, and answers them the same until `ms` after its beginning.
+ * Runs something once for all who ask while it is under way, and returns the same to them until `ms` after its start.
  * A failure goes to all who share it, and is not kept. `now` answers monotonic milliseconds.
  */
 export function cached<Value>(

@@ -23,7 +23,7 @@ import { createRunBatch, stoppingError } from './run-batch';
 export interface BatchContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
-  /** What the key provider asks of a request. */
+  /** The fields that the key provider needs and takes. */
   readonly rules?: ProviderRules | undefined;
   readonly refusals: Refusals;
   readonly wait: FleetWait;
@@ -80,7 +80,7 @@ export function createBatch(context: BatchContext): Batch {
     if (underWay >= MAX_BATCHES) throw tooManyBatches();
     if (stopping()) throw stoppingError();
     const results = await run(request, response, { dryRun, awaited: seconds !== undefined });
-    // Who waits for packagers holds no place: others may write meanwhile.
+    // A client that waits for packagers holds no place: others may write meanwhile.
     const { requestId } = response.locals;
     const { status, warnings, headers } = await wait.settle(results.accepted, seconds, requestId);
     const [name, value] = headers;
@@ -141,7 +141,7 @@ const MAX_PROBLEMS = 10;
 
 interface BatchResults {
   report(planned: PlannedOfEntry, outcome: PutOutcome | HttpError): void;
-  /** What a fleet has accepted of it, in the order in which it did. */
+  /** The changes that a fleet has accepted, in their order. */
   readonly accepted: readonly Accepted[];
   summary(): BatchSummary;
   /** The answer as JSON. */

@@ -37,7 +37,7 @@ interface BatchRun {
 interface RunContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
-  /** What the key provider asks of a request. */
+  /** The fields that the key provider needs and takes. */
   readonly rules?: ProviderRules | undefined;
   /** Whether the service stops: what is not begun by then is not done. */
   readonly stopping: () => boolean;
@@ -69,7 +69,7 @@ export function createRunBatch({
     if ((fields.cpix ?? null) === null) return parseKeyFileRequest(fields, { rules });
     const leave = await documents.enter();
     try {
-      // Who finds the place free has not let anybody be served yet.
+      // A free place is entered at once, so others have not been served yet.
       await yieldToEventLoop();
       return parseKeyFileRequest(fields, { rules });
     } finally {
@@ -114,7 +114,7 @@ export function createRunBatch({
     };
 
     const writing: Promise<void>[] = [];
-    /** Has the keys of a group provisioned, and its members written, which is not waited for. */
+    /** Provisions the keys of a group and starts to write its members, without waiting for them. */
     const putGroup = async ({ request, members }: Group) => {
       const ask = () => provision(request, actor.requestId);
       const isReached = !stopping() && members.some(({ streamId }) => mayWrite(actor.apiKey, streamId));
@@ -155,7 +155,7 @@ export function stoppingError(): HttpError {
   return apiError('stopping');
 }
 
-/** Whether a stream's keys will be provisioned, told without reading its fields to the end. */
+/** Whether a stream's keys will be provisioned, before its fields are read to the end. */
 function asksProvider({ fields: { cenc, fairplay, keyfile, cpix } }: PlannedStream): boolean {
   return (cenc ?? fairplay ?? keyfile ?? cpix ?? null) === null;
 }

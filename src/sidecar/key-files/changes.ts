@@ -40,7 +40,7 @@ export interface PutOutcome {
 }
 
 interface RemoveOutcome {
-  /** What the file held, or undefined when there was none. */
+  /** The removed bytes, or undefined when there was no file. */
   readonly bytes: Buffer | undefined;
   readonly warnings: readonly Finding[];
   readonly fleet?: FleetChange | undefined;
@@ -111,7 +111,7 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
     return { bytes, former, etag: etagOf(bytes), result, warnings, fleet };
   };
 
-  /** What is odd about how a change was made. */
+  /** The warnings about how a change was stored. */
   const storageFindings = (
     streamId: StreamId,
     { notSynced, fleet }: Change,
@@ -162,7 +162,7 @@ function tooLarge(bytes: number): HttpError {
   return apiError('invalid_body', description);
 }
 
-/** What an actor tries with a stream, for the audit. */
+/** An attempt of an actor, for the audit. */
 export function attemptOf({ apiKey, address, requestId }: Actor, streamId: StreamId | undefined): Attempt {
   return { key: apiKey.name, address, streamId, requestId };
 }

@@ -13,7 +13,7 @@ import { nearest, printable } from '../../http/faults';
 import { apiError } from '../errors';
 import { unknownParameter } from '../storage/conditions';
 
-/** What `?as=` and `?scheme=` of a read ask for. */
+/** The parameters `?as=` and `?scheme=` of a read. */
 export interface ExportQuery {
   readonly as: ExportName;
   readonly scheme: ExportScheme | undefined;

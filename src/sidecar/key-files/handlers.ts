@@ -35,11 +35,11 @@ interface KeyFileContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
   readonly wait: FleetWait;
-  /** What the key provider asks of a request. */
+  /** The fields that the key provider needs and takes. */
   readonly rules?: ProviderRules | undefined;
 }
 
-/** What is known of a request when its handler is called: whoever dispatches has read path, key and query. */
+/** A request after its path, API key and query were read. */
 interface KeyFileCall {
   readonly streamId: StreamId;
   readonly apiKey: ApiKey;
@@ -70,14 +70,14 @@ type Body =
   | { readonly type: 'json'; readonly value: unknown }
   | { readonly type: 'lines' | 'cpix'; readonly bytes: Buffer };
 
-/** What the query may say of each body. */
+/** The query parameters of each body. */
 const PARAMETERS: Readonly<Record<Body['type'], readonly string[]>> = {
   json: [],
   lines: ['keepunknown'],
   cpix: Object.keys(cpixQuery.shape),
 };
 
-/** What a body asks for, with what the query says of it. */
+/** Reads the request that a body and its query make. */
 function requestIn(
   body: Body,
   query: KeyFileCall['query'],
@@ -222,7 +222,7 @@ function answerKeyFile(
   answer(response, status, headers, bytes.toString('latin1'), 'latin1');
 }
 
-/** What another packager takes: a file of its own, with an entity tag of its own. */
+/** Answers an export, which has an entity tag of its own. */
 function answerExport(
   request: IncomingMessage,
   response: ServerResponse,
@@ -262,7 +262,7 @@ function linesOf(bytes: Buffer) {
   return lines;
 }
 
-/** What a POST would write, as JSON, or for a client that asks for text, as a diff. */
+/** Answers what a POST would write, as JSON or, for a client that asks for text, as a diff. */
 function answerDryRun(
   request: IncomingMessage,
   response: ServerResponse,
@@ -299,7 +299,7 @@ function answerJson(
   answer(response, status, own, json);
 }
 
-/** What is odd about a key file that was written (RFC 7234 § 5.5: 299, a persistent warning). */
+/** The warnings about a key file that was written (RFC 7234 § 5.5: 299, a persistent warning). */
 function warningHeaders(warnings: readonly Finding[]): (string | string[])[] {
   if (warnings.length === 0) return [];
   // One name with all values: of a name that is there twice, `writeHead` keeps the last where Express has set headers.

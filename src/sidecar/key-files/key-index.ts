@@ -39,7 +39,7 @@ interface Streams {
 export interface KeyIndex {
   /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
   set(streamId: string, keys: IndexedKeys | undefined): void;
-  /** What contradicts these keys, were they the stream's. */
+  /** The streams that would contradict a stream with these keys. */
   conflicts(streamId: string, keys: IndexedKeys): KeyConflicts;
   /** How many key files have keys. */
   size(): number;

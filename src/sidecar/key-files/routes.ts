@@ -10,7 +10,7 @@ import type { KeyFileHandler, KeyFileHandlers } from './handlers';
 
 export const KEY_FILE_PATH = '/api/keyfile/:streamid';
 
-/** Has Express dispatch to the handlers. It stands behind the guard. */
+/** Mounts the handlers behind the guard. */
 export function keyFileRoutes(app: Express, handlers: KeyFileHandlers): void {
   const dispatch =
     (handle: KeyFileHandler): RequestHandler =>

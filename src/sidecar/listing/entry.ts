@@ -8,7 +8,7 @@ import { keyFilePath } from '../storage/key-file-store';
 import { type FoundFile, readSmallFile } from '../storage/open-file';
 import { isGone } from './stream-ids';
 
-/** What a key file's text says about itself, without its secrets. */
+/** Summarises a key file's text, without its secrets. */
 export type Summarise = (text: string, streamId: StreamId) => KeyFileSummary;
 
 /** One key file of a list. */
@@ -21,7 +21,7 @@ export interface KeyFileEntry extends KeyFileSummary {
 
 /** A key file has about 1 KiB. Nothing larger than the body of a POST is summed up: a megabyte would hold up all others. */
 const MAX_BYTES = 64 * 1024;
-// What is no key file must not swell the page: one fault, or the beginning of an id, says enough.
+// Another file must not swell the page: some faults, or the start of an id, say enough.
 const MAX_FAULTS = 20;
 const MAX_CONTENT_ID = 400;
 

@@ -28,7 +28,7 @@ export interface LineSink {
   close(): Promise<void>;
 }
 
-/** Whose attempt a line tells of: that of a caller with an API key, or without. */
+/** Whether the caller of a line's attempt had an API key. */
 type Whose = 'client' | 'unauthenticated';
 
 /** Room for the lines of callers without an API key, in bytes. It's their own: whatever they send, none of the clients' lines gives way. */
@@ -81,14 +81,14 @@ export function createLineQueue(most: number): LineQueue {
   };
 }
 
-/** What may wait in memory, in bytes: twice what a batch of 10,000 streams writes, and no memory without end. */
+/** Maximum bytes that wait in memory: twice the lines of a batch of 10,000 streams. */
 export const MAX_WAITING = 8 * 1024 * 1024;
 
 type Batch = Lines & Pick<TakenLines, 'count' | 'done'>;
 
 /**
  * Takes lines for a file and writes them in batches. While that fails they wait, those of clients up to `MAX_WAITING`
- * bytes, and are tried again and again; later ones are dropped and counted. The log tells when it begins and when it is
+ * bytes, and are tried again and again; later ones are dropped and counted. The log says when it begins and when it is
  * over.
  */
 export function openAuditFile(path: string, log: Log, { batchMs, retryMs }: AuditTimes): LineSink {
@@ -144,7 +144,7 @@ export function openAuditFile(path: string, log: Log, { batchMs, retryMs }: Audi
     clearTimeout(timer);
     timer = undefined;
   };
-  // So that a path that can't be used is told at the start, and not when the first line is due.
+  // So that a path that can't be used is logged at the start, and not when the first line is due.
   later(batchMs);
 
   return {
@@ -267,7 +267,7 @@ function endsMidLine(path: string, size: number): boolean {
     readSync(descriptor, last, 0, 1, size - 1);
     closeSync(descriptor);
   } catch {
-    // Who may write the file and not read it has it in another's care.
+    // A file that may be written and not read is another program's to complete.
   }
   return !last.equals(BREAK);
 }

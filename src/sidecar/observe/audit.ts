@@ -34,7 +34,7 @@ export interface OpenAudit {
   /** Lines that are lost. */
   lost(): number;
   /**
-   * Writes what waits. Resolves also when that fails, which the log tells. Entries that come later are written too, at
+   * Writes what waits. Resolves also when that fails, which is logged. Entries that come later are written too, at
    * the end of the process at the latest.
    */
   close(): Promise<void>;
@@ -60,7 +60,7 @@ process.once('exit', () => {
     try {
       flush();
     } catch {
-      // Nobody is left to be told.
+      // The process ends: no one can be informed.
     }
   }
 });
@@ -115,7 +115,7 @@ const MAX_CHARACTERS = 256;
 // JSON leaves these as they are: the control characters of C1 and the line breaks of Unicode, which some readers obey.
 const OBEYED = /[\u007f-\u009f\u2028\u2029]/g;
 
-/** What a line says: one entry, or as many refused attempts as `count` tells. */
+/** The content of a line: one entry, or `count` refused attempts. */
 interface LineEntry extends Omit<AuditEntry, 'address' | 'requestId'> {
   readonly address: string | undefined;
   readonly requestId: string | undefined;
@@ -150,9 +150,9 @@ function cut(text: string | undefined): string | null {
   return text === undefined ? null : text.slice(0, MAX_CHARACTERS);
 }
 
-/** What has a line of its own in one span of time; what comes beyond is summed up. */
+/** Maximum number of attempts with lines of their own in one span; later ones are summed up. */
 const MAX_LINES = 10;
-/** How many addresses and results are told apart in the sums of one span. */
+/** Maximum number of addresses and results with sums of their own in one span. */
 const MAX_SUMS = 10;
 
 interface AttemptSums {
@@ -193,7 +193,7 @@ function createAttemptSums(
   const add = (entry: AuditEntry) => {
     const { address, result } = entry;
     const own = `${result} ${address}`;
-    // Beyond the bound only the result is told, one of our own words.
+    // Beyond the bound only the result is written, which is a code of this service.
     const isOwn = sums.has(own) || sums.size < MAX_SUMS;
     const name = isOwn ? own : result;
     const sum = sums.get(name);
@@ -224,7 +224,7 @@ function createAttemptSums(
   };
 }
 
-/** What may wait for a slow reader, in bytes; more would be memory without end. The log's lines don't count. */
+/** Maximum bytes that wait for a slow reader. The log's lines don't count. */
 const MAX_WAITING = 1024 * 1024;
 
 /** Takes lines for a stream, standard output, and writes them in batches, each whole, so that they mix with the log's by lines. */
@@ -232,7 +232,7 @@ function openAuditStream(stream: Writable, { batchMs }: Pick<AuditTimes, 'batchM
   const queue = createLineQueue(MAX_WAITING);
   let underWay = 0;
   let lost = 0;
-  // Every write has a callback that counts what is lost; an error that nobody listens to would end the process.
+  // Every write has a callback that counts what is lost; an error without a listener would end the process.
   stream.on('error', () => undefined);
 
   const flush = (done: () => void = () => undefined): void => {

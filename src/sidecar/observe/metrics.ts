@@ -15,7 +15,7 @@ import { defineIn } from './define-metrics';
 import { createFleetMetrics, UNOBSERVED } from './fleet-metrics';
 import type { FaultyKeyFiles } from './survey';
 
-/** What the parts of the sidecar are given to be observed by. */
+/** The observers of the sidecar's parts. */
 export interface Observation {
   readonly audit: Audit;
   readonly requests: Pick<Shell, 'observe'> & { readonly onError?: (error: HttpError) => void };
@@ -69,7 +69,7 @@ export const METRICS_PATH = '/metrics';
 /** In milliseconds: a scrape holds up everybody for two, and needs no key. */
 const KEPT_MS = 1000;
 
-/** `/metrics` in the text format of Prometheus. Without a key, like the probes: it tells of no stream and no caller. */
+/** `/metrics` in the text format of Prometheus. Without a key, like the probes: it names no stream and no caller. */
 export function metricsRoutes(app: Express, metrics: Pick<Metrics, 'scrape'>, now: () => number): void {
   const scrape = cached(KEPT_MS, now, metrics.scrape);
   app
@@ -82,7 +82,7 @@ export function metricsRoutes(app: Express, metrics: Pick<Metrics, 'scrape'>, no
     .all(onlyMethods('GET', 'HEAD'));
 }
 
-/** What the sidecar tells of itself to Prometheus. No method throws; all but `scrape` return at once. */
+/** The sidecar's metrics for Prometheus. No method throws; all but `scrape` return at once. */
 export interface Metrics {
   request(answered: AnsweredRequest): void;
   upstreamCall(upstream: UpstreamName, outcome: CallOutcome, ms: number): void;
@@ -96,7 +96,7 @@ export interface Metrics {
   changed(entry: AuditEntry): void;
   /** How many key files there were at the start. */
   keyFilesCounted(count: number): void;
-  /** What is told of the fleet is not measured without `fleetFigures`. */
+  /** Measures nothing without `fleetFigures`. */
   readonly fleet: FleetObserver;
   scrape(): Promise<Scrape>;
 }

@@ -5,12 +5,12 @@ import type { HttpError } from '../../http/errors';
 import { API } from '../access/api-key';
 import type { Audit, AuditEntry } from './audit';
 
-/** Who tried what, as far as it was read. */
+/** A refused attempt, as far as the request was read. */
 export type Attempt = Pick<AuditEntry, 'key' | 'address' | 'streamId' | 'requestId'>;
 
 /**
  * Audits refused attempts: what was to change something, unless as a dry run, and what a caller has no right to. Each is
- * told of once, where its outcome is: at the answer of a request, and at the result of each stream of a batch.
+ * audited once, where its outcome is: at the answer of a request, and at the result of each stream of a batch.
  */
 export interface Refusals {
   /** A request is answered with an error. Who asked for what is read from `response.locals`. */
@@ -19,14 +19,14 @@ export interface Refusals {
   failed(error: HttpError, attempt: Attempt, dryRun: boolean): void;
 }
 
-/** What Express keeps of a request beside its response. */
+/** The values of a request that Express keeps with its response. */
 interface WithLocals {
   readonly locals?: Partial<Express.Locals>;
 }
 
 const KEY_FILES = /^\/api\/keyfiles?(?:\/|$)/i;
 const CHANGING = new Set(['POST', 'DELETE']);
-/** What is refused for who asks, and not for what. */
+/** The statuses that refuse the caller, not the request. */
 const FOR_THE_CALLER = new Set([401, 403, 429]);
 
 export function createRefusals(audit: Audit): Refusals {

@@ -14,23 +14,23 @@ import type { KeyFileStore } from '../storage/key-file-store';
 /** How many key files have an error, and how many have warnings alone. */
 export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
 
-/** Knows of all key files which have faults, and tells the index the keys of those at the start and what is removed. */
+/** Counts the key files that have faults, and keeps the key index up to date with the files of the start and with removals. */
 interface Survey {
   /** Undefined until the files that were there at the start are read. What was written is counted a little later. */
   counts(): FaultyKeyFiles | undefined;
   /** The same store, whose changes are followed. */
   follow(store: KeyFileStore): KeyFileStore;
-  /** Reads all key files beside everything else, at most 2,000 a second. Never rejects. */
+  /** Reads all key files in the background, at most 2,000 a second. Never rejects. */
   run(): Promise<void>;
   close(): void;
 }
 
-/** Who has more of them needs no exact number; their names would take the memory. */
+/** More of them need no exact number; their names would take the memory. */
 const MAX_FAULTY = 50_000;
 /** As many files take a millisecond or two. */
 const FILES_AT_A_STRETCH = 20;
 const REST_MS = 10;
-/** What is written is looked at later, and hardly while more is written: a look takes a fifth of the time of a write. */
+/** A written file is looked at later, and hardly while more is written: a look takes a fifth of the time of a write. */
 const BUSY_REST_MS = 50;
 /** Of a batch of a fleet, writes come in groups: so many rests without one say that it is over. */
 const QUIET_RESTS = 4;

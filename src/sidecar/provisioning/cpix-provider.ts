@@ -23,7 +23,7 @@ interface CpixProviderOptions {
   readonly upstream: Upstream;
   /** Undefined: there is no file of headers. */
   readonly providerHeaders: ReadProviderHeaders | undefined;
-  /** Whom SPEKE's answers are to be encrypted for; undefined: nobody, so that they come plain. */
+  /** The recipient that SPEKE's answers are encrypted for; undefined: they come plain. */
   readonly cpixRecipient: () => CpixRecipient | undefined;
 }
 
@@ -35,7 +35,7 @@ interface AnsweredDocument {
 
 /** One question of those that a content takes. A document that is GETed is the answer to a question that says nothing. */
 interface Question {
-  /** What the POST's body is made of; undefined: a GET. */
+  /** The parameters of the POST's body; undefined: a GET. */
   readonly speke: { readonly version: 1 | 2; readonly scheme: SpekeScheme } | undefined;
   /** The systems that the answer must have; undefined: those that it has. */
   readonly systems: readonly CpixSystemName[] | undefined;
@@ -43,7 +43,7 @@ interface Question {
   readonly recipient: CpixRecipient | undefined;
 }
 
-/** What each scheme is for: providers refuse documents that mix schemes. */
+/** The systems of each scheme: providers refuse documents that mix schemes. */
 const OF_SCHEME: Readonly<Record<SpekeScheme, readonly CpixSystemName[]>> = {
   cenc: ['widevine', 'playready'],
   cbcs: ['fairplay'],
@@ -223,7 +223,7 @@ function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
 /** The statuses of a question that is refused for what it asks; 429 and the like are for another time or way to ask. */
 const OF_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
 
-/** What may be behind a refusal of a question for some systems. */
+/** A hint at why a question for some systems is refused. */
 function hintOf(
   status: number,
   { speke, systems = [] }: Question,

@@ -14,7 +14,7 @@ export interface CpixFiles {
 }
 
 interface OpenRecipient {
-  /** Who is in force. */
+  /** The recipient in force. */
   readonly recipient: () => CpixRecipient;
   close(): void;
 }
@@ -28,7 +28,7 @@ interface RecipientOptions {
 
 /**
  * Reads the certificate and the key that encrypted content keys are received with, and again when one of them changes.
- * Files that can't be used, or don't fit together, are told in the log, and what is in force stays.
+ * Files that can't be used, or don't fit together, are logged, and what is in force stays.
  * @throws ConfigError when they can't be used at the start.
  */
 export function openCpixRecipient(

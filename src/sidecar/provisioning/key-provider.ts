@@ -14,7 +14,7 @@ import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
 import type { Upstream, UpstreamCall } from './upstream';
 import { upstreamUrl } from './upstream';
 
-/** What the configuration service knows of a client, as far as provisioning needs it. */
+/** The record of a client at the configuration service, as far as provisioning needs it. */
 export interface ClientRecord {
   /** Opens the key provider's envelopes; a client without one gets its keys in plain. */
   readonly sharedSecret: string | undefined;
@@ -23,13 +23,13 @@ export interface ClientRecord {
 /** The values of a key file as the provider answered them. */
 export interface ProvidedKeys {
   readonly keyFile: KeyFile;
-  /** What is odd about the answer, and left out or corrected. */
+  /** Warnings about values of the answer that are left out or corrected. */
   readonly corrected?: readonly Finding[];
   /** Whether the PlayReady checksum was made here, so that it proves nothing. */
   readonly isChecksumComputed?: boolean;
 }
 
-/** Calls for a content's keys that are under way beside each other. */
+/** Calls for a content's keys that run in parallel. */
 interface AskedKeys {
   /** Each settles by itself, and rejects with an `HttpError`. */
   readonly calls: readonly Promise<unknown>[];

@@ -9,7 +9,7 @@ export type FindRecipient = () => CpixRecipient | undefined;
 
 interface OpenedDocument {
   readonly keyFile: KeyFile;
-  /** What is odd about the document and the choice. */
+  /** Warnings about the document and the choice. */
   readonly corrected: readonly Finding[];
   readonly isChecksumComputed: boolean;
 }
@@ -28,7 +28,7 @@ export async function openDocument(
   throw new HttpError(400, documentProblems(opened.faults));
 }
 
-/** The same for whoever tells faults in words of their own. Their sentences go on after the name of the document. */
+/** The same with the faults as data. Their sentences go on after the name of the document. */
 export async function readDocument(
   { document, chosen, playReadyUrl, contentId }: CpixContent,
   recipient: CpixRecipient | undefined,

@@ -22,7 +22,7 @@ export interface KeptAnswer {
 }
 
 /**
- * The provider's answers, sealed on disk. None of its failures is one of the request: they are told in the log, once
+ * The provider's answers, sealed on disk. None of its failures is one of the request: they are logged, once
  * when they begin and once when they are over.
  */
 export interface ProviderCache {
@@ -109,7 +109,7 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
     if (!isOpen) return;
     for (const [name, time] of entries) {
       if (entries.size <= mostEntries && !isTooOld(time)) return;
-      // In the turn of its name: one that is being kept anew stays.
+      // In the turn of its name: one that is being kept again stays.
       await inTurn(name, async () => {
         if (entries.get(name) === time) await remove(name);
       });
@@ -245,7 +245,7 @@ function readKept(json: string): KeyFile | undefined {
   return parsed.success ? parsed.data : undefined;
 }
 
-/** What answered: what one platform said is nothing to another. */
+/** The platform that answered: another one's answers are not used. */
 interface CacheScope {
   readonly configServiceUrl: string | undefined;
   readonly keyProviderUrl: string;
@@ -261,7 +261,7 @@ const NO_SECRET = `the provider cache keeps nothing of requests without clientAp
 const CREDENTIAL = /\S{16}/;
 
 /**
- * What entries are sealed with. Of the protocol `json` it is the API key of the request's client. By the others a request
+ * The secret that seals the entries. Of the protocol `json` it is the API key of the request's client. By the others a request
  * may have none: then it is what the provider knows this service by, whose holder could ask the provider for the same keys.
  */
 function secretOf(
@@ -274,7 +274,7 @@ function secretOf(
   return JSON.stringify([clientApiKey ?? null, headers]);
 }
 
-/** What an entry was made of. */
+/** The content of an entry. */
 interface OpenedEntry {
   readonly time: Date;
   readonly text: string;
@@ -292,7 +292,7 @@ const TEXT_AT = TAG_AT + TAG_BYTES;
 
 /**
  * The file name of a content's entry: an HMAC-SHA-256 under a key derived from the secret, in hex. Who has the folder
- * alone can't tell which client or content it is of, and another secret leads to another name.
+ * alone can't find out which client or content it is of, and another secret leads to another name.
  */
 function entryName(scope: CacheScope, content: ProviderContent, secret: string): string {
   const key = derive(secret, Buffer.alloc(0), 'packager-drm-api provider cache: name', KEY_BYTES);
@@ -348,7 +348,7 @@ function openEntry(name: string, secret: string, bytes: Buffer): OpenedEntry | u
   }
 }
 
-/** When an entry says that it was made; undefined when it is none. Only `openEntry` tells whether that is true. */
+/** When an entry says that it was made; undefined when it is none. Only `openEntry` proves it. */
 function entryTime(bytes: Buffer): Date | undefined {
   if (bytes.length < TEXT_AT || !bytes.subarray(0, TIME_AT).equals(MAGIC)) return undefined;
   return new Date(Number(bytes.readBigUInt64BE(TIME_AT)));

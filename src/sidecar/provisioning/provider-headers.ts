@@ -21,7 +21,7 @@ interface HeadersOptions {
 
 /**
  * Reads the file of headers that the key provider wants, and again when it changes. A file that can't be used while the
- * service runs is told in the log, and the headers read before stay. No message holds a value.
+ * service runs is logged, and the headers read before stay. No message holds a value.
  * @throws ConfigError when it can't be used at the start.
  */
 export function openProviderHeaders(
@@ -60,7 +60,7 @@ const MAX_FAULTS = 20;
 /** A token, and what is left of a line's value (RFC 9110 § 5.1 and 5.5) without white space around it. */
 const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/;
 
-/** What the connection says by itself, and what ties a call to its request. */
+/** The headers that the connection or this service sets. */
 const FORBIDDEN: readonly string[] = [
   ...['host', 'content-length', 'transfer-encoding', 'content-encoding', 'accept-encoding', 'expect'],
   ...['connection', 'keep-alive', 'proxy-connection', 'upgrade', 'te', 'trailer', 'http2-settings'],

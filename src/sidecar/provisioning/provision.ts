@@ -30,7 +30,7 @@ import {
 
 export interface Provisioned {
   readonly keyFile: KeyFile;
-  /** What is odd about the key file and yet written. */
+  /** The warnings, which do not keep the key file from being written. */
   readonly warnings: readonly Finding[];
   /** Set when the values were taken from the provider cache. */
   readonly source?: 'provider_cache';
@@ -43,7 +43,7 @@ interface ProvisionOptions extends AskProviderOptions {
   readonly checks: 'strict' | 'warn';
   /** Whether CMAF lines are written when a request says nothing of them. */
   readonly cmaf: boolean;
-  /** Who the encrypted content keys of CPIX documents are for; without it, none are taken. */
+  /** The recipient of encrypted content keys in CPIX documents; without it, none are taken. */
   readonly cpixRecipient?: FindRecipient | undefined;
 }
 
@@ -99,7 +99,7 @@ function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): 
   return apiError('key_provider_failed', description);
 }
 
-/** What a `Warning` says of values that the provider did not answer just now. */
+/** The warning about values from the provider cache. */
 function keptFinding({ time, ageMs }: KeptAnswer): Finding {
   const answered = time.toISOString().replace(/\.\d+/, '');
   return {
@@ -149,7 +149,7 @@ function createAskProvider(
   return async (content, requestId) => {
     const given = new AbortController();
     const call = { requestId, signal: given.signal };
-    // All calls run beside each other: the client record is needed only to open what the provider answers.
+    // All calls run in parallel: the client record is needed only to open what the provider answers.
     const record = configService?.client(content, call);
     const asked = keyProvider.ask(content, call);
     const calls = [...(record ? [record] : []), ...asked.calls];
@@ -185,7 +185,7 @@ async function refusedBy(calls: readonly Promise<unknown>[]): Promise<void> {
   }
 }
 
-/** What keys are asked for from, or which variables are missing for that. */
+/** The upstreams, or the variables that are missing for them. */
 export type Upstreams =
   | {
       /** Undefined where it is not asked. */
@@ -227,14 +227,14 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
   return { configService, keyProvider };
 }
 
-/** What each protocol takes of the choice among the keys of a document: SPEKE is asked for one key. */
+/** The fields that each protocol takes to choose among the keys of a document: SPEKE is asked for one key. */
 const TAKEN: Readonly<Record<Exclude<ProviderProtocol, 'json'>, readonly DocumentField[]>> = {
   cpix: ['kid', 'track', 'period', 'systems', 'playready'],
   speke1: ['systems', 'playready'],
   speke2: ['systems', 'playready'],
 };
 
-/** What the key provider asks of a request. */
+/** The fields that the key provider needs and takes. */
 export function providerRules({
   keyProviderProtocol: protocol = 'json',
   keyProviderUrl = '',

@@ -21,9 +21,9 @@ export interface UpstreamCall {
   readonly clientApiKey: string | undefined;
   readonly requestId: string;
   readonly signal?: AbortSignal;
-  /** Headers beside those that every call has; those win over these. */
+  /** Headers in addition to those of every call; those win over these. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** What is POSTed; without it the call is a GET. It is sent again where a call is tried again. */
+  /** The body of a POST; without it the call is a GET. It is sent again where a call is tried again. */
   readonly body?: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export class OutageError extends HttpError {}
 
 type UpstreamAnswer = { status: number; json: unknown };
 
-/** What an upstream answered. The bytes are there where the status is 200. */
+/** An upstream's answer. The bytes are there where the status is 200. */
 export interface UpstreamDocument {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -265,7 +265,7 @@ function printableId(id: string | string[] | undefined): string | undefined {
 export const PROVIDER_PROTOCOLS = ['json', 'cpix', 'speke1', 'speke2'] as const;
 export type ProviderProtocol = (typeof PROVIDER_PROTOCOLS)[number];
 
-/** What stands in the address of the key provider for what a request names. */
+/** The placeholders in the address of the key provider. */
 const PLACES = ['client', 'contentId'] as const;
 const PLACE = /\{(client|contentId)\}/g;
 
@@ -286,7 +286,7 @@ export function needsClient(address: string): boolean {
   return address.includes('{client}');
 }
 
-/** What is wrong with an address of the key provider for a protocol, going on after its variable; undefined: nothing. */
+/** Describes the fault of a key provider's address for a protocol, going on after its variable; undefined: none. */
 export function addressFault(protocol: ProviderProtocol, address: string): string | undefined {
   if (!isHttpUrl(address, protocol === 'json')) {
     return protocol === 'json'

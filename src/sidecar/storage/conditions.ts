@@ -115,7 +115,7 @@ export function refuseQuery(query: Readonly<Record<string, unknown>>, ...known: 
   if (unknown !== undefined) throw apiError('invalid_query', `${unknown} Nothing was changed.`);
 }
 
-/** What is to be said of the first parameter that a request does not know. */
+/** Describes the first parameter that a request does not know. */
 export function unknownParameter(
   query: Readonly<Record<string, unknown>>,
   known: readonly string[],

@@ -20,7 +20,7 @@ import { systemCode } from '../../http/errors';
 // The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. What
 // touches no disk and no journal (fstat, close, the open of a folder) is done at once: a way through the thread pool
 // costs more than the call, and waits there behind the syncs of others. So is what touches the journal (open, write,
-// rename) while nothing else is under way that syncs, which makes a single write a fifth faster; beside others it could stand
+// rename) while nothing else is under way that syncs, which makes a single write a fifth faster; next to others it could stand
 // still behind their syncs, and the whole service with it, so then it goes through the pool.
 const openFile = promisify(open);
 const setMode = promisify(fchmod);
@@ -41,7 +41,7 @@ export const writeBytes = promisify(write) as (
 export interface DurableWriter {
   /**
    * Puts bytes at `path` so that a reader finds the old file whole or the new one whole, also when the process or the
-   * machine dies: temporary beside the target → write → fdatasync → rename → fsync of the folder. Resolves when the
+   * machine dies: temporary next to the target → write → fdatasync → rename → fsync of the folder. Resolves when the
    * new file would survive a power cut, or with the reason when only the last sync failed. A link at `path` is replaced,
    * not followed. Rejects with the system's error; the old file is then as it was. `folderId` is as for `syncFolder`.
    */
@@ -71,7 +71,7 @@ export interface NotSynced {
   readonly cause: unknown;
 }
 
-/** What a write consists of, in this order. `temporary`: opened, its mode set, written. */
+/** The phases of a write, in this order. `temporary`: opened, its mode set, written. */
 export type WritePhase = 'temporary' | 'sync' | 'rename' | 'folder_sync';
 
 /** Takes how long each phase of each write took. Must not throw. */
@@ -295,7 +295,7 @@ async function sweepFolder(
       }
     }
   } catch {
-    // A folder that can't be read is no reason to refuse the start; /readyz tells when it can't be written.
+    // A folder that can't be read is no reason to refuse the start; /readyz reports when it can't be written.
   }
   return { temporaries, keyFiles };
 }

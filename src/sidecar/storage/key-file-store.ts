@@ -38,7 +38,7 @@ export interface KeyFileStore {
   check(): void;
 }
 
-/** What a change came upon and did. */
+/** The result of a change. */
 export interface Change {
   /** The file before. */
   readonly former: Buffer | undefined;
@@ -48,7 +48,7 @@ export interface Change {
   readonly fleet?: FleetChange;
 }
 
-/** What a change is to a fleet. */
+/** The fleet's part of a change. */
 export interface FleetChange {
   /** The engine's revision from which on a packager has it. */
   readonly revision: number;
@@ -67,7 +67,7 @@ export interface ChangedBy {
   readonly requestId: string;
 }
 
-/** What those need to know of a change whom it concerns beside this folder. */
+/** The origin of a change, for the fleet. */
 export interface ChangeContext {
   readonly by: ChangedBy;
   /** Whether the client waits until every packager has it. */
@@ -118,7 +118,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
 
   const read = (at: KeyFilePath): Buffer | undefined => {
     const found = find(at);
-    // Of a file that is there, its own device tells at no cost; only another one needs a second look.
+    // Of a file that is there, its own device is known at no cost; only another one needs a second look.
     if (!found || found.device !== device) check();
     return found && bytesOf(found);
   };
@@ -209,7 +209,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
               return typeof removed === 'object' ? removed : undefined;
             }));
           if (isRemoved) return { former, notSynced };
-          // Another process was faster; reading again tells whether the file is gone, or the folder with it.
+          // Another process was faster; reading again shows whether the file is gone, or the folder with it.
           read(at);
           return { former: undefined, notSynced: undefined };
         }),
@@ -299,7 +299,7 @@ export function keyFilePath(folder: string, streamId: StreamId): KeyFilePath {
   return { path, subFolders, name: `${streamId.slice(end + 1)}.key` };
 }
 
-/** Runs tasks of the same name one after another, in the order given; tasks of other names run beside them. */
+/** Runs tasks of the same name one after another, in the order given; tasks of other names run in parallel. */
 export function queueByName(): <T>(name: string, task: () => Promise<T>) => Promise<T> {
   const tails = new Map<string, Promise<unknown>>();
   return (name, task) => {

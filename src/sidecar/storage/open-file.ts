@@ -15,7 +15,7 @@ import { apiError } from '../errors';
 /** A key file has about 1 KiB; a megabyte under its name is something else. */
 const MAX_BYTES = 1024 * 1024;
 
-/** What stands where a key file belongs: its bytes, or something that is no key file. */
+/** The file at the path of a key file: its bytes, or something that is no key file. */
 export type FoundFile =
   | {
       readonly kind: 'file';
@@ -35,7 +35,7 @@ function openQuietly(path: string): number {
   try {
     return openSync(path, FLAGS | NO_ACCESS_TIME);
   } catch (thrown) {
-    // Who does not own a file may read it only with a trace.
+    // A user that does not own the file may read it only with a trace.
     if (systemCode(thrown) !== 'EPERM') throw thrown;
     return openSync(path, FLAGS);
   }
