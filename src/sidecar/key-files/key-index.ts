@@ -49,51 +49,57 @@ const MAX_NAMES = 3;
 /** Of more files with the same key the latest are compared: a folder may have one key for all. */
 const MAX_COMPARED = 10_000;
 
-export function createKeyIndex(): KeyIndex {
-  const keysOf = new Map<string, IndexedKeys>();
-  const streamsById = new Map<string, string[]>();
-  const streamsByDigest = new Map<string, string[]>();
+interface Indexed extends IndexedKeys {
+  readonly streamId: string;
+}
 
-  const remove = (streams: Map<string, string[]>, key: string, streamId: string) => {
-    const rest = streams.get(key)?.filter((name) => name !== streamId) ?? [];
-    if (rest.length === 0) streams.delete(key);
-    else streams.set(key, rest);
+export function createKeyIndex(): KeyIndex {
+  const all = new Map<string, Indexed>();
+  const byId = new Map<string, Indexed[]>();
+  const byDigest = new Map<string, Indexed[]>();
+
+  const remove = (index: Map<string, Indexed[]>, key: string, entry: Indexed) => {
+    const entries = index.get(key) ?? [];
+    if (entries.length > 1) entries.splice(entries.indexOf(entry), 1);
+    else index.delete(key);
   };
-  const add = (streams: Map<string, string[]>, key: string, streamId: string) => {
-    const names = streams.get(key);
-    if (names) names.push(streamId);
-    else streams.set(key, [streamId]);
+  const add = (index: Map<string, Indexed[]>, key: string, entry: Indexed) => {
+    const entries = index.get(key);
+    if (entries) entries.push(entry);
+    else index.set(key, [entry]);
   };
   const others = (
-    candidates: readonly string[] = [],
+    candidates: readonly Indexed[] = [],
     streamId: string,
-    differs: (keys: IndexedKeys | undefined) => boolean,
+    differs: (entry: Indexed) => boolean,
   ): Streams => {
     const found = candidates
       .slice(-MAX_COMPARED)
-      .filter((name) => name !== streamId && differs(keysOf.get(name)));
-    return { count: found.length, names: found.slice(-MAX_NAMES).reverse() };
+      .filter((entry) => differs(entry) && entry.streamId !== streamId);
+    const names = found.slice(-MAX_NAMES).map((entry) => entry.streamId);
+    return { count: found.length, names: names.reverse() };
   };
 
   return {
     set(streamId, keys) {
-      const former = keysOf.get(streamId);
+      const former = all.get(streamId);
       if (former && former.id === keys?.id && former.digest === keys.digest) return;
       if (former) {
-        keysOf.delete(streamId);
-        remove(streamsById, former.id, streamId);
-        remove(streamsByDigest, former.digest, streamId);
+        all.delete(streamId);
+        remove(byId, former.id, former);
+        remove(byDigest, former.digest, former);
       }
       if (!keys) return;
-      keysOf.set(streamId, keys);
-      add(streamsById, keys.id, streamId);
-      add(streamsByDigest, keys.digest, streamId);
+      const entry = { streamId, ...keys };
+      all.set(streamId, entry);
+      add(byId, keys.id, entry);
+      add(byDigest, keys.digest, entry);
     },
     conflicts: (streamId, { id, digest }) => ({
-      otherKeys: others(streamsById.get(id), streamId, (keys) => keys?.digest !== digest),
-      otherIds: others(streamsByDigest.get(digest), streamId, (keys) => keys?.id !== id),
+      otherKeys: others(byId.get(id), streamId, (entry) => entry.digest !== digest),
+      otherIds: others(byDigest.get(digest), streamId, (entry) => entry.id !== id),
     }),
-    size: () => keysOf.size,
+    size: () => all.size,
   };
 }
 
