@@ -85,8 +85,8 @@ function tableSink({ out }: CliContext): Sink {
       isFirst = false;
       page.forEach((keyFile, index) => {
         const line = table[index] ?? '';
-        const style = hasError(keyFile) ? 'red' : keyFile.faults.length > 0 ? 'yellow' : undefined;
-        out.write(`${style ? out.style(style, line) : line}\n`);
+        const style = hasError(keyFile) ? 'red' : 'yellow';
+        out.write(`${keyFile.faults.length > 0 ? out.style(style, line) : line}\n`);
       });
     },
     end: () => undefined,
@@ -94,31 +94,18 @@ function tableSink({ out }: CliContext): Sink {
 }
 
 const CSV_HEADER = [
-  'streamid',
-  'modified',
-  'size',
-  'parts',
-  'key_id',
-  'content_id',
-  'severity',
-  'faults',
-  'descriptions',
+  ...['streamid', 'modified', 'size', 'parts', 'key_id', 'content_id'],
+  ...['severity', 'faults', 'descriptions'],
 ];
 
-/** The header stands there also when there is no key file. */
 function csvSink({ out }: CliContext): Sink {
-  let isFirst = true;
-  const begin = () => {
-    if (isFirst) out.write(csvRow(CSV_HEADER));
-    isFirst = false;
+  let header = csvRow(CSV_HEADER);
+  const add = (page: readonly ListedKeyFile[]) => {
+    out.write(header + page.map(cellsOf).map(csvRow).join(''));
+    header = '';
   };
-  return {
-    add: (page) => {
-      begin();
-      for (const keyFile of page) out.write(csvRow(cellsOf(keyFile)));
-    },
-    end: begin,
-  };
+  // The header is there also when there is no key file.
+  return { add, end: () => add([]) };
 }
 
 function cellsOf(keyFile: ListedKeyFile): string[] {
@@ -138,17 +125,17 @@ function cellsOf(keyFile: ListedKeyFile): string[] {
 
 /** One JSON document, written as it comes. */
 function jsonSink({ out }: CliContext): Sink {
-  let isFirst = true;
+  let before = '{"keyfiles":[';
   return {
     add: (page) => {
       for (const keyFile of page) {
-        out.write(`${isFirst ? '{"keyfiles":[' : ','}\n${jsonText(keyFile)}`);
-        isFirst = false;
+        out.write(`${before}\n${jsonText(keyFile)}`);
+        before = ',';
       }
     },
     end: (error) => {
       const errors = error === undefined ? '' : `,"errors":${jsonText(error.problems)}`;
-      out.write(`${isFirst ? '{"keyfiles":[' : ''}\n]${errors}}\n`);
+      out.write(`${before === ',' ? '' : before}\n]${errors}}\n`);
     },
   };
 }

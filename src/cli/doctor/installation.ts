@@ -100,33 +100,27 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
 }
 
 async function foldersIn(path: string): Promise<string[]> {
-  const entries = await readdir(path, { withFileTypes: true });
-  const found: string[] = [];
-  for (const entry of entries) {
-    if (entry.name.startsWith('.')) continue;
-    if (entry.isDirectory() || (entry.isSymbolicLink() && (await isFolder(join(path, entry.name)))))
-      found.push(entry.name);
-  }
-  return found;
+  const names = (await readdir(path)).filter((name) => !name.startsWith('.'));
+  const isFolder = await Promise.all(
+    names.map((name) =>
+      stat(join(path, name)).then(
+        (stats) => stats.isDirectory(),
+        () => false,
+      ),
+    ),
+  );
+  return names.filter((_name, index) => isFolder[index]);
 }
 
 /** None when the folder is not there: an application need not have each. */
 async function filesIn(path: string): Promise<string[]> {
   try {
-    return (await readdir(path, { withFileTypes: true }))
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => name);
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   } catch (thrown) {
     if (unread(thrown).isAbsent) return [];
     throw thrown;
   }
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -174,8 +174,8 @@ export function isGroupName(id: string, groups: ReadonlySet<string>, streams: Re
 }
 
 /**
- * Finds files in a key folder that the packager never reads, or the sidecar. `groups` are the names of
- * SMIL documents, `streams` those of streams.
+ * Finds files in a key folder that the packager or the sidecar never reads. `groups` are the names of SMIL documents,
+ * `streams` those of streams.
  */
 export function checkNames(
   entries: readonly FolderEntry[],
@@ -185,62 +185,51 @@ export function checkNames(
   const named = entries.filter(isFileOrLink);
   const ids = named.flatMap((entry) => streamIdOf(entry) ?? []);
   const isGroup = (id: string) => isGroupName(id, groups, streams);
-  const pathsOf = (found: (entry: FolderEntry) => boolean, among: readonly FolderEntry[] = named) =>
+  const paths = (found: (entry: FolderEntry) => boolean, among = named) =>
     among.filter(found).map(({ path }) => path);
+  const about = (names: readonly string[], code: string, text: string, todo: string): Check[] => {
+    if (names.length === 0) return [];
+    const files = code === 'not_a_file' ? '' : `${count(names.length, 'file')}: `;
+    return [warning(code, `${files}${text}: ${someOf(names)}`, todo)];
+  };
   return [
-    about(ids.filter(isGroup), (names, files) =>
-      warning(
-        'group_key_file',
-        `${files}: named after a group, which the packager never reads: ${names}`,
-        'give each member stream a key file (packager-drm apply takes the SMIL), and delete these',
-      ),
+    ...about(
+      ids.filter(isGroup),
+      'group_key_file',
+      'named after a group, which the packager never reads',
+      'give each member stream a key file (packager-drm apply takes the SMIL), and delete these',
     ),
-    about(pathsOf(isWrongSuffix), (paths, files) =>
-      warning(
-        'wrong_suffix',
-        `${files}: not named <stream>.key, so the packager never reads it: ${paths}`,
-        'rename to <stream>.key (lower case, nothing after it), or delete',
-      ),
+    ...about(
+      paths(isWrongSuffix),
+      'wrong_suffix',
+      'not named <stream>.key, so the packager never reads it',
+      'rename to <stream>.key (lower case, nothing after it), or delete',
     ),
-    about(pathsOf(isTemporary), (paths, files) =>
-      warning(
-        'temporaries',
-        `${files}: temporary of the sidecar, left over unless it is writing now: ${paths}`,
-        'restart the sidecar on this folder: it removes them at the start',
-      ),
+    ...about(
+      paths(isTemporary),
+      'temporaries',
+      'temporary of the sidecar, left over unless it is writing now',
+      'restart the sidecar on this folder: it removes them at the start',
     ),
-    about(
+    ...about(
       ids.filter((id) => !isGroup(id) && !parseStreamId(id).ok),
-      (names, files) =>
-        warning(
-          'unmanageable_name',
-          `${files}: a name that is not a stream id for the sidecar: ${names}`,
-          'name streams with letters, digits and . _ - ~ @ +',
-        ),
+      'unmanageable_name',
+      'a name that is not a stream id for the sidecar',
+      'name streams with letters, digits and . _ - ~ @ +',
     ),
-    about(
-      pathsOf((entry) => entry.kind === 'link' && streamIdOf(entry) !== undefined),
-      (paths, files) =>
-        warning(
-          'link',
-          `${files}: a link, which the packager follows and the sidecar does not: ${paths}`,
-          'put the file itself there, or provision the stream',
-        ),
+    ...about(
+      paths((entry) => entry.kind === 'link' && streamIdOf(entry) !== undefined),
+      'link',
+      'a link, which the packager follows and the sidecar does not',
+      'put the file itself there, or provision the stream',
     ),
-    about(
-      pathsOf((entry) => !isFileOrLink(entry) && streamIdOf(entry) !== undefined, entries),
-      (paths) =>
-        warning(
-          'not_a_file',
-          `A folder or a pipe is in the place of a key file, so the sidecar refuses to write there: ${paths}`,
-          'remove it, or give it another name',
-        ),
+    ...about(
+      paths((entry) => !isFileOrLink(entry) && streamIdOf(entry) !== undefined, [...entries]),
+      'not_a_file',
+      'A folder or a pipe is in the place of a key file, so the sidecar refuses to write there',
+      'remove it, or give it another name',
     ),
-  ].flat();
-}
-
-function about(names: readonly string[], say: (names: string, files: string) => Check): Check[] {
-  return names.length === 0 ? [] : [say(someOf(names), count(names.length, 'file'))];
+  ];
 }
 
 function isFileOrLink({ kind }: FolderEntry): boolean {
