@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import { bodyProblem, MAX_PROBLEMS, printable, type SchemaFault, schemaFaults } from '../../../http/faults';
 import { objectParams } from '../json-body';
-import { type GivenOf, type SetField, type SetFields, secondsOf, type ValuesOf } from './fields';
+import { type GivenOf, type SetField, type SetFields, secondsOf, spoken, type ValuesOf } from './fields';
 import type { BodyOf, Resource } from './resource';
 
 type Use = 'create' | 'update';
@@ -66,10 +66,6 @@ function part(fields: z.ZodType, description: string, isRequired = false): z.Zod
 
 /** Clients send `upload`, empty, with every resource. */
 const Empty = z.strictObject({}, objectParams);
-
-function spoken(names: readonly string[], or: string): string {
-  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${or} ${names.at(-1)}`;
-}
 
 /**
  * The parts of a valid body; those that it leaves out are empty, as are all of a request without a body.

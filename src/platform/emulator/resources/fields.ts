@@ -150,10 +150,9 @@ export const WholeNumber = (most: number) =>
 export const Choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, `must be ${spoken(values)}`);
 
-function spoken(values: readonly string[]): string {
-  return values.length < 2
-    ? values.join('')
-    : `${values.slice(0, -1).join(', ')} or ${values[values.length - 1]}`;
+/** Values as a part of a sentence, as `a, b or c`. */
+export function spoken(values: readonly string[], or: 'or' | 'and' = 'or'): string {
+  return values.length < 2 ? values.join('') : `${values.slice(0, -1).join(', ')} ${or} ${values.at(-1)}`;
 }
 
 export const Flag = z.boolean('must be true or false');

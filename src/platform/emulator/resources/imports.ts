@@ -73,17 +73,13 @@ export interface ImportParts extends MakingParts {
 }
 
 export function importBehaviour(parts: ImportParts): Behaviour<typeof IMPORT, Import> {
-  const { state, clock } = parts;
+  const { state } = parts;
   return {
     ...inSite(state.imports, 'importId'),
     create({ siteId = '' }, { metadata }) {
       const made = { ...newItem(parts, siteId), metadata: valuesAfter(IMPORT.metadata, metadata) };
       state.imports.add(made);
       return made;
-    },
-    update(changed, metadata) {
-      changed.metadata = metadata;
-      changed.lastModified = clock.now();
     },
     shown: {
       total_items_ingested: () => 0,

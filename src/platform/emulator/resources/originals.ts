@@ -80,7 +80,7 @@ export interface OriginalParts extends MediaParts {
 }
 
 export function originalBehaviour(parts: OriginalParts): Behaviour<typeof ORIGINAL, Original> {
-  const { state, clock } = parts;
+  const { state } = parts;
   return {
     ...inMedia(parts, state.originals, 'originalId'),
     create(ids, { metadata, upload }) {
@@ -100,10 +100,6 @@ export function originalBehaviour(parts: OriginalParts): Behaviour<typeof ORIGIN
         arrived: (file) => describe(parts, original, file),
       });
       return original;
-    },
-    update(original, metadata) {
-      original.metadata = metadata;
-      original.lastModified = clock.now();
     },
     remove(original) {
       if (original.isPrimary) {

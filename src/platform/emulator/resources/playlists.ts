@@ -277,10 +277,6 @@ function callsOfType(parts: PlaylistParts, typed: TypedPlaylist): ResourceCalls 
       state.playlists.add(playlist);
       return playlist;
     },
-    update(playlist, metadata) {
-      playlist.metadata = metadata as typeof playlist.metadata;
-      playlist.lastModified = clock.now();
-    },
     shown: SHOWN,
   };
   return callsOf(resource, behaviour, clock.now);

@@ -87,11 +87,14 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     },
     read: (ids, view) => shown(found(ids, view), view),
     update(ids, body, view) {
-      if (!behaviour.update) throw new Error(`A ${resource.noun} cannot be changed.`);
       const item = found(ids, view);
       const given = readResourceBody(resource, updateBody(), body, 'update');
-      const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata);
-      behaviour.update(item, metadata as MetadataOf<R>, given, view);
+      const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata) as MetadataOf<R>;
+      if (behaviour.update) behaviour.update(item, metadata, given, view);
+      else {
+        item.metadata = metadata;
+        item.lastModified = now();
+      }
       return shown(item, view);
     },
     checkUpdate(ids, body, view) {

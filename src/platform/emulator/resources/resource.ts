@@ -99,7 +99,7 @@ export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   readonly list: (ids: PathIds, view: View) => readonly Item[];
   readonly find: (ids: PathIds, view: View) => Item | undefined;
   readonly create?: (ids: PathIds, body: BodyOf<R>, view: View) => Item | Promise<Item>;
-  /** @param metadata as it is to become. `body` is what the call gives. */
+  /** Without it, the metadata and the time of the change are set. @param metadata the new one. `body` is the call's. */
   readonly update?: (item: Item, metadata: MetadataOf<R>, body: BodyOf<R>, view: View) => void;
   readonly remove?: (item: Item) => void;
   /** The values of the fields that the platform sets. `undefined` leaves one out. */

@@ -126,10 +126,6 @@ export function textTrackBehaviour(parts: TextTrackParts): Behaviour<typeof TEXT
       });
       return track;
     },
-    update(track, metadata) {
-      track.metadata = metadata;
-      track.lastModified = clock.now();
-    },
     remove(track) {
       dropContent(parts, track);
       state.textTracks.remove(track);

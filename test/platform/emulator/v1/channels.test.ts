@@ -250,18 +250,3 @@ test('channels are found and deleted, several with a call or none', async () => 
   await okV1(emulator, 'channels/delete', { channel_key: `${a},${b}` });
   expect(await keysOf(emulator)).toEqual([]);
 });
-
-test('both APIs add members at once, and the list is one that a call has left', async () => {
-  const { emulator, channel_key, keyOf, members } = await startMembers();
-  const path = `${V2}${channel_key}/manual_playlist/`;
-  const values = ['C', 'B', 'A'].map(keyOf);
-  const answers = await Promise.all([
-    okV1(emulator, 'channels/videos/create', { channel_key, video_key: keyOf('D') }),
-    emulator.admin
-      .patch(path)
-      .send({ metadata: { media_filter: { include: { values } } } })
-      .expect(200),
-  ]);
-  expect(answers).toHaveLength(2);
-  expect(['CBA', 'CBAD']).toContain(await members());
-});

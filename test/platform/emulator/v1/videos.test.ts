@@ -273,34 +273,3 @@ test('an update that asks for a new file and is wrong in one thing changes nothi
     ]);
   }
 });
-
-test('both APIs change one video at once, and no change is lost in half', async () => {
-  const emulator = await startEmulator();
-  const video_key = await createV1(emulator, 'video', { title: 'A' });
-  const changes = Array.from({ length: 20 }, (_, at) =>
-    at % 2 === 0
-      ? callV1(emulator, 'videos/update', { video_key, [`custom.v1-${at}`]: 'x', title: `v1 ${at}` })
-      : emulator.admin.patch(`${V2}${video_key}/`).send({
-          metadata: { title: `v2 ${at}`, author: `v2 ${at}`, custom_params: { [`v2-${at}`]: 'x' } },
-        }),
-  );
-  for (const { status } of await Promise.all(changes)) expect(status).toBe(200);
-  const { metadata } = (await emulator.admin.get(`${V2}${video_key}/`)).body;
-  // v2 replaced all custom parameters, and those that v1 set since are beside its own.
-  const ofV2 = Object.keys(metadata.custom_params).filter((name) => name.startsWith('v2-'));
-  expect(ofV2).toEqual([`v2-${metadata.author.slice(3)}`]);
-});
-
-test('one of two deletes from both APIs at once finds nothing', async () => {
-  const emulator = await startEmulator();
-  const video_key = await createV1(emulator, 'video');
-  const [v1, v2] = await Promise.all([
-    callV1(emulator, 'videos/delete', { video_key }),
-    emulator.admin.delete(`${V2}${video_key}/`),
-  ]);
-  expect([
-    [200, 404],
-    [404, 204],
-  ]).toContainEqual([v1.status, v2.status]);
-  expect(emulator.context.state.media.all()).toEqual([]);
-});
