@@ -54,7 +54,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
       ),
       mountLazily(app, ['/uploads', '/v2/uploads'], (routes) => mountUploads(routes, context)),
       mountLazily(app, ['/v1'], async (routes) => {
-        const { mountV1 } = await import('./v1/mount');
+        const { mountV1 } = await import('./v1/v1-api');
         mountV1(routes, context);
       }),
       mountLazily(app, DELIVERY_PATHS, (routes) => mountDelivery(routes, context)),

@@ -12,6 +12,13 @@ interface SentCall {
   readonly parameters: V1Parameters;
 }
 
+/** A call of a site that has been authenticated. */
+export interface V1Call {
+  readonly siteId: string;
+  readonly parameters: V1Parameters;
+  readonly request: Request;
+}
+
 /** Deeper than any answer or setup of the platform. */
 const MAX_DEPTH = 10;
 

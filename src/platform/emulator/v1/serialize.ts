@@ -1,4 +1,8 @@
+import type { Request, Response } from 'express';
 import type { Json, JsonObject } from '../../migration/mapping/values';
+import { V1Error } from './errors';
+import { queryOf } from './read-call';
+import type { Parameter } from './signature';
 
 /** An answer as text or bytes, with its media type. */
 interface Serialized {
@@ -14,7 +18,45 @@ export const FORMATS = {
   py: (answer) => ({ type: 'application/octet-stream', body: toPickle(answer) }),
 } as const satisfies Readonly<Record<string, (answer: JsonObject) => Serialized | Promise<Serialized>>>;
 
-export type Format = keyof typeof FORMATS;
+type Format = keyof typeof FORMATS;
+
+export interface Shown {
+  readonly format: Format;
+  /** Of the caller, once that is known. */
+  rateLimit?: JsonObject;
+}
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** How the answer to a call of v1 is written, as far as that is known. */
+      v1?: Shown;
+    }
+  }
+}
+
+/** The documented sample leaves `api_format` out and gets JSON. */
+export function formatOf(signed: readonly Parameter[]): Format {
+  const format = signed.find(({ name }) => name === 'api_format')?.value ?? 'json';
+  if (isFormat(format)) return format;
+  throw new V1Error('ParameterInvalid', `api_format must be one of ${Object.keys(FORMATS).join(', ')}.`);
+}
+
+export function formatAsked(request: Request): Format {
+  const format = new URLSearchParams(queryOf(request.originalUrl)).get('api_format') ?? '';
+  return isFormat(format) ? format : 'json';
+}
+
+function isFormat(name: string): name is Format {
+  return Object.hasOwn(FORMATS, name);
+}
+
+/** Answers in the format that the call asked for. */
+export async function send(response: Response, status: number, fields: JsonObject): Promise<void> {
+  const { format = 'json', rateLimit } = response.locals.v1 ?? {};
+  const { type, body } = await FORMATS[format]({ ...fields, ...(rateLimit && { rate_limit: rateLimit }) });
+  response.status(status).set('content-type', type).send(Buffer.from(body));
+}
 
 const XML_NAME = /^[A-Za-z_][\w.-]*$/;
 /** Whose children keep their names: `key` is a parameter there, not the key of a resource. */

@@ -14,7 +14,7 @@ import type { PathIds, View } from '../resources/resource';
 import type { ResourceCalls } from '../resources/resource-calls';
 import { viewOf } from '../resources/resource-routes';
 import { V1Error } from './errors';
-import type { V1Call } from './v1-api';
+import type { V1Call } from './read-call';
 
 /** A call of v1 in the terms of v2. */
 export interface Translated {

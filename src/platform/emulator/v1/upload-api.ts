@@ -10,9 +10,9 @@ import { sentBy } from '../uploads/upload-api';
 import type { Uploads } from '../uploads/uploads';
 import { toV1Error, V1Error } from './errors';
 import { readCall } from './read-call';
+import { formatOf, send } from './serialize';
 import type { Parameter } from './signature';
 import { FORM_PATHS, RESUMABLE_PATH, wantedBy } from './upload-link';
-import { formatOf, send } from './v1-api';
 
 /** Where the files of v1 go: as a form to a link, or in chunks. The link's secret stands for a signature. */
 export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext, 'uploads'>): void {

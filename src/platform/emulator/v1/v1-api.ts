@@ -1,46 +1,43 @@
 import {
-  type Application,
   type ErrorRequestHandler,
+  type Express,
   type Request,
   type RequestHandler,
   type Response,
   raw,
 } from 'express';
 import { describeThrown } from '../../../http/errors';
+import { describeMapping, findRoute, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import type { JsonObject } from '../../migration/mapping/values';
-import type { V1Parameters } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import { addressKey, countRequest, REQUESTS_A_MINUTE, secondsUntil, tooMany } from '../rate-limit';
 import { authenticate } from './authentication';
+import { CHANNEL_VIDEOS, CHANNELS } from './channels';
 import { toV1Error, V1Error, v1ErrorBody } from './errors';
-import { queryOf, readCall } from './read-call';
-import { FORMATS, type Format } from './serialize';
+import { CONVERSIONS, THUMBNAILS, TRACKS } from './media-parts';
+import { readCall, type V1Call } from './read-call';
+import { formatAsked, formatOf, type Shown, send } from './serialize';
 import type { Parameter } from './signature';
+import { type Handler, translate } from './translate';
+import { mountFormUploads } from './upload-api';
+import { PLAYERS, TAGS, USAGE, VIDEOS } from './videos';
 
-/** A call of a site that has been authenticated. */
-export interface V1Call {
-  readonly siteId: string;
-  readonly parameters: V1Parameters;
-  readonly request: Request;
-}
+type Handlers = Partial<Readonly<Record<RouteMapping['action'], Handler>>>;
 
-/** The answer of a call, without `status` and `rate_limit`. @throws V1Error, HttpError. */
-type AnswerCall = (call: V1Call) => JsonObject | Promise<JsonObject>;
-
-interface Shown {
-  readonly format: Format;
-  /** Of the caller, once that is known. */
-  rateLimit?: JsonObject;
-}
-
-declare global {
-  namespace Express {
-    interface Locals {
-      /** How the answer to a call of v1 is written, as far as that is known. */
-      v1?: Shown;
-    }
-  }
-}
+/** Calls that v2 does not support have no handler. */
+const HANDLERS: Readonly<Record<RouteMapping['resource'], Handlers>> = {
+  tag: TAGS,
+  usage: USAGE,
+  channel: CHANNELS,
+  channel_video: CHANNEL_VIDEOS,
+  player: PLAYERS,
+  status: {},
+  video: VIDEOS,
+  conversion: CONVERSIONS,
+  video_tag: {},
+  thumbnail: THUMBNAILS,
+  track: TRACKS,
+};
 
 /** Calls that have a rate limit of their own. */
 const LIMITS: Readonly<Record<string, number>> = { '/v1/videos/list': 30 };
@@ -48,34 +45,42 @@ const LIMITS: Readonly<Record<string, number>> = { '/v1/videos/list': 30 };
 const readRaw = raw({ limit: '256kb', type: () => true });
 
 /**
- * Makes the routes of v1: they take GET and POST, with or without a slash at their end. All in one, as Express reads the
- * path of every handler of every route at the start, and these are a third of all.
+ * Management API v1: every route of the mapping to v2, with the resources of v2, and its uploads. Routes take GET and
+ * POST, with or without a slash at their end. All in one, as Express reads the path of every handler at the start.
  */
-export function mountCalls(
-  app: Application,
-  context: EmulatorContext,
-  calls: ReadonlyMap<string, AnswerCall>,
-): void {
+export function mountV1(app: Express, context: EmulatorContext): void {
+  mountFormUploads(app, context);
   const handler: RequestHandler = async (request, response, next) => {
     const path = pathOf(request);
-    const answer = calls.get(path);
-    if (!answer) return next();
+    const mapping = findRoute(path);
+    if (!mapping) return next();
     const { signed, parameters } = readCall(request);
     const shown: Shown = { format: formatOf(signed) };
     response.locals.v1 = shown;
     const siteId = siteOf(context, signed, request);
     limitCalls(context, `v1 ${siteId} ${path}`, { limit: LIMITS[path], shown });
-    const fields = await answer({ siteId, parameters, request });
+    const fields = await answer(context, mapping, { siteId, parameters, request });
     await send(response, 200, { status: 'ok', ...fields });
   };
   app
-    .route([...calls.keys()])
+    .route(ROUTES.map(({ route }) => route))
     .get(readRaw, handler)
     .post(readRaw, handler)
     .all((request) => {
       const message = `Call ${pathOf(request)} with GET or POST, not ${request.method}.`;
       throw new V1Error('NotSupported', message, { headers: { allow: 'GET, POST' } });
     });
+  mountRest(app, context);
+}
+
+async function answer(context: EmulatorContext, mapping: RouteMapping, call: V1Call): Promise<JsonObject> {
+  const handle = HANDLERS[mapping.resource][mapping.action];
+  if (!handle) throw new V1Error('NotSupported', `${describeMapping(mapping)} in Management API v2.`);
+  try {
+    return await handle(translate(context, mapping, call));
+  } catch (thrown) {
+    throw toV1Error(thrown, mapping.resource);
+  }
 }
 
 /** As the mapping writes it: Express takes capitals, too. */
@@ -84,8 +89,8 @@ function pathOf({ path }: Pick<Request, 'path'>): string {
 }
 
 /** Answers every other path below `/v1`, and everything that the routes throw, in the form of v1. */
-export function mountRest(app: Application, context: EmulatorContext, routes: readonly string[]): void {
-  const classes = new Set(routes.map((route) => route.split('/').slice(0, -1).join('/')));
+function mountRest(app: Express, context: EmulatorContext): void {
+  const classes = new Set(ROUTES.map(({ route }) => route.split('/').slice(0, -1).join('/')));
   app.use('/v1', (request) => {
     const path = `/v1${request.path}`.replace(/\/$/, '');
     if (classes.has(path)) throw new V1Error('NoMethod', `${path} needs a method, as ${path}/list.`);
@@ -134,29 +139,6 @@ function limitCalls(
   if (!seeds.rateLimit || totalHits <= limit) return;
   const wait = secondsUntil(resetTime, clock.now());
   throw new V1Error('RateLimitExceeded', tooMany(limit, wait), { headers: { 'retry-after': String(wait) } });
-}
-
-/** The documented sample leaves `api_format` out and gets JSON. */
-export function formatOf(signed: readonly Parameter[]): Format {
-  const format = signed.find(({ name }) => name === 'api_format')?.value ?? 'json';
-  if (isFormat(format)) return format;
-  throw new V1Error('ParameterInvalid', `api_format must be one of ${Object.keys(FORMATS).join(', ')}.`);
-}
-
-function formatAsked(request: Request): Format {
-  const format = new URLSearchParams(queryOf(request.originalUrl)).get('api_format') ?? '';
-  return isFormat(format) ? format : 'json';
-}
-
-function isFormat(name: string): name is Format {
-  return Object.hasOwn(FORMATS, name);
-}
-
-/** Answers in the format that the call asked for. */
-export async function send(response: Response, status: number, fields: JsonObject): Promise<void> {
-  const { format = 'json', rateLimit } = response.locals.v1 ?? {};
-  const { type, body } = await FORMATS[format]({ ...fields, ...(rateLimit && { rate_limit: rateLimit }) });
-  response.status(status).set('content-type', type).send(Buffer.from(body));
 }
 
 /** As the shell logs what it answers itself. */
