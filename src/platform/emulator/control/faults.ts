@@ -87,7 +87,7 @@ export function injectFaults({
       return;
     }
     if (fault.kind === 'reset') {
-      request.socket.resetAndDestroy();
+      request.socket.destroy();
       return;
     }
     if (fault.kind === 'delay') {
