@@ -1,5 +1,5 @@
 import { createChannel } from '../../../../src/platform/emulator/resources/channels';
-import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { onceForAll, startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const CREATED = {
   id: 'id000001',
@@ -220,6 +220,8 @@ test('takes sort, q, page and page_length, alone, together and empty', async () 
   expect([body.page, body.page_length, body.total]).toEqual([2, 1, 2]);
 });
 
+const shared = onceForAll(() => startEmulator());
+
 const FIELDS =
   'Fields: id, created, last_modified, status, title, tags, dvr, publishing_mode, latency, reconnect_window, custom_params.<name>.';
 test.each([
@@ -252,7 +254,7 @@ test.each([
     'sort: write field:asc or field:dsc, several joined by commas.',
   ],
 ])('refuses ?%s and says what is wrong', async (query, ...told) => {
-  const { admin } = await startEmulator();
+  const { admin } = await shared();
   const { status, body } = await admin.get(`${PATH}?${query}`);
   const errors = told.map((description) => ({ code: 'invalid_parameter', description }));
   expect([status, body]).toEqual([400, { errors }]);

@@ -180,14 +180,6 @@ test('a client that signs with its own clock goes on when the clock of the platf
   }
 });
 
-test('of calls that come at the same time with one signature, one gets through', async () => {
-  const { unauthenticated } = await startEmulator();
-  const path = signedPath(STATUS);
-  const answers = await Promise.all(Array.from({ length: 10 }, () => unauthenticated.get(path)));
-  expect(answers.filter(({ body }) => body.code === 'NotSupported')).toHaveLength(1);
-  expect(answers.filter(({ body }) => body.code === 'SignatureInvalid')).toHaveLength(9);
-});
-
 test('a replayed signature is known in capitals, too', async () => {
   const { unauthenticated } = await startEmulator();
   const pairs = signedPairs();

@@ -9,7 +9,9 @@ import {
   uploadForm,
 } from '../../../support/call-v1';
 import { queryOf, START, signedPairs, signedPath } from '../../../support/sign-v1';
-import { startEmulator } from '../../../support/start-emulator';
+import { onceForAll, startEmulator } from '../../../support/start-emulator';
+
+const shared = onceForAll(() => startEmulator());
 
 const V2 = '/v2/sites/demosite/media/';
 /** Of `a film`. */
@@ -218,7 +220,7 @@ test.each([
   ],
   ['videos/create', { size: '-1' }, 'ParameterInvalid', 'size must be a whole number, 0 or more.'],
 ] as const)('%s with %j is refused by the name of the parameter', async (call, parameters, code, message) => {
-  const emulator = await startEmulator();
+  const emulator = await shared();
   expect(await refusedV1(emulator, call, parameters)).toEqual([400, code, message]);
   expect(emulator.context.state.media.all()).toEqual([]);
 });
