@@ -71,6 +71,11 @@ export class PiecewiseSocket extends Duplex {
     return this.inner.timeout;
   }
 
+  /** Read by the emulator, for what viewers got who leave. */
+  get bytesWritten() {
+    return this.inner.bytesWritten;
+  }
+
   get remoteAddress() {
     return this.inner.remoteAddress;
   }
