@@ -32,13 +32,7 @@ const context = createContext(config, {
     secrets += 1;
     return `secret-${secrets}`;
   },
-  assets: {
-    folder: '',
-    embedStyle: '',
-    embedScript: '',
-    embedPlayer: '',
-    embedPageScript: '',
-  },
+  publicFolder: '',
 });
 const start = Date.parse('2030-01-01T00:00:00Z');
 for (let index = 0; index < count; index += 1) {

@@ -6,9 +6,8 @@ import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { createEmulatorApp } from '../../src/platform/emulator/app';
 import { readEmulatorConfig } from '../../src/platform/emulator/config';
-import { createContext, type EmulatorContext, readAssets } from '../../src/platform/emulator/context';
+import { createContext, type EmulatorContext } from '../../src/platform/emulator/context';
 import { createControlApp } from '../../src/platform/emulator/control/app';
-import { once as onlyOnce } from '../../src/platform/emulator/resources/resource-calls';
 import type { Client } from '../../src/platform/emulator/upstreams/config-service';
 import { publicFolder } from './public-folder';
 
@@ -81,9 +80,6 @@ export function onceForAll<Started>(start: () => Promise<Started>): () => Promis
 /** The packager is asked often, and not waited for long. */
 const PACKAGING = { everyMs: 20, callMs: 400, endMs: 400, idleMs: 400, fileMs: 400 };
 
-/** Read once for all emulators of a file. */
-const assets = onlyOnce(() => readAssets(publicFolder('emulator')));
-
 /**
  * Starts an emulator on free ports of loopback: its platform and its control port. Its clock stands at the start of
  * 2030 until it is advanced, and its ids are counted. It is stopped after the test.
@@ -99,7 +95,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     now: () => 0,
     newId: () => `request-${count('request')}`,
     newResourceId: () => `id${String(count('resource')).padStart(6, '0')}`,
-    assets: assets(),
+    publicFolder: publicFolder('emulator'),
     newBytes: (size: number) => Buffer.alloc(size, count('bytes')),
     newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };

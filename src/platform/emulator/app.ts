@@ -28,7 +28,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
       .get((_request, response) => void response.json({ status: 'ok' }))
       .all(onlyMethods('GET'));
     app.get('/', (_request, response) => response.redirect('/dashboard'));
-    mountApiPage(app, { document: () => describe(context), publicFolder: context.assets.folder });
+    mountApiPage(app, { document: () => describe(context), publicFolder: context.publicFolder });
     const faultable = app.router.stack.length;
     app.use(injectFaults(context));
     // Delivery is under /v2 too, and its calls don't count.

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Log } from '../../http/log';
 import type { Listening } from './addresses';
 import { type Clock, createClock } from './clock';
@@ -16,28 +14,6 @@ import { type Client, type Clients, clientsOf } from './upstreams/config-service
 import type { Notify } from './webhooks/notification';
 import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 
-/** The style sheets and browser scripts that the emulator serves, as text. */
-export interface Assets {
-  /** Where they lie, with the page of the API. */
-  readonly folder: string;
-  readonly embedStyle: string;
-  readonly embedScript: string;
-  readonly embedPlayer: string;
-  readonly embedPageScript: string;
-}
-
-/** Reads the assets from the folder that holds them. @throws the file system's error when one is missing. */
-export function readAssets(folder: string): Assets {
-  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
-  return {
-    folder,
-    embedStyle: read('embed-page.css'),
-    embedScript: read('channel-embed.js'),
-    embedPlayer: read('embed-player.js'),
-    embedPageScript: read('embed-page.js'),
-  };
-}
-
 /** Handed in by the process; no route uses the real ones. */
 export interface Surroundings {
   readonly log: Log;
@@ -53,7 +29,8 @@ export interface Surroundings {
   readonly newSecret: () => string;
   /** So many unguessable bytes. */
   readonly newBytes: (count: number) => Buffer;
-  readonly assets: Assets;
+  /** The folder of the pages, style sheets and scripts that the emulator serves. */
+  readonly publicFolder: string;
 }
 
 /** The behaviour of the emulator. */

@@ -8,7 +8,7 @@ import { configOrExit, listen, runAsProcess } from '../../http/server';
 import type { Tls } from '../../http/tls';
 import { createEmulatorApp } from './app';
 import { type EmulatorConfig, readEmulatorConfig } from './config';
-import { createContext, type EmulatorContext, readAssets, type Surroundings } from './context';
+import { createContext, type EmulatorContext, type Surroundings } from './context';
 import { createControlApp } from './control/app';
 import { startRtmpIngest } from './live/rtmp-ingest';
 import { openPlatformTls } from './own-certificates';
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
     newResourceId: () => randomText(8),
     newSecret: () => randomText(40),
     newBytes: randomBytes,
-    assets: readAssets(join(__dirname, 'public')),
+    publicFolder: join(__dirname, 'public'),
   };
   const tls = config.tls && (await tlsOrExit(openPlatformTls(config.tls, { log, clock: wallClock })));
   void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings, tls) });

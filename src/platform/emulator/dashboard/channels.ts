@@ -36,7 +36,7 @@ import {
   type Words,
 } from './elements';
 import { eventActions, eventColumns, eventPill } from './events';
-import { absent, mountPage } from './forms';
+import { absent } from './forms';
 import { askedOf } from './list';
 import { packagingFacts } from './packaging';
 import { mountResourcePages, type ResourcePages } from './resource-pages';
@@ -105,30 +105,24 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
       'A broadcast under way ends at once.',
     ],
   };
-  const channels = mountResourcePages(app, context, kind);
-  for (const [act, done, change] of [
-    ['enable', 'channel-enabled', enableChannel],
-    ['disable', 'channel-disabled', disableChannel],
+  const mountForm = mountResourcePages(app, context, kind);
+  for (const [act, change] of [
+    ['enable', enableChannel],
+    ['disable', disableChannel],
   ] as const)
-    mountPage(app, `${PATH}/:channelId/${act}`, undefined, {
-      change(request) {
-        const channel = channels.itemOf(request);
-        change(context, channel);
-        if (request.query.back !== 'list') return `${PATH}/${channel.id}?done=${done}`;
-        const { query } = askedOf(request.query, kind);
-        return `${PATH}?${query && `${query}&`}done=${done}`;
-      },
+    mountForm(act, (channel, { request }) => {
+      change(context, channel);
+      if (request.query.back !== 'list') return `channel-${act}d`;
+      const { query } = askedOf(request.query, kind);
+      return `${PATH}?${query && `${query}&`}done=channel-${act}d`;
     });
-  mountPage(app, `${PATH}/:channelId/events/:eventId/publish`, undefined, {
-    change(request) {
-      const channel = channels.itemOf(request);
-      const event = state.events.find(request.params.eventId ?? '');
-      if (event?.channelId !== channel.id) throw absent('This channel has no event with this id.');
-      const published = broadcast.publish(event);
-      if (published.ok) return `${PATH}/${channel.id}?done=event-published`;
-      const description = `Nothing was published. ${EVENT_REFUSALS[published.refusal]}`;
-      throw new HttpError(409, { code: published.refusal, description });
-    },
+  mountForm('events/:eventId/publish', (channel, { request }) => {
+    const event = state.events.find(request.params.eventId ?? '');
+    if (event?.channelId !== channel.id) throw absent('This channel has no event with this id.');
+    const published = broadcast.publish(event);
+    if (published.ok) return 'event-published';
+    const description = `Nothing was published. ${EVENT_REFUSALS[published.refusal]}`;
+    throw new HttpError(409, { code: published.refusal, description });
   });
 }
 

@@ -33,7 +33,7 @@ const DASHBOARD_PATHS = ['/dashboard', '/verify'];
 export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
   const guards = [...pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks];
   app.use(DASHBOARD_PATHS, ...guards);
-  mountAssets(app, context.assets.folder);
+  mountAssets(app, context.publicFolder);
   mountOverviewPages(app, context);
   mountChannelPages(app, context);
   mountEventsPage(app, context);
@@ -99,62 +99,50 @@ const pageHeaders: readonly RequestHandler[] = [
   },
 ];
 
-/** Names under which a dashboard on loopback may be called; `emulator` is its name in a compose network. */
+/** Names by which a dashboard on loopback may be called; `emulator` is its name in a compose network. */
 const OWN_NAMES = ['localhost', '127.0.0.1', '[::1]', 'emulator'];
-const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
 /**
  * Refuses requests for another host's name: a foreign page whose name was made to point here (DNS rebinding)
  * would be of the same origin as the dashboard. A process that listens on every address, as in a container, doesn't
  * know its names: it is called by any address and any name that isn't public.
- * @param listensOn the address that the process was told to listen on.
+ * @param listensOn the address that the process listens on.
  */
 function refuseOtherHosts(listensOn: string): RequestHandler {
   const own = [...OWN_NAMES, listensOn.includes(':') ? `[${listensOn}]` : listensOn.toLowerCase()];
-  const any = EVERY_ADDRESS.includes(listensOn);
-  const description = any
+  const isEverywhere = ['0.0.0.0', '::'].includes(listensOn);
+  const description = isEverywhere
     ? 'The dashboard answers to addresses and private names, such as localhost or emulator. Call it by one of them.'
     : `The dashboard answers to ${[...new Set(own)].join(', ')}. Set EMULATOR_HOST for another name.`;
   return (request, _response, next) => {
-    const host = hostOf(request.get('host'));
-    if (host === undefined || !(any ? !isPublicName(host.full) : own.includes(host.name))) {
-      throw new HttpError(403, { code: 'host_refused', description });
-    }
-    next();
+    const url = urlOf(request.get('host'));
+    if (url && (isEverywhere ? !isPublicName(url.host) : own.includes(url.hostname))) next();
+    else throw new HttpError(403, { code: 'host_refused', description });
   };
 }
 
-/**
- * Refuses what another site's page sends here. Browsers name the sender of a form in `Sec-Fetch-Site` or, over plain
- * HTTP to another machine, in `Origin`; a request with neither comes from no page.
- */
+/** Refuses what another site's page sends here: `Sec-Fetch-Site` or `Origin` says so. Programs send neither. */
 const refuseOtherSites: RequestHandler = (request, _response, next) => {
-  if (request.method === 'GET' || request.method === 'HEAD') {
+  const sender = request.get('sec-fetch-site');
+  const origin = request.get('origin');
+  // Over plain HTTP to another machine, browsers send the origin alone. Behind a proxy, its scheme is another.
+  const isOwn =
+    sender === undefined
+      ? origin === undefined ||
+        urlOf(origin.replace(/^https?:\/\//, ''))?.host === urlOf(request.get('host'))?.host
+      : sender === 'same-origin';
+  if (isOwn || request.method === 'GET' || request.method === 'HEAD') {
     next();
     return;
   }
-  const sender = request.get('sec-fetch-site');
-  const origin = request.get('origin');
-  const isOurs =
-    sender === undefined
-      ? origin === undefined || isOwn(origin, request.get('host'))
-      : sender === 'same-origin';
-  if (!isOurs) {
-    const description = 'Another site sent this form. Open the dashboard itself and send it from there.';
-    throw new HttpError(403, { code: 'other_site_refused', description });
-  }
-  next();
+  const description = 'Another site sent this form. Open the dashboard itself and send it from there.';
+  throw new HttpError(403, { code: 'other_site_refused', description });
 };
 
-function isOwn(origin: string, host: string | undefined): boolean {
-  return URL.canParse(origin) && hostOf(new URL(origin).host)?.full === hostOf(host)?.full;
-}
-
-function hostOf(host: string | undefined): { name: string; full: string } | undefined {
-  const url = `http://${host ?? ''}`;
-  // What isn't a host alone (a path, a user name) is not one to compare.
-  if (host === undefined || /[/?#@\\\s]/.test(host) || !URL.canParse(url)) return undefined;
-  return { name: new URL(url).hostname, full: new URL(url).host };
+/** A host as a URL; undefined for what has more than a name and a port. */
+function urlOf(host = ''): URL | undefined {
+  const url = `http://${host}`;
+  return host === '' || /[/?#@\\\s]/.test(host) || !URL.canParse(url) ? undefined : new URL(url);
 }
 
 const TITLES: Readonly<Record<number, string>> = {

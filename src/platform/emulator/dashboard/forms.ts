@@ -65,7 +65,7 @@ interface FormRoute {
   readonly again?: (asked: Asked) => string;
 }
 
-type Answer = string | object | undefined;
+export type Answer = string | object | undefined;
 
 /** Routes a page, the form that is sent to the same path, or both. */
 export function mountPage(

@@ -1,16 +1,13 @@
-import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { Media } from '../resources/media';
 import type { Playlist, PlaylistMetadata } from '../resources/playlists';
-import type { PathIds, View } from '../resources/resource';
-import { viewOf } from '../resources/resource-routes';
 import { action, hiddenFields, live } from './elements';
-import { absent, type FormBody, mountPage, wantsJson } from './forms';
+import { absent, type FormBody, wantsJson } from './forms';
 import { type List, listOf, type PageQuery, pageIn, pageLinks } from './list';
 import { mediaName, publication, statusPill, titleOfMedia } from './media-words';
-import type { MountedPages } from './resource-pages';
+import type { MountForm } from './resource-pages';
 
 /** The ids of the media of a manual playlist, in their order. */
 export function idsIn({ metadata }: Playlist): readonly string[] {
@@ -63,32 +60,24 @@ const CHANGES: Readonly<Record<string, Change>> = {
   order: (ids, sent) => reordered(ids, sent.text('order').split(',')),
 };
 
-interface Parts {
-  readonly pages: MountedPages<Playlist>;
-  readonly calls: { update(ids: PathIds, body: unknown, view: View): object };
-}
-
 /** The forms that change the media of a manual playlist, and their order. */
-export function mountManualPlaylist(app: Express, context: EmulatorContext, { pages, calls }: Parts): void {
+export function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Playlist>): void {
   for (const [act, change] of Object.entries(CHANGES))
-    mountPage(app, `/dashboard/playlists/:playlistId/${act}`, undefined, {
-      change(request, sent) {
-        const playlist = pages.itemOf(request);
-        const { siteId, id, metadata, playlistType } = playlist;
-        if (playlistType !== 'manual_playlist') {
-          const description = 'This playlist has no order of its own: its media follow from its settings.';
-          throw new HttpError(409, { code: 'conflict', description });
-        }
-        if (act === 'add' && !context.state.media.findOf(siteId, sent.text('media')))
-          throw absent('The site has no media with this id.');
-        const { include } = (metadata as PlaylistMetadata<'manual_playlist'>).media_filter;
-        const media_filter = { include: { ...include, values: change(idsIn(playlist), sent) } };
-        const ids = { siteId, playlistId: id };
-        calls.update(ids, { metadata: { media_filter } }, viewOf(context, request));
-        // The query of the page that the form was on; nothing else may stand there.
-        const back = new URLSearchParams(sent.text('back')).toString();
-        return wantsJson(request) ? undefined : `${pages.pathOf(playlist)}${back && `?${back}`}`;
-      },
+    mountForm(act, (playlist, { request, sent, view }) => {
+      const { siteId, id, metadata, playlistType } = playlist;
+      if (playlistType !== 'manual_playlist') {
+        const description = 'This playlist has no order of its own: its media follow from its settings.';
+        throw new HttpError(409, { code: 'conflict', description });
+      }
+      if (act === 'add' && !context.state.media.findOf(siteId, sent.text('media')))
+        throw absent('The site has no media with this id.');
+      const { include } = (metadata as PlaylistMetadata<'manual_playlist'>).media_filter;
+      const media_filter = { include: { ...include, values: change(idsIn(playlist), sent) } };
+      const calls = context.library.typedPlaylists.get(playlistType);
+      calls?.update({ siteId, playlistId: id }, { metadata: { media_filter } }, view);
+      // The query of the page that the form was on; nothing else may stand there.
+      const back = new URLSearchParams(sent.text('back')).toString();
+      return wantsJson(request) ? undefined : `/dashboard/playlists/${id}${back && `?${back}`}`;
     });
 }
 

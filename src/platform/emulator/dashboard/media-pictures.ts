@@ -3,89 +3,72 @@ import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import { sendThumbnail } from '../delivery/pictures';
 import type { Media } from '../resources/media';
-import { viewOf } from '../resources/resource-routes';
+import type { View } from '../resources/resource';
 import { THUMBNAIL, type Thumbnail, thumbnailsOf } from '../resources/thumbnails';
 import { receiveForm } from '../uploads/upload-form';
 import { action, card, confirmedAction, live, pill } from './elements';
-import { type Asked, absent, formMore, mountPage, type PageRequest, refusalOf, sentOf } from './forms';
+import { type Asked, absent, formMore, type PageRequest, refusalOf, sentOf } from './forms';
 import { picturePath, statusPill, titleOfMedia } from './media-words';
 import { inputsOf, readFields } from './resource-form';
-import type { MountedPages } from './resource-pages';
+import type { Change, MountForm } from './resource-pages';
 import { begunAnswer, uploadZone } from './upload-zone';
-
-const PATH = '/dashboard/media/:mediaId/pictures';
 
 const POSITION = { video_position: THUMBNAIL.upload.video_position };
 
-/** The forms for the pictures of a media. */
-export function mountPictures(app: Express, context: EmulatorContext, media: MountedPages<Media>): void {
+/** The forms for the pictures of a media, and the pictures. */
+export function mountPictures(app: Express, context: EmulatorContext, mountForm: MountForm<Media>): void {
   const { library, state } = context;
   const calls = library.thumbnails;
-  const create = async (request: PageRequest, upload: object): Promise<Thumbnail> => {
-    const { siteId, id } = media.itemOf(request);
+  const create = async ({ siteId, id }: Media, upload: object, view: View): Promise<Thumbnail> => {
     const body = { upload, relationships: { media: [{ id }] } };
-    const made = await calls.create({ siteId }, body, viewOf(context, request));
+    const made = await calls.create({ siteId }, body, view);
     const thumbnail = state.thumbnails.find('id' in made ? String(made.id) : '');
     if (!thumbnail) throw new Error('A thumbnail that was made exists.');
     return thumbnail;
   };
   const remove = ({ siteId, id }: Thumbnail) => calls.remove({ siteId, thumbnailId: id });
-  const back = (request: PageRequest, done: string) => `${media.pathOf(media.itemOf(request))}?done=${done}`;
-
-  mountPage(app, `${PATH}/upload`, undefined, {
-    async change(request) {
-      const { id, upload } = await create(request, { method: 'direct' });
-      const undo = `${media.pathOf(media.itemOf(request))}/pictures/${id}/delete`;
-      return begunAnswer(upload, viewOf(context, request).origin, { undo });
-    },
-  });
-  mountPage(app, `${PATH}/file`, undefined, {
-    form: 'picture-file',
-    async change(request) {
-      const made = await create(request, { method: 'direct' });
-      try {
-        if (made.upload) await receiveForm(request, made.upload);
-      } catch (thrown) {
-        remove(made);
-        throw thrown;
-      }
-      return back(request, 'picture-added');
-    },
-    again: media.page,
-  });
-  mountPage(app, `${PATH}/position`, undefined, {
-    form: 'picture-position',
-    async change(request, sent) {
-      const source = { source_type: 'video_position', source_media_id: media.itemOf(request).id };
-      await create(request, { ...source, ...readFields(POSITION, sent) });
-      return back(request, 'picture-added');
-    },
-    again: media.page,
-  });
-  const pictureOf = (request: PageRequest) => {
-    const picture = state.thumbnails.find(request.params.thumbnailId ?? '');
-    if (picture && picture.mediaId === media.itemOf(request).id) return picture;
+  const pictureOf = (media: Media, { params }: PageRequest) => {
+    const picture = state.thumbnails.find(params.thumbnailId ?? '');
+    if (picture && picture.mediaId === media.id) return picture;
     throw absent('This media has no picture with this id.');
   };
-  mountPage(app, `${PATH}/:thumbnailId/poster`, undefined, {
-    change(request) {
-      const { siteId, id, mediaId } = pictureOf(request);
-      const body = { relationships: { media: [{ id: mediaId, is_poster: true }] } };
-      calls.update({ siteId, thumbnailId: id }, body, viewOf(context, request));
-      return back(request, 'poster-chosen');
-    },
+
+  mountForm('pictures/upload', async (media, { view }) => {
+    const { id, upload } = await create(media, { method: 'direct' }, view);
+    return begunAnswer(upload, view.origin, { undo: `/dashboard/media/${media.id}/pictures/${id}/delete` });
   });
-  mountPage(app, `${PATH}/:thumbnailId/delete`, undefined, {
-    change(request) {
-      remove(pictureOf(request));
-      return back(request, 'picture-deleted');
-    },
+  const takeFile: Change<Media> = async (media, { request, view }) => {
+    const made = await create(media, { method: 'direct' }, view);
+    try {
+      if (made.upload) await receiveForm(request, made.upload);
+    } catch (thrown) {
+      remove(made);
+      throw thrown;
+    }
+    return 'picture-added';
+  };
+  mountForm('pictures/file', takeFile, 'picture-file');
+  const takeFromContent: Change<Media> = async (media, { sent, view }) => {
+    const source = { source_type: 'video_position', source_media_id: media.id };
+    await create(media, { ...source, ...readFields(POSITION, sent) }, view);
+    return 'picture-added';
+  };
+  mountForm('pictures/position', takeFromContent, 'picture-position');
+  mountForm('pictures/:thumbnailId/poster', (media, { request, view }) => {
+    const { siteId, id } = pictureOf(media, request);
+    const body = { relationships: { media: [{ id: media.id, is_poster: true }] } };
+    calls.update({ siteId, thumbnailId: id }, body, view);
+    return 'poster-chosen';
+  });
+  mountForm('pictures/:thumbnailId/delete', (media, { request }) => {
+    remove(pictureOf(media, request));
+    return 'picture-deleted';
   });
   app.get(picturePath({ id: ':thumbnailId' }), async (request: PageRequest, response) => {
     const picture = state.thumbnails.find(request.params.thumbnailId ?? '');
     if (picture?.status !== 'ready') throw absent('There is no picture with this id.');
-    const ofMedia = state.media.find(picture.mediaId ?? '');
-    const title = ofMedia ? titleOfMedia(ofMedia) : '';
+    const media = state.media.find(picture.mediaId ?? '');
+    const title = media ? titleOfMedia(media) : '';
     await sendThumbnail(response, picture, { title, width: request.query.width });
   });
 }

@@ -1,40 +1,29 @@
-import type { Express } from 'express';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { Media } from '../resources/media';
 import type { Original } from '../resources/originals';
 import { MEDIA_RENDITION, type Rendition } from '../resources/renditions';
-import { viewOf } from '../resources/resource-routes';
 import { bytes, card, confirmedAction, live, NOTHING, table } from './elements';
-import { type Asked, absent, formMore, mountPage, sentOf } from './forms';
+import { type Asked, absent, formMore, sentOf } from './forms';
 import { statusPill } from './media-words';
 import { inputsOf, readFields } from './resource-form';
-import type { MountedPages } from './resource-pages';
+import type { Change, MountForm } from './resource-pages';
 
-const PATH = '/dashboard/media/:mediaId/renditions';
 const FIELDS = MEDIA_RENDITION.relationships;
 
 /** The forms for the renditions of a media. */
-export function mountRenditions(app: Express, context: EmulatorContext, media: MountedPages<Media>): void {
+export function mountRenditions(context: EmulatorContext, mountForm: MountForm<Media>): void {
   const calls = context.library.renditions;
-  mountPage(app, PATH, undefined, {
-    form: 'rendition-new',
-    async change(request, sent) {
-      const { siteId, id } = media.itemOf(request);
-      const body = { relationships: readFields(FIELDS, sent) };
-      await calls.create({ siteId, mediaId: id }, body, viewOf(context, request));
-      return `${media.pathOf({ id })}?done=rendition-created`;
-    },
-    again: media.page,
-  });
-  mountPage(app, `${PATH}/:renditionId/delete`, undefined, {
-    change(request) {
-      const { siteId, id } = media.itemOf(request);
-      const rendition = context.state.renditions.findOf(id, request.params.renditionId ?? '');
-      if (!rendition) throw absent('This media has no rendition with this id.');
-      calls.remove({ siteId, mediaId: id, renditionId: rendition.id });
-      return `${media.pathOf({ id })}?done=rendition-deleted`;
-    },
+  const create: Change<Media> = async ({ siteId, id }, { sent, view }) => {
+    await calls.create({ siteId, mediaId: id }, { relationships: readFields(FIELDS, sent) }, view);
+    return 'rendition-created';
+  };
+  mountForm('renditions', create, 'rendition-new');
+  mountForm('renditions/:renditionId/delete', ({ siteId, id }, { request }) => {
+    const rendition = context.state.renditions.findOf(id, request.params.renditionId ?? '');
+    if (!rendition) throw absent('This media has no rendition with this id.');
+    calls.remove({ siteId, mediaId: id, renditionId: rendition.id });
+    return 'rendition-deleted';
   });
 }
 

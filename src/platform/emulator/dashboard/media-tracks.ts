@@ -1,29 +1,17 @@
-import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { Media } from '../resources/media';
-import { viewOf } from '../resources/resource-routes';
 import type { TextTrack } from '../resources/text-tracks';
 import { TEXT_TRACK } from '../resources/text-tracks';
 import { receiveForm } from '../uploads/upload-form';
 import { action, bytes, card, confirmedAction, live, pill, table } from './elements';
-import {
-  type Asked,
-  absent,
-  formButton,
-  mountPage,
-  type PageRequest,
-  refusalOf,
-  sentOf,
-  wantsJson,
-} from './forms';
+import { type Asked, absent, formButton, type PageRequest, refusalOf, sentOf, wantsJson } from './forms';
 import { statusPill } from './media-words';
 import { formOf, inputsOf, readFields } from './resource-form';
-import type { MountedPages } from './resource-pages';
+import type { Change, MountForm } from './resource-pages';
 import { begunAnswer, openUpload, uploadZone } from './upload-zone';
 
-const PATH = '/dashboard/media/:mediaId/tracks';
 const FILES = '.vtt,.srt,.ttml,.dfxp,.xml,text/vtt';
 
 const { track_kind, ...CHANGEABLE } = TEXT_TRACK.metadata;
@@ -31,71 +19,56 @@ const NEW = { ...CHANGEABLE, track_kind };
 const { method: _method, ...SOURCE } = TEXT_TRACK.upload;
 
 /** The forms for the text tracks of a media. */
-export function mountTracks(app: Express, context: EmulatorContext, media: MountedPages<Media>): void {
+export function mountTracks(context: EmulatorContext, mountForm: MountForm<Media>): void {
   const calls = context.library.textTracks;
-  const back = (request: PageRequest, done: string) => `${media.pathOf(media.itemOf(request))}?done=${done}`;
-  const trackOf = (request: PageRequest) => {
-    const track = context.state.textTracks.findOf(media.itemOf(request).id, request.params.trackId ?? '');
+  const trackOf = ({ id }: Media, { params }: PageRequest) => {
+    const track = context.state.textTracks.findOf(id, params.trackId ?? '');
     if (track) return track;
     throw absent('This media has no text track with this id.');
   };
-  const uploadOf = (request: PageRequest) => {
-    const upload = openUpload(context, trackOf(request).upload);
+  const uploadOf = (media: Media, request: PageRequest) => {
+    const upload = openUpload(context, trackOf(media, request).upload);
     if (upload) return upload;
     throw new HttpError(409, { code: 'conflict', description: NOT_WAITING });
   };
-  const idsOf = ({ siteId, mediaId, id }: TextTrack) => ({ siteId, mediaId, trackId: id });
+  const idsOf = (media: Media, request: PageRequest) => {
+    const { siteId, mediaId, id } = trackOf(media, request);
+    return { siteId, mediaId, trackId: id };
+  };
 
-  mountPage(app, PATH, undefined, {
-    form: 'track-new',
-    async change(request, sent) {
-      const { siteId, id } = media.itemOf(request);
-      const source = readFields(SOURCE, sent);
-      const upload = { ...source, method: source.download_url ? 'fetch' : 'direct' };
-      const body = { metadata: readFields(NEW, sent), upload };
-      const view = viewOf(context, request);
-      const made = await calls.create({ siteId, mediaId: id }, body, view);
-      const track = context.state.textTracks.find('id' in made ? String(made.id) : '');
-      const undo = `${media.pathOf({ id })}/tracks/${track?.id}/delete`;
-      return wantsJson(request)
-        ? begunAnswer(track?.upload, view.origin, { undo })
-        : back(request, 'text-track-created');
-    },
-    again: media.page,
-  });
-  mountPage(app, `${PATH}/:trackId`, undefined, {
-    form: 'track-changed',
-    change(request, sent) {
-      const metadata = readFields(CHANGEABLE, sent);
-      calls.update(idsOf(trackOf(request)), { metadata }, viewOf(context, request));
-      return back(request, 'text-track-saved');
-    },
-    again: media.page,
-  });
+  const create: Change<Media> = async ({ siteId, id }, { request, sent, view }) => {
+    const source = readFields(SOURCE, sent);
+    const upload = { ...source, method: source.download_url ? 'fetch' : 'direct' };
+    const body = { metadata: readFields(NEW, sent), upload };
+    const made = await calls.create({ siteId, mediaId: id }, body, view);
+    if (!wantsJson(request)) return 'text-track-created';
+    const track = context.state.textTracks.find('id' in made ? String(made.id) : '');
+    const undo = `/dashboard/media/${id}/tracks/${track?.id}/delete`;
+    return begunAnswer(track?.upload, view.origin, { undo });
+  };
+  mountForm('tracks', create, 'track-new');
+  const change: Change<Media> = (media, { request, sent, view }) => {
+    calls.update(idsOf(media, request), { metadata: readFields(CHANGEABLE, sent) }, view);
+    return 'text-track-saved';
+  };
+  mountForm('tracks/:trackId', change, 'track-changed');
   for (const act of ['publish', 'unpublish'] as const)
-    mountPage(app, `${PATH}/:trackId/${act}`, undefined, {
-      async change(request) {
-        await calls.act(act, idsOf(trackOf(request)), {}, viewOf(context, request));
-        return back(request, `text-track-${act}ed`);
-      },
+    mountForm(`tracks/:trackId/${act}`, async (media, { request, view }) => {
+      await calls.act(act, idsOf(media, request), {}, view);
+      return `text-track-${act}ed`;
     });
-  mountPage(app, `${PATH}/:trackId/delete`, undefined, {
-    change(request) {
-      calls.remove(idsOf(trackOf(request)));
-      return back(request, 'text-track-deleted');
-    },
+  mountForm('tracks/:trackId/delete', (media, { request }) => {
+    calls.remove(idsOf(media, request));
+    return 'text-track-deleted';
   });
-  mountPage(app, `${PATH}/:trackId/upload`, undefined, {
-    change: (request) => begunAnswer(uploadOf(request), viewOf(context, request).origin),
-  });
-  mountPage(app, `${PATH}/:trackId/file`, undefined, {
-    form: 'track-file',
-    async change(request) {
-      await receiveForm(request, uploadOf(request));
-      return back(request, 'file-received');
-    },
-    again: media.page,
-  });
+  mountForm('tracks/:trackId/upload', (media, { request, view }) =>
+    begunAnswer(uploadOf(media, request), view.origin),
+  );
+  const takeFile: Change<Media> = async (media, { request }) => {
+    await receiveForm(request, uploadOf(media, request));
+    return 'file-received';
+  };
+  mountForm('tracks/:trackId/file', takeFile, 'track-file');
 }
 
 const NOT_WAITING = 'This text track waits for no file. For another file, make a new text track.';

@@ -3,6 +3,7 @@ import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import { isPublished, MEDIA, type Media } from '../resources/media';
+import type { View } from '../resources/resource';
 import { viewOf } from '../resources/resource-routes';
 import { receiveForm } from '../uploads/upload-form';
 import {
@@ -19,14 +20,14 @@ import {
   time,
   unseen,
 } from './elements';
-import { type Asked, type FormBody, formMore, mountPage, refusalOf, sentOf } from './forms';
+import { type Asked, type FormBody, formMore, refusalOf, sentOf } from './forms';
 import { mountPictures, picturesCard } from './media-pictures';
 import { mountRenditions, renditionsCard } from './media-renditions';
 import { mountTracks, tracksCard } from './media-tracks';
 import { mediaName, publication, STATUS_WORDS, statusPill, titleOfMedia } from './media-words';
 import { packagingFacts } from './packaging';
 import { inputsOf, isFilled, readFields } from './resource-form';
-import { mountResourcePages, siteField } from './resource-pages';
+import { type Change, mountResourcePages, siteField } from './resource-pages';
 import { begunAnswer, methodOf, openUpload, uploadZone } from './upload-zone';
 
 const { title: TITLE, ...MORE } = MEDIA.metadata;
@@ -36,7 +37,7 @@ const { method: _method, ...SOURCE } = MEDIA.upload;
 export function mountMediaPages(app: Express, context: EmulatorContext): void {
   const { state, seeds, clock, library } = context;
   const calls = library.media;
-  const media = mountResourcePages<Media>(app, context, {
+  const mountForm = mountResourcePages<Media>(app, context, {
     plural: 'media',
     idName: 'mediaId',
     noun: { one: 'media', many: 'media' },
@@ -121,45 +122,33 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
   });
 
   /** The upload that waits for the first file, or a new one that replaces the content. */
-  const uploadFor = async (each: Media, method: string, view: ReturnType<typeof viewOf>) => {
-    const waiting = each.status === 'created' ? openUpload(context, each.upload) : undefined;
+  const uploadFor = async (media: Media, method: string, view: View) => {
+    const waiting = media.status === 'created' ? openUpload(context, media.upload) : undefined;
     if (waiting && (waiting.method === method || method === 'multipart')) return waiting;
-    await calls.act('reupload', idsOf(each), { body: { upload: { method } } }, view);
-    return each.upload;
+    await calls.act('reupload', idsOf(media), { body: { upload: { method } } }, view);
+    return media.upload;
   };
   const idsOf = ({ siteId, id }: Media) => ({ siteId, mediaId: id });
-  mountPage(app, '/dashboard/media/:mediaId/upload', undefined, {
-    async change(request, sent) {
-      const view = viewOf(context, request);
-      const upload = await uploadFor(media.itemOf(request), methodOf(sent.text('method')), view);
-      return begunAnswer(upload, view.origin);
-    },
-  });
-  mountPage(app, '/dashboard/media/:mediaId/file', undefined, {
-    form: 'content-file',
-    async change(request) {
-      const each = media.itemOf(request);
-      const upload = await uploadFor(each, 'direct', viewOf(context, request));
-      if (upload) await receiveForm(request, upload);
-      return `${media.pathOf(each)}?done=file-received`;
-    },
-    again: media.page,
-  });
-  mountPage(app, '/dashboard/media/:mediaId/source', undefined, {
-    form: 'content-source',
-    async change(request, sent) {
-      const each = media.itemOf(request);
-      const upload = readSource(sent);
-      if (upload.method !== 'fetch' && upload.method !== 'external')
-        throw new HttpError(400, { code: 'invalid_body', description: NO_ADDRESS });
-      await calls.act('reupload', idsOf(each), { body: { upload } }, viewOf(context, request));
-      return `${media.pathOf(each)}?done=content-requested`;
-    },
-    again: media.page,
-  });
-  mountPictures(app, context, media);
-  mountTracks(app, context, media);
-  mountRenditions(app, context, media);
+  mountForm('upload', async (media, { sent, view }) =>
+    begunAnswer(await uploadFor(media, methodOf(sent.text('method')), view), view.origin),
+  );
+  const takeFile: Change<Media> = async (media, { request, view }) => {
+    const upload = await uploadFor(media, 'direct', view);
+    if (upload) await receiveForm(request, upload);
+    return 'file-received';
+  };
+  mountForm('file', takeFile, 'content-file');
+  const useSource: Change<Media> = async (media, { sent, view }) => {
+    const upload = readSource(sent);
+    if (upload.method !== 'fetch' && upload.method !== 'external')
+      throw new HttpError(400, { code: 'invalid_body', description: NO_ADDRESS });
+    await calls.act('reupload', idsOf(media), { body: { upload } }, view);
+    return 'content-requested';
+  };
+  mountForm('source', useSource, 'content-source');
+  mountPictures(app, context, mountForm);
+  mountTracks(context, mountForm);
+  mountRenditions(context, mountForm);
 }
 
 const NO_ADDRESS = 'Fill in one of the addresses: where to fetch the content from, or where it stays.';

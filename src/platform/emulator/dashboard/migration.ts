@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
@@ -21,7 +20,7 @@ import { asCurl } from '../../migration/render';
 import { originOf } from '../addresses';
 import { reachesSite } from '../auth';
 import type { EmulatorContext } from '../context';
-import { encode, signatureOf } from '../v1/signature';
+import { signatureOf } from '../v1/signature';
 import { callPlatform, type PlatformAnswer, type PlatformCall } from './call-platform';
 import { card, copyableLines, pill, type Words } from './elements';
 import { type Asked, mountPage, refusalOf, sentOf } from './forms';
@@ -106,12 +105,11 @@ async function run({ platform, host }: Runner, name: string, call: PlatformCall)
 
 /** A call of v1 as its client sends it, signed with the secret of the site. */
 function signedCall({ context, site }: Runner, { route, parameters }: V1Call): PlatformCall {
-  const { wallClock, newId, seeds } = context;
+  const { wallClock, newBytes, seeds } = context;
   const given = Object.entries(parameters).flatMap(([name, value]) =>
     [value].flat().map((each) => ({ name, value: each })),
   );
-  // Never the same twice, as no id is.
-  const nonce = createHash('sha256').update(newId()).digest().readUInt32BE() % 100_000_000;
+  const nonce = newBytes(4).readUInt32BE() % 100_000_000;
   const own = {
     api_format: 'json',
     api_key: site,
@@ -124,11 +122,11 @@ function signedCall({ context, site }: Runner, { route, parameters }: V1Call): P
     method: 'POST',
     target: route,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: pairs.map(({ name, value }) => `${encode(name)}=${encode(value)}`).join('&'),
+    body: new URLSearchParams(pairs.map(({ name, value }): [string, string] => [name, value])).toString(),
   };
 }
 
-/** Makes the calls of v2 in their order, each with what those before have answered. */
+/** Makes the calls of v2 in their order, each with the answers of those before. */
 async function runV2(runner: Runner, call: V1Call, calls: readonly V2Call[]): Promise<readonly Answered[]> {
   const { context, site } = runner;
   const credential = context.state.credentials
@@ -179,7 +177,7 @@ function parsedJson(text: string): Json | undefined {
   }
 }
 
-/** Fills in what the answers before tell: the type of a playlist, a new thumbnail, the custom parameters that stay. */
+/** Fills in what earlier answers know: the type of a playlist, a new thumbnail, the custom parameters that stay. */
 function completed(call: V2Call, { route, parameters }: V1Call, known: JsonObject): V2Call {
   const { playlist_type, id, metadata: before } = known;
   const fill = (path: string, name: string, value: Json | undefined) =>
@@ -196,7 +194,7 @@ function completed(call: V2Call, { route, parameters }: V1Call, known: JsonObjec
   return { ...call, path, body: { ...call.body, metadata: { ...metadata, custom_params } } };
 }
 
-/** Whether something is still to be filled in, in a path, a value or a name. */
+/** Whether a path, a value or a name still has a placeholder. */
 function hasPlaceholder(value: Json | undefined): boolean {
   if (typeof value === 'string') return /^\//.test(value) ? value.includes('{') : isPlaceholder(value);
   if (Array.isArray(value)) return value.some((each: Json) => hasPlaceholder(each));

@@ -32,7 +32,7 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
     throw new HttpError(400, { code: 'invalid_body', description: 'There is no such type of playlist.' });
   };
   const resourceOf = ({ playlistType }: Playlist) => callsFor(playlistType).resource;
-  const pages = mountResourcePages<Playlist>(app, context, {
+  const mountForm = mountResourcePages<Playlist>(app, context, {
     plural: 'playlists',
     idName: 'playlistId',
     noun: { one: 'playlist', many: 'playlists' },
@@ -90,7 +90,7 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
     ],
     farewell: ['Its media stay.'],
   });
-  mountManualPlaylist(app, context, { pages, calls: callsFor('manual_playlist') });
+  mountManualPlaylist(context, mountForm);
 }
 
 export const MEDIA_NOUN = { one: 'media', many: 'media' };

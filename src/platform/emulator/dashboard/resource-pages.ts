@@ -8,6 +8,7 @@ import type { PathIds, View } from '../resources/resource';
 import { viewOf } from '../resources/resource-routes';
 import { type Column, card, copyable, deleteCard, type Fact, facts, time } from './elements';
 import {
+  type Answer,
   type Asked,
   absent,
   type FormBody,
@@ -83,20 +84,25 @@ export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'c
   readonly farewell: readonly [says: string, consequence?: string];
 }
 
-/** The mounted page of a resource, for its other forms. */
-export interface MountedPages<T> {
-  readonly page: (asked: Asked) => string;
-  /** The item that a path names. @throws HttpError 404 */
-  readonly itemOf: (request: PageRequest) => T;
-  readonly pathOf: (item: { readonly id: string }) => string;
+/** A form that was sent to a path below an item. */
+export interface Sent {
+  readonly request: PageRequest;
+  readonly sent: FormBody;
+  readonly view: View;
 }
 
-/** Mounts the list, the form and the page of a resource. */
+/** Changes an item. @returns what was done, as `picture-added`, where its page says it; otherwise see `mountPage`. */
+export type Change<T> = (item: T, sent: Sent) => Answer | Promise<Answer>;
+
+/** Routes a form below the page of an item. @param form the id of the form; without it, a refusal has its own page. */
+export type MountForm<T> = (below: string, change: Change<T>, form?: string) => void;
+
+/** Mounts the list, the form and the page of a resource. @returns mounts its other forms. */
 export function mountResourcePages<T extends Item>(
   app: Express,
   context: EmulatorContext,
   kind: ResourcePages<T>,
-): MountedPages<T> {
+): MountForm<T> {
   const { newForm } = kind;
   const { one: noun } = kind.noun;
   const path = `/dashboard/${kind.plural}`;
@@ -200,14 +206,22 @@ export function mountResourcePages<T extends Item>(
       },
     },
   );
-  mountPage(app, `${one}/delete`, undefined, {
-    change(request) {
-      const item = itemOf(request);
-      kind.calls(item).remove(idsOf(item));
-      return wantsJson(request) ? undefined : `${path}?done=${noun}-deleted`;
-    },
+  const mountForm: MountForm<T> = (below, change, form) =>
+    mountPage(app, `${one}/${below}`, undefined, {
+      ...(form !== undefined && { form }),
+      again: page,
+      async change(request, sent) {
+        const item = itemOf(request);
+        const done = await change(item, { request, sent, view: viewOf(context, request) });
+        const isWord = typeof done === 'string' && !done.startsWith('/');
+        return isWord ? `${pathOf(item)}?done=${done}` : done;
+      },
+    });
+  mountForm('delete', (item, { request }) => {
+    kind.calls(item).remove(idsOf(item));
+    return wantsJson(request) ? undefined : `${path}?done=${noun}-deleted`;
   });
-  return { page, itemOf, pathOf };
+  return mountForm;
 }
 
 /** The choice of a site, which a form asks for when the account has several. */

@@ -181,7 +181,7 @@ function testForm(asked: Asked, sent: FormBody): Html {
         </div>
       </details>
       <p class="actions"><button>Test</button>
-      <label class="repeat" data-scripted><input type="checkbox" name="repeat" value="on" data-repeat> Repeat every 10 s</label>
+      <label class="box" data-scripted><input type="checkbox" name="repeat" value="on" data-repeat> Repeat every 10 s</label>
       <span class="muted" id="progress" role="status"></span></p>
     </form>`,
   );

@@ -153,34 +153,22 @@ interface Plot {
 }
 
 const HEIGHT = 100;
-/** With more days, bars would be too thin to be seen one by one. */
-const MOST_BARS = 120;
-
-/**
- * Bars over days, or an area when there are many. The words are outside the picture, which is stretched; the table is
- * for readers who can't see it.
- */
+/** Bars over days. The words are outside the picture, which is stretched; the table is for readers who can't see it. */
 export function plot({ title, days, said: write, unit }: Plot): Html {
   const highest = days.reduce((before, day) => (day.value > before.value ? day : before));
   const top = roundUp(Math.max(highest.value, 1), unit);
   const heightOf = (value: number) => Math.round((HEIGHT * 1000 * value) / top) / 1000;
-  const hasBars = days.length <= MOST_BARS;
   const bar = ({ date, value }: (typeof days)[number], place: number) => {
     const height = heightOf(value);
     // The rectangle of a day is wide enough to be pointed at, however low its bar is.
-    return html`<g><title>${date}: ${write(value)}</title><rect class="plot-day" x="${place}" y="0" width="1" height="${HEIGHT}"/>${
-      hasBars &&
-      html`<rect class="plot-bar" x="${place + 0.1}" y="${HEIGHT - height}" width="0.8" height="${height}"/>`
-    }</g>`;
+    return html`<g><title>${date}: ${write(value)}</title><rect class="plot-day" x="${place}" y="0" width="1" height="${HEIGHT}"/><rect class="plot-bar" x="${place + 0.1}" y="${HEIGHT - height}" width="0.8" height="${height}"/></g>`;
   };
-  const points = days.map(({ value }, place) => ` L${place + 0.5} ${HEIGHT - heightOf(value)}`).join('');
-  const area = html`<path class="plot-area" d="M0 ${HEIGHT}${points} L${days.length} ${HEIGHT} Z"/>`;
   const middle = days.length > 2 && html`<span>${days[Math.floor(days.length / 2)]?.date}</span>`;
   return html`<div class="plot">
     <div class="plot-scale" aria-hidden="true"><span>${write(top)}</span><span>${write(top / 2)}</span><span>0</span></div>
     <svg class="plot-picture" viewBox="0 0 ${days.length} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}. The most on one day: ${write(highest.value)}, on ${highest.date}.">
       <path class="plot-lines" d="M0 0.5H${days.length}M0 ${HEIGHT / 2}H${days.length}M0 ${HEIGHT - 0.5}H${days.length}"/>
-      ${!hasBars && area}${days.map(bar)}
+      ${days.map(bar)}
     </svg>
     <div class="plot-days" aria-hidden="true"><span>${days[0]?.date}</span>${middle}<span>${days.at(-1)?.date}</span></div>
   </div>`;

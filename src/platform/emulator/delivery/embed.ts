@@ -1,14 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Express } from 'express';
-import helmet, { type HelmetOptions } from 'helmet';
+import helmet from 'helmet';
 import { onlyMethods } from '../../../http/app';
-import { etagOf } from '../../../http/etag';
 import { html } from '../../../http/html';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { breakable } from '../dashboard/elements';
-import { once } from '../resources/resource-calls';
 import { openToAll } from './answers';
 
 /** An hour: long enough for a page with many visits, short enough for a new version to arrive the same day. */
@@ -16,95 +12,65 @@ const SCRIPT_SECONDS = 3600;
 /** A package's file changes with a new version of the package alone. */
 const PACKAGE_SECONDS = 7 * 86_400;
 
-/** What pages of any origin load, and what shows it at work: a page for a channel, and one for a media. */
-export function mountEmbed(app: Express, context: EmulatorContext): void {
-  const { newId, assets } = context;
-  const { embedStyle: style } = assets;
-  app.use('/embed', openToAll);
+/** The files below `/embed`: their names, and how long they are kept. */
+const FILES = {
+  'channel.js': ['channel-embed.js', SCRIPT_SECONDS],
+  'player.js': ['embed-player.js', SCRIPT_SECONDS],
+  'page.js': ['embed-page.js', SCRIPT_SECONDS],
+  'page.css': ['embed-page.css', SCRIPT_SECONDS],
+  'shaka-player.js': ['shaka-player.compiled.js', PACKAGE_SECONDS],
+} as const;
 
-  serveScript(
-    app,
-    '/embed/channel.js',
-    SCRIPT_SECONDS,
-    once(() => Buffer.from(assets.embedScript)),
-  );
-  serveScript(
-    app,
-    '/embed/player.js',
-    SCRIPT_SECONDS,
-    once(() => Buffer.from(assets.embedPlayer)),
-  );
-  serveScript(
-    app,
-    '/embed/page.js',
-    SCRIPT_SECONDS,
-    once(() => Buffer.from(assets.embedPageScript)),
-  );
-  const shakaPlayer = join(assets.folder, 'shaka-player.compiled.js');
-  serveScript(
-    app,
-    '/embed/shaka-player.js',
-    PACKAGE_SECONDS,
-    once(() => readFileSync(shakaPlayer)),
-  );
+/** The files that pages of any origin load, and two pages that show them: one for a channel, and one for a media. */
+export function mountEmbed(app: Express, { publicFolder: root }: EmulatorContext): void {
+  // Browsers ask again with the entity tag of the file that they have.
+  app.enable('etag');
+  app.use('/embed', openToAll);
+  for (const [path, [name, seconds]] of Object.entries(FILES))
+    app
+      .route(`/embed/${path}`)
+      .get((_request, response) => response.sendFile(name, { root, maxAge: seconds * 1000 }))
+      .all(onlyMethods('GET'));
 
   for (const page of [CHANNEL_PAGE, MEDIA_PAGE]) {
     app
       .route(page.path)
-      .get((request, response) => {
-        const nonce = newId();
+      .get(pageHeaders, (request, response) => {
         const asked = (name: string) => {
           const value = request.query[name];
           return typeof value === 'string' && value !== '' ? value : undefined;
         };
-        const shown = page.read(asked, originOf(request));
+        const origin = originOf(request);
         response.removeHeader('x-frame-options');
-        helmet(pageOptions(nonce))(request, response, () => undefined);
-        response
-          .set('cache-control', 'no-store')
-          .type('html')
-          .send(embedPage({ page, shown, format: asked('format'), origin: originOf(request), nonce, style }));
+        response.set('cache-control', 'no-store').type('html');
+        response.send(embedPage(page, page.read(asked, origin), asked('format'), origin));
       })
       .all(onlyMethods('GET'));
   }
 }
 
-function serveScript(app: Express, path: string, seconds: number, read: () => Buffer): void {
-  const tagged = once(() => ({ bytes: read(), etag: etagOf(read()) }));
-  app
-    .route(path)
-    .get((_request, response) => {
-      const { bytes, etag } = tagged();
-      // Express answers 304 by itself to who has this version already.
-      response.set({ etag, 'cache-control': `public, max-age=${seconds}` });
-      response.type('text/javascript').send(bytes);
-    })
-    .all(onlyMethods('GET'));
-}
+/** The page loads the emulator's own files, calls delivery, and may be framed by anybody: it knows no secret. */
+const pageHeaders = helmet({
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      baseUri: ["'none'"],
+      connectSrc: ["'self'"],
+      formAction: ["'self'"],
+      frameAncestors: ['*'],
+      imgSrc: ["'self'", 'data:'],
+      mediaSrc: ["'self'", 'blob:'],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'"],
+    },
+  },
+  crossOriginResourcePolicy: { policy: 'cross-origin' },
+  strictTransportSecurity: false,
+  xFrameOptions: false,
+});
 
-/** The page may hold its own scripts and style, talk to delivery, and be framed by anybody: it knows no secret. */
-function pageOptions(nonce: string): HelmetOptions {
-  const own = [`'nonce-${nonce}'`];
-  const directives = {
-    defaultSrc: ["'none'"],
-    baseUri: ["'none'"],
-    connectSrc: ["'self'"],
-    formAction: ["'self'"],
-    frameAncestors: ['*'],
-    imgSrc: ["'self'", 'data:'],
-    mediaSrc: ["'self'", 'blob:'],
-    scriptSrc: own,
-    styleSrc: own,
-  };
-  return {
-    contentSecurityPolicy: { useDefaults: false, directives },
-    crossOriginResourcePolicy: { policy: 'cross-origin' },
-    strictTransportSecurity: false,
-    xFrameOptions: false,
-  };
-}
-
-/** What a page plays: the options of the embed's setup function beside `element`. */
+/** What a page plays: the options of the embed's setup function without `element`. */
 interface Shown {
   readonly name: string;
   /** How the address names it. */
@@ -151,7 +117,7 @@ const MEDIA_PAGE: Page = {
   },
 };
 
-/** An item of a playlist for who holds the token of a preview: the platform shows it no document. */
+/** The item of a preview, which has no document: its token is in the address. */
 function previewItem(token: string, origin: string): object {
   const file = `${origin}/live/previews/${encodeURIComponent(token)}`;
   const drm = { clearkey: { url: `${origin}/keyprovider/clearkey` } };
@@ -164,29 +130,16 @@ function previewItem(token: string, origin: string): object {
   };
 }
 
-interface EmbedPage {
-  readonly page: Page;
-  /** Undefined when the address names nothing to play. */
-  readonly shown: Shown | undefined;
-  readonly format: string | undefined;
-  readonly origin: string;
-  /** Allows the page's own scripts and style, and nothing else. */
-  readonly nonce: string;
-  readonly style: string;
-}
-
-/** A page that does what a publisher's page does: loads the embed script and calls its setup function. */
-function embedPage({ page, shown, format, origin, nonce, style }: EmbedPage): string {
-  const script = `${origin}/embed/channel.js`;
+/**
+ * A page that does what a publisher's page does: loads the embed script and calls its setup function.
+ * @param shown undefined when the address names nothing to play.
+ */
+function embedPage(page: Page, shown: Shown | undefined, format: string | undefined, origin: string): string {
   const { field } = page;
-  const options = shown && {
-    ...shown.options,
-    ...(isFormat(format) && { format }),
-    element: '#stage',
-  };
+  const options = shown && { ...shown.options, ...(isFormat(format) && { format }), element: '#stage' };
   const example = [
     '<div id="stage"></div>\n<script src="',
-    html`<span>${breakable(script)}</span>`,
+    html`<span>${breakable(`${origin}/embed/channel.js`)}</span>`,
     `"></script>\n<script>channelEmbed.setup(${asWritten(options ?? { [field.name]: 'ID', element: '#stage' })})</script>`,
   ];
   return html`<!doctype html>
@@ -196,12 +149,14 @@ function embedPage({ page, shown, format, origin, nonce, style }: EmbedPage): st
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${shown?.name ?? page.title}</title>
 <link rel="icon" href="data:,">
-<style nonce="${nonce}">${style}</style>
+<link rel="stylesheet" href="../docs/oat.min.css">
+<link rel="stylesheet" href="../docs/style.css">
+<link rel="stylesheet" href="page.css">
 </head>
 <body>
 <main>
 <h1>${page.title}</h1>
-${shown && options ? stage(shown, format, options, nonce) : form(page)}
+${shown && options ? stage(shown, format, options) : form(page)}
 <h2>On your own page</h2>
 <pre><code>${example}</code></pre>
 </main>
@@ -221,7 +176,7 @@ function asWritten(options: object): string {
 
 function form({ intro, field }: Page) {
   return html`<p>${intro}</p>
-<form>
+<form class="field-row">
 <label for="id">${field.label}</label>
 <input id="id" name="${field.name}" required autocomplete="off" spellcheck="false" placeholder="8 letters and digits">
 <button>Show</button>
@@ -234,7 +189,7 @@ function isFormat(text: string | undefined): text is keyof typeof FORMATS {
   return text !== undefined && Object.hasOwn(FORMATS, text);
 }
 
-function stage({ name, query }: Shown, format: string | undefined, options: object, nonce: string) {
+function stage({ name, query }: Shown, format: string | undefined, options: object) {
   const formats = Object.entries(FORMATS).map(
     ([each, label]) =>
       html`<a href="?${String(new URLSearchParams({ ...query, format: each }))}"${each === format && html` aria-current="page"`}>${label}</a>`,
@@ -242,6 +197,6 @@ function stage({ name, query }: Shown, format: string | undefined, options: obje
   return html`<p>${name}, as viewers see it.</p>
 <div id="stage" data-options="${JSON.stringify(options)}"></div>
 <div class="below"><p class="note" id="playback"></p><nav aria-label="Format">${formats}</nav></div>
-<script nonce="${nonce}" src="channel.js"></script>
-<script nonce="${nonce}" src="page.js"></script>`;
+<script src="channel.js"></script>
+<script src="page.js"></script>`;
 }

@@ -1,13 +1,12 @@
-/* What script adds to forms with a file: dropping it, how far it is, cancelling, and parts that go again when they fail. */
+/* Adds to forms with a file: dropping it, progress, cancelling, and parts that are sent again when they fail. */
 'use strict';
 
 (() => {
   const RETRIES = 4;
   const RETRY_MS = 1000;
   const PARTS_LISTED = 1000;
-  /** What is under way or has failed, so that a page is not left by mistake. */
+  /** Rows under way: the page asks before it is left. */
   const underWay = new Set();
-
   const announce = (text) => {
     document.getElementById('announcement').textContent = text;
   };
@@ -17,56 +16,52 @@
       ? `${Math.max(Math.round(bytes / 1e3), 1)} kB`
       : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
-  /** What an answer says against what was sent, as a sentence. */
-  function complaintOf(status, text) {
-    try {
-      return JSON.parse(text)
-        .errors.map(({ description }) => description)
-        .join(' ');
-    } catch {
-      return `The emulator answered ${status}.`;
+  /** An answer that is no: it is not tried again. */
+  class Refusal extends Error {
+    constructor(status, text) {
+      let message = `The emulator answered ${status}.`;
+      try {
+        message = JSON.parse(text)
+          .errors.map(({ description }) => description)
+          .join(' ');
+      } catch {
+        // It is not from the emulator.
+      }
+      super(message);
     }
   }
 
-  class Refusal extends Error {}
-
-  /** Asks the dashboard. What comes back is JSON. */
-  async function ask(path, body, signal) {
-    let answer;
-    try {
-      answer = await fetch(path, { method: 'POST', headers: { accept: 'application/json' }, body, signal });
-    } catch (thrown) {
-      if (signal?.aborted) throw thrown;
-      throw new Refusal('The emulator cannot be reached. Is it running?');
-    }
+  /** The JSON that a path answers. */
+  async function ask(path, options) {
+    const answer = await fetch(path, options);
     const text = await answer.text();
-    if (!answer.ok) throw new Refusal(complaintOf(answer.status, text));
+    if (!answer.ok) throw new Refusal(answer.status, text);
     return text === '' ? {} : JSON.parse(text);
   }
 
-  /** Sends bytes to a link; unlike fetch, this tells how far it is. */
+  const post = (path, body, signal) =>
+    ask(path, { method: 'POST', headers: { accept: 'application/json' }, body, signal });
+
+  /** Sends bytes to a link; unlike fetch, XMLHttpRequest reports progress. */
   function put(link, bytes, signal, progress) {
     return new Promise((resolve, reject) => {
       const sender = new XMLHttpRequest();
-      const cut = () => sender.abort();
+      const abort = () => sender.abort();
       // The same host by the page's own scheme, which a proxy may have changed.
       const { pathname, search } = new URL(link);
       sender.open('PUT', pathname + search);
-      sender.upload.addEventListener('progress', ({ loaded }) => progress(loaded));
-      sender.addEventListener('loadend', () => signal.removeEventListener('abort', cut));
-      sender.addEventListener('load', () => {
-        if (sender.status < 300) resolve();
-        else reject(new Refusal(complaintOf(sender.status, sender.responseText)));
-      });
-      sender.addEventListener('error', () => reject(new Error('The connection broke.')));
-      sender.addEventListener('abort', () => reject(new DOMException('', 'AbortError')));
-      signal.addEventListener('abort', cut);
+      sender.upload.onprogress = ({ loaded }) => progress(loaded);
+      sender.onload = () =>
+        sender.status < 300 ? resolve() : reject(new Refusal(sender.status, sender.responseText));
+      sender.onerror = () => reject(new Error('The connection broke.'));
+      sender.onabort = () => reject(new DOMException('', 'AbortError'));
+      sender.onloadend = () => signal.removeEventListener('abort', abort);
+      signal.addEventListener('abort', abort);
       sender.send(bytes);
     });
   }
 
-  /** Tries again when the connection broke, not when the answer was no. */
-  async function again(signal, send) {
+  async function retried(signal, send) {
     for (let tries = 1; ; tries += 1) {
       try {
         return await send();
@@ -77,16 +72,17 @@
     }
   }
 
-  const withToken = ({ upload_token: token }) => ({ headers: { authorization: `Bearer ${token}` } });
+  const withToken = ({ upload_token: token }, signal) => ({
+    headers: { authorization: `Bearer ${token}` },
+    signal,
+  });
 
-  /** The links of all parts that a file has, with what has come already. */
+  /** The links of all parts of a file, with those that have arrived. */
   async function partsOf(begun, count, signal) {
     const parts = [];
     for (let page = 1; parts.length < count; page += 1) {
       const path = `/v2/uploads/${begun.upload_id}/parts?page=${page}&page_length=${PARTS_LISTED}`;
-      const answer = await fetch(path, { ...withToken(begun), signal });
-      if (!answer.ok) throw new Refusal(complaintOf(answer.status, await answer.text()));
-      parts.push(...(await answer.json()).parts);
+      parts.push(...(await ask(path, withToken(begun, signal))).parts);
     }
     return parts.slice(0, count);
   }
@@ -94,202 +90,181 @@
   async function sendParts(begun, file, partBytes, signal, progress) {
     const count = Math.ceil(file.size / partBytes);
     let sent = 0;
-    for (const { id, upload_link: link, etag } of await again(signal, () => partsOf(begun, count, signal))) {
+    for (const { id, upload_link: link, etag } of await retried(signal, () =>
+      partsOf(begun, count, signal),
+    )) {
       const part = file.slice((id - 1) * partBytes, id * partBytes);
       const before = sent;
-      if (etag === undefined)
-        await again(signal, () => put(link, part, signal, (loaded) => progress(before + loaded)));
+      const send = () => put(link, part, signal, (loaded) => progress(before + loaded));
+      if (etag === undefined) await retried(signal, send);
       sent += part.size;
       progress(sent);
     }
-    const path = `/v2/uploads/${begun.upload_id}/complete`;
-    const answer = await again(signal, () => fetch(path, { method: 'PUT', ...withToken(begun), signal }));
-    if (!answer.ok) throw new Refusal(complaintOf(answer.status, await answer.text()));
+    const complete = { method: 'PUT', ...withToken(begun, signal) };
+    await retried(signal, () => ask(`/v2/uploads/${begun.upload_id}/complete`, complete));
   }
 
-  /** Where a tab remembers an upload in parts that was not completed: the same file goes on where it ended. */
+  /** Where a tab remembers an upload in parts: the same file goes on where it ended. */
   const memoryOf = (form, { name, size, lastModified }) =>
     `upload ${form.dataset.begin} ${name} ${size} ${lastModified}`;
 
   async function begin(form, file, fields, signal) {
-    const remembered = sessionStorage.getItem(memoryOf(form, file));
-    if (remembered !== null) {
-      const begun = JSON.parse(remembered);
-      try {
-        await partsOf(begun, 1, signal);
-        return begun;
-      } catch (thrown) {
-        if (!(thrown instanceof Refusal)) throw thrown;
-        sessionStorage.removeItem(memoryOf(form, file));
-      }
+    const memory = memoryOf(form, file);
+    const remembered = JSON.parse(sessionStorage.getItem(memory));
+    try {
+      if (remembered) await partsOf(remembered, 1, signal);
+      if (remembered) return remembered;
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal)) throw thrown;
+      sessionStorage.removeItem(memory);
     }
     const body = new URLSearchParams(fields);
     if (body.get('title') === null) body.set('title', file.name.replace(/\.[^.]*$/, ''));
     if (file.size > Number(form.dataset.partBytes)) body.set('method', 'multipart');
-    const begun = await ask(form.dataset.begin, body, signal);
-    if (begun.upload_id) sessionStorage.setItem(memoryOf(form, file), JSON.stringify(begun));
+    const begun = await post(form.dataset.begin, body, signal);
+    if (begun.upload_id) sessionStorage.setItem(memory, JSON.stringify(begun));
     return begun;
   }
 
-  async function send(form, file, fields, row) {
-    const { signal } = row.control;
-    row.begun ??= await begin(form, file, fields, signal);
-    const progress = (loaded) => row.show(loaded);
-    if (row.begun.upload_link) await again(signal, () => put(row.begun.upload_link, file, signal, progress));
-    else await sendParts(row.begun, file, Number(form.dataset.partBytes), signal, progress);
-    sessionStorage.removeItem(memoryOf(form, file));
-  }
+  const element = (tag, properties) => Object.assign(document.createElement(tag), properties);
 
-  /** Shows one file that is sent: its name, how far it is, and a button. */
+  /** The row of a file: its name, its progress, and a button. */
   function rowOf(form, file) {
-    const item = document.createElement('li');
-    item.className = 'transfer';
-    const name = Object.assign(document.createElement('span'), { className: 'transfer-name', dir: 'auto' });
-    name.textContent = file.name;
-    const bar = Object.assign(document.createElement('progress'), { max: Math.max(file.size, 1), value: 0 });
-    bar.setAttribute('aria-label', file.name);
-    const says = Object.assign(document.createElement('span'), { className: 'transfer-says' });
-    const button = Object.assign(document.createElement('button'), {
-      type: 'button',
-      className: 'button button-small',
+    const bar = element('progress', { max: Math.max(file.size, 1), value: 0, ariaLabel: file.name });
+    const says = element('span', {
+      className: 'transfer-says hint',
+      textContent: `waits, ${sizeOf(file.size)}`,
     });
-    item.append(name, bar, says, button);
+    const button = element('button', { type: 'button', className: 'outline small' });
+    const item = element('li', { className: 'transfer' });
+    item.append(
+      element('span', { className: 'transfer-name', dir: 'auto', textContent: file.name }),
+      bar,
+      says,
+      button,
+    );
     form.querySelector('.transfers').append(item);
-    const row = { item, bar, says, button, begun: undefined, control: new AbortController() };
-    row.show = (loaded) => {
+    const show = (loaded) => {
       bar.value = Math.min(loaded, file.size);
-      const percent = Math.floor((100 * bar.value) / bar.max);
-      says.textContent = `${percent} % of ${sizeOf(file.size)}`;
+      says.textContent = `${Math.floor((100 * bar.value) / bar.max)} % of ${sizeOf(file.size)}`;
     };
+    const row = { form, file, item, says, button, show, begun: undefined, control: new AbortController() };
+    relabel(row, 'Cancel', () => cancel(row));
     return row;
   }
 
-  function relabel(button, label, name, act) {
+  function relabel({ button, file }, label, act) {
     button.textContent = label;
-    const unseen = Object.assign(document.createElement('span'), {
-      className: 'unseen',
-      textContent: ` ${name}`,
-    });
-    button.append(unseen);
+    button.append(element('span', { className: 'unseen', textContent: ` ${file.name}` }));
     button.onclick = act;
   }
 
-  /** What was begun for a file that is not to come, such as its media, goes. */
-  async function takeBack(form, file, row) {
-    sessionStorage.removeItem(memoryOf(form, file));
+  /** Removes what was begun for a file that does not come, such as its media. */
+  async function takeBack(row) {
+    sessionStorage.removeItem(memoryOf(row.form, row.file));
     const undo = row.begun?.undo;
     row.begun = undefined;
-    if (undo) await ask(undo).catch(() => undefined);
+    if (undo) await post(undo).catch(() => undefined);
   }
 
-  /** Ends an upload and takes back what was begun for it. */
-  async function cancel(form, file, row) {
+  async function cancel(row) {
     row.control.abort();
     underWay.delete(row);
     row.item.remove();
-    announce(`The upload of ${file.name} was cancelled.`);
-    await takeBack(form, file, row);
+    announce(`The upload of ${row.file.name} was cancelled.`);
+    await takeBack(row);
     document.dispatchEvent(new Event('dashboard-changed'));
   }
 
-  async function transfer(form, file, fields, row = rowOf(form, file)) {
-    const { item, says, button } = row;
+  async function transfer(row, fields) {
+    const { form, file, item, says, button, show } = row;
     row.control = new AbortController();
+    const { signal } = row.control;
     underWay.add(row);
     item.classList.remove('transfer-failed');
-    row.show(0);
-    relabel(button, 'Cancel', file.name, () => cancel(form, file, row));
+    show(0);
+    relabel(row, 'Cancel', () => cancel(row));
     try {
-      await send(form, file, fields, row);
+      row.begun ??= await begin(form, file, fields, signal);
+      if (row.begun.upload_link) await retried(signal, () => put(row.begun.upload_link, file, signal, show));
+      else await sendParts(row.begun, file, Number(form.dataset.partBytes), signal, show);
     } catch (thrown) {
-      if (row.control.signal.aborted) return;
+      if (signal.aborted) return;
       underWay.delete(row);
       item.classList.add('transfer-failed');
-      says.textContent =
-        thrown instanceof Refusal ? thrown.message : 'The connection broke. What was sent is kept for a day.';
+      const isRefusal = thrown instanceof Refusal;
+      says.textContent = isRefusal
+        ? thrown.message
+        : 'The connection broke. What was sent is kept for a day.';
       announce(`${file.name} was not uploaded. ${says.textContent}`);
-      if (thrown instanceof Refusal) await takeBack(form, file, row);
-      relabel(button, 'Try again', file.name, () => transfer(form, file, fields, row));
+      if (isRefusal) await takeBack(row);
+      relabel(row, 'Try again', () => transfer(row, fields));
       return;
     }
+    sessionStorage.removeItem(memoryOf(form, file));
     underWay.delete(row);
     item.classList.add('transfer-done');
     says.textContent = 'Uploaded.';
     announce(`${file.name} was uploaded.`);
-    button.remove();
-    if (row.begun.page) {
-      const link = Object.assign(document.createElement('a'), { href: row.begun.page, textContent: 'Open' });
-      link.className = 'button button-small';
-      item.append(link);
-    }
+    const { page } = row.begun;
+    if (page)
+      button.replaceWith(
+        element('a', { href: page, textContent: 'Open', className: 'button outline small' }),
+      );
+    else button.remove();
     document.dispatchEvent(new Event('dashboard-changed'));
   }
 
-  /** One after the other: together they would take longer, each of them. */
-  async function transferAll(form, files) {
-    const fields = [...new FormData(form)].filter(([, value]) => typeof value === 'string');
-    const rows = files.map((file) => [file, rowOf(form, file)]);
-    for (const [file, row] of rows) {
-      row.says.textContent = `waits, ${sizeOf(file.size)}`;
-      relabel(row.button, 'Cancel', file.name, () => cancel(form, file, row));
-    }
-    for (const [file, row] of rows) if (!row.control.signal.aborted) await transfer(form, file, fields, row);
-  }
-
-  const inputOf = (form) => form.querySelector('input[type=file]');
-
-  function take(form, list) {
-    const input = inputOf(form);
-    const files = [...list].slice(0, input.multiple ? undefined : 1);
-    if (files.length === 0) return;
-    if ('withFields' in form.dataset) {
-      const chosen = new DataTransfer();
-      chosen.items.add(files[0]);
-      input.files = chosen.files;
-      announce(`${files[0].name} is chosen. Send it with the form.`);
-      return;
-    }
-    input.value = '';
-    if (!input.multiple) form.querySelector('.transfers').replaceChildren();
-    transferAll(form, files);
-  }
-
   for (const form of document.querySelectorAll('form[data-begin]')) {
-    const input = inputOf(form);
+    const input = form.querySelector('input[type=file]');
+    const goesWithFields = 'withFields' in form.dataset;
+    const textFields = () => [...new FormData(form)].filter(([, value]) => typeof value === 'string');
+    /** Sends files one after the other. */
+    const send = async (files) => {
+      const fields = textFields();
+      for (const row of files.map((file) => rowOf(form, file)))
+        if (!row.control.signal.aborted) await transfer(row, fields);
+    };
+    const take = (list) => {
+      const files = [...list].slice(0, input.multiple ? undefined : 1);
+      if (files.length === 0) return;
+      if (goesWithFields) {
+        const chosen = new DataTransfer();
+        chosen.items.add(files[0]);
+        input.files = chosen.files;
+        announce(`${files[0].name} is chosen. Send it with the form.`);
+        return;
+      }
+      input.value = '';
+      if (!input.multiple) form.querySelector('.transfers').replaceChildren();
+      send(files);
+    };
     input.addEventListener('change', () => {
-      if (!('withFields' in form.dataset)) take(form, [...input.files]);
+      if (!goesWithFields) take([...input.files]);
     });
-    form.addEventListener('submit', (event) => {
+    form.addEventListener('submit', async (event) => {
       if (input.files.length === 0) return;
       event.preventDefault();
-      const files = [...input.files];
-      const row = rowOf(form, files[0]);
-      const fields = [...new FormData(form)].filter(([, value]) => typeof value === 'string');
-      transfer(form, files[0], fields, row).then(() => {
-        if (row.item.classList.contains('transfer-done')) form.reset();
-      });
+      await send([...input.files]);
+      if (form.querySelector('.transfer:last-child').classList.contains('transfer-done')) form.reset();
     });
     form.addEventListener('dragover', (event) => {
-      if (!event.dataTransfer.types.includes('Files')) return;
-      event.preventDefault();
-      form.classList.add('over');
+      if (event.dataTransfer.types.includes('Files')) form.classList.add('over');
     });
     form.addEventListener('dragleave', (event) => {
       if (!form.contains(event.relatedTarget)) form.classList.remove('over');
     });
     form.addEventListener('drop', (event) => {
-      event.preventDefault();
       form.classList.remove('over');
-      take(form, event.dataTransfer.files);
+      take(event.dataTransfer.files);
     });
   }
 
-  // A file that is dropped beside a zone would replace the page.
-  for (const type of ['dragover', 'drop']) {
+  // A file that is dropped next to a zone must not replace the page.
+  for (const type of ['dragover', 'drop'])
     addEventListener(type, (event) => {
-      if (event.dataTransfer?.types.includes('Files') && !event.defaultPrevented) event.preventDefault();
+      if (event.dataTransfer?.types.includes('Files')) event.preventDefault();
     });
-  }
 
   addEventListener('beforeunload', (event) => {
     if (underWay.size > 0) event.preventDefault();

@@ -1,6 +1,6 @@
 /*
  * The stream tester: sends the form without leaving the page, so that keys stay in its fields and nowhere else, repeats
- * the test, and plays the stream beside what was found. Without script, the form is sent as any other.
+ * the test, and plays the stream next to the findings. Without script, the form is sent as any other.
  */
 (() => {
   'use strict';
@@ -9,6 +9,16 @@
   const SYSTEMS = { 'org.w3.clearkey': 'ClearKey', 'com.apple.fps': 'FairPlay' };
   /** Parts of the report, which change by themselves while the stream plays. */
   const PARTS = ['verdict', 'findings', 'renditions', 'systems', 'test', 'summary'];
+  const REASONS = {
+    noLicense:
+      'The player takes its keys from the license server of this emulator. It knows those that the key provider here gave out, and those that were sent to POST /clearkey/keys on the control port.',
+    unreachable: 'If the test could fetch it, its server does not let pages of other origins have it (CORS).',
+  };
+  const STATES = {
+    failed: 'It does not play.',
+    stalled: 'It waits for the next segment.',
+    pictureless: 'There is nothing to play yet.',
+  };
 
   const form = document.querySelector('[data-tester]');
   const button = form.querySelector('button');
@@ -17,18 +27,9 @@
   let timer;
 
   function describe({ state, isEncrypted, keySystem, keyIds = [], reason }) {
-    if (state === 'playing') {
-      if (!isEncrypted) return 'It plays, and is not encrypted.';
-      return `It plays, decrypted with ${SYSTEMS[keySystem] ?? keySystem}, key id ${keyIds.join(', ')}.`;
-    }
-    if (reason === 'noLicense')
-      return 'The player takes its keys from the license server of this emulator. It knows those that the key provider here gave out, and those that were told to POST /clearkey/keys on the control port.';
-    if (reason === 'unreachable')
-      return 'If the test could fetch it, its server does not let pages of other origins have it (CORS).';
-    if (state === 'failed') return 'It does not play.';
-    if (state === 'stalled') return 'It waits for the next segment.';
-    if (state === 'pictureless') return 'There is nothing to play yet.';
-    return '';
+    if (state !== 'playing') return REASONS[reason] ?? STATES[state] ?? '';
+    if (!isEncrypted) return 'It plays, and is not encrypted.';
+    return `It plays, decrypted with ${SYSTEMS[keySystem] ?? keySystem}, key id ${keyIds.join(', ')}.`;
   }
 
   function play() {
@@ -44,18 +45,16 @@
 
   const itemIn = (root) => root.querySelector('#stage')?.dataset.item;
 
-  /** What plays goes on when the same stream was tested again. */
+  /** Replaces the report; a stream that plays goes on when it was tested again. */
   function show(fresh) {
-    document.getElementById('problems').replaceChildren(...fresh.getElementById('problems').childNodes);
     const before = document.getElementById('report');
     const report = fresh.getElementById('report');
-    const hasAll = PARTS.every((id) => !report.querySelector(`#${id}`) === !before.querySelector(`#${id}`));
-    if (itemIn(before) && hasAll && itemIn(before) === itemIn(report)) {
-      for (const id of PARTS) {
-        const part = document.getElementById(id);
-        const next = report.querySelector(`#${id}`);
-        if (part && next && part.innerHTML !== next.innerHTML) part.replaceChildren(...next.childNodes);
-      }
+    document.getElementById('problems').replaceChildren(...fresh.getElementById('problems').childNodes);
+    const parts = PARTS.map((id) => [before.querySelector(`#${id}`), report.querySelector(`#${id}`)]);
+    const isAlike = itemIn(before) === itemIn(report) && parts.every(([part, next]) => !part === !next);
+    if (itemIn(before) && isAlike) {
+      for (const [part, next] of parts)
+        if (part && part.innerHTML !== next.innerHTML) part.replaceChildren(...next.childNodes);
     } else if (report.childElementCount > 0 || !repeat.checked) {
       before.replaceWith(report);
       play();
@@ -70,10 +69,10 @@
       const body = new URLSearchParams(new FormData(form));
       const answer = await fetch(form.action, { method: 'POST', headers: { accept: 'text/html' }, body });
       const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
-      if (fresh.getElementById('report')) {
-        show(fresh);
-        progress.textContent = '';
-      } else progress.textContent = fresh.querySelector('main .card p')?.textContent ?? 'The test failed.';
+      const hasReport = fresh.getElementById('report') !== null;
+      if (hasReport) show(fresh);
+      const problem = fresh.querySelector('main .card p')?.textContent ?? 'The test failed.';
+      progress.textContent = hasReport ? '' : problem;
     } catch {
       progress.textContent = 'The emulator does not answer.';
     }

@@ -102,13 +102,6 @@ test('escapes a hostile title on every page that shows it', async () => {
   }
 });
 
-test('escapes what a form sent when it shows it again', async () => {
-  const { unauthenticated } = await startEmulator();
-  const sent = { ...FORM, title: '"><script>alert(1)</script>', reconnect_window: '-1' };
-  const { text } = await unauthenticated.post('/dashboard/channels').type('form').send(sent).expect(400);
-  expect(text).toContain('value="&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;"');
-});
-
 test('lists the channels with their state, the newest first', async () => {
   const { unauthenticated, context, ...emulator } = await startStreaming('manual');
   const second = await emulator.admin

@@ -31,13 +31,6 @@ function answersOf(page: string): Record<string, unknown> {
   );
 }
 
-test('is among the sections, with a form to paste a call into', async () => {
-  const { unauthenticated } = await startEmulator();
-  const { text } = await unauthenticated.get(PATH).expect(200);
-  expect(textOf(text)).toContain('v1 → v2 What a call of Management API v1 becomes in v2');
-  expect(text).toContain('<a href="/dashboard/migration" aria-current="page">v1 → v2</a>');
-});
-
 test('shows the call of v2 for a curl command, and what is different, and calls nothing', async () => {
   const emulator = await startEmulator();
   const { status, html, text } = await paste(

@@ -52,16 +52,6 @@ test.each([
   expect(context.state.players.all()).toEqual([]);
 });
 
-test.each([
-  ['[1]', 'Setup configuration must be an object.'],
-  ['"text"', 'Setup configuration must be an object.'],
-  [`${'{"a":'.repeat(30)}1${'}'.repeat(30)}`, 'Setup configuration is nested more than 20 levels deep.'],
-])('refuses the configuration %j', async (setup_config, sentence) => {
-  const { post, siteId } = await startLibraryPages();
-  const { text } = await post('players', { site: siteId, name: 'Main', setup_config });
-  expect(complaintsOf(text)).toEqual([sentence]);
-});
-
 test('changes a player, keeps what was not edited, and takes a relationship away', async () => {
   const emulator = await startLibraryPages();
   const { post, page, admin, context, siteId } = emulator;
@@ -96,18 +86,105 @@ test('refuses to recommend a playlist that the site does not have', async () => 
   expect(context.state.players.all()).toEqual([]);
 });
 
-test('deletes a player', async () => {
-  const { post, context, siteId, unauthenticated } = await startLibraryPages();
-  await post('players', { site: siteId, name: '', release_channel: 'production' });
-  const [player] = context.state.players.all();
-  const { text } = await unauthenticated.get(`/dashboard/players/${player?.id}`);
-  expect(textOf(text)).toContain('Unnamed player');
-  const { headers } = await post(`players/${player?.id}/delete`);
-  expect(headers.location).toBe('/dashboard/players?done=player-deleted');
-  expect(context.state.players.all()).toEqual([]);
-  const gone = await post(`players/${player?.id}/delete`);
-  expect([gone.status, textOf(gone.text)]).toEqual([
-    404,
-    expect.stringContaining('There is no player with this id.'),
+async function startTagged() {
+  const emulator = await startLibraryPages();
+  const first = await emulator.createMedia({ tags: ['news', 'late'] });
+  const second = await emulator.createMedia({ tags: ['news', '..'] });
+  return { ...emulator, first, second };
+}
+
+test('lists all tags by their names, with how many media have each', async () => {
+  const { page } = await startTagged();
+  const text = await page('tags');
+  expect(rowsOf(text).map(([tag, media]) => [tag, media])).toEqual([
+    ['..', '1 media'],
+    ['late', '1 media'],
+    ['news', '2 media'],
   ]);
+  expect(text).toContain('href="/dashboard/media?q=news"');
+  expect(rowsOf(await page('tags?q=new'))).toHaveLength(1);
+});
+
+test('renames a tag on all media by the form of its row', async () => {
+  const { page, post, first, second } = await startTagged();
+  const form = fieldsOfForm(
+    (await page('tags?q=news')).split('<tbody')[1] ?? '',
+    'action="/dashboard/tags/rename_tag"',
+  );
+  expect(form).toEqual({ site: 'demosite', old_tag: 'news', new_tag: 'news' });
+  const { headers } = await post('tags/rename_tag', { ...form, new_tag: ' current affairs ' });
+  expect(headers.location).toBe('/dashboard/tags?done=tag-renamed');
+  expect([first.metadata.tags, second.metadata.tags]).toEqual([
+    ['current affairs', 'late'],
+    ['current affairs', '..'],
+  ]);
+});
+
+test('removes a tag from all media, whatever it is called', async () => {
+  const { page, post, second } = await startTagged();
+  const form = fieldsOfForm(
+    (await page('tags')).split('<tbody')[1] ?? '',
+    'action="/dashboard/tags/remove_tag"',
+  );
+  expect(form).toEqual({ site: 'demosite', tag: '..' });
+  await post('tags/remove_tag', form);
+  expect(second.metadata.tags).toEqual(['news']);
+});
+
+test.each([
+  [{ site: 'demosite', old_tag: 'news', new_tag: ' ' }, ['New tag is empty.']],
+  [
+    { site: 'demosite', old_tag: 'news', new_tag: 'x'.repeat(201) },
+    ['New tag is longer than 200 characters.'],
+  ],
+  [{ site: 'elsewher', old_tag: 'news', new_tag: 'x' }, ['The account has no such site.']],
+])('refuses to rename by %j', async (sent, problems) => {
+  const { post, first } = await startTagged();
+  const { status, text } = await post('tags/rename_tag', sent);
+  expect([status, complaintsOf(text)]).toEqual([400, problems]);
+  expect(first.metadata.tags).toEqual(['news', 'late']);
+});
+
+test('tells the tags of several sites apart', async () => {
+  const { page, post, context } = await startLibraryPages({ EMULATOR_SITE_ID: 'siteAAAA,siteBBBB' });
+  for (const site of ['siteAAAA', 'siteBBBB']) await post('media', { site, title: site, tags: 'news' });
+  expect(rowsOf(await page('tags')).map(([tag]) => tag)).toEqual([
+    'news site siteAAAA',
+    'news site siteBBBB',
+  ]);
+  await post('tags/remove_tag', { site: 'siteAAAA', tag: 'news' });
+  expect(context.state.media.all().map(({ metadata }) => metadata.tags)).toEqual([[], ['news']]);
+});
+
+const HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>';
+
+test('escapes hostile names on every page that shows them', async () => {
+  const { page, post, createReady, context, siteId } = await startLibraryPages();
+  const metadata = {
+    title: HOSTILE,
+    author: HOSTILE,
+    tags: [HOSTILE],
+    custom_params: { [HOSTILE]: HOSTILE },
+  };
+  const media = await createReady(metadata);
+  await post(`media/${media.id}/tracks`, { label: HOSTILE, position: '0', track_kind: 'captions' });
+  await post('players', { site: siteId, name: HOSTILE, release_channel: 'production' });
+  await post('playlists', { site: siteId, title: HOSTILE, type: 'manual_playlist' });
+  const [player] = context.state.players.all();
+  const [playlist] = context.state.playlists.all();
+  await post(`playlists/${playlist?.id}/add`, { media: media.id });
+  for (const path of [
+    'media',
+    `media/${media.id}`,
+    'players',
+    `players/${player?.id}`,
+    'playlists',
+    `playlists/${playlist?.id}`,
+    'tags',
+  ]) {
+    const text = await page(path);
+    expect(textOf(text)).toContain(HOSTILE);
+    expect(text).not.toContain('<img src=x');
+    expect(text).not.toContain('<script>alert');
+  }
 });

@@ -1,3 +1,5 @@
+import fc from 'fast-check';
+import { moved, reordered, without } from '../../../../src/platform/emulator/dashboard/manual-playlist';
 import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
 import { fieldsOfForm, startLibraryPages, type TestLibraryPages } from '../../../support/start-library-pages';
 
@@ -176,4 +178,108 @@ test('saves settings of a manual playlist without touching its order, and delete
   expect((await post(`${path}/delete`)).headers.location).toBe('/dashboard/playlists?done=playlist-deleted');
   expect(context.state.playlists.all()).toEqual([]);
   expect((await post(`${path}/move`, { media: ids[0] })).status).toBe(404);
+});
+
+/** Three media, of which one is not published yet, and a playlist of this type with this metadata. */
+async function startPreview(type: string, metadata: object = {}) {
+  const emulator = await startLibraryPages();
+  const { admin, siteId, page, createReady } = emulator;
+  const news = await createReady({ title: 'Evening news', tags: ['news'] });
+  const weather = await createReady({ title: 'Weather', tags: ['news', 'sun'] });
+  await createReady({ title: 'Tomorrow', tags: ['news'], publish_start_date: '2031-01-01T00:00:00Z' });
+  const { body } = await admin
+    .post(`/v2/sites/${siteId}/playlists/${type}/`)
+    .send({ metadata: { title: 'News', ...metadata } })
+    .expect(201);
+  const shown = async (query = '') =>
+    rowsOf(await page(`playlists/${body.id}${query}`)).map(([name = '']) => name.replace(/ \S+$/, ''));
+  return { ...emulator, news, weather, path: `playlists/${body.id}`, shown };
+}
+
+test('shows what a dynamic playlist delivers now, as viewers get it', async () => {
+  const filter = { include: { tags: { match: 'any', values: ['news'] } } };
+  const { shown, unauthenticated, path } = await startPreview('dynamic_playlist', {
+    media_filter: filter,
+    sort: 'title:asc',
+  });
+  expect(await shown()).toEqual(['Evening news', 'Weather']);
+  const { body } = await unauthenticated.get(`/v2/${path}`).expect(200);
+  expect(body.playlist.map(({ title }: { title: string }) => title)).toEqual(['Evening news', 'Weather']);
+});
+
+test('shows what a search playlist delivers for the words of a viewer', async () => {
+  const { shown, page, path } = await startPreview('search_playlist');
+  expect(await shown('?search=weather')).toEqual(['Weather']);
+  expect(textOf(await page(`${path}?search=nothing`))).toContain(
+    'Nothing now. It has what is published and fits its settings and the request.',
+  );
+});
+
+test('shows what is recommended beside a media', async () => {
+  const { shown, news } = await startPreview('recommendations_playlist');
+  expect(await shown(`?related_media_id=${news.id}`)).toEqual(['Weather']);
+});
+
+test('counts nothing as delivered that was only shown here', async () => {
+  const { shown, context, siteId } = await startPreview('trending_playlist');
+  const [thumbnail] = context.state.thumbnails.all();
+  await shown();
+  expect(context.state.usage.on(siteId, '2030-01-01')).toMatchObject({ deliveries: 0, deliveredBytes: 0 });
+  expect(thumbnail?.status).toBe('ready');
+});
+
+test('shows pictures of media that viewers do not have yet, and counts none as delivered', async () => {
+  const { createReady, context, unauthenticated, siteId, page } = await startLibraryPages();
+  const media = await createReady({ title: 'Tomorrow', publish_start_date: '2031-01-01T00:00:00Z' });
+  const [thumbnail] = context.state.thumbnails.all();
+  const path = `/dashboard/pictures/${thumbnail?.id}`;
+  expect(await page(`media/${media.id}`)).toContain(`src="${path}"`);
+  await unauthenticated
+    .get(path)
+    .expect(200)
+    .expect('content-type', /^image\/svg\+xml/);
+  await unauthenticated.get('/dashboard/pictures/nothing1').expect(404);
+  expect(context.state.usage.on(siteId, '2030-01-01').deliveredBytes).toBe(0);
+});
+
+const ids = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { maxLength: 12 });
+
+test.each([
+  [['a', 'b', 'c'], 'a', 0, 1, ['b', 'a', 'c']],
+  [['a', 'b', 'c'], 'c', 2, -1, ['a', 'c', 'b']],
+  [['a', 'b', 'c'], 'a', 0, -1, ['a', 'b', 'c']],
+  [['a', 'b', 'c'], 'a', 0, 99, ['b', 'c', 'a']],
+  [['x', 'a', 'b'], 'a', 0, 1, ['x', 'b', 'a']],
+  [['a', 'b', 'a'], 'a', 2, -1, ['a', 'a', 'b']],
+  [['a', 'b'], 'gone', 0, 1, ['a', 'b']],
+])('of %j, moves %s from place %d by %d: %j', (before, id, place, by, after) => {
+  expect(moved(before, id, place, by)).toEqual(after);
+});
+
+test('takes out the one at the place that is said, or the first of its id', () => {
+  expect(without(['a', 'b', 'a'], 'a', 2)).toEqual(['a', 'b']);
+  expect(without(['x', 'a', 'a'], 'a', 0)).toEqual(['x', 'a']);
+  expect(without(['a'], 'gone', 0)).toEqual(['a']);
+});
+
+test('reorders a part on its own places, and leaves what came or went meanwhile', () => {
+  expect(reordered(['a', 'b', 'c'], ['c', 'b', 'a'])).toEqual(['c', 'b', 'a']);
+  expect(reordered(['a', 'b', 'new', 'c'], ['c', 'a', 'b'])).toEqual(['c', 'a', 'new', 'b']);
+  expect(reordered(['a', 'c'], ['c', 'gone', 'a'])).toEqual(['c', 'a']);
+});
+
+test('puts all of them into any order', () => {
+  fc.assert(
+    fc.property(
+      ids.chain((before) =>
+        fc.tuple(
+          fc.constant(before),
+          fc.shuffledSubarray(before, { minLength: before.length, maxLength: before.length }),
+        ),
+      ),
+      ([before, wanted]) => {
+        expect(reordered(before, wanted)).toEqual(wanted);
+      },
+    ),
+  );
 });

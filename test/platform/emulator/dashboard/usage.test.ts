@@ -54,13 +54,6 @@ test('shows thirty days up to today unless others are asked for', async () => {
   expect(text).toMatch(/aria-current="true">30 days/);
 });
 
-test('draws an area when there are more days than bars can be told apart', async () => {
-  const { page } = await startUsed();
-  const text = await page('usage?start_date=2029-01-02&end_date=2030-01-01');
-  expect(text).toContain('class="plot-area"');
-  expect(text).not.toContain('class="plot-bar"');
-});
-
 test('says what to do when nothing was used', async () => {
   const { page } = await startLibraryPages();
   const text = await page('usage');
