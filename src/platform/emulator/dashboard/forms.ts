@@ -106,7 +106,12 @@ export function absent(description: string): HttpError {
   return new HttpError(404, { code: 'not_found', description: `${description} It may have been deleted.` });
 }
 
-const LABELS: Readonly<Record<string, string>> = { webhook_url: 'URL', site_ids: 'Sites', dvr: 'DVR' };
+const LABELS: Readonly<Record<string, string>> = {
+  webhook_url: 'URL',
+  site_ids: 'Sites',
+  dvr: 'DVR',
+  sidecar: 'Address of the sidecar',
+};
 const SPELLED: Readonly<Record<string, string>> = {
   params: 'parameters',
   srclang: 'language code',
