@@ -186,6 +186,29 @@ function reachableFrom(entry: string): Source[] {
   return sources.filter(({ file }) => seen.has(file));
 }
 
+/** Groups of files that import one another, each file from every other by some way. */
+function circles(isCounted: (imported: Import) => boolean): string[][] {
+  const next = new Map(
+    sources.map(({ file, imports }) => [
+      file,
+      imports.filter(isCounted).flatMap((imported) => imported.file ?? []),
+    ]),
+  );
+  const reach = new Map(
+    [...next.keys()].map((start) => {
+      const seen = new Set(next.get(start));
+      for (const file of seen) for (const other of next.get(file) ?? []) seen.add(other);
+      return [start, seen];
+    }),
+  );
+  const groups = [...next.keys()].map((file) =>
+    [...(reach.get(file) ?? [])].filter((other) => reach.get(other)?.has(file)).sort(),
+  );
+  return [...new Set(groups.map((group) => group.join(' ')))]
+    .filter(Boolean)
+    .map((group) => group.split(' '));
+}
+
 /** A name with a slash at its end is a folder, each other one a file. */
 function isPure(file: string): boolean {
   if (NOT_PURE.some((name) => file.startsWith(name))) return false;
@@ -202,6 +225,11 @@ test('reads the source', () => {
 
 test('there are the houses and nothing beside them', () => {
   expect([...new Set(sources.map(({ house }) => house))].sort()).toEqual(Object.keys(HOUSES).sort());
+});
+
+test('no files import one another in a circle when they run, and no more than three for their types', () => {
+  expect(circles(({ isType }) => !isType)).toEqual([]);
+  expect(circles(() => true).filter(({ length }) => length > 3)).toEqual([]);
 });
 
 test('no house imports from one that it may not know', () => {
