@@ -14,7 +14,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends a command: what to tell the user, and how the process ends. A description never holds a secret. */
+/** Ends a command: the problems, and how the process ends. A description never holds a secret. */
 export class CliError extends Error {
   readonly exitCode: ExitCode;
   readonly problems: readonly Problem[];

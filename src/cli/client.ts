@@ -288,7 +288,7 @@ function parseJson(body: Buffer): unknown {
   }
 }
 
-/** The numbers beside the results of a batch can be told from them. */
+/** The summary of a batch follows from its results. */
 const batchResults = batchAnswer.pick({ results: true });
 
 interface Waiting {

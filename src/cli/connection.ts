@@ -221,7 +221,7 @@ export interface ConfigFile {
   /** Variables, and absolute paths, that a manifest may have keys from. */
   readonly allowEnv: readonly string[];
   readonly allowFile: readonly string[];
-  /** Whether it is the one of the working folder, that nobody named: it may be another's, as the folder may. */
+  /** Whether it is the one of the working folder, and no option names it: others may have written it. */
   readonly isOfFolder: boolean;
   /** Whether others than its owner can read it. */
   readonly isOpen: boolean;
@@ -262,7 +262,7 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
     );
   }
   if (isOfFolder && allowEnv.length + allowFile.length > 0) {
-    // Who wrote it may have written the manifest, too.
+    // Its author may have written the manifest, too.
     throw unusableConfig(
       `${path} may not say what is allowed, as it lies in the working folder; say that you mean it by --config ${path}, or use --allow-env and --allow-file.`,
     );

@@ -2,8 +2,8 @@ import { type Checked, formatUuid, parseUuid } from '../drm/bytes';
 import { decodeXml, readCpix } from '../drm/cpix/read';
 
 /**
- * The text of a CPIX document, as a request takes it, from a file in whatever encoding XML has. What nobody could use is
- * told before it is sent: the fault goes on after the name of the file.
+ * The text of a CPIX document, as a request takes it, from a file in any encoding of XML. A document that can't be
+ * used is refused before it is sent; the problem follows the name of the file.
  */
 export function readDocumentText(bytes: Buffer): Checked<string> {
   const text = decodeXml(bytes);
@@ -20,7 +20,7 @@ export function namesOf(list: string): string[] {
     .filter((name) => name !== '');
 }
 
-/** A key id as a request takes it; people have it as 32 digits, too. What is no key id stays: the sidecar tells so. */
+/** A key id as a request takes it; people have it as 32 digits, too. Any other text stays: the sidecar refuses it. */
 export function keyIdOf(text: string): string {
   const digits = text.trim().replace(/^urn:uuid:/i, '');
   const uuid = parseUuid(digits);

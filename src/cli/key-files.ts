@@ -83,7 +83,7 @@ function uuidOf(base64: string): string {
 /** What another key changes of itself, in base64 or hex. */
 const FOLLOWS_KEY = /-(?:key-id|content-key|pssh-data|checksum)$|-aes128-(?:key|iv)$/;
 
-/** A change of keys for a person: both key ids, and what changes beside the key material. */
+/** A change of keys for a person: both key ids, and what changes next to the key material. */
 export function renderKeyChange(
   out: Output,
   { former, now }: KeyIdChange,

@@ -29,7 +29,7 @@ Exit codes:
 
 /** Runs the command line once, and answers the code that the process ends with. It never throws. */
 export async function runCli(run: Run): Promise<ExitCode> {
-  // Known before the options are read: a wrong option is to be told as JSON, too.
+  // Known before the options are read: a wrong option is reported as JSON, too.
   const json = run.argv.includes('--json');
   const out = createOutput(run.stdout, run.stderr, run.env, json);
   let exitCode: ExitCode = EXIT.done;
@@ -53,12 +53,12 @@ export async function runCli(run: Run): Promise<ExitCode> {
   try {
     await program.parseAsync(run.argv, { from: 'user' });
   } catch (thrown) {
-    exitCode = tell(thrown, out);
+    exitCode = report(thrown, out);
   }
-  return (await tellLoss(run, out)) && exitCode === EXIT.done ? EXIT.failed : exitCode;
+  return (await reportLoss(run, out)) && exitCode === EXIT.done ? EXIT.failed : exitCode;
 }
 
-/** An option whose variable was empty would else fall through to a value that nobody meant. */
+/** An option whose variable was empty would otherwise fall through to another value. */
 function refuseEmptyOptions(command: Command): void {
   const all: Option[] = [];
   for (let each: Command | null = command; each; each = each.parent) all.push(...each.options);
@@ -67,8 +67,8 @@ function refuseEmptyOptions(command: Command): void {
   if (empty) throw usageError(`${empty.long} is given without a value.`);
 }
 
-/** Answers whether some of the result could not be written; to tell that there, too, would be in vain. */
-async function tellLoss({ stderr }: Run, out: Output): Promise<boolean> {
+/** Answers whether some of the result could not be written. */
+async function reportLoss({ stderr }: Run, out: Output): Promise<boolean> {
   const code = await out.finish();
   if (code !== undefined) stderr.write(`error: The output could not be written (${code}).\n`);
   return code !== undefined;
@@ -99,7 +99,7 @@ function once(value: string, former: string | undefined): string {
   throw new InvalidArgumentError('It is given twice, and there is one API key.');
 }
 
-function tell(thrown: unknown, out: Output): ExitCode {
+function report(thrown: unknown, out: Output): ExitCode {
   if (thrown instanceof CliError) {
     if (thrown.exitCode !== EXIT.interrupted || out.json) out.errors(thrown.problems);
     else for (const { description } of thrown.problems) out.note(description);

@@ -44,7 +44,7 @@ export interface ReadText {
 const SENTENCES: Readonly<Record<string, string>> = {
   BAD_INDENT: 'is indented wrongly, or a bracket is not closed',
   BLOCK_AS_IMPLICIT_KEY: 'has a name that is a list or a map; is a line missing before it?',
-  MISSING_CHAR: 'lacks a character, most likely a closing quote, a colon or a comma',
+  MISSING_CHAR: 'misses a character, most likely a closing quote, a colon or a comma',
   MULTILINE_IMPLICIT_KEY: 'has a name that goes over several lines; is a colon missing?',
   TAB_AS_INDENT: 'is indented by a tab; indent with spaces',
   BAD_ALIAS: 'uses an anchor (*name) that is not set before',
@@ -153,8 +153,8 @@ export function checkFields<Output>(
 function unknownField({ path, name, near, known }: UnknownField): Pick<FileProblem, 'description'> {
   const here = fieldName(path);
   const place = here ? ` of ${here}` : '';
-  const beside = `${path.join('.')}.`;
-  const meant = near?.startsWith(beside) ? near.slice(beside.length) : near;
+  const prefix = `${path.join('.')}.`;
+  const meant = near?.startsWith(prefix) ? near.slice(prefix.length) : near;
   if (meant !== undefined && isShowable(name))
     return { description: `${name} is not a field${place}; did you mean ${meant}?` };
   const colon = name.includes(':') ? ' (is a space missing after a colon?)' : '';
@@ -164,7 +164,7 @@ function unknownField({ path, name, near, known }: UnknownField): Pick<FileProbl
 /** As long as a field's name is, and shorter than 16 bytes are in base64. */
 const MAX_NAME = 20;
 
-/** Whether an unknown name may be shown: it may be key material that slipped to where a name belongs. */
+/** Whether an unknown name may be shown: it may be key material in the place of a name. */
 export function isShowable(name: string): boolean {
   return /^[\w.-]+$/.test(name) && name.split('.').every((part) => part.length <= MAX_NAME);
 }

@@ -36,7 +36,7 @@ export function commandRun(packageFile: string): CommandRun {
   };
 }
 
-/** Where commander writes: what is wrong with a call is told with all other errors. */
+/** Where commander writes: a wrong call is reported with all other errors. */
 export function parserOutput({ stdout, stderr }: Pick<CommandRun, 'stdout' | 'stderr'>, json: boolean) {
   return {
     writeOut: (text: string) => void stdout.write(text),

@@ -23,7 +23,7 @@ export interface Output {
   document(value: unknown): void;
   /** A line beside the result; none with `--json`, where the document says it. */
   note(line: string): void;
-  /** A line that is told in any case. */
+  /** A line that is shown in any case. */
   warn(line: string): void;
   errors(problems: readonly Problem[]): void;
   /** A text in a style on stdout, and one on stderr: plain where that isn't a terminal. */

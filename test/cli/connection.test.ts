@@ -237,7 +237,7 @@ test.each([
   ['url: http://h\nkey: [SECRET]', ':2: key must be text.'],
   ['key: SECRET\nkeyFile: x', ':1: the file has key and keyFile; give one.'],
   ['- SECRET', ':1: the file must be a list of "name: value" lines.'],
-  ['key: "SECRET', ':1: lacks a character, most likely a closing quote, a colon or a comma.'],
+  ['key: "SECRET', ':1: misses a character, most likely a closing quote, a colon or a comma.'],
 ])('refuses the configuration file %j', async (text, sentence) => {
   const path = join(cwd, 'packager-drm.yaml');
   await write(path, text);

@@ -183,7 +183,7 @@ describe('put', () => {
     [
       'a file that is no JSON',
       ['--file', 'bad.json'],
-      'bad.json:2: lacks a character, most likely a closing quote, a colon or a comma.',
+      'bad.json:2: misses a character, most likely a closing quote, a colon or a comma.',
     ],
     ['a file that is no body', ['--file', 'list.json'], 'list.json holds no fields of a request.'],
     [

@@ -8,7 +8,7 @@ import {
   endByWait,
   nothingToWaitFor,
   requireFleet,
-  tellWaited,
+  showWaiting,
   type WaitedForFleet,
   type WaitOption,
   waitFields,
@@ -162,7 +162,7 @@ function showOutcome(context: CliContext, outcome: Outcome): void {
     const what = isDone ? `${source}: ${sentenceOf(summary)}.` : nothing;
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
   }
-  if (waited) tellWaited(context, waited);
+  if (waited) showWaiting(context, waited);
   if (stopped) context.endWith(stopped.exitCode);
   else if (summary.failed > 0) context.endWith(EXIT.failed);
   else if (waited) endByWait(context, waited);

@@ -24,7 +24,7 @@ import { isEightBitText, isUtf16Words, unusable } from '../input';
 
 /** One thing to check, as it was found. */
 export interface FoundInput extends CheckedInput {
-  /** Whether it is one of a folder's, and nobody asked for what it says. */
+  /** Whether it is one of a folder's: only its faults are shown. */
   readonly isOfFolder: boolean;
 }
 
@@ -37,7 +37,7 @@ interface Given {
 }
 
 /**
- * Reads and checks all that is given. @throws CliError that tells of every input that can't be used, or what the sidecar
+ * Reads and checks all that is given. @throws CliError with every input that can't be used, or what the sidecar
  * said of a stream.
  */
 export async function checkGiven(
@@ -218,7 +218,7 @@ function contentOf(bytes: Buffer, name: string): string | Buffer {
   // XML says its encoding itself.
   if (looksLikeCpixBytes(bytes)) return bytes;
   if (isUtf16Words(bytes)) throw unusable(`${name} is UTF-16; save it as UTF-8.`);
-  // Text of another encoding is told to be that; a box or an object may lie in a file as it is.
+  // Text of another encoding is reported as such; a box or an object may lie in a file as it is.
   return isEightBitText(bytes) ? bytes.toString('utf8') : bytes;
 }
 

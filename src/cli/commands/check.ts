@@ -59,7 +59,7 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
 function showOne(out: Output, { result }: FoundInput): void {
   showInput(out, 'This', result);
   showFaults(out, result.faults);
-  tellSum(out, result.faults, '');
+  showSum(out, result.faults, '');
 }
 
 /** The same of several, and how they go together; of a folder's files only what is wrong with them. */
@@ -79,7 +79,7 @@ function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults 
   } else if (inputs.some(({ isOfFolder }) => !isOfFolder)) {
     out.note('They have nothing in common that could be compared.');
   }
-  tellSum(
+  showSum(
     out,
     [...inputs.flatMap(({ result }) => result.faults), ...faults],
     `${count(inputs.length, 'input')}: `,
@@ -110,7 +110,7 @@ function showFaults(out: Output, faults: readonly Fault[]): void {
   }
 }
 
-function tellSum(out: Output, faults: readonly Fault[], of: string): void {
+function showSum(out: Output, faults: readonly Fault[], of: string): void {
   const errors = faults.filter(({ severity }) => severity === 'error').length;
   const sum =
     faults.length === 0

@@ -11,7 +11,7 @@ import {
   nothingToWaitFor,
   requireFleet,
   secondsOfOne,
-  tellWaited,
+  showWaiting,
   type WaitedForFleet,
   type WaitOption,
   waitFields,
@@ -112,7 +112,7 @@ function showPlan(out: Output, { deletions, failed, staying }: Found, all: boole
     out.write(`${out.style('bold', `${count(staying, 'key file')} would stay`)}\n`);
 }
 
-/** What tells one key file from another, for the person who is asked. */
+/** Details of a key file, for the question. */
 function detailsOf({ modified, content_id }: Deletion): string {
   const parts = [
     ...(modified === undefined ? [] : [`of ${timeText(modified)} UTC`]),
@@ -173,7 +173,7 @@ function showOutcome(
     const text = sent ? `Key files: ${parts.join(', ')}.` : nothing;
     out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', text));
   }
-  if (waited) tellWaited(context, waited);
+  if (waited) showWaiting(context, waited);
   if (stopped) context.endWith(stopped.exitCode);
   else if (summary.failed > 0) context.endWith(EXIT.failed);
   else if (waited) endByWait(context, waited);

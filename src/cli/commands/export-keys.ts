@@ -29,7 +29,7 @@ interface ExportOptions {
 
 /**
  * `get --as`: writes the keys of a stream's key file as another packager takes them. Key material is masked unless it is
- * to be shown, or can be read by nobody but the recipients.
+ * to be shown, or only the recipients can read it.
  */
 export async function exportKeys(
   context: CliContext,

@@ -10,7 +10,7 @@ export interface GetOptions {
   readonly recipient?: readonly string[];
 }
 
-/** `get`: shows the key file of a stream, with its key material masked unless told otherwise. */
+/** `get`: shows the key file of a stream, with its key material masked unless `--reveal` is given. */
 export async function get(context: CliContext, streamId: string, options: GetOptions): Promise<void> {
   const { reveal = false, as, scheme, recipient } = options;
   if (as !== undefined) {

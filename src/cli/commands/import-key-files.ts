@@ -16,7 +16,7 @@ const MAX_NAMES = 5;
 
 /**
  * Reads existing key files as a manifest, a stream for each.
- * @throws CliError with every fault of all files; the same fault of many is told once, with their names.
+ * @throws CliError with every fault of all files; the same fault of many is reported once, with their names.
  */
 export function readKeyFiles(
   context: Pick<CliContext, 'cwd'>,

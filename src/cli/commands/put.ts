@@ -13,7 +13,7 @@ import {
   nothingToWaitFor,
   requireFleet,
   secondsOfOne,
-  tellWaited,
+  showWaiting,
   type WaitOption,
   waitFields,
   waitForPackagers,
@@ -164,7 +164,7 @@ async function putTracks(
     const what = dryRun ? NOTHING : `${shown(nameOf(source))}: ${sentenceOf(summary)}.`;
     out.note(out.noteStyle(summary.failed > 0 ? 'red' : 'green', what));
   }
-  if (waited) tellWaited(context, waited);
+  if (waited) showWaiting(context, waited);
   if (summary.failed > 0) context.endWith(EXIT.failed);
   else if (waited) endByWait(context, waited);
 }
@@ -216,13 +216,13 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     if (cpix !== undefined && !text.ok) throw unusable(`${name} ${text.problem.description}.`);
     if (cpix !== undefined)
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request by --file.`);
-    tellStray({ track, kid, period, systems });
+    refuseStray({ track, kid, period, systems });
     if (isGiven) throw twice();
     return { body: readBody(bytes, source, keepUnknown), isDocument: false };
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
   // Of a content, too, where the key provider answers a document: that is the sidecar's to know.
-  if (others.contentId === undefined) tellStray({ track, kid, period, systems });
+  if (others.contentId === undefined) refuseStray({ track, kid, period, systems });
   if (!isGiven)
     throw usageError(
       'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
@@ -247,7 +247,7 @@ function twice(): CliError {
 }
 
 /** @throws CliError when options that choose in a document are given without one. */
-function tellStray(options: Readonly<Record<string, string | undefined>>): void {
+function refuseStray(options: Readonly<Record<string, string | undefined>>): void {
   const [name] = Object.keys(options).filter((option) => options[option] !== undefined);
   if (name !== undefined)
     throw usageError(`--${name} chooses in a CPIX document; name one by --cpix, or leave it out.`);

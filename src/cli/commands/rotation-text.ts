@@ -2,7 +2,7 @@ import type { Output } from '../../terminal/output';
 import { count, firstOf, shellWord, shown, showRest, someNames } from '../../terminal/text';
 import { EXIT, stopFields } from '../cli-error';
 import type { CliContext } from '../context';
-import { tellWaited, type WaitedForFleet, waitFields } from '../fleet/wait';
+import { showWaiting, type WaitedForFleet, waitFields } from '../fleet/wait';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import type { ContentIdPattern, Restart, Rotation } from './rotation';
 import {
@@ -100,7 +100,7 @@ export function showOutcome(context: CliContext, outcome: RotationOutcome, optio
   const nothing = dryRun ? NOTHING : 'There is nothing to write.';
   const what = sent ? `${shown(path)}: ${sentenceOf(summary)}.` : nothing;
   out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
-  if (outcome.waited) tellWaited(context, outcome.waited);
+  if (outcome.waited) showWaiting(context, outcome.waited);
   if (restart.length === 0) return;
   if (rotation.namesOthers)
     out.warn(

@@ -45,7 +45,7 @@ export function showReport(out: Output, report: StreamReport): void {
     out.write(
       `${out.style(severity === 'error' ? 'red' : 'yellow', `${severity}:`)} ${shown(description)}\n`,
     );
-  tellSum(
+  showSum(
     out,
     report,
     `${count(fetched.requests, 'request')}, ${sizeOf(fetched.bytes)}, ${secondsOf(fetched.ms / 1000)}`,
@@ -73,7 +73,7 @@ function rowOf(
   ];
 }
 
-function tellSum(out: Output, { faults, renditions, decrypted }: StreamReport, cost: string): void {
+function showSum(out: Output, { faults, renditions, decrypted }: StreamReport, cost: string): void {
   const errors = faults.filter(({ severity }) => severity === 'error').length;
   const warnings = faults.length - errors;
   const sum = faults.length === 0 ? 'no faults' : `${count(errors, 'error')}, ${count(warnings, 'warning')}`;

@@ -23,7 +23,7 @@ export interface VerifyOptions {
 
 const USER_AGENT = 'packager-drm-verify';
 
-/** `verify`: fetches a stream as a player does, decrypts what is newest, and tells what is wrong. */
+/** `verify`: fetches a stream as a player does, decrypts what is newest, and shows what is wrong. */
 export async function verify(
   context: CliContext,
   address: string,
@@ -84,7 +84,7 @@ async function testOnce(context: CliContext, test: StreamTest): Promise<boolean>
   }
 }
 
-/** Who gives a key file by the option of the API key means it. */
+/** A key file that is given by the option of the API key is meant as a key file. */
 function keyFileInPlaceOfApiKey(context: CliContext): string[] {
   const { apiKeyFile } = context;
   if (apiKeyFile === undefined) return [];

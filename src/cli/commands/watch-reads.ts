@@ -4,7 +4,7 @@ import { showProgress } from '../../terminal/progress';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 
-/** The file of the system that tells of mounts. */
+/** The system's file of mounts. */
 const MOUNTINFO = '/proc/self/mountinfo';
 
 /** The files of some streams as they were at a time; undefined for one that was not there. */
@@ -79,7 +79,7 @@ function stateOf(folder: string, streamId: string): FileState | undefined {
 
 /**
  * Waits until each key file that was written since a snapshot has been read. With relatime, too, the first read after
- * a change is later than the change; whose it was, nothing tells.
+ * a change is later than the change; the reader is not known.
  */
 export async function watchReads(
   context: CliContext,

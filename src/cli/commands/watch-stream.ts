@@ -27,7 +27,7 @@ interface Episode {
 }
 
 /**
- * Tests each new segment of a live stream until the user stops it, and tells what goes wrong when. With `--json` each look
+ * Tests each new segment of a live stream until the user stops it, and shows what goes wrong when. With `--json` each look
  * that brought something is a line of JSON. Answers whether there was an error.
  */
 export async function watchStream(context: CliContext, test: StreamTest): Promise<boolean> {
@@ -53,7 +53,7 @@ export async function watchStream(context: CliContext, test: StreamTest): Promis
   return watch.hadError;
 }
 
-/** Undefined where no new segment tells how long they are. */
+/** Undefined without a new segment of a known length. */
 function pauseOf({ renditions }: StreamReport): number | undefined {
   const seconds = renditions.flatMap(({ segment }) =>
     segment && segment.seconds > 0 ? [segment.seconds] : [],

@@ -147,7 +147,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
   const keyFiles = files.map(({ id, summary, keys }) =>
     summary
-      ? { id, summary, keys, shownKeyId: summary.keyId, told: [] }
+      ? { id, summary, keys, shownKeyId: summary.keyId, reported: [] }
       : byWord(id, listed.get(`${prefix}${id}`)),
   );
   const rights = files.map((file) => ({ ...file, path: join(disk.realPath, file.path) }));
@@ -168,16 +168,16 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
   return { section: { kind: 'key_folder', subject: path, note, checks }, prefix, keyFiles };
 }
 
-/** A key file as the sidecar knows it. Its clashes are told with those of the others, not as faults of its own. */
+/** A key file as the sidecar knows it. Its clashes are reported with those of the others, not as its own faults. */
 function byWord(id: string, listed: ListedKeyFile | undefined): CheckedKeyFile & KeyedFile {
-  if (!listed) return { id, summary: undefined, keys: undefined, shownKeyId: undefined, told: [] };
+  if (!listed) return { id, summary: undefined, keys: undefined, shownKeyId: undefined, reported: [] };
   const { parts, faults, key_id } = listed;
   return {
     id,
     summary: { parts, faults: faults.filter(({ code }) => !CLASH_CODES.has(code)) },
     keys: undefined,
     shownKeyId: key_id ?? undefined,
-    told: faults.map(({ code }) => code).filter((code) => CLASH_CODES.has(code)),
+    reported: faults.map(({ code }) => code).filter((code) => CLASH_CODES.has(code)),
   };
 }
 

@@ -59,7 +59,7 @@ export async function doctor(
   if (summaryOf(sections).faults > 0) context.endWith(EXIT.failed);
 }
 
-/** What is no stream id would be looked for, and not found for a reason that nobody sees. */
+/** A malformed stream id would be reported as missing. */
 function checkNames({ application, streams }: DoctorOptions): void {
   if (application?.length === 0) throw usageError('--application names none.');
   if (streams?.length === 0) throw usageError('--streams names none.');

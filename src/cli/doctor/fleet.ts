@@ -135,7 +135,7 @@ function serversFinding({ engine, state }: FleetAnswer): Check {
     const all = engine.length === 1 ? 'The server' : `All ${engine.length} servers`;
     return ok('fleet_engine', `${all} of the engine can be reached`);
   }
-  // Who is level has a majority, whatever addresses lead to its servers.
+  // A sidecar that is level reaches a majority, by whatever addresses.
   if (reached * 2 <= engine.length && state !== 'level')
     return error(
       'fleet_no_majority',
@@ -234,20 +234,20 @@ function checkClocks({ packagers }: FleetAnswer): Check[] {
       return [`${name} (${clockText(ahead)})`];
     });
   const todo = 'have it set by NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
-  const tell = (names: readonly string[], say: typeof error) =>
+  const check = (names: readonly string[], make: typeof error) =>
     names.length === 0
       ? []
-      : [say('fleet_clock', `The clock differs from the engine's: ${someOf(names)}`, todo)];
+      : [make('fleet_clock', `The clock differs from the engine's: ${someOf(names)}`, todo)];
   return [
-    ...tell(off(CLOCK.fault, Number.POSITIVE_INFINITY), error),
-    ...tell(off(CLOCK.warning, CLOCK.fault), warning),
+    ...check(off(CLOCK.fault, Number.POSITIVE_INFINITY), error),
+    ...check(off(CLOCK.warning, CLOCK.fault), warning),
   ];
 }
 
 /** Reports come every five seconds; who is behind for no longer is not late. */
 const LATE_SECONDS = 10;
 
-/** Who is registered there may be of another fleet, and is not to be retired then. */
+/** In these states the registered packagers may be of another fleet, and must not be retired. */
 const FOREIGN: ReadonlySet<FleetState> = new Set(['wrong_secret', 'other_fleet', 'lost_fleet']);
 
 function checkPackagers({ name: here, packagers, state }: FleetAnswer): Check[] {
@@ -300,7 +300,7 @@ const REASONS = ['unreadable', 'failed', 'kept', 'older'] as const satisfies rea
 const LACKS: Readonly<Record<(typeof REASONS)[number], Verdict>> = {
   unreadable: {
     isFault: true,
-    todo: 'give it the secret that they were sealed with; what is damaged is written anew by a POST',
+    todo: 'give it the secret that they were sealed with; what is damaged is written again by a POST',
   },
   failed: {
     isFault: true,

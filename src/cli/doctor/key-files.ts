@@ -83,7 +83,7 @@ export interface KeyedFile {
   /** The key id as it may be shown; undefined when it may be a secret. */
   readonly shownKeyId: string | undefined;
   /** Codes of `CLASH_CODES` that the sidecar gives a file that the doctor could not read. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
 const KEY_ID_REUSED = 'key_id_reused';
@@ -104,8 +104,8 @@ const USE_ONE_ID = 'check whether the same key was meant, and then use one id fo
 
 /** Finds key ids with several content keys, and content keys with several key ids. */
 export function checkKeyClashes(files: readonly KeyedFile[]): Check[] {
-  const idOf = ({ keys, shownKeyId, id, told }: KeyedFile) =>
-    keys?.keyId ?? (told.includes(KEY_ID_REUSED) ? (shownKeyId ?? `that of ${id}`) : undefined);
+  const idOf = ({ keys, shownKeyId, id, reported }: KeyedFile) =>
+    keys?.keyId ?? (reported.includes(KEY_ID_REUSED) ? (shownKeyId ?? `that of ${id}`) : undefined);
   const ofIds = clashesOf(files, idOf, ({ keys }) => keys?.contentKey);
   const ofKeys = clashesOf(
     files,
@@ -114,7 +114,7 @@ export function checkKeyClashes(files: readonly KeyedFile[]): Check[] {
   );
   const contentKeys = new Set(files.flatMap(({ keys }) => keys?.contentKey ?? []));
   const [moreIds, moreKeys] = [ofIds.length - MAX_LINES, ofKeys.length - MAX_LINES];
-  const named = files.filter(({ told }) => told.includes(CONTENT_KEY_REUSED)).map(({ id }) => id);
+  const named = files.filter(({ reported }) => reported.includes(CONTENT_KEY_REUSED)).map(({ id }) => id);
   return [
     ...ofIds.slice(0, MAX_LINES).map((clash) => checkKeyId(clash, contentKeys)),
     ...(moreIds > 0

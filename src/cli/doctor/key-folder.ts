@@ -69,7 +69,7 @@ async function readInto(
     entries.push(...read.filter((entry) => entry !== undefined));
   }
   for (const entry of found) {
-    // The sidecar's own, which nobody else may enter.
+    // The sidecar's own, which no other user may enter.
     if (below === '' && entry.name === FLEET_FOLDER) continue;
     if (!entry.isDirectory() || below.split('/').length >= MAX_DEPTH) continue;
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
@@ -111,7 +111,7 @@ async function readSaid(file: string, size: number): Promise<Said> {
     const text = await readFile(file, 'utf8');
     return { summary: summariseKeyFile(text), keys: readFileKeys(text) };
   } catch (thrown) {
-    // Who runs this need not be the packager's user; the rights of that one are checked by themselves.
+    // The rights of the packager's user are checked by themselves.
     return isDenied(thrown)
       ? UNKNOWN
       : faulty('unreadable', `The file ${unread(thrown).problem.description}.`);

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { count, shellWord } from '../../terminal/text';
 import { type Check, error, ok, someOf } from './finding';
 
-/** Who the packager runs as. */
+/** The user that the packager runs as. */
 export interface Identity {
   readonly name: string;
   readonly uid: number;
@@ -13,7 +13,7 @@ export interface Identity {
   readonly gids: readonly number[];
 }
 
-/** The rights of a file or folder, as `stat` tells them. */
+/** The rights of a file or folder, as `stat` gives them. */
 export interface Rights {
   readonly path: string;
   readonly mode: number;
@@ -44,20 +44,20 @@ interface GuardedFolder {
 export function checkAccess(identity: Identity, guarded: GuardedFolder): Check[] {
   const { path, folders, files } = guarded;
   const isAbove = (folder: Rights) => relative(path, folder.path).split('/')[0] === '..';
-  const closed = folders.filter((folder) => !may(identity, folder, ENTER));
-  const findings = closed.filter(isAbove).map((folder) => closedAbove(identity, folder));
-  const inside = closed.filter((folder) => !isAbove(folder));
+  const closedFolders = folders.filter((folder) => !may(identity, folder, ENTER));
+  const findings = closedFolders.filter(isAbove).map((folder) => closedAbove(identity, folder));
+  const inside = closedFolders.filter((folder) => !isAbove(folder));
   const unreadable = files.filter((file) => !may(identity, file, READ));
   const opened = openedBy(identity, path);
   const list = (rights: readonly Rights[]) =>
     someOf(rights.map((one) => shownRights({ ...one, path: relative(path, one.path) || one.path })));
   if (inside.length > 0) {
     const [todo, command] = unreadable.length > 0 ? ['the next line corrects this as well'] : opened;
-    findings.push(told('folder_closed', `${identity.name} may not enter ${list(inside)}`, todo, command));
+    findings.push(closed('folder_closed', `${identity.name} may not enter ${list(inside)}`, todo, command));
   }
   if (unreadable.length > 0) {
     const message = `${identity.name} may not read ${unreadable.length} of ${files.length} key files: ${list(unreadable)}`;
-    findings.push(told('file_unreadable', message, ...opened));
+    findings.push(closed('file_unreadable', message, ...opened));
   }
   if (findings.length > 0) return findings;
   const read =
@@ -69,7 +69,7 @@ export function checkAccess(identity: Identity, guarded: GuardedFolder): Check[]
 
 type Todo = readonly [todo: string, command?: string];
 
-function told(code: string, message: string, ...[todo, command]: Todo): Check {
+function closed(code: string, message: string, ...[todo, command]: Todo): Check {
   return { ...error(code, message, todo), ...(command !== undefined && { command }) };
 }
 
@@ -87,11 +87,12 @@ function openedBy(identity: Identity, folder: string): Todo {
 function closedAbove(identity: Identity, folder: Rights): Check {
   const message = `${identity.name} may not enter ${shownRights(folder)}`;
   const path = shellWord(folder.path);
-  if (identity.uid === folder.uid) return told('folder_closed', message, 'run as root', `chmod u+x ${path}`);
+  if (identity.uid === folder.uid)
+    return closed('folder_closed', message, 'run as root', `chmod u+x ${path}`);
   const [group] = identity.gids;
-  if (group === undefined) return told('folder_closed', message, ...groupsUnknown(identity));
+  if (group === undefined) return closed('folder_closed', message, ...groupsUnknown(identity));
   const change = identity.gids.includes(folder.gid) ? '' : `chgrp ${group} ${path} && `;
-  return told('folder_closed', message, 'run as root', `${change}chmod g+x ${path}`);
+  return closed('folder_closed', message, 'run as root', `${change}chmod g+x ${path}`);
 }
 
 function groupsUnknown({ name }: Identity): Todo {
@@ -106,9 +107,9 @@ function shownRights({ path, mode, uid, gid }: Rights): string {
 
 /** What the doctor asks of a machine. */
 export interface Machine {
-  /** The folder that tells of its processes. */
+  /** The folder with its processes. */
   readonly proc: string;
-  /** Who has a name, or a number written in digits; undefined when nobody has it. */
+  /** The user of a name, or of a number in digits; undefined when there is none. */
   readonly findUser: (user: string) => Promise<Identity | undefined>;
 }
 
@@ -137,7 +138,7 @@ function unknownUser(uid: number): Identity {
   return { name: `uid ${uid}`, uid, gids: [] };
 }
 
-/** Who the packager runs as, and what says so. */
+/** The user that the packager runs as, and the evidence. */
 export interface PackagerUser {
   readonly identity: Identity;
   readonly because: string;

@@ -18,7 +18,7 @@ docs/fleet.md says what a fleet is, and what to do when something fails.
   fleet
     .command('status [streamid]')
     .description('show the packagers, what each lacks, and the servers of the engine; or who has a stream')
-    .option('--watch', 'show it anew each second, until Ctrl-C')
+    .option('--watch', 'show it again each second, until Ctrl-C')
     .option('--all', 'name every packager, and every stream that one lacks, not only the first 20')
     .addHelpText(
       'after',

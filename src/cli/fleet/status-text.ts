@@ -20,7 +20,7 @@ function isLacking({ state, behind, lacking }: FleetPackager): boolean {
   return state !== 'level' || behind > 0 || lacking > 0;
 }
 
-/** The fleet for a person, as lines: this sidecar, the engine's servers, the packagers, and what they lack. */
+/** The fleet for a person, as lines: this sidecar, the engine's servers, the packagers, and what they miss. */
 export function statusLines(answer: FleetAnswer, { style }: Styled, all: boolean): string[] {
   const { name, fleet, state, since, revision, streams, deleted, missing } = answer;
   const stateStyle = state === 'level' ? 'green' : state === 'joining' ? 'yellow' : 'red';
@@ -187,7 +187,7 @@ const STREAM_STATES: Readonly<Record<FleetStreamAnswer['state'], string>> = {
   unreadable: 'has an entry that can’t be opened here',
 };
 
-/** Who has a stream, for a person. */
+/** The packagers that have a stream, for a person. */
 export function streamLines(answer: FleetStreamAnswer, { style }: Styled): string[] {
   const { streamid, state, etag, revision, changed, key, from, packagers } = answer;
   const of = [

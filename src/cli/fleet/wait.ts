@@ -74,7 +74,7 @@ interface Awaited {
   readonly wait: WaitOption;
 }
 
-/** Waits until every registered packager has streams as they are now; undefined: nobody asked for it. */
+/** Waits until every registered packager has streams as they are now; undefined: there are no streams. */
 export async function waitForPackagers(
   context: CliContext,
   awaited: Awaited,
@@ -130,7 +130,7 @@ function lookAt(
   const behind = takers.flatMap((packager) => {
     const { name, live, lacking } = packager;
     const lacks = packager.lacks.filter(({ streamid, why }) => wanted.has(streamid) && why !== 'behind');
-    // One that lacks more than it names may lack these.
+    // A packager that misses more than it names may miss these.
     const isNamed = lacking <= packager.lacks.length;
     if (hasRevision(packager, answer, target) && lacks.length === 0 && isNamed) return [];
     return [{ name, live, behind: packager.behind, lacks }];
@@ -149,14 +149,14 @@ function hasRevision(
   return (applied !== null && applied >= target) || (behind === 0 && isKnown);
 }
 
-/** The fields of a JSON document that say what came of waiting; none when nobody waited. */
+/** The fields of a JSON document with the result of waiting. */
 export function waitFields(waited: WaitedForFleet) {
   const { end, packagers, behind, errors } = waited;
   return { fleet: { end, packagers, behind, ...(errors && end === 'unknown' && { errors }) } };
 }
 
 /** Shows the result of waiting. */
-export function tellWaited({ out }: Pick<CliContext, 'out'>, waited: WaitedForFleet): void {
+export function showWaiting({ out }: Pick<CliContext, 'out'>, waited: WaitedForFleet): void {
   if (out.json) return;
   const { end, packagers, behind, errors = [] } = waited;
   const has = `${(packagers - behind.length).toLocaleString('en-US')} of ${count(packagers, 'packager')}`;

@@ -216,7 +216,7 @@ describe('with the word of the sidecar on files that the doctor may not read', (
 describe('checkKeyClashes', () => {
   const file = (id: string, keyId: number, contentKey: number): KeyedFile => {
     const text = keyFile(block(keyId), block(contentKey));
-    return { id, keys: readFileKeys(text), shownKeyId: undefined, told: [] };
+    return { id, keys: readFileKeys(text), shownKeyId: undefined, reported: [] };
   };
   const many = (number: number, make: (index: number) => KeyedFile) =>
     Array.from({ length: number }, (_item, index) => make(index));
@@ -255,7 +255,7 @@ describe('checkKeyClashes', () => {
         id: `site/stream-${index}`,
         keys: { keyId: key(index % mixed).keyId, contentKey: key(index).contentKey },
         shownKeyId: undefined,
-        told: [],
+        reported: [],
       }));
     for (const mixed of [1, 50_000, 100_000]) {
       const files = of(100_000, mixed);
