@@ -78,7 +78,7 @@ const PACE: Pace = {
   reportMs: 5000,
   gatherMs: 5,
   againMs: 1000,
-  pollMs: [10, 250],
+  pollMs: [3, 250],
 };
 
 /** How often a decision is repeated while others change the same keys. */

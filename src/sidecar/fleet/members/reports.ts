@@ -155,7 +155,7 @@ export function createWaiter({ engine, keys, pace }: WaiterOptions) {
       const timer = setTimeout(end, seconds * 1000);
       const poll = async () => {
         const [first, longest] = pace.pollMs;
-        for (let pause = first; !isOver && names?.length !== 0; pause = Math.min(pause * 1.5, longest)) {
+        for (let pause = first; !isOver && names?.length !== 0; pause = Math.min(pause * 1.25, longest)) {
           await new Promise((resolve) => setTimeout(resolve, pause).unref());
           try {
             names = await behind(changes);
