@@ -61,6 +61,8 @@ interface Connection {
   /** Requests that have arrived and are not answered. They are served one after another. */
   underWay: number;
   readonly waiting: (() => void)[];
+  /** Serves the latest request, unless it is being served. */
+  begin: (() => void) | undefined;
   /** The latest request, and its response while that is under way. */
   request: IncomingMessage | undefined;
   response: ServerResponse | undefined;
@@ -148,6 +150,7 @@ export function createConnections({
       refused: false,
       underWay: 0,
       waiting: [],
+      begin: undefined,
       request: undefined,
       response: undefined,
     };
@@ -177,7 +180,9 @@ export function createConnections({
   const refuse = (connection: Connection | undefined, cause: RefusalCause, error: HttpError) => {
     if (!connection || connection.refused) return;
     const { request, response, raw, socket = raw } = connection;
-    if (response?.headersSent && !request?.complete) {
+    // The handler sets the headers that every answer has.
+    if (connection.underWay === 1) connection.begin?.();
+    if (connection.underWay > 1 || (response?.headersSent && !request?.complete)) {
       cut(connection, cause);
       return;
     }
@@ -245,9 +250,15 @@ export function createConnections({
         connection.reserve = false;
       }
       if (draining || connection.reserve) response.setHeader('connection', 'close');
-      if (connection.underWay > 1) connection.waiting.push(() => connection.refused || serve());
-      else if (connection.trusted) serve();
-      else later(() => connection.refused || response.closed || serve());
+      let hasBegun = false;
+      const begin = () => {
+        if (!hasBegun && !connection.refused && !response.closed) serve();
+        hasBegun = true;
+      };
+      connection.begin = begin;
+      if (connection.underWay > 1) connection.waiting.push(begin);
+      else if (connection.trusted) begin();
+      else later(begin);
     },
     /** Ends a connection whose next request cannot be read. */
     refuse: (socket: Peer, cause: RefusalCause, error: HttpError) =>

@@ -242,6 +242,12 @@ describe('a client that was refused', () => {
     expect(refused).toEqual([['not_http', '127.0.0.1']]);
   });
 
+  it('gets the answer to its request before', async () => {
+    const { port } = await serve(answer);
+    const { ended } = await hostile(port, { says: `${HEAD}\r\nNONSENSE\r\n\r\n` });
+    expect(await ended).toMatch(/answer to \/x.*bad_request/s);
+  });
+
   it('may send the rest of its body, and then the next request', async () => {
     const { port } = await serve(answer);
     const client = await hostile(port, { says: 'POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n' });

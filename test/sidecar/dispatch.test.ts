@@ -267,11 +267,11 @@ test('answers absent files, JSON and other methods on the plain path', async () 
   await sidecar.api.get('/api/keyfile/live').expect(404);
 });
 
-test.each(PATHS)(
-  'answers a POST of %s whose body is no HTTP with the request id and the headers of every answer',
-  async (path) => {
+test.each([...PATHS.map((path) => [path, `x-api-key: ${API_KEY}\r\n`]), ['/api/keyfile/live', '']])(
+  'answers a POST of %s whose body is no HTTP with the request id and the headers of every answer (key: %j)',
+  async (path, key) => {
     const sidecar = await startSidecar();
-    const head = `POST ${path} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\nx-request-id: the-same\r\n`;
+    const head = `POST ${path} HTTP/1.1\r\nhost: here\r\n${key}x-request-id: the-same\r\n`;
     const body = 'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n';
     const answer = await rawExchange(sidecar.port, head + body, /\}$/);
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
