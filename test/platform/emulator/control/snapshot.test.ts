@@ -114,39 +114,6 @@ test('is back at the start after a reset: no channel, event, webhook, fault or e
   expect(receiver.received).toEqual([]);
 });
 
-test('shows the tries of the deliveries', async () => {
-  const { admin, control, createChannel, context } = await startEmulator();
-  const receiver = await startWebhookReceiver();
-  const metadata = {
-    name: 'n',
-    description: '',
-    webhook_url: receiver.url,
-    events: ['channel_created'],
-    site_ids: ['demosite'],
-  };
-  const { body: webhook } = await admin.post('/v2/webhooks/').send({ metadata }).expect(201);
-  const channel = await createChannel();
-  await receiver.until(1);
-  while (context.webhooks.history().length === 0) await new Promise((resolve) => setImmediate(resolve));
-  const { body } = await control.get('/deliveries').expect(200);
-  expect(body).toEqual({
-    deliveries: [
-      {
-        webhook_id: webhook.id,
-        event: 'channel_created',
-        subject_id: channel.id,
-        url: receiver.url,
-        attempt: 1,
-        at: '2030-01-01T00:00:00.000Z',
-        status: 200,
-        failure: null,
-        ms: 0,
-        next_try_at: null,
-      },
-    ],
-  });
-});
-
 test.each([false, true])('shows webhooks with their secrets when they are revealed: %s', async (reveal) => {
   const { control, context } = await startEmulator();
   const { id, secret } = context.webhooks.create({

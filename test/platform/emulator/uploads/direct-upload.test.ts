@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import fs, { readFileSync, type WriteStream } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
 import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
 import { rawExchange, rawRequest } from '../../../support/raw-http';
 import { startUploads, type TestUploads } from '../../../support/start-uploads';
@@ -216,16 +217,6 @@ test('what its owner refuses is not kept, and the link takes the file again', as
   await unauthenticated.put(link).send(HELLO).expect(200);
 });
 
-test('other methods are refused', async () => {
-  const { unauthenticated, beginDirect } = await startUploads();
-  const link = beginDirect();
-  const answer = await unauthenticated
-    .get(link)
-    .expect(405, errors('method_not_allowed', 'This path accepts PUT, not GET.'));
-  expect(answer.headers.allow).toBe('PUT');
-  await unauthenticated.post(link).expect(405);
-});
-
 test('pages of any origin may send a file to a link, and read the entity tag', async () => {
   const { unauthenticated, beginDirect } = await startUploads();
   const link = beginDirect();
@@ -265,24 +256,74 @@ test('no secret of a link is in the log', async () => {
 });
 
 test('uploads do not count for the rate limit', async () => {
-  const { unauthenticated, begin, admin, siteId } = await startUploads({ EMULATOR_RATELIMIT: 'on' });
-  const upload = begin({ method: 'multipart' });
-  for (let part = 1; part <= 70; part++) {
-    const { headers } = await unauthenticated
-      .put(partLink(upload, part, ''))
-      .send('x')
-      .expect(200);
-    expect(headers).not.toHaveProperty('jw-request-limit');
-  }
+  const { unauthenticated, beginDirect, admin, siteId } = await startUploads({ EMULATOR_RATELIMIT: 'on' });
+  const { headers } = await unauthenticated.put(beginDirect()).send('x').expect(200);
+  expect(headers).not.toHaveProperty('jw-request-limit');
   await admin.get(`/v2/sites/${siteId}/channels/`).expect(200).expect('jw-request-remaining', '59');
 });
 
-test('the control port makes an upload fail on purpose, and the next try succeeds', async () => {
-  const { unauthenticated, beginDirect, control, sizesOnDisk } = await startUploads();
+afterEach(() => void jest.restoreAllMocks());
+
+/** Has the next file fail with this error of the system when so many bytes are written. */
+function failNextFile(code: string, bytes: number): void {
+  jest.spyOn(fs, 'createWriteStream').mockImplementationOnce(() => {
+    let written = 0;
+    const target = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        written += chunk.length;
+        done(written >= bytes ? Object.assign(new Error(code), { code }) : null);
+      },
+    });
+    return target as WriteStream;
+  });
+}
+
+const FULL = errors(
+  'insufficient_storage',
+  'The disk of the uploads is full. Make room, or choose another EMULATOR_UPLOADSFOLDER.',
+);
+
+test('when the disk is full, the sender gets an answer, nothing is kept, and the link takes the file later', async () => {
+  const { unauthenticated, beginDirect, sizesOnDisk, context } = await startUploads();
   const link = beginDirect();
-  const target = 'PUT /uploads/:uploadId';
-  await control.post('/faults').send({ target, kind: 'fail', status: 503, times: 1 }).expect(201);
-  await unauthenticated.put(link).send(HELLO).expect(503);
-  expect(sizesOnDisk()).toEqual([]);
-  await unauthenticated.put(link).send(HELLO).expect(200);
+  const bytes = Buffer.alloc(1_000_000);
+  failNextFile('ENOSPC', 200_000);
+  await unauthenticated.put(link).send(bytes).expect(507, FULL);
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+  await unauthenticated.put(link).send(bytes).expect(200);
+});
+
+test('when the disk gets full while parts are put together, they stay, and can be completed later', async () => {
+  const { unauthenticated, begin, taken, sizesOnDisk, context } = await startUploads();
+  const upload = begin({ method: 'multipart' });
+  for (const part of [1, 2])
+    await unauthenticated
+      .put(partLink(upload, part, ''))
+      .send('12345')
+      .expect(200);
+  const complete = () =>
+    unauthenticated.put(`/v2/uploads/${upload.id}/complete`).set('authorization', upload.token);
+  failNextFile('EDQUOT', 6);
+  await complete().expect(507, FULL);
+  expect([sizesOnDisk(), context.uploads.usedBytes, taken]).toEqual([[5, 5], 10, []]);
+  await complete().expect(202);
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[10], 10]);
+});
+
+test('another fault of the disk is a failure of the service, whose cause is in the log', async () => {
+  const { unauthenticated, beginDirect, sizesOnDisk, context, logOf } = await startUploads();
+  failNextFile('EIO', 1);
+  const { body } = await unauthenticated.put(beginDirect()).send('hello').expect(500);
+  expect(body.errors[0].code).toBe('server_error');
+  expect(await logOf(1)).toContain('"code":"EIO"');
+  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+});
+
+test('a file that can not be deleted is reported in the log, and no call fails', async () => {
+  const { unauthenticated, beginDirect, taken, context, logOf } = await startUploads();
+  await unauthenticated.put(beginDirect()).send('hello').expect(200);
+  jest.spyOn(fs.promises, 'rm').mockRejectedValueOnce(Object.assign(new Error('no'), { code: 'EPERM' }));
+  await context.uploads.remove({ path: taken[0]?.path ?? '' });
+  expect(context.uploads.usedBytes).toBe(0);
+  expect(await logOf(2)).toMatch(/"message":"upload not deleted".*EPERM/);
 });

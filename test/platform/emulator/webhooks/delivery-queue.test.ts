@@ -372,16 +372,6 @@ test.each(['remove', 'reset', 'stop'] as const)(
   },
 );
 
-test('a reset forgets webhooks and tries', async () => {
-  const receiver = await startWebhookReceiver();
-  const { webhooks, create, notify, tries } = startWebhooks();
-  create(receiver.url);
-  notify('channel1');
-  await tries(1);
-  webhooks.reset();
-  expect([webhooks.list(), webhooks.history()]).toEqual([[], []]);
-});
-
 test('removing a webhook ends its wait for the next try', async () => {
   const receiver = await startWebhookReceiver();
   receiver.answer(500);
