@@ -127,25 +127,30 @@ interface Delivered {
   readonly parameters?: readonly OpenApi.ParameterObject[];
   /** By media types; without it, there is no answer 200. */
   readonly content?: Readonly<Record<string, Schema>>;
+  readonly headers?: NonNullable<Answer['headers']>;
   /** Beside 200 and 404. */
   readonly answers?: Readonly<Record<number, Answer>>;
 }
 
 /** What players and mobile apps ask for, without a credential. */
 export function deliveryOperations(seeded: Seeded): Record<string, PathItem> {
-  const made = [...DOCUMENTS, ...STREAMS, ...FILES].map(({ path, content, answers, ...delivered }) => {
-    const template = templateOf(path);
-    const get = operation(template, seeded, {
-      ...delivered,
-      tag: DELIVERY_TAG,
-      answers: {
-        ...(content && { 200: { description: delivered.summary, content: contentOf(content) } }),
-        ...answers,
-        404: json('There is nothing under this id, or nothing that viewers may have now.', MESSAGE),
-      },
-    });
-    return [template, { get }] as const;
-  });
+  const made = [...DOCUMENTS, ...STREAMS, ...FILES].map(
+    ({ path, content, headers, answers, ...delivered }) => {
+      const template = templateOf(path);
+      const get = operation(template, seeded, {
+        ...delivered,
+        tag: DELIVERY_TAG,
+        answers: {
+          ...(content && {
+            200: { description: delivered.summary, ...(headers && { headers }), content: contentOf(content) },
+          }),
+          ...answers,
+          404: json('There is nothing under this id, or nothing that viewers may have now.', MESSAGE),
+        },
+      });
+      return [template, { get }] as const;
+    },
+  );
   return Object.fromEntries(made);
 }
 
@@ -250,6 +255,11 @@ const STREAMS: readonly Delivered[] = [
   ),
 ];
 
+const FILE_HEADERS: NonNullable<Answer['headers']> = {
+  etag: { description: 'The MD5 of an uploaded file, in quotes.', schema: { type: 'string' } },
+  'accept-ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
+};
+
 const fileOf = (
   path: string,
   id: string,
@@ -263,6 +273,7 @@ const fileOf = (
   summary,
   description: `${description} A range of it can be asked for.`,
   content,
+  headers: FILE_HEADERS,
   parameters,
   answers: { ...rangeOf(content), 412: json('The file is not the one that `if-match` names.', MESSAGE) },
 });
