@@ -29,13 +29,17 @@ const FIRST_FLOWS = ['start', 'provision', 'stop', 'crash', 'emulator'].map(
   (name) => `test/e2e/${name}.test.ts`,
 );
 
+// It measures how long clients wait, so nothing else may run.
+const ATTACKS = 'test/e2e/attacks.test.ts';
+
 module.exports = async () => {
   const moduleNameMapper = await bundledPackages();
   const projects = [
     project('product', 'test', ['test/platform/', 'test/e2e/', 'test/browser/', 'test/fleet/']),
     project('platform', 'test/platform'),
     { ...project('flows', 'test/e2e'), testMatch: FIRST_FLOWS.map((file) => `<rootDir>/${file}`) },
-    project('e2e', 'test/e2e', FIRST_FLOWS),
+    project('e2e', 'test/e2e', [...FIRST_FLOWS, ATTACKS]),
+    { ...project('attacks', 'test/e2e'), testMatch: [`<rootDir>/${ATTACKS}`] },
     project('fleet', 'test/fleet'),
     { ...project('browser', 'test/browser'), setupFilesAfterEnv: ['<rootDir>/test/support/retry-once.ts'] },
   ];
