@@ -57,12 +57,40 @@ export function mountPage(app: Express, { path, folder, html, files }: Page): vo
   for (const name of files) serveKept(app, `${path}/${name}`, () => file(name));
 }
 
+interface ApiPageOptions {
+  /** Makes the OpenAPI document. It is asked for it once. */
+  readonly document: () => Promise<object>;
+  /** The folder of the page and of what it loads. */
+  readonly publicFolder: string;
+}
+
+/** The files below `/docs`. Other pages load the icon, the style sheet that all share (`style.css`) and its ground, too. */
+const API_PAGE_FILES = [
+  'colors.css',
+  'docs.css',
+  'docs.js',
+  'icon.svg',
+  'oat.min.css',
+  'style.css',
+  'swagger-ui.css',
+  'swagger-ui-bundle.js',
+];
+
+/** `/openapi.json` and `/docs`, the page that shows it. */
+export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOptions): void {
+  serveKept(app, '/openapi.json', async () => {
+    const bytes = Buffer.from(JSON.stringify(await document()));
+    return prepared(bytes, { 'content-type': 'application/json; charset=utf-8' });
+  });
+  mountPage(app, { path: '/docs', folder: publicFolder, html: 'docs.html', files: API_PAGE_FILES });
+}
+
 /** What is made when it is first asked for, and kept. */
-export function serveKept(app: Express, path: string, prepare: () => Promise<Prepared>): void {
+function serveKept(app: Express, path: string, prepare: () => Promise<Prepared>): void {
   app.route(path).get(answer(prepare)).all(onlyMethods('GET', 'HEAD'));
 }
 
-export function prepared(bytes: Buffer, headers: Readonly<Record<string, string>>): Prepared {
+function prepared(bytes: Buffer, headers: Readonly<Record<string, string>>): Prepared {
   return { bytes, etag: etagOf(bytes), headers };
 }
 

@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http';
 import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
-import { mountApiPage } from '../http/api-page';
 import { createApp, onlyMethods } from '../http/app';
 import { type Connections, createConnections } from '../http/connections';
 import type { Log } from '../http/log';
+import { mountApiPage } from '../http/page';
 import { createRefusalLog } from '../http/refusal-log';
 import { pathOf, type Shell } from '../http/shell';
 import { type CertificateEnds, createRequireCertificate } from '../http/tls';

@@ -1,14 +1,19 @@
+import { connect } from 'node:net';
 import type { Express } from 'express';
 import request from 'supertest';
 import { createApp, onlyMethods, requireJson } from '../../src/http/app';
 import { HttpError } from '../../src/http/errors';
 import type { Log, LogFields } from '../../src/http/log';
 import { listen, type RunningServer } from '../../src/http/server';
+import type { AnsweredRequest } from '../../src/http/shell';
 import { rawRequest } from '../support/raw-http';
+import { until } from '../support/until';
 
 type Entry = [level: string, message: string, fields: LogFields | undefined];
 
 let server: RunningServer | undefined;
+let observed: AnsweredRequest[];
+let errors: HttpError[];
 
 afterEach(async () => {
   await server?.stop(0);
@@ -18,6 +23,10 @@ afterEach(async () => {
 /** Serves what `mount` adds; `entries` stops the server, so that the last line is there. */
 async function serve(mount: (app: Express) => void, quietPaths: string[] = []) {
   const written: Entry[] = [];
+  observed = [];
+  errors = [];
+  const observe = (answered: AnsweredRequest) => observed.push(answered);
+  const onError = (error: HttpError) => errors.push(error);
   const write = (level: string) => (message: string, fields?: LogFields) => {
     written.push([level, message, fields]);
   };
@@ -28,7 +37,7 @@ async function serve(mount: (app: Express) => void, quietPaths: string[] = []) {
     return time;
   };
   const running = await listen(
-    createApp({ log, newId: () => 'new-id', now, quietPaths }, mount),
+    createApp({ log, newId: () => 'new-id', now, quietPaths, observe, onError }, mount),
     '127.0.0.1',
     0,
   );
@@ -69,6 +78,8 @@ describe('createApp', () => {
     });
     await http.get('/things/7?key=secret').expect(200, { id: 7 });
     expect(await entries()).toEqual([requestEntry('info', 'GET', '/things/:id', 200, { thing: 'seven' })]);
+    const figures = { method: 'GET', route: '/things/:id', status: 200, ms: 1.23, aborted: false };
+    expect(observed).toEqual([figures]);
   });
 
   it('answers 404 as JSON for what is not mounted, and logs no path', async () => {
@@ -78,6 +89,22 @@ describe('createApp', () => {
       .expect(404, { errors: [{ code: 'not_found', description: 'There is nothing at this path.' }] })
       .expect('content-type', 'application/json; charset=utf-8');
     expect(await entries()).toEqual([requestEntry('info', 'GET', 'unmatched', 404)]);
+    expect(observed).toEqual([{ method: 'GET', route: 'unmatched', status: 404, ms: 1.23, aborted: false }]);
+  });
+
+  it('reports a request whose client went away before the answer', async () => {
+    let hasArrived = false;
+    const { port, entries } = await serve((app) => {
+      app.get('/slow', () => {
+        hasArrived = true;
+      });
+    });
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n'));
+    await until(() => hasArrived);
+    socket.destroy();
+    await until(() => observed.length > 0);
+    expect(observed).toEqual([{ method: 'GET', route: '/slow', status: 499, ms: 1.23, aborted: true }]);
+    expect(await entries()).toEqual([requestEntry('info', 'GET', '/slow', 499, { aborted: true })]);
   });
 
   it.each(['abc-123', 'A.b_c:d', 'x'.repeat(128)])('keeps the request id %.20s', async (id) => {
@@ -124,6 +151,7 @@ describe('createApp', () => {
       ['error', 'request failed', { requestId: 'new-id', status: 500, codes: ['server_error'], cause }],
       requestEntry('info', 'GET', '/', 500),
     ]);
+    expect(errors).toEqual([expect.objectContaining({ status: 500 })]);
   });
 
   it('answers an HttpError with its status, headers and problems, and logs no cause below 500', async () => {
@@ -138,6 +166,7 @@ describe('createApp', () => {
     );
     await http.get('/').expect(409, { errors: problems }).expect('retry-after', '5');
     expect(await entries()).toEqual([requestEntry('info', 'GET', '/', 409)]);
+    expect(errors).toEqual([expect.objectContaining({ status: 409, problems })]);
   });
 
   it('cuts the connection when an answer fails after its head is sent, and logs it as aborted', async () => {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
@@ -258,16 +257,6 @@ describe('a client that was refused', () => {
 });
 
 describe('an answer that is not taken', () => {
-  it('ends the connection', async () => {
-    const big = 'x'.repeat(64 * 1024 * 1024);
-    const { port } = await serve((_request, response) => response.end(big));
-    const { socket } = await hostile(port, { says: `${HEAD}${KEY}\r\n`, reads: false });
-    await until(() => connections.counts().answering === 1);
-    await until(() => connections.counts().answering === 0);
-    expect(refused).toEqual([['answer_timeout', '127.0.0.1']]);
-    socket.destroy();
-  });
-
   it('does not end one whose client is slow', async () => {
     const size = 16 * 1024 * 1024;
     const { port } = await serve((_request, response) => response.end('x'.repeat(size)));
@@ -298,10 +287,13 @@ describe('stop', () => {
     await ended;
   });
 
-  it('waits for the answers of unauthenticated clients only as long as they take something of them', async () => {
+  it.each([
+    ['an unauthenticated client', ''],
+    ['a client with a key', KEY],
+  ])('waits for the answer to %s only as long as it takes something of it', async (_whom, key) => {
     const big = 'x'.repeat(64 * 1024 * 1024);
     const server = await serve((_request, response) => response.end(big));
-    const { socket, ended } = await hostile(server.port, { says: `${HEAD}\r\n`, reads: false });
+    const { socket, ended } = await hostile(server.port, { says: `${HEAD}${key}\r\n`, reads: false });
     await until(() => connections.counts().answering === 1);
     await server.stop(60_000);
     expect(refused).toEqual([['answer_timeout', '127.0.0.1']]);
@@ -352,16 +344,6 @@ describe('stop', () => {
     expect(await client.ended).toMatch(/took abcdef$/);
     await stopped;
   });
-});
-
-test('makes room for new connections when idle ones take nearly all places', async () => {
-  const { port } = await serve(answer, { limits: { total: 512, perAddress: 512 } });
-  const clients = await times(600, async () => {
-    const client = await hostile(port, { says: `${HEAD}\r\n` });
-    await Promise.race([once(client.socket, 'data'), client.ended]);
-    return client;
-  });
-  expect(clients.filter((client) => !client.received().startsWith('HTTP/1.1 200'))).toEqual([]);
 });
 
 test('knows the address of a client whose connection is reset meanwhile', async () => {
@@ -425,7 +407,7 @@ describe('pipelined requests', () => {
       'POST /4 HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n';
     const text = post('/1', 'a\r\n\r\nb') + get('/2') + post('/3', 'x'.repeat(3000)) + chunked;
     const expected = ['</1 a\r\n\r\nb>', '</2 >', `</3 ${'x'.repeat(3000)}>`, '</4 abc>'];
-    for (const size of [1, 2, 3, 7, 50, 97, 1000, 4000]) {
+    for (const size of [1, 7, 97, 4000]) {
       const client = await hostile(port);
       for (let at = 0; at < text.length; at += size) {
         client.socket.write(text.slice(at, at + size));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { printable, readBody } from '../../src/http/faults';
+import { nearest, printable, readBody } from '../../src/http/faults';
 
 const schema = z.strictObject(
   {
@@ -78,4 +78,17 @@ test.each([
   ['content_key', 'content_key'],
 ])('shows of the name %s what is no value: %s', (name, shown) => {
   expect(printable(name)).toBe(shown);
+});
+
+test.each([
+  ['WIDEWINE', 'widevine'],
+  ['fair_play', 'fairplay'],
+  ['client_api_key', 'clientApiKey'],
+  ['clients', 'client'],
+  ['clearkey', undefined],
+  ['', undefined],
+  ['z'.repeat(100_000), undefined],
+])('takes the name %.20s for %s', (name, meant) => {
+  const known = ['cenc', 'playready', 'widevine', 'fairplay', 'contentId', 'client', 'clientApiKey'];
+  expect(nearest(name, known)).toBe(meant);
 });

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
@@ -178,6 +179,19 @@ test.each<[days: number, warning: string | undefined, daysLeft: number | undefin
   expect(lines).toEqual([certificateRead(SERVER), ...expected]);
 });
 
+test('reports the end of the certificate in each file that ends first, and of replaced files', async () => {
+  const endOf = (name: string) => new Date(new X509Certificate(pem(name)).validTo);
+  expect(open().ends).toEqual({ server: endOf('server'), clientAuthorities: undefined });
+  const tls = open({ asksClients: true });
+  expect(tls.ends).toEqual({ server: endOf('server'), clientAuthorities: endOf('authority') });
+  const early = endOf('expired-client');
+  expect(early < endOf('server')).toBe(true);
+  writeFileSync(certificate, Buffer.concat([pem('server'), pem('expired-client')]));
+  writeFileSync(clientAuthorities, Buffer.concat([pem('authority'), pem('expired-client')]));
+  await until(() => tls.ends.clientAuthorities?.getTime() === early.getTime());
+  await until(() => tls.ends.server.getTime() === early.getTime());
+});
+
 test('answers plain HTTP on the TLS port with what to do', async () => {
   const { port } = await serve(open());
   const answer = await rawExchange(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', /\}$/);
@@ -249,11 +263,12 @@ describe('stop', () => {
   });
 
   it('reads the files no more', async () => {
-    const server = await serve(open());
+    const tls = open();
+    const close = jest.spyOn(tls, 'close');
+    const server = await serve(tls);
+    expect(close).not.toHaveBeenCalled();
     await server.stop(0);
-    place('next-server', certificate);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(lines).toEqual([certificateRead(SERVER)]);
+    expect(close).toHaveBeenCalledTimes(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
-import { mountApiPage } from '../../http/api-page';
 import { createApp, mountLazily, onlyMethods } from '../../http/app';
+import { mountApiPage } from '../../http/page';
 import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
 import { DELIVERY_PATHS, mountDelivery } from './delivery/delivery';

@@ -2,8 +2,8 @@ import fsPromises from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import request from 'supertest';
-import { mountApiPage } from '../../src/http/api-page';
 import { createApp } from '../../src/http/app';
+import { mountApiPage } from '../../src/http/page';
 import { publicFolder } from '../support/public-folder';
 import { recordedLog } from '../support/recorded-log';
 import { temporaryFolder } from '../support/start-sidecar';
@@ -56,43 +56,29 @@ it('makes no document before it is asked for, and then one', async () => {
   expect(makes).toHaveBeenCalledTimes(1);
 });
 
-describe.each(PATHS)('%s', (path, type, policy) => {
-  it('is answered without an API key, to be asked for again each time', async () => {
-    const { status, headers } = await described().get(path);
-    const { 'content-type': answered, 'cache-control': cache, 'content-security-policy': csp } = headers;
-    expect([status, answered, cache, csp]).toEqual([200, type, 'no-cache', policy]);
-  });
-
-  it('is answered with 304 to who has it', async () => {
-    const service = described();
-    const { headers } = await service.get(path);
-    expect(headers.etag).toMatch(/^"[\w-]{27}"$/);
-    const again = await service.get(path).set('if-none-match', String(headers.etag)).expect(304);
-    expect(again.text).toBe('');
-  });
-
-  it('answers a HEAD without a body', async () => {
-    const { headers, text } = await described().head(path).expect(200);
-    expect([headers['content-type'], text]).toEqual([type, undefined]);
-  });
-
-  it.each(['post', 'put', 'delete', 'patch'] as const)('answers 405 to a %s', async (method) => {
-    const answer = await described()[method](path).expect(405);
-    const description = `This path accepts GET, HEAD, not ${method.toUpperCase()}.`;
-    expect([answer.headers.allow, answer.body]).toEqual([
-      'GET, HEAD',
-      { errors: [{ code: 'method_not_allowed', description }] },
-    ]);
-  });
+it.each(PATHS)('answers %s without an API key, and 304 to who has it', async (path, type, policy) => {
+  const service = described();
+  const { headers } = await service.get(path).expect(200);
+  const { 'content-type': answered, 'cache-control': cache, 'content-security-policy': csp, etag } = headers;
+  expect([answered, cache, csp]).toEqual([type, 'no-cache', policy]);
+  expect(etag).toMatch(/^"[\w-]{27}"$/);
+  const again = await service.get(path).set('if-none-match', String(etag)).expect(304);
+  expect(again.text).toBe('');
 });
 
-it('answers the document', async () => {
-  const { body } = await described().get('/openapi.json');
-  expect(body).toEqual(documentOf('1.2.3'));
+it('answers a HEAD without a body', async () => {
+  const { headers, text } = await described().head('/docs').expect(200);
+  expect([headers['content-type'], text]).toEqual(['text/html; charset=utf-8', undefined]);
+});
+
+it.each(['/openapi.json', '/docs', '/docs/docs.js'])('answers 405 to a POST of %s', async (path) => {
+  const { headers, body } = await described().post(path).expect(405);
+  expect([headers.allow, body.errors[0].code]).toEqual(['GET, HEAD', 'method_not_allowed']);
 });
 
 it('answers the document in full to who has that of another version', async () => {
-  const { headers, text } = await described().get('/openapi.json');
+  const { headers, text, body } = await described().get('/openapi.json');
+  expect(body).toEqual(documentOf('1.2.3'));
   const tag = String(headers.etag);
   const other = await described('1.2.4').get('/openapi.json').set('if-none-match', tag).expect(200);
   expect(other.text).toBe(text.replaceAll('1.2.3', '1.2.4'));
