@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NOTHING, startDelivery, type TestDelivery } from '../../../support/start-delivery';
 import { FILM } from '../../../support/start-library';
+import { until } from '../../../support/until';
 
 let delivery: TestDelivery;
 let path: string;
@@ -157,4 +158,88 @@ test('sends files of a folder whose name begins with a dot', async () => {
   expect(response.status).toBe(200);
   expect((await bytesOf(response)).equals(FILM)).toBe(true);
   rmSync(folder, { recursive: true });
+});
+
+async function usedOn(date = '2030-01-01') {
+  const { body } = await delivery.admin
+    .put(`/v2/sites/${delivery.siteId}/query_usage/`)
+    .send({ start_date: date, end_date: date })
+    .expect(200);
+  const [{ deliveries, delivered_bytes: bytes }] = body.results;
+  return { deliveries, bytes };
+}
+
+const views = () => delivery.context.state.media.find(media)?.views;
+const read = async (path: string, init: RequestInit = {}) => {
+  const response = await fetch(`${delivery.url}${path}`, init);
+  await response.arrayBuffer();
+};
+/** An answer is counted when it is over, which its reader may learn earlier. */
+const untilCounted = (wanted: object) =>
+  until(async () => JSON.stringify(await usedOn()) === JSON.stringify(wanted));
+
+test('counts documents that viewers get, on the day they get them', async () => {
+  const playlist = await delivery.playlist('trending_playlist');
+  await read(`/v2/media/${media}`);
+  await read(`/v2/media/${media}?format=mrss`);
+  await read(`/v2/playlists/${playlist}`);
+  expect(await usedOn()).toEqual({ deliveries: 3, bytes: 0 });
+  expect(views()).toBe(2);
+  await delivery.advance(24 * 3600);
+  await read(`/v2/media/${media}`);
+  expect(await usedOn()).toEqual({ deliveries: 3, bytes: 0 });
+  expect(await usedOn('2030-01-02')).toEqual({ deliveries: 1, bytes: 0 });
+});
+
+test('does not count HEAD, preflights, refusals and what is not there', async () => {
+  const playlist = await delivery.playlist('trending_playlist');
+  const paths = [`/v2/media/${media}`, `/v2/playlists/${playlist}`, path, `/v2/media/${media}/poster.svg`];
+  for (const path of paths) for (const method of ['HEAD', 'OPTIONS', 'POST']) await read(path, { method });
+  for (const path of [
+    `/v2/media/${media}?format=x`,
+    `/v2/playlists/${playlist}?page_limit=x`,
+    '/v2/media/nowhere0',
+  ])
+    await read(path);
+  await read(path, { headers: { range: `bytes=${FILM.length}-` } });
+  const { headers } = await fetch(`${delivery.url}${path}`, { method: 'HEAD' });
+  await delivery.unauthenticated
+    .get(path)
+    .set('if-none-match', String(headers.get('etag')))
+    .expect(304);
+  await read(path, { headers: { range: 'bytes=0-0' } });
+  await untilCounted({ deliveries: 0, bytes: 1 });
+  expect(views()).toBe(1);
+});
+
+test('counts the bytes that viewers get, and a view with the beginning of the file', async () => {
+  await read(path);
+  await untilCounted({ deliveries: 0, bytes: FILM.length });
+  await read(path, { headers: { range: 'bytes=0-99' } });
+  await read(path, { headers: { range: 'bytes=100-199' } });
+  await read(path, { headers: { range: 'bytes=-50' } });
+  await untilCounted({ deliveries: 0, bytes: FILM.length + 250 });
+  expect(views()).toBe(2);
+});
+
+test('counts the bytes of pictures and text tracks, which are no views', async () => {
+  const track = await delivery.track(media, {}, 'WEBVTT\n\n');
+  await read(`/tracks/${track}.vtt`);
+  await untilCounted({ deliveries: 0, bytes: 8 });
+  const picture = await fetch(`${delivery.url}/v2/media/${media}/poster.svg`);
+  const { byteLength } = await picture.arrayBuffer();
+  await untilCounted({ deliveries: 0, bytes: 8 + byteLength });
+  expect(views()).toBe(0);
+});
+
+test('counts no more than the file of a viewer who goes away', async () => {
+  const large = await delivery.film({}, Buffer.alloc(20_000_000));
+  const controller = new AbortController();
+  const response = await fetch(`${delivery.url}/videos/${large.media}-${large.rendition}.mp4`, {
+    signal: controller.signal,
+  });
+  await response.body?.getReader().read();
+  controller.abort();
+  await until(async () => (await usedOn()).bytes > 0);
+  expect((await usedOn()).bytes).toBeLessThan(20_000_000);
 });

@@ -70,15 +70,6 @@ test('nothing of a media is delivered before its publish date, and all of it fro
   await expectShown();
 });
 
-test('nothing of a media is delivered from its end on', async () => {
-  await change({ publish_end_date: '2030-01-02T00:00:00Z' });
-  await expectShown();
-  await delivery.advance(24 * 3600);
-  await expectHidden();
-  await change({ publish_end_date: null });
-  await expectShown();
-});
-
 test('nothing of a media is delivered when it is deleted', async () => {
   await delivery.admin.delete(`/v2/sites/${delivery.siteId}/media/${media}/`).expect(204);
   await expectHidden();

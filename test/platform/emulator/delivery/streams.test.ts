@@ -189,44 +189,6 @@ describe('a live event', () => {
 });
 
 describe('who may watch', () => {
-  it.each(['hls/master.m3u8', 'hls/part-1/video_1.m4s', 'dash/manifest.mpd'])(
-    'decides about every request of %s',
-    async (file) => {
-      const streaming = await start();
-      const { admin, site } = streaming;
-      const channel = await streaming.createChannel({ publishing_mode: 'manual' });
-      const id = await streaming.connect(channel);
-      await streaming.packaged(id);
-      const token = streaming.context.state.events.find(id)?.previewToken;
-      const [live, preview] = [`/live/events/${id}/${file}`, `/live/previews/${token}/${file}`];
-      const replay = `/manifests/${id}/${file}`;
-      const statuses = async () =>
-        Promise.all([live, replay, preview].map(async (path) => (await at(streaming, path)).status));
-      expect(await statuses()).toEqual([404, 404, 200]);
-      await admin.put(`${site}/channels/${channel.id}/events/${id}/publish/`).expect(204);
-      expect(await statuses()).toEqual([200, 200, 200]);
-      await admin.delete(`${site}/channels/${channel.id}/`).expect(204);
-      expect(await statuses()).toEqual([200, 200, 404]);
-      const publish_end_date = '2030-01-01T01:00:00Z';
-      await admin.patch(`${site}/media/${id}/`).send({ metadata: { publish_end_date } }).expect(200);
-      expect(await statuses()).toEqual([200, 200, 404]);
-      await streaming.advance(3600);
-      expect(await statuses()).toEqual([404, 404, 404]);
-    },
-  );
-
-  it('keeps the replay of an event that was never published from viewers', async () => {
-    const streaming = await start();
-    const channel = await streaming.createChannel({ publishing_mode: 'manual', reconnect_window: 0 });
-    const id = await streaming.connect(channel);
-    await streaming.packaged(id);
-    await streaming.disconnect(channel);
-    await streaming.advance(1);
-    for (const path of [`/live/events/${id}/hls/master.m3u8`, `/manifests/${id}/dash/manifest.mpd`])
-      expect(await streaming.get(path)).toEqual(NOTHING);
-    expect(streaming.forwarded()).toEqual([]);
-  });
-
   const hostile = fc.oneof(
     fc.constantFrom(
       '../../../streams',

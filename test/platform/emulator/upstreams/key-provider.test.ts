@@ -1,10 +1,8 @@
-import { swapKeyIdOrder } from '../../../../src/drm/bytes';
 import { openEnvelope } from '../../../../src/drm/envelope';
-import { checkPlayReadyChecksum } from '../../../../src/drm/playready';
-import { PROTECTION_SCHEMES, readWidevinePsshData } from '../../../../src/drm/widevine';
 import { rawRequest } from '../../../support/raw-http';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
+const KEY = 'demo-client-api-key';
 const PLAYREADY_URL = 'https://playready-license.example.com/rightsmanager.asmx';
 const WIDEVINE_URL = 'https://widevine-license.example.com/proxy';
 
@@ -75,35 +73,9 @@ test.each(KINDS)('answers every field of %s in an envelope', async (kind) => {
   expect(await fetchKeys(await startEmulator(), kind, 'demo')).toEqual(ANSWERS[kind]);
 });
 
-test.each(KINDS)('answers the same %s envelope after a restart', async (kind) => {
-  const before = await fetchEnvelope(await startEmulator(), kind, 'film-1');
-  expect(await fetchEnvelope(await startEmulator(), kind, 'film-1')).toBe(before);
-});
-
-test('gives CENC, PlayReady and Widevine of a content one key id and one content key', async () => {
-  const emulator = await startEmulator();
-  const cenc = await fetchKeys(emulator, 'cenc', 'film-1');
-  const playready = await fetchKeys(emulator, 'playready', 'film-1');
-  const widevine = await fetchKeys(emulator, 'widevine', 'film-1');
-  const bigEndian = swapKeyIdOrder(Buffer.from(playready.key_id ?? '', 'base64')).toString('base64');
-  expect([bigEndian, widevine.key_id]).toEqual([cenc.key_id_big, cenc.key_id_big]);
-  expect([playready.content_key, widevine.content_key]).toEqual([cenc.content_key, cenc.content_key]);
-  expect(playready.checksum).toBe(cenc.playready_checksum);
-});
-
-test('answers a checksum and Widevine data that hold for the key id and content id', async () => {
-  const cenc = await fetchKeys(await startEmulator(), 'cenc', 'film-1');
-  const keyId = Buffer.from(cenc.key_id_big ?? '', 'base64');
-  const contentKey = Buffer.from(cenc.content_key ?? '', 'base64');
-  expect(checkPlayReadyChecksum(cenc.playready_checksum ?? '', keyId, contentKey)).toBe('match');
-  expect(readWidevinePsshData(cenc.widevine_drm_specific_data ?? '')).toEqual({
-    ok: true,
-    value: {
-      payload: cenc.widevine_drm_specific_data,
-      data: { keyIds: [], contentId: Buffer.from('film-1'), protectionScheme: PROTECTION_SCHEMES.cenc },
-      unwrapped: false,
-    },
-  });
+test('answers the same envelope after a restart', async () => {
+  const before = await fetchEnvelope(await startEmulator(), 'cenc', 'film-1');
+  expect(await fetchEnvelope(await startEmulator(), 'cenc', 'film-1')).toBe(before);
 });
 
 test('seals the envelope for its client alone', async () => {
@@ -120,62 +92,32 @@ test.each(['a', '0', 'A-b_c.d', '...', 'x'.repeat(200)])('takes the content id %
   expect(keys.laurl).toBe(`skd://fairplay-license.example.com/license/${contentId}`);
 });
 
-describe('a request that is refused', () => {
-  const refusals: [string, string, Record<string, string>, number, object][] = [
-    [
-      'without a key',
-      '/keyprovider/cenc/demo/film',
-      {},
-      401,
-      { code: 'api_key_missing', description: "Send the client's API key in the header API-KEY." },
-    ],
-    [
-      'with a wrong key, whatever its content id',
-      '/keyprovider/fairplay/demo/a%20b',
-      { API_KEY: 'wrong' },
-      401,
-      { code: 'api_key_refused', description: "The header API-KEY does not hold this client's API key." },
-    ],
-    [
-      'for a client that does not exist',
-      '/keyprovider/aes/nobody/film',
-      { 'API-KEY': 'demo-client-api-key' },
-      404,
-      {
-        code: 'client_unknown',
-        description:
-          'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.',
-      },
-    ],
-    [
-      'for another kind of keys',
-      '/keyprovider/clearkey/demo/film',
-      { 'API-KEY': 'demo-client-api-key' },
-      404,
-      { code: 'not_found', description: 'There is nothing at this path.' },
-    ],
-  ];
+test.each<[string, string, Record<string, string>, number, string]>([
+  ['without a key', '/keyprovider/cenc/demo/film', {}, 401, 'api_key_missing'],
+  [
+    'with a wrong key, whatever its content id',
+    '/keyprovider/fairplay/demo/a%20b',
+    { API_KEY: 'wrong' },
+    401,
+    'api_key_refused',
+  ],
+  [
+    'for a client that does not exist',
+    '/keyprovider/aes/nobody/film',
+    { 'API-KEY': KEY },
+    404,
+    'client_unknown',
+  ],
+  ['for another kind of keys', '/keyprovider/clearkey/demo/film', { 'API-KEY': KEY }, 404, 'not_found'],
+])('answers no keys to a request %s', async (_case, path, headers, status, code) => {
+  const response = await (await startEmulator()).unauthenticated.get(path).set(headers);
+  expect([response.status, response.body.errors[0].code]).toEqual([status, code]);
+});
 
-  test.each(refusals)('answers no keys to one %s', async (_case, path, headers, status, problem) => {
-    const response = await (await startEmulator()).unauthenticated.get(path).set(headers);
-    expect(response.status).toBe(status);
-    expect(response.body).toEqual({ errors: [problem] });
-  });
-
-  // Sent as they stand: a URL parser would resolve the dots before they reach the service.
-  test.each([
-    '.',
-    '..',
-    '%2e',
-    '%2E%2e',
-    'a%2Fb',
-    'a%20b',
-    'a%00',
-    'caf%C3%A9',
-    'a+b',
-    'a~',
-    'x'.repeat(201),
-  ])('answers 400 to the content id %s', async (contentId) => {
+// Sent as they stand: a URL parser would resolve the dots before they reach the service.
+test.each(['.', '..', '%2e', '%2E%2e', 'a%2Fb', 'a%20b', 'a%00', 'caf%C3%A9', 'a+b', 'a~', 'x'.repeat(201)])(
+  'answers 400 to the content id %s',
+  async (contentId) => {
     const { port, client } = await startEmulator();
     const path = `/keyprovider/cenc/${client.name}/${contentId}`;
     const { status, text } = await rawRequest(port, 'GET', path, { 'API-KEY': client.apiKey });
@@ -188,5 +130,88 @@ describe('a request that is refused', () => {
         },
       ],
     });
+  },
+);
+
+const CONFIG_PATH = '/config/v1/clients/demo';
+
+const RECORD = {
+  client: 'demo',
+  shared_secret: 'demo-shared-secret-0123456789',
+  drm_providers: ['widevine', 'playready', 'fairplay'],
+  license_urls: {
+    widevine: 'https://widevine-license.example.com/proxy',
+    playready: 'https://playready-license.example.com/rightsmanager.asmx',
+    fairplay: 'skd://fairplay-license.example.com/license',
+  },
+};
+
+const MISSING = {
+  errors: [{ code: 'api_key_missing', description: "Send the client's API key in the header API-KEY." }],
+};
+
+const REFUSED = {
+  errors: [
+    { code: 'api_key_refused', description: "The header API-KEY does not hold this client's API key." },
+  ],
+};
+
+test.each<[string, Record<string, string>]>([
+  ['API-KEY', { 'API-KEY': KEY }],
+  ['API_KEY', { API_KEY: KEY }],
+  ['both headers', { 'API-KEY': KEY, API_KEY: KEY }],
+])('answers the record to the API key in %s', async (_case, headers) => {
+  const response = await (await startEmulator()).unauthenticated.get(CONFIG_PATH).set(headers);
+  expect(response.status).toBe(200);
+  expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(response.headers['cache-control']).toBe('no-store');
+  expect(response.body).toEqual(RECORD);
+});
+
+test.each<[string, Record<string, string>, object]>([
+  ['no key', {}, MISSING],
+  ['the key in x-api-key', { 'x-api-key': KEY }, MISSING],
+  ['an empty key', { 'API-KEY': '' }, REFUSED],
+  ['another key', { 'API-KEY': 'demo-client-api-kez' }, REFUSED],
+  ['a longer key', { 'API-KEY': `${KEY}x` }, REFUSED],
+  ['a right and a wrong key', { 'API-KEY': KEY, API_KEY: 'other' }, REFUSED],
+])('answers 401 to %s', async (_case, headers, body) => {
+  const response = await (await startEmulator()).unauthenticated.get(CONFIG_PATH).set(headers);
+  expect(response.status).toBe(401);
+  expect(response.body).toEqual(body);
+});
+
+test('answers 404 to the name of a client that does not exist', async () => {
+  const response = await (await startEmulator()).unauthenticated
+    .get('/config/v1/clients/nobody')
+    .set('API-KEY', KEY);
+  expect(response.status).toBe(404);
+  expect(response.body).toEqual({
+    errors: [
+      {
+        code: 'client_unknown',
+        description:
+          'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.',
+      },
+    ],
+  });
+});
+
+test('answers the record of the client that the environment names', async () => {
+  const { unauthenticated } = await startEmulator({
+    EMULATOR_CLIENT: 'acme',
+    EMULATOR_CLIENT_API_KEY: 'acme-key',
+    EMULATOR_CLIENT_SHARED_SECRET: 'acme-shared-secret',
+  });
+  const response = await unauthenticated.get('/config/v1/clients/acme').set('API-KEY', 'acme-key');
+  expect(response.body).toEqual({ ...RECORD, client: 'acme', shared_secret: 'acme-shared-secret' });
+});
+
+test('answers 405 to another method and names the one there is', async () => {
+  const response = await (await startEmulator()).unauthenticated.put(CONFIG_PATH).set('API-KEY', KEY);
+  expect(response.status).toBe(405);
+  expect(response.headers.allow).toBe('GET');
+  expect(response.body).toEqual({
+    errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, not PUT.' }],
   });
 });
