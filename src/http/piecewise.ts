@@ -62,6 +62,13 @@ export class PiecewiseSocket extends Duplex {
     this.push(rest.subarray(0, PIECE_BYTES));
   }
 
+  /** Called by Node behind the last answer: a client that does not close must not hold the connection. */
+  destroySoon(): void {
+    this.end();
+    if (this.writableFinished) this.destroy();
+    else this.once('finish', () => this.destroy());
+  }
+
   setTimeout(ms: number): this {
     this.inner.setTimeout(ms);
     return this;

@@ -247,6 +247,14 @@ describe('a client that was refused', () => {
     expect(await ended).toMatch(/answer to \/x.*bad_request/s);
   });
 
+  it('loses its connection behind the last answer when it does not close', async () => {
+    const { port } = await serve(answer);
+    const { socket, ended } = await hostile(port, { says: `${HEAD}connection: close\r\n\r\n` });
+    expect(await ended).toContain('answer to /x');
+    await until(() => Object.values(connections.counts()).every((count) => count === 0));
+    socket.destroy();
+  });
+
   it('may send the rest of its body, and then the next request', async () => {
     const { port } = await serve(answer);
     const client = await hostile(port, { says: 'POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n' });
