@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Figure, Plan } from './figure';
+import { API_KEY } from './load';
 import { type Started, start } from './processes';
 import { inFolder, keyFileText, loadAndWeigh, pathOf, startSidecar } from './sidecar';
 
@@ -8,8 +9,8 @@ export function reads(plan: Plan): Promise<Figure[]> {
     const sidecar = await startSidecar(folder);
     const text = await keyFileText(sidecar, 'stream-0');
     const bare = await start('bench/servers/bare-express.js', { BENCH_BODY: text }, pathOf('x'));
-    const env = { BENCH_FOLDER: join(folder, 'keys') };
-    const plain = await start('bench/servers/plain-express.js', env, pathOf('stream-0'));
+    const env = { BENCH_FOLDER: join(folder, 'keys'), BENCH_API_KEY: API_KEY };
+    const plain = await start('bench/servers/plain-express.js', env, '/', join(folder, 'plain.log'));
     const paths = [pathOf('stream-0')];
     const run = (server: Started) =>
       loadAndWeigh(server, { method: 'GET', paths, connections: 32, seconds: plan.seconds });
@@ -35,7 +36,7 @@ export function reads(plan: Plan): Promise<Figure[]> {
         detail,
       },
       {
-        name: `${name}plain Express + readFile`,
+        name: `${name}Express + helmet + winston + readFile`,
         atLeast: 1.5,
         ratios: toPlain,
         detail,

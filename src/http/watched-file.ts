@@ -62,7 +62,7 @@ export function watchFiles(paths: readonly string[], watch: FileWatch): WatchedF
       onFault(fault.cause);
       fault = undefined;
     }
-    timer = setTimeout(look, intervalMs).unref();
+    if (!closed) timer = setTimeout(look, intervalMs).unref();
   };
   let closed = false;
   let timer = setTimeout(look, intervalMs).unref();

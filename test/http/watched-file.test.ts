@@ -5,11 +5,16 @@ import { promisify } from 'node:util';
 import { describeThrown } from '../../src/http/errors';
 import { type WatchedFiles, watchFiles } from '../../src/http/watched-file';
 import { temporaryFolder } from '../support/start-sidecar';
-import { until } from '../support/until';
 
-const INTERVAL_MS = 10;
-/** Several looks at the files. */
-const aWhile = () => new Promise((resolve) => setTimeout(resolve, 10 * INTERVAL_MS));
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Lets the files be looked at; resolves when the next look is planned. */
+async function look(times = 1): Promise<void> {
+  for (let each = 0; each < times; each += 1) {
+    jest.runOnlyPendingTimers();
+    while (jest.getTimerCount() === 0) await turn();
+  }
+}
 
 let folder: string;
 let events: string[];
@@ -18,15 +23,18 @@ let watched: WatchedFiles | undefined;
 beforeEach(async () => {
   folder = await temporaryFolder();
   events = [];
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] });
 });
 
-afterEach(() => watched?.close());
+afterEach(() => {
+  watched?.close();
+  jest.useRealTimers();
+});
 
 const at = (name: string) => join(folder, name);
 
 function watch(...names: string[]) {
   watched = watchFiles(names.map(at), {
-    intervalMs: INTERVAL_MS,
     take(contents) {
       const text = contents.map(String).join('+');
       if (text.includes('bad')) throw new Error(`cannot use ${text}`);
@@ -40,8 +48,8 @@ function watch(...names: string[]) {
 }
 
 async function seen(...expected: string[]) {
-  await until(() => events.length >= expected.length);
-  await aWhile();
+  // A fault must stand for two looks.
+  await look(3);
   expect(events).toEqual(expected);
 }
 
@@ -142,7 +150,7 @@ test('says nothing of a file that is touched, or stays', async () => {
   writeFileSync(at('a'), 'one');
   watch('a');
   writeFileSync(at('a'), 'one');
-  await aWhile();
+  await look(3);
   expect(events).toEqual(['one']);
 });
 
@@ -150,7 +158,6 @@ test('says nothing of a change that is taken back before it was told', async () 
   writeFileSync(at('a'), 'one');
   let takes = 0;
   watched = watchFiles([at('a')], {
-    intervalMs: INTERVAL_MS,
     take([content]) {
       takes += 1;
       if (String(content) === 'one') return;
@@ -160,15 +167,13 @@ test('says nothing of a change that is taken back before it was told', async () 
     onFault: () => events.push('fault'),
   });
   writeFileSync(at('a'), 'bad');
-  await until(() => takes === 2);
-  await aWhile();
+  await look(4);
   expect([takes, events]).toEqual([2, []]);
 });
 
 test('may be closed by who takes a change', async () => {
   writeFileSync(at('a'), 'one');
   watched = watchFiles([at('a')], {
-    intervalMs: INTERVAL_MS,
     take([content]) {
       events.push(String(content));
       watched?.close();
@@ -176,22 +181,22 @@ test('may be closed by who takes a change', async () => {
     onFault: () => events.push('fault'),
   });
   writeFileSync(at('a'), 'two');
-  await until(() => events.length === 2);
-  writeFileSync(at('a'), 'three');
-  await aWhile();
-  expect(events).toEqual(['one', 'two']);
+  jest.runOnlyPendingTimers();
+  while (events.length < 2) await turn();
+  await turn();
+  expect(jest.getTimerCount()).toBe(0);
 });
 
 test('looks no more when it is closed', async () => {
   writeFileSync(at('a'), 'one');
   watch('a');
+  expect(jest.getTimerCount()).toBe(1);
   watched?.close();
-  writeFileSync(at('a'), 'two');
-  await aWhile();
-  expect(events).toEqual(['one']);
+  expect(jest.getTimerCount()).toBe(0);
 });
 
 test('keeps no process alive', () => {
+  jest.useRealTimers();
   const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
   writeFileSync(at('a'), 'one');
   const before = timers();
