@@ -1,32 +1,16 @@
-import { Writable } from 'node:stream';
-import { createLog } from '../../src/http/log';
 import { type Clock, createClock } from '../../src/platform/emulator/clock';
 import { FaultSwitches } from '../../src/platform/emulator/control/faults';
-import type { Delivery } from '../../src/platform/emulator/webhooks/delivery-queue';
 import {
   WEBHOOK_SETTINGS,
-  type Webhook,
   type WebhookMetadata,
   type WebhookSettings,
   Webhooks,
 } from '../../src/platform/emulator/webhooks/webhooks';
+import { recordedLog } from './recorded-log';
 import { until } from './until';
 
 export const START = new Date('2030-01-01T00:00:00.000Z');
 export const SITE = 'demosite';
-
-export interface TestWebhooks {
-  readonly webhooks: Webhooks;
-  readonly faults: FaultSwitches;
-  readonly clock: Clock;
-  /** Creates a webhook for all channel events of the site. */
-  create(url: string, changes?: Partial<WebhookMetadata>): Webhook;
-  /** Notifies of `channel_created` of these channels. */
-  notify(...channelIds: string[]): void;
-  /** Waits until this many tries have been made in all. */
-  tries(count: number): Promise<readonly Delivery[]>;
-  readonly logText: () => string;
-}
 
 const running: Webhooks[] = [];
 
@@ -34,9 +18,12 @@ afterEach(() => {
   for (const webhooks of running.splice(0)) webhooks.stop();
 });
 
-/** A clock that stands still, and leaps over every wait as soon as somebody waits. */
-export function leapingClock(): Clock {
-  const clock = createClock(() => START);
+/** A clock that stands still until it is advanced. */
+export const standingClock = (): Clock => createClock(() => START);
+
+/** A clock that stands still, and leaps over every wait at once. */
+function leapingClock(): Clock {
+  const clock = standingClock();
   return {
     ...clock,
     after(ms, run) {
@@ -47,28 +34,16 @@ export function leapingClock(): Clock {
 }
 
 /** The webhook service alone; it is stopped after the test. */
-export function startWebhooks(
-  settings: Partial<WebhookSettings> = {},
-  clock: Clock = leapingClock(),
-): TestWebhooks {
+export function startWebhooks(settings: Partial<WebhookSettings> = {}, clock = leapingClock()) {
   const faults = new FaultSwitches();
-  let logText = '';
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      logText += String(chunk);
-      done();
-    },
-  });
+  const { log, lines } = recordedLog();
   let made = 0;
-  const next = () => {
-    made += 1;
-    return made;
-  };
+  const next = () => ++made;
   const surroundings = {
     clock,
     faults,
     now: () => 0,
-    log: createLog('debug', stream, () => START),
+    log,
     newResourceId: () => `hook${String(next()).padStart(4, '0')}`,
     newSecret: () => `secret-${next()}`.padEnd(40, 'x'),
   };
@@ -78,7 +53,8 @@ export function startWebhooks(
     webhooks,
     faults,
     clock,
-    create: (url, changes) =>
+    /** Creates a webhook for all channel events of the site. */
+    create: (url: string, changes?: Partial<WebhookMetadata>) =>
       webhooks.create({
         name: 'hook',
         description: '',
@@ -87,15 +63,17 @@ export function startWebhooks(
         site_ids: [SITE],
         ...changes,
       }),
-    notify(...channelIds) {
+    /** Notifies of `channel_created` of these channels. */
+    notify(...channelIds: string[]) {
       for (const channelId of channelIds) {
         webhooks.notify({ event: 'channel_created', siteId: SITE, subject: { channelId } });
       }
     },
-    async tries(count) {
+    /** Waits until this many tries have been made in all. */
+    async tries(count: number) {
       await until(() => webhooks.history().length >= count);
       return webhooks.history();
     },
-    logText: () => logText,
+    logText: () => lines.map(([, message]) => message).join('\n'),
   };
 }

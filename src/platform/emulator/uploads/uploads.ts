@@ -27,7 +27,7 @@ export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
 const FETCHES = 16;
 /** How long links and tokens hold. */
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
-/** So many uploads at least that are over are told apart from those that never were, and at most twice as many. */
+/** Number of uploads that are over and still answer 410 in place of 404; the oldest is forgotten first. */
 const REMEMBERED = 10_000;
 
 interface WantedFetch {
@@ -45,9 +45,7 @@ export class Uploads {
   readonly #store: FileStore;
   /** Oldest first, so the first is the next whose time is over. */
   readonly #byId = new Map<string, Upload>();
-  #overIds: Set<string> = new Set();
-  /** Those before, to be forgotten all at once: that of a single oldest one costs more, the more there were. */
-  #overIdsBefore: ReadonlySet<string> = new Set();
+  readonly #overIds = new Set<string>();
   readonly #fetching = new Set<AbortController>();
   readonly #fetches = createSemaphore(FETCHES);
   #alarm: Timer | undefined;
@@ -82,7 +80,7 @@ export class Uploads {
 
   /** @throws HttpError 410 when its time is over. */
   find(id: string): Upload | undefined {
-    if (this.#overIds.has(id) || this.#overIdsBefore.has(id)) throw over();
+    if (this.#overIds.has(id)) throw over();
     return this.#byId.get(id);
   }
 
@@ -95,11 +93,9 @@ export class Uploads {
   cancel(upload: Upload): void {
     if (!this.#byId.delete(upload.id)) return;
     upload.end();
-    if (this.#overIds.size === REMEMBERED) {
-      this.#overIdsBefore = this.#overIds;
-      this.#overIds = new Set();
-    }
     this.#overIds.add(upload.id);
+    const [oldest = ''] = this.#overIds;
+    if (this.#overIds.size > REMEMBERED) this.#overIds.delete(oldest);
   }
 
   /**
@@ -139,8 +135,7 @@ export class Uploads {
     for (const upload of this.#byId.values()) upload.end();
     for (const ending of this.#fetching) ending.abort();
     this.#byId.clear();
-    this.#overIds = new Set();
-    this.#overIdsBefore = new Set();
+    this.#overIds.clear();
     this.#alarm?.cancel();
     this.#alarm = undefined;
     this.#store.clear();

@@ -71,46 +71,30 @@ test('the same form again is answered as before', async () => {
   expect(taken.length).toBe(1);
 });
 
+const NO_FORM = errors(
+  'unsupported_media_type',
+  'Send the file as the field file of a form: content-type multipart/form-data with a boundary.',
+);
+const UNREADABLE = errors(
+  'invalid_body',
+  "The form can't be read: it ends early, or its parts are not as the boundary says.",
+);
+
 test.each([
-  [
-    'application/json',
-    '{}',
-    415,
-    'unsupported_media_type',
-    'Send the file as the field file of a form: content-type multipart/form-data with a boundary.',
-  ],
-  [
-    'multipart/form-data',
-    formOf('x'),
-    415,
-    'unsupported_media_type',
-    'Send the file as the field file of a form: content-type multipart/form-data with a boundary.',
-  ],
+  ['application/json', '{}', 415, NO_FORM],
+  ['multipart/form-data', formOf('x'), 415, NO_FORM],
   [
     FORM_TYPE,
     formOf('x', 'form-data; name="video"; filename="a.mp4"'),
     400,
-    'invalid_body',
-    'The form has no file in the field file.',
+    errors('invalid_body', 'The form has no file in the field file.'),
   ],
-  [FORM_TYPE, formOf(''), 400, 'invalid_body', 'The file is empty. Send its bytes as the body.'],
-  [
-    FORM_TYPE,
-    formOf('cut here', undefined, ''),
-    400,
-    'invalid_body',
-    "The form can't be read: it ends early, or its parts are not as the boundary says.",
-  ],
-  [
-    FORM_TYPE,
-    'no form at all',
-    400,
-    'invalid_body',
-    "The form can't be read: it ends early, or its parts are not as the boundary says.",
-  ],
-])('of a bad form (%s, %j) nothing is kept', async (type, body, status, code, description) => {
+  [FORM_TYPE, formOf(''), 400, errors('invalid_body', 'The file is empty. Send its bytes as the body.')],
+  [FORM_TYPE, formOf('cut here', undefined, ''), 400, UNREADABLE],
+  [FORM_TYPE, 'no form at all', 400, UNREADABLE],
+])('of a bad form (%s, %j) nothing is kept', async (type, body, status, refusal) => {
   const { form, taken, sizesOnDisk, context } = await startForm();
-  await form.post('/').set('content-type', type).send(body).expect(status, errors(code, description));
+  await form.post('/').set('content-type', type).send(body).expect(status, refusal);
   await until(() => context.uploads.usedBytes === 0);
   expect([taken, sizesOnDisk()]).toEqual([[], []]);
 });

@@ -1,10 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import dns from 'node:dns';
 import { setImmediate as turn } from 'node:timers/promises';
-import { createClock } from '../../../../src/platform/emulator/clock';
 import type { Delivery } from '../../../../src/platform/emulator/webhooks/delivery-queue';
 import { refusedUrl } from '../../../support/fake-upstream';
-import { SITE, START, startWebhooks } from '../../../support/start-webhooks';
+import { SITE, START, standingClock, startWebhooks } from '../../../support/start-webhooks';
 import { type ReceiverScript, startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const TIMEOUT_MS = 60_000;
@@ -184,18 +183,21 @@ describe('a name', () => {
     expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ failure: 'timeout' }]);
   });
 
-  test('that leads to a private address is not called', async () => {
-    leadTo('10.0.0.1', '192.168.0.1');
+  test.each([
+    [
+      'that leads to private addresses is not called',
+      ['10.0.0.1', '192.168.0.1'],
+      'https://receiver.example/',
+    ],
+    [
+      'of this machine that leads elsewhere is not called over http',
+      ['10.0.0.1', '203.0.113.7'],
+      'http://localhost/',
+    ],
+  ])('%s', async (_what, addresses, url) => {
+    leadTo(...addresses);
     const { create, notify, tries } = startWebhooks({ retryDelaysMs: [] });
-    create('https://receiver.example/');
-    notify('channel1');
-    expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ failure: 'address_not_allowed' }]);
-  });
-
-  test('of this machine that leads elsewhere is not called over http', async () => {
-    leadTo('10.0.0.1', '203.0.113.7');
-    const { create, notify, tries } = startWebhooks({ retryDelaysMs: [] });
-    create('http://localhost/');
+    create(url);
     notify('channel1');
     expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ failure: 'address_not_allowed' }]);
   });
@@ -277,10 +279,7 @@ test('calls only the webhooks that asked for the event and the site', async () =
 test('tells when the event happened, not when it was delivered', async () => {
   const receiver = await startWebhookReceiver();
   receiver.answer(500);
-  const { create, notify, clock } = startWebhooks(
-    {},
-    createClock(() => START),
-  );
+  const { create, notify, clock } = startWebhooks({}, standingClock());
   create(receiver.url);
   notify('channel1');
   clock.advance(2500);
@@ -338,10 +337,7 @@ test('remembers the latest tries, of one webhook or of all', async () => {
 test('goes on at the new address when a webhook is moved between two tries', async () => {
   const [old, moved] = [await startWebhookReceiver(), await startWebhookReceiver()];
   old.answer(500);
-  const { webhooks, create, notify, tries, clock } = startWebhooks(
-    {},
-    createClock(() => START),
-  );
+  const { webhooks, create, notify, tries, clock } = startWebhooks({}, standingClock());
   const webhook = create(old.url);
   notify('channel1');
   await tries(1);
@@ -375,10 +371,7 @@ test.each(['remove', 'reset', 'stop'] as const)(
 test('removing a webhook ends its wait for the next try', async () => {
   const receiver = await startWebhookReceiver();
   receiver.answer(500);
-  const { webhooks, create, notify, tries, clock } = startWebhooks(
-    {},
-    createClock(() => START),
-  );
+  const { webhooks, create, notify, tries, clock } = startWebhooks({}, standingClock());
   const { id } = create(receiver.url);
   notify('channel1');
   await tries(1);

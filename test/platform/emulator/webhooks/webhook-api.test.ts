@@ -299,21 +299,15 @@ test('deletes a webhook for good', async () => {
 });
 
 test.each(['get', 'patch', 'delete'] as const)(
-  'answers 404 to a %s of a webhook that is not there',
-  async (method) => {
-    const response = await start().api[method]('/v2/webhooks/nosuchid');
-    expect([response.status, response.body]).toEqual([404, NOT_FOUND]);
-  },
-);
-
-test.each(['get', 'patch', 'delete'] as const)(
   'answers a %s of a webhook as if it were not there when one of its sites is out of reach',
   async (method) => {
     const { create, withCredential, webhooks } = start();
     const { id } = create('https://receiver.example/', { site_ids: ['demosite', 'othrsite'] });
     const foreign = withCredential('Admin', 'demosite');
-    const response = await foreign[method](`/v2/webhooks/${id}`);
-    expect([response.status, response.body]).toEqual([404, NOT_FOUND]);
+    for (const unreachable of [id, 'nosuchid']) {
+      const response = await foreign[method](`/v2/webhooks/${unreachable}`);
+      expect([response.status, response.body]).toEqual([404, NOT_FOUND]);
+    }
     expect((await foreign.get('/v2/webhooks')).body.total).toBe(0);
     expect(webhooks.list()).toHaveLength(1);
   },
@@ -323,21 +317,13 @@ test('a Viewer reads webhooks and changes none', async () => {
   const { create, withCredential, webhooks } = start();
   const { id } = create('https://receiver.example/');
   const viewer = withCredential('Viewer', 'demosite');
-  const refused = {
-    errors: [
-      {
-        code: 'permission_insufficient',
-        description: 'This needs a credential with the permission Editor; this one has Viewer.',
-      },
-    ],
-  };
   expect((await viewer.get(`/v2/webhooks/${id}`)).status).toBe(200);
   for (const refusal of [
     await viewer.post('/v2/webhooks').send({ metadata: METADATA }),
     await viewer.patch(`/v2/webhooks/${id}`).send({ metadata: { name: 'renamed' } }),
     await viewer.delete(`/v2/webhooks/${id}`),
   ]) {
-    expect([refusal.status, refusal.body]).toEqual([403, refused]);
+    expect([refusal.status, refusal.body.errors[0].code]).toEqual([403, 'permission_insufficient']);
   }
   expect(webhooks.list()).toHaveLength(1);
 });
@@ -361,16 +347,6 @@ test.each<[string, string]>([
 ])('answers 405 to a PUT of %s', async (path, allow) => {
   const response = await start().api.put(path);
   expect([response.status, response.headers.allow]).toEqual([405, allow]);
-});
-
-test.each<[number, string, string]>([
-  [400, 'malformed_json', '{"metadata":'],
-  [413, 'body_too_large', JSON.stringify({ metadata: { ...METADATA, description: 'd'.repeat(1_048_576) } })],
-])('answers %i %s and creates nothing', async (status, code, text) => {
-  const { api, webhooks } = start();
-  const response = await api.post('/v2/webhooks').set('content-type', 'application/json').send(text);
-  expect([response.status, response.body.errors[0].code]).toEqual([status, code]);
-  expect(webhooks.list()).toEqual([]);
 });
 
 test('the secret of the create call verifies what the receiver gets', async () => {
