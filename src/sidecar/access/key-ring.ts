@@ -32,14 +32,13 @@ export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingO
     single === undefined
       ? []
       : [{ apiKey: { name: 'default', scope: 'write', streams: undefined }, digest: digestOf(single) }];
-  let keys = byDigest(present);
+  let keys = present;
   const find: FindApiKey = (given) => (typeof given === 'string' ? findIn(keys, given) : undefined);
   if (file === undefined) return { find, close: () => undefined };
 
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
-    const held = parseKeysFile(bytes, present);
-    keys = byDigest(held);
-    log.info('API keys read', { file, count: held.length, names: held.map(({ apiKey }) => apiKey.name) });
+    keys = parseKeysFile(bytes, present);
+    log.info('API keys read', { file, count: keys.length, names: keys.map(({ apiKey }) => apiKey.name) });
     if (isOpenToAll(file)) log.warn('every user of this machine can read the file of API keys', { file });
   };
   const onFault = (cause: unknown) =>
@@ -55,22 +54,10 @@ export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingO
   }
 }
 
-/** Keys by the first four bytes of their digests. */
-type KeysByDigest = ReadonlyMap<number, readonly HeldKey[]>;
-
-function byDigest(held: readonly HeldKey[]): KeysByDigest {
-  const keys = new Map<number, HeldKey[]>();
-  for (const key of held) {
-    const start = key.digest.readUInt32LE();
-    keys.set(start, [...(keys.get(start) ?? []), key]);
-  }
-  return keys;
-}
-
-/** In a time that shows nothing of a key: what is looked up and compared are digests, which nobody can aim at. */
-function findIn(keys: KeysByDigest, given: string): ApiKey | undefined {
+/** In a time that shows nothing of a key: digests are compared, which a client cannot choose. */
+function findIn(keys: readonly HeldKey[], given: string): ApiKey | undefined {
   const digest = digestOf(given);
-  return keys.get(digest.readUInt32LE())?.find((key) => timingSafeEqual(key.digest, digest))?.apiKey;
+  return keys.find((key) => timingSafeEqual(key.digest, digest))?.apiKey;
 }
 
 /** Whether every user of the machine may read a file. */
