@@ -67,16 +67,3 @@ test('keeps client and content id apart wherever the border between them lies', 
     }),
   );
 });
-
-test('shares no value between contents', () => {
-  const distinct = fc.uniqueArray(TEXT, { minLength: 2, maxLength: 8 });
-  fc.assert(
-    fc.property(distinct, (contentIds) => {
-      const values = contentIds.flatMap((contentId) => {
-        const { playReadyServiceId: _ofTheClient, ...own } = hex(deriveKeys(OWNER, contentId));
-        return Object.values(own);
-      });
-      expect(new Set(values).size).toBe(values.length);
-    }),
-  );
-});

@@ -29,29 +29,6 @@ test('POSTs the signed body as JSON with the token as a bearer', async () => {
   expect(Buffer.from(token?.split('.')[1] ?? '', 'base64url').toString()).toBe(text);
 });
 
-test('keeps one record of a delivery that succeeds at once', async () => {
-  const receiver = await startWebhookReceiver();
-  const { webhooks, create, notify, tries, logText } = startWebhooks();
-  const { id } = create(receiver.url);
-  notify('channel1');
-  await tries(1);
-  await turn();
-  expect(logText()).toBe('');
-  expect(webhooks.history()).toEqual([
-    {
-      webhookId: id,
-      event: 'channel_created',
-      subjectId: 'channel1',
-      url: receiver.url,
-      attempt: 1,
-      at: START,
-      answer: { status: 200 },
-      ms: 0,
-      nextTryAt: undefined,
-    },
-  ]);
-});
-
 test('tries again after 1, 5, 30 and 120 seconds, with the same body and token, and then gives up', async () => {
   const receiver = await startWebhookReceiver();
   receiver.answer(500, 502, 503, 429, 408);
