@@ -208,7 +208,10 @@ export function createConnections({
       const begin = (inner: Socket) => {
         const connection = open.get(peerOf(inner));
         if (!connection) return;
-        connection.socket = new PiecewiseSocket(inner);
+        // For TLS, too: a client that ends its side gets its answer.
+        inner.allowHalfOpen = true;
+        const isAsked = () => connection.underWay > 0 && connection.request?.complete === true;
+        connection.socket = new PiecewiseSocket(inner, isAsked);
         speak(connection.socket);
       };
       server.on('connection', (raw: Socket) => {
@@ -238,6 +241,7 @@ export function createConnections({
         connection.underWay -= 1;
         if (connection.response === response) connection.response = undefined;
         connection.waiting.shift()?.();
+        if (connection.underWay === 0) connection.socket?.passOnEnd();
       });
       connection.trusted ||= isTrusted(request);
       if (connection.reserve && !isProbe(request)) {

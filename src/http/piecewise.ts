@@ -3,6 +3,8 @@ import { Duplex } from 'node:stream';
 
 /** No real request line with its headers is cut into many pieces by this, and no piece holds many requests. */
 const PIECE_BYTES = 512;
+/** A client that has ended its side counts as gone when its answer takes longer than this. */
+const HALF_CLOSED_MS = 250;
 
 /**
  * A connection whose bytes reach Node's HTTP parser in small pieces, one in each turn of the event loop. From a socket,
@@ -12,8 +14,13 @@ const PIECE_BYTES = 512;
 export class PiecewiseSocket extends Duplex {
   #rest: Buffer | undefined;
   #isDue = false;
+  #hasEnded = false;
 
-  constructor(readonly inner: Socket) {
+  /** @param isAsked whether a request has arrived whole and is not answered. */
+  constructor(
+    readonly inner: Socket,
+    private readonly isAsked: () => boolean,
+  ) {
     super({
       decodeStrings: false,
       read: () => this.#goOn(),
@@ -39,10 +46,28 @@ export class PiecewiseSocket extends Duplex {
         this.#goOn();
       } else if (!this.push(chunk)) inner.pause();
     });
-    inner.on('end', () => this.push(null));
+    inner.on('end', () => {
+      this.#hasEnded = true;
+      this.#endSoon();
+    });
     inner.on('error', (error) => this.destroy(error));
     inner.on('close', () => this.destroy());
     inner.on('timeout', () => this.emit('timeout'));
+  }
+
+  /** Node ends its side at once when the client ends its own, and an answer that is not ready by then is lost. */
+  #endSoon(): void {
+    setImmediate(() => {
+      if (this.isAsked()) setTimeout(() => this.passOnEnd(), HALF_CLOSED_MS);
+      else this.passOnEnd();
+    });
+  }
+
+  /** Passes on that the client has ended its side, if it has, behind all that it sent. */
+  passOnEnd(): void {
+    if (!this.#hasEnded || this.#rest !== undefined || this.destroyed) return;
+    this.#hasEnded = false;
+    this.push(null);
   }
 
   /** Passes on the next piece of what was read, or reads on. */
@@ -60,6 +85,7 @@ export class PiecewiseSocket extends Duplex {
     if (this.destroyed || rest === undefined) return;
     this.#rest = rest.length > PIECE_BYTES ? rest.subarray(PIECE_BYTES) : undefined;
     this.push(rest.subarray(0, PIECE_BYTES));
+    if (this.#hasEnded && this.#rest === undefined) this.#endSoon();
   }
 
   /** Called by Node behind the last answer: a client that does not close must not hold the connection. */

@@ -369,6 +369,19 @@ test('knows the address of a client whose connection is reset meanwhile', async 
   expect(addressOf()).toBe('127.0.0.1');
 });
 
+test.each([
+  ['small', 0],
+  ['of two pieces', 600],
+  ['of many pieces', 6000],
+])('answers a client that ends its side behind its request: %s', async (_what, size) => {
+  const { port } = await serve((_request, response) => setTimeout(() => response.end('late'), 20));
+  for (const key of [KEY, '']) {
+    const client = await hostile(port, { says: `${HEAD}${key}x: ${'y'.repeat(size)}\r\n\r\n` });
+    client.socket.end();
+    expect(await client.ended).toMatch(/late$/);
+  }
+});
+
 describe('pipelined requests', () => {
   /** Requests that are begun and not answered, each with what answers it. */
   let underWay: { readonly url: string; readonly answer: () => void }[];
