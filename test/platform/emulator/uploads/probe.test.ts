@@ -14,7 +14,7 @@ import fc from 'fast-check';
 import { probe } from '../../../../src/platform/emulator/uploads/probe';
 import { processorMs } from '../../../support/processor-time';
 
-const MEDIA = join(__dirname, '..', '..', 'vectors', 'media');
+const MEDIA = join(__dirname, '../../../vectors/media');
 const folder = mkdtempSync(join(tmpdir(), 'probe-test-'));
 
 afterAll(() => rmSync(folder, { recursive: true }));
