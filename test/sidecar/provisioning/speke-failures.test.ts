@@ -175,7 +175,7 @@ describe('a failure of a SPEKE provider changes no key file', () => {
       `${DOCUMENT} has a PlayReady checksum of another key in the PSSH for PlayReady`,
     ],
   ])('%s', async (_what, script, status, why) => {
-    const { sidecar, upstream } = await startSpeke({ config: { upstreamTimeoutMs: 300 } });
+    const { sidecar, upstream } = await startSpeke({ config: { upstreamTimeoutMs: 1500 } });
     upstream.on(SPEKE_PATH, script);
     const { body } = await sidecar.api.post('/api/keyfile/new').send(BODY).expect(status);
     if (typeof why === 'string') expect(body).toEqual(told(why));
