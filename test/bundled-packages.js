@@ -20,7 +20,7 @@ const PACKAGES = [
   'fs-extra',
   'jsonwebtoken',
   'prom-client',
-  'selfsigned',
+  '@peculiar/x509',
   'supertest',
   'yaml',
   'zod',

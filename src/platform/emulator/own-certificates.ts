@@ -2,12 +2,12 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { domainToASCII } from 'node:url';
 import fs from 'fs-extra';
 import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { openTls, type Tls, type TlsFiles } from '../../http/tls';
+import type { Certificates } from './make-certificates';
 
 /** What is made when no certificate is given. */
 export interface OwnCertificates {
@@ -17,16 +17,7 @@ export interface OwnCertificates {
   readonly names: readonly string[];
 }
 
-/** In PEM form: an authority for clients to trust, and the server's certificate, signed by it, with its key. */
-interface Certificates {
-  readonly authority: string;
-  readonly certificate: string;
-  readonly key: string;
-}
-
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Apple's systems refuse more than 825 days. */
-const VALID_DAYS = 397;
 /** With fewer days left, new ones are made. */
 const MIN_DAYS = 30;
 
@@ -41,7 +32,8 @@ export async function ownCertificates({ folder, names }: OwnCertificates, now: D
     key: resolve(folder, 'server-key.pem'),
   };
   const kept = readUsable(paths, names, now);
-  const used = kept ?? (await makeCertificates(names, now));
+  // Most runs of the emulator make none.
+  const used = kept ?? (await (await import('./make-certificates')).makeCertificates(names, now));
   if (!kept) {
     try {
       fs.ensureDirSync(folder, 0o700);
@@ -62,46 +54,6 @@ export async function ownCertificates({ folder, names }: OwnCertificates, now: D
     sha256: new X509Certificate(used.authority).fingerprint256,
     areNew: !kept,
   };
-}
-
-/** Makes an authority and a server certificate (X.509 v3, ECDSA on P-256). The authority's key is not kept. */
-async function makeCertificates(names: readonly string[], now: Date): Promise<Certificates> {
-  // Loaded when needed: most runs of the emulator make none.
-  const { default: selfsigned } = await import('selfsigned');
-  const common = {
-    keyType: 'ec' as const,
-    algorithm: 'sha256',
-    // From yesterday on: the clocks of containers and clients differ.
-    notBeforeDate: new Date(now.getTime() - DAY_MS),
-    notAfterDate: new Date(now.getTime() + (VALID_DAYS - 1) * DAY_MS),
-  };
-  // Two authorities of one name would be taken for each other.
-  const authority = await selfsigned.generate(
-    [{ name: 'commonName', value: `Platform emulator authority ${now.toISOString()}` }],
-    {
-      ...common,
-      extensions: [
-        { name: 'basicConstraints', cA: true, critical: true },
-        { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
-      ],
-    },
-  );
-  const server = await selfsigned.generate([{ name: 'commonName', value: names[0] ?? 'localhost' }], {
-    ...common,
-    ca: { key: authority.private, cert: authority.cert },
-    extensions: [
-      { name: 'basicConstraints', cA: false, critical: true },
-      { name: 'keyUsage', digitalSignature: true, critical: true },
-      { name: 'extKeyUsage', serverAuth: true },
-      {
-        name: 'subjectAltName',
-        altNames: names.map((name) =>
-          isIP(name) === 0 ? { type: 2, value: domainToASCII(name) || name } : { type: 7, ip: name },
-        ),
-      },
-    ],
-  });
-  return { authority: authority.cert, certificate: server.cert, key: server.private };
 }
 
 /** The certificates at these paths, or undefined when they can't be used. */

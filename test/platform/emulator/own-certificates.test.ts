@@ -27,6 +27,10 @@ test('makes a server certificate for every name, that an authority has signed an
     'DNS:localhost, DNS:a.test, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, ' +
       'IP Address:FD00:0:0:0:0:0:12:3, IP Address:2001:DB8:0:1:2:3:4:5',
   );
+  // Strict clients want the identifiers of both keys (RFC 5280, 4.2.1.1 and 4.2.1.2).
+  const [subjectKey, authorityKey] = [Buffer.from('0603551d0e', 'hex'), Buffer.from('0603551d23', 'hex')];
+  expect([authority, server].map(({ raw }) => raw.includes(subjectKey))).toEqual([true, true]);
+  expect(server.raw.includes(authorityKey)).toBe(true);
   for (const { validFrom, validTo } of [authority, server])
     expect([validFrom, validTo]).toEqual(['May 31 00:00:00 2049 GMT', 'Jul  2 00:00:00 2050 GMT']);
 });
