@@ -119,7 +119,8 @@ export function createCalls(options: EtcdOptions): Calls {
     let mayBeDone = false;
     for (let attempt = 1; ; attempt++) {
       if (isClosed) throw new EngineError('unavailable', 'The connections to the engine are closed');
-      const left = timeoutMs - (now() - began);
+      // A pause may take longer than it was to.
+      const left = Math.max(1, timeoutMs - (now() - began));
       // The last attempt has all that is left: two short ones would find out less.
       const silenceMs = left < 2 * attemptMs ? left : attemptMs;
       const server = current();
