@@ -201,6 +201,7 @@ function notification(event: WebhookEventName) {
 
 const PAGE = ['text/html', { type: 'string', description: 'A page for browsers.' }] as const;
 const SCRIPT = ['text/javascript', { type: 'string', description: 'A script.' }] as const;
+const STYLE = ['text/css', { type: 'string', description: 'A style sheet.' }] as const;
 const Alive = z.object({ status: field(z.literal('ok'), 'It answers.') });
 const DOCUMENT: Schema = {
   type: 'object',
@@ -251,6 +252,7 @@ const SERVED: readonly Served[] = [
   ['/embed/player.js', 'embedPlayer', SCRIPT, 'The player of the channel embed', LOADED],
   ['/embed/shaka-player.js', 'shakaPlayer', SCRIPT, 'shaka-player, which plays DASH and HLS', LOADED],
   ['/embed/page.js', 'embedPageScript', SCRIPT, 'The script of the pages with the channel embed', LOADED],
+  ['/embed/page.css', 'embedPageStyle', STYLE, 'The style sheet of the pages with the channel embed', LOADED],
   [
     '/healthz',
     'alive',
