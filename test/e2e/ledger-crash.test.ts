@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { StreamId } from '../../src/api/stream-id';
 import { openLedger } from '../../src/sidecar/fleet/ledger/ledger';
 import { bundledScript, runScript } from '../support/built-program';
@@ -16,7 +14,6 @@ test(`has every acknowledged record, and nothing that was not asked for, after e
   const series = Array.from({ length: SERIES }, async (_, number) => {
     const folder = await temporaryFolder();
     const faults: string[] = [];
-    let whileAnew = 0;
     let id: string | undefined;
     const acknowledged = new Map<string, number>();
     for (let kill = 0; kill < KILLS; kill += 1) {
@@ -29,7 +26,6 @@ test(`has every acknowledged record, and nothing that was not asked for, after e
       expect({ signal, stderr }).toEqual({ signal: 'SIGKILL', stderr: '' });
       for (const [, what, stream = '', version] of stdout.matchAll(/^(begin|done) (\S+) (\d+)\n/gm))
         (what === 'begin' ? begun : acknowledged).set(stream, Number(version));
-      if (readdirSync(join(folder, '.packagerdrmapi-fleet')).includes('ledger.new')) whileAnew += 1;
       const { log, lines } = recordedLog();
       const ledger = await openLedger(folder, { newId: randomUUID, log });
       id ??= ledger.head.id;
@@ -43,10 +39,8 @@ test(`has every acknowledged record, and nothing that was not asked for, after e
       }
       await ledger.close();
     }
-    return { faults, whileAnew };
+    return faults;
   });
   const results = await Promise.all(series);
-  expect(results.flatMap(({ faults }) => faults)).toEqual([]);
-  // Else the file was never being written anew, and that was not tried.
-  expect(results.reduce((sum, { whileAnew }) => sum + whileAnew, 0)).toBeGreaterThan(0);
+  expect(results.flat()).toEqual([]);
 }, 120_000);

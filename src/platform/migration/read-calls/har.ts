@@ -5,8 +5,10 @@ import { type FoundCall, looksLikeV1, readForm, readJsonForm, readUrl, Unreadabl
 
 /** Deeper than any archive of calls is. */
 const MAX_DEPTH = 100;
-/** How many values one request may have. */
-const MAX_TOKENS = 200_000;
+/** How much of one entry is read, in bytes. */
+const MAX_ENTRY = 4 * 1024 * 1024;
+/** Texts are cut behind so many bytes: bodies of answers can be far larger, and nothing of them is needed. */
+const MAX_TEXT = 256 * 1024;
 
 const NO_HAR = 'is no HAR file; export it as HAR 1.2';
 
@@ -20,9 +22,10 @@ const HOSTS = /(?:jwplatform|jwplayer|bitsontherun|longtailvideo|emulator|localh
 export class HarReader {
   readonly #tokenizer = new Tokenizer();
   readonly #parser = new TokenParser({ paths: ['$.log.entries.*.request'], keepStack: false });
+  readonly #cutter = new TextCutter();
   readonly #onCall: (call: FoundCall) => void;
   #depth = 0;
-  #tokens = 0;
+  #sinceEntry = 0;
 
   constructor(onCall: (call: FoundCall) => void) {
     this.#onCall = onCall;
@@ -32,13 +35,10 @@ export class HarReader {
       if (type === TokenType.LEFT_BRACE || type === TokenType.LEFT_BRACKET) this.#depth += 1;
       if (type === TokenType.RIGHT_BRACE || type === TokenType.RIGHT_BRACKET) this.#depth -= 1;
       if (this.#depth > MAX_DEPTH) throw new UnreadableInput(`is nested deeper than ${MAX_DEPTH} levels`);
-      this.#tokens += 1;
-      if (this.#tokens > MAX_TOKENS)
-        throw new UnreadableInput(`has an entry of more than ${MAX_TOKENS} values`);
       this.#parser.write(token);
     };
     this.#parser.onValue = ({ value }) => {
-      this.#tokens = 0;
+      this.#sinceEntry = 0;
       const call = readRequest(value);
       if (call) this.#onCall(call);
     };
@@ -46,11 +46,12 @@ export class HarReader {
 
   /** @throws UnreadableInput when it is no JSON, or an entry is too large. */
   write(chunk: Uint8Array): void {
-    try {
-      this.#tokenizer.write(chunk);
-    } catch (thrown) {
-      throw thrown instanceof UnreadableInput ? thrown : new UnreadableInput(NO_HAR);
+    const cut = this.#cutter.cut(chunk);
+    this.#sinceEntry += cut.length;
+    if (this.#sinceEntry > MAX_ENTRY) {
+      throw new UnreadableInput(`has an entry of more than ${MAX_ENTRY / 1024 / 1024} MiB`);
     }
+    this.#read(() => this.#tokenizer.write(cut));
   }
 
   /** @throws UnreadableInput when the archive ends in the middle. */
@@ -58,7 +59,65 @@ export class HarReader {
     if (this.#parser.isEnded) return;
     throw new UnreadableInput('ends in the middle; export it again');
   }
+
+  #read(read: () => void): void {
+    try {
+      read();
+    } catch (thrown) {
+      if (thrown instanceof UnreadableInput) throw thrown;
+      throw new UnreadableInput(NO_HAR);
+    }
+  }
 }
+
+/** Where the reading of a text stands. */
+interface TextState {
+  isText: boolean;
+  isEscaped: boolean;
+  /** How many digits of a `\u` escape are to come. */
+  digits: number;
+  length: number;
+  isCut: boolean;
+}
+
+/** Cuts long texts of a JSON document that comes in pieces: behind the limit only the quote that ends them stays. */
+class TextCutter {
+  #state: TextState = { isText: false, isEscaped: false, digits: 0, length: 0, isCut: false };
+
+  cut(chunk: Uint8Array): Uint8Array {
+    const out = new Uint8Array(chunk.length);
+    let size = 0;
+    // Taken apart for the time of a piece: this runs for each byte.
+    let { isText, isEscaped, digits, length, isCut } = this.#state;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (byte === QUOTE && !isEscaped) {
+        isText = !isText;
+        digits = 0;
+        length = 0;
+        isCut = false;
+      } else if (isText) {
+        length += 1;
+        // A cut in an escape, or in a character of several bytes, would leave no JSON.
+        isCut ||= length > MAX_TEXT && !isEscaped && digits === 0 && (byte < 0x80 || byte >= 0xc0);
+        if (isEscaped) {
+          if (byte === LETTER_U) digits = 4;
+          isEscaped = false;
+        } else if (byte === BACKSLASH) isEscaped = true;
+        else if (digits > 0) digits -= 1;
+      }
+      if (isCut) continue;
+      out[size] = byte;
+      size += 1;
+    }
+    this.#state = { isText, isEscaped, digits, length, isCut };
+    return out.subarray(0, size);
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
 
 interface HarRequest {
   readonly method?: unknown;
