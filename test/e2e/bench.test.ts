@@ -29,21 +29,23 @@ function processesIn(folder: string): string[] {
   });
 }
 
-(fs.existsSync('/proc/self/environ') ? test : test.skip).each(['SIGINT', 'SIGTERM'] as const)(
-  'a benchmark takes its servers and folders with it when npm gets %s',
-  async (signal) => {
-    const folder = await temporaryFolder();
-    const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder };
-    // --ignore-scripts: it is built already.
-    const args = ['run', '--ignore-scripts', 'bench', '--', 'writes'];
-    const npm = spawn('npm', args, { cwd: ROOT, env, stdio: 'ignore' });
-    const closed = once(npm, 'close');
-    await until(() => processesIn(folder).filter((line) => SERVERS.test(line)).length === 3);
-    npm.kill(signal);
-    await closed;
-    await until(() => processesIn(folder).length === 0);
-    expect((await fs.readdir(folder)).filter((name) => name.startsWith('packager-drm-api-bench'))).toEqual(
-      [],
-    );
+(fs.existsSync('/proc/self/environ') ? test : test.skip)(
+  'a benchmark takes its servers and folders with it when npm gets SIGINT or SIGTERM',
+  async () => {
+    await Promise.all([endsAll('SIGINT'), endsAll('SIGTERM')]);
   },
 );
+
+async function endsAll(signal: NodeJS.Signals): Promise<void> {
+  const folder = await temporaryFolder();
+  const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder };
+  // --ignore-scripts: it is built already.
+  const args = ['run', '--ignore-scripts', 'bench', '--', 'writes'];
+  const npm = spawn('npm', args, { cwd: ROOT, env, stdio: 'ignore' });
+  const closed = once(npm, 'close');
+  await until(() => processesIn(folder).filter((line) => SERVERS.test(line)).length === 3);
+  npm.kill(signal);
+  await closed;
+  await until(() => processesIn(folder).length === 0);
+  expect((await fs.readdir(folder)).filter((name) => name.startsWith('packager-drm-api-bench'))).toEqual([]);
+}

@@ -36,9 +36,14 @@ let folder: string;
 const started: ChildProcess[] = [];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'demo-'));
-  await mkdir(join(folder, 'tmp'));
+  folder = await newFolder();
 });
+
+async function newFolder(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), 'demo-'));
+  await mkdir(join(made, 'tmp'));
+  return made;
+}
 
 afterEach(async () => {
   const running = started.splice(0).filter((child) => child.exitCode === null && child.signalCode === null);
@@ -50,14 +55,18 @@ afterEach(async () => {
 });
 
 function start(program: string, args: readonly string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [program, ...args], {
-    cwd: folder,
-    // No PATH: no ffmpeg, whatever this machine has.
-    env: { TMPDIR: join(folder, 'tmp'), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = startIn(folder, program, args, env);
   started.push(child);
   return child;
+}
+
+function startIn(cwd: string, program: string, args: readonly string[], env: Record<string, string> = {}) {
+  return spawn(process.execPath, [program, ...args], {
+    cwd,
+    // No PATH: no ffmpeg, whatever this machine has.
+    env: { TMPDIR: join(cwd, 'tmp'), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
 async function run(program: string, args: readonly string[], env: Record<string, string> = {}) {
@@ -85,31 +94,38 @@ interface Source {
   readonly drm: { readonly clearkey: { readonly url: string; readonly keyIds?: readonly string[] } };
 }
 
-/** What of this test's demos is left: processes that were told its folder, as Linux shows them, and temporary files. */
-async function leftOvers(): Promise<string[]> {
+/** What is left of a demo: processes that know its folder, as Linux shows them, and temporary files. */
+async function leftOvers(folder: string): Promise<string[]> {
   const processes = existsSync('/proc/self/environ') ? await readdir('/proc') : [];
   const read = processes
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
     .map(async (pid) => {
-      const told = await Promise.all(
+      const words = await Promise.all(
         ['environ', 'cmdline'].map((each) => readFile(`/proc/${pid}/${each}`, 'utf8').catch(() => '')),
       );
-      return told.some((each) => each.includes(folder)) ? [`process ${pid}: ${told[1]}`] : [];
+      return words.some((each) => each.includes(folder)) ? [`process ${pid}: ${words[1]}`] : [];
     });
   return [...(await Promise.all(read)).flat(), ...(await readdir(join(folder, 'tmp')))];
 }
 
-test('packages the clip, shows the key file, tests both streams and ends with --once, whatever the surroundings set', async () => {
+test('packages the clip, shows the key file, tests both streams and ends with --once, whatever the surroundings set, on other ports where its own are taken', async () => {
+  const ports = [9000, 8080, 8081, 8082, 1935];
+  const servers = ports.map((port) =>
+    createServer()
+      .on('error', () => undefined)
+      .listen(port, '127.0.0.1'),
+  );
   await writeFile(join(folder, '.env'), 'PACKAGERDRMAPI_APIKEY_FILE=/nowhere\nEMULATOR_CLIENT=other\n');
   const { code, out, err } = await run(DEMO, ['--once'], {
     PACKAGERDRMAPI_CHECKS: 'bad',
     EMULATOR_PORT: 'bad',
     PACKAGER_PORT: 'bad',
-  });
+  }).finally(() => servers.map((server) => server.close()));
   const path = join(folder, 'keys', 'demo.key');
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toContain(`\n\n${KEY_FILE}\nIt is ${path}\n`);
   expect(await readFile(path, 'utf8')).toBe(KEY_FILE);
+  for (const port of ports) expect(out).toContain(`Port ${port} is taken: the `);
   for (const mode of ['auto', 'manual']) {
     const channel = `Channel \\w{8} \\(${mode}: .*\\)\\n  watch       http.*/embed/channel.html\\?channelId=\\w{8}\\n`;
     expect(out).toMatch(new RegExp(`${channel}  stream key  \\w{40}\\n`));
@@ -120,97 +136,104 @@ test('packages the clip, shows the key file, tests both streams and ends with --
     expect(out).toMatch(new RegExp(`${command}(?:.+\\n)*2 renditions: no faults\\. `));
   }
   expect(out.match(/ decrypts$/gm)).toHaveLength(4);
-  expect(await leftOvers()).toEqual([]);
+  expect(await leftOvers(folder)).toEqual([]);
 });
 
-test('takes other ports for all programs where its own are taken, and says which', async () => {
-  const servers = [9000, 8080, 8081, 8082, 1935].map((port) =>
-    createServer()
-      .on('error', () => undefined)
-      .listen(port, '127.0.0.1'),
+describe('while it is up', () => {
+  let demo: ReturnType<typeof start>;
+  let said: string;
+  let own: string;
+
+  beforeAll(async () => {
+    own = await newFolder();
+    demo = startIn(own, DEMO, []);
+    said = await untilSaid(demo, UP);
+  });
+
+  afterAll(async () => {
+    if (demo.exitCode === null) {
+      demo.kill('SIGTERM');
+      await once(demo, 'exit');
+    }
+    await rm(own, { recursive: true });
+  });
+
+  test('offers a player whose manifest, segments and license fit together', async () => {
+    expect(said).toMatch(/\n\nFor a live test picture, install ffmpeg .*, and start the demo again\.\n\n/);
+    const [, player = '', mediaId = ''] = /DASH, cenc {3}(\S+mediaId=(\w+))\n/.exec(said) ?? [];
+    expect(said).toContain(`  HLS, cbcs    ${player}&format=hls\n`);
+    expect((await fetch(player)).status).toBe(200);
+    const { origin } = new URL(player);
+    const manifest = await fetch(`${origin}/manifests/${mediaId}.mpd`);
+    const [, keyId = ''] = /cenc:default_KID="([^"]+)"/.exec(await manifest.text()) ?? [];
+    const kid = Buffer.from(keyId.replaceAll('-', ''), 'hex').toString('base64url');
+    const document = await fetch(`${origin}/v2/media/${mediaId}`);
+    const { playlist } = (await document.json()) as { playlist: { sources: Source[] }[] };
+    const [dash, hls] = playlist[0]?.sources ?? [];
+    const licenses = await fetch(dash?.drm.clearkey.url ?? '', {
+      method: 'POST',
+      body: JSON.stringify({ kids: [kid, ...(hls?.drm.clearkey.keyIds ?? [])] }),
+    });
+    const keyOf = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(KEY_FILE)?.[1] ?? '';
+    const issued = [
+      Buffer.from(keyOf('mpegdashstreaming-cenc-content-key'), 'base64'),
+      Buffer.from(keyOf('cupertinostreaming-aes128-key'), 'hex'),
+    ];
+    const { keys } = (await licenses.json()) as { keys: { k: string }[] };
+    expect(keys.map(({ k }) => k)).toEqual(issued.map((key) => key.toString('base64url')));
+    const playlistOf = await fetch(hls?.file ?? '');
+    const [line = ''] = /^video.*$/m.exec(await playlistOf.text()) ?? [];
+    expect(await (await fetch(new URL(line, playlistOf.url))).text()).toContain(
+      '#EXT-X-KEY:METHOD=SAMPLE-AES',
+    );
+  });
+
+  test('offers commands that work as they are printed: the simulated encoder, the channels, the pages', async () => {
+    const [, encoder = '', streamKey = ''] =
+      /(http:\/\/\S+\/encoder\/connect) -d '{"stream_key":"(\w+)"}'/.exec(said) ?? [];
+    const connected = await fetch(encoder, {
+      method: 'POST',
+      body: JSON.stringify({ stream_key: streamKey }),
+    });
+    expect(connected.status).toBe(200);
+    const [, list = '', secret = ''] = /curl -sS (\S+) -H 'Authorization: Bearer ([^']+)'/.exec(said) ?? [];
+    const channels = await fetch(list, { headers: { authorization: `Bearer ${secret}` } });
+    expect(await channels.json()).toMatchObject({ total: 2 });
+    const pages = said.match(/http:\S+(?:\/dashboard|channelId=\w+)$/gm) ?? [];
+    expect(pages).toHaveLength(3);
+    for (const page of pages) expect((await fetch(page)).status).toBe(200);
+  });
+
+  test('stays up, and takes all programs and files with it on SIGTERM', async () => {
+    const urls = said.match(/http:\/\/127\.0\.0\.1:\d+(?=[,.]\s)/g) ?? [];
+    expect(urls).toHaveLength(2);
+    for (const url of urls) expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    demo.kill('SIGTERM');
+    expect(await once(demo, 'close')).toEqual([0, null]);
+    for (const url of urls) await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed');
+    expect(await leftOvers(own)).toEqual([]);
+  });
+});
+
+test('leaves no process and no file behind after a Ctrl-C, at whichever moment of the start it comes', async () => {
+  const delays = [150, 300, 600, 1200];
+  const left = await Promise.all(
+    delays.map(async (delay) => {
+      const own = await newFolder();
+      const demo = startIn(own, DEMO, []);
+      const closed = once(demo, 'close');
+      await sleep(delay);
+      demo.kill('SIGINT');
+      await sleep(20);
+      demo.kill('SIGINT');
+      await closed;
+      const found = await leftOvers(own);
+      await rm(own, { recursive: true });
+      return found;
+    }),
   );
-  try {
-    const { code, out, err } = await run(DEMO, ['--once']);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    for (const port of [9000, 8080, 8081, 8082, 1935]) expect(out).toContain(`Port ${port} is taken: the `);
-  } finally {
-    for (const server of servers) server.close();
-  }
+  expect(left).toEqual(delays.map(() => []));
 });
-
-test('offers a player whose manifest, segments and license fit together', async () => {
-  const demo = start(DEMO, []);
-  const said = await untilSaid(demo, UP);
-  expect(said).toMatch(/\n\nFor a live test picture, install ffmpeg .*, and start the demo again\.\n\n/);
-  const [, player = '', mediaId = ''] = /DASH, cenc {3}(\S+mediaId=(\w+))\n/.exec(said) ?? [];
-  expect(said).toContain(`  HLS, cbcs    ${player}&format=hls\n`);
-  expect((await fetch(player)).status).toBe(200);
-  const { origin } = new URL(player);
-  const manifest = await fetch(`${origin}/manifests/${mediaId}.mpd`);
-  const [, keyId = ''] = /cenc:default_KID="([^"]+)"/.exec(await manifest.text()) ?? [];
-  const kid = Buffer.from(keyId.replaceAll('-', ''), 'hex').toString('base64url');
-  const document = await fetch(`${origin}/v2/media/${mediaId}`);
-  const { playlist } = (await document.json()) as { playlist: { sources: Source[] }[] };
-  const [dash, hls] = playlist[0]?.sources ?? [];
-  const licenses = await fetch(dash?.drm.clearkey.url ?? '', {
-    method: 'POST',
-    body: JSON.stringify({ kids: [kid, ...(hls?.drm.clearkey.keyIds ?? [])] }),
-  });
-  const keyOf = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(KEY_FILE)?.[1] ?? '';
-  const issued = [
-    Buffer.from(keyOf('mpegdashstreaming-cenc-content-key'), 'base64'),
-    Buffer.from(keyOf('cupertinostreaming-aes128-key'), 'hex'),
-  ];
-  const { keys } = (await licenses.json()) as { keys: { k: string }[] };
-  expect(keys.map(({ k }) => k)).toEqual(issued.map((key) => key.toString('base64url')));
-  const playlistOf = await fetch(hls?.file ?? '');
-  const [line = ''] = /^video.*$/m.exec(await playlistOf.text()) ?? [];
-  expect(await (await fetch(new URL(line, playlistOf.url))).text()).toContain('#EXT-X-KEY:METHOD=SAMPLE-AES');
-});
-
-test('offers commands that work as they are printed: the simulated encoder, the channels, the pages', async () => {
-  const demo = start(DEMO, []);
-  const said = await untilSaid(demo, UP);
-  const [, encoder = '', streamKey = ''] =
-    /(http:\/\/\S+\/encoder\/connect) -d '{"stream_key":"(\w+)"}'/.exec(said) ?? [];
-  const connected = await fetch(encoder, {
-    method: 'POST',
-    body: JSON.stringify({ stream_key: streamKey }),
-  });
-  expect(connected.status).toBe(200);
-  const [, list = '', secret = ''] = /curl -sS (\S+) -H 'Authorization: Bearer ([^']+)'/.exec(said) ?? [];
-  const channels = await fetch(list, { headers: { authorization: `Bearer ${secret}` } });
-  expect(await channels.json()).toMatchObject({ total: 2 });
-  const pages = said.match(/http:\S+(?:\/dashboard|channelId=\w+)$/gm) ?? [];
-  expect(pages).toHaveLength(3);
-  for (const page of pages) expect((await fetch(page)).status).toBe(200);
-});
-
-test('stays up, and takes all programs and files with it on SIGTERM', async () => {
-  const demo = start(DEMO, []);
-  const said = await untilSaid(demo, UP);
-  const urls = said.match(/http:\/\/127\.0\.0\.1:\d+(?=[,.]\s)/g) ?? [];
-  expect(urls).toHaveLength(2);
-  for (const url of urls) expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  demo.kill('SIGTERM');
-  expect(await once(demo, 'close')).toEqual([0, null]);
-  for (const url of urls) await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed');
-  expect(await leftOvers()).toEqual([]);
-});
-
-test.each([150, 300, 600, 1200])(
-  'leaves no process and no file behind after a Ctrl-C that comes %d ms after the start',
-  async (delay) => {
-    const demo = start(DEMO, []);
-    const closed = once(demo, 'close');
-    await sleep(delay);
-    demo.kill('SIGINT');
-    await sleep(20);
-    demo.kill('SIGINT');
-    await closed;
-    expect(await leftOvers()).toEqual([]);
-  },
-);
 
 test('explains itself with --help, and ends with 2 on an unknown option', async () => {
   expect(await run(DEMO, ['--help'])).toEqual({

@@ -10,11 +10,8 @@ const API_KEY = 'key-of-the-provisioning-tests';
 
 let cwd: string;
 
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
-
 async function startBoth() {
+  cwd = await temporaryFolder();
   const emulator = await startBuilt('emulator', {
     cwd,
     env: {
@@ -59,7 +56,7 @@ async function keysOf(
   return JSON.parse(opened.text) as Record<string, string>;
 }
 
-test('provisions, reads and deletes a key file with the keys of the emulator', async () => {
+test('provisions, reads and deletes a key file with the keys of the emulator, and writes nothing for another client', async () => {
   const { emulator, sidecar } = await startBoth();
   const url = `${sidecar.url}/api/keyfile/site%2Flive`;
   const request = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'evening-show' };
@@ -91,23 +88,19 @@ cupertinostreaming-aes128-key-format-version: 1
   expect((await call(url, 'GET')).status).toBe(404);
   expect(await fs.readdir(join(cwd, 'keys', 'site'))).toEqual([]);
 
+  for (const [code, credentials] of [
+    ['client_unknown', { client: 'nobody', clientApiKey: CLIENT.apiKey }],
+    ['client_api_key_refused', { client: CLIENT.name, clientApiKey: 'wrong' }],
+  ] as const) {
+    const refused = await call(url, 'POST', { ...credentials, contentId: 'evening-show' });
+    const codes = JSON.parse(refused.text).errors.map((error: { code: string }) => error.code);
+    expect({ status: refused.status, codes }).toEqual({ status: 422, codes: [code] });
+    expect(await fs.readdir(join(cwd, 'keys', 'site'))).toEqual([]);
+  }
+
   const secrets = [API_KEY, CLIENT.apiKey, CLIENT.sharedSecret, cenc.content_key, fairplay.key_hex];
   const logs = sidecar.stdout() + emulator.stdout();
   expect(secrets.filter((secret) => logs.includes(String(secret)))).toEqual([]);
-});
-
-test.each([
-  ['client_unknown', { client: 'nobody', clientApiKey: CLIENT.apiKey }],
-  ['client_api_key_refused', { client: CLIENT.name, clientApiKey: 'wrong' }],
-])('answers 422 %s, and writes nothing', async (code, credentials) => {
-  const { sidecar } = await startBoth();
-  const url = `${sidecar.url}/api/keyfile/live`;
-  const { status, text } = await call(url, 'POST', { ...credentials, contentId: 'evening-show' });
-  expect({ status, codes: JSON.parse(text).errors.map((error: { code: string }) => error.code) }).toEqual({
-    status: 422,
-    codes: [code],
-  });
-  expect(await fs.readdir(join(cwd, 'keys'))).toEqual([]);
 });
 
 /** The protocols that need no more than a content id, and where the emulator speaks them. */
@@ -117,38 +110,42 @@ const PROTOCOLS = {
   cpix: `/keyprovider/cpix/${CLIENT.name}/{contentId}`,
 };
 
-test.each(Object.entries(PROTOCOLS))(
-  'provisions the keys of the emulator by %s, with the headers of a file and a content id alone',
-  async (protocol, path) => {
-    const { emulator, sidecar: byJson } = await startBoth();
-    await fs.writeFile(join(cwd, 'headers.txt'), `# of the emulator\nAPI-KEY: ${CLIENT.apiKey}\n`, {
-      mode: 0o600,
-    });
-    const sidecar = await startBuilt('sidecar', {
-      cwd,
-      env: {
-        PACKAGERDRMAPI_APIKEY: API_KEY,
-        PACKAGERDRMAPI_KEYFILESPATH: join(cwd, 'other-keys'),
-        PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol,
-        PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}${path}`,
-        PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
-      },
-    });
-    await untilReady(sidecar.url);
-    const named = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'evening-show' };
-    const expected = await call(`${byJson.url}/api/keyfile/live`, 'POST', named);
-    const answer = await call(`${sidecar.url}/api/keyfile/live`, 'POST', { contentId: 'evening-show' });
-    expect([answer.status, answer.text.toLowerCase()]).toEqual([200, expected.text.toLowerCase()]);
-    await fs.writeFile(join(cwd, 'headers.txt'), 'API-KEY: another-key\n', { mode: 0o600 });
-    await until(async () => {
-      const { status } = await call(`${sidecar.url}/api/keyfile/live`, 'POST', { contentId: 'evening-show' });
-      return status === 502;
-    });
-    expect(sidecar.stdout()).not.toContain(CLIENT.apiKey);
-  },
-);
+test('provisions the keys of the emulator by each protocol, with the headers of a file and a content id alone', async () => {
+  const { emulator, sidecar: byJson } = await startBoth();
+  const headersFile = join(cwd, 'headers.txt');
+  await fs.writeFile(headersFile, `# of the emulator\nAPI-KEY: ${CLIENT.apiKey}\n`, { mode: 0o600 });
+  const sidecars = await Promise.all(
+    Object.entries(PROTOCOLS).map(async ([protocol, path]) => {
+      const sidecar = await startBuilt('sidecar', {
+        cwd,
+        env: {
+          PACKAGERDRMAPI_APIKEY: API_KEY,
+          PACKAGERDRMAPI_KEYFILESPATH: join(cwd, protocol),
+          PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol,
+          PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}${path}`,
+          PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
+        },
+      });
+      await untilReady(sidecar.url);
+      return sidecar;
+    }),
+  );
+  const post = (url: string, body: object) => call(`${url}/api/keyfile/live`, 'POST', body);
+  const named = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'evening-show' };
+  const expected = (await post(byJson.url, named)).text.toLowerCase();
+  for (const { url } of sidecars) {
+    const answer = await post(url, { contentId: 'evening-show' });
+    expect([answer.status, answer.text.toLowerCase()]).toEqual([200, expected]);
+  }
+  await fs.writeFile(headersFile, 'API-KEY: another-key\n', { mode: 0o600 });
+  for (const { url, stdout } of sidecars) {
+    await until(async () => (await post(url, { contentId: 'evening-show' })).status === 502);
+    expect(stdout()).not.toContain(CLIENT.apiKey);
+  }
+});
 
 test('refuses to start with a file of headers that can not be used, and quotes none of it', async () => {
+  cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, 'headers.txt'), 'secret-without-a-name\nHost: elsewhere\n');
   const env = {
     PACKAGERDRMAPI_APIKEY: API_KEY,
