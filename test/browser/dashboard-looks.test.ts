@@ -86,21 +86,24 @@ async function startFilled() {
 }
 
 test.each([
-  ['laptop', SCREENS.laptop, 'light'],
-  ['tablet', { viewport: { width: 800, height: 900 } }, 'light'],
-  ['phone', SCREENS.phone, 'dark'],
+  [SCREENS.laptop, 'light', { laptop: SCREENS.laptop.viewport, tablet: { width: 800, height: 900 } }],
+  [SCREENS.phone, 'dark', { phone: SCREENS.phone.viewport }],
 ] as const)(
-  'nothing is cut, too wide, too small or faint on any page on a %s',
-  async (screen, options, colorScheme) => {
+  'nothing is cut, too wide, too small or faint on any page of the screen %j, %s',
+  async (options, colorScheme, sizes) => {
     const { paths, url } = await startFilled();
     const page = await browser.open({ ...options, colorScheme, reducedMotion: 'reduce', baseURL: url });
     const faults: string[] = [];
     for (const [name, path] of Object.entries(paths)) {
       await page.goto(`/dashboard${path}`);
       await page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true");
-      faults.push(...(await picture(page, `${screen}-${name}`)).map((fault) => `${name}: ${fault}`));
-      for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS])
-        faults.push(...(await page.evaluate<string[]>(program)).map((fault) => `${name}: ${fault}`));
+      for (const [screen, viewport] of Object.entries(sizes)) {
+        await page.setViewportSize(viewport);
+        const found = await picture(page, `${screen}-${name}`);
+        for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS])
+          found.push(...(await page.evaluate<string[]>(program)));
+        faults.push(...found.map((fault) => `${screen}-${name}: ${fault}`));
+      }
     }
     expect(faults).toEqual([]);
   },

@@ -65,21 +65,40 @@ const publisherPage = (script: string, before = '') =>
 
 const active = (page: Page) => () => page.locator(LIVE).first().isVisible();
 
-test('waits, shows the player when the encoder connects, and waits again at the end', async () => {
+test('shows the player of each event, keeps it while the server fails, says what changes, and ends with the channel', async () => {
   const town = channel();
   const { page, until, untilTrue, complaints } = await openPage();
+  const polls = countPolls(page);
   await page.goto(embedPage(town));
   await until(WAITING);
+  const status = page.getByRole('status');
+  expect(await status.getAttribute('aria-live')).toBe('polite');
+  expect(await status.textContent()).toBe(`${WAITING}The player starts here by itself.`);
   await screenshot(page, 'waiting');
   await encoder('connect', town);
   await untilTrue(active(page));
   expect(await page.locator('video').count()).toBe(1);
+  await untilTrue(
+    async () =>
+      (await status.textContent()) ===
+      'Town hall <b>2030</b>The stream has no picture yet. It starts here by itself.',
+  );
   await screenshot(page, 'active');
+  expect(complaints).toEqual([]);
+  await page.evaluate("document.querySelector('video').id = 'same'");
+  emulator.context.faults.add('GET /live/channels/*', { kind: 'fail', status: 500 }, 2);
+  const before = polls();
+  await untilTrue(() => polls() > before + 3);
+  expect(await page.locator('video#same').count()).toBe(1);
   await endEvent(town);
   await until(ENDED);
   expect(await page.locator('video').count()).toBe(0);
   await screenshot(page, 'ended');
-  expect(complaints).toEqual([]);
+  await encoder('connect', town);
+  await untilTrue(active(page));
+  await emulator.admin.delete(`/v2/sites/${emulator.siteId}/channels/${town.id}/`).expect(204);
+  await until('This channel does not exist');
+  expect(await page.locator('video').count()).toBe(0);
 });
 
 const PICTURES = '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nnothing.ts\n';
@@ -131,18 +150,6 @@ test('keeps the viewers of a manual channel waiting until the event is published
   await untilTrue(active(page));
 });
 
-test('shows the next event of the channel after the first one', async () => {
-  const town = channel();
-  const { page, until, untilTrue } = await openPage();
-  await page.goto(embedPage(town));
-  await encoder('connect', town);
-  await untilTrue(active(page));
-  await endEvent(town);
-  await until(ENDED);
-  await encoder('connect', town);
-  await untilTrue(active(page));
-});
-
 test('says so when the channel does not exist', async () => {
   const { page, until } = await openPage();
   await page.goto(embedPage({ id: 'nowhere0' }));
@@ -150,43 +157,21 @@ test('says so when the channel does not exist', async () => {
   await screenshot(page, 'unknown');
 });
 
-test('takes the player away when the channel is deleted', async () => {
+test('waits on when the server answers with errors, broken connections or silence, and goes on by itself', async () => {
   const town = channel();
-  const { page, until, untilTrue } = await openPage();
-  await page.goto(embedPage(town));
-  await encoder('connect', town);
-  await untilTrue(active(page));
-  await emulator.admin.delete(`/v2/sites/${emulator.siteId}/channels/${town.id}/`).expect(204);
-  await until('This channel does not exist');
-  expect(await page.locator('video').count()).toBe(0);
-});
-
-test.each([
-  ['errors', { kind: 'fail', status: 503 } as const],
-  ['broken connections', { kind: 'reset' } as const],
-  ['silence', { kind: 'delay', ms: 3_600_000 } as const],
-])('waits on when the server answers with %s, and goes on by itself', async (name, fault) => {
-  const town = channel();
-  emulator.context.faults.add('GET /live/channels/*', fault, 3);
   const { page, until } = await openPage();
   await page.goto(embedPage(town));
-  await until('The channel cannot be reached');
-  await screenshot(page, `trouble-${name.replace(' ', '-')}`);
   await until(WAITING);
-});
-
-test('keeps the player while the server fails', async () => {
-  const town = channel();
-  const { page, untilTrue } = await openPage();
-  const polls = countPolls(page);
-  await page.goto(embedPage(town));
-  await encoder('connect', town);
-  await untilTrue(active(page));
-  await page.evaluate("document.querySelector('video').id = 'same'");
-  emulator.context.faults.add('GET /live/channels/*', { kind: 'fail', status: 500 }, 2);
-  const before = polls();
-  await untilTrue(() => polls() > before + 3);
-  expect(await page.locator('video#same').count()).toBe(1);
+  for (const fault of [
+    { kind: 'fail', status: 503 },
+    { kind: 'reset' },
+    { kind: 'delay', ms: 3_600_000 },
+  ] as const) {
+    emulator.context.faults.add('GET /live/channels/*', fault, 3);
+    await until('The channel cannot be reached');
+    await screenshot(page, `trouble-${fault.kind}`);
+    await until(WAITING);
+  }
 });
 
 test('asks again for a playlist that comes later than the event', async () => {
@@ -273,18 +258,33 @@ test('hands the playlist to the page’s own player, and removes that at the end
   ]);
 });
 
-test('shows two channels on one page of another origin, each for itself', async () => {
-  const [town, match] = [channel(), channel()];
+test('shows each channel once on a page of another origin, in its element or behind its script, and asks no more when it is destroyed or taken away', async () => {
+  const [town, match, other] = [channel(), channel(), channel()];
+  const inOne = `channelEmbed.setup({ channelId: '${town.id}', element: '#one' });`;
   const url = await publisherPage(
-    `channelEmbed.setup({ channelId: '${town.id}', element: '#one' });
-     channelEmbed.setup({ channelId: '${match.id}', element: document.getElementById('two') })`,
+    `${inOne}${inOne}
+     window.embed = channelEmbed.setup({ channelId: '${match.id}', element: document.getElementById('two') });
+     channelEmbed.setup({ channelId: '${other.id}' })`,
   );
   const { page, untilTrue } = await openPage();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
   await page.goto(url);
   await encoder('connect', match);
   await untilTrue(() => page.locator(`#two ${LIVE}`).isVisible());
   expect(await page.locator('#one').getByText(WAITING).isVisible()).toBe(true);
+  expect(await page.locator('#one > *').count()).toBe(1);
+  expect(await page.locator('#caller + div').getByText(WAITING).count()).toBe(1);
   await screenshot(page, 'two');
+  await page.evaluate("embed.destroy(); document.getElementById('one').remove()");
+  expect(await page.locator('#two > *').count()).toBe(0);
+  // The last embed's polls show that time passes.
+  const polls = ({ id }: Channel) => asked.filter((address) => address.endsWith(`${id}.json`)).length;
+  const [destroyed, removed, before] = [polls(match), polls(town), polls(other)];
+  await untilTrue(() => polls(other) > before + 3);
+  expect(polls(match)).toBe(destroyed);
+  // It notices at its next poll.
+  expect(polls(town)).toBeLessThanOrEqual(removed + 1);
 });
 
 test('tells the page when the channel becomes active and idle', async () => {
@@ -311,56 +311,21 @@ test('tells the page when the channel becomes active and idle', async () => {
   ]);
 });
 
-test.each([
-  ['is destroyed', 'embed.destroy()', 0],
-  // It notices at its next poll.
-  ['is taken from the page', "document.getElementById('one').remove()", 1],
-])('asks no more when it %s', async (_what, end, more) => {
-  const [town, match] = [channel(), channel()];
-  const url = await publisherPage(
-    `window.embed = channelEmbed.setup({ channelId: '${town.id}', element: '#one' });
-     channelEmbed.setup({ channelId: '${match.id}', element: '#two' })`,
-  );
-  const { page, until, untilTrue } = await openPage();
-  const asked: string[] = [];
-  page.on('request', (request) => asked.push(request.url()));
-  await page.goto(url);
-  await until(WAITING);
-  await page.evaluate(end);
-  expect(await page.locator('#one > *').count()).toBe(0);
-  // The other embed's polls show that time passes.
-  const polls = ({ id }: Channel) => asked.filter((address) => address.endsWith(`${id}.json`)).length;
-  const [before, other] = [polls(town), polls(match)];
-  await untilTrue(() => polls(match) > other + 3);
-  expect(polls(town)).toBeLessThanOrEqual(before + more);
-});
-
-test('shows itself right after the script that calls it, without an element', async () => {
-  const town = channel();
-  const { page, until } = await openPage();
-  await page.goto(await publisherPage(`channelEmbed.setup({ channelId: '${town.id}' })`));
-  await until(WAITING);
-  expect(await page.locator('#caller + div').getByText(WAITING).count()).toBe(1);
-});
-
-test('takes the place of an embed that is in the element already', async () => {
-  const town = channel();
-  const setup = `channelEmbed.setup({ channelId: '${town.id}', element: '#one' })`;
-  const { page, until } = await openPage();
-  await page.goto(await publisherPage(`${setup};${setup}`));
-  await until(WAITING);
-  expect(await page.locator('#one > *').count()).toBe(1);
-});
-
-test.each([
-  ['{}', 'channelEmbed.setup: channelId must be the id of a channel'],
-  ['', 'channelEmbed.setup: channelId must be the id of a channel'],
-  ["{ channelId: 'abcd1234', element: '#nowhere' }", 'channelEmbed.setup: there is no element #nowhere'],
-  ["{ channelId: 'abcd1234', element: null }", 'channelEmbed.setup: there is no element null'],
-])('throws to who calls setup(%s)', async (options, message) => {
-  const { page, complaints } = await openPage();
-  await page.goto(await publisherPage(`channelEmbed.setup(${options})`));
-  expect(complaints).toEqual([message]);
+test('throws to callers of setup what is wrong', async () => {
+  const { page } = await openPage();
+  await page.goto(await publisherPage(''));
+  const thrownBy = (options: string) =>
+    page.evaluate(
+      `(() => { try { channelEmbed.setup(${options}) } catch ({ message }) { return message } })()`,
+    );
+  const noId = 'channelEmbed.setup: channelId must be the id of a channel';
+  for (const [options, message] of [
+    ['{}', noId],
+    ['', noId],
+    ["{ channelId: 'abcd1234', element: '#nowhere' }", 'channelEmbed.setup: there is no element #nowhere'],
+    ["{ channelId: 'abcd1234', element: null }", 'channelEmbed.setup: there is no element null'],
+  ] as const)
+    expect([options, await thrownBy(options)]).toEqual([options, message]);
 });
 
 test('shows texts as text, whatever they hold', async () => {
@@ -376,23 +341,6 @@ test('shows texts as text, whatever they hold', async () => {
   await untilTrue(active(page));
   await until('Town hall <b>2030</b>');
   expect(await page.locator('b').count()).toBe(0);
-});
-
-test('reads what changes to screen readers, politely', async () => {
-  const town = channel();
-  const { page, until, untilTrue } = await openPage();
-  await page.goto(embedPage(town));
-  await until(WAITING);
-  const status = page.getByRole('status');
-  expect(await status.getAttribute('aria-live')).toBe('polite');
-  expect(await status.textContent()).toBe(`${WAITING}The player starts here by itself.`);
-  await encoder('connect', town);
-  await untilTrue(active(page));
-  await untilTrue(
-    async () =>
-      (await status.textContent()) ===
-      'Town hall <b>2030</b>The stream has no picture yet. It starts here by itself.',
-  );
 });
 
 test.each([

@@ -75,6 +75,6 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
 
 /** None of it is loaded at the start: the description costs more than all routes together. */
 async function describe({ seeds }: EmulatorContext): Promise<object> {
-  const { openApiDocument } = await import('./openapi/document');
-  return openApiDocument({ siteId: seeds.siteIds[0] ?? '', client: seeds.client.name });
+  const { servedDocument } = await import('./openapi/document');
+  return servedDocument({ siteId: seeds.siteIds[0] ?? '', client: seeds.client.name });
 }

@@ -77,9 +77,10 @@ it.each(OPERATIONS)(
       what,
       { authorization = ADMIN, query = '', type, body, site = 'demosite', id = 'absent00' },
     ] of ODDITIES) {
+      if (body !== undefined && !IN_BODIES.includes(method)) continue;
       const target = path.replace('{site_id}', site).replaceAll(/\{\w+\}/g, id) + query;
       const sent = request(url)[method](target).set({ authorization });
-      if (body !== undefined && IN_BODIES.includes(method)) void sent.type(type ?? '').send(body);
+      if (body !== undefined) void sent.type(type ?? '').send(body);
       const answer = await sent.buffer(true);
       const told = operation.responses[answer.status];
       expect([what, answer.status, told === undefined]).toEqual([what, answer.status, false]);
