@@ -98,7 +98,8 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
         const id = idOf(request.params.id);
         const { keyFile, protection: wanted } = parsedOr400(readQuery(FILE, request.query));
         const options = { keyFile: protectedBy(id, wanted, keyFile), protection: wanted };
-        const { stream, isNew } = await streams.putFile(id, options, request);
+        const announced = Number(request.headers['content-length'] ?? 0);
+        const { stream, isNew } = await streams.putFile(id, options, request, announced);
         response.status(isNew ? 201 : 200).json(stream.document());
       })
       .all(onlyMethods('PUT'));

@@ -1,34 +1,39 @@
+import * as z from 'zod';
 import type { StreamProblem } from './packaging-keys';
 import { ENTRY_FILES } from './shaka-packager';
 
 export type StreamState = 'starting' | 'running' | 'interrupted' | 'refused' | 'ended' | 'failed';
 export type Protection = 'key_file' | 'none';
 
+/** The key ids of a system, as UUIDs; none where it is clear, null without the system. */
+const keyIds = z.array(z.string()).nullable();
+
 /** One run of shaka-packager for each system, as its folders hold it. */
-export interface PartRecord {
-  readonly name: string;
-  /** The key ids of each system that it has, as UUIDs; none where it is clear. */
-  readonly dash: readonly string[] | null;
-  readonly hls: readonly string[] | null;
-  /** Of a file, what it takes on disk, about; of a live part, its recording tells. */
-  readonly bytes: number;
+const PART = z.object({
+  name: z.string(),
+  dash: keyIds,
+  hls: keyIds,
+  /** Of a file, about what it takes on disk; of a live part, its recording has the size. */
+  bytes: z.number(),
   /** Of media, as far as is known. */
-  seconds: number;
+  seconds: z.number(),
   /** Whether nothing is written to it any more. */
-  isDone: boolean;
-}
+  isDone: z.boolean(),
+});
+export type PartRecord = z.infer<typeof PART>;
 
 /** What of a stream is kept on disk, to go on with after a restart. No secret is in it. */
-export interface StreamRecord {
-  readonly id: string;
-  readonly kind: 'live' | 'file';
-  keyFile: string | null;
-  protection: Protection;
+export const STREAM_RECORD = z.object({
+  id: z.string(),
+  kind: z.enum(['live', 'file']),
+  keyFile: z.string().nullable(),
+  protection: z.enum(['key_file', 'none']),
   /** ISO 8601; when the first media came. */
-  started: string | null;
-  isEnded: boolean;
-  readonly parts: PartRecord[];
-}
+  started: z.string().nullable(),
+  isEnded: z.boolean(),
+  parts: z.array(PART),
+});
+export type StreamRecord = z.infer<typeof STREAM_RECORD>;
 
 /** Where players find a stream below the packager's address. */
 interface Playable {

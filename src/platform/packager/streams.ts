@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import * as z from 'zod';
 import type { StreamId } from '../../api/stream-id';
 import { formatUuid } from '../../drm/bytes';
 import type { PackagingKeys } from '../../drm/packaging';
@@ -14,7 +13,13 @@ import { type LiveRequest, LiveStream, type LiveSurroundings } from './live/live
 import { RECORDING } from './live/part';
 import { type MediaFolder, writeWhole } from './media-folder';
 import { readKeyFile, type StreamProblem } from './packaging-keys';
-import { documentOf, type Protection, type StreamDocument, type StreamRecord } from './stream-document';
+import {
+  documentOf,
+  type Protection,
+  STREAM_RECORD,
+  type StreamDocument,
+  type StreamRecord,
+} from './stream-document';
 
 /** What a stream is asked for, whatever its kind. */
 export interface Stream {
@@ -23,24 +28,6 @@ export interface Stream {
   remove(): Promise<void>;
   stop(): Promise<void>;
 }
-
-const PART = z.object({
-  name: z.string(),
-  dash: z.array(z.string()).nullable(),
-  hls: z.array(z.string()).nullable(),
-  bytes: z.number(),
-  seconds: z.number(),
-  isDone: z.boolean(),
-});
-const RECORD = z.object({
-  id: z.string(),
-  kind: z.enum(['live', 'file']),
-  keyFile: z.string().nullable(),
-  protection: z.enum(['key_file', 'none']),
-  started: z.string().nullable(),
-  isEnded: z.boolean(),
-  parts: z.array(PART),
-});
 
 /** What a media file is packaged with. */
 interface FileRequest {
@@ -102,11 +89,16 @@ export class Streams {
     return { stream, isNew: true };
   }
 
-  /** Packages a media file, and answers when that is done. @throws HttpError 409, 507. */
+  /**
+   * Packages a media file, and answers when that is done.
+   * @param announced bytes that the body will have, as far as its sender says
+   * @throws HttpError 409, 507.
+   */
   async putFile(
     id: string,
     request: FileRequest,
     body: Readable,
+    announced = 0,
   ): Promise<{ stream: FileOnDisk; isNew: boolean }> {
     const present = this.#streams.get(id);
     if (present && !(present instanceof FileOnDisk)) throw ofAnotherKind('live');
@@ -115,11 +107,15 @@ export class Streams {
       present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', request), this.#options);
     this.#streams.set(id, stream);
     let taken = 0;
+    let reserved = 0;
     const take = (bytes: number) => {
       taken += bytes;
-      this.#incoming += bytes;
-      // It stays beside what is made of it until that is done.
-      return this.#incoming <= this.#free / 2;
+      const more = Math.max(taken, announced, reserved) - reserved;
+      // It stays next to what is made of it until that is done.
+      if (this.#incoming + more > this.#free / 2) return false;
+      reserved += more;
+      this.#incoming += more;
+      return true;
     };
     try {
       await stream.put(request, body, take);
@@ -127,7 +123,7 @@ export class Streams {
       if (stream.isUnused && this.#streams.get(id) === stream) await this.remove(id);
       throw thrown;
     } finally {
-      this.#incoming -= taken;
+      this.#incoming -= reserved;
       this.#look();
     }
     return { stream, isNew: present === undefined };
@@ -160,7 +156,7 @@ export class Streams {
     const { folder, log } = this.#options;
     const path = folder.of(id);
     try {
-      const record: StreamRecord = RECORD.parse(JSON.parse(readFileSync(join(path, 'stream.json'), 'utf8')));
+      const record = STREAM_RECORD.parse(JSON.parse(readFileSync(join(path, 'stream.json'), 'utf8')));
       const stream =
         record.kind === 'live'
           ? new LiveStream(path, record, this.#live)
@@ -206,8 +202,9 @@ const FULL = 'All files together would be more than the limit (PACKAGER_MAXMB). 
 
 /** Writes a body to a file. What is left of it after a failure is read and dropped, so that its sender can be answered. */
 async function receive(body: Readable, path: string, take: TakeRoom, signal: AbortSignal): Promise<void> {
-  const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
   try {
+    if (!take(0)) throw packagerError('insufficient_storage', FULL);
+    const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
     await pipeline(body.iterator({ destroyOnReturn: false }), withRoom(take), target, { signal });
   } finally {
     body.resume();
