@@ -73,7 +73,7 @@ export const ERRORS = {
     status: 400,
     when: 'The Widevine data names a protection scheme that does not exist.',
     example:
-      'widevine.psshdata.protection_scheme is none of cenc, cens, cbc1 and cbcs; it must be the four characters as one big-endian number.',
+      'widevine.psshdata.protection_scheme is none of cenc, cens, cbc1 and cbcs; write the four characters as one big-endian number.',
   },
   escaped_ampersand: {
     status: 400,

@@ -25,16 +25,13 @@ export function decodeBase64(text: string): Checked<Buffer> {
   if (text === '') return refused('empty', 'is empty');
   if (/\s/.test(text)) return refused('white_space', 'holds white space; send base64 in one piece');
   if (/[-_]/.test(text) && /^[A-Za-z0-9_=-]*$/.test(text)) {
-    return refused(
-      'base64url',
-      'is base64url; send standard base64 (+ and / in place of - and _, padded with =)',
-    );
+    return refused('base64url', 'is base64url; send standard base64 (+ and / for - and _, padded with =)');
   }
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return refused('not_base64', 'is not base64');
   if (text.length % 4 !== 0)
     return refused(
       'padding_missing',
-      'is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
+      'is not whole base64: its length is no multiple of 4; look for missing padding (=)',
     );
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text)
@@ -51,10 +48,7 @@ export function decodeBase64Block(text: string): Checked<Buffer> {
   if (UUID.test(text))
     return refused('uuid_for_base64', 'is a UUID; send the base64 of its 16 bytes, big endian');
   if (text.length === 32 && HEX.test(text))
-    return refused(
-      'hex_for_base64',
-      'looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
-    );
+    return refused('hex_for_base64', 'looks like hex; send the base64 of the 16 bytes');
   const decoded = decodeBase64(text);
   if (!decoded.ok) return decoded;
   return refused('wrong_length', `decodes to ${decoded.value.length} bytes; it must be base64 of 16 bytes`);

@@ -318,6 +318,6 @@ function textProblems(line: NumberedLine): LineProblem[] {
   if (isLineText(name) && isLineText(value)) return [];
   return report(
     'control_character',
-    'holds a control character or one that ends a line, which no key file can have; remove it',
+    'holds a control character or an end of line, which no key file can have',
   );
 }

@@ -23,7 +23,7 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
     if (!/^[\x21-\x7e]*$/.test(text) || text.includes('"')) {
       return refused(
         invalid,
-        'holds a space, a quote, a control character or one beyond ASCII; percent-encode it',
+        'holds a space, a quote, a control character or non-ASCII text; percent-encode it',
       );
     }
     const lower = text.toLowerCase();

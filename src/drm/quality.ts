@@ -5,10 +5,7 @@ import type { SmilStream } from './smil';
 /** What a quality may be called. */
 export const QUALITY: TextRule = {
   pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,19}$/,
-  problem: {
-    code: 'wrong_value',
-    description: 'must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)',
-  },
+  problem: { code: 'wrong_value', description: 'must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)' },
 };
 
 /** The most that each quality has, of lines or of bits a second. */
@@ -57,11 +54,7 @@ export function qualityFields(quality: string, own: JsonObject, common: JsonObje
   if (!supplies) {
     const { contentId } = common;
     const made = typeof contentId === 'string' ? `${contentId}-${quality.toLowerCase()}` : contentId;
-    return {
-      ...common,
-      ...own,
-      ...(isGiven(made) && !isGiven(own.contentId) && { contentId: made }),
-    };
+    return { ...common, ...own, ...(isGiven(made) && !isGiven(own.contentId) && { contentId: made }) };
   }
   const isFor = (name: string) => {
     if (name === 'playready' || name === 'widevine') return isGiven(own.cenc);

@@ -8,7 +8,7 @@ import {
   ZERO_KEY_ID,
 } from './bytes';
 import { error, type Finding, warning } from './finding';
-import { encodeField, type ProtobufField, parseProtobuf } from './protobuf';
+import { encodeField, parseProtobuf } from './protobuf';
 import { looksLikePsshBox, parsePsshBox } from './pssh';
 
 /** Widevine's system id in `pssh` boxes and key files. */
@@ -38,23 +38,26 @@ export interface WidevinePsshData {
   readonly cryptoPeriodSeconds?: number | undefined;
 }
 
+/** The fields of the message, each at its number. */
+const FIELDS: readonly (
+  | readonly [name: keyof WidevinePsshData, type: 'number' | 'text' | 'bytes']
+  | undefined
+)[] = [
+  undefined,
+  ['algorithm', 'number'],
+  ['keyIds', 'bytes'],
+  ['provider', 'text'],
+  ['contentId', 'bytes'],
+  ['trackType', 'text'],
+  ['policy', 'text'],
+  ['cryptoPeriodIndex', 'number'],
+  ['groupedLicense', 'bytes'],
+  ['protectionScheme', 'number'],
+  ['cryptoPeriodSeconds', 'number'],
+];
+
 /** Key ids by the dozen have a tenth of it. */
 export const MAX_PSSH_CHARACTERS = 16 * 1024;
-
-const VARINT = 0;
-const BYTES = 2;
-const WIRE_TYPES: Readonly<Record<number, number>> = {
-  1: VARINT,
-  2: BYTES,
-  3: BYTES,
-  4: BYTES,
-  5: BYTES,
-  6: BYTES,
-  7: VARINT,
-  8: BYTES,
-  9: VARINT,
-  10: VARINT,
-};
 
 /** Reads Widevine PSSH data. Fields that newer packagers add are passed over; a known field of another type is a fault. */
 export function parseWidevinePsshData(bytes: Uint8Array): Checked<WidevinePsshData> {
@@ -63,56 +66,30 @@ export function parseWidevinePsshData(bytes: Uint8Array): Checked<WidevinePsshDa
   if (!message.ok)
     return refused('malformed_data', `is not Widevine PSSH data: ${message.problem.description}`);
   const keyIds: Buffer[] = [];
-  const last = new Map<number, ProtobufField>();
-  for (const field of message.value) {
-    const expected = WIRE_TYPES[field.number];
-    if (expected !== undefined && expected !== field.wireType) {
-      return refused(
-        'malformed_data',
-        `is not Widevine PSSH data: its field ${field.number} has another type`,
-      );
-    }
-    if (field.number === 2) {
-      if (field.bytes.length !== 16)
-        return refused('malformed_data', `names a key id of ${field.bytes.length} bytes; key ids have 16`);
-      keyIds.push(field.bytes);
-    }
-    last.set(field.number, field);
+  const read: Record<string, number | string | Buffer> = {};
+  for (const { number, wireType, varint = 0, bytes: value } of message.value) {
+    const [name, type] = FIELDS[number] ?? [];
+    if (name === undefined) continue;
+    if (wireType !== (type === 'number' ? 0 : 2))
+      return refused('malformed_data', `is not Widevine PSSH data: its field ${number} is of another type`);
+    if (name !== 'keyIds')
+      read[name] = type === 'number' ? varint : type === 'text' ? value.toString('utf8') : value;
+    else if (value.length === 16) keyIds.push(value);
+    else return refused('malformed_data', `names a key id of ${value.length} bytes; key ids have 16`);
   }
-  if (!message.value.some((field) => field.number in WIRE_TYPES)) {
+  if (keyIds.length === 0 && Object.keys(read).length === 0)
     return refused('malformed_data', 'is not Widevine PSSH data: it has none of its fields');
-  }
-  const text = (field: ProtobufField | undefined) => field?.bytes.toString('utf8');
-  const data: WidevinePsshData = {
-    algorithm: last.get(1)?.varint,
-    keyIds,
-    provider: text(last.get(3)),
-    contentId: last.get(4)?.bytes,
-    trackType: text(last.get(5)),
-    policy: text(last.get(6)),
-    cryptoPeriodIndex: last.get(7)?.varint,
-    groupedLicense: last.get(8)?.bytes,
-    protectionScheme: last.get(9)?.varint,
-    cryptoPeriodSeconds: last.get(10)?.varint,
-  };
-  return { ok: true, value: data };
+  return { ok: true, value: { ...read, keyIds } };
 }
 
 /** Writes Widevine PSSH data, fields in the order of their numbers. */
 export function buildWidevinePsshData(data: WidevinePsshData): Buffer {
-  const text = (value: string | undefined) => (value === undefined ? undefined : Buffer.from(value, 'utf8'));
-  return Buffer.concat([
-    encodeField(1, data.algorithm),
-    ...data.keyIds.map((keyId) => encodeField(2, keyId)),
-    encodeField(3, text(data.provider)),
-    encodeField(4, data.contentId),
-    encodeField(5, text(data.trackType)),
-    encodeField(6, text(data.policy)),
-    encodeField(7, data.cryptoPeriodIndex),
-    encodeField(8, data.groupedLicense),
-    encodeField(9, data.protectionScheme),
-    encodeField(10, data.cryptoPeriodSeconds),
-  ]);
+  const fields = FIELDS.flatMap((field, number) =>
+    [field && data[field[0]]]
+      .flat()
+      .map((value) => encodeField(number, typeof value === 'string' ? Buffer.from(value) : value)),
+  );
+  return Buffer.concat(fields);
 }
 
 /** What a base64 value turned out to hold: the payload to write, and whether it came in a whole box. */
@@ -193,7 +170,7 @@ export function widevineFindings(data: WidevinePsshData, at: string): Finding[] 
   ];
   if (keyIds.length === 0 && (contentId === undefined || contentId.length === 0)) {
     const description =
-      'names neither a key id nor a content id, so a license server cannot know which key is meant; add one';
+      'names neither a key id nor a content id, by which a license server finds the key; add one';
     findings.push(warning('names_nothing', at === '' ? { called: 'The data' } : at, description));
   }
   return findings;
@@ -214,15 +191,13 @@ function schemeFindings({ algorithm, protectionScheme }: WidevinePsshData, at: s
   const known = schemeName(protectionScheme);
   if (known === undefined) {
     const description =
-      'is none of cenc, cens, cbc1 and cbcs; it must be the four characters as one big-endian number';
+      'is none of cenc, cens, cbc1 and cbcs; write the four characters as one big-endian number';
     return [error('unknown_scheme', at, description)];
   }
   if (known === 'cens' || known === 'cbc1')
     return [warning('unsupported_scheme', at, `is ${known}, which the packager does not accept; use cenc`)];
   if (known !== 'cbcs' || algorithm !== 1) return [];
-  return [
-    warning('scheme_mismatch', at, 'is cbcs, but the algorithm field says AESCTR; leave the algorithm out'),
-  ];
+  return [warning('scheme_mismatch', at, 'is cbcs, but the algorithm says AESCTR; leave that out')];
 }
 
 /** A content id that was encoded once more than the license server expects is another content id to it. */

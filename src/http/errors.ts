@@ -44,7 +44,7 @@ export const HTTP_ERRORS = {
   invalid_body: {
     status: 400,
     when: 'A field is missing, of the wrong form, or lacks another one. One error a field.',
-    example: 'cenc.keyid: looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes',
+    example: 'cenc.keyid: looks like hex; send the base64 of the 16 bytes',
   },
   unknown_field: {
     status: 400,

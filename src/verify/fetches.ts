@@ -109,10 +109,7 @@ export class Fetches {
         return failed('answer_broken', `answers with ${answer.status} and no address to go on to`);
       url = new URL(location, url).href;
     }
-    return failed(
-      'too_many_redirects',
-      `redirects more than ${limits.redirects} times; look where the redirects lead in a circle`,
-    );
+    return failed('too_many_redirects', `redirects more than ${limits.redirects} times; look for a circle`);
   }
 
   async #get(
@@ -128,7 +125,7 @@ export class Fetches {
     if (this.requests >= limits.requests)
       return failed(
         'limit_reached',
-        `was not fetched: a test makes ${limits.requests} requests at most, which are used up`,
+        `was not fetched: the ${limits.requests} requests of a test are used up`,
       );
     const left = Math.min(until, limits.totalMs) - this.ms;
     if (left <= 0)
@@ -168,7 +165,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   const { status, headers } = answer;
   if (status !== 200 && status !== 206) return statusFault(status);
   const tooLarge = () =>
-    failed('too_large', `is larger than ${mebibytes(most)}, more than is taken of one file; it was not read`);
+    failed('too_large', `is larger than ${mebibytes(most)}, the most of one file; it was not read`);
   if (answer.isCut) return tooLarge();
   const unpacked = unpack(answer.body, headers['content-encoding'], most + (range?.first ?? 0));
   if (unpacked === 'too_large') return tooLarge();
@@ -187,10 +184,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
 function statusFault(status: number): NotFetched {
   if (status === 404 || status === 410) return failed('not_found', `is not there (${status})`);
   if (status === 401 || status === 403)
-    return failed(
-      'forbidden',
-      `is refused (${status}); look whether the address needs a token, or has an old one`,
-    );
+    return failed('forbidden', `is refused (${status}); look whether the address needs a new token`);
   if (status === 416) return failed('http_error', 'does not have the byte range that is asked for (416)');
   return failed('http_error', `answers with ${status}`);
 }

@@ -49,10 +49,7 @@ export function isForFairPlay({ keys = [] }: SegmentSource): boolean {
 /** What a key file has for a segment: FairPlay names no key id, so its key is for what its playlist names. */
 export function keysFor({ cenc, fairPlay }: ReadKeyFile, segment: SegmentSource): MediaKey[] {
   const keys: MediaKey[] = [];
-  const ofFairPlay = fairPlay && {
-    key: fairPlay.key,
-    ...(fairPlay.iv && { iv: fairPlay.iv }),
-  };
+  const ofFairPlay = fairPlay && { key: fairPlay.key, ...(fairPlay.iv && { iv: fairPlay.iv }) };
   if (ofFairPlay && isForFairPlay(segment)) keys.push(ofFairPlay);
   else if (ofFairPlay && fairPlay.url !== undefined)
     keys.push({ ...ofFairPlay, keyId: fairPlayKeyId(fairPlay.url) });

@@ -214,10 +214,7 @@ describe('slips', () => {
     ],
     [
       'a checksum that fits with key and key id in turn',
-      {
-        cenc,
-        playready: { licenseUrl: 'https://a/', checksum: playReadyChecksum(contentKey, keyId) },
-      },
+      { cenc, playready: { licenseUrl: 'https://a/', checksum: playReadyChecksum(contentKey, keyId) } },
       ['error key_and_key_id_swapped cenc.keyid'],
     ],
   ])('finds %s', (_what, keyFile, expected) => {

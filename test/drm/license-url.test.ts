@@ -3,7 +3,7 @@ import { addressFindings, checkLicenseUrl } from '../../src/drm/license-url';
 const PLAYREADY_SCHEME = 'must be an address that starts with https:// or http://';
 const FAIRPLAY_SCHEME = 'must be an address that starts with skd:// or https:// or http://';
 const INVALID = 'is not a valid address';
-const CHARACTER = 'holds a space, a quote, a control character or one beyond ASCII; percent-encode it';
+const CHARACTER = 'holds a space, a quote, a control character or non-ASCII text; percent-encode it';
 const TOO_LONG = 'is longer than 2000 characters';
 
 const both = ['playready', 'fairplay'] as const;

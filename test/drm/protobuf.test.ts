@@ -15,12 +15,7 @@ function fieldsOf(message: Buffer) {
 
 const number = fc.integer({ min: 1, max: 0x1fffffff });
 const field = fc.oneof(
-  fc.record({
-    number,
-    wireType: fc.constant(0),
-    varint: fc.maxSafeNat(),
-    bytes: fc.constant(nothing),
-  }),
+  fc.record({ number, wireType: fc.constant(0), varint: fc.maxSafeNat(), bytes: fc.constant(nothing) }),
   fc.record({
     number,
     wireType: fc.constant(2),

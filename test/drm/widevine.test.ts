@@ -190,10 +190,7 @@ describe('the published rejects', () => {
   test.each(rejects.filter(({ expect: wanted }) => wanted === 'refuse'))('refuses $name', ({ data_b64 }) => {
     expect(readWidevinePsshData(data_b64)).toEqual({
       ok: false,
-      problem: {
-        code: 'malformed_data',
-        description: expect.stringMatching(/^is not Widevine PSSH data: /),
-      },
+      problem: { code: 'malformed_data', description: expect.stringMatching(/^is not Widevine PSSH data: /) },
     });
   });
 

@@ -168,7 +168,7 @@ describe('a CPIX document', () => {
       { track: 'SD', systems: ['playready'] },
       problem(
         'cpix_not_usable',
-        `The CPIX document has no license address for PlayReady, for the key ${kidOf(1)}; give playready.laurl.`,
+        `The CPIX document has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl.`,
       ),
     ],
     ['an empty track', { track: '' }, problem('invalid_body', 'track: must have 1 to 200 characters')],

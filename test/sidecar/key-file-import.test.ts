@@ -320,13 +320,13 @@ vendor-tier: gold-9f3c
     const answer = await send(sidecar, lines).expect(400);
     expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual([
       'cupertinostreaming-aes128-iv is missing; add it, FairPlay needs it.',
-      'Line 1: mpegdashstreaming-cenc-key-id is not whole base64: its length is not a multiple of 4 (is the = padding missing?).',
-      'Line 2: mpegdashstreaming-cenc-content-key looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
+      'Line 1: mpegdashstreaming-cenc-key-id is not whole base64: its length is no multiple of 4; look for missing padding (=).',
+      'Line 2: mpegdashstreaming-cenc-content-key looks like hex; send the base64 of the 16 bytes.',
       'Line 3: mpegdashstreaming-cenc-content-key is on line 2 as well, with another value; remove the wrong one.',
       'Line 4 is not "name: value"; correct it, or start it with # to make it a comment.',
       'Line 6: mpegdashstreaming-cenc-keyserver-playready-license-url must be an address that starts with https:// or http://.',
       'Line 7: mpegdashstreaming-cenc-keyserver-playready-checksum has no value; give it one, or remove the line.',
-      'Line 9: cupertinostreaming-aes128-url holds a control character or one that ends a line, which no key file can have; remove it.',
+      'Line 9: cupertinostreaming-aes128-url holds a control character or an end of line, which no key file can have.',
       'Line 10: cupertinostreaming-aes128-key looks like base64; send 32 hex digits.',
       'These lines are not known: vendor-tier (line 11). Send ?keepunknown=true to keep them as they are, or remove them.',
     ]);

@@ -98,9 +98,7 @@ describe('one cause is one error', () => {
   });
 
   test('the key id in the other byte order', async () => {
-    const stream = await startStream('dash', {
-      packaging: dashPackaging(withKeys(SWAPPED, CONTENT_KEY)),
-    });
+    const stream = await startStream('dash', { packaging: dashPackaging(withKeys(SWAPPED, CONTENT_KEY)) });
     const report = await stream.verify();
     expect(codesOf(report)).toEqual({ errors: ['key_id_byte_order'], warnings: [] });
     expect(report.faults[0]?.description).toBe(

@@ -15,9 +15,7 @@ import {
 const OTHER = 'ffeeddccbbaa99887766554433221100';
 const withFairPlay = (part: Partial<Record<'licenseUrl' | 'key' | 'iv', string>>) => ({
   name: 'news.key',
-  text: keyFileText({
-    fairplay: { licenseUrl: FAIRPLAY_URL, key: FAIRPLAY_KEY, iv: FAIRPLAY_IV, ...part },
-  }),
+  text: keyFileText({ fairplay: { licenseUrl: FAIRPLAY_URL, key: FAIRPLAY_KEY, iv: FAIRPLAY_IV, ...part } }),
 });
 
 test('a FairPlay stream of the key file decrypts, and there is nothing to say', async () => {
@@ -63,10 +61,7 @@ test('a key id of its own is nothing against a stream that FairPlay alone plays'
   expect({
     faults: report.faults.filter(({ severity }) => severity === 'error'),
     states: statesOf(report),
-  }).toEqual({
-    faults: [],
-    states: ['decrypts', 'decrypts'],
-  });
+  }).toEqual({ faults: [], states: ['decrypts', 'decrypts'] });
 });
 
 describe('one cause is one error', () => {

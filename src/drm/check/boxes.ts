@@ -79,11 +79,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
   const { systemId, version, keyIds, data } = box;
   const name = `${at}.data`;
   if (looksLikePsshBox(data) && data[0] === 0) {
-    report.error(
-      'box_in_box',
-      name,
-      'is itself a whole pssh box; the data of that box belongs here, without its box',
-    );
+    report.error('box_in_box', name, 'is itself a whole pssh box; only the data of that box belongs here');
     return depth < MAX_DEPTH ? describeBox(report, name, data, depth + 1) : NO_SIGNALLING;
   }
   if (systemId === WIDEVINE_SYSTEM_ID) {
@@ -104,7 +100,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
       report.error(
         'header_for_object',
         name,
-        'is a PlayReady header by itself; the PlayReady object around it belongs here',
+        'is a PlayReady header alone; the object around it belongs here',
       );
       return describeHeaderBytes(report, `${name}.`, data);
     }
@@ -113,11 +109,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
   }
   if (systemId === COMMON_SYSTEM_ID) {
     if (version === 0 || keyIds.length === 0) {
-      report.error(
-        'names_nothing',
-        at,
-        'is a common box without key ids; write a version 1 box that lists them',
-      );
+      report.error('names_nothing', at, 'is a common box without key ids; write one of version 1 with them');
     }
     if (data.length > 0) report.warning('data_in_common_box', name, 'is not empty; a common box has no data');
   }

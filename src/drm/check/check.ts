@@ -159,7 +159,7 @@ function checkByteText(report: Report, input: string, inner: string, read: ByteT
     report.warning(
       'wrapped',
       THE_VALUE,
-      'is in quotes, an element or a data: address; only what is in it was checked',
+      'is in quotes, an element or a data: address; its content was checked',
     );
   if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input)) {
     report.warning('white_space', THE_VALUE, 'has white space in it or after it; write it in one piece');
@@ -178,11 +178,7 @@ function checkJsonText(report: Report, text: string, checkRequest: CheckOptions[
   try {
     parsed = JSON.parse(text);
   } catch {
-    return unknown(
-      report,
-      'malformed_json',
-      'starts as JSON does but is not valid JSON; look for a missing quote or comma',
-    );
+    return unknown(report, 'malformed_json', 'is not valid JSON; look for a missing quote or comma');
   }
   return checkJson(report, parsed, checkRequest);
 }
@@ -197,20 +193,14 @@ function unwrapped(text: string): string {
 const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
   base64url: [
     'base64url',
-    'is base64url; key files and the key-file API take standard base64 (+ and /, padded with =)',
+    'is base64url; key files and the API take standard base64 (+ and /, padded with =)',
   ],
   unpadded: [
     'padding_missing',
-    'is base64 without its padding; end it with =, and check whether it was cut short',
+    'is base64 without its padding; end it with =, and check whether it is cut short',
   ],
-  not_canonical: [
-    'not_canonical',
-    'is not canonical base64: bits are set after its last byte; check whether a letter is wrong',
-  ],
-  separated_hex: [
-    'separators',
-    'is hex with separators or 0x; key files and the key-file API accept only the digits',
-  ],
+  not_canonical: ['not_canonical', 'is not canonical base64: bits are set after its last byte'],
+  separated_hex: ['separators', 'is hex with separators or 0x; key files and the API accept only the digits'],
 };
 
 function nameSlip(report: Report, form: ByteForm): void {
@@ -268,18 +258,10 @@ const FIRST_BYTES = [0x08, 0x12, 0x1a, 0x22, 0x32, 0x48];
 export function checkKeyId(report: Report, bytes: Buffer): CheckKind {
   keyIdField(report, 'key_id', bytes);
   report.field('hex', bytes.toString('hex'));
-  report.field(
-    'base64',
-    bytes.toString('base64'),
-    'as the key-file API, key files and Widevine take it: big endian',
-  );
+  report.field('base64', bytes.toString('base64'), 'as the API, key files and Widevine take it: big endian');
   const swapped = swapKeyIdOrder(bytes);
   report.field('playready_base64', swapped.toString('base64'), 'as a PlayReady header takes it');
-  report.field(
-    'if_playready_order',
-    formatUuid(swapped),
-    "the UUID, if these bytes were in PlayReady's order",
-  );
+  report.field('if_playready_order', formatUuid(swapped), "the UUID, if this is PlayReady's order");
   if (isHexText(bytes)) report.warning('hex_text', 'key_id', HEX_TEXT);
   suspectByteOrder(report, 'key_id', bytes);
   return 'key_id';

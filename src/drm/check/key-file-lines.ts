@@ -52,15 +52,11 @@ export function looksLikeKeyFile(text: string): boolean {
 function checkText(report: Report, text: string): void {
   if (text.startsWith('\ufeff')) {
     const sentence =
-      'starts with a byte order mark, which a packager may treat as part of the first name; save it without';
+      'starts with a byte order mark, which a packager may take for a part of a name; save it without';
     report.warning('byte_order_mark', THE_FILE, sentence);
   }
   if (text.includes('\r')) {
-    report.warning(
-      'carriage_return',
-      THE_FILE,
-      'has line ends of Windows (CR LF); save it with line feeds only',
-    );
+    report.warning('carriage_return', THE_FILE, 'has line ends of Windows (CR LF); save it with line feeds');
   }
   // The blank behind the colon of a line without a value is no fault of its own.
   const blank = text.search(/(?<![:\s])[^\S\r\n]+(?:\r|\n|$)/);

@@ -3,7 +3,7 @@ import { checkValues, type LineScheme, type ValueNames } from '../cross-check';
 import { type Finding, finding } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, NO_CMAF_CBCS } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
-import { WIDEVINE_SYSTEM_ID, type WidevinePsshData } from '../widevine';
+import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID, type WidevinePsshData } from '../widevine';
 import { type Lines, readLines, THE_FILE } from './key-file-lines';
 import {
   checkParts,
@@ -33,12 +33,7 @@ export function summariseKeyFile(text: string): KeyFileSummary {
   const { parts, keyId, contentId } = checkKeyFile(report, text);
   const unlessSecret = (value: string | undefined) =>
     value !== undefined && holdsSecret(value, report.secrets) ? undefined : value;
-  return {
-    parts,
-    keyId: unlessSecret(keyId),
-    contentId: unlessSecret(contentId),
-    faults: report.findings,
-  };
+  return { parts, keyId: unlessSecret(keyId), contentId: unlessSecret(contentId), faults: report.findings };
 }
 
 /** Checks a key file's text: its lines as such, the parts that they make, and the values of those. */
@@ -97,12 +92,7 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
   const parts: Parts = {
     cenc: { keyid: get('key-id'), contentkey: get('content-key') },
     ...(widevine && { widevine: { psshdata: get('keyserver-widevine-pssh-data') } }),
-    ...(playready && {
-      playready: {
-        laurl: get('keyserver-playready-license-url'),
-        checksum,
-      },
-    }),
+    ...(playready && { playready: { laurl: get('keyserver-playready-license-url'), checksum } }),
   };
   return { ...context, parts };
 }
@@ -187,16 +177,18 @@ function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: P
     report.warning(
       'cmaf_disagrees',
       `${CMAF}-${name}`,
-      `differs from ${DASH}-${name}; check whether that is meant so`,
+      `differs from ${DASH}-${name}; check whether this is intended`,
     );
   }
 }
 
 /** Whether Widevine data differ in nothing but their scheme, in which the two families may well differ. */
 function isOfSameContent(one: WidevinePsshData | undefined, other: WidevinePsshData | undefined): boolean {
-  const content = (data: WidevinePsshData) =>
-    JSON.stringify({ ...data, algorithm: undefined, protectionScheme: undefined });
-  return one !== undefined && other !== undefined && content(one) === content(other);
+  if (one === undefined || other === undefined) return false;
+  const [content, expected] = [one, other].map((data) =>
+    buildWidevinePsshData({ ...data, algorithm: undefined, protectionScheme: undefined }).toString('hex'),
+  );
+  return content === expected;
 }
 
 /** How the packager protects HLS with PlayReady (Wowza, "Secure HLS streaming using DRM encryption"). */

@@ -45,11 +45,7 @@ export function describeManifest(report: Report, manifest: string): void {
   if (named.length + protections.length > 0) return;
   if (xml.search(PROTECTION) < 0) {
     report.claim({ of: 'clear', at: 'manifest' });
-    report.warning(
-      'not_protected',
-      THE_MANIFEST,
-      'has no ContentProtection element: it is not protected here',
-    );
+    report.warning('not_protected', THE_MANIFEST, 'has no ContentProtection element: it is not protected');
     return;
   }
   const sentence =

@@ -157,11 +157,7 @@ function meantWidevineData(
   else if (!isBase64) report.error(encodingFault(text, 'base64'), name, sentence);
   else if (looksLikePsshBox(bytes)) report.error('box_of_other_system', name, sentence);
   else if (looksLikePlayReadyObject(bytes) || isUtf16Xml(bytes)) {
-    report.error(
-      'data_of_other_system',
-      name,
-      'is a PlayReady object or header; the Widevine data belongs here',
-    );
+    report.error('data_of_other_system', name, 'is a PlayReady object or header; Widevine data belongs here');
   } else report.error('malformed_data', name, sentence);
   if (!data.ok) return undefined;
   describeWidevineData(report, `${name}.`, data.value);

@@ -44,7 +44,7 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
     report.warning(
       'unknown_record',
       object,
-      'has a record of a type that is neither 1 (header) nor 3 (license store)',
+      'has a record of a type other than 1 (header) and 3 (license store)',
     );
   }
   return joinSignalling(headers.map(({ value }) => describeHeaderBytes(report, `${at}header.`, value)));
@@ -106,7 +106,7 @@ function checkSyntax(report: Report, header: Subject, root: XmlElement, xml: str
     report.warning(
       'xml_declaration',
       header,
-      'starts with an XML declaration; leave it out, players may refuse it',
+      'starts with an XML declaration; leave it out, players refuse it',
     );
   }
   if (/\/\s*>/.test(xml.replaceAll(/"[^"]*"/g, ''))) {
@@ -144,11 +144,7 @@ function describeAddresses(report: Report, at: string, root: XmlElement): void {
     const name = `${at}${tag.toLowerCase()}`;
     if (!element) continue;
     if (element.text !== element.text.trim()) {
-      report.warning(
-        'white_space',
-        name,
-        'has white space around it; remove it, a player may call it as it is',
-      );
+      report.warning('white_space', name, 'has white space around it; remove it, players may send it');
     }
     const address = element.text.trim();
     checkAddress(report, name, 'playready', address);
@@ -188,11 +184,7 @@ function checkHeaderLayout(
   for (const key of keys) checkAlgorithm(report, header, version, key);
   const algorithms = new Set(keys.map(({ algorithm }) => algorithm));
   if (algorithms.size > 1) {
-    report.error(
-      'algorithms_differ',
-      header,
-      'names more than one algorithm; all its keys must have the same',
-    );
+    report.error('algorithms_differ', header, 'names more than one algorithm; its keys must have the same');
   }
   if (keys.some(({ attributes }) => !isSorted(attributes)) || !isSorted(Object.keys(root.attributes))) {
     const sentence = 'has attributes out of order; PlayReady asks for namespaces first, then the alphabet';
@@ -220,29 +212,24 @@ function checkAlgorithm(report: Report, header: Subject, version: string | undef
     report.error('algorithm_missing', header, 'has a key id without ALGID; add AESCTR');
   } else if (algorithm === 'AESCBC') {
     if (version !== '4.3.0.0') {
-      const sentence =
-        'says AESCBC (cbcs), which only version 4.3.0.0 knows; change the version, or the algorithm to AESCTR';
+      const sentence = 'says AESCBC (cbcs), which needs version 4.3.0.0; change the version or the algorithm';
       report.error('algorithm_against_version', header, sentence);
     }
     if (checksum !== undefined) {
       report.error(
         'checksum_with_aescbc',
         header,
-        'has a CHECKSUM with AESCBC, which must have none; leave it out',
+        'has a CHECKSUM with AESCBC, which has none; leave it out',
       );
     }
   } else if (algorithm === 'COCKTAIL') {
     report.warning(
       'old_algorithm',
       header,
-      'says COCKTAIL, of Windows Media DRM; streams are encrypted with AESCTR or AESCBC',
+      'says COCKTAIL, of Windows Media DRM; streams have AESCTR or AESCBC',
     );
   } else if (algorithm !== 'AESCTR') {
-    report.error(
-      'unknown_algorithm',
-      header,
-      'says an algorithm that is none of AESCTR, AESCBC and COCKTAIL',
-    );
+    report.error('unknown_algorithm', header, 'says another algorithm than AESCTR, AESCBC and COCKTAIL');
   }
 }
 

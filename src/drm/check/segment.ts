@@ -211,8 +211,7 @@ function protectionOf(report: Report, { type, body }: Mp4Box): Protection[] {
     return [{ scheme, keyId: isProtected ? track.subarray(FULL_BOX + 4, FULL_BOX + 20) : undefined }];
   }
   if (/^enc[avstu]$/.test(type) && (scheme === undefined || cipherOf(scheme))) {
-    const sentence =
-      'has an encrypted track without a tenc box that names its key id; no player can decrypt it';
+    const sentence = 'has an encrypted track without a tenc box with its key id; no player can decrypt it';
     report.error('no_tenc_box', THE_SEGMENT, sentence);
   }
   return scheme === undefined ? [] : [{ scheme, keyId: undefined }];

@@ -256,12 +256,7 @@ function narrow(role: Role, { keyId, track }: CpixChoice, rules: Rules): Narrowe
   const kids = new Set(rulesOfRole(role, rules.inPeriod, track).map(idOf));
   const ofTrack = present.filter((key) => kids.has(idOf(key)));
   const free = present.filter((key) => !rules.governed.has(idOf(key)));
-  return {
-    role,
-    present,
-    matched: ofTrack.filter(isMeant),
-    spare: ofTrack.length > 0 ? ofTrack : free,
-  };
+  return { role, present, matched: ofTrack.filter(isMeant), spare: ofTrack.length > 0 ? ofTrack : free };
 }
 
 /** Whether a track, as one misspelt, has a key only where one key is for all, while elsewhere each track has its own. */
@@ -335,8 +330,7 @@ function unusable(role: Role, keys: readonly CpixKey[]): Problem {
 function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Finding[] {
   const findings: Finding[] = [];
   if (role.name === 'fairplay' && key.scheme === 'cenc') {
-    const sentence =
-      'has FairPlay with the scheme cenc; it is written all the same, but Apple players take cbcs alone';
+    const sentence = 'has FairPlay with the scheme cenc, which is written, but Apple players take cbcs alone';
     findings.push(ofDocument('fairplay_scheme', sentence));
   }
   const other = keys.find((candidate) => !role.isUsable(candidate));

@@ -92,7 +92,7 @@ function cencPart(
   const licenseUrl = playReadyUrl ?? inDocument;
   if (licenseUrl === undefined)
     return unusable(
-      `has no license address for PlayReady, for the key ${formatUuid(keyId)}; give playready.laurl`,
+      `has no PlayReady license address for the key ${formatUuid(keyId)}; give playready.laurl`,
     );
   if (inDocument !== undefined && inDocument !== licenseUrl) findings.push(ADDRESS_REPLACED);
   if (signal?.value.isCbc) findings.push(HEADER_IS_CBC);

@@ -224,11 +224,7 @@ function readValue(key: XmlElement, of: string): CpixValue | undefined {
   if (plain && encrypted) refuse(`has a plain value and an encrypted one of ${of}`);
   const cipher = encrypted && readCipher(encrypted, `the value of ${of}`);
   if (cipher)
-    return {
-      kind: 'encrypted',
-      mac: bytesIn(ofKey(secret, 'ValueMAC'), `ValueMAC of ${of}`),
-      ...cipher,
-    };
+    return { kind: 'encrypted', mac: bytesIn(ofKey(secret, 'ValueMAC'), `ValueMAC of ${of}`), ...cipher };
   const bytes = bytesIn(plain, `value of ${of}`, decodeBase64Block);
   if (!bytes) return undefined;
   if (isZero(bytes)) refuse(`has a value of ${of} that is all zeros`);
@@ -340,8 +336,7 @@ function playlistOf(
 ): 'media' | 'multivariant' {
   const kind = PLAYLISTS.get(playlist.trim().toLowerCase());
   return (
-    kind ??
-    refuse(`has HLSSignalingData in ${of} for a playlist that is none of media, master and multiVariant`)
+    kind ?? refuse(`has HLSSignalingData in ${of} for a playlist other than media, master and multiVariant`)
   );
 }
 

@@ -66,9 +66,7 @@ function readPrivateKey(pem: string): Checked<KeyObject> {
     return why === undefined ? { ok: true, value: privateKey } : badKey(`holds ${why}`);
   } catch {
     return /ENCRYPTED/.test(pem)
-      ? badKey(
-          'holds a key that is locked with a passphrase; write it without one: openssl pkey -in OLD.pem -out NEW.pem',
-        )
+      ? badKey('holds a key with a passphrase; write it without: openssl pkey -in OLD.pem -out NEW.pem')
       : badKey('holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)');
   }
 }

@@ -143,9 +143,7 @@ function readHeader(object: Buffer, what: string): Checked<XmlElement> {
   }
   const root = parseXml(header.toString('utf16le'));
   if (!root.ok) return unusable(`has a PlayReady header in the ${what} that ${root.problem.description}`);
-  return root.value.name === 'WRMHEADER'
-    ? root
-    : unusable(`has a ${what} whose PlayReady header is no WRMHEADER`);
+  return root.value.name === 'WRMHEADER' ? root : unusable(`has a ${what} whose header is no WRMHEADER`);
 }
 
 interface HeldKeys {

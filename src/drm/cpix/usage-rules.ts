@@ -56,7 +56,7 @@ export function knownFilters(rules: readonly CpixRule[]): Checked<undefined> {
   if (unknown.length === 0) return { ok: true, value: undefined };
   const names = list(unknown.map(shown), MAX_NAMES);
   return refused(
-    `has usage rules with a filter that is not known here (${names}), so a track can't identify its key; choose by kid`,
+    `has usage rules with an unknown filter (${names}), so no track can be chosen; choose by kid`,
   );
 }
 

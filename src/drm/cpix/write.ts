@@ -80,9 +80,7 @@ function isList(value: Node | readonly Node[]): value is readonly Node[] {
 
 function deliveryNode({ certificate, documentKeys, mac }: CpixDelivery): Node {
   return {
-    'cpix:DeliveryKey': {
-      'ds:X509Data': certificate && { 'ds:X509Certificate': base64(certificate) },
-    },
+    'cpix:DeliveryKey': { 'ds:X509Data': certificate && { 'ds:X509Certificate': base64(certificate) } },
     // SPEKE asks with the certificate alone, and the provider adds the keys.
     ...(documentKeys.length > 0 && {
       'cpix:DocumentKey': documentKeys.map(({ algorithm, value, keyIds }) => ({
@@ -109,10 +107,7 @@ function cipherNode({ algorithm, digest, cipher }: CpixCipher): Node {
 function keyNode({ keyId, value, explicitIv, scheme }: CpixKey): Node {
   const secret: Node | undefined =
     value?.kind === 'encrypted'
-      ? {
-          'pskc:EncryptedValue': cipherNode(value),
-          'pskc:ValueMAC': value.mac && base64(value.mac),
-        }
+      ? { 'pskc:EncryptedValue': cipherNode(value), 'pskc:ValueMAC': value.mac && base64(value.mac) }
       : value && { 'pskc:PlainValue': base64(value.bytes) };
   return {
     '@kid': formatUuid(keyId),

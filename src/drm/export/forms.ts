@@ -49,10 +49,7 @@ export const EXPORT_FORMS: Readonly<Record<ExportName, ExportForm>> = {
     mediaType: 'application/json; charset=utf-8',
     extension: 'json',
     holdsBoth: false,
-    limit: {
-      bytes: 4096,
-      sentence: 'nginx-vod-module takes 4096 unless vod_drm_max_info_length is raised',
-    },
+    limit: { bytes: 4096, sentence: 'nginx-vod-module takes 4096 unless vod_drm_max_info_length is raised' },
     render: ([key]) => `${JSON.stringify([drmInfoOf(key)])}\n`,
   },
   bento4: {

@@ -52,7 +52,7 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Mp
   }
   if (!hasQualifiedNames(root)) {
     const description =
-      'has an element or attribute with a name that is none in XML; check it with a DASH validator';
+      'has an element or attribute with a name that is none in XML; check it with a validator';
     return { ok: false, code: 'manifest_unreadable', description };
   }
   let inherited: InheritedRepresentation[];

@@ -114,10 +114,7 @@ export function parsePlaylist(text: string, { uri, mainDefinitions, own }: Parse
     }
     parser.end();
   } catch {
-    return {
-      ok: false,
-      description: 'has a line that is no line of a playlist; check it with a playlist validator',
-    };
+    return { ok: false, description: 'has a line that is no line of a playlist; check it with a validator' };
   }
   const [problem] = problems;
   if (problem !== undefined) return { ok: false, description: `can't be read: ${problem}` };

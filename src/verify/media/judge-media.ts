@@ -143,7 +143,7 @@ function judgeGroup(
   const state = verdictOf(pooled);
   if (hasWrongIv(parts, fitting)) {
     const description =
-      'The content key is right, and the IV is another one: only the first block of each sample is wrong.';
+      'The content key is right, and the IV is another: only the first block of each sample is wrong.';
     return conclude(tried, { state: 'garbage', cause: 'wrong_iv', description });
   }
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
@@ -363,7 +363,7 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     const plain = track.constantIv && decryptSegment(whole.data, key, track.constantIv);
     if (plain && hasSyncBytes(plain)) {
       const description =
-        'The content key is right, and the IV is another one: only the first 16 bytes are wrong.';
+        'The content key is right, and the IV is another: only the first 16 bytes are wrong.';
       return conclude(
         'garbage',
         description,

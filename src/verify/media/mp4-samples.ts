@@ -50,16 +50,14 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
     if (guarded.isCutShort) reader.problem('media_cut_short', 'The media end before their last sample does.');
     if (tracks.every(({ samples }) => samples === 0)) {
       const [problem] = reader.problems;
-      const description =
-        problem?.description ?? 'The segment has no samples of the tracks that its moov box names.';
+      const description = problem?.description ?? 'The segment has no samples of the tracks in its moov box.';
       return { ok: false, problem: { code: problem?.code ?? 'no_samples', description } };
     }
     const container = file.moofs.length > 0 ? 'fmp4' : 'mp4';
     return { ok: true, media: { container, tracks, problems: reader.problems } };
   } catch {
     // Its boxes are whole, and yet contradict each other; the parser's own error says nothing to a reader.
-    const description =
-      'The boxes of the media lack what others refer to (a table of a track, or the track of a fragment).';
+    const description = 'The media have no table of a track, or not the track of a fragment.';
     return { ok: false, problem: { code: 'media_malformed', description } };
   }
 }

@@ -82,8 +82,7 @@ export function openTransportStream(bytes: Buffer, encryption: ElementaryEncrypt
   }
   const tracks = [...streams].map(([id, { type, packets }]) => trackOf(id, type, packets, encryption));
   if (tracks.every(({ samples }) => samples === 0)) {
-    const description =
-      'The transport stream has no program map with streams of picture or sound, or nothing of them.';
+    const description = 'The transport stream has no program map with picture or sound, or nothing of them.';
     return { ok: false, problem: { code: 'no_samples', description } };
   }
   return { ok: true, media: { container: 'mpegts', tracks, problems } };

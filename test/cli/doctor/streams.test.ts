@@ -95,7 +95,7 @@ test('tells the faults of key files, errors first, each with its first and how m
       about: 'keys',
       severity: 'warning',
       code: 'key_file_doubtful',
-      message: 'camera.stream: The file has line ends of Windows (CR LF); save it with line feeds only.',
+      message: 'camera.stream: The file has line ends of Windows (CR LF); save it with line feeds.',
     },
   ]);
 });

@@ -108,7 +108,7 @@ test.each<[what: string, text: string, expected: string]>([
   [
     'a wrong value of a quality',
     `keys: { SD: { cenc: { keyid: ${SD.keyid}, contentkey: short } }, HD: {} }`,
-    'cenc.contentkey is not whole base64: its length is not a multiple of 4 (is the = padding missing?).',
+    'cenc.contentkey is not whole base64: its length is no multiple of 4; look for missing padding (=).',
   ],
 ])('a manifest with %s is refused before anything is sent', async (_what, text, expected) => {
   const found = await faults(`groups:\n  - { ${MEMBERS}, contentId: news, ${text} }\n`);

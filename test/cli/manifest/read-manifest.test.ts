@@ -401,7 +401,7 @@ groups:
     'manifest.yaml:4: contentId has {nam}, which nothing fills here.',
     'manifest.yaml:5: playready.laurl has {streamId}, which nothing fills here.',
     'manifest.yaml:7: A part of the stream id is empty.',
-    'manifest.yaml:9: cenc.keyid looks like hex (read as base64 it is 24 bytes); send the base64 of the 16 bytes.',
+    'manifest.yaml:9: cenc.keyid looks like hex; send the base64 of the 16 bytes.',
     'manifest.yaml:10: contentId must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
     'manifest.yaml:12: smil is not well-formed XML: see line 1.',
     'manifest.yaml:12: clientApiKey must be 1 to 1000 characters of printable ASCII without spaces.',

@@ -6,7 +6,7 @@ import { buildPsshBox } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import { FAIRPLAY, HD, MADE, madeCpix, PLAYREADY_URL, SD } from '../../support/made-cpix';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
-import { codes, compare, said } from './compare-inputs';
+import { codes, compare, said } from './checked';
 
 /** The key file of a track of the document. */
 function keyFile(track: string, changes: Partial<CpixDocument> = {}): string {
@@ -33,21 +33,21 @@ describe('a CPIX document and the key files that were made of it', () => {
     const other = 'AAECAwQFBgcICQoLDA0ODw==';
     const text = HD_FILE.replace(base64(HD.keyId), other);
     expect(said({ ...CPIX, 'hd.key': text })[0]).toBe(
-      'error key_id_mismatch: hd.key has key id 00010203-0405-0607-0809-0a0b0c0d0e0f, which film.xml has no key for; ' +
+      'E key_id_mismatch: hd.key has key id 00010203-0405-0607-0809-0a0b0c0d0e0f, which film.xml has no key for; ' +
         'check whether they are of one stream, or write the key file again from the document.',
     );
   });
 
   it('differ in the byte order of the key id', () => {
     const text = HD_FILE.replace(base64(HD.keyId), '1/VYDoRGmUGpsUOGRu9HdQ==');
-    expect(codes({ ...CPIX, 'hd.key': text })).toEqual(['error key_id_byte_order']);
+    expect(codes({ ...CPIX, 'hd.key': text })).toEqual(['E key_id_byte_order']);
   });
 
   it('differ in the content key, and neither is quoted', () => {
     const sentences = said({ ...CPIX, 'hd.key': HD_FILE.replace(base64(HD.key), base64(SD.key)) });
     expect(sentences).toEqual([
       expect.stringMatching(
-        /^error content_keys_differ: (?:hd\.key and film\.xml|film\.xml and hd\.key) have one key id/,
+        /^E content_keys_differ: (?:hd\.key and film\.xml|film\.xml and hd\.key) have one key/,
       ),
     ]);
     for (const secret of [HD.key, SD.key]) expect(sentences.join()).not.toContain(base64(secret));
@@ -57,7 +57,7 @@ describe('a CPIX document and the key files that were made of it', () => {
     const text = HD_FILE.replace(base64(HD.keyId), 'x')
       .replace(base64(HD.key), base64(HD.keyId))
       .replace(': x', `: ${base64(HD.key)}`);
-    expect(codes({ ...CPIX, 'hd.key': text })).toContain('error key_and_key_id_swapped');
+    expect(codes({ ...CPIX, 'hd.key': text })).toContain('E key_and_key_id_swapped');
   });
 
   it('differ in the FairPlay key, its IV and the addresses', () => {
@@ -66,10 +66,10 @@ describe('a CPIX document and the key files that were made of it', () => {
       .replace('skd://license.example/film-1', 'skd://license.example/film-2')
       .replace(PLAYREADY_URL, 'https://other.example/rightsmanager.asmx');
     expect(codes({ ...CPIX, 'hd.key': text })).toEqual([
-      'error fairplay_key_differs',
-      'error iv_mismatch',
-      'warning license_address_differs',
-      'error license_address_differs',
+      'E fairplay_key_differs',
+      'E iv_mismatch',
+      'W license_address_differs',
+      'E license_address_differs',
     ]);
   });
 
@@ -97,8 +97,8 @@ describe('a CPIX document and what was packaged with its keys', () => {
         'init.mp4': packagedMedia('cenc/v.mp4'),
         'stream.mpd': packagedManifest('cenc/s.mpd'),
       }),
-    ).toContain('error key_id_mismatch');
-    expect(codes({ ...CPIX, 'box.bin': box(FAIRPLAY.iv) })).toEqual(['error key_id_mismatch']);
+    ).toContain('E key_id_mismatch');
+    expect(codes({ ...CPIX, 'box.bin': box(FAIRPLAY.iv) })).toEqual(['E key_id_mismatch']);
   });
 
   it('leave the media to the key file when there is one', () => {
@@ -109,7 +109,7 @@ describe('a CPIX document and what was packaged with its keys', () => {
   it('differ in the scheme, when the document names one', () => {
     const keys = MADE.keys.map((key) => ({ ...key, scheme: 'cbcs' as const }));
     const track = { 'stream.mpd': packagedManifest('cenc/s.mpd') };
-    expect(codes({ 'film.xml': madeCpix({ keys }), ...track })).toContain('error scheme_mismatch');
-    expect(codes({ ...CPIX, ...track })).not.toContain('error scheme_mismatch');
+    expect(codes({ 'film.xml': madeCpix({ keys }), ...track })).toContain('E scheme_mismatch');
+    expect(codes({ ...CPIX, ...track })).not.toContain('E scheme_mismatch');
   });
 });

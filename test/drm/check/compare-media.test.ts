@@ -5,18 +5,18 @@ import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
 import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { keyFileOf } from '../../vectors/drm-vectors';
-import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
-import { checkAll, codes, compare, type Inputs, said } from './compare-inputs';
+import { packagedManifest as manifest, packagedMedia as media } from '../../vectors/packaged-media';
+import { checkAll, codes, compare, type Inputs, said } from './checked';
 
 /** A key file with DASH lines of cenc, CMAF lines of cbcs, and FairPlay. */
 const BOTH = { 'news.key': withFormerCmaf(POST_MANUAL_FILE) };
-const INIT = { 'init.mp4': packagedMedia('cenc/v.mp4') };
-const CBCS = { 'init.mp4': packagedMedia('two-keys/v.mp4') };
-const CLEAR = { 'init.mp4': packagedMedia('clear/v.mp4') };
-const MPD = { 'stream.mpd': packagedManifest('cenc/s.mpd') };
-const PLAYLIST = { 'playlist.m3u8': packagedManifest('fairplay/v.m3u8') };
-const AUDIO = { 'a.mp4': packagedMedia('two-keys/a.mp4'), 'a.m3u8': packagedManifest('two-keys/a.m3u8') };
-const TWO_KEYS = { 'stream.mpd': packagedManifest('two-keys/s.mpd') };
+const INIT = { 'init.mp4': media('cenc/v.mp4') };
+const CBCS = { 'init.mp4': media('two-keys/v.mp4') };
+const CLEAR = { 'init.mp4': media('clear/v.mp4') };
+const MPD = { 'stream.mpd': manifest('cenc/s.mpd') };
+const PLAYLIST = { 'playlist.m3u8': manifest('fairplay/v.m3u8') };
+const AUDIO = { 'a.mp4': media('two-keys/a.mp4'), 'a.m3u8': manifest('two-keys/a.m3u8') };
+const TWO_KEYS = { 'stream.mpd': manifest('two-keys/s.mpd') };
 
 const SCHEME =
   'stream.mpd is encrypted with cenc (AESCTR), but init.mp4 has AESCBC; make both in one run of the packager.';
@@ -43,20 +43,20 @@ describe('media and a manifest beside a key file', () => {
   it('differ in the scheme though the key file has lines for both', () => {
     expect(codes({ ...BOTH, ...INIT, ...MPD })).toEqual([]);
     expect(codes({ ...BOTH, ...CBCS, ...TWO_KEYS })).toEqual([]);
-    expect(said({ ...BOTH, ...CBCS, ...MPD })).toEqual([`error scheme_mismatch: ${SCHEME}`]);
-    expect(codes({ ...BOTH, ...INIT, ...PLAYLIST })).toEqual(['error scheme_mismatch']);
+    expect(said({ ...BOTH, ...CBCS, ...MPD })).toEqual([`E scheme_mismatch: ${SCHEME}`]);
+    expect(codes({ ...BOTH, ...INIT, ...PLAYLIST })).toEqual(['E scheme_mismatch']);
   });
 
   it('are warned of where another manifest has the scheme, for the manifest may be of other media', () => {
     expect(said({ ...BOTH, ...CBCS, ...MPD, ...PLAYLIST })).toEqual([
-      `warning scheme_mismatch: ${SCHEME} If stream.mpd is of other media, check it with these.`,
+      `W scheme_mismatch: ${SCHEME} If stream.mpd is of other media, check it with these.`,
     ]);
   });
 
   it('agree where a playlist for FairPlay, or a file of it, is of a manifest or media that are not there', () => {
     expect(codes({ ...BOTH, ...INIT, ...MPD, ...PLAYLIST })).toEqual([]);
-    expect(codes({ ...BOTH, ...INIT, ...MPD, 'fp.mp4': packagedMedia('fairplay/v.mp4') })).toEqual([]);
-    const fairplay = packagedMedia('fairplay/v.mp4');
+    expect(codes({ ...BOTH, ...INIT, ...MPD, 'fp.mp4': media('fairplay/v.mp4') })).toEqual([]);
+    const fairplay = media('fairplay/v.mp4');
     const keyId = Buffer.from(POST_MANUAL.cenc.keyid, 'base64').toString('latin1');
     const ofOtherKeyId = Buffer.from(
       fairplay.toString('latin1').replaceAll(keyId, '\x07'.repeat(16)),
@@ -69,7 +69,7 @@ describe('media and a manifest beside a key file', () => {
   });
 
   it('agree where the key id of FairPlay is made of its address, and a box for ClearKey players names it', () => {
-    const fairplay = packagedMedia('fairplay/v.mp4').toString('latin1');
+    const fairplay = media('fairplay/v.mp4').toString('latin1');
     const keyId = Buffer.from(POST_MANUAL.cenc.keyid, 'base64').toString('latin1');
     const withIds = (ofSamples: Buffer, ofBox: Buffer) =>
       Buffer.concat([
@@ -80,14 +80,14 @@ describe('media and a manifest beside a key file', () => {
     const own = fairPlayKeyId(POST_MANUAL.fairplay.laurl);
     const other = Buffer.alloc(16, 7);
     expect(codes({ ...keyFile, 'fp.mp4': withIds(own, own) })).toEqual([]);
-    expect(codes({ ...keyFile, 'fp.mp4': withIds(other, other) })).toEqual(['error key_id_mismatch']);
+    expect(codes({ ...keyFile, 'fp.mp4': withIds(other, other) })).toEqual(['E key_id_mismatch']);
   });
 
   it('differ in the key id where each key file vouches for one of them', () => {
     const audio = { cenc: { keyId: 'Dlj110aEQZmpsUOGRu9HdQ==', contentKey: 'SvEMxZMGndWHIqCMoD45YA==' } };
     const keyFiles = { ...BOTH, 'audio.key': withFormerCmaf(renderKeyFile(keyFileLines(audio))) };
     const ofKeyIds = (inputs: Inputs) => codes(inputs).filter((code) => code.includes('key_id'));
-    expect(ofKeyIds({ ...keyFiles, ...CBCS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['error key_id_mismatch']);
+    expect(ofKeyIds({ ...keyFiles, ...CBCS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['E key_id_mismatch']);
     expect(ofKeyIds({ ...keyFiles, ...CBCS, ...AUDIO, ...TWO_KEYS })).toEqual([]);
     expect(ofKeyIds({ ...keyFiles, ...CBCS, ...TWO_KEYS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual([]);
   });
@@ -97,26 +97,24 @@ describe('media and a manifest beside a key file', () => {
       '44da52ef-4523-098e-6854-777ee322681d',
       'ef52da44-2345-8e09-6854-777ee322681d',
     );
-    expect(codes({ ...BOTH, ...INIT, 'stream.mpd': swapped })).toEqual(['error key_id_byte_order']);
+    expect(codes({ ...BOTH, ...INIT, 'stream.mpd': swapped })).toEqual(['E key_id_byte_order']);
     const dashAlone = { 'news.key': BOTH['news.key'].split('\n').slice(0, 10).join('\n') };
-    expect(codes({ ...dashAlone, ...CBCS, ...MPD })).toEqual(['error scheme_mismatch']);
-    expect(codes({ ...BOTH, ...CLEAR, ...MPD })).toEqual(['error not_protected']);
-    expect(codes({ ...BOTH, ...INIT, 'stream.mpd': packagedManifest('clear/s.mpd') })).toEqual([
-      'error not_protected',
-    ]);
+    expect(codes({ ...dashAlone, ...CBCS, ...MPD })).toEqual(['E scheme_mismatch']);
+    expect(codes({ ...BOTH, ...CLEAR, ...MPD })).toEqual(['E not_protected']);
+    expect(codes({ ...BOTH, ...INIT, 'stream.mpd': manifest('clear/s.mpd') })).toEqual(['E not_protected']);
   });
 
   it('are compared with each other where the key file has no keys', () => {
     const inputs = { 'news.key': 'mpegdashstreaming-cenc-algorithm: AESCTR\n', ...CBCS, ...MPD };
-    expect(said(inputs)).toEqual([`error scheme_mismatch: ${SCHEME}`]);
+    expect(said(inputs)).toEqual([`E scheme_mismatch: ${SCHEME}`]);
   });
 });
 
 describe('media and several manifests', () => {
   it('are warned of where one manifest may be of other media, but not where the byte order differs', () => {
-    expect(codes({ ...CBCS, ...TWO_KEYS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['warning key_id_mismatch']);
+    expect(codes({ ...CBCS, ...TWO_KEYS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['W key_id_mismatch']);
     const swapped = TWO_KEYS['stream.mpd'].replaceAll('44da52ef-4523-098e', 'ef52da44-2345-8e09');
-    expect(codes({ ...CBCS, ...TWO_KEYS, 'old.mpd': swapped })).toEqual(['error key_id_byte_order']);
+    expect(codes({ ...CBCS, ...TWO_KEYS, 'old.mpd': swapped })).toEqual(['E key_id_byte_order']);
   });
 
   it('differ in the checksum of their PlayReady headers', () => {
@@ -127,7 +125,7 @@ describe('media and several manifests', () => {
       faults: [],
     });
     expect(said({ ...INIT, ...withChecksum('AAAAAAAAAAA=') })).toEqual([
-      'error checksum_mismatch: The PlayReady headers in header.mpd and init.mp4 have different checksums under one key id, ' +
+      'E checksum_mismatch: The PlayReady headers in header.mpd and init.mp4 have different checksums under one key id, ' +
         'so they were made from two keys; make both in one run of the packager.',
     ]);
   });
@@ -135,20 +133,18 @@ describe('media and several manifests', () => {
 
 describe('clear media', () => {
   const sentence = (promising: string) =>
-    `error not_protected: init.mp4 is not protected, although ${promising} the signalling of protection, so it plays for ` +
+    `E not_protected: init.mp4 is not protected, although ${promising} the signalling of protection, so it plays for ` +
     'everybody; name the key file as the stream is named, so that the packager finds it, and restart the stream.';
 
   it('differ from a manifest that promises protection', () => {
     expect(said({ ...CLEAR, ...MPD })).toEqual([sentence('stream.mpd has')]);
     expect(said({ ...CLEAR, ...PLAYLIST })).toEqual([sentence('playlist.m3u8 has')]);
     expect(said({ ...CLEAR, ...MPD, ...PLAYLIST })).toEqual([sentence('stream.mpd and playlist.m3u8 have')]);
-    expect(codes({ ...CLEAR, 'stream.mpd': packagedManifest('rotation/s.mpd') })).toEqual([
-      'error not_protected',
-    ]);
+    expect(codes({ ...CLEAR, 'stream.mpd': manifest('rotation/s.mpd') })).toEqual(['E not_protected']);
   });
 
   it('agree with a clear manifest, and beside encrypted media', () => {
-    expect(compare({ ...CLEAR, 'stream.mpd': packagedManifest('clear/s.mpd') })).toEqual({
+    expect(compare({ ...CLEAR, 'stream.mpd': manifest('clear/s.mpd') })).toEqual({
       compared: ['protection'],
       faults: [],
     });
@@ -159,9 +155,9 @@ describe('clear media', () => {
     const left = (inputs: Inputs) =>
       withoutAnswered(checkAll(inputs)).map(({ result }) => result.faults.map(({ code }) => code));
     expect(left({ ...CLEAR, ...MPD })).toEqual([[], []]);
-    expect(left({ ...INIT, 'stream.mpd': packagedManifest('clear/s.mpd') })).toEqual([[], []]);
+    expect(left({ ...INIT, 'stream.mpd': manifest('clear/s.mpd') })).toEqual([[], []]);
     expect(left({ ...INIT, 'a.mp4': CLEAR['init.mp4'], ...MPD })).toEqual([[], ['not_protected'], []]);
-    expect(left({ ...CLEAR, 'stream.mpd': packagedManifest('clear/s.mpd') })).toEqual([
+    expect(left({ ...CLEAR, 'stream.mpd': manifest('clear/s.mpd') })).toEqual([
       ['not_protected'],
       ['not_protected'],
     ]);

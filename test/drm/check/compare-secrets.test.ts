@@ -8,7 +8,7 @@ import { POST_MANUAL } from '../../support/post-manual';
 import { processorMs } from '../../support/processor-time';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
-import { checkAll, codes, type Inputs, said } from './compare-inputs';
+import { checkAll, codes, type Inputs, said } from './checked';
 
 const KEY_ID = Buffer.from(POST_MANUAL.cenc.keyid, 'base64');
 const CONTENT_KEY = Buffer.from(POST_MANUAL.cenc.contentkey, 'base64');
@@ -63,7 +63,7 @@ describe('key and key id exchanged', () => {
   const renew = (name: string) =>
     `package again with a new key, because everybody can read this one in ${name}`;
   const sentence = (name: string, rest: string) =>
-    `error key_and_key_id_swapped: The key id of ${name} is the content key of news.key, so key and key id are ` +
+    `E key_and_key_id_swapped: The key id of ${name} is the content key of news.key, so key and key id are ` +
     `swapped${rest}.`;
 
   it('in the key file or in what was packaged are told as that, of each', () => {
@@ -80,7 +80,7 @@ describe('key and key id exchanged', () => {
 
   it('are told in the other byte order, too', () => {
     const inputs = { ...RIGHT, ...packagedAs(swapKeyIdOrder(CONTENT_KEY)) };
-    expect(codes(inputs)).toEqual(['error key_and_key_id_swapped', 'error key_and_key_id_swapped']);
+    expect(codes(inputs)).toEqual(['E key_and_key_id_swapped', 'E key_and_key_id_swapped']);
   });
 
   it('are told of the key file where it shows so by itself', () => {
@@ -102,30 +102,26 @@ describe('key and key id exchanged', () => {
 
   it('are told of boxes by themselves, and of media for FairPlay', () => {
     const box = buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [CONTENT_KEY]);
-    expect(codes({ ...RIGHT, 'box.bin': box })).toEqual(['error key_and_key_id_swapped']);
+    expect(codes({ ...RIGHT, 'box.bin': box })).toEqual(['E key_and_key_id_swapped']);
     const fairplay = packagedMedia('fairplay/v.mp4').toString('latin1');
     const media = fairplay.replaceAll(KEY_ID.toString('latin1'), CONTENT_KEY.toString('latin1'));
-    expect(codes({ ...RIGHT, 'fp.mp4': Buffer.from(media, 'latin1') })).toEqual([
-      'error key_and_key_id_swapped',
-    ]);
+    expect(codes({ ...RIGHT, 'fp.mp4': Buffer.from(media, 'latin1') })).toEqual(['E key_and_key_id_swapped']);
   });
 
   it('are told between two key files, once for each that may be wrong', () => {
     const inputs = { 'a.key': RIGHT['news.key'], 'b.key': RIGHT['news.key'], 'c.key': EXCHANGED['news.key'] };
     expect(said(inputs)).toEqual([
-      'error key_and_key_id_swapped: The key id of c.key is the content key of a.key, so key and key id are ' +
+      'E key_and_key_id_swapped: The key id of c.key is the content key of a.key, so key and key id are ' +
         `swapped in one of them; ${ASK}swap the two in a.key, and use a new key if they were in use like this, or swap ` +
         'them in c.key.',
     ]);
   });
 
   it('are not told of a key that is its own id, nor of placeholders', () => {
-    expect(codes({ 'news.key': keyFile(KEY_ID, KEY_ID), ...CENC })).not.toContain(
-      'error key_and_key_id_swapped',
-    );
+    expect(codes({ 'news.key': keyFile(KEY_ID, KEY_ID), ...CENC })).not.toContain('E key_and_key_id_swapped');
     const zeros = Buffer.alloc(16);
     const inputs = { 'news.key': keyFile(KEY_ID, zeros), ...packagedAs(zeros) };
-    expect(codes(inputs)).not.toContain('error key_and_key_id_swapped');
+    expect(codes(inputs)).not.toContain('E key_and_key_id_swapped');
     expect(shown(inputs)).toContain('00000000-0000-0000-0000-000000000000');
   });
 });

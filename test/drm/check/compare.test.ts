@@ -5,7 +5,7 @@ import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/wide
 import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
-import { codes, compare, type Inputs, said } from './compare-inputs';
+import { codes, compare, type Inputs, said } from './checked';
 
 const { cenc, fairplay, playready } = POST_MANUAL;
 const UUID = '44da52ef-4523-098e-6854-777ee322681d';
@@ -19,8 +19,9 @@ const CENC = { 'init.mp4': media('cenc/v.mp4'), 'stream.mpd': manifest('cenc/s.m
 const FAIRPLAY = { 'fp.mp4': media('fairplay/v.mp4'), 'playlist.m3u8': PLAYLIST };
 const KEY_FILE = { 'news.key': POST_MANUAL_FILE };
 const DASH_ALONE = `${POST_MANUAL_FILE.split('\n').slice(0, 10).join('\n')}\n`;
+const CHECKSUM = /.*checksum.*\n/;
 /** Its DASH lines with another key id, and without the checksum that goes with the former. */
-const withKeyId = (keyId: string) => DASH_ALONE.replace(cenc.keyid, keyId).replace(/.*checksum.*\n/, '');
+const withKeyId = (keyId: string) => DASH_ALONE.replace(cenc.keyid, keyId).replace(CHECKSUM, '');
 
 describe('a key file and what was packaged with it', () => {
   it('agree', () => {
@@ -37,7 +38,7 @@ describe('a key file and what was packaged with it', () => {
   it('differ in the byte order of the key id', () => {
     const inputs = { 'news.key': withKeyId(SWAPPED_KEY_ID), 'init.mp4': media('cenc/v.mp4') };
     expect(said(inputs)).toEqual([
-      `error key_id_byte_order: The byte order of the key id differs: init.mp4 has ${UUID} where news.key has ` +
+      `E key_id_byte_order: The byte order of the key id differs: init.mp4 has ${UUID} where news.key has ` +
         `${SWAPPED_UUID}; both must be big endian (as in a UUID), so find out at the license server which one is ` +
         'right, and correct the other.',
     ]);
@@ -64,7 +65,7 @@ describe('a key file and what was packaged with it', () => {
   it('differ in the key id of samples, which leaves players without a key', () => {
     const keyFile = withKeyId(Buffer.alloc(16, 7).toString('base64'));
     expect(said({ 'news.key': keyFile, 'init.mp4': media('cenc/v.mp4') })).toEqual([
-      `error key_id_mismatch: init.mp4 has key id ${UUID}, but news.key has another one ` +
+      `E key_id_mismatch: init.mp4 has key id ${UUID}, but news.key has another one ` +
         '(07070707-0707-0707-0707-070707070707), so players get no key for it; check whether they are of one stream, then ' +
         'restart it so that the packager reads the key file again.',
     ]);
@@ -73,7 +74,7 @@ describe('a key file and what was packaged with it', () => {
   it('differ in the key id of boxes that come by themselves', () => {
     const box = buildPsshBox(WIDEVINE_SYSTEM_ID, buildWidevinePsshData({ keyIds: [Buffer.alloc(16, 7)] }));
     expect(said({ ...KEY_FILE, 'box.bin': box })).toEqual([
-      'error key_id_mismatch: The pssh boxes of box.bin name key id 07070707-0707-0707-0707-070707070707, but news.key ' +
+      'E key_id_mismatch: The pssh boxes of box.bin name key id 07070707-0707-0707-0707-070707070707, but news.key ' +
         `has another one (${UUID}), so players ask for another key; check whether they are of one stream, then restart ` +
         'it so that the packager reads the key file again.',
     ]);
@@ -88,7 +89,7 @@ describe('a key file and what was packaged with it', () => {
     expect(said(inputs)).toEqual(
       ['init.mp4', 'stream.mpd'].map(
         (name) =>
-          `error checksum_mismatch: The PlayReady header in ${name} has the checksum of another content key than ` +
+          `E checksum_mismatch: The PlayReady header in ${name} has the checksum of another content key than ` +
           'news.key under the same key id, so it was made from another key; restart the stream so that the packager ' +
           'reads this key file, or write the key file again from the license server.',
       ),
@@ -97,13 +98,13 @@ describe('a key file and what was packaged with it', () => {
 
   it('differ in the scheme', () => {
     expect(said({ 'news.key': DASH_ALONE, 'init.mp4': media('two-keys/v.mp4') })).toEqual([
-      'error scheme_mismatch: init.mp4 is encrypted with cbcs (AESCBC), but news.key has AESCTR; package with the ' +
+      'E scheme_mismatch: init.mp4 is encrypted with cbcs (AESCBC), but news.key has AESCTR; package with the ' +
         "scheme of the key file, or write the lines of this one (FairPlay's for cbcs) and restart the stream.",
     ]);
     const fairplayAlone = POST_MANUAL_FILE.split('\n').slice(10).join('\n');
     expect(codes({ 'news.key': fairplayAlone, ...FAIRPLAY })).toEqual([]);
     expect(codes({ 'news.key': fairplayAlone, 'init.mp4': media('cenc/v.mp4') })).toEqual([
-      'error scheme_mismatch',
+      'E scheme_mismatch',
     ]);
   });
 
@@ -115,11 +116,11 @@ describe('a key file and what was packaged with it', () => {
   it('differ in the FairPlay address', () => {
     const address = fairplay.laurl;
     expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, 'skd://a/b') })).toEqual([
-      `error license_address_differs: playlist.m3u8 has the FairPlay address skd://a/b, but news.key has another one ` +
+      `E license_address_differs: playlist.m3u8 has the FairPlay address skd://a/b, but news.key has another one ` +
         `(${address}), so players ask for another content; check whether they are of one stream, then restart it.`,
     ]);
     expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, `${address}?x=1`) })).toEqual([
-      `error license_address_differs: playlist.m3u8 has the FairPlay address of news.key with something appended ` +
+      `E license_address_differs: playlist.m3u8 has the FairPlay address of news.key with something appended ` +
         `(${address}?x=1), which the license server may not know; set cupertinoAppendQueryParamsToEncUrl to false in ` +
         'the packager.',
     ]);
@@ -132,7 +133,7 @@ describe('a key file and what was packaged with it', () => {
       `<dashif:Laurl>${address}</dashif:Laurl><mspr:pro>`,
     );
     expect(said({ ...KEY_FILE, 'stream.mpd': mpd })).toEqual([
-      'warning license_address_differs: stream.mpd has the PlayReady license address https://other.example/rm?a=1&b=2, ' +
+      'W license_address_differs: stream.mpd has the PlayReady license address https://other.example/rm?a=1&b=2, ' +
         `but news.key has another one (${playready.laurl}); look which server has the key, and restart the stream if ` +
         'the key file was changed.',
     ]);
@@ -146,7 +147,7 @@ describe('a key file and what was packaged with it', () => {
       }),
     ).toEqual([]);
     const header = `<WRMHEADER version="4.0.0.0"><DATA><LA_URL>https://other.example/</LA_URL></DATA></WRMHEADER>`;
-    expect(codes({ ...KEY_FILE, 'header.xml': header })).toEqual(['warning license_address_differs']);
+    expect(codes({ ...KEY_FILE, 'header.xml': header })).toEqual(['W license_address_differs']);
   });
 
   it('differ in the IV, which is not shown', () => {
@@ -168,7 +169,7 @@ describe('a key file and what was packaged with it', () => {
     const data = buildWidevinePsshData({ keyIds: [], contentId: Buffer.from('weather') });
     const box = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
     expect(said({ ...KEY_FILE, 'box.bin': box })).toEqual([
-      'warning content_id_mismatch: The Widevine data in box.bin names content id weather, but that of news.key another ' +
+      'W content_id_mismatch: The Widevine data in box.bin names content id weather, but that of news.key another ' +
         'one (d7a29956-2980-4338-b627-87c1f079e091); check whether they are of one stream, and restart it if the key file ' +
         'was changed.',
     ]);
@@ -182,7 +183,7 @@ describe('a key file and what was packaged with it', () => {
       'master.m3u8': manifest('clear/master.m3u8'),
     };
     const sentence = (name: string, remedy: string) =>
-      `error not_protected: ${name} is not protected, although news.key has keys; ${remedy}.`;
+      `E not_protected: ${name} is not protected, although news.key has keys; ${remedy}.`;
     const rename = 'name the key file as the stream is named, and restart the stream';
     expect(said({ ...KEY_FILE, ...clear })).toEqual(
       ['stream.mpd', 'playlist.m3u8', 'init.mp4'].map((name) => sentence(name, rename)),
@@ -201,12 +202,12 @@ describe('no difference is told', () => {
 
   it('of a key of FairPlay, which has no id in a key file', () => {
     const other = POST_MANUAL_FILE.replace(cenc.keyid, Buffer.alloc(16, 7).toString('base64'));
-    expect(codes({ 'news.key': other.replace(/.*checksum.*\n/, ''), ...FAIRPLAY })).toEqual([]);
+    expect(codes({ 'news.key': other.replace(CHECKSUM, ''), ...FAIRPLAY })).toEqual([]);
   });
 
   it('of the key ids of a stream that rotates its keys, but that it does', () => {
     const inputs = { ...KEY_FILE, 'init.mp4': media('rotation/v.mp4'), 'late.m4s': media('rotation/v4.m4s') };
-    expect(codes(inputs)).toEqual(['warning key_rotation', 'warning key_rotation']);
+    expect(codes(inputs)).toEqual(['W key_rotation', 'W key_rotation']);
     expect(codes({ ...KEY_FILE, 'first.m4s': media('rotation/v1.m4s') })).toEqual([]);
   });
 
@@ -217,7 +218,7 @@ describe('no difference is told', () => {
     );
     const cbcs = (text: string) => text.replaceAll('AESCTR', 'AESCBC').replaceAll('mpegdash', 'cmaf');
     const inputs = {
-      'sd.key': cbcs(DASH_ALONE).replace(/.*checksum.*\n/, ''),
+      'sd.key': cbcs(DASH_ALONE).replace(CHECKSUM, ''),
       'audio.key': cbcs(second),
       'v.mp4': media('two-keys/v.mp4'),
       'a.mp4': media('two-keys/a.mp4'),
@@ -243,21 +244,21 @@ describe('media and manifests without a key file', () => {
 
   it('differ in key id and scheme', () => {
     expect(said({ 'a.mp4': media('two-keys/a.mp4'), 'stream.mpd': manifest('cenc/s.mpd') })).toEqual([
-      `error key_id_mismatch: stream.mpd has key id ${UUID}, but a.mp4 has another one (${OTHER_UUID}), so players get ` +
+      `E key_id_mismatch: stream.mpd has key id ${UUID}, but a.mp4 has another one (${OTHER_UUID}), so players get ` +
         'no key for it; make both in one run of the packager.',
-      'error scheme_mismatch: stream.mpd is encrypted with cenc (AESCTR), but a.mp4 has AESCBC; make both in one run of ' +
+      'E scheme_mismatch: stream.mpd is encrypted with cenc (AESCTR), but a.mp4 has AESCBC; make both in one run of ' +
         'the packager.',
     ]);
   });
 
   it('differ where a rendition is in no manifest', () => {
     const inputs = { ...CENC, 'a.mp4': media('two-keys/a.mp4') };
-    expect(codes(inputs)).toEqual(['error key_id_mismatch']);
+    expect(codes(inputs)).toEqual(['E key_id_mismatch']);
   });
 
   it('differ where the manifest says nothing of the protection', () => {
     expect(said({ 'init.mp4': media('cenc/v.mp4'), 'stream.mpd': manifest('clear/s.mpd') })).toEqual([
-      'error not_protected: stream.mpd says nothing of the protection of init.mp4, so players ask for no license; package ' +
+      'E not_protected: stream.mpd says nothing of the protection of init.mp4, so players ask for no license; package ' +
         'again with its signalling, or check whether a proxy takes it away.',
     ]);
   });
@@ -266,7 +267,7 @@ describe('media and manifests without a key file', () => {
     const init = { 'init.mp4': media('rotation/v.mp4') };
     expect(codes({ ...init, 'v1.m4s': media('rotation/v1.m4s') })).toEqual([]);
     expect(said({ ...init, 'v1.m4s': media('cenc/v1.m4s') })).toEqual([
-      'error all_zero: init.mp4 names no key (all zeros), and v1.m4s has none (seig), so no player can decrypt it; ' +
+      'E all_zero: init.mp4 names no key (all zeros), and v1.m4s has none (seig), so no player can decrypt it; ' +
         'package again with a key id, or with key rotation.',
     ]);
   });
@@ -276,7 +277,7 @@ describe('key files among each other', () => {
   it('differ in the content key of one key id', () => {
     const other = POST_MANUAL_FILE.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA==');
     expect(said({ 'a.key': POST_MANUAL_FILE, 'b.key': POST_MANUAL_FILE, 'c.key': other })).toEqual([
-      'error content_keys_differ: c.key and a.key have one key id and different content keys, so viewers of one of them ' +
+      'E content_keys_differ: c.key and a.key have one key id and different content keys, so viewers of one of them ' +
         'see nothing; give each key an id of its own, or both the same key.',
     ]);
   });
@@ -286,7 +287,7 @@ describe('key files among each other', () => {
       [1, 2, 3, 4].map((number) => [`${number}.key`, withKeyId(Buffer.alloc(16, number).toString('base64'))]),
     );
     expect(said({ ...keyFiles, 'init.mp4': media('cenc/v.mp4') })).toEqual([
-      `error key_id_mismatch: init.mp4 has key id ${UUID}, but the 4 key files have another one, so players get no key ` +
+      `E key_id_mismatch: init.mp4 has key id ${UUID}, but the 4 key files have another one, so players get no key ` +
         'for it; check whether they are of one stream, then restart it so that the packager reads the key file again.',
     ]);
   });

@@ -20,6 +20,7 @@ import {
   PLAYREADY_URL,
   SD,
 } from '../../support/made-cpix';
+import { brief } from './checked';
 
 const [, , widevine, playready, fairplay] = MADE.systems as CpixSystem[];
 const NOTHING = {
@@ -38,7 +39,7 @@ function told(system: CpixSystem | undefined, signals: Partial<CpixSystem>, key 
   const systems = [{ ...system, ...NOTHING, ...signals }];
   const { kind, faults } = check(madeCpix({ keys, systems, rules: [] }));
   expect(kind).toBe('cpix');
-  return faults.map(({ severity, code, field }) => [severity, code, ...(field ? [field] : [])].join(' '));
+  return brief(faults);
 }
 
 const boxOf = (keyId: Buffer, scheme?: 'cbcs') =>
@@ -49,6 +50,8 @@ const boxOf = (keyId: Buffer, scheme?: 'cbcs') =>
 const element = (box: Buffer) =>
   `<cenc:pssh xmlns:cenc="urn:mpeg:cenc:2013">${box.toString('base64')}</cenc:pssh>`;
 const line = (attributes: string) => `#EXT-X-KEY:METHOD=SAMPLE-AES,${attributes}`;
+const URI = { uriExtXKey: FAIRPLAY_URL };
+const FORMAT = 'KEYFORMAT="com.apple.streamingkeydelivery"';
 const SWAPPED = swapKeyIdOrder(HD.keyId);
 
 describe('what a document says of Widevine', () => {
@@ -57,31 +60,23 @@ describe('what a document says of Widevine', () => {
     [
       'nothing of the data without its box but that',
       { pssh: buildWidevinePsshData({ keyIds: [HD.keyId] }) },
-      'warning box_missing key.widevine.pssh',
+      'W box_missing key.widevine.pssh',
     ],
-    ['another key id', { pssh: boxOf(SD.keyId) }, 'warning key_id_mismatch key.widevine.pssh'],
+    ['another key id', { pssh: boxOf(SD.keyId) }, 'W key_id_mismatch key.widevine.pssh'],
     [
       'its key id in the other byte order',
       { pssh: boxOf(SWAPPED) },
-      'warning key_id_byte_order_suspected key.widevine.pssh.data.key_id',
-      'error key_id_byte_order key.widevine.pssh',
+      'W key_id_byte_order_suspected key.widevine.pssh.data.key_id',
+      'E key_id_byte_order key.widevine.pssh',
     ],
     [
       'the same in ContentProtectionData',
       { contentProtectionData: element(boxOf(SD.keyId)) },
-      'warning key_id_mismatch key.widevine.content_protection',
+      'W key_id_mismatch key.widevine.content_protection',
     ],
-    ['a box of PlayReady', { pssh: playready?.pssh }, 'error box_of_other_system key.widevine.pssh'],
-    [
-      'a box that is cut short',
-      { pssh: boxOf(HD.keyId).subarray(0, 40) },
-      'error malformed_box key.widevine.pssh',
-    ],
-    [
-      'a piece of manifest without a box',
-      { contentProtectionData: '<x/>' },
-      'warning names_nothing key.widevine.content_protection',
-    ],
+    ['a box of PlayReady', { pssh: playready?.pssh }, 'E box_of_other_system key.widevine.pssh'],
+    ['a box cut short', { pssh: boxOf(HD.keyId).subarray(0, 40) }, 'E malformed_box key.widevine.pssh'],
+    ['no box in XML', { contentProtectionData: '<x/>' }, 'W names_nothing key.widevine.content_protection'],
     [
       'a key line of another key',
       {
@@ -89,13 +84,13 @@ describe('what a document says of Widevine', () => {
           `URI="data:text/plain;base64,${boxOf(SD.keyId).toString('base64')}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`,
         ),
       },
-      'warning key_id_mismatch key.widevine.hls_media',
+      'W key_id_mismatch key.widevine.hls_media',
     ],
-    ['no key line', { hlsMedia: '#EXTINF:4' }, 'warning names_nothing key.widevine.hls_media'],
+    ['no key line', { hlsMedia: '#EXTINF:4' }, 'W names_nothing key.widevine.hls_media'],
     [
       'data in an address',
       { uriExtXKey: `data:text/plain;base64,${boxOf(SD.keyId).toString('base64')}` },
-      'warning key_id_mismatch key.widevine.uri',
+      'W key_id_mismatch key.widevine.uri',
     ],
   ])('is held against its key: %s', (_what, signals, ...expected) => {
     expect(told(widevine, signals)).toEqual(expected);
@@ -103,7 +98,7 @@ describe('what a document says of Widevine', () => {
 
   it('is held against the scheme of its key', () => {
     expect(told(widevine, { pssh: boxOf(HD.keyId, 'cbcs') }, { scheme: 'cenc' })).toEqual([
-      'warning scheme_mismatch key.widevine.pssh',
+      'W scheme_mismatch key.widevine.pssh',
     ]);
     expect(told(widevine, { pssh: boxOf(HD.keyId, 'cbcs') }, { scheme: 'cbcs' })).toEqual([]);
   });
@@ -118,26 +113,26 @@ describe('what a document says of PlayReady', () => {
     [
       'the checksum of another key',
       { protectionHeader: object({ keyId: HD.keyId, key: SD.key }) },
-      'error checksum_mismatch key.playready.header.header.key[0].checksum',
+      'E checksum_mismatch key.playready.header.header.key[0].checksum',
     ],
     [
       'another key id',
       { protectionHeader: object(SD) },
-      'warning key_id_mismatch key.playready.header',
-      'error checksum_mismatch key.playready.header.header.key[0].checksum',
+      'W key_id_mismatch key.playready.header',
+      'E checksum_mismatch key.playready.header.header.key[0].checksum',
     ],
     [
       'its key id in the other byte order',
       { protectionHeader: object({ keyId: SWAPPED, key: HD.key }) },
-      'warning key_id_byte_order_suspected key.playready.header.header.key[0].kid',
-      'error key_id_byte_order key.playready.header',
-      'error key_id_byte_order key.playready.header.header.key[0].checksum',
+      'W key_id_byte_order_suspected key.playready.header.header.key[0].kid',
+      'E key_id_byte_order key.playready.header',
+      'E key_id_byte_order key.playready.header.header.key[0].checksum',
     ],
-    ['no address', {}, 'warning no_license_address key.playready'],
+    ['no address', {}, 'W no_license_address key.playready'],
     [
       'an address with a line break',
       { protectionHeader: object(HD, 'https://license.example/a\nb') },
-      'error invalid_address key.playready.header.header.la_url',
+      'E invalid_address key.playready.header.header.la_url',
     ],
   ])('is held against its key: %s', (_what, signals, ...expected) => {
     expect(told(playready, signals)).toEqual(expected);
@@ -146,51 +141,29 @@ describe('what a document says of PlayReady', () => {
 
 describe('what a document says of FairPlay', () => {
   it.each<[what: string, signals: Partial<CpixSystem>, key: object, ...expected: string[]]>([
-    ['nothing when all is right', { uriExtXKey: FAIRPLAY_URL }, {}],
-    ['no IV', { uriExtXKey: FAIRPLAY_URL }, { explicitIv: undefined }, 'error missing key.iv'],
-    ['no address', {}, {}, 'error missing key.fairplay.uri'],
-    [
-      'an IV that is the key',
-      { uriExtXKey: FAIRPLAY_URL },
-      { explicitIv: FAIRPLAY.key },
-      'warning key_is_iv key.iv',
-    ],
-    [
-      'the scheme cenc',
-      { uriExtXKey: FAIRPLAY_URL },
-      { scheme: 'cenc' },
-      'warning scheme_mismatch key.scheme',
-    ],
-    [
-      'an address of the web',
-      { uriExtXKey: 'https://license.example/film-1' },
-      {},
-      'warning not_skd key.fairplay.uri',
-    ],
-    [
-      'an address with a line break',
-      { uriExtXKey: 'skd://a\nb' },
-      {},
-      'error invalid_address key.fairplay.uri',
-    ],
+    ['nothing when all is right', URI, {}],
+    ['no IV', URI, { explicitIv: undefined }, 'E missing key.iv'],
+    ['no address', {}, {}, 'E missing key.fairplay.uri'],
+    ['an IV that is the key', URI, { explicitIv: FAIRPLAY.key }, 'W key_is_iv key.iv'],
+    ['the scheme cenc', URI, { scheme: 'cenc' }, 'W scheme_mismatch key.scheme'],
+    ['a web address', { uriExtXKey: 'https://license.example/film-1' }, {}, 'W not_skd key.fairplay.uri'],
+    ['an address with a line break', { uriExtXKey: 'skd://a\nb' }, {}, 'E invalid_address key.fairplay.uri'],
     [
       'two addresses',
       {
         uriExtXKey: FAIRPLAY_URL,
-        hlsMedia: line('URI="skd://license.example/other",KEYFORMAT="com.apple.streamingkeydelivery"'),
+        hlsMedia: line(`URI="skd://license.example/other",${FORMAT}`),
       },
       {},
-      'error cpix_not_usable',
+      'E cpix_not_usable',
     ],
     [
       'the IV in a key line',
       {
-        hlsMedia: line(
-          `URI="${FAIRPLAY_URL}",KEYFORMAT="com.apple.streamingkeydelivery",IV=0x${FAIRPLAY.iv.toString('hex')}`,
-        ),
+        hlsMedia: line(`URI="${FAIRPLAY_URL}",${FORMAT},IV=0x${FAIRPLAY.iv.toString('hex')}`),
       },
       {},
-      'warning iv_in_playlist key.fairplay.hls_media.iv',
+      'W iv_in_playlist key.fairplay.hls_media.iv',
     ],
   ])('is told when it has %s', (_what, signals, key, ...expected) => {
     expect(told(fairplay, signals, key)).toEqual(expected);

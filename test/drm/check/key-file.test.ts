@@ -4,14 +4,26 @@ import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { keyFileOf } from '../../vectors/drm-vectors';
+import { brief } from './checked';
 
 const DASH = 'mpegdashstreaming-cenc';
 const CMAF = 'cmafstreaming-cenc';
 const HLS = 'cupertinostreaming-aes128';
-const { cenc, fairplay } = POST_MANUAL;
+const { cenc, playready, fairplay } = POST_MANUAL;
+const FILE = POST_MANUAL_FILE;
+const NO = undefined;
+const linesOf = (from: number, to?: number) => `${FILE.split('\n').slice(from, to).join('\n').trimEnd()}\n`;
+
+/** The name of a line by its short form: `D-key-id`, `C-ks-widevine`. */
+function whole(text: string): string {
+  return text
+    .replace(/(?<= |^)([DCH])(?=-)/, (_, family: 'D' | 'C' | 'H') => ({ D: DASH, C: CMAF, H: HLS })[family])
+    .replace('-ks-', '-keyserver-');
+}
 
 /** The key file with some lines replaced: by another value, or by none. */
-function fileWith(changes: Readonly<Record<string, string | undefined>>, text = POST_MANUAL_FILE): string {
+function set(short: Readonly<Record<string, string | undefined>>, text = FILE): string {
+  const changes = Object.fromEntries(Object.entries(short).map(([name, value]) => [whole(name), value]));
   const added = Object.entries(changes).filter(([name]) => !text.includes(`${name}: `));
   const lines = text.split('\n').flatMap((line) => {
     const name = line.slice(0, line.indexOf(':'));
@@ -27,237 +39,171 @@ function faults(text: string): string[] {
   const { kind, faults } = check(text);
   expect(kind).toBe('key_file');
   expect(summariseKeyFile(text).faults).toEqual(faults);
-  return faults.map(({ severity, code, field }) => [severity, code, field].filter(Boolean).join(' '));
+  return brief(faults);
 }
 
 const CMAF_FILE = renderKeyFile(keyFileLines({ ...keyFileOf(POST_MANUAL), cmaf: true }));
 
 describe('a key file', () => {
   it.each([
-    ['everything', POST_MANUAL_FILE],
+    ['everything', FILE],
     ['CMAF lines', CMAF_FILE],
     [
       'CMAF lines whose Widevine data name no scheme',
-      fileWith(
-        { [`${CMAF}-keyserver-widevine-pssh-data`]: 'IiRkN2EyOTk1Ni0yOTgwLTQzMzgtYjYyNy04N2MxZjA3OWUwOTE=' },
-        CMAF_FILE,
-      ),
+      set({ 'C-ks-widevine-pssh-data': 'IiRkN2EyOTk1Ni0yOTgwLTQzMzgtYjYyNy04N2MxZjA3OWUwOTE=' }, CMAF_FILE),
     ],
-    ['FairPlay alone', POST_MANUAL_FILE.split('\n').slice(10).join('\n')],
-    ['DASH alone', POST_MANUAL_FILE.split('\n').slice(0, 10).join('\n')],
-    ['comments and empty lines', `# by hand\n\n${POST_MANUAL_FILE}\n`],
-    ['a system that is switched off', fileWith({ [`${DASH}-keyserver-widevine`]: 'false' })],
+    ['FairPlay alone', linesOf(10)],
+    ['DASH alone', linesOf(0, 10)],
+    ['comments and empty lines', `# by hand\n\n${FILE}\n`],
+    ['a system that is switched off', set({ 'D-ks-widevine': 'false' })],
   ])('has no fault with %s', (_what, text) => {
     expect(faults(text)).toEqual([]);
   });
 
   it.each<[what: string, text: string, ...faults: string[]]>([
-    ['a byte order mark', `\ufeff${POST_MANUAL_FILE}`, 'warning byte_order_mark'],
-    ['line ends of Windows', POST_MANUAL_FILE.replaceAll('\n', '\r\n'), 'warning carriage_return'],
-    [
-      'white space at the end of a line',
-      POST_MANUAL_FILE.replace('AESCTR', 'AESCTR \t'),
-      'warning white_space',
-    ],
-    ['bytes that are no UTF-8', `${POST_MANUAL_FILE}# \ufffd\n`, 'error not_utf8'],
-    ['a line without a colon', `${POST_MANUAL_FILE}nonsense\n`, 'error unreadable_line'],
+    ['a byte order mark', `\ufeff${FILE}`, 'W byte_order_mark'],
+    ['line ends of Windows', FILE.replaceAll('\n', '\r\n'), 'W carriage_return'],
+    ['white space at the end of a line', FILE.replace('AESCTR', 'AESCTR \t'), 'W white_space'],
+    ['bytes that are no UTF-8', `${FILE}# \ufffd\n`, 'E not_utf8'],
+    ['a line without a colon', `${FILE}nonsense\n`, 'E unreadable_line'],
     [
       'a line of another protocol',
-      `${POST_MANUAL_FILE}smoothstreaming-playready-key-id: x\n`,
-      'warning unknown_line smoothstreaming-playready-key-id',
+      `${FILE}smoothstreaming-playready-key-id: x\n`,
+      'W unknown_line smoothstreaming-playready-key-id',
     ],
-    ['a line that nobody knows', `${POST_MANUAL_FILE}note: by hand\n`, 'warning unknown_line note'],
-    [
-      'a misspelt line',
-      fileWith({ [`${DASH}-keyserver-widewine-pssh-data`]: 'x' }),
-      `warning unknown_line ${DASH}-keyserver-widewine-pssh-data`,
-    ],
-    ['a key for a name', `${POST_MANUAL_FILE}${cenc.contentkey}: x\n`, 'error unknown_line'],
-    [
-      'a line twice',
-      `${POST_MANUAL_FILE}${DASH}-algorithm: AESCTR\n`,
-      `warning duplicate_line ${DASH}-algorithm`,
-    ],
-    [
-      'two values of a line',
-      `${POST_MANUAL_FILE}${DASH}-key-id: AAAA\n`,
-      `error duplicate_line ${DASH}-key-id`,
-    ],
+    ['a line that nobody knows', `${FILE}note: by hand\n`, 'W unknown_line note'],
+    ['a misspelt line', set({ 'D-ks-widewine-pssh-data': 'x' }), 'W unknown_line D-ks-widewine-pssh-data'],
+    ['a key for a name', `${FILE}${cenc.contentkey}: x\n`, 'E unknown_line'],
+    ['a line twice', `${FILE}${DASH}-algorithm: AESCTR\n`, 'W duplicate_line D-algorithm'],
+    ['two values of a line', `${FILE}${DASH}-key-id: AAAA\n`, 'E duplicate_line D-key-id'],
     [
       'no value',
-      fileWith({ [`${HLS}-key-format-version`]: '' }),
-      `error empty ${HLS}-key-format-version`,
-      `warning wrong_constant ${HLS}-key-format-version`,
+      set({ 'H-key-format-version': '' }),
+      'E empty H-key-format-version',
+      'W wrong_constant H-key-format-version',
     ],
     [
       'a blank where its key belongs',
-      fileWith({ [`${DASH}-content-key`]: undefined }).replace(/^/, `${DASH}-content-key: \n`),
-      `error empty ${DASH}-content-key`,
+      set({ 'D-content-key': NO }).replace(/^/, `${DASH}-content-key: \n`),
+      'E empty D-content-key',
     ],
-    ['no key id', fileWith({ [`${DASH}-key-id`]: undefined }), `error missing_line ${DASH}-key-id`],
-    [
-      'another algorithm',
-      fileWith({ [`${DASH}-algorithm`]: 'AES' }),
-      `error wrong_constant ${DASH}-algorithm`,
-    ],
+    ['no key id', set({ 'D-key-id': NO }), 'E missing_line D-key-id'],
+    ['another algorithm', set({ 'D-algorithm': 'AES' }), 'E wrong_constant D-algorithm'],
     [
       'AESCBC for DASH',
-      fileWith({ [`${DASH}-algorithm`]: 'AESCBC' }),
-      `error wrong_constant ${DASH}-algorithm`,
-      'warning scheme_mismatch',
+      set({ 'D-algorithm': 'AESCBC' }),
+      'E wrong_constant D-algorithm',
+      'W scheme_mismatch D-ks-widevine-pssh-data',
     ],
-    [
-      'no system id',
-      fileWith({ [`${DASH}-keyserver-playready-system-id`]: undefined }),
-      `error missing_line ${DASH}-keyserver-playready-system-id`,
-    ],
+    ['no system id', set({ 'D-ks-playready-system-id': NO }), 'E missing_line D-ks-playready-system-id'],
     [
       'the system id of another',
-      fileWith({ [`${DASH}-keyserver-playready-system-id`]: 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed' }),
-      `error wrong_constant ${DASH}-keyserver-playready-system-id`,
+      set({ 'D-ks-playready-system-id': 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed' }),
+      'E wrong_constant D-ks-playready-system-id',
     ],
-    [
-      'a switch that is neither',
-      fileWith({ [`${DASH}-keyserver-playready`]: 'TRUE' }),
-      `error wrong_constant ${DASH}-keyserver-playready`,
-    ],
-    [
-      'no checksum',
-      fileWith({ [`${DASH}-keyserver-playready-checksum`]: undefined }),
-      `warning missing_line ${DASH}-keyserver-playready-checksum`,
-    ],
+    ['a switch that is neither', set({ 'D-ks-playready': 'TRUE' }), 'E wrong_constant D-ks-playready'],
+    ['no checksum', set({ 'D-ks-playready-checksum': NO }), 'W missing_line D-ks-playready-checksum'],
     [
       'a box for PSSH data',
-      fileWith({
-        [`${DASH}-keyserver-widevine-pssh-data`]:
+      set({
+        'D-ks-widevine-pssh-data':
           'AAAATHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAACwiJGQ3YTI5OTU2LTI5ODAtNDMzOC1iNjI3LTg3YzFmMDc5ZTA5MUjj3JWbBg==',
       }),
-      `error box_for_data ${DASH}-keyserver-widevine-pssh-data`,
+      'E box_for_data D-ks-widevine-pssh-data',
     ],
     [
       'a key id as a UUID',
-      fileWith({ [`${DASH}-key-id`]: '44da52ef-4523-098e-6854-777ee322681d' }),
-      `warning uuid_for_base64 ${DASH}-key-id`,
+      set({ 'D-key-id': '44da52ef-4523-098e-6854-777ee322681d' }),
+      'W uuid_for_base64 D-key-id',
     ],
     [
       "a key id in PlayReady's order",
-      fileWith({ [`${DASH}-key-id`]: SWAPPED_KEY_ID }),
-      `error key_id_byte_order ${DASH}-keyserver-playready-checksum`,
+      set({ 'D-key-id': SWAPPED_KEY_ID }),
+      'E key_id_byte_order D-ks-playready-checksum',
     ],
     [
       'its key as key id',
-      fileWith({ [`${DASH}-key-id`]: cenc.contentkey, [`${DASH}-keyserver-playready-checksum`]: undefined }),
-      `warning missing_line ${DASH}-keyserver-playready-checksum`,
-      `warning content_key_is_key_id ${DASH}-content-key`,
+      set({ 'D-key-id': cenc.contentkey, 'D-ks-playready-checksum': NO }),
+      'W missing_line D-ks-playready-checksum',
+      'W content_key_is_key_id D-content-key',
     ],
-    [
-      'AES-128 with the address of FairPlay',
-      fileWith({ [`${HLS}-method`]: 'AES-128' }),
-      `error wrong_constant ${HLS}-method`,
-    ],
-    [
-      'another key format',
-      fileWith({ [`${HLS}-key-format`]: 'identity' }),
-      `error wrong_constant ${HLS}-key-format`,
-    ],
+    ['AES-128 with the address of FairPlay', set({ 'H-method': 'AES-128' }), 'E wrong_constant H-method'],
+    ['another key format', set({ 'H-key-format': 'identity' }), 'E wrong_constant H-key-format'],
     [
       'another key format version',
-      fileWith({ [`${HLS}-key-format-version`]: '2' }),
-      `warning wrong_constant ${HLS}-key-format-version`,
+      set({ 'H-key-format-version': '2' }),
+      'W wrong_constant H-key-format-version',
     ],
     [
       'an IV in the playlist',
-      fileWith({ [`${HLS}-iv-include-in-chunklist`]: 'true' }),
-      `warning iv_in_playlist ${HLS}-iv-include-in-chunklist`,
+      set({ 'H-iv-include-in-chunklist': 'true' }),
+      'W iv_in_playlist H-iv-include-in-chunklist',
     ],
-    ['no IV', fileWith({ [`${HLS}-iv`]: undefined }), `error missing_line ${HLS}-iv`],
+    ['no IV', set({ 'H-iv': NO }), 'E missing_line H-iv'],
     [
       'clear-key HLS',
       `${HLS}-key: ${fairplay.key}\n${HLS}-url: https://a.example/key\n`,
-      `warning not_fairplay ${HLS}-method`,
+      'W not_fairplay H-method',
     ],
     [
       'nothing that is known',
       'smoothstreaming-playready-key-id: x\n',
-      'warning unknown_line smoothstreaming-playready-key-id',
-      'error no_lines',
+      'W unknown_line smoothstreaming-playready-key-id',
+      'E no_lines',
     ],
-    [
-      'CMAF lines for cbcs, as former versions wrote them',
-      withFormerCmaf(POST_MANUAL_FILE),
-      `warning unsupported_scheme ${CMAF}-algorithm`,
-    ],
+    ['CMAF lines for cbcs, as of former versions', withFormerCmaf(FILE), 'W unsupported_scheme C-algorithm'],
     [
       'CMAF lines for cbcs with the data and the checksum of cenc',
-      fileWith({ [`${CMAF}-algorithm`]: 'AESCBC' }, CMAF_FILE),
-      `warning unsupported_scheme ${CMAF}-algorithm`,
-      `warning scheme_mismatch ${CMAF}-keyserver-widevine-pssh-data`,
+      set({ 'C-algorithm': 'AESCBC' }, CMAF_FILE),
+      'W unsupported_scheme C-algorithm',
+      'W scheme_mismatch C-ks-widevine-pssh-data',
     ],
     [
       'another content in the Widevine data of CMAF',
-      fileWith({ [`${CMAF}-keyserver-widevine-pssh-data`]: 'Igp3b3d6YS1kZW1vSOPclZsG' }, CMAF_FILE),
-      `warning cmaf_disagrees ${CMAF}-keyserver-widevine-pssh-data`,
+      set({ 'C-ks-widevine-pssh-data': 'Igp3b3d6YS1kZW1vSOPclZsG' }, CMAF_FILE),
+      'W cmaf_disagrees C-ks-widevine-pssh-data',
     ],
-    [
-      'another algorithm for CMAF',
-      fileWith({ [`${CMAF}-algorithm`]: 'AES' }, CMAF_FILE),
-      `error wrong_constant ${CMAF}-algorithm`,
-    ],
+    ['another algorithm for CMAF', set({ 'C-algorithm': 'AES' }, CMAF_FILE), 'E wrong_constant C-algorithm'],
     [
       'two keys of one key id',
-      fileWith({ [`${CMAF}-content-key`]: 'EcZ9tM1adkoleC1hwFlpQw==' }, CMAF_FILE),
-      `error checksum_mismatch ${CMAF}-keyserver-playready-checksum`,
-      `error cmaf_disagrees ${CMAF}-content-key`,
+      set({ 'C-content-key': 'EcZ9tM1adkoleC1hwFlpQw==' }, CMAF_FILE),
+      'E checksum_mismatch C-ks-playready-checksum',
+      'E cmaf_disagrees C-content-key',
     ],
     [
       'the same key under a key id in the other byte order for CMAF',
-      fileWith({ [`${CMAF}-key-id`]: SWAPPED_KEY_ID }, CMAF_FILE),
-      `error key_id_byte_order ${CMAF}-keyserver-playready-checksum`,
-      `error key_id_byte_order ${CMAF}-key-id`,
+      set({ 'C-key-id': SWAPPED_KEY_ID }, CMAF_FILE),
+      'E key_id_byte_order C-ks-playready-checksum',
+      'E key_id_byte_order C-key-id',
     ],
-    ['CENC lines alone', POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n'), 'warning no_drm_system'],
+    ['CENC lines alone', linesOf(0, 3), 'W no_drm_system'],
     [
       'all its systems switched off',
-      fileWith(
-        { [`${DASH}-keyserver-widevine`]: 'false', [`${DASH}-keyserver-playready`]: 'false' },
-        POST_MANUAL_FILE.split('\n').slice(0, 10).join('\n'),
-      ),
-      'warning no_drm_system',
+      set({ 'D-ks-widevine': 'false', 'D-ks-playready': 'false' }, linesOf(0, 10)),
+      'W no_drm_system',
     ],
     [
       'CMAF lines alone',
       `${CMAF}-key-id: ${cenc.keyid}\n${CMAF}-content-key: ${cenc.contentkey}\n${CMAF}-algorithm: AESCTR\n`,
-      'warning no_drm_system',
+      'W no_drm_system',
     ],
-    ['an equals sign in each line', POST_MANUAL_FILE.replaceAll(': ', '='), 'error equals_sign'],
+    ['an equals sign in each line', FILE.replaceAll(': ', '='), 'E equals_sign'],
     [
       'an equals sign in each line, and another fault',
-      fileWith({ [`${DASH}-key-id`]: SWAPPED_KEY_ID }).replaceAll(': ', '='),
-      'error equals_sign',
-      `error key_id_byte_order ${DASH}-keyserver-playready-checksum`,
+      set({ 'D-key-id': SWAPPED_KEY_ID }).replaceAll(': ', '='),
+      'E equals_sign',
+      'E key_id_byte_order D-ks-playready-checksum',
     ],
-    ['UTF-16', Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le').toString('utf8'), 'error utf_16'],
-    [
-      'UTF-16 in the order of networks',
-      Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le').swap16().toString('utf8'),
-      'error utf_16',
-    ],
-    ['comments alone', '# by hand\n\n  # and more\n', 'error no_lines'],
-    [
-      'CMAF lines without a key id',
-      fileWith({ [`${CMAF}-key-id`]: undefined }, CMAF_FILE),
-      `error missing_line ${CMAF}-key-id`,
-    ],
+    ['UTF-16', Buffer.from(`\ufeff${FILE}`, 'utf16le').toString('utf8'), 'E utf_16'],
+    ['UTF-16, big endian', Buffer.from(`\ufeff${FILE}`, 'utf16le').swap16().toString('utf8'), 'E utf_16'],
+    ['comments alone', '# by hand\n\n  # and more\n', 'E no_lines'],
+    ['CMAF lines without a key id', set({ 'C-key-id': undefined }, CMAF_FILE), 'E missing_line C-key-id'],
   ])('has a fault with %s', (_what, text, ...expected) => {
-    expect(faults(text)).toEqual(
-      expected.map((fault) =>
-        fault === 'warning scheme_mismatch' ? `${fault} ${DASH}-keyserver-widevine-pssh-data` : fault,
-      ),
-    );
+    expect(faults(text)).toEqual(expected.map(whole));
   });
 
   it('with equals signs is told so in one sentence, with the lines', () => {
-    expect(check(POST_MANUAL_FILE.replaceAll(': ', '=')).faults).toEqual([
+    expect(check(FILE.replaceAll(': ', '=')).faults).toEqual([
       {
         severity: 'error',
         code: 'equals_sign',
@@ -268,7 +214,7 @@ describe('a key file', () => {
   });
 
   it('is told in the names of its lines, with what to do', () => {
-    const text = fileWith({ [`${DASH}-key-id`]: SWAPPED_KEY_ID, [`${DASH}-algorithmm`]: 'x' });
+    const text = set({ 'D-key-id': SWAPPED_KEY_ID, 'D-algorithmm': 'x' });
     expect(check(text).faults.map(({ description }) => description)).toEqual([
       `${DASH}-algorithmm is not a line that is known here, and was not checked; did you mean ${DASH}-algorithm?`,
       `${DASH}-keyserver-playready-checksum belongs to this key with its key id in the other byte order: ${DASH}-key-id ` +
@@ -302,28 +248,93 @@ describe('the name of a key file', () => {
   });
 });
 
+const DASH_ALONE = linesOf(0, 10);
+const playReadyHls = (method: string, key = fairplay.key) => `\
+${HLS}-method: ${method}
+${HLS}-url: ${playready.laurl}
+${HLS}-key: ${key}
+${HLS}-key-format: com.microsoft.playready
+${HLS}-key-format-version: 1
+`;
+
+describe('a key file whose HLS lines are not for FairPlay', () => {
+  it.each([
+    ['PlayReady over HLS', playReadyHls('ENVELOPE-PLAYREADY')],
+    ["PlayReady's other method, with an IV", `${playReadyHls('CHUNK-PLAYREADY')}${HLS}-iv: ${fairplay.iv}\n`],
+    ['PlayReady over HLS beside DASH', DASH_ALONE + playReadyHls('CHUNK-PLAYREADY')],
+    [
+      'PlayReady over HLS beside a key without a system',
+      DASH_ALONE.replace(/^.*keyserver.*\n/gm, '') + playReadyHls('ENVELOPE-PLAYREADY'),
+    ],
+  ])('has no fault with %s', (_what, text) => {
+    expect(faults(text)).toEqual([]);
+  });
+
+  it.each<[what: string, text: string, ...faults: string[]]>([
+    [
+      "PlayReady's method with the address of FairPlay",
+      FILE.replace('SAMPLE-AES', 'ENVELOPE-PLAYREADY'),
+      'E wrong_constant H-method',
+    ],
+    [
+      'a method beside those of PlayReady',
+      playReadyHls('ENVELOPE_PLAYREADY'),
+      'E wrong_constant H-method',
+      'E wrong_constant H-key-format',
+      'E missing_line H-iv',
+      'W iv_in_playlist H-iv-include-in-chunklist',
+      'W not_skd H-url',
+    ],
+    [
+      'a base64 key for PlayReady over HLS',
+      playReadyHls('CHUNK-PLAYREADY', cenc.contentkey),
+      'E base64_for_hex H-key',
+    ],
+    [
+      'a key of zeros for PlayReady over HLS',
+      playReadyHls('CHUNK-PLAYREADY', '0'.repeat(32)),
+      'E all_zero H-key',
+    ],
+    [
+      'a key of zeros for AES-128',
+      `${HLS}-key: ${'0'.repeat(32)}\n${HLS}-url: https://a.example/key\n`,
+      'W not_fairplay H-method',
+      'E all_zero H-key',
+    ],
+  ])('has a fault with %s', (_what, text, ...expected) => {
+    expect(faults(text)).toEqual(expected.map(whole));
+  });
+
+  it('shows its method and address, and no key', () => {
+    const { fields } = check(playReadyHls('ENVELOPE-PLAYREADY'));
+    expect(fields).toEqual([
+      { name: `${HLS}-method`, value: 'ENVELOPE-PLAYREADY', note: 'PlayReady over HLS' },
+      { name: `${HLS}-url`, value: playready.laurl },
+      { name: `${HLS}-key`, value: '********', note: '16 bytes' },
+    ]);
+  });
+});
+
 describe('summariseKeyFile', () => {
   const keyId = '44da52ef-4523-098e-6854-777ee322681d';
   const contentId = 'd7a29956-2980-4338-b627-87c1f079e091';
 
   it.each([
-    [POST_MANUAL_FILE, ['cenc', 'widevine', 'playready', 'fairplay'], keyId, contentId],
+    [FILE, ['cenc', 'widevine', 'playready', 'fairplay'], keyId, contentId],
     [CMAF_FILE, ['cenc', 'widevine', 'playready', 'fairplay', 'cmaf'], keyId, contentId],
-    [POST_MANUAL_FILE.split('\n').slice(0, 6).join('\n'), ['cenc', 'widevine'], keyId, contentId],
-    [POST_MANUAL_FILE.split('\n').slice(10).join('\n'), ['fairplay'], undefined, undefined],
+    [linesOf(0, 6), ['cenc', 'widevine'], keyId, contentId],
+    [linesOf(10), ['fairplay'], undefined, undefined],
   ])('tells parts, key id and content id: %#', (text, parts, id, content) => {
     expect(summariseKeyFile(text)).toEqual({ parts, keyId: id, contentId: content, faults: [] });
   });
 
   it('tells no key id that is the key, nor a content id that is one', () => {
-    const same = fileWith({ [`${DASH}-key-id`]: cenc.contentkey });
+    const same = set({ 'D-key-id': cenc.contentkey });
     expect(summariseKeyFile(same).keyId).toBeUndefined();
-    const swapped = fileWith({ [`${DASH}-key-id`]: cenc.contentkey, [`${DASH}-content-key`]: cenc.keyid });
+    const swapped = set({ 'D-key-id': cenc.contentkey, 'D-content-key': cenc.keyid });
     expect(summariseKeyFile(swapped).keyId).toBeUndefined();
     const data = Buffer.concat([Buffer.from([0x22, 24]), Buffer.from(cenc.contentkey)]).toString('base64');
-    expect(
-      summariseKeyFile(fileWith({ [`${DASH}-keyserver-widevine-pssh-data`]: data })).contentId,
-    ).toBeUndefined();
+    expect(summariseKeyFile(set({ 'D-ks-widevine-pssh-data': data })).contentId).toBeUndefined();
   });
 
   it.each(['', '\0', 'nonsense', '{"cenc":1}', '\n\n\n'])(

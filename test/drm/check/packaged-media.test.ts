@@ -1,12 +1,13 @@
 import { check } from '../../../src/api/check';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
+import { brief } from './checked';
 
 const UUID = '44da52ef-4523-098e-6854-777ee322681d';
 const ZEROS = '00000000-0000-0000-0000-000000000000';
 
 function summary(input: unknown) {
   const { kind, faults } = check(input);
-  return [kind, ...faults.map(({ severity, code, field = '' }) => `${severity} ${code} ${field}`.trim())];
+  return [kind, ...brief(faults)];
 }
 
 function valuesOf(input: unknown): Record<string, string> {
@@ -78,17 +79,17 @@ describe('media of a packager', () => {
 
   it('is wrong with zeros where its fragments bring no key', () => {
     const file = Buffer.concat([packagedMedia('rotation/v.mp4'), packagedMedia('cenc/v1.m4s')]);
-    expect(summary(file)).toEqual(['media_file', 'error all_zero track.key_id', 'warning no_pssh_box']);
+    expect(summary(file)).toEqual(['media_file', 'E all_zero track.key_id', 'W no_pssh_box']);
   });
 
   it('is wrong with zeros where boxes name a key', () => {
     const zeros = changed(packagedMedia('cenc/v.mp4'), 'tenc', KEY_ID, Buffer.alloc(16));
-    expect(summary(zeros)).toEqual(['init_segment', 'error all_zero track.key_id']);
+    expect(summary(zeros)).toEqual(['init_segment', 'E all_zero track.key_id']);
   });
 
   it('is wrong with a fragment whose key is in none of its boxes', () => {
     const other = changed(packagedMedia('rotation/v1.m4s'), 'seig', KEY_ID, Buffer.alloc(16, 7));
-    expect(summary(other)).toEqual(['media_segment', 'error key_id_mismatch fragment.key_id']);
+    expect(summary(other)).toEqual(['media_segment', 'E key_id_mismatch fragment.key_id']);
   });
 
   it('needs no box for FairPlay, which is told', () => {
@@ -103,12 +104,12 @@ describe('media of a packager', () => {
 
   it('is asked for its init segment by a media segment without a key of its own', () => {
     const bytes = packagedMedia('cenc/v1.m4s');
-    expect(summary(bytes)).toEqual(['media_segment', 'warning no_init_segment']);
+    expect(summary(bytes)).toEqual(['media_segment', 'W no_init_segment']);
     expect(valuesOf(bytes)).toEqual({ protection: 'encrypted samples' });
   });
 
   it('is told to be in clear', () => {
-    expect(summary(packagedMedia('clear/v.mp4'))).toEqual(['init_segment', 'warning not_protected']);
+    expect(summary(packagedMedia('clear/v.mp4'))).toEqual(['init_segment', 'W not_protected']);
   });
 
   it('is told to name one key in its box and another in its track', () => {
@@ -131,11 +132,11 @@ describe('a manifest of a packager', () => {
     ['cenc/s.mpd', 'DASH MPD'],
     ['two-keys/s.mpd', 'DASH MPD'],
     ['fairplay/s.mpd', 'DASH MPD'],
-    ['rotation/s.mpd', 'DASH MPD', 'warning names_nothing'],
-    ['clear/s.mpd', 'DASH MPD', 'warning not_protected'],
+    ['rotation/s.mpd', 'DASH MPD', 'W names_nothing'],
+    ['clear/s.mpd', 'DASH MPD', 'W not_protected'],
     ['fairplay/v.m3u8', 'HLS media playlist'],
     ['two-keys/a.m3u8', 'HLS media playlist'],
-    ['clear/v.m3u8', 'HLS media playlist', 'warning not_protected'],
+    ['clear/v.m3u8', 'HLS media playlist', 'W not_protected'],
     ['clear/master.m3u8', 'HLS multivariant playlist'],
   ])('is recognised: %s', (name, type, ...faults) => {
     const text = packagedManifest(name);
@@ -160,19 +161,19 @@ describe('a manifest of a packager', () => {
     const key = 'EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI="skd://a/b"';
     expect(summary(`${packagedManifest('clear/master.m3u8')}\n#${key}\n`)).toEqual([
       'manifest',
-      'error wrong_constant key.keyformat',
+      'E wrong_constant key.keyformat',
     ]);
   });
 
   it('is in clear where its only key line says so', () => {
     const text = packagedManifest('clear/v.m3u8').replace('#EXTINF', '#EXT-X-KEY:METHOD=NONE\n#EXTINF');
-    expect(summary(text)).toEqual(['manifest', 'warning not_protected']);
+    expect(summary(text)).toEqual(['manifest', 'W not_protected']);
   });
 
   it('is in clear as a manifest of Smooth Streaming without a header', () => {
     const text =
       '<?xml version="1.0"?>\n<!-- by hand -->\n<SmoothStreamingMedia MajorVersion="2"></SmoothStreamingMedia>';
-    expect(summary(text)).toEqual(['manifest', 'warning not_protected']);
+    expect(summary(text)).toEqual(['manifest', 'W not_protected']);
     expect(valuesOf(text)).toEqual({ type: 'Smooth Streaming manifest' });
   });
 
@@ -183,6 +184,6 @@ describe('a manifest of a packager', () => {
     const text = packagedManifest('cenc/s.mpd').replaceAll('<mspr:pro>', `${element}<mspr:pro>`);
     expect(valuesOf(text).laurl).toBe(address);
     expect(notesOf(text).laurl).toBe('PlayReady');
-    expect(summary(text.replaceAll('https://a', 'a'))).toEqual(['manifest', 'error scheme_missing laurl']);
+    expect(summary(text.replaceAll('https://a', 'a'))).toEqual(['manifest', 'E scheme_missing laurl']);
   });
 });

@@ -2,9 +2,11 @@ import { check } from '../../../src/api/check';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import vectors from '../../vectors/init-segments.json';
+import { brief } from './checked';
 
 const KEY_ID = Buffer.from('44da52ef4523098e6854777ee322681d', 'hex');
 const OTHER = Buffer.alloc(16, 7);
+const ZEROS = Buffer.alloc(16);
 
 function segment(start: string): Buffer {
   const found = vectors.segments.filter(({ source }) => source.startsWith(start));
@@ -14,7 +16,7 @@ function segment(start: string): Buffer {
 
 function summary(input: Buffer) {
   const { kind, faults } = check(input.toString('base64'));
-  return [kind, ...faults.map(({ severity, code, field = '' }) => `${severity} ${code} ${field}`.trim())];
+  return [kind, ...brief(faults)];
 }
 
 function valuesOf(input: Buffer): Record<string, string> {
@@ -50,44 +52,40 @@ describe('an init segment', () => {
   it('with the key id of its box in the other byte order, and another scheme, is told so', () => {
     expect(summary(WRONG)).toEqual([
       'init_segment',
-      'error key_id_byte_order track.key_id',
-      'warning scheme_mismatch box',
+      'E key_id_byte_order track.key_id',
+      'W scheme_mismatch box',
     ]);
     expect(valuesOf(WRONG)).toMatchObject({ 'track.scheme': 'cbcs', 'box.data.protection_scheme': 'cenc' });
   });
 
   it.each<[what: string, bytes: Buffer, ...faults: string[]]>([
-    [
-      'a key id that no box names',
-      changed(CBCS, KEY_ID, OTHER, 'tenc'),
-      'error key_id_mismatch track.key_id',
-    ],
+    ['a key id that no box names', changed(CBCS, KEY_ID, OTHER, 'tenc'), 'E key_id_mismatch track.key_id'],
     [
       'a scheme that neither Widevine nor PlayReady names',
       changed(CBCS, 'cbcs', 'cenc', 'schm'),
-      'warning scheme_mismatch box[0]',
-      'warning scheme_mismatch box[1]',
+      'W scheme_mismatch box[0]',
+      'W scheme_mismatch box[1]',
     ],
     ['a scheme of another world', changed(CBCS, 'cbcs', 'adkm', 'schm')],
     [
       'a key id of zeros',
-      changed(BARE, KEY_ID, Buffer.alloc(16), 'tenc'),
-      'error all_zero track[0].key_id',
-      'warning no_pssh_box',
+      changed(BARE, KEY_ID, ZEROS, 'tenc'),
+      'E all_zero track[0].key_id',
+      'W no_pssh_box',
     ],
     [
       "a key id that looks as if in PlayReady's order",
       changed(BARE, KEY_ID, Buffer.from('ef52da4423458e499854777ee322681d', 'hex'), 'tenc'),
-      'warning key_id_byte_order_suspected track[0].key_id',
-      'warning no_pssh_box',
+      'W key_id_byte_order_suspected track[0].key_id',
+      'W no_pssh_box',
     ],
-    ['no tenc box', changed(CENC, 'tenc', 'free'), 'error no_tenc_box'],
+    ['no tenc box', changed(CENC, 'tenc', 'free'), 'E no_tenc_box'],
     [
       'no tenc box, by a scheme of another world',
       changed(changed(CENC, 'tenc', 'free'), 'cenc', 'adkm', 'schm'),
     ],
-    ['boxes in the manifest alone', BARE, 'warning no_pssh_box'],
-    ['no protection', CLEAR, 'warning not_protected'],
+    ['boxes in the manifest alone', BARE, 'W no_pssh_box'],
+    ['no protection', CLEAR, 'W not_protected'],
   ])('is checked with %s', (_what, bytes, ...faults) => {
     expect(summary(bytes)).toEqual(['init_segment', ...faults]);
   });
@@ -101,23 +99,16 @@ describe('an init segment', () => {
   });
 
   it('may have boxes of several keys when each is of a track', () => {
-    const boxes = [KEY_ID, OTHER].map((keyId) =>
-      buildPsshBox(WIDEVINE_SYSTEM_ID, buildWidevinePsshData({ keyIds: [keyId] })),
-    );
+    const boxes = [KEY_ID, OTHER].map((keyId) => boxOf(keyId));
     const twoKeys = changed(BARE, KEY_ID, OTHER, 'enca');
     expect(summary(withBoxes(twoKeys, boxes))).toEqual(['init_segment']);
-    expect(summary(withBoxes(BARE, boxes))).toEqual(['init_segment', 'warning key_id_mismatch box[1]']);
+    expect(summary(withBoxes(BARE, boxes))).toEqual(['init_segment', 'W key_id_mismatch box[1]']);
   });
 
   it('with boxes of two schemes is told which box is of the other one', () => {
-    const box = (scheme: 'cenc' | 'cbcs') =>
-      buildPsshBox(
-        WIDEVINE_SYSTEM_ID,
-        buildWidevinePsshData({ keyIds: [KEY_ID], protectionScheme: PROTECTION_SCHEMES[scheme] }),
-      );
-    expect(summary(withBoxes(BARE, [box('cenc'), box('cbcs')]))).toEqual([
+    expect(summary(withBoxes(BARE, [boxOf(KEY_ID, 'cenc'), boxOf(KEY_ID, 'cbcs')]))).toEqual([
       'init_segment',
-      'warning scheme_mismatch box[1]',
+      'W scheme_mismatch box[1]',
     ]);
   });
 
@@ -141,6 +132,11 @@ describe('an init segment', () => {
     }
   });
 });
+
+function boxOf(keyId: Buffer, scheme?: 'cenc' | 'cbcs'): Buffer {
+  const of = scheme && { protectionScheme: PROTECTION_SCHEMES[scheme] };
+  return buildPsshBox(WIDEVINE_SYSTEM_ID, buildWidevinePsshData({ keyIds: [keyId], ...of }));
+}
 
 /** A segment with boxes at the end of its `moov`, which is its last box. */
 function withBoxes(bytes: Buffer, boxes: readonly Buffer[]): Buffer {

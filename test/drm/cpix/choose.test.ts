@@ -217,7 +217,7 @@ describe('a track', () => {
       rules: rule(1, 'HD', '<x:RegionFilter xmlns:x="urn:x"/>') + rule(2, 'SD', '<FutureFilter/>'),
     };
     expect(choose(text, { track: 'HD' })).toEqual([
-      "cpix_choice: has usage rules with a filter that is not known here (RegionFilter, FutureFilter), so a track can't identify its key; choose by kid",
+      'cpix_choice: has usage rules with an unknown filter (RegionFilter, FutureFilter), so no track can be chosen; choose by kid',
     ]);
     expect(choose(text, { keyId: keyIdOf(1) })).toEqual(took('1'));
   });

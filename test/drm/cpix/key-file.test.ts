@@ -138,7 +138,7 @@ describe('the PlayReady address', () => {
 
   it('is needed', () => {
     expect(of(without)).toEqual(
-      faults(`has no license address for PlayReady, for the key ${kidOf(1)}; give playready.laurl`),
+      faults(`has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`),
     );
   });
 
@@ -225,7 +225,7 @@ describe('FairPlay', () => {
 it('tells of faults of both keys', () => {
   expect(of({ keys: [key(1)], systems: system('playready', [1]) + system('fairplay', [1]) })).toEqual(
     faults(
-      `has no license address for PlayReady, for the key ${kidOf(1)}; give playready.laurl`,
+      `has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`,
       `has no explicitIV for FairPlay, for the key ${kidOf(1)}; ask the key server for it`,
     ),
   );

@@ -192,7 +192,7 @@ describe('is refused', () => {
     [
       'an unknown playlist',
       cpixText({ ...one, systems: system('fairplay', [1], '<HLSSignalingData playlist="x"/>') }),
-      'has HLSSignalingData in the DRM system 94ce86fb-07ff-4f43-adb8-93d2fa968ca2 for a playlist that is none of media, master and multiVariant',
+      'has HLSSignalingData in the DRM system 94ce86fb-07ff-4f43-adb8-93d2fa968ca2 for a playlist other than media, master and multiVariant',
     ],
   ])('%s', (_, input, sentence) => {
     expect(readCpix(input)).toEqual({

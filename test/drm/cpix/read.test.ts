@@ -175,10 +175,7 @@ describe('a document', () => {
     ];
     expect(
       readCpix(`<CPIX ${NAMESPACES}>${lists.map((name) => `<${name}></${name}>`).join('')}</CPIX>`),
-    ).toEqual({
-      ok: true,
-      value: empty,
-    });
+    ).toEqual({ ok: true, value: empty });
   });
 
   it('may have its lists in any order', () => {

@@ -45,7 +45,7 @@ test.each([
   [
     'a locked key',
     pem('locked-key'),
-    'holds a key that is locked with a passphrase; write it without one: openssl pkey -in OLD.pem -out NEW.pem',
+    'holds a key with a passphrase; write it without: openssl pkey -in OLD.pem -out NEW.pem',
   ],
   ['an EC key', pem('ec-key'), `holds ${NO_RSA}`],
   ['a short key', pem('weak-key'), `holds ${WEAK}`],

@@ -227,7 +227,7 @@ describe('the PlayReady address', () => {
     [
       'a header that is another document',
       element('PSSH', objectOf('<HEADER></HEADER>')),
-      'has a PSSH for PlayReady whose PlayReady header is no WRMHEADER',
+      'has a PSSH for PlayReady whose header is no WRMHEADER',
     ],
     [
       'a key id that is no base64 of 16 bytes',

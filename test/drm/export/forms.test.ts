@@ -22,9 +22,7 @@ const CENC: KeyFile = {
   widevine: { psshData: widevinePsshDataOf(keyId, 'news') },
   playready: { licenseUrl: LICENSE_URL, checksum: playReadyChecksum(keyId, key) },
 };
-const FAIRPLAY: KeyFile = {
-  fairplay: { licenseUrl: KEY_URI, key: FAIRPLAY_KEY.toUpperCase(), iv: IV },
-};
+const FAIRPLAY: KeyFile = { fairplay: { licenseUrl: KEY_URI, key: FAIRPLAY_KEY.toUpperCase(), iv: IV } };
 const WHOLE: KeyFile = { ...CENC, ...FAIRPLAY };
 const WIDEVINE_ID = 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed';
 const PLAYREADY_ID = '9a04f079-9840-4286-ab92-e65be0885f95';

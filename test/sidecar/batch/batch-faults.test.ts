@@ -199,7 +199,7 @@ describe('a group that cannot be read fails as one', () => {
       ['invalid_body', 'groups.0: give its members, or its smil, or with cpix its tracks'],
       [
         'invalid_body',
-        'groups.0: keys: the name of a quality must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)',
+        'groups.0: keys: the name of a quality must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)',
       ],
       [
         'invalid_body',

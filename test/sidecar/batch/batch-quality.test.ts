@@ -185,12 +185,12 @@ describe('a member without keys of its own is refused alone', () => {
     [
       'whose quality is none',
       { streamid: 'a', quality: 5 },
-      'invalid_body: quality: must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)',
+      'invalid_body: quality: must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)',
     ],
     [
       'whose quality has wrong keys',
       { streamid: 'a', quality: 'HD' },
-      'invalid_body: keys.HD: cenc.contentkey: is not whole base64: its length is not a multiple of 4 (is the = padding missing?)',
+      'invalid_body: keys.HD: cenc.contentkey: is not whole base64: its length is no multiple of 4; look for missing padding (=)',
     ],
     [
       'with a content id of its own',
@@ -247,7 +247,7 @@ describe('a group is refused as a whole', () => {
     [
       'for the name of a quality',
       { keys: { 'H D': {} } },
-      ['keys: the name of a quality must be 1 to 20 letters, digits and _ - (SD, HD, UHD, AUDIO)'],
+      ['keys: the name of a quality must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)'],
     ],
     ['for a quality that is a text', { keys: { SD: 'x', HD: {} } }, ['keys.SD: must be an object']],
     [

@@ -1,5 +1,6 @@
 import { checkInput } from '../../../src/api/check';
 import { compareInputs } from '../../../src/drm/check/compare';
+import type { Finding } from '../../../src/drm/finding';
 
 /** Inputs by their names. */
 export type Inputs = Readonly<Record<string, string | Buffer>>;
@@ -14,11 +15,16 @@ export function compare(inputs: Inputs, reveal = false) {
 
 /** The sentences, with how bad each is. */
 export function said(inputs: Inputs): string[] {
-  return compare(inputs).faults.map(
-    ({ severity, code, description }) => `${severity} ${code}: ${description}`,
-  );
+  return compare(inputs).faults.map((fault) => `${brief([fault])}: ${fault.description}`);
 }
 
 export function codes(inputs: Inputs): string[] {
-  return compare(inputs).faults.map(({ severity, code }) => `${severity} ${code}`);
+  return brief(compare(inputs).faults);
+}
+
+/** Findings in short: `E` for an error or `W` for a warning, its code and, where it has one, its field. */
+export function brief(faults: readonly Finding[]): string[] {
+  return faults.map(({ severity, code, field = '' }) =>
+    `${severity === 'error' ? 'E' : 'W'} ${code} ${field}`.trimEnd(),
+  );
 }
