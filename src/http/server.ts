@@ -48,6 +48,7 @@ export function listen(
   connections.follow(front, tls !== undefined, (socket) => server.emit('connection', socket));
   // Node begins to check the times of a server's connections with this event.
   front.on('listening', () => server.emit('listening'));
+  front.on('close', () => server.close());
   // An unknown expectation may be ignored (RFC 9110 § 10.1.1).
   server.on('checkExpectation', take);
   server.on('connect', (_request, socket) => connections.refuse(socket as Socket, 'not_http', NO_TUNNEL));

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { MemoryStore } from 'express-rate-limit';
 import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
 import { createApp, onlyMethods } from '../http/app';
@@ -118,6 +119,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const changes = createKeyFileChanges({ index, store, audit: observation.audit, log });
   let swept = false;
   const sweeping = new AbortController();
+  const attempts = new MemoryStore();
   // Anybody may call /readyz, and each probe costs the disk a sync. A failure is an answer, and kept like one.
   const probe = cached(PROBE_KEPT_MS, now, () =>
     store.probe().then(
@@ -168,7 +170,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
         next();
       });
     }
-    routes.use(limitUnauthenticated(findApiKey, ambient), requireApiKey(findApiKey));
+    routes.use(limitUnauthenticated(findApiKey, { ...ambient, attempts }), requireApiKey(findApiKey));
     keyFileRoutes(routes, handlers);
     routes
       .route(LIST_PATH)
@@ -205,6 +207,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       hurrying = true;
       sweeping.abort();
       survey.close();
+      attempts.shutdown();
       await batch.idle();
       await fleet?.close();
       await cache?.close();

@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
-import { rateLimit } from 'express-rate-limit';
+import { type MemoryStore, rateLimit } from 'express-rate-limit';
 import { networkOf } from '../../http/address';
 import { apiError } from '../errors';
 import { type FindApiKey, needsApiKey, whyUnauthorized } from './api-key';
 
 interface Limits {
+  /** Counts the requests. It has a timer, which its `shutdown` ends. */
+  readonly attempts: MemoryStore;
   readonly clock: () => Date;
   /** Resolves after that time, or earlier when the response closes. */
   readonly wait?: (ms: number, response: Response) => Promise<void>;
@@ -25,10 +27,11 @@ const COUNTERS = 8192;
  */
 export function limitUnauthenticated(
   findApiKey: FindApiKey,
-  { clock, wait = waitOrClose }: Limits,
+  { attempts, clock, wait = waitOrClose }: Limits,
 ): RequestHandler {
   let waiting = 0;
   return rateLimit({
+    store: attempts,
     windowMs: WINDOW_MS,
     limit: FREE_ATTEMPTS,
     standardHeaders: false,

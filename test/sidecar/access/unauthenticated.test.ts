@@ -1,3 +1,4 @@
+import { MemoryStore } from 'express-rate-limit';
 import { createApp } from '../../../src/http/app';
 import { listen } from '../../../src/http/server';
 import { type FindApiKey, requireApiKey } from '../../../src/sidecar/access/api-key';
@@ -22,10 +23,13 @@ function heldWait() {
 }
 
 async function serve(wait?: (ms: number) => Promise<void>) {
+  const attempts = new MemoryStore();
+  closings.push(async () => attempts.shutdown());
   const find: FindApiKey = (given) =>
     given === KEY ? { name: 'ci', scope: 'write', streams: undefined } : undefined;
   const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
-    routes.use(limitUnauthenticated(find, { clock, ...(wait && { wait }) }), requireApiKey(find));
+    const limits = { attempts, clock, ...(wait && { wait }) };
+    routes.use(limitUnauthenticated(find, limits), requireApiKey(find));
     routes.get('/api/here', (_request, response) => void response.json('here'));
     routes.get('/healthz', (_request, response) => void response.json('well'));
   });
