@@ -39,7 +39,7 @@ it.each<[body: object, faults: readonly unknown[]]>([
     { cpix: SAMPLE, track: 'HD' },
     [
       'warning cpix_system_left_out: The CPIX document has no one key for FairPlay that goes with this choice; the key file is written without.',
-      `error cpix_not_usable: The CPIX document has no license address for PlayReady, for the key ${kidOf(2)}; give playready.laurl.`,
+      `error cpix_not_usable: The CPIX document has no PlayReady license address for the key ${kidOf(2)}; give playready.laurl.`,
     ],
   ],
   [{ cpix: SAMPLE, track: '' }, ['error wrong_value: track must have 1 to 200 characters.']],

@@ -113,7 +113,7 @@ test('a segment of ten gigabytes is not read', async () => {
     {
       severity: 'error',
       code: 'too_large',
-      description: `${stream.url}/v3.m4s, the last segment, is larger than 2 MiB, more than is taken of one file; it was not read. The same is true of ${stream.url}/a3.m4s.`,
+      description: `${stream.url}/v3.m4s, the last segment, is larger than 2 MiB, the most of one file; it was not read. The same is true of ${stream.url}/a3.m4s.`,
     },
   ]);
   expect(report.fetched.bytes).toBeLessThan(5 * MiB);

@@ -154,7 +154,7 @@ describe('provisioning by SPEKE', () => {
     upstream.on(SPEKE_PATH, spekeReference({ version: 2, playReadyHeader: header }));
     const refused = await sidecar.api.post(PATH).send(BODY).expect(502);
     expect(refused.body.errors[0].description).toMatch(
-      /^The key provider answered a CPIX document that has no license address for PlayReady, for the key [-0-9a-f]{36}; give playready\.laurl\. No key file was changed\.$/,
+      /^The key provider answered a CPIX document that has no PlayReady license address for the key [-0-9a-f]{36}; give playready\.laurl\. No key file was changed\.$/,
     );
     const playready = { laurl: 'https://playready.example/rights' };
     await sidecar.api
