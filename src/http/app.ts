@@ -1,9 +1,74 @@
-import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { IncomingMessage } from 'node:http';
+import express, {
+  type ErrorRequestHandler,
+  type NextFunction,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
+import helmet, { type HelmetOptions } from 'helmet';
 import { requireType } from './body';
-import { httpError } from './errors';
-import { errorAnswer, requestLog, type Shell, securityHeaders } from './shell';
+import { describeThrown, errorBody, type HttpError, httpError, toHttpError } from './errors';
+import type { Log } from './log';
 
-export type { Shell };
+/** What is known of a request on its way: `response.locals`. */
+export interface Exchange {
+  /** The caller's `x-request-id` when it is fit for a log, else a new one. */
+  requestId: string;
+  /** What a handler adds to the log line. Never a secret. */
+  logFields?: Readonly<Record<string, unknown>> | undefined;
+}
+
+declare global {
+  namespace Express {
+    interface Locals extends Exchange {}
+  }
+}
+
+export interface Shell {
+  readonly log: Log;
+  /** A new, unguessable request id. */
+  readonly newId: () => string;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** Paths that machines ask for every few seconds; they and what is below them are logged at `debug`. */
+  readonly quietPaths?: readonly string[];
+  /** Takes the figures of every request when its answer is done. Must not throw. */
+  readonly observe?: ((answered: AnsweredRequest) => void) | undefined;
+  /** Takes every error that is answered. Must not throw. */
+  readonly onError?: ((error: HttpError, request: Request, response: Response) => void) | undefined;
+}
+
+/** The figures of one request. */
+export interface AnsweredRequest {
+  readonly method: string;
+  /** The route's pattern, or `unmatched`. A path is a client's text. */
+  readonly route: string;
+  /** `CLIENT_GONE` when the connection ended before there was an answer. */
+  readonly status: number;
+  readonly ms: number;
+  /** Whether the connection ended before the answer did. */
+  readonly aborted: boolean;
+}
+
+/** What nginx logs for a client that went away before its answer. */
+export const CLIENT_GONE = 499;
+
+/** For answers that no browser shows: nothing may be loaded, framed or sniffed. */
+const API_HEADERS: HelmetOptions = {
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+  },
+  xFrameOptions: { action: 'deny' },
+  // These are about pages, downloads and plug-ins.
+  crossOriginOpenerPolicy: false,
+  originAgentCluster: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+};
 
 /**
  * An Express app with what every service needs around its routes: request id, one log line a request, security headers,
@@ -11,15 +76,12 @@ export type { Shell };
  */
 export function createApp(shell: Shell, mount: (app: express.Express) => void): express.Express {
   const app = newApp();
-  app.use(requestLog(shell), securityHeaders(shell));
+  app.use(requestLog(shell), helmet(API_HEADERS));
   mount(app);
   app.use(() => {
     throw httpError('not_found');
   });
-  const answerError = errorAnswer(shell);
-  app.use((thrown: unknown, request: Request, response: Response, _next: NextFunction) =>
-    answerError(thrown, request, response),
-  );
+  app.use(errorAnswer(shell));
   return app;
 }
 
@@ -29,6 +91,63 @@ function newApp(): express.Express {
   app.disable('etag');
   app.set('query parser', 'simple');
   return app;
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** Gives a request its id, and logs it when it is answered. */
+function requestLog({ log, newId, now, quietPaths = [], observe }: Shell): RequestHandler {
+  const isQuiet = (path: string) =>
+    quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
+  return (request, response, next) => {
+    const started = now();
+    const given = request.headers['x-request-id'];
+    const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
+    response.locals.requestId = requestId;
+    response.setHeader('x-request-id', requestId);
+    response.on('close', () => {
+      const { method } = request;
+      const pattern: unknown = request.route?.path;
+      const route = typeof pattern === 'string' ? pattern : 'unmatched';
+      const aborted = !response.writableFinished;
+      const status = aborted && !response.headersSent ? CLIENT_GONE : response.statusCode;
+      const ms = Math.round((now() - started) * 100) / 100;
+      const fields = { requestId, method, route, status, ms, ...(aborted && { aborted }) };
+      const level = status < 400 && isQuiet(pathOf(request)) ? 'debug' : 'info';
+      log[level]('request', { ...fields, ...response.locals.logFields });
+      observe?.({ method, route, status, ms, aborted });
+    });
+    next();
+  };
+}
+
+/** The path of a request, as it came. */
+export function pathOf({ url = '/' }: IncomingMessage): string {
+  return url.split('?', 1).join();
+}
+
+/** The one writer of errors: in the JSON form of all, with the cause of a failure in the log and nowhere else. */
+function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
+  return (thrown: unknown, request, response, _next) => {
+    const error = toHttpError(thrown);
+    onError?.(error, request, response);
+    const { status, cause, headers } = error;
+    if (status >= 500) {
+      const fields = {
+        requestId: response.locals.requestId,
+        status,
+        codes: error.problems.map((problem) => problem.code),
+        cause: cause === undefined ? undefined : describeThrown(cause),
+      };
+      // 503 is a state that lasts and that probes ask for; the others are failures.
+      if (status === 503) log.warn('not available', fields);
+      else log.error('request failed', fields);
+    }
+    const isClientGone = request.socket.destroyed && !request.complete;
+    // Of half an answer, only a cut connection shows that it isn't whole.
+    if (isClientGone || response.headersSent) response.destroy();
+    else response.status(status).type('json').set(headers).json(errorBody(error));
+  };
 }
 
 /**
@@ -43,11 +162,11 @@ export function mountLazily(
   mount: (app: express.Express) => void | Promise<void>,
 ): () => Promise<express.Express> {
   let made: Promise<express.Express> | undefined;
-  const thrownBefore = new WeakMap<Request, unknown>();
-  const passed = new WeakSet<Request>();
+  /** Requests that came here, with what was thrown before. */
+  const entered = new WeakMap<Request, unknown>();
   const make = async () => {
     const inner = newApp();
-    inner.use((request, _response, next) => next(thrownBefore.get(request)));
+    inner.use((request, _response, next) => next(entered.get(request)));
     await mount(inner);
     return inner;
   };
@@ -55,25 +174,18 @@ export function mountLazily(
     made ??= make();
     return made;
   };
-  // Express takes paths in any letter case.
-  const isBelow = ({ path }: Request) =>
-    paths.some((each) => `${path.toLowerCase()}/`.startsWith(`${each}/`));
-  app.use(async (request, response, next) => {
-    if (!isBelow(request)) {
-      next();
-      return;
-    }
-    passed.add(request);
-    (await routes())(request, response, next);
-  });
-  app.use(async (thrown: unknown, request: Request, response: Response, next: NextFunction) => {
-    if (passed.has(request) || !isBelow(request)) {
+  const enter = async (thrown: unknown, request: Request, response: Response, next: NextFunction) => {
+    // Express takes paths in any letter case.
+    const path = `${request.path.toLowerCase()}/`;
+    if (entered.has(request) || !paths.some((each) => path.startsWith(`${each}/`))) {
       next(thrown);
       return;
     }
-    thrownBefore.set(request, thrown);
+    entered.set(request, thrown);
     (await routes())(request, response, next);
-  });
+  };
+  app.use((request, response, next) => enter(undefined, request, response, next));
+  app.use(enter);
   return routes;
 }
 

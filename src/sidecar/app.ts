@@ -2,12 +2,11 @@ import type { RequestListener } from 'node:http';
 import { MemoryStore } from 'express-rate-limit';
 import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
-import { createApp, onlyMethods } from '../http/app';
+import { createApp, onlyMethods, pathOf, type Shell } from '../http/app';
 import { type Connections, createConnections } from '../http/connections';
 import type { Log } from '../http/log';
 import { mountApiPage } from '../http/page';
 import { createRefusalLog } from '../http/refusal-log';
-import { pathOf, type Shell } from '../http/shell';
 import { type CertificateEnds, createRequireCertificate } from '../http/tls';
 import { type FindApiKey, requireApiKey } from './access/api-key';
 import { limitUnauthenticated } from './access/unauthenticated';
@@ -22,7 +21,6 @@ import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
-import { createFastDispatch } from './key-files/fast-dispatch';
 import { createKeyFileHandlers } from './key-files/handlers';
 import { createKeyIndex, indexedKeysIn, keyConflictFindings } from './key-files/key-index';
 import { keyFileRoutes } from './key-files/routes';
@@ -185,7 +183,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     mountApiPage(routes, { document: () => describe(version), publicFolder });
   });
   return {
-    handler: requireCertificate ? app : createFastDispatch(app, shell, handlers, findApiKey),
+    handler: app,
     connections,
     async sweep() {
       const { signal } = sweeping;

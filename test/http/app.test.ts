@@ -1,11 +1,10 @@
 import { connect } from 'node:net';
 import type { Express } from 'express';
 import request from 'supertest';
-import { createApp, onlyMethods, requireJson } from '../../src/http/app';
+import { type AnsweredRequest, createApp, onlyMethods, requireJson } from '../../src/http/app';
 import { HttpError } from '../../src/http/errors';
 import type { Log, LogFields } from '../../src/http/log';
 import { listen, type RunningServer } from '../../src/http/server';
-import type { AnsweredRequest } from '../../src/http/shell';
 import { rawRequest } from '../support/raw-http';
 import { until } from '../support/until';
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
 import { takes } from '../../api/stream-id';
+import type { Exchange } from '../../http/app';
 import type { HttpError } from '../../http/errors';
-import type { Exchange } from '../../http/shell';
 import { apiError } from '../errors';
 
-declare module '../../http/shell' {
+declare module '../../http/app' {
   interface Exchange {
     /** Whose request it is, behind the guard. */
     apiKey?: ApiKey | undefined;

@@ -1,9 +1,8 @@
 import type { Express } from 'express';
 import { Registry } from 'prom-client';
-import { onlyMethods } from '../../http/app';
+import { type AnsweredRequest, CLIENT_GONE, onlyMethods, type Shell } from '../../http/app';
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
-import { type AnsweredRequest, CLIENT_GONE, type Shell } from '../../http/shell';
 import type { CertificateEnds } from '../../http/tls';
 import { cached } from '../cached';
 import type { FleetFigures, FleetObserver } from '../fleet/fleet';

@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { parse } from 'node:querystring';
+import type { Request, Response } from 'express';
 import { addressOf } from '../../http/address';
 import type { HttpError } from '../../http/errors';
 import { API } from '../access/api-key';
@@ -14,14 +13,9 @@ export type Attempt = Pick<AuditEntry, 'key' | 'address' | 'streamId' | 'request
  */
 export interface Refusals {
   /** A request is answered with an error. Who asked for what is read from `response.locals`. */
-  answered(error: HttpError, request: IncomingMessage, response: ServerResponse): void;
+  answered(error: HttpError, request: Request, response: Response): void;
   /** A stream of a batch failed. */
   failed(error: HttpError, attempt: Attempt, dryRun: boolean): void;
-}
-
-/** The values of a request that Express keeps with its response. */
-interface WithLocals {
-  readonly locals?: Partial<Express.Locals>;
 }
 
 const KEY_FILES = /^\/api\/keyfiles?(?:\/|$)/i;
@@ -40,12 +34,12 @@ export function createRefusals(audit: Audit): Refusals {
     });
   return {
     answered(error, request, response) {
-      const [path = '', query = ''] = request.url?.split(/\?(.*)/s) ?? [];
+      const { path, method, query } = request;
       const isAttempt = FOR_THE_CALLER.has(error.status)
         ? API.test(path)
-        : CHANGING.has(request.method ?? '') && KEY_FILES.test(path) && parse(query).dryrun !== 'true';
+        : CHANGING.has(method) && KEY_FILES.test(path) && query.dryrun !== 'true';
       if (!isAttempt) return;
-      const { apiKey, logFields, requestId = '' } = (response as WithLocals).locals ?? {};
+      const { apiKey, logFields, requestId } = response.locals;
       const streamId = logFields?.streamId;
       refused(error, {
         key: apiKey?.name,
