@@ -33,14 +33,6 @@ export function usageError(description: string): CliError {
   return new CliError(EXIT.usage, { code: 'usage', description });
 }
 
-/** The fields of a JSON document that say why a command did not come to its end. */
-export function stopFields(stopped: CliError | undefined) {
-  return {
-    stopped: stopped?.problems[0]?.code ?? null,
-    ...(stopped && stopped.exitCode !== EXIT.interrupted && { errors: stopped.problems }),
-  };
-}
-
 /** The error of a command that was stopped by the user. */
 export function interrupted(description = 'Stopped.'): CliError {
   return new CliError(EXIT.interrupted, { code: 'interrupted', description });

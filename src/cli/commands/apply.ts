@@ -1,48 +1,34 @@
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { shown } from '../../terminal/text';
-import { type CliError, EXIT, stopFields, usageError } from '../cli-error';
+import { usageError } from '../cli-error';
 import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
-import {
-  endByWait,
-  nothingToWaitFor,
-  requireFleet,
-  showWaiting,
-  type WaitedForFleet,
-  type WaitOption,
-  waitFields,
-  waitForPackagers,
-} from '../fleet/wait';
+import { requireFleet, type WaitOption } from '../fleet/wait';
 import { type ProviderOptions, unusable } from '../input';
 import { hasGroupRules, type Manifest } from '../manifest/entries';
 import { readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import {
-  dueItems,
+  type Detail,
+  endAsProvisioned,
+  failedIn,
   givenDefaults,
   isChange,
   isConfirmed,
   lookAt,
-  NOTHING,
-  outcomeOf,
-  type Results,
-  type Sent,
-  type StreamResult,
-  sentenceOf,
-  settledStreams,
+  provisionedFields,
   showChanges,
-  summaryOf,
   writeManifest,
 } from './send-manifest';
 
-export interface ApplyOptions extends ProviderOptions, AllowOptions {
-  readonly dryRun?: boolean;
+interface ProvisionOptions extends Detail {
+  readonly dryRun?: boolean | undefined;
   readonly yes?: boolean;
-  readonly all?: boolean;
-  readonly verbose?: boolean;
+  readonly wait?: WaitOption | undefined;
+}
+
+export interface ApplyOptions extends ProvisionOptions, ProviderOptions, AllowOptions {
   readonly keepUnknown?: boolean;
-  readonly wait?: WaitOption;
 }
 
 /** `apply`: provisions the streams of a manifest, or imports existing key files. */
@@ -51,37 +37,51 @@ export async function apply(
   sources: readonly string[],
   options: ApplyOptions,
 ): Promise<void> {
-  const { dryRun = false, yes = false, verbose = false, wait } = options;
+  const { dryRun = false, yes = false } = options;
   const isImport = sources.some((source) => namesKeyFiles(context, source));
   if (!dryRun && !yes) requireTerminal(context, isImport ? 'import the key files' : 'apply the manifest');
-  if (dryRun && wait !== undefined) throw nothingToWaitFor();
   const manifest = isImport
     ? await importedManifest(context, sources, options)
     : oneManifest(context, sources, options);
-  if (wait !== undefined) await requireFleet(context);
+  const name = sources.length === 1 ? (sources[0] ?? '') : 'Key files';
+  const fields = isImport ? { keyfiles: sources } : { lineup: sources[0] };
+  await provision(context, { manifest, name, fields }, options);
+}
+
+interface Provisioning {
+  readonly manifest: Manifest;
+  /** What the manifest is called in messages. */
+  readonly name: string;
+  /** The fields of the JSON document that say where it comes from. */
+  readonly fields: object;
+}
+
+/** Shows what a manifest would change, asks, writes it, and shows what it did; each as the options want it. */
+export async function provision(
+  context: CliContext,
+  { manifest, name, fields }: Provisioning,
+  options: ProvisionOptions,
+): Promise<void> {
+  const { dryRun = false, yes = false, verbose = false, wait } = options;
+  const { out } = context;
+  await requireFleet(context, options);
   // The sidecar leaves what is unchanged. A look asks the key provider for every content, so with --yes it is made only
   // for the changed lines, and for groups, whose rules the sidecar alone knows.
   const isLooking = !yes || dryRun || verbose || manifest.some(hasGroupRules);
-  const plan = isLooking ? await lookAt(context, sources.join(' '), manifest) : undefined;
-  const planned = plan ? [...plan.values()].flat() : [];
-  const isShown = plan !== undefined && (!yes || dryRun || verbose);
-  if (isShown && !context.out.json) showChanges(context.out, planned, 'would', options);
-  const due = plan ? dueItems(manifest, plan) : manifest;
-  const isDry = dryRun || due.length === 0;
-  const changes = planned.filter(({ result }) => isChange(result)).length;
+  const looked = isLooking ? await lookAt(context, name, manifest) : undefined;
+  const planned = looked ? [...looked.values()].flat() : [];
+  const isShown = looked !== undefined && (!yes || dryRun || verbose);
+  if (isShown && !out.json) showChanges(out, planned, 'would', options);
+  const changes = planned.filter(isChange).length;
+  const isDry = dryRun || (looked !== undefined && changes === 0);
   if (!isDry && !yes && !(await isConfirmed(context, changes))) return;
-  const sent = isDry ? undefined : await writeManifest(context, due, wait !== undefined);
-  if (!plan && sent?.stopped && sent.results.size === 0) throw sent.stopped;
-  const results = outcomeOf(manifest, plan, due, sent);
-  const waited =
-    wait === undefined || sent?.stopped
-      ? undefined
-      : await waitForPackagers(context, {
-          streamIds: settledStreams(results),
-          revision: sent?.revision,
-          wait,
-        });
-  showOutcome(context, { sources, isImport, dryRun, options, isShown, sent, waited, results });
+  const done = await writeManifest(context, manifest, { looked, isDry, wait });
+  const { sent, results } = done;
+  if (!looked && sent?.stopped && sent.results.size === 0) throw sent.stopped;
+  if (out.json) out.document({ ...fields, dry_run: dryRun, ...provisionedFields(done) });
+  else if (!isShown) showChanges(out, results, 'did', options);
+  else showChanges(out, failedIn(done), 'did', options);
+  endAsProvisioned(context, done, { name, dryRun });
 }
 
 function oneManifest(context: CliContext, sources: readonly string[], options: ApplyOptions): Manifest {
@@ -123,56 +123,4 @@ function statsOf({ cwd }: CliContext, source: string): Stats | undefined {
   } catch {
     return undefined;
   }
-}
-
-interface Outcome {
-  readonly sources: readonly string[];
-  readonly isImport: boolean;
-  readonly dryRun: boolean;
-  readonly options: ApplyOptions;
-  /** Whether the plan was shown. */
-  readonly isShown: boolean;
-  readonly sent: Sent | undefined;
-  /** Undefined when the user did not wait for packagers. */
-  readonly waited: WaitedForFleet | undefined;
-  readonly results: readonly StreamResult[];
-}
-
-function showOutcome(context: CliContext, outcome: Outcome): void {
-  const { sources, isImport, dryRun, options, isShown, sent, waited, results } = outcome;
-  const { out } = context;
-  const summary = summaryOf(results);
-  const stopped = sent?.stopped;
-  if (out.json) {
-    out.document({
-      ...(isImport ? { keyfiles: sources } : { lineup: sources[0] }),
-      dry_run: dryRun,
-      results,
-      summary,
-      ...(waited && waitFields(waited)),
-      ...stopFields(stopped),
-    });
-  } else {
-    if (!isShown) showChanges(out, results, 'did', options);
-    else if (sent) showChanges(out, failedIn(sent.results), 'did', options);
-    if (stopped) showStop(context, stopped);
-    const source = sources.length === 1 ? shown(sources[0] ?? '') : 'Key files';
-    const nothing = dryRun ? NOTHING : 'There is nothing to write.';
-    const isDone = sent !== undefined && summary.unchanged < results.length;
-    const what = isDone ? `${source}: ${sentenceOf(summary)}.` : nothing;
-    out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
-  }
-  if (waited) showWaiting(context, waited);
-  if (stopped) context.endWith(stopped.exitCode);
-  else if (summary.failed > 0) context.endWith(EXIT.failed);
-  else if (waited) endByWait(context, waited);
-}
-
-function failedIn(results: Results): StreamResult[] {
-  return [...results.values()].flat().filter(({ result }) => result === 'failed');
-}
-
-function showStop({ out }: CliContext, stopped: CliError): void {
-  if (stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
-  out.note('Run the same command again to go on: what is written is left as it is.');
 }

@@ -2,16 +2,13 @@ import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
 import { showProgress } from '../../terminal/progress';
 import { count, firstOf, shown, showRest, timeText } from '../../terminal/text';
-import { CliError, EXIT, interrupted, stopFields, usageError } from '../cli-error';
-import { type SidecarApi, SidecarAway, withRetries } from '../client';
+import { CliError, EXIT, interrupted, usageError } from '../cli-error';
+import { type SidecarApi, withRetries } from '../client';
 import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import {
-  endByWait,
-  nothingToWaitFor,
   requireFleet,
   secondsOfOne,
-  showWaiting,
   type WaitedForFleet,
   type WaitOption,
   waitFields,
@@ -19,6 +16,7 @@ import {
 } from '../fleet/wait';
 import { listPages } from '../list-pages';
 import { readStreamIds } from '../manifest/read-manifest';
+import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
 import { preconditionOf } from './put';
 
 export interface DeleteOptions extends Selection {
@@ -39,14 +37,12 @@ export async function deleteKeyFiles(
 ): Promise<void> {
   checkCall(streamIds, options);
   const [only = ''] = streamIds;
-  const { wait } = options;
-  if (options.dryRun && wait !== undefined) throw nothingToWaitFor();
   if (streamIds.length === 1 && !options.dryRun) {
     await deleteOne(context, only, options);
     return;
   }
   if (!options.dryRun && !options.yes) requireTerminal(context, 'delete the key files');
-  if (wait !== undefined) await requireFleet(context);
+  await requireFleet(context, options);
   const found =
     streamIds.length > 0
       ? await findNamed(context, [...new Set(streamIds)], options.ifMatch)
@@ -61,14 +57,12 @@ export async function deleteKeyFiles(
   const sent = isDry ? undefined : await deleteFiles(context, deletions);
   const results =
     sent?.results ?? deletions.map(({ streamid }) => ({ streamid, result: 'deleted' as const, errors: [] }));
-  const waited =
-    wait === undefined || !sent || sent.stopped
-      ? undefined
-      : await waitForPackagers(context, {
-          streamIds: results.flatMap(({ streamid, result }) => (result === 'deleted' ? [streamid] : [])),
-          revision: sent.revision,
-          wait,
-        });
+  const waited = await waitForPackagers(context, {
+    streamIds: results.flatMap(({ streamid, result }) => (result === 'deleted' ? [streamid] : [])),
+    revision: sent?.revision,
+    wait: sent && options.wait,
+    stopped: sent?.stopped,
+  });
   showOutcome(context, { failed: found.failed, results, sent, waited }, options);
 }
 
@@ -150,33 +144,17 @@ function showOutcome(
   const results = [...outcome.failed, ...outcome.results];
   const { out } = context;
   const stopped = sent?.stopped;
-  const summary = { deleted: 0, gone: 0, failed: 0, not_reached: 0 };
-  for (const { result } of results) summary[result] += 1;
+  const summary = countsOf(KINDS, results);
   if (out.json) {
-    out.document({
-      dry_run: dryRun,
-      results,
-      summary,
-      ...(waited && waitFields(waited)),
-      ...stopFields(stopped),
-    });
+    const document = { dry_run: dryRun, results, summary };
+    out.document({ ...document, ...waitFields(waited), ...stopFields(stopped) });
   } else {
     const late = outcome.results.filter(({ result }) => result === 'failed');
     showFailed(out, late, all);
-    if (stopped && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
-    if (stopped) out.note('Run the same command again to go on.');
-    const words = { deleted: 'deleted', gone: 'gone already', failed: 'failed', not_reached: 'not reached' };
-    const parts = KINDS.filter((kind) => summary[kind] > 0).map(
-      (kind) => `${summary[kind].toLocaleString('en-US')} ${words[kind]}`,
-    );
-    const nothing = dryRun ? NOTHING : 'There is nothing to delete.';
-    const text = sent ? `Key files: ${parts.join(', ')}.` : nothing;
-    out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', text));
   }
-  if (waited) showWaiting(context, waited);
-  if (stopped) context.endWith(stopped.exitCode);
-  else if (summary.failed > 0) context.endWith(EXIT.failed);
-  else if (waited) endByWait(context, waited);
+  const nothing = dryRun ? NOTHING : 'There is nothing to delete.';
+  const sentence = sent ? `Key files: ${countsText(summary)}.` : nothing;
+  endAs(context, { sentence, isFaulty: summary.failed > 0, stopped, waited });
 }
 
 /** Which key files are meant by what they are, not by name. */
@@ -243,8 +221,6 @@ async function findByRule(context: CliContext, { prefix, notIn }: Selection): Pr
 
 type Candidate = Omit<Deletion, 'etag'> & { readonly etag?: string };
 
-const AT_ONCE = 8;
-
 /** Reads the ETags, so that a file that changes from here on stays. A stream without a key file is a failure. */
 async function withEtags(
   context: CliContext,
@@ -254,26 +230,19 @@ async function withEtags(
   const failed: DeleteResult[] = [];
   const progress = showProgress(context, 'Looking at', candidates.length);
   const sidecar = context.sidecar();
-  const lookAt = async (candidate: Candidate): Promise<Deletion | CliError> => {
-    try {
-      const etag = await withRetries(context, progress, () => sidecar.etagOf(candidate.streamid));
-      return { ...candidate, etag: candidate.etag ?? etag };
-    } catch (thrown) {
-      if (thrown instanceof CliError && thrown.exitCode === EXIT.failed) return thrown;
-      throw thrown;
-    }
-  };
   try {
-    for (let from = 0; from < candidates.length; from += AT_ONCE) {
-      const some = candidates.slice(from, from + AT_ONCE);
-      for (const [index, looked] of (await Promise.all(some.map(lookAt))).entries()) {
-        const { streamid = '', modified } = some[index] ?? {};
-        if (!(looked instanceof CliError)) deletions.push(looked);
+    for (const candidate of candidates) {
+      const { streamid, modified } = candidate;
+      try {
+        const etag = await withRetries(context, progress, () => sidecar.etagOf(streamid));
+        deletions.push({ ...candidate, etag: candidate.etag ?? etag });
+      } catch (thrown) {
+        if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.failed) throw thrown;
         // A file that was listed a moment ago and is deleted now needs no deletion.
-        else if (modified === undefined || !isAbsent(looked))
-          failed.push({ streamid, result: 'failed', errors: looked.problems });
+        if (modified === undefined || !isAbsent(thrown))
+          failed.push({ streamid, result: 'failed', errors: thrown.problems });
       }
-      progress.advance(some.length);
+      progress.advance(1);
     }
   } finally {
     progress.stop();
@@ -316,11 +285,10 @@ async function deleteFiles(context: CliContext, deletions: readonly Deletion[]):
         revision = Math.max(deleted.revision ?? 0, revision ?? 0) || undefined;
         results.push({ streamid, result: 'deleted', errors: [] });
       } catch (thrown) {
-        if (!(thrown instanceof CliError)) throw thrown;
-        if (thrown instanceof SidecarAway) return stop(new CliError(EXIT.unreachable, thrown.problems));
-        if (thrown.exitCode !== EXIT.failed) return stop(thrown);
-        const isDone = await isGone(sidecar, streamid, thrown);
-        results.push({ streamid, result: isDone ? 'gone' : 'failed', errors: isDone ? [] : thrown.problems });
+        const { stopped, problems } = failureOf(thrown);
+        if (stopped) return stop(stopped);
+        const isDone = await isGone(sidecar, streamid, problems);
+        results.push({ streamid, result: isDone ? 'gone' : 'failed', errors: isDone ? [] : problems });
       }
       progress.advance(1);
     }
@@ -334,9 +302,9 @@ async function deleteFiles(context: CliContext, deletions: readonly Deletion[]):
 async function isGone(
   sidecar: Pick<SidecarApi, 'etagOf'>,
   streamid: string,
-  failure: CliError,
+  problems: readonly Problem[],
 ): Promise<boolean> {
-  if (failure.problems[0]?.code !== 'precondition_failed') return isAbsent(failure);
+  if (problems[0]?.code !== 'precondition_failed') return isAbsent({ problems });
   try {
     await sidecar.etagOf(streamid);
     return false;
@@ -346,6 +314,6 @@ async function isGone(
 }
 
 /** Whether the sidecar says that a stream has no key file. */
-function isAbsent({ problems }: CliError): boolean {
+function isAbsent({ problems }: Pick<CliError, 'problems'>): boolean {
   return problems[0]?.code === 'key_file_not_found';
 }

@@ -4,20 +4,11 @@ import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
 import { sentenceOf as completed } from '../../drm/finding';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../terminal/text';
-import { CliError, EXIT, stopFields, usageError } from '../cli-error';
+import { CliError, EXIT, usageError } from '../cli-error';
 import type { Precondition } from '../client';
 import type { CliContext } from '../context';
 import { keyIdOf, namesOf, readDocumentText } from '../cpix-document';
-import {
-  endByWait,
-  nothingToWaitFor,
-  requireFleet,
-  secondsOfOne,
-  showWaiting,
-  type WaitOption,
-  waitFields,
-  waitForPackagers,
-} from '../fleet/wait';
+import { secondsOfOne, type WaitOption } from '../fleet/wait';
 import { decodeText, type ProviderOptions, providerFields, readInput, unusable } from '../input';
 import {
   importBody,
@@ -30,16 +21,7 @@ import {
   writeRevealed,
 } from '../key-files';
 import { type FileProblem, problemSentence, readYaml } from '../yaml-fields';
-import {
-  lookAt,
-  NOTHING,
-  outcomeOf,
-  sentenceOf,
-  settledStreams,
-  showChanges,
-  summaryOf,
-  writeManifest,
-} from './send-manifest';
+import { provision } from './apply';
 
 export interface PutOptions extends PutBodyOptions {
   readonly dryRun?: boolean;
@@ -60,7 +42,6 @@ export async function put(
   options: PutOptions,
 ): Promise<void> {
   const { dryRun, ifMatch, createOnly, reveal = false, tracks, wait, ...fields } = options;
-  if (dryRun && wait !== undefined) throw nothingToWaitFor();
   if (dryRun && reveal) throw usageError('A dry run shows no key material; leave --reveal out.');
   if (tracks) {
     await putTracks(context, streamId, tracks, options);
@@ -68,7 +49,7 @@ export async function put(
   }
   if (streamId === undefined)
     throw usageError('Which stream? Give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.');
-  const seconds = secondsOfOne(wait);
+  const seconds = secondsOfOne(wait, dryRun);
   const { body } = await putBody(context, fields);
   const precondition = preconditionOf(ifMatch, createOnly);
   const { out } = context;
@@ -117,7 +98,7 @@ async function putTracks(
   context: CliContext,
   streamId: string | undefined,
   tracks: Tracks,
-  { dryRun = false, ifMatch, createOnly, reveal, tracks: _tracks, wait, ...fields }: PutOptions,
+  { ifMatch, createOnly, reveal, tracks: _tracks, dryRun, wait, ...fields }: PutOptions,
 ): Promise<void> {
   if (streamId !== undefined) throw usageError('--tracks names the streams; leave the stream id out.');
   if (fields.track !== undefined || fields.kid !== undefined)
@@ -129,44 +110,12 @@ async function putTracks(
   if (source === undefined) throw usageError('--tracks goes with a CPIX document; name it by --cpix.');
   const { body, isDocument } = await putBody(context, fields);
   if (!isDocument) throw usageError(`--tracks goes with a CPIX document, which ${nameOf(source)} is not.`);
+  const name = nameOf(source);
+  const streamIds = Object.values(tracks).flat();
   const manifest = [
-    {
-      kind: 'streams',
-      name: nameOf(source),
-      line: undefined,
-      streamIds: Object.values(tracks).flat(),
-      body: { ...body, tracks },
-    },
+    { kind: 'streams', name, line: undefined, streamIds, body: { ...body, tracks } },
   ] as const;
-  if (wait !== undefined) await requireFleet(context);
-  const sent = dryRun
-    ? { results: await lookAt(context, nameOf(source), manifest), stopped: undefined, revision: undefined }
-    : await writeManifest(context, manifest, wait !== undefined);
-  const { stopped, revision } = sent;
-  if (stopped && sent.results.size === 0) throw stopped;
-  const results = outcomeOf(manifest, undefined, manifest, sent);
-  const waited =
-    wait === undefined || stopped
-      ? undefined
-      : await waitForPackagers(context, { streamIds: settledStreams(results), revision, wait });
-  const summary = summaryOf(results);
-  const { out } = context;
-  if (out.json)
-    out.document({
-      dry_run: dryRun,
-      results,
-      summary,
-      ...(waited && waitFields(waited)),
-      ...stopFields(stopped),
-    });
-  else {
-    showChanges(out, results, dryRun ? 'would' : 'did', { all: true });
-    const what = dryRun ? NOTHING : `${shown(nameOf(source))}: ${sentenceOf(summary)}.`;
-    out.note(out.noteStyle(summary.failed > 0 ? 'red' : 'green', what));
-  }
-  if (waited) showWaiting(context, waited);
-  if (summary.failed > 0) context.endWith(EXIT.failed);
-  else if (waited) endByWait(context, waited);
+  await provision(context, { manifest, name, fields: {} }, { dryRun, wait, yes: true, all: true });
 }
 
 /** The options of `put`; each field's option is named as the field. */

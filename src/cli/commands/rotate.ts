@@ -1,33 +1,32 @@
+import { shellWord } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { SidecarApi } from '../client';
 import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { PACKAGER_URL, WATCH_SECONDS } from '../defaults';
-import { endByWait, nothingToWaitFor, requireFleet, type WaitOption, waitForPackagers } from '../fleet/wait';
+import { requireFleet, type WaitOption } from '../fleet/wait';
 import type { ProviderOptions } from '../input';
 import { listPages } from '../list-pages';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { readPattern, restartCommands, rotateManifest } from './rotation';
-import { documentOf, showOutcome, showRotation, showWatched } from './rotation-text';
+import { documentOf, showFailed, showRestarts, showRotation, showWatched } from './rotation-text';
 import {
-  dueItems,
+  type Detail,
+  endAsProvisioned,
   givenDefaults,
   isChange,
   isConfirmed,
   lookAt,
-  outcomeOf,
-  settledStreams,
+  type StreamResult,
   writeManifest,
 } from './send-manifest';
 import { snapshotOf, watchableFolder, watchReads } from './watch-reads';
 
-export interface RotateOptions extends ProviderOptions, AllowOptions {
+export interface RotateOptions extends ProviderOptions, AllowOptions, Detail {
   readonly contentId: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
-  readonly all?: boolean;
-  readonly verbose?: boolean;
   readonly application?: string;
   readonly packagerUrl: string;
   readonly watch?: boolean;
@@ -51,7 +50,7 @@ export async function rotate(context: CliContext, path: string, options: RotateO
     allowed: readAllowances(context, options),
     needsContentId: false,
   });
-  if (wait !== undefined) await requireFleet(context);
+  await requireFleet(context, options);
   const streamIds = manifest.flatMap((item) => item.streamIds);
   const old = await presentContents(context.sidecar(), streamIds);
   const rotation = rotateManifest(manifest, pattern, old);
@@ -62,55 +61,41 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   requireFaultless(path, rotation.faults);
   const looked = await lookAt(context, path, rotation.manifest);
   const planned = [...looked.values()].flat();
-  if (!out.json) showRotation(out, { planned, rotation, old }, options);
-  const due = planned.filter(({ result }) => isChange(result)).map(({ streamid }) => streamid);
+  const plan = { planned, rotation, old };
+  if (!out.json) showRotation(out, plan, options);
+  const due = planned.filter(isChange).map(({ streamid }) => streamid);
   const isDry = dryRun || due.length === 0;
   if (!isDry && !yes && !(await isConfirmed(context, due.length))) return;
   const before = folder === undefined ? undefined : snapshotOf(folder, due);
-  const dueNow = dueItems(rotation.manifest, looked);
-  const sent = isDry ? undefined : await writeManifest(context, dueNow, wait !== undefined);
-  const results = outcomeOf(rotation.manifest, looked, dueNow, sent);
   // Packagers first: one without the new key would start with the former one.
-  const waited =
-    wait === undefined || sent?.stopped
-      ? undefined
-      : await waitForPackagers(context, {
-          streamIds: settledStreams(results),
-          revision: sent?.revision,
-          wait,
-        });
-  const wanted = new Set(due);
-  const written = sent
-    ? results.filter(({ streamid, result }) => isChange(result) && wanted.has(streamid))
-    : [];
-  const writtenIds = written.map(({ streamid }) => streamid);
-  const restart = restartCommands(writtenIds, { application, packagerUrl });
-  const outcome = { planned, rotation, old, path, pattern, results, sent, waited, dryRun, restart };
-  if (!out.json) showOutcome(context, outcome, options);
+  const done = await writeManifest(context, rotation.manifest, { looked, isDry, wait });
+  const isWritten = (one: StreamResult) => isChange(one) && due.includes(one.streamid);
+  const written = (done.sent ? done.results.filter(isWritten) : []).map(({ streamid }) => streamid);
+  const restart = restartCommands(written, { application, packagerUrl });
+  if (!out.json) showFailed(out, plan, done, options);
+  const resume = `Run it again with --content-id ${shellWord(pattern.text)} to go on: what is written is left as it is.`;
+  endAsProvisioned(context, done, { name: path, dryRun, resume });
+  if (!out.json) showRestarts(out, path, rotation, restart);
   const seen =
-    folder !== undefined && before && writtenIds.length > 0 && !sent?.stopped
+    folder !== undefined && before && written.length > 0 && !done.sent?.stopped
       ? await watchReads(
           context,
           folder,
-          new Map(writtenIds.map((streamId) => [streamId, before.get(streamId)])),
+          new Map(written.map((streamId) => [streamId, before.get(streamId)])),
           1000 * (options.timeout ?? WATCH_SECONDS),
         )
       : undefined;
-  if (out.json) out.document(documentOf(outcome, seen));
+  if (out.json) out.document(documentOf({ ...plan, ...done, path, pattern, dryRun, restart, seen }));
   else if (seen) showWatched(context, seen);
-  if (sent?.stopped) context.endWith(sent.stopped.exitCode);
-  else if (seen?.end === 'interrupted') context.endWith(EXIT.interrupted);
-  else if (results.some(({ result }) => result === 'failed') || (seen && seen.end !== 'all_read'))
-    context.endWith(EXIT.failed);
-  else if (waited) endByWait(context, waited);
+  if (seen && seen.end !== 'all_read')
+    context.endWith(seen.end === 'interrupted' ? EXIT.interrupted : EXIT.failed);
 }
 
 /** Answers the folder to watch. */
 function checkCall(
   context: CliContext,
-  { watch, folder, timeout, dryRun, packagerUrl, wait }: RotateOptions,
+  { watch, folder, timeout, dryRun, packagerUrl }: RotateOptions,
 ): string | undefined {
-  if (dryRun && wait !== undefined) throw nothingToWaitFor();
   const isAddress = /^https?:\/\/[^\s'"?#]+$/i.test(packagerUrl) && URL.canParse(packagerUrl);
   if (!isAddress || new URL(packagerUrl).username !== '')
     throw usageError(`--packager-url must be an address without user and query, as ${PACKAGER_URL}.`);

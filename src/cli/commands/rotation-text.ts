@@ -1,19 +1,16 @@
 import type { Output } from '../../terminal/output';
-import { count, firstOf, shellWord, shown, showRest, someNames } from '../../terminal/text';
-import { EXIT, stopFields } from '../cli-error';
+import { count, firstOf, shown, showRest, someNames } from '../../terminal/text';
 import type { CliContext } from '../context';
-import { showWaiting, type WaitedForFleet, waitFields } from '../fleet/wait';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import type { ContentIdPattern, Restart, Rotation } from './rotation';
 import {
   type Detail,
+  failedIn,
   INDENT,
-  NOTHING,
-  type Sent,
+  type Provisioned,
+  provisionedFields,
   type StreamResult,
-  sentenceOf,
   showResult,
-  summaryOf,
 } from './send-manifest';
 import type { Watched } from './watch-reads';
 
@@ -23,18 +20,6 @@ interface RotationPlan {
   readonly rotation: Rotation;
   /** The content ids of the present key files. */
   readonly old: ReadonlyMap<string, string>;
-}
-
-/** What it did, or would with `dryRun`. */
-interface RotationOutcome extends RotationPlan {
-  readonly path: string;
-  readonly pattern: ContentIdPattern;
-  readonly results: readonly StreamResult[];
-  readonly sent: Sent | undefined;
-  /** Undefined when the user did not wait for packagers. */
-  readonly waited: WaitedForFleet | undefined;
-  readonly dryRun: boolean;
-  readonly restart: readonly Restart[];
 }
 
 /** Shows which keys would come: of each stream the former key id and content id, and the new ones. */
@@ -81,28 +66,23 @@ function showStream(out: Output, { rotation, old }: RotationPlan, one: StreamRes
   showResult(out, one, `${change}${result === 'failed' ? '' : contentId}`);
 }
 
-/** Shows what a rotation did, and what must be restarted. */
-export function showOutcome(context: CliContext, outcome: RotationOutcome, options: Detail): void {
-  const { out } = context;
-  const { path, pattern, results, sent, dryRun, restart, rotation } = outcome;
-  const late = sent ? [...sent.results.values()].flat().filter(({ result }) => result === 'failed') : [];
-  if (late.length > 0) {
-    out.write(`${out.style('bold', `${count(late.length, 'stream')} failed`)}\n`);
-    for (const one of firstOf(late, options.all)) showStream(out, outcome, one, options);
-  }
-  const stopped = sent?.stopped;
-  if (stopped && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
-  if (stopped)
-    out.note(
-      `Run it again with --content-id ${shellWord(pattern.text)} to go on: what is written is left as it is.`,
-    );
-  const summary = summaryOf(results);
-  const nothing = dryRun ? NOTHING : 'There is nothing to write.';
-  const what = sent ? `${shown(path)}: ${sentenceOf(summary)}.` : nothing;
-  out.note(out.noteStyle(summary.failed > 0 || stopped ? 'red' : 'green', what));
-  if (outcome.waited) showWaiting(context, outcome.waited);
+/** Shows the streams whose new key could not be written. */
+export function showFailed(out: Output, plan: RotationPlan, done: Provisioned, detail: Detail): void {
+  const late = failedIn(done);
+  if (late.length === 0) return;
+  out.write(`${out.style('bold', `${count(late.length, 'stream')} failed`)}\n`);
+  for (const one of firstOf(late, detail.all)) showStream(out, plan, one, detail);
+}
+
+/** Shows what must be restarted. */
+export function showRestarts(
+  out: Output,
+  path: string,
+  { namesOthers }: Rotation,
+  restart: readonly Restart[],
+): void {
   if (restart.length === 0) return;
-  if (rotation.namesOthers)
+  if (namesOthers)
     out.warn(
       `${path} still gives other content ids: applying it unchanged restores the former keys; write the new ones into it (--json lists them)`,
     );
@@ -132,13 +112,23 @@ export function showWatched({ out }: CliContext, { end, read, unread, elsewhere 
   else out.note(out.noteStyle(end === 'all_read' ? 'green' : 'red', sentence));
 }
 
-export function documentOf(outcome: RotationOutcome, seen: Watched | undefined): unknown {
-  const { path, pattern, results, planned, rotation, old, sent, dryRun, restart } = outcome;
+interface RotationOutcome extends RotationPlan, Provisioned {
+  readonly path: string;
+  readonly pattern: ContentIdPattern;
+  readonly dryRun: boolean;
+  readonly restart: readonly Restart[];
+  readonly seen: Watched | undefined;
+}
+
+/** What a rotation did, or would with `dryRun`, as programs read it. */
+export function documentOf(outcome: RotationOutcome): unknown {
+  const { path, pattern, results, planned, rotation, old, dryRun, restart, seen } = outcome;
   const looked = new Map(planned.map((one) => [one.streamid, one]));
   return {
     lineup: path,
     dry_run: dryRun,
     content_id: pattern.text,
+    ...provisionedFields(outcome),
     results: results.map(({ streamid, result, line, errors, warnings }) => {
       const keys = keyIdChange(looked.get(streamid)?.lines ?? []);
       return {
@@ -154,10 +144,7 @@ export function documentOf(outcome: RotationOutcome, seen: Watched | undefined):
       };
     }),
     supplied: rotation.supplied,
-    summary: summaryOf(results),
     restart,
     watched: seen ? { end: seen.end, read: seen.read, unread: seen.unread } : null,
-    ...(outcome.waited && waitFields(outcome.waited)),
-    ...stopFields(sent?.stopped),
   };
 }

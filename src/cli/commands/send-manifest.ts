@@ -4,13 +4,15 @@ import type { Output, Style } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
 import { count, firstOf, shown, showRest } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
-import { type SidecarApi, SidecarAway, withRetries } from '../client';
+import { type SidecarApi, withRetries } from '../client';
 import { confirm } from '../confirm';
 import type { CliContext } from '../context';
+import { type WaitedForFleet, type WaitOption, waitFields, waitForPackagers } from '../fleet/wait';
 import { type ProviderOptions, providerFields } from '../input';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { hasGroupRules, type Manifest, type ManifestItem } from '../manifest/entries';
 import { requireFaultless } from '../manifest/read-manifest';
+import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
 
 /** The results of a manifest's items, of those that were reached. */
 export type Results = ReadonlyMap<ManifestItem, readonly StreamResult[]>;
@@ -61,48 +63,84 @@ export async function lookAt(context: CliContext, path: string, manifest: Manife
   return results;
 }
 
-/**
- * Writes a manifest; a request that is under way when the user stops is finished.
- * @param isAwaited whether the caller waits afterwards for the packagers of the fleet.
- */
-export function writeManifest(context: CliContext, manifest: Manifest, isAwaited = false): Promise<Sent> {
-  return send(context, context.sidecar({ finishCalls: true }), manifest, { dryRun: false, isAwaited });
-}
-
-/** The streams whose key files are as the manifest says. */
-export function settledStreams(results: readonly StreamResult[]): string[] {
-  return results.flatMap(({ streamid, result }) =>
-    isChange(result) || result === 'unchanged' ? [streamid] : [],
-  );
-}
-
 /** Asks the user whether so many key files are to be written. */
 export function isConfirmed(context: CliContext, keyFiles: number): Promise<boolean> {
   return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
 }
 
-/** The items that would change something. */
-export function dueItems(items: Manifest, looked: Results): Manifest {
-  return items.filter((item) => looked.get(item)?.some(({ result }) => isChange(result)));
+/** What a manifest has changed, or would. */
+export interface Provisioned {
+  readonly results: readonly StreamResult[];
+  /** Undefined when nothing was sent. */
+  readonly sent: Sent | undefined;
+  /** Undefined when the user did not wait for packagers. */
+  readonly waited: WaitedForFleet | undefined;
 }
 
-/** The result of each item; of one that was not due, that of the look. */
-export function outcomeOf(
-  items: Manifest,
-  looked: Results | undefined,
-  due: Manifest,
-  sent: Sent | undefined,
-): StreamResult[] {
-  const wanted = new Set(due);
-  return items.flatMap((item) =>
-    sent && wanted.has(item)
+interface Writing {
+  /** What would change; undefined when that was not asked. Of an item that would change nothing it is the result. */
+  readonly looked: Results | undefined;
+  readonly isDry: boolean;
+  readonly wait: WaitOption | undefined;
+}
+
+/**
+ * Writes what would change of a manifest, and waits for the packagers if that is wanted. A request that is under way
+ * when the user stops is finished.
+ */
+export async function writeManifest(
+  context: CliContext,
+  manifest: Manifest,
+  { looked, isDry, wait }: Writing,
+): Promise<Provisioned> {
+  const due = new Set(manifest.filter((item) => looked?.get(item)?.some(isChange) ?? !looked));
+  const sidecar = context.sidecar({ finishCalls: true });
+  const isAwaited = wait !== undefined;
+  const sent = isDry ? undefined : await send(context, sidecar, [...due], { dryRun: false, isAwaited });
+  const results = manifest.flatMap((item) =>
+    sent && due.has(item)
       ? (sent.results.get(item) ?? allOf(item, 'not_reached', []))
       : (looked?.get(item) ?? []),
   );
+  const settled = results.filter((one) => isChange(one) || one.result === 'unchanged');
+  const waited = await waitForPackagers(context, {
+    streamIds: settled.map(({ streamid }) => streamid),
+    revision: sent?.revision,
+    stopped: sent?.stopped,
+    wait,
+  });
+  return { results, sent, waited };
 }
 
-export function isChange(result: StreamResult['result']): boolean {
+export function isChange({ result }: StreamResult): boolean {
   return result === 'created' || result === 'changed';
+}
+
+/** The fields of the JSON document that every command for a manifest has. */
+export function provisionedFields({ results, sent, waited }: Provisioned) {
+  return { results, summary: summaryOf(results), ...waitFields(waited), ...stopFields(sent?.stopped) };
+}
+
+/** The results of what failed when it was written. */
+export function failedIn({ sent }: Provisioned): StreamResult[] {
+  return [...(sent?.results.values() ?? [])].flat().filter(({ result }) => result === 'failed');
+}
+
+/** Says how a command for a manifest ended. */
+export function endAsProvisioned(
+  context: CliContext,
+  { results, sent, waited }: Provisioned,
+  { name, dryRun, resume }: { readonly name: string; readonly dryRun: boolean; readonly resume?: string },
+): void {
+  const summary = summaryOf(results);
+  const isDone = sent !== undefined && summary.unchanged < results.length;
+  const sentence = isDone
+    ? `${shown(name)}: ${countsText(summary)}.`
+    : dryRun
+      ? NOTHING
+      : 'There is nothing to write.';
+  const isFaulty = summary.failed > 0;
+  endAs(context, { sentence, isFaulty, stopped: sent?.stopped, waited, ...(resume && { resume }) });
 }
 
 /** The defaults of a manifest that the options give. */
@@ -163,11 +201,9 @@ async function send(
         if (found.revision !== undefined) revision = Math.max(found.revision, revision ?? 0);
         for (const [item, own] of found.answers) results.set(item, own);
       } catch (thrown) {
-        if (!(thrown instanceof CliError)) throw thrown;
-        if (thrown instanceof SidecarAway)
-          return { results, revision, stopped: new CliError(EXIT.unreachable, thrown.problems) };
-        if (thrown.exitCode !== EXIT.failed) return { results, revision, stopped: thrown };
-        for (const item of chunk) results.set(item, allOf(item, 'failed', thrown.problems));
+        const { stopped, problems } = failureOf(thrown);
+        if (stopped) return { results, revision, stopped };
+        for (const item of chunk) results.set(item, allOf(item, 'failed', problems));
       }
       progress.advance(chunk.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
     }
@@ -250,20 +286,8 @@ function namesOf({ streamIds, name }: ManifestItem): readonly string[] {
 
 const KINDS = ['created', 'changed', 'unchanged', 'failed', 'not_reached'] as const;
 
-type Summary = Readonly<Record<(typeof KINDS)[number], number>>;
-
-export function summaryOf(results: readonly StreamResult[]): Summary {
-  const summary = { created: 0, changed: 0, unchanged: 0, failed: 0, not_reached: 0 };
-  for (const { result } of results) summary[result] += 1;
-  return summary;
-}
-
-/** `3 created, 1 changed, 96 unchanged`; a kind without streams is left out. */
-export function sentenceOf(summary: Summary): string {
-  const parts = KINDS.filter((kind) => summary[kind] > 0).map(
-    (kind) => `${summary[kind].toLocaleString('en-US')} ${kind.replace('_', ' ')}`,
-  );
-  return parts.join(', ') || 'nothing to do';
+export function summaryOf(results: readonly StreamResult[]) {
+  return countsOf(KINDS, results);
 }
 
 /** How much is shown. */

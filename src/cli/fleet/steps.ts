@@ -2,9 +2,10 @@ import type { FleetImportAnswer } from '../../api/fleet';
 import type { Output } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
 import { count, firstOf, shown, showRest } from '../../terminal/text';
-import { CliError, EXIT, interrupted, stopFields } from '../cli-error';
+import { CliError, EXIT, interrupted } from '../cli-error';
 import { type FleetStep, withRetries } from '../client';
 import type { CliContext } from '../context';
+import { countsText, endAs, stopFields } from '../outcome';
 
 export interface StepsOptions {
   readonly all?: boolean;
@@ -45,8 +46,8 @@ export async function importKeyFiles(
       const some = refused.filter((one) => one.code === code);
       showFaulty(out, `${count(some.length, 'file')} refused: ${why}`, some, all);
     }
-  const parts = [`${number(sum.imported)} imported`, `${number(sum.same)} in the fleet already`];
-  end(context, stopped, 'Key files', [...parts, refused.length > 0 && `${number(refused.length)} refused`]);
+  const counts = { imported: sum.imported, 'in the fleet already': sum.same, refused: refused.length };
+  endAs(context, { sentence: `Key files: ${countsText(counts)}.`, isFaulty: refused.length > 0, stopped });
 }
 
 const REFUSED: Readonly<Record<FleetImportAnswer['refused'][number]['code'], string>> = {
@@ -94,11 +95,9 @@ export async function reseal(context: CliContext, { all = false }: StepsOptions)
       unreadable.map((streamid) => ({ streamid })),
       all,
     );
-  const parts = [`${number(sum.resealed)} resealed`, `${number(sum.current)} had the first secret already`];
-  end(context, stopped, 'Entries', [
-    ...parts,
-    unreadable.length > 0 && `${number(unreadable.length)} not opened`,
-  ]);
+  const { resealed, current } = sum;
+  const counts = { resealed, 'had the first secret already': current, 'not opened': unreadable.length };
+  endAs(context, { sentence: `Entries: ${countsText(counts)}.`, isFaulty: unreadable.length > 0, stopped });
 }
 
 interface StepAnswer {
@@ -156,27 +155,4 @@ async function inSteps(
 function endless(address: string): CliError {
   const description = `What answers at ${address} does not go on: it asks for the same step a second time. Check the address.`;
   return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
-}
-
-/** @param parts the last one is of what failed. */
-function end(
-  context: CliContext,
-  stopped: CliError | undefined,
-  what: string,
-  parts: readonly (string | false)[],
-): void {
-  const { out } = context;
-  const isFaulty = parts.at(-1) !== false;
-  if (stopped && !out.json) {
-    if (stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
-    out.note('Run the same command again to go on: what is done is left as it is.');
-  }
-  const sentence = `${what}: ${parts.filter((part) => part !== false).join(', ')}.`;
-  out.note(out.noteStyle(isFaulty || stopped ? 'red' : 'green', sentence));
-  if (stopped) context.endWith(stopped.exitCode);
-  else if (isFaulty) context.endWith(EXIT.failed);
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en-US');
 }

@@ -17,7 +17,8 @@ export type WaitOption = number | true;
  * How long a change of one stream waits: the sidecar itself does it. undefined: not at all.
  * @throws CliError when it is longer than a sidecar waits.
  */
-export function secondsOfOne(wait: WaitOption | undefined): number | undefined {
+export function secondsOfOne(wait: WaitOption | undefined, dryRun = false): number | undefined {
+  if (dryRun && wait !== undefined) throw nothingToWaitFor();
   const seconds = wait === true ? MAX_WAIT_SECONDS : wait;
   if (seconds !== undefined && seconds > MAX_WAIT_SECONDS)
     throw usageError(
@@ -27,10 +28,15 @@ export function secondsOfOne(wait: WaitOption | undefined): number | undefined {
 }
 
 /**
- * Asks, before anything is sent, whether it can be seen who has what.
+ * Asks, before anything is sent, whether it can be seen who has what, if that is to be waited for.
  * @throws CliError when it can't be.
  */
-export async function requireFleet(context: CliContext): Promise<void> {
+export async function requireFleet(
+  context: CliContext,
+  { wait, dryRun }: { readonly wait?: WaitOption | undefined; readonly dryRun?: boolean | undefined },
+): Promise<void> {
+  if (wait === undefined) return;
+  if (dryRun) throw nothingToWaitFor();
   try {
     await context.sidecar().fleet.status();
   } catch (thrown) {
@@ -71,16 +77,19 @@ interface Awaited {
   readonly streamIds: readonly string[];
   /** The fleet's revision of the last change; undefined: none was made now. */
   readonly revision: number | undefined;
-  readonly wait: WaitOption;
+  /** Undefined: there is nothing to wait for, as when there are no streams. */
+  readonly wait: WaitOption | undefined;
+  /** Why not all was changed: then nothing is waited for. */
+  readonly stopped: CliError | undefined;
 }
 
-/** Waits until every registered packager has streams as they are now; undefined: there are no streams. */
+/** Waits until every registered packager has streams as they are now; undefined: there was nothing to wait for. */
 export async function waitForPackagers(
   context: CliContext,
   awaited: Awaited,
 ): Promise<WaitedForFleet | undefined> {
   const { wait, interrupted, now } = context;
-  if (awaited.streamIds.length === 0) return undefined;
+  if (awaited.wait === undefined || awaited.stopped || awaited.streamIds.length === 0) return undefined;
   const limitMs = 1000 * (awaited.wait === true ? WAIT_SECONDS : awaited.wait);
   const { fleet } = context.sidecar();
   const began = now().getTime();
@@ -150,7 +159,8 @@ function hasRevision(
 }
 
 /** The fields of a JSON document with the result of waiting. */
-export function waitFields(waited: WaitedForFleet) {
+export function waitFields(waited: WaitedForFleet | undefined) {
+  if (!waited) return {};
   const { end, packagers, behind, errors } = waited;
   return { fleet: { end, packagers, behind, ...(errors && end === 'unknown' && { errors }) } };
 }
@@ -179,17 +189,13 @@ function nameOf({ name, live, behind, lacks: [lack] }: BehindPackager): string {
   return why === '' ? name : `${name} (${why})`;
 }
 
-/** Ends the program with another exit code when not every packager has everything. */
-export function endByWait(context: Pick<CliContext, 'endWith'>, waited: WaitedForFleet): void {
-  if (waited.end !== 'all') context.endWith(EXIT_CODES[waited.end]);
-}
-
-const EXIT_CODES = {
+export const EXIT_CODES = {
+  all: EXIT.done,
   timeout: EXIT.failed,
   interrupted: EXIT.interrupted,
   unknown: EXIT.unreachable,
 } as const;
 
-export function nothingToWaitFor(): CliError {
+function nothingToWaitFor(): CliError {
   return usageError('A dry run writes nothing that could be waited for; leave --wait out.');
 }

@@ -288,7 +288,7 @@ test('stops when the sidecar stays away, says how to go on, and does so when it 
   expect(code).toBe(3);
   expect(stderr.split('\n').slice(5)).toEqual([
     `error: No sidecar answers at ${sidecar.url}: the connection was cut (is it http:// in place of https://?). The address comes from PACKAGERDRM_URL; --url and PACKAGERDRM_URL set another.`,
-    'Run the same command again to go on: what is written is left as it is.',
+    'Run the same command again to go on: what is done is left as it is.',
     'many.csv: 100 created, 150 not reached.',
     '',
   ]);
@@ -307,7 +307,7 @@ test('finishes the request under way on SIGINT, and says how to go on', async ()
   expect({ code, stderr, files: sidecar.files.size }).toEqual({
     code: 130,
     stderr: `\
-Run the same command again to go on: what is written is left as it is.
+Run the same command again to go on: what is done is left as it is.
 many.csv: 100 created, 150 not reached.
 `,
     files: 100,

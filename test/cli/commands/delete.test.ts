@@ -218,7 +218,7 @@ test('takes a key file that another deletes meanwhile for done', async () => {
   const { code, stderr } = await run(['live/a', 'live/b', '--yes', '--url', url]);
   expect({ code, stderr, left: await left() }).toEqual({
     code: 0,
-    stderr: 'Key files: 1 deleted, 1 gone already.\n',
+    stderr: 'Key files: 1 deleted, 1 gone.\n',
     left: without('live/a', 'live/b'),
   });
 });
@@ -230,7 +230,8 @@ test('ends after the deletion under way on SIGINT, and goes on when it runs agai
   const ended = await run([...args, '--url', url], { interrupt: interrupt.signal });
   expect({ code: ended.code, stderr: ended.stderr, left: await left() }).toEqual({
     code: 130,
-    stderr: 'Run the same command again to go on.\nKey files: 1 deleted, 2 not reached.\n',
+    stderr:
+      'Run the same command again to go on: what is done is left as it is.\nKey files: 1 deleted, 2 not reached.\n',
     left: without('live/a'),
   });
   expect((await run(args)).stderr).toBe('Key files: 2 deleted.\n');
@@ -268,6 +269,6 @@ test('tries a sidecar that goes away again, and takes a deletion whose answer wa
   expect({ code, pauses, told: stderr.split('\n').at(-2) }).toEqual({
     code: 0,
     pauses: [1000, 1000],
-    told: 'Key files: 1 deleted, 1 gone already.',
+    told: 'Key files: 1 deleted, 1 gone.',
   });
 });

@@ -1,0 +1,70 @@
+import type { Problem } from '../http/errors';
+import { CliError, EXIT } from './cli-error';
+import { SidecarAway } from './client';
+import type { CliContext } from './context';
+import { EXIT_CODES, showWaiting, type WaitedForFleet } from './fleet/wait';
+
+/**
+ * What a failed call means for a command for many streams: `stopped` is the error by which the command ends; without it
+ * only this call failed, and the next is made. @throws what is no error of a call.
+ */
+export function failureOf(thrown: unknown): {
+  readonly stopped: CliError | undefined;
+  readonly problems: readonly Problem[];
+} {
+  if (!(thrown instanceof CliError)) throw thrown;
+  const { exitCode, problems } = thrown;
+  if (thrown instanceof SidecarAway) return { stopped: new CliError(EXIT.unreachable, problems), problems };
+  return { stopped: exitCode === EXIT.failed ? undefined : thrown, problems };
+}
+
+/** The fields of a JSON document that say why a command did not come to its end. */
+export function stopFields(stopped: CliError | undefined) {
+  return {
+    stopped: stopped?.problems[0]?.code ?? null,
+    ...(stopped && stopped.exitCode !== EXIT.interrupted && { errors: stopped.problems }),
+  };
+}
+
+/** How a command for many streams ended. */
+export interface Ending {
+  readonly sentence: string;
+  readonly isFaulty: boolean;
+  /** Why the rest was not done. */
+  readonly stopped?: CliError | undefined;
+  /** What to do after a stop. */
+  readonly resume?: string;
+  /** Undefined when the user did not wait for packagers. */
+  readonly waited?: WaitedForFleet | undefined;
+}
+
+/** Ends a command for many streams: says how, except with `--json`, where the document does, and sets the exit code. */
+export function endAs(context: CliContext, ending: Ending): void {
+  const { sentence, isFaulty, stopped, waited } = ending;
+  const { resume = 'Run the same command again to go on: what is done is left as it is.' } = ending;
+  const { out } = context;
+  if (stopped && !out.json && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
+  if (stopped) out.note(resume);
+  out.note(out.noteStyle(isFaulty || stopped ? 'red' : 'green', sentence));
+  if (waited) showWaiting(context, waited);
+  if (stopped) context.endWith(stopped.exitCode);
+  else if (isFaulty) context.endWith(EXIT.failed);
+  else if (waited) context.endWith(EXIT_CODES[waited.end]);
+}
+
+/** How many results there are of each kind. */
+export function countsOf<Kind extends string>(
+  kinds: readonly Kind[],
+  results: readonly { readonly result: Kind }[],
+): Readonly<Record<Kind, number>> {
+  const counts = kinds.map((kind) => [kind, results.filter(({ result }) => result === kind).length]);
+  return Object.fromEntries(counts);
+}
+
+/** `3 created, 1 changed, 96 unchanged`; a kind without results is left out. */
+export function countsText(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts)
+    .filter(([, number]) => number > 0)
+    .map(([kind, number]) => `${number.toLocaleString('en-US')} ${kind.replace('_', ' ')}`);
+  return parts.join(', ') || 'nothing to do';
+}
