@@ -9,8 +9,8 @@ import { isSameSecret } from '../../http/secret';
 import { packagerError } from './errors';
 import { LiveStream } from './live/live-stream';
 import { mountMedia } from './media-api';
-import type { Programs } from './programs';
 import { mountRecordings } from './recording';
+import type { Programs } from './shaka-packager';
 import type { Stream, Streams } from './streams';
 
 const STREAM_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
@@ -77,13 +77,10 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
       })
       .put(requireJson, express.json({ limit: 64 * 1024 }), ({ params, body }, response) => {
         const id = idOf(params.id);
-        const { simulcast, keyFile, ...rest } = parsedOr400(readBody(LIVE, body ?? {}));
+        const { source, simulcast, ...protecting } = parsedOr400(readBody(LIVE, body ?? {}));
         const targets = simulcast.map(({ url }) => url);
-        const { stream, isNew } = streams.putLive(id, {
-          ...rest,
-          keyFile: protectedBy(id, rest.protection, keyFile),
-          simulcast: targets,
-        });
+        const keyFile = keyFileOf(id, protecting);
+        const { stream, isNew } = streams.putLive(id, { source, keyFile, simulcast: targets });
         response.status(isNew ? 201 : 200).json(stream.document());
       })
       .delete(async ({ params }, response) => {
@@ -96,10 +93,9 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
       .route('/streams/:id/file')
       .put(async (request, response) => {
         const id = idOf(request.params.id);
-        const { keyFile, protection: wanted } = parsedOr400(readQuery(FILE, request.query));
-        const options = { keyFile: protectedBy(id, wanted, keyFile), protection: wanted };
+        const keyFile = keyFileOf(id, parsedOr400(readQuery(FILE, request.query)));
         const announced = Number(request.headers['content-length'] ?? 0);
-        const { stream, isNew } = await streams.putFile(id, options, request, announced);
+        const { stream, isNew } = await streams.putFile(id, keyFile, request, announced);
         response.status(isNew ? 201 : 200).json(stream.document());
       })
       .all(onlyMethods('PUT'));
@@ -116,12 +112,8 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
   });
 }
 
-/** The key file is named as the stream, unless another is told. */
-function protectedBy(
-  id: string,
-  wanted: 'key_file' | 'none',
-  keyFile: StreamId | undefined,
-): StreamId | undefined {
+/** The key file is named as the stream, unless another is given; undefined for a stream that is to be clear. */
+function keyFileOf(id: string, { protection: wanted, keyFile }: z.output<typeof FILE>): StreamId | undefined {
   if (wanted === 'key_file') return keyFile ?? (id as StreamId);
   if (keyFile === undefined) return undefined;
   const description = 'keyFile: is not read with protection none; leave out one of the two';

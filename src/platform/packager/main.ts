@@ -9,8 +9,7 @@ import { createPackagerApp } from './app';
 import { type PackagerConfig, readPackagerConfig } from './config';
 import { LIVE_LIMITS } from './live/session';
 import { openMediaFolder } from './media-folder';
-import type { Programs } from './programs';
-import { shakaPackagerOfNpm } from './shaka-packager';
+import { type Programs, shakaPackagerOfNpm } from './shaka-packager';
 import { Streams } from './streams';
 
 /** The page that describes the variables. */

@@ -6,10 +6,9 @@ import { onlyMethods } from '../../http/app';
 import { parsedOr400, systemCode } from '../../http/errors';
 import { readQuery } from '../../http/faults';
 import { packagerError } from './errors';
-import type { System } from './live/part';
 import { atPresent, joinManifests } from './playlists/dash-manifest';
 import { joinMediaPlaylists, masterPlaylist, NoSegments, type PlaylistPart } from './playlists/hls-playlists';
-import { ENTRY_FILES } from './shaka-packager';
+import { ENTRY_FILES, type System } from './shaka-packager';
 import type { StreamRecord } from './stream-document';
 import type { Streams } from './streams';
 
@@ -47,8 +46,8 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
     return stream.record;
   };
 
-  const texts = new JoinedTexts();
-  /** Joins the parts' playlists when one of them has changed since; a long one takes the time of many requests. */
+  const texts = new Map<string, { readonly state: string; readonly text: string }>();
+  /** Joins the parts' playlists when one of them has changed since: that of a day takes the time of many requests. */
   const joined = async (
     record: StreamRecord,
     system: System,
@@ -59,15 +58,13 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
     const paths = listedParts(record, folderOf(record.id), system, file);
     const key = JSON.stringify([record.id, system, file, windowSeconds ?? null]);
     const state = JSON.stringify([record.isEnded, await Promise.all(paths.map(stateOfPart))]);
-    const found = texts.find(key, state);
-    if (found !== undefined) return found;
+    const found = texts.get(key);
+    if (found?.state === state) return found.text;
     const parts = await Promise.all(paths.map(readPart));
-    // Others that asked in the meantime have made the same.
-    const made = texts.find(key, state);
-    if (made !== undefined) return made;
     if (parts.every(({ text }) => text === '')) throw packagerError('media_not_found');
     const text = orNotFound(() => join(parts));
-    texts.keep(key, state, text);
+    if (texts.size >= MAX_KEPT) texts.clear();
+    texts.set(key, { state, text });
     return text;
   };
 
@@ -95,7 +92,7 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
         name === ENTRY_FILES.hls
           ? masterPlaylist(
               parts.map((part) => part.text),
-              { windowSeconds },
+              windowSeconds,
             )
           : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds }),
       );
@@ -155,38 +152,8 @@ async function orAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** A playlist of a day has 3 million characters. */
-const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024;
-
-/** The texts that were asked for last. */
-class JoinedTexts {
-  readonly #texts = new Map<string, { readonly state: string; readonly text: string }>();
-  #characters = 0;
-
-  /** What was kept in this state. */
-  find(key: string, state: string): string | undefined {
-    const found = this.#texts.get(key);
-    if (found?.state !== state) return undefined;
-    this.#texts.delete(key);
-    this.#texts.set(key, found);
-    return found.text;
-  }
-
-  keep(key: string, state: string, text: string): void {
-    this.#drop(key);
-    this.#texts.set(key, { state, text });
-    this.#characters += text.length;
-    for (const oldest of this.#texts.keys()) {
-      if (this.#characters <= MAX_KEPT_CHARACTERS) return;
-      this.#drop(oldest);
-    }
-  }
-
-  #drop(key: string): void {
-    this.#characters -= this.#texts.get(key)?.text.length ?? 0;
-    this.#texts.delete(key);
-  }
-}
+/** Some playlists of each of twenty streams. */
+const MAX_KEPT = 100;
 
 /** A stream that has only begun is not there yet. */
 function orNotFound(join: () => string): string {
@@ -209,14 +176,15 @@ function sendFile(response: Response, root: string, file: string, next: (thrown?
   setMediaHeaders(response, ending);
   // The initialization is written once more at the end, with the duration; a segment stays as it is.
   response.set('cache-control', ending === 'm4s' ? 'public, max-age=86400, immutable' : 'no-cache');
-  response.sendFile(file, { root, cacheControl: false, dotfiles: 'deny' }, (thrown?: Error) => {
+  const options = { root, cacheControl: false, dotfiles: 'deny' } as const;
+  response.sendFile(file, options, (thrown?: Error & { readonly status?: number }) => {
     // A viewer who has gone is nothing that failed.
     if (!thrown || response.closed || systemCode(thrown) === 'ECONNABORTED') return;
     if (response.headersSent) {
       response.destroy();
       return;
     }
-    const status: unknown = Reflect.get(thrown, 'status');
+    const { status } = thrown;
     for (const name of ['content-type', 'cache-control', 'etag', 'last-modified'])
       response.removeHeader(name);
     if (status === 416) next(packagerError('range_not_satisfiable'));

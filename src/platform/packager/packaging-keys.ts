@@ -1,28 +1,25 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../api/stream-id';
-import { type PackagingKeys, readPackagingKeys } from '../../drm/packaging';
+import { readPackagingKeys } from '../../drm/packaging';
 import { systemCode } from '../../http/errors';
-
-/** Why a stream is not as it should be: `code` is stable and for programs, `description` is for a person. */
-export interface StreamProblem {
-  readonly code: string;
-  readonly description: string;
-}
+import type { Problem } from '../../http/faults';
+import { CLEAR, type StreamKeys } from './shaka-packager';
 
 type Read =
-  | { readonly ok: true; readonly keys: PackagingKeys }
-  | { readonly ok: false; readonly problem: StreamProblem };
+  | { readonly ok: true; readonly keys: StreamKeys }
+  | { readonly ok: false; readonly problem: Problem };
 
 /** A key file has about 1 KiB. */
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * Reads a stream's key file as a packager does when a stream starts. Symbolic links below the folder are not followed:
- * who may write one must not choose which file is read. Whatever is wrong is answered, so that nothing is packaged then.
+ * Reads a stream's key file as a packager does when a stream starts; without one, the stream is to be clear. Symbolic links
+ * below the folder are not followed: they must not choose which file is read. Of what is wrong, nothing is packaged.
  */
-export function readKeyFile(folder: string, streamId: StreamId): Read {
-  const name = `${streamId}.key`;
+export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
+  if (keyFile === undefined) return { ok: true, keys: CLEAR };
+  const name = `${keyFile}.key`;
   const refused = (code: string, sentence: string): Read => ({
     ok: false,
     problem: { code, description: `The key file ${name} ${sentence}.` },

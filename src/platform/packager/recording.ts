@@ -7,8 +7,8 @@ import { parsedOr400, systemCode } from '../../http/errors';
 import { readQuery } from '../../http/faults';
 import { packagerError } from './errors';
 import { RECORDING } from './live/part';
-import type { Programs } from './programs';
 import { runProgram } from './running-program';
+import type { Programs } from './shaka-packager';
 import type { StreamRecord } from './stream-document';
 import type { Streams } from './streams';
 

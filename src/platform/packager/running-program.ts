@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { systemCode } from '../../http/errors';
 
@@ -6,9 +7,10 @@ import { systemCode } from '../../http/errors';
 export interface ProgramEnd {
   /** Undefined when a signal ended it, or it could not be started. */
   readonly code: number | undefined;
+  readonly signal: NodeJS.Signals | undefined;
   /** Why it could not be started (`ENOENT`: there is no such program). */
   readonly notStarted: string | undefined;
-  /** The last it complained of, in one line, without secrets. */
+  /** The last it complained of, in one line without a full stop, without secrets and paths. */
   readonly lastWords: string;
 }
 
@@ -18,6 +20,10 @@ export interface RunProgram {
   readonly env: Readonly<Record<string, string>>;
   /** What its complaints must not show. */
   readonly secrets?: readonly string[];
+  /** Of what its complaints show the last name only. */
+  readonly paths?: readonly string[];
+  /** What it inherits as descriptor 3. */
+  readonly descriptor?: number | undefined;
 }
 
 export interface RunningProgram {
@@ -34,39 +40,49 @@ const KEPT_LINES = 3;
 
 /** Starts a program with pipes for its input and output. */
 export function runProgram(path: string, args: readonly string[], options: RunProgram): RunningProgram {
-  const { cwd, env, secrets = [] } = options;
-  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(path, args, {
-    cwd,
-    env,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const { cwd, env, descriptor } = options;
+  const inherited = descriptor === undefined ? [] : [descriptor];
+  const child = spawn(path, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe', ...inherited] });
+  const { stdin, stdout, stderr } = child as ChildProcessByStdio<Writable, Readable, Readable>;
   let words = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  stderr.setEncoding('utf8').on('data', (text: string) => {
     words = (words + text).slice(-KEPT_CHARACTERS);
   });
   // A reader that has gone is seen when the program ends.
-  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => undefined);
+  for (const stream of [stdin, stdout, stderr]) stream.on('error', () => undefined);
   let over = false;
   const ended = new Promise<ProgramEnd>((resolve) => {
-    const end = (code: number | null, notStarted?: string) => {
+    const end = (code: number | null, signal: NodeJS.Signals | null, notStarted?: string) => {
       over = true;
-      resolve({ code: code ?? undefined, notStarted, lastWords: lastWordsOf(words, secrets) });
+      const lastWords = lastWordsOf(words, options);
+      resolve({ code: code ?? undefined, signal: signal ?? undefined, notStarted, lastWords });
     };
-    child.once('error', (thrown) => end(null, systemCode(thrown) ?? 'ERROR'));
-    // Its output may be held open by nobody else: what it wrote has been read by then.
-    child.once('close', (code) => end(code));
+    child.once('error', (thrown) => end(null, null, systemCode(thrown) ?? 'ERROR'));
+    child.once('close', end);
   });
-  const { stdin, stdout } = child;
   return { stdin, stdout, ended, kill: () => void (over || child.kill('SIGKILL')) };
 }
 
-function lastWordsOf(words: string, secrets: readonly string[]): string {
+/** What a program said at its end, or how it ended. */
+export function wordsOf({ code, signal, notStarted, lastWords }: ProgramEnd): string {
+  return lastWords || (notStarted ?? signal ?? `exit code ${code}`);
+}
+
+function lastWordsOf(words: string, { secrets = [], paths = [] }: RunProgram): string {
   const lines = words
     .split(/[\r\n]+/)
-    // What shaka-packager puts before each line: level, date, process, source file.
-    .map((line) => line.replace(/^[EWIF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] /, '').trim())
-    .filter((line) => line !== '' && !/Last message repeated|Cannot get file size/.test(line));
-  return withoutSecrets(lines.slice(-KEPT_LINES).join('; '), secrets).replaceAll(/[^\x20-\x7e]/g, '?');
+    // What shaka-packager says at each start; a FIFO has no size.
+    .filter((line) => !/^[IW]\d{4} |Last message repeated|Cannot get file size/.test(line))
+    // What it puts before each line: level, date, process, source file.
+    .map((line) => line.replace(/^[EF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] /, '').trim())
+    .filter((line) => line !== '');
+  const clean = withoutSecrets(lines.slice(-KEPT_LINES).join('; '), secrets);
+  return paths
+    .filter((path) => path.length > 1)
+    .reduce((text, path) => text.replaceAll(path, basename(path)), clean)
+    .replaceAll(/[0-9a-f]{32,}/gi, '***')
+    .replaceAll(/[^\x20-\x7e]/g, '?')
+    .replace(/\.$/, '');
 }
 
 /** A text with three stars for each secret, longest first. */

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import type { StreamProblem } from './packaging-keys';
-import { ENTRY_FILES } from './shaka-packager';
+import type { StreamId } from '../../api/stream-id';
+import type { Problem } from '../../http/faults';
+import { ENTRY_FILES, keyIdsOf, type StreamKeys, type System } from './shaka-packager';
 
 export type StreamState = 'starting' | 'running' | 'interrupted' | 'refused' | 'ended' | 'failed';
-export type Protection = 'key_file' | 'none';
 
 /** The key ids of a system, as UUIDs; none where it is clear, null without the system. */
 const keyIds = z.array(z.string()).nullable();
@@ -22,6 +22,12 @@ const PART = z.object({
 });
 export type PartRecord = z.infer<typeof PART>;
 
+export function newPart(name: string, keys: StreamKeys, now: Date): PartRecord {
+  // A stream that is deleted and made again has other addresses, so that no cache has the segments of the first.
+  const unique = `${name}-${now.getTime().toString(36)}`;
+  return { name: unique, ...keyIdsOf(keys), bytes: 0, seconds: 0, isDone: false };
+}
+
 /** What of a stream is kept on disk, to go on with after a restart. No secret is in it. */
 export const STREAM_RECORD = z.object({
   id: z.string(),
@@ -35,6 +41,11 @@ export const STREAM_RECORD = z.object({
 });
 export type StreamRecord = z.infer<typeof STREAM_RECORD>;
 
+/** A key file protects a stream; without one it is clear. */
+export function protectedBy(keyFile: StreamId | undefined) {
+  return { keyFile: keyFile ?? null, protection: keyFile === undefined ? 'none' : 'key_file' } as const;
+}
+
 /** Where players find a stream below the packager's address. */
 interface Playable {
   readonly path: string;
@@ -46,9 +57,9 @@ export interface StreamDocument {
   readonly id: string;
   readonly kind: 'live' | 'file';
   readonly keyFile: string | null;
-  readonly protection: Protection;
+  readonly protection: StreamRecord['protection'];
   readonly state: StreamState;
-  readonly problem: StreamProblem | null;
+  readonly problem: Problem | null;
   readonly started: string | null;
   readonly seconds: number;
   readonly dash: Playable | null;
@@ -57,17 +68,17 @@ export interface StreamDocument {
 
 interface Present {
   readonly state: StreamState;
-  readonly problem: StreamProblem | undefined;
+  readonly problem: Problem | undefined;
   /** Of the part that goes on. */
   readonly partSeconds: number;
   /** Whether there is something to play of a system. */
-  readonly isPlayable: (system: 'dash' | 'hls') => boolean;
+  readonly isPlayable: (system: System) => boolean;
 }
 
 export function documentOf(record: StreamRecord, present: Present): StreamDocument {
   const { id, kind, keyFile, protection, started, parts } = record;
   const seconds = parts.reduce((sum, part) => sum + part.seconds, present.partSeconds);
-  const playable = (system: 'dash' | 'hls'): Playable | null => {
+  const playable = (system: System): Playable | null => {
     if (!present.isPlayable(system)) return null;
     const keyIds = [...new Set(parts.flatMap((part) => part[system] ?? []))];
     return { path: `/media/${id}/${system}/${ENTRY_FILES[system]}`, keyIds };

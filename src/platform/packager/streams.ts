@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { StreamId } from '../../api/stream-id';
-import { formatUuid } from '../../drm/bytes';
-import type { PackagingKeys } from '../../drm/packaging';
 import { describeThrown, systemCode } from '../../http/errors';
+import type { Problem } from '../../http/faults';
 import { packagerError } from './errors';
 import { packageFile } from './file-stream';
 import { type LiveRequest, LiveStream, type LiveSurroundings } from './live/live-stream';
 import { RECORDING } from './live/part';
 import { type MediaFolder, writeWhole } from './media-folder';
-import { readKeyFile, type StreamProblem } from './packaging-keys';
+import { readKeys } from './packaging-keys';
 import {
   documentOf,
-  type Protection,
+  newPart,
+  protectedBy,
   STREAM_RECORD,
   type StreamDocument,
   type StreamRecord,
@@ -27,12 +27,6 @@ export interface Stream {
   document(): StreamDocument;
   remove(): Promise<void>;
   stop(): Promise<void>;
-}
-
-/** What a media file is packaged with. */
-interface FileRequest {
-  readonly keyFile: StreamId | undefined;
-  readonly protection: Protection;
 }
 
 interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
@@ -77,12 +71,12 @@ export class Streams {
     const present = this.#streams.get(id);
     if (present) {
       if (!(present instanceof LiveStream)) throw ofAnotherKind('a file');
-      refuseOtherProtection(present, request.protection);
+      refuseOtherProtection(present.record, request.keyFile);
       present.put(request);
       return { stream: present, isNew: false };
     }
     this.#refuseRemoving(id);
-    const record = newRecord(id, 'live', request);
+    const record = newRecord(id, 'live', request.keyFile);
     const stream = new LiveStream(this.#options.folder.of(id), record, this.#live);
     this.#streams.set(id, stream);
     stream.put(request);
@@ -90,21 +84,21 @@ export class Streams {
   }
 
   /**
-   * Packages a media file, and answers when that is done.
+   * Packages a media file with a key file, or without one in the clear, and answers when that is done.
    * @param announced bytes that the body will have, as far as its sender says
    * @throws HttpError 409, 507.
    */
   async putFile(
     id: string,
-    request: FileRequest,
+    keyFile: StreamId | undefined,
     body: Readable,
-    announced = 0,
+    announced: number,
   ): Promise<{ stream: FileOnDisk; isNew: boolean }> {
     const present = this.#streams.get(id);
     if (present && !(present instanceof FileOnDisk)) throw ofAnotherKind('live');
     this.#refuseRemoving(id);
     const stream =
-      present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', request), this.#options);
+      present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', keyFile), this.#options);
     this.#streams.set(id, stream);
     let taken = 0;
     let reserved = 0;
@@ -118,7 +112,7 @@ export class Streams {
       return true;
     };
     try {
-      await stream.put(request, body, take);
+      await stream.put(keyFile, body, take);
     } catch (thrown) {
       if (stream.isUnused && this.#streams.get(id) === stream) await this.remove(id);
       throw thrown;
@@ -227,18 +221,17 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function newRecord(id: string, kind: StreamRecord['kind'], request: FileRequest): StreamRecord {
-  const { keyFile = null, protection } = request;
-  return { id, kind, keyFile, protection, started: null, isEnded: false, parts: [] };
+function newRecord(id: string, kind: StreamRecord['kind'], keyFile: StreamId | undefined): StreamRecord {
+  return { id, kind, ...protectedBy(keyFile), started: null, isEnded: false, parts: [] };
 }
 
 function ofAnotherKind(kind: string) {
   return packagerError('stream_of_another_kind', `The stream exists as ${kind}. Delete it first.`);
 }
 
-function refuseOtherProtection({ record }: Stream, protection: Protection): void {
-  if (record.protection === protection) return;
-  const present = record.protection === 'none' ? 'without protection' : 'with a key file';
+function refuseOtherProtection({ protection }: StreamRecord, keyFile: StreamId | undefined): void {
+  if (protection === protectedBy(keyFile).protection) return;
+  const present = protection === 'none' ? 'without protection' : 'with a key file';
   throw packagerError('stream_of_another_kind', `The stream exists ${present}. Delete it first.`);
 }
 
@@ -248,7 +241,7 @@ class FileOnDisk implements Stream {
   readonly #options: StreamsOptions;
   readonly record: StreamRecord;
   #state: 'starting' | 'refused' | 'ended' | 'failed';
-  #problem: StreamProblem | undefined;
+  #problem: Problem | undefined;
   #packaging = new AbortController();
   #turn: Promise<void> = Promise.resolve();
   #count = 0;
@@ -272,10 +265,10 @@ class FileOnDisk implements Stream {
   }
 
   /** Files that come for one stream are packaged one after another; the last one stays. */
-  put(request: FileRequest, body: Readable, take: TakeRoom): Promise<void> {
+  put(keyFile: StreamId | undefined, body: Readable, take: TakeRoom): Promise<void> {
     this.#waiting += 1;
     const turn = this.#turn
-      .then(() => this.#package(request, body, take))
+      .then(() => this.#package(keyFile, body, take))
       .finally(() => {
         this.#waiting -= 1;
       });
@@ -297,65 +290,44 @@ class FileOnDisk implements Stream {
     await this.#turn;
   }
 
-  async #package(request: FileRequest, body: Readable, take: TakeRoom): Promise<void> {
+  async #package(keyFile: StreamId | undefined, body: Readable, take: TakeRoom): Promise<void> {
     const { folder, programs, clock, keyFilesPath, log } = this.#options;
-    const { keyFile, protection } = request;
     const { signal } = this.#packaging;
-    let keys: PackagingKeys | 'none' = 'none';
     // What is to be protected is not played in the clear for as long as its file takes to come, nor if none comes.
-    if (protection === 'key_file' && this.record.protection === 'none') {
+    if (keyFile !== undefined && this.record.protection === 'none') {
       this.#state = 'starting';
       this.#problem = undefined;
-      await this.#drop(request);
+      await this.#drop(keyFile);
     }
-    if (protection === 'key_file') {
-      if (keyFile === undefined) throw new TypeError('A protected stream has a key file');
-      const read = readKeyFile(keyFilesPath, keyFile);
-      if (!read.ok) {
-        body.resume();
-        await this.#refuse(request, read.problem);
-        return;
-      }
-      keys = read.keys;
+    const read = readKeys(keyFilesPath, keyFile);
+    if (!read.ok) {
+      body.resume();
+      await this.#refuse(keyFile, read.problem);
+      return;
     }
     const now = clock();
     this.#count += 1;
-    const name = `part-${this.#count}-${now.getTime().toString(36)}`;
-    const source = join(folder.temporary, `${this.record.id}-${name}`);
+    const part = newPart(`part-${this.#count}`, read.keys, now);
+    const source = join(folder.temporary, `${this.record.id}-${part.name}`);
     try {
       await receive(body, source, take, signal);
-      const packaged = await packageFile({
-        binary: programs.shakaPackager,
-        env: programs.env,
-        source,
-        folder: join(this.#folder, name),
-        keys,
-        now,
-        signal,
-      });
+      const target = join(this.#folder, part.name);
+      const packaged = await packageFile({ programs, source, folder: target, keys: read.keys, now, signal });
       if (!packaged.ok) {
         signal.throwIfAborted();
-        await this.#refuse(request, packaged.problem);
+        await this.#refuse(keyFile, packaged.problem);
         return;
       }
-      const has = (system: 'dash' | 'hls') => packaged.outputs.includes(system);
-      const keyIdsOf = (system: 'dash' | 'hls') => {
-        const of = keys === 'none' ? undefined : keys[system];
-        return has(system) ? (of ? [formatUuid(of.keyId)] : []) : null;
-      };
+      const { seconds, systems } = packaged;
       const before = this.record.parts.splice(0);
-      const { seconds, outputs } = packaged;
-      const bytes = sizeOf(source) * outputs.length;
-      const systems = { dash: keyIdsOf('dash'), hls: keyIdsOf('hls') };
-      this.#take(request);
-      this.record.parts.push({ name, ...systems, bytes, seconds, isDone: true });
-      this.record.started = now.toISOString();
-      this.record.isEnded = true;
+      const bytes = sizeOf(source) * systems.length;
+      this.record.parts.push({ ...part, bytes, seconds, isDone: true });
+      Object.assign(this.record, protectedBy(keyFile), { started: now.toISOString(), isEnded: true });
       this.#state = 'ended';
       this.#problem = undefined;
       writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.record));
-      for (const part of before) await rm(join(this.#folder, part.name), { recursive: true, force: true });
-      log.info('file packaged', { stream: this.record.id, part: name, seconds });
+      for (const { name } of before) await rm(join(this.#folder, name), { recursive: true, force: true });
+      log.info('file packaged', { stream: this.record.id, part: part.name, seconds });
     } catch (thrown) {
       if (signal.aborted) throw packagerError('stream_is_ending');
       const code = systemCode(thrown);
@@ -368,21 +340,15 @@ class FileOnDisk implements Stream {
   }
 
   /** What was packaged before is played no longer: it was to be replaced. */
-  async #refuse(request: FileRequest, problem: StreamProblem): Promise<void> {
+  async #refuse(keyFile: StreamId | undefined, problem: Problem): Promise<void> {
     this.#state = 'refused';
     this.#problem = problem;
-    await this.#drop(request);
+    await this.#drop(keyFile);
   }
 
-  async #drop(request: FileRequest): Promise<void> {
-    this.#take(request);
+  async #drop(keyFile: StreamId | undefined): Promise<void> {
+    Object.assign(this.record, protectedBy(keyFile));
     this.record.parts.splice(0);
     await rm(this.#folder, { recursive: true, force: true });
-  }
-
-  /** The record tells of what can be played. */
-  #take({ keyFile, protection }: FileRequest): void {
-    this.record.keyFile = keyFile ?? null;
-    this.record.protection = protection;
   }
 }

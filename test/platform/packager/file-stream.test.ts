@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type FileStream, packageFile } from '../../../src/platform/packager/file-stream';
+import { CLEAR } from '../../../src/platform/packager/shaka-packager';
 import {
   decryptedSamples,
   joinSegments,
@@ -23,12 +24,18 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 const media = (name: string) => join(MEDIA, name);
 const run = (source: string, change: Partial<FileStream> = {}) =>
   packageFile({
-    binary: SHAKA_PACKAGER,
-    env: { TMPDIR: root },
+    programs: { ffmpeg: 'ffmpeg', shakaPackager: SHAKA_PACKAGER, env: { TMPDIR: root }, folder: root },
     source,
     folder: join(root, 'out'),
     keys: PACKAGING_KEYS,
     now: new Date('2026-11-22T12:00:00Z'),
+    signal: new AbortController().signal,
+    ...change,
+  });
+/** A program in the place of shaka-packager, and the other options that a test changes. */
+const runAs = (shakaPackager: string, change: Partial<FileStream> = {}, folder = root) =>
+  run(media('film.mp4'), {
+    programs: { ffmpeg: 'ffmpeg', shakaPackager, env: { TMPDIR: folder }, folder },
     ...change,
   });
 const text = (path: string) => readFile(join(root, 'out', path), 'utf8');
@@ -60,7 +67,7 @@ test.each(FILES)(
   'each sample of $file comes out of both outputs as it went in, and only with the key',
   async (each) => {
     const packaged = await run(media(each.file));
-    expect(packaged).toEqual({ ok: true, seconds: expect.any(Number), outputs: ['dash', 'hls'] });
+    expect(packaged).toEqual({ ok: true, seconds: expect.any(Number), systems: ['dash', 'hls'] });
     expect(packaged.ok && packaged.seconds).toBeCloseTo(each.seconds, 0);
     const source = await samplesOf(media(each.file));
     for (const output of ['dash', 'hls'] as const) {
@@ -97,9 +104,9 @@ video_1.m4s
 });
 
 test('a file is left clear when told so, and then says nothing of keys', async () => {
-  expect(await run(media('film.mp4'), { keys: 'none' })).toMatchObject({
+  expect(await run(media('film.mp4'), { keys: CLEAR })).toMatchObject({
     ok: true,
-    outputs: ['dash', 'hls'],
+    systems: ['dash', 'hls'],
   });
   expect(`${await text('dash/manifest.mpd')}${await text('hls/video.m3u8')}`).not.toMatch(
     /ContentProtection|EXT-X-KEY/,
@@ -111,7 +118,7 @@ test('a file is left clear when told so, and then says nothing of keys', async (
 
 test('a key file without FairPlay gives DASH alone', async () => {
   const keys = { ...PACKAGING_KEYS, hls: undefined };
-  expect(await run(media('film.mp4'), { keys })).toMatchObject({ ok: true, outputs: ['dash'] });
+  expect(await run(media('film.mp4'), { keys })).toMatchObject({ ok: true, systems: ['dash'] });
   expect(await readdir(join(root, 'out'))).toEqual(['dash']);
 });
 
@@ -169,7 +176,7 @@ test('the keys are in no argument, and in no file by the time that the process r
   for (const system of ['dash', 'hls'] as const) {
     const keys = { dash: undefined, hls: undefined, [system]: PACKAGING_KEYS[system] };
     const folder = join(root, `out-${system}`);
-    expect(await run(media('film.mp4'), { binary: spy, keys, folder })).toMatchObject({ ok: true });
+    expect(await runAs(spy, { keys, folder })).toMatchObject({ ok: true });
   }
   const told = await readFile(join(root, 'arguments'), 'utf8');
   expect(told).toContain('--flagfile=/dev/fd/3');
@@ -182,7 +189,7 @@ test('what reads a file has a limit of memory, so that a table of it that claims
   const spy = join(root, 'spy');
   const script = `#!/bin/sh\nulimit -v >> ${root}/limits\nexec ${SHAKA_PACKAGER} "$@"\n`;
   await writeFile(spy, script, { mode: 0o755 });
-  expect(await run(media('film.mp4'), { binary: spy })).toMatchObject({ ok: true });
+  expect(await runAs(spy)).toMatchObject({ ok: true });
   expect(await readFile(join(root, 'limits'), 'utf8')).toBe('4194304\n'.repeat(3));
 });
 
@@ -194,7 +201,7 @@ test('the file of flags is made where the next packager removes what a killed on
   const watchers = [join(root, 'out'), temporary].map((folder) =>
     watch(folder, (_, name) => void seen.push(join(folder, name ?? '').replace(/flags-.*/, 'flags'))),
   );
-  expect(await run(media('film.mp4'), { env: { TMPDIR: temporary } })).toMatchObject({ ok: true });
+  expect(await runAs(SHAKA_PACKAGER, {}, temporary)).toMatchObject({ ok: true });
   for (const watcher of watchers) watcher.close();
   expect([...new Set(seen.filter((name) => name.endsWith('flags')))]).toEqual([join(temporary, '.flags')]);
 });
@@ -204,11 +211,11 @@ test('what shaka-packager says of a failure is told without keys and paths', asy
   const key = PACKAGING_KEYS.dash.contentKey.toString('hex');
   const script = `#!/bin/sh\ncase "$*" in *dump*) exec ${SHAKA_PACKAGER} "$@";; esac\necho 'E1122 15:49:14.061605   10467 local_file.cc:83] no room in ${root}/out/dash for ${key}' >&2\nexit 1\n`;
   await writeFile(spy, script, { mode: 0o755 });
-  expect(await run(media('film.mp4'), { binary: spy, keys: { ...PACKAGING_KEYS, hls: undefined } })).toEqual({
+  expect(await runAs(spy, { keys: { ...PACKAGING_KEYS, hls: undefined } })).toEqual({
     ok: false,
     problem: {
       code: 'packaging_failed',
-      description: "shaka-packager can't package the file: no room in dash for ….",
+      description: "shaka-packager can't package the file: no room in dash for ***.",
     },
   });
 });
@@ -218,7 +225,7 @@ test('a cancelled file leaves neither folder nor process', async () => {
   const script = `#!/bin/sh\ncase "$*" in *dump*) exec ${SHAKA_PACKAGER} "$@";; esac\necho $$ >> ${root}/started\nexec sleep 60\n`;
   await writeFile(spy, script, { mode: 0o755 });
   const abort = new AbortController();
-  const packaged = run(media('film.mp4'), { binary: spy, signal: abort.signal });
+  const packaged = runAs(spy, { signal: abort.signal });
   const started = async () =>
     (await readFile(join(root, 'started'), 'utf8').catch(() => '')).split('\n').length > 2;
   while (!(await started())) await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,23 +1,22 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../../api/stream-id';
-import { formatUuid } from '../../../drm/bytes';
-import type { PackagingKeys } from '../../../drm/packaging';
 import { describeThrown } from '../../../http/errors';
+import type { Problem } from '../../../http/faults';
 import { writeWhole } from '../media-folder';
-import { readKeyFile, type StreamProblem } from '../packaging-keys';
-import { isPlayableManifest, secondsOfManifest } from '../playlists/dash-manifest';
-import { mediaPlaylistsOf, secondsOfPlaylist } from '../playlists/hls-playlists';
-import { ENTRY_FILES } from '../shaka-packager';
+import { readKeys } from '../packaging-keys';
+import { type StreamKeys, SYSTEMS, type System } from '../shaka-packager';
 import {
   documentOf,
+  newPart,
   type PartRecord,
-  type Protection,
+  protectedBy,
   type StreamDocument,
   type StreamRecord,
   type StreamState,
 } from '../stream-document';
-import { type MediaKinds, SYSTEMS, type System, systemsOf } from './part';
+import { writtenSeconds } from '../written';
+import type { MediaKinds } from './part';
 import { problemOfFolder, Session, type SessionEnd, type SessionSurroundings } from './session';
 
 /** What somebody wants of a live stream. */
@@ -26,7 +25,6 @@ export interface LiveRequest {
   readonly source: string;
   /** Undefined where nothing is protected. */
   readonly keyFile: StreamId | undefined;
-  readonly protection: Protection;
   /** RTMP addresses, each with a secret. */
   readonly simulcast: readonly string[];
 }
@@ -50,10 +48,10 @@ export class LiveStream {
   readonly #folder: string;
   /** Folders of parts that may be played. */
   readonly #playable = new Set<string>();
-  readonly #record: StreamRecord;
+  readonly record: StreamRecord;
   #request: LiveRequest | undefined;
   #session: Session | undefined;
-  #problem: StreamProblem | undefined;
+  #problem: Problem | undefined;
   #state: Exclude<StreamState, 'running'>;
   #attempts = 0;
   #failures = 0;
@@ -69,7 +67,7 @@ export class LiveStream {
   /** @param record what is on disk of it, for one that a packager before has left. */
   constructor(folder: string, record: StreamRecord, surroundings: LiveSurroundings) {
     this.#folder = folder;
-    this.#record = record;
+    this.record = record;
     this.#surroundings = surroundings;
     this.#state = record.isEnded ? 'ended' : record.started === null ? 'starting' : 'interrupted';
     // Its processes went with the packager that had begun them.
@@ -79,37 +77,29 @@ export class LiveStream {
     }
   }
 
-  get kind(): 'live' {
-    return 'live';
-  }
-
-  get record(): StreamRecord {
-    return this.#record;
-  }
-
   document(): StreamDocument {
     const session = this.#session;
-    return documentOf(this.#record, {
+    return documentOf(this.record, {
       state: session && this.#state !== 'ended' ? this.#stateOf(session) : this.#state,
       problem: session ? (session.problem ?? this.#problemSoFar(session)) : this.#problem,
       partSeconds: this.#openPartSeconds(),
-      isPlayable: (system) => this.#record.parts.some((part) => this.#hasPlaylist(part, system)),
+      isPlayable: (system) => this.record.parts.some((part) => this.#isPlayable(part, system)),
     });
   }
 
   /** Takes what is wanted, and tries again what did not work. An ended stream stays as it is. */
   put(request: LiveRequest): void {
-    if (this.#record.isEnded || this.#ending || this.#isRemoved) return;
+    if (this.record.isEnded || this.#ending || this.#isRemoved) return;
     this.#wantedAt = this.#surroundings.now();
     const before = this.#request;
     this.#request = request;
     if (before && !isSame(before, request)) {
       this.#attempts = 0;
       this.#lastAttemptAt = Number.NEGATIVE_INFINITY;
-      this.#record.keyFile = request.keyFile ?? null;
+      Object.assign(this.record, protectedBy(request.keyFile));
       if (this.#session) {
         this.#closeSession();
-        this.#state = this.#record.started === null ? 'starting' : 'interrupted';
+        this.#state = this.record.started === null ? 'starting' : 'interrupted';
       }
     }
     if (!this.#session && this.#surroundings.now() - this.#lastAttemptAt >= this.#patienceMs) this.#start();
@@ -154,7 +144,7 @@ export class LiveStream {
 
   async #end(): Promise<void> {
     await this.stop();
-    this.#record.isEnded = true;
+    this.record.isEnded = true;
     this.#state = 'ended';
     this.#problem = undefined;
     if (!this.#isRemoved) this.#save();
@@ -180,18 +170,13 @@ export class LiveStream {
       this.#set('failed', problem);
       return;
     }
-    let keys: PackagingKeys | 'none' = 'none';
-    if (request.protection === 'key_file') {
-      if (request.keyFile === undefined) throw new TypeError('A protected stream has a key file');
-      const read = readKeyFile(keyFilesPath, request.keyFile);
-      if (!read.ok) {
-        this.#set('refused', read.problem);
-        return;
-      }
-      keys = read.keys;
+    const read = readKeys(keyFilesPath, request.keyFile);
+    if (!read.ok) {
+      this.#set('refused', read.problem);
+      return;
     }
+    const { keys } = read;
     this.#attempts += 1;
-    const taken = keys;
     const session: Session = new Session({
       ...this.#surroundings,
       log,
@@ -199,7 +184,7 @@ export class LiveStream {
       simulcast: request.simulcast,
       keys,
       folder: this.#folder,
-      newPart: (kinds) => this.#newPart(taken, kinds),
+      newPart: (kinds) => this.#newPart(keys, kinds),
       onPartDone: (name) => this.#partDone(name),
       hasSegment: (name) => this.#hasSegment(name),
       onEnd: (end) => this.#sessionEnded(session, end),
@@ -211,7 +196,7 @@ export class LiveStream {
     if (this.#session !== session) return;
     const { now, limits, log } = this.#surroundings;
     if (end.state === 'changed') {
-      log.info('stream changed; it is pulled again', { stream: this.#record.id });
+      log.info('stream changed; it is pulled again', { stream: this.record.id });
       this.#closeSession();
       const delay = Math.max(0, limits.retryMs - (now() - this.#lastAttemptAt));
       this.#retry = setTimeout(() => this.#start(), delay).unref();
@@ -227,7 +212,7 @@ export class LiveStream {
     // Where an encoder has gone, nothing can be pulled: that it has gone is what helps.
     const known = this.#problem?.code === 'encoder_gone' ? this.#problem : undefined;
     const told = problem.code === 'source_unavailable' ? (known ?? problem) : problem;
-    this.#set(state === 'interrupted' && this.#record.started === null ? 'starting' : state, told);
+    this.#set(state === 'interrupted' && this.record.started === null ? 'starting' : state, told);
     this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
     const delay = Math.min(limits.retryMs * 2 ** Math.max(0, this.#attempts - 1), LONGEST_RETRY_MS);
@@ -235,39 +220,31 @@ export class LiveStream {
     this.#retry.unref();
   }
 
-  #set(state: Exclude<StreamState, 'running'>, problem: StreamProblem): void {
+  #set(state: Exclude<StreamState, 'running'>, problem: Problem): void {
     const { log } = this.#surroundings;
     if (this.#problem?.code !== problem.code) {
-      const { id } = this.#record;
+      const { id } = this.record;
       log.warn('stream not packaged', { stream: id, state, code: problem.code, reason: problem.description });
     }
     this.#state = state;
     this.#problem = problem;
   }
 
-  #newPart(keys: PackagingKeys | 'none', kinds: MediaKinds): string {
+  #newPart(keys: StreamKeys, kinds: MediaKinds): string {
     const { clock, log } = this.#surroundings;
-    const { parts, id } = this.#record;
+    const { parts, id } = this.record;
     const now = clock();
-    // A stream that is deleted and made again has other addresses, so that no cache has the segments of the first.
-    const name = `part-${parts.length + 1}-${Math.floor(now.getTime() / 1000).toString(36)}`;
-    const systems = systemsOf(keys);
-    const keyIdsOf = (system: System) => {
-      if (!systems.includes(system)) return null;
-      const of = keys === 'none' ? undefined : keys[system];
-      return of ? [formatUuid(of.keyId)] : [];
-    };
-    const systemsKeyIds = { dash: keyIdsOf('dash'), hls: keyIdsOf('hls') };
-    parts.push({ name, ...systemsKeyIds, bytes: 0, seconds: 0, isDone: false });
-    this.#record.started ??= now.toISOString();
+    const part = newPart(`part-${parts.length + 1}`, keys, now);
+    parts.push(part);
+    this.record.started ??= now.toISOString();
     this.#problem = undefined;
-    log.info('part of a stream begun', { stream: id, part: name, ...kinds, systems });
+    log.info('part of a stream begun', { stream: id, part: part.name, ...kinds });
     this.#save();
-    return name;
+    return part.name;
   }
 
   #partDone(name: string): void {
-    const part = this.#record.parts.find((each) => each.name === name);
+    const part = this.record.parts.find((each) => each.name === name);
     if (part) {
       part.seconds = this.#secondsOnDisk(part);
       part.isDone = true;
@@ -277,55 +254,46 @@ export class LiveStream {
 
   /** Seconds that can be played of parts that are written still. */
   #openPartSeconds(): number {
-    const open = this.#record.parts.filter(({ isDone }) => !isDone);
+    const open = this.record.parts.filter(({ isDone }) => !isDone);
     return open.reduce((sum, part) => sum + this.#secondsOnDisk(part), 0);
   }
 
   #stateOf(session: Session): StreamState {
-    if (this.#record.started === null) return 'starting';
+    if (this.record.started === null) return 'starting';
     // Who is told that it runs may ask for either format.
-    const isPlayable = this.#record.parts.some((part) =>
-      SYSTEMS.every((system) => part[system] === null || this.#hasPlaylist(part, system)),
+    const isPlayable = this.record.parts.some((part) =>
+      SYSTEMS.every((system) => part[system] === null || this.#isPlayable(part, system)),
     );
     if (session.isFlowing) return isPlayable ? 'running' : 'starting';
     return isPlayable ? 'interrupted' : 'starting';
   }
 
   /** While a new attempt goes on, what ended the one before is told still. */
-  #problemSoFar(session: Session): StreamProblem | undefined {
+  #problemSoFar(session: Session): Problem | undefined {
     return session.isFlowing ? undefined : this.#problem;
   }
 
   #hasSegment(name: string): boolean {
-    const part = this.#record.parts.find((each) => each.name === name);
-    return part !== undefined && SYSTEMS.some((system) => this.#hasPlaylist(part, system));
+    const part = this.record.parts.find((each) => each.name === name);
+    return part !== undefined && SYSTEMS.some((system) => this.#isPlayable(part, system));
   }
 
   /** Whether each track of a part has a segment: a player that sees fewer tracks at first never asks for the others. */
-  #hasPlaylist({ name, ...part }: PartRecord, system: System): boolean {
+  #isPlayable({ name, ...part }: PartRecord, system: System): boolean {
     const folder = join(this.#folder, name, system);
     if (part[system] === null || this.#playable.has(folder)) return part[system] !== null;
-    const entry = textOf(folder, ENTRY_FILES[system]);
-    const playlists = system === 'hls' ? secondsOfPlaylists(folder, entry) : [];
-    const isPlayable =
-      system === 'dash'
-        ? isPlayableManifest(entry)
-        : playlists.length > 0 && playlists.every((seconds) => seconds > 0);
+    const tracks = writtenSeconds(folder, system);
+    const isPlayable = tracks.length > 0 && tracks.every((seconds) => seconds > 0);
     if (isPlayable) this.#playable.add(folder);
     return isPlayable;
   }
 
-  /** How much can be played of a part whose packager was killed before it could say so. */
+  /** How much can be played of a part that is written still, or whose packager was killed before it could say so. */
   #secondsOnDisk({ name, ...part }: PartRecord): number {
     try {
-      const seconds = SYSTEMS.filter((system) => part[system] !== null).map((system) => {
-        const folder = join(this.#folder, name, system);
-        const entry = textOf(folder, ENTRY_FILES[system]);
-        return system === 'dash'
-          ? secondsOfManifest(entry)
-          : Math.max(0, ...secondsOfPlaylists(folder, entry));
-      });
-      return Math.max(0, ...seconds);
+      const systems = SYSTEMS.filter((system) => part[system] !== null);
+      const all = systems.flatMap((system) => writtenSeconds(join(this.#folder, name, system), system));
+      return Math.max(0, ...all);
     } catch (thrown) {
       this.#told(thrown);
       return part.seconds;
@@ -336,7 +304,7 @@ export class LiveStream {
     if (this.#isRemoved) return;
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.#record));
+      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.record));
     } catch (thrown) {
       // A full disk is told by the part that can't be written.
       this.#told(thrown);
@@ -344,21 +312,12 @@ export class LiveStream {
   }
 
   #told(thrown: unknown): void {
-    const { id } = this.#record;
+    const { id } = this.record;
     this.#surroundings.log.warn('stream not kept', { stream: id, cause: describeThrown(thrown) });
   }
 }
 
-function textOf(folder: string, file: string): string {
-  return existsSync(join(folder, file)) ? readFileSync(join(folder, file), 'utf8') : '';
-}
-
-/** Of each track that a multivariant playlist names. */
-function secondsOfPlaylists(folder: string, master: string): number[] {
-  return mediaPlaylistsOf(master).map((file) => secondsOfPlaylist(textOf(folder, file)));
-}
-
-const NO_ROOM: StreamProblem = {
+const NO_ROOM: Problem = {
   code: 'media_full',
   description: 'All files together have reached the limit (PACKAGER_MAXMB). Delete streams, or raise it.',
 };

@@ -1,10 +1,9 @@
-import type { PackagingKeys } from '../../../drm/packaging';
+import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
 import { whyNotWritable } from '../media-folder';
-import type { StreamProblem } from '../packaging-keys';
 import { ChangeWatch, type ProgramStream, readProgramMap } from '../program-map';
-import type { Programs } from '../programs';
 import { type ProgramEnd, type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
+import type { Programs, StreamKeys } from '../shaka-packager';
 import { type MediaKinds, Part } from './part';
 import { Simulcast } from './simulcast';
 
@@ -49,12 +48,12 @@ export interface SessionSurroundings {
 
 /** How a session is over: what the stream is then, and why; or `changed`, when another session goes on at once. */
 export type SessionEnd =
-  | { readonly state: 'interrupted' | 'refused' | 'failed'; readonly problem: StreamProblem }
+  | { readonly state: 'interrupted' | 'refused' | 'failed'; readonly problem: Problem }
   | { readonly state: 'changed' };
 
 interface SessionOptions extends SessionSurroundings {
   readonly source: string;
-  readonly keys: PackagingKeys | 'none';
+  readonly keys: StreamKeys;
   readonly simulcast: readonly string[];
   /** The folder of the stream. */
   readonly folder: string;
@@ -93,7 +92,7 @@ export class Session {
   #lastDataAt: number;
   #hasData = false;
   #pausedAt: number | undefined;
-  #problem: StreamProblem | undefined;
+  #problem: Problem | undefined;
   #isOver = false;
 
   constructor(options: SessionOptions) {
@@ -119,7 +118,7 @@ export class Session {
   }
 
   /** What is wrong while it goes on. */
-  get problem(): StreamProblem | undefined {
+  get problem(): Problem | undefined {
     return this.#hasData && !this.isFlowing ? SILENT : this.#problem;
   }
 
@@ -210,7 +209,7 @@ export class Session {
     for (const simulcast of this.#simulcasts) simulcast.write(bytes);
   }
 
-  #partFailed(problem: StreamProblem): void {
+  #partFailed(problem: Problem): void {
     const { programs, onPartDone } = this.#options;
     const name = this.#partName;
     const part = this.#part;
@@ -267,7 +266,7 @@ function pull(source: string, { ffmpeg, folder, env }: Programs): RunningProgram
   return program;
 }
 
-function problemOfStreams(streams: readonly ProgramStream[]): StreamProblem | undefined {
+function problemOfStreams(streams: readonly ProgramStream[]): Problem | undefined {
   const media = streams.filter(({ kind }) => kind !== 'other');
   const foreign = media.find(({ kind, codec }) => codec !== (kind === 'video' ? 'H.264' : 'AAC'));
   const code = 'codec_unsupported';
@@ -284,30 +283,30 @@ function problemOfStreams(streams: readonly ProgramStream[]): StreamProblem | un
   return { code, description };
 }
 
-const ENCODER_GONE: StreamProblem = {
+const ENCODER_GONE: Problem = {
   code: 'encoder_gone',
   description: 'The encoder has gone. The stream goes on when it comes back.',
 };
-const SILENT: StreamProblem = {
+const SILENT: Problem = {
   code: 'encoder_silent',
   description: 'The encoder is connected and sends nothing. The stream goes on when it does.',
 };
-const NO_MEDIA: StreamProblem = {
+const NO_MEDIA: Problem = {
   code: 'no_media',
   description: 'The source was pulled, and sent no media in time. It is tried again.',
 };
-const NO_SEGMENT: StreamProblem = {
+const NO_SEGMENT: Problem = {
   code: 'no_segment',
   description:
     'Media comes, and no segment can be made of it: set the encoder to a key frame every 2 seconds.',
 };
-const STALLED: StreamProblem = {
+const STALLED: Problem = {
   code: 'packaging_stalled',
   description: 'shaka-packager takes nothing any more. It is started again.',
 };
 
 /** Why nothing can be written below a folder, if so. */
-export function problemOfFolder(folder: string): StreamProblem | undefined {
+export function problemOfFolder(folder: string): Problem | undefined {
   const why = whyNotWritable(folder);
   if (why === undefined) return undefined;
   if (why !== 'ENOSPC' && why !== 'EDQUOT') {

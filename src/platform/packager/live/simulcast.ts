@@ -1,6 +1,6 @@
 import type { Log } from '../../../http/log';
-import type { Programs } from '../programs';
 import { type RunningProgram, runProgram, secretsOfAddress, withoutSecrets } from '../running-program';
+import type { Programs } from '../shaka-packager';
 
 /** What may wait for a target that takes too little, in bytes; then it is begun anew. */
 const MAX_WAITING = 8 * 1024 * 1024;

@@ -113,24 +113,18 @@ export function atPresent(manifest: string, now: Date): string {
   return `${manifest.slice(0, at)}${manifest.slice(at).replace(/ value="[^"]*"/, ` value="${now.toISOString()}"`)}`;
 }
 
-/** Whether each track of an MPD of shaka-packager has a segment, so that it may be played while live. */
-export function isPlayableManifest(text: string): boolean {
+/** The length of each track of an MPD of shaka-packager, 0 without a segment; none for an empty text. */
+export function secondsOfManifest(text: string): number[] {
   const part = text === '' ? undefined : readPart({ folder: '', text });
-  return part !== undefined && !part.isBeginning;
-}
-
-/** From the first instant of an MPD of shaka-packager to the last; 0 for an empty text or one without segments. */
-export function secondsOfManifest(text: string): number {
-  const part = text === '' ? undefined : readPart({ folder: '', text });
-  return part ? part.to - part.from : 0;
+  if (!part) return [];
+  const seconds = [...part.tracks.values()].map((track) => endOf(track) - startOf(track));
+  return part.isBeginning ? [...seconds, 0] : seconds;
 }
 
 function readPart({ folder, text }: ManifestPart): Part | undefined {
   const timelines: Segment[][] = [];
-  const short = text.replaceAll(/<SegmentTimeline>(.*?)<\/SegmentTimeline>/gs, (whole, lines: string) => {
-    const segments = readTimeline(lines);
-    if (!segments) return whole;
-    timelines.push(segments);
+  const short = text.replaceAll(/<SegmentTimeline>(.*?)<\/SegmentTimeline>/gs, (_, lines: string) => {
+    timelines.push(readTimeline(lines));
     return `<SegmentTimeline index="${timelines.length - 1}"/>`;
   });
   const parsed = parseXml(short, LIMITS);
@@ -157,35 +151,23 @@ function readPart({ folder, text }: ManifestPart): Part | undefined {
   return { folder, mpd, period, tracks, from, to, isBeginning, available, start: 0 };
 }
 
-/** The elements `S` as shaka-packager writes them; undefined where it wrote something else. */
-function readTimeline(lines: string): Segment[] | undefined {
-  const segments: Segment[] = [];
-  const run = /\s*<S t="(\d+)" d="(\d+)"(?: r="(\d+)")?\/>\s*/y;
-  while (run.lastIndex < lines.length) {
-    const found = run.exec(lines);
-    if (!found) return undefined;
-    addRun(segments, Number(found[1]), Number(found[2]), Number(found[3] ?? 0));
-  }
-  return segments;
-}
-
-function addRun(segments: Segment[], time: number, length: number, repeated: number): void {
-  for (let index = 0; index <= repeated; index += 1)
-    segments.push({ time: time + index * length, duration: length });
+/** The elements `S` as shaka-packager writes them; through the reader of XML, those of a day would take a second. */
+function readTimeline(lines: string): Segment[] {
+  return [...lines.matchAll(/<S t="(\d+)" d="(\d+)"(?: r="(\d+)")?\/>/g)].flatMap(
+    ([, time, length, repeated]) =>
+      Array.from({ length: Number(repeated ?? 0) + 1 }, (_, index) => ({
+        time: Number(time) + index * Number(length),
+        duration: Number(length),
+      })),
+  );
 }
 
 function readTrack({ attributes, children }: XmlElement, timelines: readonly Segment[][]): Track {
   const timeline = children.find(({ name }) => name === 'SegmentTimeline');
-  const segments = [...(timelines[Number(timeline?.attributes.index)] ?? [])];
-  for (const { attributes: s } of timeline?.children ?? []) {
-    const before = segments.at(-1);
-    const time = Number(s.t ?? (before ? before.time + before.duration : 0));
-    addRun(segments, time, Number(s.d), Number(s.r ?? 0));
-  }
   return {
     timescale: Number(attributes.timescale ?? 1),
     startNumber: Number(attributes.startNumber ?? 1),
-    segments,
+    segments: timelines[Number(timeline?.attributes.index)] ?? [],
   };
 }
 

@@ -22,12 +22,11 @@ interface PlaylistOptions {
 interface Segment {
   readonly part: number;
   readonly seconds: number;
-  /** `#EXTINF` and what else belongs to this segment alone. */
-  readonly tags: readonly string[];
+  readonly extinf: string;
   readonly uri: string;
-  /** The keys and the initialization section that apply to it. */
-  readonly keys: readonly string[];
-  readonly map: string | undefined;
+  /** The lines of the keys and the initialization section that apply to it. */
+  readonly keys: string;
+  readonly map: string;
 }
 
 /** A server may not shorten a live playlist below this (RFC 8216 § 6.2.2). */
@@ -46,43 +45,36 @@ export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: Play
   const target = largest([SEGMENT_SECONDS, ...segments.map(({ seconds }) => Math.round(seconds))]);
   const first = windowSeconds === undefined ? 0 : firstInWindow(segments, target, windowSeconds);
   const listed = segments.slice(first);
-  const start = listed[0]?.part ?? 0;
+  let part = listed[0]?.part ?? 0;
   const lines = [
     '#EXTM3U',
-    `#EXT-X-VERSION:${versionOf(listed)}`,
+    '#EXT-X-VERSION:6',
     `#EXT-X-TARGETDURATION:${target}`,
     `#EXT-X-MEDIA-SEQUENCE:${first}`,
-    ...(start > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${start}`] : []),
+    ...(part > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${part}`] : []),
     ...(windowSeconds === undefined ? [`#EXT-X-PLAYLIST-TYPE:${ended ? 'VOD' : 'EVENT'}`] : []),
-    ...(parts.some(({ text }) => text.includes('#EXT-X-INDEPENDENT-SEGMENTS'))
-      ? ['#EXT-X-INDEPENDENT-SEGMENTS']
-      : []),
   ];
-  let part = start;
-  let keys: readonly string[] = [];
-  let map: string | undefined;
+  let keys = '';
+  let map = '';
   for (const segment of listed) {
     const isNewPart = segment.part > part;
     // One for each part, as a playlist that has a segment of the part between does it.
     for (; part < segment.part; part += 1) lines.push('#EXT-X-DISCONTINUITY');
-    if (isNewPart || !isSame(segment.keys, keys)) {
-      lines.push(...(segment.keys.length > 0 ? segment.keys : keys.length > 0 ? [NO_KEY] : []));
-      keys = segment.keys;
-    }
-    if (segment.map && (isNewPart || segment.map !== map)) lines.push(segment.map);
-    map = segment.map;
-    lines.push(...segment.tags, segment.uri);
+    if (isNewPart || segment.keys !== keys) lines.push(segment.keys || (keys && NO_KEY));
+    if (isNewPart || segment.map !== map) lines.push(segment.map);
+    ({ keys, map } = segment);
+    lines.push(segment.extinf, segment.uri);
   }
   if (ended) lines.push('#EXT-X-ENDLIST');
-  return `${lines.join('\n')}\n`;
+  return `${lines.filter((line) => line !== '').join('\n')}\n`;
 }
 
 function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
   const segments: Segment[] = [];
   let keys: string[] = [];
   let keysAreUsed = false;
-  let map: string | undefined;
-  let tags: string[] = [];
+  let map = '';
+  let extinf = '';
   for (const line of text.split(/\r?\n/)) {
     if (line.startsWith('#EXT-X-KEY:')) {
       // Several in a row apply together; one behind a segment replaces them.
@@ -94,16 +86,14 @@ function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
       else if (KEYFORMAT !== undefined && KEYFORMAT !== 'identity') keys.push(line);
     } else if (line.startsWith('#EXT-X-MAP:')) {
       map = withUri(line, (uri) => inFolder(folder, uri));
-    } else if (/^#(?:EXTINF|EXT-X-BYTERANGE|EXT-X-PROGRAM-DATE-TIME|EXT-X-GAP)\b/.test(line)) {
-      tags.push(line);
+    } else if (line.startsWith('#EXTINF:')) {
+      extinf = line;
     } else if (line !== '' && !line.startsWith('#')) {
-      const seconds = Number(
-        /^#EXTINF:([\d.]+)/.exec(tags.find((tag) => tag.startsWith('#EXTINF')) ?? '')?.[1],
-      );
-      if (!Number.isFinite(seconds))
+      const seconds = Number.parseFloat(extinf.slice('#EXTINF:'.length));
+      if (Number.isNaN(seconds))
         throw new Error(`the media playlist of ${folder} has ${line} without #EXTINF`);
-      segments.push({ part, seconds, tags, uri: inFolder(folder, line), keys: [...keys], map });
-      tags = [];
+      segments.push({ part, seconds, extinf, uri: inFolder(folder, line), keys: keys.join('\n'), map });
+      extinf = '';
       keysAreUsed = true;
     }
   }
@@ -126,48 +116,22 @@ function firstInWindow(segments: readonly Segment[], target: number, windowSecon
   return 0;
 }
 
-/** The lowest version that has what is used (RFC 8216 § 7). */
-function versionOf(segments: readonly Segment[]): number {
-  if (segments.some(({ map }) => map !== undefined)) return 6;
-  if (segments.some(({ keys }) => keys.length > 0)) return 5;
-  return segments.some(({ tags }) => tags.some((tag) => tag.startsWith('#EXT-X-BYTERANGE'))) ? 4 : 3;
-}
-
-interface MasterOptions {
-  /** Carried to each media playlist as `?window=`. */
-  readonly windowSeconds: number | undefined;
-  /** Text tracks; their addresses stand as they are. */
-  readonly subtitles?: readonly Subtitles[];
-}
-
-interface Subtitles {
-  readonly uri: string;
-  readonly name: string;
-  /** RFC 5646. */
-  readonly language: string | undefined;
-}
-
 /**
  * The multivariant playlist of a stream from those of its parts, oldest first: the newest says what there is; bandwidths
- * are the highest of all parts, because a player plans with them for the older parts too.
+ * are the highest of all parts, because a player plans with them for the older parts too. The window is carried to each
+ * media playlist as `?window=`.
  */
-export function masterPlaylist(masters: readonly string[], options: MasterOptions): string {
-  const { windowSeconds, subtitles = [] } = options;
+export function masterPlaylist(masters: readonly string[], windowSeconds: number | undefined): string {
   const read = masters.filter((text) => text.includes('#EXT-X-STREAM-INF:')).map(readMaster);
   // Before the first picture is written, one names what the sound takes only, and no frame rate.
   const newest = read.findLast(({ streams }) => streams.every(({ line }) => isWhole(line))) ?? read.at(-1);
   if (!newest) throw new NoSegments('no part of the stream has a multivariant playlist with a stream yet');
-  const withWindow = (uri: string) =>
-    windowSeconds === undefined ? uri : `${uri}${uri.includes('?') ? '&' : '?'}window=${windowSeconds}`;
+  const withWindow = (uri: string) => (windowSeconds === undefined ? uri : `${uri}?window=${windowSeconds}`);
   const media = newest.media.map((line, index) => {
     const isFirst = index === newest.media.findIndex((other) => groupOf(other) === groupOf(line));
     const chosen = isFirst ? line.replace(/\bDEFAULT=NO\b/, 'DEFAULT=YES') : line;
     return withUri(chosen, withWindow);
   });
-  const texts = subtitles.map(
-    ({ uri, name, language }) =>
-      `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="subtitles",NAME=${quoted(name)}${language ? `,LANGUAGE=${quoted(language)}` : ''},DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,URI=${quoted(uri)}`,
-  );
   const streams = newest.streams.flatMap(({ line, uri }) => {
     const same = read.flatMap((master) => master.streams.filter((stream) => stream.uri === uri));
     const bandwidth = (name: string) =>
@@ -175,16 +139,9 @@ export function masterPlaylist(masters: readonly string[], options: MasterOption
     const told = line
       .replace(/([:,])BANDWIDTH=\d+/, `$1BANDWIDTH=${bandwidth('BANDWIDTH')}`)
       .replace(/,AVERAGE-BANDWIDTH=\d+/, `,AVERAGE-BANDWIDTH=${bandwidth('AVERAGE-BANDWIDTH')}`);
-    return [`${told}${texts.length > 0 ? ',SUBTITLES="subtitles"' : ''}`, withWindow(uri)];
+    return [told, withWindow(uri)];
   });
-  const lines = [
-    '#EXTM3U',
-    '#EXT-X-VERSION:6',
-    '#EXT-X-INDEPENDENT-SEGMENTS',
-    ...media,
-    ...texts,
-    ...streams,
-  ];
+  const lines = ['#EXTM3U', '#EXT-X-VERSION:6', '#EXT-X-INDEPENDENT-SEGMENTS', ...media, ...streams];
   return `${lines.join('\n')}\n`;
 }
 
@@ -217,11 +174,6 @@ export function mediaPlaylistsOf(master: string): string[] {
 
 const groupOf = (line: string) => attributesOf(line)['GROUP-ID'];
 
-function quoted(value: string): string {
-  // The format has no escape for them (RFC 8216 § 4.2).
-  return `"${value.replaceAll(/["\r\n]/g, "'")}"`;
-}
-
 /** The attributes of a tag, without the quotes of their values. */
 function attributesOf(line: string): Readonly<Record<string, string>> {
   const list = line.slice(line.indexOf(':') + 1);
@@ -239,10 +191,6 @@ function withUri(line: string, change: (uri: string) => string): string {
 
 function inFolder(folder: string, uri: string): string {
   return folder === '' ? uri : `${folder}/${uri}`;
-}
-
-function isSame(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((line, index) => line === other[index]);
 }
 
 /** Not `Math.max(...)`: a day has more segments than a call may have arguments. */

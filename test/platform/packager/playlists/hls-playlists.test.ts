@@ -110,15 +110,6 @@ test('a part without keys behind one with keys says that it is clear', () => {
   expect(text).toContain('#EXT-X-DISCONTINUITY\n#EXT-X-KEY:METHOD=NONE\n#EXT-X-MAP:URI="2/video_init.mp4"\n');
 });
 
-test.each([
-  ['6 with an initialization section', written([2]), '6'],
-  ['5 with keys for a key system', written([2]).replace(/#EXT-X-MAP.*\n/, ''), '5'],
-  ['4 with byte ranges', '#EXTM3U\n#EXTINF:2,\n#EXT-X-BYTERANGE:5@0\na.ts\n', '4'],
-  ['3 otherwise', '#EXTM3U\n#EXTINF:2.5,\na.ts\n', '3'],
-])('the version is %s', (_, text, version) => {
-  expect(tag(joinMediaPlaylists([{ folder: '', text }], live()), 'EXT-X-VERSION')).toBe(version);
-});
-
 test('the target duration stays that of the longest segment, listed or not', () => {
   const text = joinMediaPlaylists(parts([4.6, 2], [2, 2, 2, 2, 2, 2, 2, 2]), live(6));
   expect(tag(text, 'EXT-X-TARGETDURATION')).toBe('5');
@@ -177,22 +168,18 @@ video.m3u8
 `;
 
 test('the newest part says what there is, all parts say how much it takes, and the window goes with it', () => {
-  const subtitles = [{ uri: '/texts/1.m3u8', name: 'He said "no"', language: 'en' }];
   const masters = [master(900, '640x360'), '', master(500, '320x180')];
-  expect(masterPlaylist(masters, { windowSeconds: 30, subtitles })).toBe(`#EXTM3U
+  expect(masterPlaylist(masters, 30)).toBe(`#EXTM3U
 #EXT-X-VERSION:6
 #EXT-X-INDEPENDENT-SEGMENTS
 #EXT-X-MEDIA:TYPE=AUDIO,URI="audio.m3u8?window=30",GROUP-ID="audio",NAME="Audio",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"
-#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="subtitles",NAME="He said 'no'",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,URI="/texts/1.m3u8"
-#EXT-X-STREAM-INF:BANDWIDTH=900,AVERAGE-BANDWIDTH=890,CODECS="avc1.64000c,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=25.000,AUDIO="audio",CLOSED-CAPTIONS=NONE,SUBTITLES="subtitles"
+#EXT-X-STREAM-INF:BANDWIDTH=900,AVERAGE-BANDWIDTH=890,CODECS="avc1.64000c,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=25.000,AUDIO="audio",CLOSED-CAPTIONS=NONE
 video.m3u8?window=30
 `);
 });
 
 test('a part that has sound only so far does not describe the stream', () => {
-  const text = masterPlaylist([master(900, '640x360'), master(100, '320x180', '')], {
-    windowSeconds: undefined,
-  });
+  const text = masterPlaylist([master(900, '640x360'), master(100, '320x180', '')], undefined);
   expect(text).toContain(
     'BANDWIDTH=900,AVERAGE-BANDWIDTH=890,CODECS="avc1.64000c,mp4a.40.2",RESOLUTION=640x360,',
   );
@@ -203,5 +190,5 @@ test('a multivariant playlist names its media playlists', () => {
 });
 
 test('without any stream there is nothing to play yet', () => {
-  expect(() => masterPlaylist(['', '#EXTM3U\n'], { windowSeconds: undefined })).toThrow(NoSegments);
+  expect(() => masterPlaylist(['', '#EXTM3U\n'], undefined)).toThrow(NoSegments);
 });
