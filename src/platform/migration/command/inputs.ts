@@ -133,11 +133,9 @@ async function readLog({ collector }: Reading, name: string, { all }: Pieces): P
 }
 
 async function readHar({ collector }: Reading, name: string, { all }: Pieces): Promise<void> {
-  const { HarReader } = await import('../read-calls/har');
+  const { callsOfHar } = await import('../read-calls/har');
   const before = collector.calls;
-  const reader = new HarReader((call) => collector.addForm(call));
-  for await (const piece of all) reader.write(piece);
-  reader.end();
+  for await (const call of callsOfHar(all)) collector.addForm(call);
   collector.addInput({ name, kind: 'har', calls: collector.calls - before, leftOut: [] });
 }
 

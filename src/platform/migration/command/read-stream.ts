@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { systemCode } from '../../../http/errors';
 import { Failure } from './failure';
@@ -16,59 +17,39 @@ export interface Pieces {
   readonly all: AsyncIterable<Buffer>;
 }
 
-/** Opens an input; what is compressed by gzip is read as what it was. @throws Failure when it can't be read. */
+/** Opens an input; what is compressed by gzip is decompressed. @throws Failure when it can't be read. */
 export async function openPieces(source: AsyncIterable<Buffer>, name: string): Promise<Pieces> {
-  const pieces = told(source, name)[Symbol.asyncIterator]();
-  const first = await firstOf(pieces);
-  const rest = joined(first, pieces);
-  if (!(first[0] === 0x1f && first[1] === 0x8b)) return { head: first.subarray(0, HEAD), all: rest };
-  const unpacked = told(unzipped(rest), name)[Symbol.asyncIterator]();
-  const start = await firstOf(unpacked);
-  return { head: start.subarray(0, HEAD), all: joined(start, unpacked) };
+  const given = await withHead(source, name);
+  const isGzip = given.head[0] === 0x1f && given.head[1] === 0x8b;
+  return isGzip
+    ? withHead(
+        pipeline(given.all, createGunzip(), () => undefined),
+        name,
+      )
+    : given;
 }
 
 export function fileStream(path: string): AsyncIterable<Buffer> {
   return createReadStream(path, { highWaterMark: 256 * 1024 });
 }
 
-async function firstOf(pieces: AsyncIterator<Buffer>): Promise<Buffer> {
-  const first: Buffer[] = [];
-  let length = 0;
-  while (length < HEAD) {
-    const { value, done } = await pieces.next();
-    if (done) break;
-    first.push(value);
-    length += value.length;
+async function withHead(source: AsyncIterable<Buffer>, name: string): Promise<Pieces> {
+  const pieces = readable(source, name);
+  let first = Buffer.alloc(0);
+  let next = await pieces.next();
+  for (; !next.done; next = await pieces.next()) {
+    first = Buffer.concat([first, next.value]);
+    if (first.length >= HEAD) break;
   }
-  return Buffer.concat(first);
+  async function* all() {
+    yield first;
+    yield* pieces;
+  }
+  return { head: first.subarray(0, HEAD), all: all() };
 }
 
-async function* joined(first: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-}
-
-async function* unzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const gunzip = createGunzip({ chunkSize: 256 * 1024 });
-  let failed: unknown;
-  const fed = (async () => {
-    for await (const piece of pieces) {
-      if (gunzip.destroyed) return;
-      if (!gunzip.write(piece))
-        await new Promise((resolve) => gunzip.once('drain', resolve).once('close', resolve));
-    }
-    gunzip.end();
-  })().catch((thrown: unknown) => {
-    failed = thrown;
-    gunzip.destroy();
-  });
-  for await (const piece of gunzip) yield piece;
-  await fed;
-  if (failed !== undefined) throw failed;
-}
-
-/** The same pieces; an error of the system is told as one of the input. */
-async function* told(pieces: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
+/** The same pieces; an error of the system becomes one of the input. */
+async function* readable(pieces: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   try {
     for await (const piece of pieces) yield Buffer.from(piece);
   } catch (thrown) {

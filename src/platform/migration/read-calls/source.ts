@@ -6,43 +6,47 @@ import { addParameter, type FoundCall, readUrl, UnreadableInput } from './found-
 
 /** A language whose calls are found, as its syntax tree names things. */
 export interface Language {
-  parse(text: string): Tree;
-  /** By the name of a node, what looks at it; what it finds it tells the finder. */
-  readonly readers: ReadonlyMap<string, (node: SyntaxNode, finder: Finder) => void>;
-  /** The names of the nodes that are texts, or texts put together. */
-  readonly texts: readonly string[];
-  /** The text of such a node, with placeholders for what isn't known. */
-  textOf(node: SyntaxNode, finder: Finder): string | undefined;
+  readonly parse: (text: string) => Tree;
+  /** By the name of a node, what reads it. */
+  readonly readers: Readonly<Record<string, (node: SyntaxNode, finder: Finder) => void>>;
+  /** By the name of a node that may be a record, its entries; undefined: it is none. */
+  readonly records: Readonly<
+    Record<string, (node: SyntaxNode, finder: Finder) => readonly Entry[] | undefined>
+  >;
+  /** The names of the nodes that are texts. */
+  readonly strings: readonly string[];
+  /** The nodes in a text that are replaced by their values. */
+  readonly interpolations: readonly string[];
+  /** The operator that joins texts. */
+  readonly join: '+' | '.';
+  /** The quote in which a backslash escapes only itself and the quote. */
+  readonly plainQuote?: "'";
 }
 
-/** What an expression is, as far as the program's text alone says. */
+/** An entry of a record: a name and its value, or a record whose entries are taken over. An unknown name is undefined. */
+export interface Entry {
+  readonly name?: string | undefined;
+  readonly value?: SyntaxNode | null | undefined;
+  readonly spread?: SyntaxNode | undefined;
+}
+
+/** The value of an expression, as far as the program's text says. */
 export type Literal =
   | { readonly kind: 'text'; readonly text: string }
-  /** Names and values; incomplete when some of them can't be known. */
-  | { readonly kind: 'record'; readonly entries: Map<string, string>; isComplete: boolean }
+  | KnownRecord
   | { readonly kind: 'other' };
 
-export const OTHER: Literal = { kind: 'other' };
-
-/** The literals that all three grammars have, by the names that one or the other gives them. */
-export function plainLiteral(node: SyntaxNode, finder: Finder, textOf: Language['textOf']): Literal {
-  switch (node.name) {
-    case 'Number':
-    case 'Integer':
-    case 'Float':
-    case 'Boolean':
-    case 'BooleanLiteral':
-      return { kind: 'text', text: finder.textOf(node) };
-    case 'UnaryExpression':
-      return /^-[\d.]+$/.test(finder.textOf(node)) ? { kind: 'text', text: finder.textOf(node) } : OTHER;
-    case 'VariableName':
-      return finder.variable(finder.textOf(node));
-    default: {
-      const text = textOf(node, finder);
-      return text === undefined ? OTHER : { kind: 'text', text };
-    }
-  }
+/** Names and values; incomplete when some of them can't be known. */
+interface KnownRecord {
+  readonly kind: 'record';
+  readonly entries: Map<string, string>;
+  isComplete: boolean;
 }
+
+const OTHER: Literal = { kind: 'other' };
+
+/** The nodes of all three grammars whose text is their value. */
+const PLAIN = ['Number', 'Integer', 'Float', 'Boolean', 'BooleanLiteral'];
 
 /** The classes of v1, as `videos`, and its methods. */
 const CLASSES = new Set(ROUTES.map(({ route }) => route.split('/')[2] ?? ''));
@@ -75,20 +79,16 @@ export function findCalls(text: string, language: Language): FoundCall[] {
   if (isNestedDeeper(text, MAX_NESTING)) {
     throw new UnreadableInput(`is nested deeper than ${MAX_NESTING} brackets`);
   }
-  const finder = new Finder(text);
+  const finder = new Finder(text, language);
   language.parse(text).iterate({
     // Only what is looked at becomes a node: making one takes longer the deeper it stands.
     enter: (place) => {
       const { name } = place;
       // All three grammars call the parameters of a function so.
       if (name === 'ParamList') finder.forget(place);
-      const read = language.readers.get(name);
+      const read = language.readers[name];
       if (read) read(place.node, finder);
-      else if (language.texts.includes(name) && finder.mayHoldAddress(place)) {
-        const { node } = place;
-        const address = language.textOf(node, finder);
-        if (address !== undefined) finder.foundAddress(node, address);
-      }
+      else if (finder.mayHoldAddress(place)) finder.readAddress(place.node);
     },
   });
   return finder.calls;
@@ -113,23 +113,21 @@ interface Extent {
 export class Finder {
   readonly text: string;
   readonly calls: FoundCall[] = [];
+  readonly #language: Language;
   readonly #variables = new Map<string, Literal>();
-  readonly #lineStarts: number[] = [0];
   readonly #isOfV1: boolean;
-  /** Where `v1` stands next, from the place that was asked about last. */
-  #version = -1;
-  /** Addresses before this place belong to a call that is told. */
+  /** Addresses before this place belong to a call that was found. */
   #readUntil = 0;
   #depth = 0;
 
-  constructor(text: string) {
+  constructor(text: string, language: Language) {
     this.text = text;
+    this.#language = language;
     this.#isOfV1 = MENTION.test(text);
-    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) this.#lineStarts.push(at + 1);
   }
 
-  /** Reads what can stand in itself: a program that is deeper than anybody writes is not read to its end. */
-  nested<Value>(read: () => Value, otherwise: Value): Value {
+  /** Reads what can contain itself: a program that is deeper than anybody writes is not read to its end. */
+  #nested<Value>(read: () => Value, otherwise: Value): Value {
     if (this.#depth >= MAX_DEPTH) return otherwise;
     this.#depth += 1;
     try {
@@ -143,13 +141,90 @@ export class Finder {
     return this.text.slice(from, to);
   }
 
-  /** Whether a version stands in it, in a program that is asked about from its beginning to its end. */
-  mayHoldAddress({ from, to }: Extent): boolean {
-    if (this.#version < from) {
-      const at = this.text.indexOf('v1', from);
-      this.#version = at < 0 ? Number.POSITIVE_INFINITY : at;
+  literalOf(node: SyntaxNode): Literal {
+    return this.#nested(() => this.#readLiteral(node), OTHER);
+  }
+
+  #readLiteral(node: SyntaxNode): Literal {
+    const entries = this.#language.records[node.name]?.(node, this);
+    if (entries) return this.record(entries);
+    const written = this.textOf(node);
+    if (PLAIN.includes(node.name) || (node.name === 'UnaryExpression' && /^-[\d.]+$/.test(written)))
+      return { kind: 'text', text: written };
+    if (node.name === 'VariableName') return this.variable(written);
+    const [inner] = node.name === 'ParenthesizedExpression' ? itemsOf(node) : [];
+    if (inner) return this.literalOf(inner);
+    const text = this.stringOf(node);
+    return text === undefined ? OTHER : { kind: 'text', text };
+  }
+
+  record(entries: readonly Entry[]): KnownRecord {
+    const known = new Map<string, string>();
+    let isComplete = true;
+    for (const { name, value, spread } of entries) {
+      const taken = spread && this.literalOf(spread);
+      if (taken?.kind === 'record') for (const [key, each] of taken.entries) known.set(key, each);
+      else if (name !== undefined && value) known.set(name, this.valueOf(value));
+      else isComplete = false;
+      if (taken?.kind === 'record' && !taken.isComplete) isComplete = false;
     }
-    return this.#version < to;
+    return { kind: 'record', entries: known, isComplete };
+  }
+
+  /** The text of a string, or of several that are joined; placeholders stand for variables. */
+  stringOf(node: SyntaxNode): string | undefined {
+    return this.#nested(() => this.#readString(node), undefined);
+  }
+
+  #readString(node: SyntaxNode): string | undefined {
+    if (node.name === 'ContinuedString') {
+      const parts = itemsOf(node).map((part) => this.stringOf(part));
+      return parts.includes(undefined) ? undefined : parts.join('');
+    }
+    const { strings, interpolations, join, plainQuote } = this.#language;
+    if (node.name === 'BinaryExpression') {
+      const [left, right] = [node.firstChild, node.lastChild];
+      if (!left?.nextSibling || !right || this.textOf(left.nextSibling) !== join) return undefined;
+      const texts = [left, right].map((part) => this.stringOf(part));
+      if (texts[0] === undefined && texts[1] === undefined) return undefined;
+      return `${texts[0] ?? this.placeholder(left)}${texts[1] ?? this.placeholder(right)}`;
+    }
+    if (!strings.includes(node.name)) return undefined;
+    const [start = '', prefix = '', quote = ''] = /^([a-z]*)('''|"""|['"`])/i.exec(this.textOf(node)) ?? [];
+    let joined = '';
+    let at = node.from + start.length;
+    for (const part of childrenOf(node)) {
+      if (!interpolations.includes(part.name)) continue;
+      const isWrapped = /Interpolation|Replacement/.test(part.name);
+      const inner = isWrapped ? itemsOf(part).find(({ name }) => !/^Interpolation/.test(name)) : part;
+      joined += this.text.slice(at, part.from) + (inner ? this.placeholder(inner) : '{value}');
+      at = part.to;
+    }
+    joined += this.text.slice(at, Math.max(at, node.to - quote.length));
+    if (quote === plainQuote) return joined.replaceAll(/\\([\\'])/g, '$1');
+    return /r/i.test(prefix) ? joined : unescaped(joined);
+  }
+
+  /** The names of `a.b['c']`, from the left; undefined for what is no such chain. An unknown name is `?`. */
+  chainOf(node: SyntaxNode): string[] | undefined {
+    return this.#nested(() => this.#readChain(node), undefined);
+  }
+
+  #readChain(node: SyntaxNode): string[] | undefined {
+    if (['VariableName', 'this', 'super', 'self'].includes(node.name)) return [this.textOf(node)];
+    if (node.name === 'CallExpression' || node.name === 'NewExpression') return ['()'];
+    if (node.name !== 'MemberExpression' && node.name !== 'SubscriptExpression') return undefined;
+    const [object, last] = [node.firstChild, node.lastChild];
+    const names = object && this.chainOf(object);
+    if (!names || !last) return undefined;
+    if (last.name === 'PropertyName') return [...names, this.textOf(last)];
+    const key = last.prevSibling && this.literalOf(last.prevSibling);
+    return [...names, key?.kind === 'text' ? key.text : '?'];
+  }
+
+  mayHoldAddress({ name, from, to }: Extent & { readonly name: string }): boolean {
+    const isText = name === 'BinaryExpression' || name === 'ContinuedString';
+    return (isText || this.#language.strings.includes(name)) && this.text.slice(from, to).includes('v1');
   }
 
   assign(name: string, value: Literal): void {
@@ -179,9 +254,9 @@ export class Finder {
   }
 
   /** A value as a parameter: its text, or a placeholder with the name of the variable that has it. */
-  parameterOf(literal: Literal, node: SyntaxNode): string {
-    if (literal.kind === 'text') return literal.text;
-    return this.placeholder(node);
+  valueOf(node: SyntaxNode): string {
+    const literal = this.literalOf(node);
+    return literal.kind === 'text' ? literal.text : this.placeholder(node);
   }
 
   placeholder(node: SyntaxNode): string {
@@ -215,7 +290,7 @@ export class Finder {
     return readUrl(`/v1/${name}${query === undefined ? '' : `?${query}`}`);
   }
 
-  /** Tells a call with the parameters of these arguments. */
+  /** Adds a call with the parameters of these arguments. */
   found(at: SyntaxNode, route: string, literals: readonly Literal[], query: FoundCall['parameters'] = {}) {
     const parameters = readable(query);
     let isComplete = !Object.keys(query).some(isPlaceholder);
@@ -234,9 +309,10 @@ export class Finder {
     this.calls.push({ route, parameters, line, ...(!isComplete && { incomplete: true as const }) });
   }
 
-  /** An address that stands somewhere: a call, unless it is the argument of one that is told already. */
-  foundAddress(node: SyntaxNode, text: string): void {
-    if (node.from < this.#readUntil || !/\/v1\//.test(text)) return;
+  /** An address in a text is a call, unless it is the argument of one that was found. */
+  readAddress(node: SyntaxNode): void {
+    const text = this.stringOf(node);
+    if (node.from < this.#readUntil || !text?.includes('/v1/')) return;
     const isFull = /^https?:\/\/[^/]*(?:jwplatform|jwplayer|bitsontherun)[^/]*\/v1\//i.test(text);
     const call = readUrl(text);
     if (!call || !(isFull || findRoute(call.route))) return;
@@ -245,21 +321,14 @@ export class Finder {
     this.calls.push({ route: call.route, parameters: readable(call.parameters), line, incomplete: true });
   }
 
-  /** The addresses in it belong to a call that is told by itself. */
+  /** The addresses in it belong to a call that was found. */
   isRead({ to }: SyntaxNode): void {
     this.#readUntil = to;
   }
 
   /** The line of a place, from 1. */
   #lineAt(place: number): number {
-    let low = 0;
-    let high = this.#lineStarts.length;
-    while (low + 1 < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#lineStarts[middle] ?? 0) <= place) low = middle;
-      else high = middle;
-    }
-    return low + 1;
+    return this.text.slice(0, place).split('\n').length;
   }
 }
 
@@ -273,11 +342,45 @@ function readable(query: FoundCall['parameters']): Record<string, string | strin
   return parameters;
 }
 
+/** `name = value`, and `name.key = value` or `name[key] = value`. */
+export function readAssignment(node: SyntaxNode, finder: Finder): void {
+  const [target, value] = [node.firstChild, node.lastChild];
+  if (!target || !value) return;
+  if (target.name === 'VariableName') finder.assign(finder.textOf(target), finder.literalOf(value));
+  const [name, key, ...others] = finder.chainOf(target) ?? [];
+  if (name === undefined || key === undefined || others.length > 0) return;
+  finder.assignField(name, key === '?' ? undefined : key, finder.valueOf(value));
+}
+
+export function childrenOf(node: SyntaxNode): SyntaxNode[] {
+  const children: SyntaxNode[] = [];
+  for (let child = node.firstChild; child; child = child.nextSibling) children.push(child);
+  return children;
+}
+
 /** The parts of a list without its brackets, commas and comments. */
 export function itemsOf(list: SyntaxNode): SyntaxNode[] {
-  const items: SyntaxNode[] = [];
-  for (let node = list.firstChild; node; node = node.nextSibling) {
-    if (!/^[^\w]*$/.test(node.name) && !/Comment$/.test(node.name)) items.push(node);
-  }
-  return items;
+  return childrenOf(list).filter(({ name }) => /\w/.test(name) && !/Comment$/.test(name));
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  b: '\b',
+  f: '\f',
+  v: '\v',
+  '0': '\0',
+  '\n': '',
+};
+
+function unescaped(text: string): string {
+  return text.replaceAll(
+    /\\(?:u\{([\da-f]{1,6})\}|u([\da-f]{4})|x([\da-f]{1,2})|([\s\S]))/gi,
+    (_whole, long?: string, short?: string, byte?: string, sign = '') => {
+      const code = Number.parseInt(long ?? short ?? byte ?? '', 16);
+      if (!Number.isNaN(code)) return code <= 0x10ffff ? String.fromCodePoint(code) : '';
+      return ESCAPES[sign] ?? sign;
+    },
+  );
 }
