@@ -7,8 +7,9 @@ import { type CommandRun, parserOutput } from '../../../terminal/command';
 import { createOutput, type Output } from '../../../terminal/output';
 import { shellWord } from '../../../terminal/text';
 import { KINDS, type Kind } from '../read-calls/kind';
-import { CLIENTS, type Client } from '../render';
+import { CLIENTS, type Client, V2_ADDRESS } from '../render';
 import { Collector, type Report } from '../report/collect';
+import { jsonReport, summary, textReport } from '../report/text';
 import { EXIT, type ExitCode, Failure } from './failure';
 import { readInput, readPieces } from './inputs';
 import { showProgress } from './progress';
@@ -23,7 +24,7 @@ interface Options {
   readonly json?: true;
   readonly html?: string;
   readonly site?: string;
-  readonly client?: Client;
+  readonly client: Client;
   readonly address?: string;
 }
 
@@ -131,8 +132,8 @@ async function migrate(
 }
 
 async function write(report: Report, out: Output, cwd: string, options: Options): Promise<void> {
-  const { html, client, address } = options;
-  const how = { ...(client && { client }), ...(address !== undefined && { address }) };
+  const { html, client, address = V2_ADDRESS } = options;
+  const how = { client, address };
   if (html !== undefined) {
     const { htmlReport } = await import('../report/page');
     await writeFile(resolve(cwd, html), htmlReport(report, how)).catch((thrown: unknown) => {
@@ -142,12 +143,9 @@ async function write(report: Report, out: Output, cwd: string, options: Options)
     });
   }
   if (out.json) {
-    const { jsonReport } = await import('../report/json');
     out.document(jsonReport(report, how));
     return;
   }
-  const { textReport } = await import('../report/text');
-  const { summary } = await import('../report/wording');
   if (html !== undefined) out.write(`${summary(report)} The report is in ${html}.\n`);
   else
     for (const part of textReport(report, how)) {

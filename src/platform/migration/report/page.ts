@@ -1,19 +1,6 @@
 import { type Html, html } from '../../../http/html';
-import type { V2Call } from '../migrate-call';
 import type { Entry, Report } from './collect';
-import {
-  answersText,
-  clientLineOf,
-  curlOf,
-  FOR_ALL,
-  INCOMPLETE,
-  number,
-  ownNotes,
-  placesOf,
-  type Shown,
-  summary,
-  VERDICTS,
-} from './wording';
+import { commandsOf, FOR_ALL, number, ownNotes, placesOf, type Shown, summary, VERDICTS } from './text';
 
 /** The report as a page that needs nothing else: no script, and no file beside it. */
 export function htmlReport(report: Report, how: Shown): string {
@@ -59,7 +46,7 @@ function row({ migration: { route, verdict, calls }, count }: Entry, index: numb
 <td><a href="#call-${index + 1}"><code>${route}</code></a></td>
 <td data-label="Calls: ">${number(count)}</td>
 <td>${calls.map(({ method, path }) => html`<div><code>${method} ${path}</code></div>`)}</td>
-<td class="${verdict}">${VERDICTS[verdict]}</td>
+<td class="${verdict}">${VERDICTS[verdict][0]}</td>
 </tr>
 `;
 }
@@ -67,27 +54,23 @@ function row({ migration: { route, verdict, calls }, count }: Entry, index: numb
 function section(entry: Entry, index: number, how: Shown): Html {
   const { route, verdict, calls } = entry.migration;
   const places = placesOf(entry);
-  const answers = answersText(entry);
   return html`<section id="call-${index + 1}">
 <h2><code>${route}</code></h2>
-<p class="${verdict}">This call ${VERDICTS[verdict]}.</p>
+<p class="${verdict}">This call ${VERDICTS[verdict][0]}.</p>
 ${places !== '' && html`<p>${places}</p>`}
-${calls.map((call) => commands(call, how))}
+${calls.map((call) => {
+  const { curl, client } = commandsOf(call, how);
+  return html`${call.purpose !== undefined && html`<p>${call.purpose}</p>`}
+<pre>${curl}</pre>
+<pre>${client}</pre>
+`;
+})}
 <ul>
 ${ownNotes(entry).map(
   ({ kind, field, sentence, byHand }) =>
     html`<li class="${byHand ? 'by_hand' : ''}">${kind}: ${field !== undefined && html`<code>${field}</code>: `}${sentence}</li>
 `,
-)}${answers !== undefined && html`<li>changed: answer: ${answers}</li>`}
-${entry.incomplete && html`<li class="by_hand">beware: ${INCOMPLETE}</li>`}
-</ul>
+)}</ul>
 </section>
-`;
-}
-
-function commands(call: V2Call, how: Shown): Html {
-  return html`${call.purpose !== undefined && html`<p>${call.purpose}</p>`}
-<pre>${curlOf(call, how)}</pre>
-<pre>${clientLineOf(call, how)}</pre>
 `;
 }
