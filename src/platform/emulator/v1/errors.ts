@@ -1,6 +1,5 @@
 import { toHttpError } from '../../../http/errors';
 import type { Problem, SchemaFault } from '../../../http/faults';
-import { v1ErrorCode } from '../../migration/mapping/errors';
 import { FIELDS, SETUP_CONFIG } from '../../migration/mapping/fields';
 import type { V1Resource } from '../../migration/mapping/routes';
 
@@ -77,14 +76,33 @@ export function toV1Error(thrown: unknown, resource?: V1Resource): V1Error {
 }
 
 function codeOf(problem: Problem | undefined, status: number): V1Code {
-  if (status === 503) return 'CallUnavailable';
-  const code = v1ErrorCode(problem?.code ?? '');
-  return isCode(code) ? code : 'CallFailed';
+  return status === 503 ? 'CallUnavailable' : (V1_CODES[problem?.code ?? ''] ?? 'CallFailed');
 }
 
-function isCode(code: string): code is V1Code {
-  return Object.hasOwn(V1_ERRORS, code);
-}
+/** The codes of v1 for those of v2; anything else that fails in v2 is `CallFailed` in v1. */
+const V1_CODES: Readonly<Record<string, V1Code>> = {
+  server_error: 'InternalError',
+  not_found: 'NotFound',
+  method_not_allowed: 'NoMethod',
+  invalid_body: 'ParameterInvalid',
+  unknown_field: 'ParameterInvalid',
+  invalid_parameter: 'ParameterInvalid',
+  invalid_query: 'ParameterInvalid',
+  invalid_path: 'ParameterEncodingError',
+  bad_request: 'CallInvalid',
+  malformed_json: 'CallInvalid',
+  site_forbidden: 'PermissionDenied',
+  permission_insufficient: 'PermissionDenied',
+  other_site_refused: 'PermissionDenied',
+  unauthorized: 'SignatureInvalid',
+  credential_missing: 'SignatureInvalid',
+  credential_refused: 'SignatureInvalid',
+  body_too_large: 'FileSizeInvalid',
+  upload_expired: 'FileUploadFailed',
+  upload_finished: 'FileUploadFailed',
+  conflict: 'PreconditionFailed',
+  rate_limit_exceeded: 'RateLimitExceeded',
+};
 
 function parameterError(
   resource: V1Resource,

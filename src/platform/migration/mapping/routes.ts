@@ -38,93 +38,82 @@ export interface RouteMapping {
   readonly sentence: string | undefined;
 }
 
-const SITE = '/v2/sites/{site_id}/';
-const MEDIA = `${SITE}media/{media_id}/`;
-const PLAYLIST = `${SITE}playlists/{playlist_id}/`;
-const TYPED_PLAYLIST = `${PLAYLIST}{playlist_type}/`;
-const RENDITION = `${MEDIA}media_renditions/{rendition_id}/`;
-const TRACK = `${MEDIA}text_tracks/{track_id}/`;
-/** As the contract writes it: without a slash at its end. */
-const THUMBNAIL = `${SITE}thumbnails/{thumbnail_id}`;
-
-const operation = (method: HttpMethod) => (path: string) => ({ method, path });
-const get = operation('GET');
-const post = operation('POST');
-const patch = operation('PATCH');
-const put = operation('PUT');
-const remove = operation('DELETE');
-
-type Row = readonly [action: V1Action, joined: 'or' | 'and', ...operations: readonly V2Operation[]];
-
-function rows(prefix: string, resource: V1Resource, sentence: string, table: readonly Row[]): RouteMapping[] {
-  return table.map(([action, joined, ...operations]) => ({
-    route: prefix === '/v1/status' ? prefix : `${prefix}/${action}`,
-    resource,
-    action,
-    v2: operations,
-    joined,
-    sentence: sentence === '' ? undefined : sentence,
-  }));
-}
-
 /** Every row of the contract's route mapping, in its order. */
-export const ROUTES: readonly RouteMapping[] = [
-  ...rows('/v1/accounts/tags', 'tag', CONTRACT.tag, [
-    ['create', 'or'],
-    ['delete', 'or', put(`${SITE}remove_tag/`)],
-    ['list', 'or'],
-    ['show', 'or'],
-    ['update', 'or', put(`${SITE}rename_tag/`)],
-  ]),
-  ...rows('/v1/accounts/usage', 'usage', CONTRACT.usage, [['show', 'or', put(`${SITE}query_usage/`)]]),
-  ...rows('/v1/channels', 'channel', CONTRACT.channel, [
-    ['create', 'or', post(`${SITE}playlists/{playlist_type}/`)],
-    ['delete', 'or', remove(PLAYLIST), remove(TYPED_PLAYLIST)],
-    ['list', 'or', get(`${SITE}playlists/`)],
-    ['show', 'or', get(PLAYLIST), get(TYPED_PLAYLIST)],
-    ['update', 'or', patch(TYPED_PLAYLIST)],
-  ]),
-  ...rows('/v1/channels/videos', 'channel_video', CONTRACT.channel, [
-    ['create', 'or', patch(TYPED_PLAYLIST)],
-    ['delete', 'or', patch(TYPED_PLAYLIST)],
-    ['list', 'or', patch(TYPED_PLAYLIST)],
-    ['show', 'or', patch(TYPED_PLAYLIST)],
-    ['update', 'or', patch(TYPED_PLAYLIST)],
-  ]),
-  ...rows('/v1/players', 'player', CONTRACT.player, [
-    ['create', 'or', post(`${SITE}players/`)],
-    ['delete', 'or', remove(`${SITE}players/{player_id}/`)],
-    ['list', 'or', get(`${SITE}players/`)],
-    ['show', 'or', get(`${SITE}players/{player_id}/`)],
-    ['update', 'or', patch(`${SITE}players/{player_id}/`)],
-  ]),
-  ...rows('/v1/status', 'status', '', [['show', 'or']]),
-  ...rows('/v1/videos', 'video', CONTRACT.video, [
-    ['create', 'or', post(`${SITE}media/`)],
-    ['delete', 'or', remove(MEDIA)],
-    ['list', 'or', get(`${SITE}media/`)],
-    ['show', 'or', get(MEDIA)],
-    ['update', 'or', patch(MEDIA)],
-  ]),
-  ...rows('/v1/videos/conversions', 'conversion', CONTRACT.conversion, [
-    ['create', 'or', post(`${MEDIA}media_renditions/`)],
-    ['delete', 'or', remove(RENDITION)],
-    ['list', 'and', get(`${MEDIA}originals/`), get(`${MEDIA}media_renditions/`)],
-    ['show', 'or', get(RENDITION)],
-  ]),
-  ...rows('/v1/videos/tags', 'video_tag', CONTRACT.tag, [['list', 'or']]),
-  ...rows('/v1/videos/thumbnails', 'thumbnail', CONTRACT.thumbnail, [
-    ['show', 'or', get(THUMBNAIL)],
-    ['update', 'and', post(`${SITE}thumbnails/`), patch(THUMBNAIL)],
-  ]),
-  ...rows('/v1/videos/tracks', 'track', CONTRACT.track, [
-    ['create', 'or', post(`${MEDIA}text_tracks/`)],
-    ['delete', 'or', remove(TRACK)],
-    ['list', 'or', get(`${MEDIA}text_tracks/`)],
-    ['show', 'or', get(TRACK)],
-    ['update', 'or', patch(TRACK)],
-  ]),
-];
+const ROWS = `
+/v1/accounts/tags/create → not supported
+/v1/accounts/tags/delete → PUT /v2/sites/{site_id}/remove_tag/
+/v1/accounts/tags/list → not supported
+/v1/accounts/tags/show → not supported
+/v1/accounts/tags/update → PUT /v2/sites/{site_id}/rename_tag/
+/v1/accounts/usage/show → PUT /v2/sites/{site_id}/query_usage/
+/v1/channels/create → POST /v2/sites/{site_id}/playlists/{playlist_type}/
+/v1/channels/delete → DELETE /v2/sites/{site_id}/playlists/{playlist_id}/ or DELETE /v2/sites/{site_id}/playlists/{playlist_id}/{playlist_type}/
+/v1/channels/list → GET /v2/sites/{site_id}/playlists/
+/v1/channels/show → GET /v2/sites/{site_id}/playlists/{playlist_id}/ or GET /v2/sites/{site_id}/playlists/{playlist_id}/{playlist_type}/
+/v1/channels/update → PATCH /v2/sites/{site_id}/playlists/{playlist_id}/{playlist_type}/
+/v1/channels/videos/create → PATCH /v2/sites/{site_id}/playlists/{playlist_id}/{playlist_type}/
+/v1/channels/videos/delete → PATCH /v2/sites/{site_id}/playlists/{playlist_id}/{playlist_type}/
+/v1/channels/videos/list → PATCH /v2/sites/{site_id}/playlists/{playlist_id}/{playlist_type}/
+/v1/channels/videos/show → PATCH /v2/sites/{site_id}/playlists/{playlist_id}/{playlist_type}/
+/v1/channels/videos/update → PATCH /v2/sites/{site_id}/playlists/{playlist_id}/{playlist_type}/
+/v1/players/create → POST /v2/sites/{site_id}/players/
+/v1/players/delete → DELETE /v2/sites/{site_id}/players/{player_id}/
+/v1/players/list → GET /v2/sites/{site_id}/players/
+/v1/players/show → GET /v2/sites/{site_id}/players/{player_id}/
+/v1/players/update → PATCH /v2/sites/{site_id}/players/{player_id}/
+/v1/status → not supported
+/v1/videos/create → POST /v2/sites/{site_id}/media/
+/v1/videos/delete → DELETE /v2/sites/{site_id}/media/{media_id}/
+/v1/videos/list → GET /v2/sites/{site_id}/media/
+/v1/videos/show → GET /v2/sites/{site_id}/media/{media_id}/
+/v1/videos/update → PATCH /v2/sites/{site_id}/media/{media_id}/
+/v1/videos/conversions/create → POST /v2/sites/{site_id}/media/{media_id}/media_renditions/
+/v1/videos/conversions/delete → DELETE /v2/sites/{site_id}/media/{media_id}/media_renditions/{rendition_id}/
+/v1/videos/conversions/list → GET /v2/sites/{site_id}/media/{media_id}/originals/ and GET /v2/sites/{site_id}/media/{media_id}/media_renditions/
+/v1/videos/conversions/show → GET /v2/sites/{site_id}/media/{media_id}/media_renditions/{rendition_id}/
+/v1/videos/tags/list → not supported
+/v1/videos/thumbnails/show → GET /v2/sites/{site_id}/thumbnails/{thumbnail_id}
+/v1/videos/thumbnails/update → POST /v2/sites/{site_id}/thumbnails/ and PATCH /v2/sites/{site_id}/thumbnails/{thumbnail_id}
+/v1/videos/tracks/create → POST /v2/sites/{site_id}/media/{media_id}/text_tracks/
+/v1/videos/tracks/delete → DELETE /v2/sites/{site_id}/media/{media_id}/text_tracks/{track_id}/
+/v1/videos/tracks/list → GET /v2/sites/{site_id}/media/{media_id}/text_tracks/
+/v1/videos/tracks/show → GET /v2/sites/{site_id}/media/{media_id}/text_tracks/{track_id}/
+/v1/videos/tracks/update → PATCH /v2/sites/{site_id}/media/{media_id}/text_tracks/{track_id}/
+`;
+
+/** The resource of the routes below a path, with what the contract says of it. */
+const RESOURCES: Readonly<Record<string, readonly [V1Resource, sentence?: string]>> = {
+  '/v1': ['status'],
+  '/v1/accounts/tags': ['tag', CONTRACT.tag],
+  '/v1/accounts/usage': ['usage', CONTRACT.usage],
+  '/v1/channels': ['channel', CONTRACT.channel],
+  '/v1/channels/videos': ['channel_video', CONTRACT.channel],
+  '/v1/players': ['player', CONTRACT.player],
+  '/v1/videos': ['video', CONTRACT.video],
+  '/v1/videos/conversions': ['conversion', CONTRACT.conversion],
+  '/v1/videos/tags': ['video_tag', CONTRACT.tag],
+  '/v1/videos/thumbnails': ['thumbnail', CONTRACT.thumbnail],
+  '/v1/videos/tracks': ['track', CONTRACT.track],
+};
+
+export const ROUTES: readonly RouteMapping[] = ROWS.trim().split('\n').map(readRow);
+
+function readRow(row: string): RouteMapping {
+  const [route = '', v2 = ''] = row.split(' → ');
+  const [, path = '', method = ''] = /^(.*)\/(.*)$/.exec(route) ?? [];
+  const [resource = 'status', sentence] = RESOURCES[path] ?? [];
+  return {
+    route,
+    resource,
+    action: resource === 'status' ? 'show' : (method as V1Action),
+    v2: [...v2.matchAll(/([A-Z]+) (\S+)/g)].map(([, verb, place = '']) => ({
+      method: verb as HttpMethod,
+      path: place,
+    })),
+    joined: v2.includes(' and ') ? 'and' : 'or',
+    sentence,
+  };
+}
 
 const BY_ROUTE = new Map(ROUTES.map((mapping) => [mapping.route, mapping]));
 

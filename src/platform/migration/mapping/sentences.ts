@@ -5,9 +5,6 @@
 export const CONTRACT = {
   bearer:
     'Management API v2 uses Bearer authentication: header `Authorization: Bearer <V2_API_SECRET>`. v1 used signature-based authentication and is replaced.',
-  verbs:
-    'v2 is resource-oriented; HTTP verbs GET, POST, PATCH, PUT, DELETE map to route types (v1 relied on GET and POST).',
-  body: 'Request bodies are JSON objects with one or more of `metadata`, `upload`, `relationships`.',
   filter: 'List routes accept query parameter `q` for filtering.',
   clients: 'Officially supported client libraries must be upgraded to their v2 versions.',
   v1Error:
@@ -34,7 +31,6 @@ export const CONTRACT = {
   mediatype: 'Media field renames: `mediatype` to `media_type`',
   sourceformat: 'Media field renames: `sourceformat` to `mime_type`',
   sourcetype: 'Media field renames: `sourcetype` to `hosting_type`',
-  mediaCustom: 'Also: custom parameters become `custom_params`',
   mediaRemoved: '`md5` and `size` removed',
   upload:
     'the upload fields `method`, `mime_type`, `source_url`, `download_url`, `trim_in_point`, `trim_out_point` move into an `upload` object',

@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util';
 import { type ParseEntry, parse } from 'shell-quote';
 import type { V1Call } from '../migrate-call';
 import { addParameter, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
@@ -11,34 +12,16 @@ interface CurlCalls {
   readonly fromFiles: readonly string[];
 }
 
-/** Options that take a value, besides those that say something here; all others are switches. */
-const OTHER_VALUES =
-  '-A -b -c -C -D -e -E -h -K -m -o -P -Q -r -t -T -u -U -w -x -y -Y -z --user-agent --cookie --cookie-jar --continue-at --dump-header --referer --cert --config --max-time --output --ftp-port --quote --range --telnet-option --upload-file --user --proxy-user --write-out --proxy --speed-limit --speed-time --time-cond --connect-timeout --retry --retry-delay --retry-max-time --cacert --capath --key --key-type --cert-type --ciphers --resolve --connect-to --interface --limit-rate --max-redirs --noproxy --oauth2-bearer --pass --proxy-header --unix-socket --aws-sigv4 --request-target --output-dir --expect100-timeout --keepalive-time --local-port --max-filesize --netrc-file --proto --rate --trace --trace-ascii --variable'.split(
-    ' ',
-  );
+/** The options of curl that take a value, each with its short name; all others are switches. */
+const WITH_VALUE =
+  'request:X header:H data:d data-ascii data-binary data-raw data-urlencode url-query json form:F form-string url user-agent:A cookie:b cookie-jar:c continue-at:C dump-header:D referer:e cert:E help:h config:K max-time:m output:o ftp-port:P quote:Q range:r telnet-option:t upload-file:T user:u proxy-user:U write-out:w proxy:x speed-limit:Y speed-time:y time-cond:z connect-timeout retry retry-delay retry-max-time cacert capath key key-type cert-type ciphers resolve connect-to interface limit-rate max-redirs noproxy oauth2-bearer pass proxy-header unix-socket aws-sigv4 request-target output-dir expect100-timeout keepalive-time local-port max-filesize netrc-file proto rate trace trace-ascii variable';
 
-/** The options that say what is called, by the names that curl has for them. */
-const OPTIONS: Readonly<Record<string, Option>> = {
-  '-X': 'other',
-  '--request': 'other',
-  '-H': 'header',
-  '--header': 'header',
-  '-d': 'data',
-  '--data': 'data',
-  '--data-ascii': 'data',
-  '--data-binary': 'data',
-  '--data-raw': 'raw',
-  '--data-urlencode': 'encode',
-  '--url-query': 'encode',
-  '--json': 'json',
-  '-F': 'form',
-  '--form': 'form',
-  '--form-string': 'form_string',
-  '--url': 'url',
-  ...Object.fromEntries(OTHER_VALUES.map((name) => [name, 'other' as const])),
-};
-
-type Option = 'other' | 'header' | 'data' | 'raw' | 'encode' | 'json' | 'form' | 'form_string' | 'url';
+const OPTIONS = Object.fromEntries(
+  WITH_VALUE.split(' ').map((option) => {
+    const [name = '', short] = option.split(':');
+    return [name, { type: 'string' as const, ...(short && { short }) }];
+  }),
+);
 
 /** More words than any command that a person writes. */
 const MAX_WORDS = 5000;
@@ -163,11 +146,10 @@ interface Sent {
 
 function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[] {
   const sent: Sent = { urls: [], forms: [], json: [], parameters: Object.create(null), fromFiles };
-  const rest = [...words];
-  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
-    if (!word.startsWith('-') || word === '-') sent.urls.push(word);
-    else if (word.startsWith('--')) readLong(word, rest, sent);
-    else readShort(word, rest, sent);
+  const { tokens } = parseArgs({ args: [...words], options: OPTIONS, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === 'positional') sent.urls.push(token.value);
+    else if (token.kind === 'option') take(token.name, token.value ?? '', sent);
   }
   return sent.urls.flatMap((url) => {
     const call = readUrl(url);
@@ -175,40 +157,27 @@ function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[]
   });
 }
 
-function readLong(word: string, rest: string[], sent: Sent): void {
-  const [name = '', value] = word.split(/=(.*)/s);
-  const option = OPTIONS[name];
-  if (option) take(option, value ?? rest.shift() ?? '', sent);
-}
-
-/** `-sSXPOST`: switches, then one option with its value, which may be the next word. */
-function readShort(word: string, rest: string[], sent: Sent): void {
-  for (let at = 1; at < word.length; at += 1) {
-    const option = OPTIONS[`-${word[at]}`];
-    if (!option) continue;
-    take(option, word.slice(at + 1) || (rest.shift() ?? ''), sent);
-    return;
-  }
-}
-
-function take(option: Option, value: string, sent: Sent): void {
+function take(option: string, value: string, sent: Sent): void {
   switch (option) {
     case 'url':
       sent.urls.push(value);
       break;
     case 'data':
+    case 'data-ascii':
+    case 'data-binary':
       if (value.startsWith('@')) sent.fromFiles.add('the whole body');
       else takeBody(value, sent);
       break;
-    case 'raw':
+    case 'data-raw':
     case 'json':
       takeBody(value, sent);
       break;
-    case 'encode':
+    case 'data-urlencode':
+    case 'url-query':
       takeEncoded(value, sent);
       break;
     case 'form':
-    case 'form_string':
+    case 'form-string':
       takeField(value, option === 'form', sent);
       break;
     default:
