@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { readFileSync } from 'node:fs';
+import { readFileSync, type Stats, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import type { CommandRun } from '../terminal/command';
 import { CliError, EXIT } from './cli-error';
@@ -18,6 +18,15 @@ export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string): B
     return readFileSync(resolve(cwd, name));
   } catch {
     throw unusable(`The file ${name} can't be read; check the path and who may read it.`);
+  }
+}
+
+/** What lies at a path; undefined: nothing, or something that may not be looked at. */
+export function statsOf({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Stats | undefined {
+  try {
+    return statSync(resolve(cwd, name));
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,10 +1,8 @@
-import { type Stats, statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { usageError } from '../cli-error';
 import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { requireFleet, type WaitOption } from '../fleet/wait';
-import { type ProviderOptions, unusable } from '../input';
+import { type ProviderOptions, statsOf, unusable } from '../input';
 import { hasGroupRules, type Manifest } from '../manifest/entries';
 import { readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
@@ -115,12 +113,4 @@ async function importedManifest(
 /** Whether the user means key files, and no manifest. */
 function namesKeyFiles(context: CliContext, source: string): boolean {
   return /\.key$/i.test(source) || statsOf(context, source)?.isDirectory() === true;
-}
-
-function statsOf({ cwd }: CliContext, source: string): Stats | undefined {
-  try {
-    return statSync(resolve(cwd, source));
-  } catch {
-    return undefined;
-  }
 }

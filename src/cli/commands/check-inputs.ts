@@ -1,14 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import {
-  closeSync,
-  createReadStream,
-  fstatSync,
-  openSync,
-  readdirSync,
-  readSync,
-  type Stats,
-  statSync,
-} from 'node:fs';
+import { closeSync, createReadStream, fstatSync, openSync, readdirSync, readSync, type Stats } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
@@ -20,7 +11,7 @@ import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { shown } from '../../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { isEightBitText, isUtf16Words, unusable } from '../input';
+import { isEightBitText, isUtf16Words, statsOf, unusable } from '../input';
 
 /** One thing to check, as it was found. */
 export interface FoundInput extends CheckedInput {
@@ -153,15 +144,6 @@ async function readAndClose(reader: Reader, name: string): Promise<Content> {
     return await readContent(reader, name);
   } finally {
     await reader.close();
-  }
-}
-
-function statsOf({ cwd }: CliContext, name: string): Stats | undefined {
-  try {
-    return statSync(resolve(cwd, name));
-  } catch {
-    // No such file, or a name that none can have: a value.
-    return undefined;
   }
 }
 

@@ -1,9 +1,10 @@
 import type { CheckedInput } from '../../drm/check/check';
 import { compareInputs, withoutAnswered } from '../../drm/check/compare';
 import type { Output } from '../../terminal/output';
-import { columns, count, shown } from '../../terminal/text';
+import { count, shown } from '../../terminal/text';
 import { EXIT } from '../cli-error';
 import type { CliContext } from '../context';
+import { showFields, showFindings, sumOf } from '../findings-text';
 import { checkGiven, type FoundInput } from './check-inputs';
 
 export interface CheckOptions {
@@ -35,7 +36,6 @@ export async function check(
 }
 
 type CheckResult = CheckedInput['result'];
-type Fault = CheckResult['faults'][number];
 type Compared = ReturnType<typeof compareInputs>;
 
 const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
@@ -58,8 +58,9 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
 /** Shows what one input is, what it decodes to and what is wrong with it. */
 function showOne(out: Output, { result }: FoundInput): void {
   showInput(out, 'This', result);
-  showFaults(out, result.faults);
-  showSum(out, result.faults, '');
+  showFindings(out, result.faults);
+  const { text, style } = sumOf(result.faults);
+  out.note(out.noteStyle(style, `${text.replace(/^n/, 'N')}.`));
 }
 
 /** The same of several, and how they go together; of a folder's files only what is wrong with them. */
@@ -68,32 +69,24 @@ function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults 
     if (isOfFolder && result.faults.length === 0) continue;
     if (isOfFolder) out.write(`${out.style('bold', shown(name))}\n`);
     else showInput(out, shown(name), result);
-    showFaults(out, result.faults);
+    showFindings(out, result.faults);
     out.write('\n');
   }
   if (compared.length + faults.length > 0) {
     const what = compared.map((aspect) => aspect.replaceAll('_', ' ')).join(', ');
     out.write(`${out.style('bold', `Compared: ${what}.`)}\n`);
-    showFaults(out, faults);
+    showFindings(out, faults);
     if (faults.length === 0) out.write('They agree.\n');
   } else if (inputs.some(({ isOfFolder }) => !isOfFolder)) {
     out.note('They have nothing in common that could be compared.');
   }
-  showSum(
-    out,
-    [...inputs.flatMap(({ result }) => result.faults), ...faults],
-    `${count(inputs.length, 'input')}: `,
-  );
+  const { text, style } = sumOf([...inputs.flatMap(({ result }) => result.faults), ...faults]);
+  out.note(out.noteStyle(style, `${count(inputs.length, 'input')}: ${text}.`));
 }
 
 function showInput(out: Output, subject: string, { kind, fields }: CheckResult): void {
   out.write(`${out.style('bold', `${subject} is ${titleOf(kind, fields)}.`)}\n`);
-  const rows = fields.map(({ name, value, note }) => [
-    `  ${shown(name)}`,
-    shown(value),
-    note ? out.style('dim', shown(note)) : '',
-  ]);
-  out.write(columns(rows));
+  showFields(out, fields);
 }
 
 /** A whole manifest or playlist says of which kind it is. */
@@ -101,22 +94,4 @@ function titleOf(kind: CheckResult['kind'], fields: CheckResult['fields']): stri
   const type = kind === 'manifest' && fields[0]?.name === 'type' ? fields[0].value : undefined;
   if (type === undefined) return KINDS[kind];
   return `${/^[AEFHILMNORSX][A-Z]/.test(type) ? 'an' : 'a'} ${type}`;
-}
-
-function showFaults(out: Output, faults: readonly Fault[]): void {
-  for (const { severity, description } of faults) {
-    const style = severity === 'error' ? 'red' : 'yellow';
-    out.write(`${out.style(style, `${severity}:`)} ${shown(description)}\n`);
-  }
-}
-
-function showSum(out: Output, faults: readonly Fault[], of: string): void {
-  const errors = faults.filter(({ severity }) => severity === 'error').length;
-  const sum =
-    faults.length === 0
-      ? 'no faults'
-      : `${count(errors, 'error')}, ${count(faults.length - errors, 'warning')}`;
-  const sentence = of === '' ? sum.replace(/^n/, 'N') : of + sum;
-  const style = errors > 0 ? 'red' : faults.length > 0 ? 'yellow' : 'green';
-  out.note(out.noteStyle(style, `${sentence}.`));
 }

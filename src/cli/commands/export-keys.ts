@@ -4,27 +4,19 @@ import { readCertificate } from '../../drm/cpix/recipient';
 import { writeCpix } from '../../drm/cpix/write';
 import { exportKeyFile, maskExport } from '../../drm/export/export-key-file';
 import { cpixDocumentOf } from '../../drm/export/forms';
-import {
-  EXPORT_NAMES,
-  EXPORT_SCHEMES,
-  type ExportName,
-  type ExportScheme,
-  isExportName,
-  isExportScheme,
-} from '../../drm/export/names';
-import { nearestName } from '../../drm/nearest';
+import type { ExportName, ExportScheme } from '../../drm/export/names';
 import { shownLines } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readNamedFile, unusable } from '../input';
 import { textOf, writeRevealed } from '../key-files';
 
-interface ExportOptions {
-  readonly as: string;
-  readonly scheme: string | undefined;
+export interface ExportOptions {
+  readonly as: ExportName;
+  readonly scheme?: ExportScheme;
   /** Files of certificates. */
-  readonly recipients: readonly string[] | undefined;
-  readonly reveal: boolean;
+  readonly recipient?: readonly string[];
+  readonly reveal?: boolean;
 }
 
 /**
@@ -34,11 +26,9 @@ interface ExportOptions {
 export async function exportKeys(
   context: CliContext,
   streamId: string,
-  { as: form, scheme: asked, recipients = [], reveal }: ExportOptions,
+  { as, scheme, recipient: recipients = [], reveal }: ExportOptions,
 ): Promise<void> {
   const { out } = context;
-  const as = formOf(form);
-  const scheme = schemeOf(asked);
   if (recipients.length > 0 && as !== 'cpix')
     throw usageError(`--recipient is for --as cpix: ${as} has no way to encrypt keys.`);
   const certificates = recipients.map((file) => certificateIn(context, file));
@@ -65,23 +55,6 @@ export async function exportKeys(
     out.write(shownLines(text));
     out.note(out.noteStyle('dim', 'Key material is masked; --reveal shows it.'));
   }
-}
-
-function formOf(name: string): ExportName {
-  if (isExportName(name)) return name;
-  throw usageError(`--as must be one of ${EXPORT_NAMES.join(', ')}.${meant(name, EXPORT_NAMES)}`);
-}
-
-function schemeOf(name: string | undefined): ExportScheme | undefined {
-  if (name === undefined || isExportScheme(name)) return name;
-  throw usageError(
-    `--scheme must be cenc (Widevine and PlayReady) or cbcs (FairPlay).${meant(name, EXPORT_SCHEMES)}`,
-  );
-}
-
-function meant(name: string, known: readonly string[]): string {
-  const near = nearestName(name, known);
-  return near === undefined ? '' : ` Did you mean ${near}?`;
 }
 
 /** DER. */

@@ -2,20 +2,18 @@ import { count, shown, shownLines } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { renderLines, showKeyFile, writeRevealed } from '../key-files';
-
-export interface GetOptions {
-  readonly reveal?: boolean;
-  readonly as?: string;
-  readonly scheme?: string;
-  readonly recipient?: readonly string[];
-}
+import type { ExportOptions } from './export-keys';
 
 /** `get`: shows the key file of a stream, with its key material masked unless `--reveal` is given. */
-export async function get(context: CliContext, streamId: string, options: GetOptions): Promise<void> {
+export async function get(
+  context: CliContext,
+  streamId: string,
+  options: Partial<ExportOptions>,
+): Promise<void> {
   const { reveal = false, as, scheme, recipient } = options;
   if (as !== undefined) {
     const { exportKeys } = await import('./export-keys');
-    return exportKeys(context, streamId, { as, scheme, recipients: recipient, reveal });
+    return exportKeys(context, streamId, { ...options, as });
   }
   if (scheme !== undefined) throw usageError('--scheme is for exports; add --as.');
   if (recipient) throw usageError('--recipient is for exports; add --as cpix.');

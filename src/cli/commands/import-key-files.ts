@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
 import { count, shown } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
-import { encodingFault } from '../input';
+import { encodingFault, statsOf } from '../input';
 import { importBody, isKeyFileName, KEEP_UNKNOWN, keyFileProblems, MAX_KEY_FILE_BYTES } from '../key-files';
 import type { Manifest, ManifestItem } from '../manifest/entries';
 import { type FileProblem, sentenceIn } from '../yaml-fields';
@@ -125,14 +125,14 @@ interface NotFound {
  * the stream `sub/name`; one that is named itself is of the stream of its name. Links are followed.
  */
 function findKeyFiles(
-  { cwd }: Pick<CliContext, 'cwd'>,
+  context: Pick<CliContext, 'cwd'>,
   sources: readonly string[],
 ): { readonly found: readonly FoundKeyFile[]; readonly missing: readonly NotFound[] } {
   const found: FoundKeyFile[] = [];
   const missing: NotFound[] = [];
 
   const addFile = (path: string, streamId: string) => {
-    const stats = statsOf(resolve(cwd, path));
+    const stats = statsOf(context, path);
     if (stats?.isFile()) found.push({ path, streamId: streamId.replace(/\.key$/i, '') });
     else missing.push({ path, description: stats ? 'is not a file' : 'is not there, or can’t be read' });
   };
@@ -141,7 +141,7 @@ function findKeyFiles(
     let real: string;
     let names: readonly string[];
     try {
-      real = realpathSync(resolve(cwd, path));
+      real = realpathSync(resolve(context.cwd, path));
       names = readdirSync(real).sort();
     } catch {
       missing.push({ path, description: 'can’t be read; check who may read it' });
@@ -153,26 +153,17 @@ function findKeyFiles(
       // What begins with a dot is not read by a packager: such are files that are being written.
       if (name.startsWith('.')) continue;
       const inner = join(path, name);
-      if (statsOf(resolve(cwd, inner))?.isDirectory())
-        addFolder(inner, `${prefix}${name}/`, [...above, real]);
+      if (statsOf(context, inner)?.isDirectory()) addFolder(inner, `${prefix}${name}/`, [...above, real]);
       else if (isKeyFileName(name)) addFile(inner, prefix + name);
     }
   };
 
   for (const source of sources) {
     const before = found.length + missing.length;
-    if (statsOf(resolve(cwd, source))?.isDirectory()) addFolder(source, '', []);
+    if (statsOf(context, source)?.isDirectory()) addFolder(source, '', []);
     else addFile(source, source.split(/[\\/]/).at(-1) ?? source);
     if (found.length + missing.length === before)
       missing.push({ path: source, description: 'has no .key file in it' });
   }
   return { found, missing };
-}
-
-function statsOf(path: string): Stats | undefined {
-  try {
-    return statSync(path);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@ import type { Output } from '../../terminal/output';
 import { columns, count, shown } from '../../terminal/text';
 import type { JudgementState } from '../../verify/media/judgement';
 import type { RenditionReport, StreamReport } from '../../verify/stream-report';
+import { showFields, showFindings, sumOf } from '../findings-text';
 
 const TYPES: Readonly<Record<StreamReport['type'], string>> = {
   dash: 'a DASH stream',
@@ -31,20 +32,9 @@ export function showReport(out: Output, report: StreamReport): void {
   }
   for (const { name, in: files, fields } of systems) {
     out.write(`${out.style('bold', shown(name))} in ${files.map(shown).join(', ')}\n`);
-    out.write(
-      columns(
-        fields.map(({ name: field, value, note }) => [
-          `  ${shown(field)}`,
-          shown(value),
-          note ? out.style('dim', shown(note)) : '',
-        ]),
-      ),
-    );
+    showFields(out, fields);
   }
-  for (const { severity, description } of faults)
-    out.write(
-      `${out.style(severity === 'error' ? 'red' : 'yellow', `${severity}:`)} ${shown(description)}\n`,
-    );
+  showFindings(out, faults);
   showSum(
     out,
     report,
@@ -74,16 +64,15 @@ function rowOf(
 }
 
 function showSum(out: Output, { faults, renditions, decrypted }: StreamReport, cost: string): void {
-  const errors = faults.filter(({ severity }) => severity === 'error').length;
-  const warnings = faults.length - errors;
-  const sum = faults.length === 0 ? 'no faults' : `${count(errors, 'error')}, ${count(warnings, 'warning')}`;
-  const style = errors > 0 ? 'red' : warnings > 0 ? 'yellow' : 'green';
+  const { text, style } = sumOf(faults);
   const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
   const advice =
     decrypted || !isEncrypted
       ? ''
       : ' Nothing was decrypted: give the key file behind the address, or --stream.';
-  out.note(`${out.noteStyle(style, `${count(renditions.length, 'rendition')}: ${sum}.`)} (${cost})${advice}`);
+  out.note(
+    `${out.noteStyle(style, `${count(renditions.length, 'rendition')}: ${text}.`)} (${cost})${advice}`,
+  );
 }
 
 function secondsOf(seconds: number): string {

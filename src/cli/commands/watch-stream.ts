@@ -1,9 +1,10 @@
 import type { Finding } from '../../drm/finding';
-import { count, jsonText, shown, timeText } from '../../terminal/text';
+import { count, jsonText, timeText } from '../../terminal/text';
 import type { StreamReport } from '../../verify/stream-report';
 import { StreamMemory } from '../../verify/test-rendition';
 import type { VerifyOptions } from '../../verify/verify-stream';
 import type { CliContext } from '../context';
+import { findingText, sumOf } from '../findings-text';
 import { showReport } from './verify-text';
 
 /** Tests the stream once. */
@@ -98,12 +99,8 @@ class StreamWatch {
     const { out, now } = this.context;
     if (out.json || this.#looks === 0) return;
     const seconds = Math.round((now().getTime() - this.#began.getTime()) / 1000);
-    const errors = this.#episodes.filter(({ fault }) => fault.severity === 'error');
-    const sum =
-      this.#episodes.length === 0
-        ? 'no faults'
-        : `${count(errors.length, 'error')}, ${count(this.#episodes.length - errors.length, 'warning')}`;
-    out.note(`${count(this.#segments, 'segment')} in ${seconds} s: ${sum}.`);
+    const { text } = sumOf(this.#episodes.map(({ fault }) => fault));
+    out.note(`${count(this.#segments, 'segment')} in ${seconds} s: ${text}.`);
     for (const { fault, since, until } of this.#episodes)
       out.note(`  ${clock(since)} to ${until ? clock(until) : 'the end'}: ${fault.code}`);
   }
@@ -123,8 +120,7 @@ class StreamWatch {
       const waiting = new Set(fresh);
       this.#episodes.push({ fault, since: at, isOfSegments, waiting, until: undefined });
       this.hadError ||= fault.severity === 'error';
-      const style = fault.severity === 'error' ? 'red' : 'yellow';
-      lines.push(`${clock(at)} ${out.style(style, `${fault.severity}:`)} ${shown(fault.description)}`);
+      lines.push(`${clock(at)} ${findingText(out, fault)}`);
     }
     for (const episode of open) {
       if (faults.some(({ code }) => code === episode.fault.code)) continue;

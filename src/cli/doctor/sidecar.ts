@@ -29,9 +29,6 @@ export interface SidecarState {
   readonly problems: readonly Problem[];
 }
 
-/** They are all kept in memory, unlike those of a list. */
-const MAX_FILES = 2_000_000;
-
 /** Asks a sidecar whether it is ready, for all its key files, and for its fleet. `find` may throw when none is named. */
 export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState> {
   const state: { -readonly [Name in keyof SidecarState]: SidecarState[Name] } = {
@@ -49,7 +46,7 @@ export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState
     state.notReady = ready.problems;
     state.folder = ready.answer;
     const listed: ListedKeyFile[] = [];
-    for await (const { keyfiles } of listPages(sidecar, { most: MAX_FILES })) listed.push(...keyfiles);
+    for await (const { keyfiles } of listPages(sidecar)) listed.push(...keyfiles);
     state.listed = listed;
     const { answer, problems } = await answerOr(
       sidecar.fleet.status(),

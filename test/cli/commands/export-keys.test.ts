@@ -128,10 +128,13 @@ describe('--recipient', () => {
 });
 
 it.each([
-  [['--as', 'shakka'], '--as must be one of shaka, nginx-vod, bento4, cpix. Did you mean shaka?'],
+  [
+    ['--as', 'shakka'],
+    "option '--as <form>' argument 'shakka' is invalid. Allowed choices are shaka, nginx-vod, bento4, cpix.",
+  ],
   [
     ['--as', 'cpix', '--scheme', 'cens'],
-    '--scheme must be cenc (Widevine and PlayReady) or cbcs (FairPlay). Did you mean cenc?',
+    "option '--scheme <scheme>' argument 'cens' is invalid. Allowed choices are cenc, cbcs.",
   ],
   [['--scheme', 'cenc'], '--scheme is for exports; add --as.'],
   [['--recipient', CERTIFICATE], '--recipient is for exports; add --as cpix.'],

@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import type { ListAnswer } from '../../../src/api/list';
-import { CliError } from '../../../src/cli/cli-error';
 import { askSidecar } from '../../../src/cli/doctor/sidecar';
 import { listPages } from '../../../src/cli/list-pages';
 import { runCli } from '../../../src/cli/run';
@@ -136,190 +133,56 @@ test.each(['0', '-1', '1.5', 'ten'])('refuses the limit %j', async (limit) => {
   expect(upstream.received).toEqual([]);
 });
 
-const cleanups: (() => void)[] = [];
+const endless = (what: string) =>
+  `What answers at http://sidecar ${what}: its list does not end. Check the address, and any proxy in front of the sidecar.`;
 
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup();
-});
-
-const keyFile = (streamid: string) => ({
-  streamid,
-  modified: '2025-01-31T14:02:11.123Z',
-  size: 1234,
-  parts: ['cenc'],
-  key_id: null,
-  content_id: null,
-  faults: [],
-});
-
-interface Asked {
-  readonly url: string;
-  /** Of each request. */
-  readonly cursors: (string | null)[];
-  /** Distinct connections that requests came over. */
-  readonly connections: Set<unknown>;
-}
-
-/** Starts a server whose list is what `page` makes of the number of the request, from 0. */
-async function start(page: (number: number, limit: number) => ListAnswer): Promise<Asked> {
-  const cursors: (string | null)[] = [];
-  const connections = new Set<unknown>();
-  const server = createServer((request, response) => {
-    connections.add(request.socket);
-    const { pathname, searchParams } = new URL(request.url ?? '', 'http://h');
-    response.setHeader('content-type', 'application/json');
-    if (pathname === '/readyz') {
-      response.end('{"status":"ready"}');
-      return;
-    }
-    cursors.push(searchParams.get('cursor'));
-    response.end(JSON.stringify(page(cursors.length - 1, Number(searchParams.get('limit')))));
-  });
-  cleanups.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cursors, connections };
-}
-
-const listAt = (url: string, ...args: string[]) =>
-  cli(['list', '--url', url, '--key', 'k', ...args], { cwd: '/' });
-
-const endless = (url: string, what: string) =>
-  `What answers at ${url} ${what}: its list does not end. Check the address, and any proxy in front of the sidecar.`;
-const AGAIN = 'gives a cursor of its list a second time';
-const SHORT = 'gives 1001 pages with few or no key files, and says that there are more';
-
-test('ends with 3 when a cursor comes again', async () => {
-  const { url, cursors } = await start(() => ({ keyfiles: [keyFile('a')], cursor: 'same' }));
-  expect(await listAt(url)).toMatchObject({ code: 3, stderr: `error: ${endless(url, AGAIN)}\n` });
-  expect(cursors).toEqual([null, 'same']);
-});
-
-test('ends with 3 when cursors go round', async () => {
-  const { url, cursors } = await start((number) => ({ keyfiles: [], cursor: `c${number % 3}` }));
-  expect(await listAt(url)).toEqual({ code: 3, stdout: '', stderr: `error: ${endless(url, AGAIN)}\n` });
-  expect(cursors).toEqual([null, 'c0', 'c1', 'c2']);
-});
-
-test.each<[string, (number: number) => ListAnswer['keyfiles']]>([
-  ['empty pages', () => []],
-  ['pages of one key file', (number) => [keyFile(`s${number}`)]],
-  ['pages of the same key file', () => [keyFile('a')]],
-])(
-  'ends with 3 when %s go on under new cursors',
-  async (_name, keyfiles) => {
-    const { url, cursors, connections } = await start((number) => ({
-      keyfiles: keyfiles(number),
-      cursor: `c${number}`,
-    }));
-    const { code, stderr } = await listAt(url);
-    expect({ code, stderr, requests: cursors.length }).toEqual({
-      code: 3,
-      stderr: `error: ${endless(url, SHORT)}\n`,
-      requests: 1001,
-    });
-    expect(connections.size).toBe(1);
-  },
-  30_000,
-);
-
-test('ends the JSON document when the list does not end', async () => {
-  const { url } = await start(() => ({ keyfiles: [keyFile('a')], cursor: 'same' }));
-  const { code, stdout } = await listAt(url, '--json');
-  expect({ code, document: JSON.parse(stdout) }).toEqual({
-    code: 3,
-    document: {
-      keyfiles: [keyFile('a'), keyFile('a')],
-      errors: [{ code: 'not_a_sidecar', description: endless(url, AGAIN) }],
-    },
-  });
-});
-
-test('passes over many empty pages, as a sidecar gives them when few names have the prefix', async () => {
-  const { url } = await start((number) =>
-    number < 900 ? { keyfiles: [], cursor: `c${number}` } : { keyfiles: [keyFile('a')], cursor: null },
-  );
-  const { code, stderr } = await listAt(url, '--prefix', 'a');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '1 key file, no faults.\n' });
-}, 30_000);
-
-test('takes no page with more key files than it asked for', async () => {
-  const { url } = await start((_number, limit) => ({
-    keyfiles: Array.from({ length: limit + 1 }, (_item, index) => keyFile(`s${index}`)),
-    cursor: null,
-  }));
-  const what = 'sends 3 key files for 2';
-  expect(await listAt(url, '--limit', '2')).toEqual({
-    code: 3,
-    stdout: '',
-    stderr: `error: ${endless(url, what)}\n`,
-  });
-});
-
-test('ends a list of full pages at a number that no folder reaches', async () => {
-  const full = Array.from({ length: 1000 }, (_item, index) => keyFile(`s${index}`));
-  let asked = 0;
-  const sidecar = {
-    address: 'http://sidecar',
-    list: async () => {
-      asked += 1;
-      return { keyfiles: full, cursor: `c${asked}` };
-    },
+/** A sidecar whose list is what `page` makes of the number of the request, from 0; `asked` counts them. */
+function listing(page: (number: number, limit: number) => ListAnswer) {
+  const asked: (string | undefined)[] = [];
+  const list = async ({ cursor, limit }: { readonly cursor?: string; readonly limit: number }) => {
+    asked.push(cursor);
+    return page(asked.length - 1, limit);
   };
+  return { asked, sidecar: { address: 'http://sidecar', list } };
+}
+
+test.each<[string, (number: number, limit: number) => ListAnswer, what: string, requests: number]>([
+  [
+    'whose cursors go round',
+    (number) => ({ keyfiles: [], cursor: `c${number % 3}` }),
+    'gives a cursor of its list a second time',
+    4,
+  ],
+  [
+    'without an end',
+    (number) => ({ keyfiles: [], cursor: `c${number}` }),
+    'gives more than 10000 pages',
+    10_000,
+  ],
+  [
+    'with a page of more than was asked for',
+    (_number, limit) => ({ keyfiles: Array(limit + 1).fill(NEWS), cursor: null }),
+    'sends 3 key files for 2',
+    1,
+  ],
+])('ends a list %s', async (_name, page, what, requests) => {
+  const { sidecar, asked } = listing(page);
   const read = async () => {
-    for await (const { keyfiles } of listPages(sidecar)) expect(keyfiles).toBe(full);
+    for await (const _page of listPages(sidecar, { room: () => 2 }));
   };
   await expect(read()).rejects.toMatchObject({
-    exitCode: 1,
-    problems: [
-      {
-        code: 'list_too_long',
-        description: 'The list has more than 10,000,000 key files. List a part of them by --prefix.',
-      },
-    ],
+    exitCode: 3,
+    problems: [{ code: 'not_a_sidecar', description: endless(what) }],
   });
-  expect(asked).toBe(10_001);
-  asked = 0;
-  const { listed, problems } = await askSidecar(() => ({
-    ...sidecar,
-    ready: async () => undefined,
-    fleet: NO_FLEET,
-  }));
-  expect({ listed, codes: problems.map(({ code }) => code), asked }).toEqual({
-    listed: undefined,
-    codes: ['list_too_long'],
-    asked: 2001,
-  });
-}, 30_000);
-
-test('the doctor, too, ends a list whose cursor comes again', async () => {
-  let asked = 0;
-  const { listed, problems } = await askSidecar(() => ({
-    address: 'http://sidecar',
-    ready: async () => undefined,
-    fleet: NO_FLEET,
-    list: async () => {
-      asked += 1;
-      if (asked > 5) throw new CliError(1, { code: 'asked_on', description: '' });
-      return { keyfiles: [], cursor: 'same' };
-    },
-  }));
-  expect({ listed, problems }).toEqual({
-    listed: undefined,
-    problems: [{ code: 'not_a_sidecar', description: endless('http://sidecar', AGAIN) }],
-  });
+  expect(asked).toHaveLength(requests);
 });
 
-test('a command keeps one connection for all pages', async () => {
-  const { url, connections, cursors } = await start((number) => ({
-    keyfiles: [keyFile(`s${number}`)],
-    cursor: number < 20 ? `c${number}` : null,
-  }));
-  expect((await listAt(url)).code).toBe(0);
-  expect({ requests: cursors.length, connections: connections.size }).toEqual({
-    requests: 21,
-    connections: 1,
+test('the doctor, too, ends a list whose cursor comes again', async () => {
+  const { sidecar } = listing(() => ({ keyfiles: [], cursor: 'same' }));
+  const ready = async () => undefined;
+  const { listed, problems } = await askSidecar(() => ({ ...sidecar, ready, fleet: NO_FLEET }));
+  expect({ listed, codes: problems.map(({ code }) => code) }).toEqual({
+    listed: undefined,
+    codes: ['not_a_sidecar'],
   });
 });

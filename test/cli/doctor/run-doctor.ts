@@ -5,12 +5,13 @@ import { Command, CommanderError } from 'commander';
 import fs from 'fs-extra';
 import type { ListedKeyFile } from '../../../src/api/list';
 import { CliError, EXIT, type ExitCode } from '../../../src/cli/cli-error';
+import { DOCTOR } from '../../../src/cli/command-table';
 import type { CliContext } from '../../../src/cli/context';
 import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor';
 import type { Check, Section } from '../../../src/cli/doctor/finding';
 import type { Identity, Machine } from '../../../src/cli/doctor/rights';
 import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
-import { describeDoctor } from '../../../src/cli/program';
+import { addCommand } from '../../../src/cli/program';
 import { createOutput } from '../../../src/terminal/output';
 
 /** A finding and a section as the JSON document has them. */
@@ -87,7 +88,7 @@ export async function runDoctor(
     .option('--json')
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
-  describeDoctor(program).action((options: DoctorOptions) => doctor(context, options, machine));
+  addCommand(program, DOCTOR).action((options: DoctorOptions) => doctor(context, options, machine));
   try {
     await program.parseAsync(
       ['doctor', ...(args.includes('--packager') ? [] : ['--packager', packager]), ...args],

@@ -1,0 +1,39 @@
+import type { Finding } from '../drm/finding';
+import type { Output } from '../terminal/output';
+import { columns, count, shown } from '../terminal/text';
+
+/** A decoded field of key material. */
+interface ShownField {
+  readonly name: string;
+  readonly value: string;
+  readonly note?: string | undefined;
+}
+
+export function showFields(out: Output, fields: readonly ShownField[]): void {
+  const rows = fields.map(({ name, value, note }) => [
+    `  ${shown(name)}`,
+    shown(value),
+    note ? out.style('dim', shown(note)) : '',
+  ]);
+  out.write(columns(rows));
+}
+
+/** A finding as `error: …` or `warning: …`. */
+export function findingText(out: Output, { severity, description }: Finding): string {
+  const style = severity === 'error' ? 'red' : 'yellow';
+  return `${out.style(style, `${severity}:`)} ${shown(description)}`;
+}
+
+export function showFindings(out: Output, findings: readonly Finding[]): void {
+  for (const finding of findings) out.write(`${findingText(out, finding)}\n`);
+}
+
+/** How many findings there are: `no faults`, or `1 error, 2 warnings`. */
+export function sumOf(findings: readonly Pick<Finding, 'severity'>[]) {
+  const errors = findings.filter(({ severity }) => severity === 'error').length;
+  const warnings = findings.length - errors;
+  const text =
+    findings.length === 0 ? 'no faults' : `${count(errors, 'error')}, ${count(warnings, 'warning')}`;
+  const style = errors > 0 ? 'red' : warnings > 0 ? 'yellow' : 'green';
+  return { text, style } as const;
+}
