@@ -9,7 +9,7 @@ import { type Ledger, openLedger } from '../../src/sidecar/fleet/ledger/ledger';
 
 const [folder = '', firstVersion] = process.argv.slice(2);
 const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'];
-/** So many lines a round that the file is written anew every few rounds. */
+/** So many lines a round of as many streams that the file is rewritten every few rounds. */
 const FILLERS = 3000;
 
 function say(line: string): void {
@@ -31,7 +31,7 @@ async function noteForever(ledger: Ledger, stream: string): Promise<void> {
 async function fillForever(ledger: Ledger): Promise<void> {
   for (let round = Number(firstVersion); ; round += 1) {
     const noted = Array.from({ length: FILLERS }, (_, index) =>
-      ledger.note(`filler-${index % 100}` as StreamId, { version: round, revision: index, tag: undefined }),
+      ledger.note(`filler-${index}` as StreamId, { version: round, revision: index, tag: undefined }),
     );
     await Promise.all(noted);
   }

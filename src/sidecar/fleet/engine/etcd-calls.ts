@@ -15,7 +15,20 @@ export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly clock: () => Date;
+  readonly pace?: Partial<Pace>;
 }
+
+/** In ms. */
+interface Pace {
+  /** How long a server may be silent before the next one is asked. */
+  readonly attemptMs: number;
+  /** How often a server with a watch is asked whether it has a majority. */
+  readonly heartbeatMs: number;
+  /** The pause before a watch is tried again whose right is missing. */
+  readonly deniedMs: number;
+}
+
+const PACE: Pace = { attemptMs: 1500, heartbeatMs: 2000, deniedMs: 3000 };
 
 /** One server of etcd. */
 export interface EtcdServer {
@@ -26,6 +39,7 @@ export interface EtcdServer {
 /** Calls to etcd. */
 export interface Calls {
   readonly servers: readonly EtcdServer[];
+  readonly pace: Pace;
   /** The server that is asked first. */
   readonly current: EtcdServer;
   /** Makes the next server the first one, unless that was done since. */
@@ -37,13 +51,12 @@ export interface Calls {
    */
   call(path: string, body: object, isChange?: boolean): Promise<Fields>;
   /** One attempt at one server. @throws Failed */
-  once(server: EtcdServer, path: string, body: object, silenceMs: number): Promise<Fields>;
+  once(server: EtcdServer, path: string, body: object, silenceMs?: number): Promise<Fields>;
   /** Opens an endless answer; `signInAgain` makes the next call sign in. @throws Failed */
   open(
     server: EtcdServer,
     path: string,
     body: object,
-    silenceMs: number,
   ): Promise<{ readonly response: IncomingMessage; readonly signInAgain: () => void }>;
   clockAhead(): number | undefined;
   close(): void;
@@ -53,9 +66,8 @@ export interface Calls {
 const LEADER_NEEDED = { 'grpc-metadata-hasleader': 'true' };
 /** The only answer without the header that all others have. */
 export const ALARM = '/v3/maintenance/alarm';
-const ATTEMPT_MS = 1500;
 const FIRST_WAIT_MS = 25;
-const LONGEST_WAIT_MS = 400;
+const LONGEST_WAIT_MS = 800;
 
 export function createCalls(options: EtcdOptions): Calls {
   const { urls, timeoutMs, tls, log, now } = options;
@@ -63,7 +75,8 @@ export function createCalls(options: EtcdOptions): Calls {
   const servers = urls.map(
     (url): EtcdServer => ({ url, exchange: createExchange(url, tls ?? (() => noCredentials)) }),
   );
-  const attemptMs = Math.min(timeoutMs / 3, ATTEMPT_MS);
+  const pace = { ...PACE, ...options.pace };
+  const attemptMs = Math.min(timeoutMs / 3, pace.attemptMs);
   const clock = createClockCheck(options);
   let first = 0;
   /** Whether a server has answered since the last loss: a loss is logged once. */
@@ -100,7 +113,7 @@ export function createCalls(options: EtcdOptions): Calls {
 
   const tokens = createTokens(options, ask);
 
-  const once: Calls['once'] = async (server, path, body, silenceMs) => {
+  const once: Calls['once'] = async (server, path, body, silenceMs = pace.attemptMs) => {
     const sent = JSON.stringify(body);
     for (let isFirst = true; ; isFirst = false) {
       const token = await tokens.current(server, silenceMs);
@@ -140,19 +153,21 @@ export function createCalls(options: EtcdOptions): Calls {
 
   return {
     servers,
+    pace,
     get current() {
       return current();
     },
     skip,
     call,
     once,
-    async open(server, path, body, silenceMs) {
+    async open(server, path, body) {
+      const silenceMs = pace.attemptMs;
       const token = await tokens.current(server, silenceMs);
       const asked = { path, body: JSON.stringify(body), headers: headersWith(token), silenceMs };
       const response = await server.exchange.open(asked).catch(toFailed(server));
       const signInAgain = () => tokens.drop(token);
       if (response.statusCode === 200) return { response, signInAgain };
-      const fault = faultOfAnswer(response.statusCode ?? 0, await startOf(response));
+      const fault = faultOfAnswer(response.statusCode ?? 0, await startOf(response, silenceMs));
       if (fault.signIn) signInAgain();
       throw new Failed(server.url, fault);
     },
@@ -173,7 +188,7 @@ const toFailed = (server: EtcdServer) => (thrown: unknown) => {
 };
 
 /** 0 until every server was asked. */
-function pauseBefore(round: number): number {
+export function pauseBefore(round: number): number {
   return round < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** round, LONGEST_WAIT_MS);
 }
 
@@ -183,10 +198,10 @@ function lastError(failed: Failed, mayBeDone: boolean): EngineError {
 }
 
 /** Enough of an answer to see the fault. */
-async function startOf(response: IncomingMessage): Promise<Buffer> {
+async function startOf(response: IncomingMessage, silenceMs: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {
-    for await (const chunk of response.setTimeout(ATTEMPT_MS, () => response.destroy())) {
+    for await (const chunk of response.setTimeout(silenceMs, () => response.destroy())) {
       chunks.push(chunk);
       if (chunks.length >= 4) break;
     }

@@ -8,7 +8,7 @@ import {
   type WatchedEvent,
   type WatchOptions,
 } from './engine';
-import type { Calls, EtcdServer } from './etcd-calls';
+import { type Calls, type EtcdServer, pauseBefore } from './etcd-calls';
 import { Failed, faultOfAnswer, faultOfText, parseAnswer } from './etcd-faults';
 import { type Fields, fields, list, momentOf, rangeOf, storedValue, text, whole } from './etcd-json';
 
@@ -18,16 +18,8 @@ import { type Fields, fields, list, momentOf, rangeOf, storedValue, text, whole 
  */
 export type Heartbeat = (server: EtcdServer, fresh: boolean) => Promise<Moment>;
 
-/** How long a server may take to begin a watch. */
-const BEGIN_MS = 1500;
-const HEARTBEAT_MS = 2000;
-/** While a server has no leader, its watches stay: after the election they continue. */
-const ELECTION_HEARTBEAT_MS = 250;
+/** While a server has no leader, its watches stay, and so many heartbeats come at an eighth of the interval. */
 const ELECTION_HEARTBEATS = 6;
-const FIRST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 1000;
-/** The pause before a watch is tried again whose right is missing. */
-const DENIED_WAIT_MS = 3000;
 const LINE_FEED = 10;
 
 /** A connection of a watch ended that ends the watch itself. */
@@ -100,7 +92,7 @@ class EtcdWatch {
     // Without fragments, a message of many large changes after an absence would take several times its size in memory.
     const options = { start_revision: String(this.#reported + 1), progress_notify: true, fragment: true };
     const body = { create_request: { key, range_end, ...options } };
-    const { response, signInAgain } = await this.calls.open(server, '/v3/watch', body, BEGIN_MS);
+    const { response, signInAgain } = await this.calls.open(server, '/v3/watch', body);
     this.#stream = response;
     let failed: unknown;
     const fail = (thrown: unknown) => {
@@ -109,7 +101,7 @@ class EtcdWatch {
     };
     const limit = setTimeout(
       () => fail(troubleOf(server, 'did not begin the watch in time')),
-      BEGIN_MS,
+      this.calls.pace.attemptMs,
     ).unref();
     const lines = new Lines();
     const events = new Assembly();
@@ -141,15 +133,16 @@ class EtcdWatch {
     }
   }
 
-  /** Checks every two seconds, while a connection lasts, that its server has a majority. */
+  /** Checks again and again, while a connection lasts, that its server has a majority. */
   async #heartbeatWhile(
     response: IncomingMessage,
     server: EtcdServer,
     fail: (thrown: unknown) => void,
   ): Promise<void> {
+    const { heartbeatMs } = this.calls.pace;
     let leaderless = 0;
     for (;;) {
-      const ms = leaderless > 0 ? ELECTION_HEARTBEAT_MS : HEARTBEAT_MS;
+      const ms = leaderless > 0 ? heartbeatMs / 8 : heartbeatMs;
       await new Promise((resolve) => setTimeout(resolve, ms).unref());
       if (response.destroyed) return;
       try {
@@ -211,12 +204,11 @@ class EtcdWatch {
     this.#isTokenRefused = signIn;
     if (isTokenOld) return 0;
     this.#lose(thrown);
-    if (kind === 'denied') return DENIED_WAIT_MS;
+    if (kind === 'denied') return this.calls.pace.deniedMs;
     // Otherwise `onEvents` failed: that is no fault of the server.
     if (thrown instanceof Failed) this.calls.skip(server, thrown.fault.why);
     this.#attempts += 1;
-    const round = this.#attempts - this.calls.servers.length;
-    return round < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** Math.min(round, 10), LONGEST_WAIT_MS);
+    return pauseBefore(this.#attempts - this.calls.servers.length);
   }
 
   async #wait(ms: number): Promise<void> {

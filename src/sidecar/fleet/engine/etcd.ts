@@ -30,9 +30,6 @@ import { openWatch } from './etcd-watch';
 
 export type { EtcdOptions };
 
-const SERVER_MS = 1500;
-/** How long watches share the answer to a heartbeat. */
-const HEARTBEAT_KEPT_MS = 1000;
 const NO_MOMENT: Moment = { cluster: '', term: 0, revision: 0 };
 
 /**
@@ -54,11 +51,12 @@ export function createEtcd(options: EtcdOptions): Engine {
   };
 
   const askHeartbeat = async (server: EtcdServer): Promise<Moment> =>
-    at(await calls.once(server, '/v3/kv/range', { key: readable, keys_only: true }, SERVER_MS));
+    at(await calls.once(server, '/v3/kv/range', { key: readable, keys_only: true }));
   const heartbeats = new Map(
     calls.servers.map((server) => [
       server,
-      cached(HEARTBEAT_KEPT_MS, options.now, () => askHeartbeat(server)),
+      // Watches share the answer.
+      cached(calls.pace.heartbeatMs / 2, options.now, () => askHeartbeat(server)),
     ]),
   );
   const heartbeat = (server: EtcdServer, fresh: boolean) =>
@@ -198,11 +196,11 @@ function toTransaction(changes: readonly Change[], guard: Guard | undefined) {
 
 async function askServer(calls: Calls, server: EtcdServer): Promise<EngineServer> {
   const { url } = server;
-  const ask = (path: string, body: object) => calls.once(server, path, body, SERVER_MS);
+  const ask = (path: string, body: object) => calls.once(server, path, body);
   const [status, alarms, quota] = await Promise.allSettled([
     ask('/v3/maintenance/status', {}),
     ask(ALARM, { action: 'GET' }),
-    readQuota(server),
+    readQuota(server, calls.pace.attemptMs),
   ]);
   if (status.status === 'rejected') {
     const { reason } = status;
@@ -232,8 +230,8 @@ function alarmsOf(answer: Fields, member: unknown): string[] {
 }
 
 /** From the server's metrics; undefined where they have another address. */
-async function readQuota({ exchange }: EtcdServer): Promise<number | undefined> {
-  const { status, body } = await exchange.ask({ path: '/metrics', silenceMs: SERVER_MS });
+async function readQuota({ exchange }: EtcdServer, silenceMs: number): Promise<number | undefined> {
+  const { status, body } = await exchange.ask({ path: '/metrics', silenceMs });
   const [, quota] = /^etcd_server_quota_backend_bytes (\S+)$/m.exec(body.toString('latin1')) ?? [];
   return status === 200 && quota !== undefined ? Number(quota) : undefined;
 }

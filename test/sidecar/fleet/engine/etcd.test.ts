@@ -1,275 +1,424 @@
-import { newPrefix, openEngine, put, watchAll } from '../../../support/engine-contract';
-import { startFakeEtcd } from '../../../support/fake-etcd';
+import type { ServerResponse } from 'node:http';
+import { EngineError, type Lease } from '../../../../src/sidecar/fleet/engine/engine';
+import {
+  faultOfAnswer,
+  faultOfNoAnswer,
+  faultOfText,
+} from '../../../../src/sidecar/fleet/engine/etcd-faults';
+import { NoAnswer } from '../../../../src/sidecar/fleet/engine/etcd-http';
+import {
+  type Answer,
+  type Asked,
+  base64,
+  type Gateway,
+  openEngine,
+  refusal,
+  startGateway,
+  startSilent,
+} from '../../../support/etcd-gateway';
 import { recordedLog } from '../../../support/recorded-log';
-import { until } from '../../../support/until';
 
-const value = (text: string) => Buffer.from(text);
+const NOWHERE = 'http://127.0.0.1:9';
+const AT = { cluster: '5', revision: 100, term: 2 };
+const bytes = (text: string) => Buffer.from(text);
+const a = base64('a');
+const kv = (text: string, revision: number) => ({
+  key: a,
+  mod_revision: String(revision),
+  value: base64(text),
+});
+const found = (...kvs: readonly object[]) => ({ response_range: { kvs } });
+const CHANGE = [{ key: 'a', expected: 7, value: bytes('x') }];
+const cut = (response: ServerResponse) => response.socket?.resetAndDestroy();
+const hang = () => undefined;
+const upgrade = (response: ServerResponse) =>
+  response.writeHead(101, { connection: 'upgrade', upgrade: 'x' }).end();
+const bodies = ({ asked }: Gateway) => asked.map(({ path, body }) => [path, body]);
 
-describe('a change whose answer is lost', () => {
-  test('is repeated, and answered as not made with its own value as what is present', async () => {
-    const gateway = await startFakeEtcd();
-    const engine = openEngine([gateway.url]);
+test('reads keys in one transaction for each 64, and answers undefined for those that are absent', async () => {
+  const gateway = await startGateway((_asked, count) =>
+    count === 1 ? { responses: [{ response_range: {} }, found(kv('x', 7))] } : undefined,
+  );
+  const engine = openEngine([gateway.url]);
+  const keys = Array.from({ length: 65 }, (_, index) => `a${index}`);
+  expect(await engine.read(keys)).toEqual({
+    at: AT,
+    values: [undefined, { key: 'a', value: bytes('x'), revision: 7 }, ...Array(63).fill(undefined)],
+  });
+  const read = (names: readonly string[]) => [
+    '/v3/kv/txn',
+    { success: names.map((key) => ({ request_range: { key: base64(key) } })) },
+  ];
+  expect(bodies(gateway)).toEqual([read(keys.slice(0, 64)), read(keys.slice(64))]);
+  await expect(engine.read(['€'])).rejects.toThrow(RangeError);
+});
+
+test.each([
+  ['a/', 'a/', 'a0'],
+  ['a\xff', 'a\xff', 'b'],
+  ['\xff', '\xff', '\0'],
+  ['', '\0', '\0'],
+])('lists the range of the prefix %j', async (prefix, start, end) => {
+  const gateway = await startGateway(() => ({ kvs: [kv('x', 7)], more: true, count: '3' }));
+  const engine = openEngine([gateway.url]);
+  expect(await engine.list({ prefix }, { limit: 1 })).toEqual({
+    at: AT,
+    values: [{ key: 'a', value: bytes('x'), revision: 7 }],
+    more: true,
+    count: 3,
+  });
+  await engine.list({ prefix, after: `${prefix}z` }, { limit: 2, revision: 9, keysOnly: true });
+  const range_end = base64(end);
+  expect(bodies(gateway)).toEqual([
+    ['/v3/kv/range', { key: base64(start), range_end, limit: 1, keys_only: false }],
+    ['/v3/kv/range', { key: base64(`${prefix}z\0`), range_end, limit: 2, keys_only: true, revision: '9' }],
+  ]);
+});
+
+test('makes changes in a flat transaction, and those alone whose keys are as expected when some are not', async () => {
+  const gateway = await startGateway((_asked, count) =>
+    count === 1
+      ? { responses: [found(kv('x', 7)), { response_range: {} }, found(kv('g', 3))] }
+      : { succeeded: true },
+  );
+  const engine = openEngine([gateway.url]);
+  const changes = [
+    { key: 'a', expected: 7, value: bytes('new'), lease: '9' as Lease },
+    { key: 'b', expected: 8, value: undefined },
+  ];
+  expect(await engine.change(changes, { key: 'guard', revision: 3 })).toEqual({
+    at: AT,
+    answers: [
+      { made: true, revision: 100 },
+      { made: false, present: undefined },
+    ],
+  });
+  const compare = (key: string, revision: string) => ({
+    ...{ key: base64(key), target: 'MOD', result: 'EQUAL', mod_revision: revision },
+  });
+  const ranges = (...keys: readonly string[]) => keys.map((key) => ({ request_range: { key: base64(key) } }));
+  const put = { request_put: { key: a, value: base64('new'), lease: '9' } };
+  const removed = { request_delete_range: { key: base64('b') } };
+  expect(bodies(gateway)).toEqual([
+    [
+      '/v3/kv/txn',
+      {
+        compare: [compare('a', '7'), compare('b', '8'), compare('guard', '3')],
+        success: [put, removed],
+        failure: ranges('a', 'b', 'guard'),
+      },
+    ],
+    [
+      '/v3/kv/txn',
+      { compare: [compare('a', '7'), compare('guard', '3')], success: [put], failure: ranges('a', 'guard') },
+    ],
+  ]);
+});
+
+test('makes no change when the guard has another revision, and refuses too many and two of one key', async () => {
+  const gateway = await startGateway(() => ({ responses: [found(kv('x', 7)), found(kv('g', 4))] }));
+  const engine = openEngine([gateway.url]);
+  expect(await engine.change(CHANGE, { key: 'guard', revision: 3 })).toBeUndefined();
+  const many = Array.from({ length: 65 }, (_, index) => ({ key: `${index}`, expected: 0, value: undefined }));
+  await expect(engine.change(many)).rejects.toThrow(RangeError);
+  await expect(engine.change([...CHANGE, ...CHANGE])).rejects.toThrow(RangeError);
+  expect(gateway.asked).toHaveLength(1);
+});
+
+test('grants, renews and ends leases', async () => {
+  const replies: Answer[] = [
+    { ID: '9' },
+    { result: { header: { cluster_id: '5' }, TTL: '15' } },
+    { result: { header: { cluster_id: '5' } } },
+    {},
+    refusal('etcdserver: requested lease not found', 5, 404),
+  ];
+  const gateway = await startGateway((_asked, count) => replies[count - 1]);
+  const engine = openEngine([gateway.url]);
+  const lease = await engine.grant(15);
+  expect([lease, await engine.keepAlive(lease), await engine.keepAlive(lease)]).toEqual(['9', true, false]);
+  await engine.revoke(lease);
+  await engine.revoke(lease);
+  expect(bodies(gateway)).toEqual([
+    ['/v3/lease/grant', { TTL: '15' }],
+    ['/v3/lease/keepalive', { ID: '9' }],
+    ['/v3/lease/keepalive', { ID: '9' }],
+    ['/v3/lease/revoke', { ID: '9' }],
+    ['/v3/lease/revoke', { ID: '9' }],
+  ]);
+});
+
+test('a revision that is compacted is not remembered', async () => {
+  const gateway = await startGateway(({ body }) =>
+    body.revision === '5' ? refusal('etcdserver: mvcc: required revision has been compacted', 11) : undefined,
+  );
+  const engine = openEngine([gateway.url]);
+  expect([await engine.remembers(5), await engine.remembers(6)]).toEqual([false, true]);
+  gateway.answer = () => refusal('etcdserver: permission denied', 7, 403);
+  await expect(engine.remembers(5)).rejects.toMatchObject({ kind: 'denied' });
+});
+
+test('describes each server, also one that answers nothing of its state to this user', async () => {
+  const replies: Record<string, Answer> = {
+    '/v3/maintenance/status': { version: '3.4.23', leader: '6', dbSize: '24576', dbSizeInUse: '16384' },
+    '/v3/maintenance/alarm': {
+      alarms: [
+        { memberID: '6', alarm: 'NOSPACE' },
+        { memberID: '7', alarm: 'CORRUPT' },
+      ],
+    },
+    '/metrics': (response: ServerResponse) =>
+      response.end('x 1\netcd_server_quota_backend_bytes 2.147483648e+09\n'),
+  };
+  const gateway = await startGateway(({ path }) => replies[path]);
+  const denied = await startGateway(() => refusal('etcdserver: permission denied', 7, 403));
+  expect(await openEngine([gateway.url, denied.url, NOWHERE]).servers()).toEqual([
+    {
+      ...{ url: gateway.url, version: '3.4.23', isLeader: true, size: 24576, sizeInUse: 16384 },
+      ...{ quota: 2147483648, alarms: ['NOSPACE'] },
+    },
+    { url: denied.url },
+    { url: NOWHERE, fault: 'nothing listens there' },
+  ]);
+});
+
+test('compares the clock here with that of the answers, as the median of the last five', async () => {
+  const hours = [0, 7, 1, 2, 1, 1];
+  const gateway = await startGateway((_asked, count) => (response) => {
+    response.sendDate = false;
+    response.setHeader(
+      'date',
+      new Date(1_000_000_000_000 - (hours[count - 1] ?? 0) * 3_600_000).toUTCString(),
+    );
+    response.end(JSON.stringify({ header: { cluster_id: '5' } }));
+  });
+  let now = 0;
+  const engine = openEngine([gateway.url], { now: () => now, clock: () => new Date(1_000_000_000_500) });
+  expect(engine.clockAhead()).toBeUndefined();
+  for (const _hour of hours) {
     await engine.read(['a']);
-    gateway.lose('answer');
-    const answered = await engine.change([{ key: 'a', expected: 0, value: value('mine') }]);
-    expect(answered?.answers).toEqual([
-      { made: false, present: { key: 'a', value: value('mine'), revision: gateway.cluster.revision } },
+    now += 1000;
+  }
+  expect(engine.clockAhead()).toBe(3_600_000);
+});
+
+describe('a server that cannot be used is passed over, and named when there is no other', () => {
+  test.each<[what: string, answer: Answer, kind: string, why: string]>([
+    ['HTML', (response: ServerResponse) => response.end('<html>hello</html>'), 'refused', 'but not as etcd'],
+    ['no header', (response: ServerResponse) => response.end('{}'), 'refused', 'but not as etcd'],
+    ['404', (response: ServerResponse) => response.writeHead(404).end('x'), 'refused', 'answered 404'],
+    ['half of JSON', (response: ServerResponse) => response.end('{"header":'), 'refused', 'but not as etcd'],
+    ['502', (response: ServerResponse) => response.writeHead(502).end('x'), 'unavailable', 'answered 502'],
+    ['421', (response: ServerResponse) => response.writeHead(421).end(), 'refused', '--host-whitelist'],
+    ['an upgrade', upgrade, 'unavailable', 'the call failed'],
+    ['no leader', refusal('etcdserver: no leader', 14, 503), 'unavailable', 'etcdserver: no leader'],
+    ['nothing', hang, 'unavailable', 'no answer came in time'],
+    [
+      'half of an answer',
+      (response: ServerResponse) => response.writeHead(200, { 'content-length': '9' }).write('{'),
+      'unavailable',
+      'no answer came in time',
+    ],
+  ])('%s', async (_what, answer, kind, why) => {
+    const [odd, other] = [await startGateway(() => answer), await startGateway()];
+    const pace = { attemptMs: 50 };
+    const { log, lines } = recordedLog();
+    const engine = openEngine([odd.url, other.url], { pace, log });
+    for (let index = 0; index < 2; index += 1) expect((await engine.read(['a'])).values).toEqual([undefined]);
+    expect([odd.asked.length, other.asked.length]).toEqual([1, 2]);
+    expect(lines).toEqual([
+      [
+        'warn',
+        "a server of the fleet's engine does not answer",
+        { server: odd.url, why: expect.stringContaining(why) },
+      ],
     ]);
-  });
-
-  test('is made by the repetition when the request was lost', async () => {
-    const gateway = await startFakeEtcd();
-    const engine = openEngine([gateway.url]);
-    await engine.read(['a']);
-    gateway.lose('request');
-    const answered = await engine.change([{ key: 'a', expected: 0, value: value('mine') }]);
-    expect(answered?.answers).toEqual([{ made: true, revision: gateway.cluster.revision }]);
-  });
-
-  test('is of unknown outcome when the repetition is refused', async () => {
-    const gateway = await startFakeEtcd(2);
-    const engine = openEngine(gateway.urls, { timeoutMs: 900 });
-    gateway.hang(0);
-    gateway.full();
-    await expect(engine.change([{ key: 'a', expected: 0, value: value('x') }])).rejects.toMatchObject({
-      kind: 'unknown',
-      message: expect.stringContaining(gateway.urls[1] ?? ''),
+    const alone = openEngine([odd.url], { timeoutMs: 100, pace });
+    await expect(alone.read(['a'])).rejects.toMatchObject({
+      kind,
+      message: expect.stringMatching(new RegExp(`^${odd.url}: .*${why}`)),
     });
   });
 
-  test('is of unknown outcome when nobody answers, while a read is unavailable', async () => {
-    const gateway = await startFakeEtcd(2);
-    const engine = openEngine(gateway.urls, { timeoutMs: 900 });
-    gateway.hang(0);
-    gateway.hang(1);
-    const began = performance.now();
-    const [change, read] = await Promise.allSettled([
-      engine.change([{ key: 'a', expected: 0, value: value('x') }]),
-      engine.read(['a']),
-    ]);
-    // Less than two waits, one after the other.
-    expect(performance.now() - began).toBeLessThan(1750);
+  test('nothing at all is unavailable to reads, and to changes, which were never sent', async () => {
+    const engine = openEngine([NOWHERE], { timeoutMs: 100 });
+    await expect(engine.read(['a'])).rejects.toMatchObject({ kind: 'unavailable' });
+    await expect(engine.change(CHANGE)).rejects.toMatchObject({ kind: 'unavailable' });
+    engine.close();
+    await expect(engine.read(['a'])).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+});
+
+test('waits for an answer that takes long but goes on coming', async () => {
+  const gateway = await startGateway(() => async (response) => {
+    for (const character of JSON.stringify({ header: { cluster_id: '5' }, count: '1' })) {
+      response.write(character);
+      await new Promise((resolve) => setTimeout(resolve, 3));
+    }
+    response.end();
+  });
+  const engine = openEngine([gateway.url], { timeoutMs: 300, pace: { attemptMs: 100 } });
+  expect((await engine.list({ prefix: 'a' }, { limit: 9 })).count).toBe(1);
+});
+
+describe('a change whose answer is lost', () => {
+  const mine = { responses: [found(kv('x', 100))] };
+  test.each<[then: string, answers: readonly Answer[], outcome: unknown]>([
+    ['is made by the next attempt', [{ succeeded: true }], { made: true, revision: 100 }],
+    [
+      'is answered as not made with its own value as what is present',
+      [mine],
+      { made: false, present: { key: 'a', value: bytes('x'), revision: 100 } },
+    ],
+    ['is of unknown outcome when the next is refused', [refusal('etcdserver: no space', 8)], 'unknown'],
+    ['is of unknown outcome when nothing else is answered', [], 'unknown'],
+  ])('%s', async (_then, answers, outcome) => {
+    for (const lost of [cut, hang]) {
+      const gateway = await startGateway((_asked, count) =>
+        count === 1 ? lost : (answers[count - 2] ?? lost),
+      );
+      const engine = openEngine([gateway.url], { timeoutMs: 300, pace: { attemptMs: 50 } });
+      const changed = await engine.change(CHANGE).catch((thrown: EngineError) => thrown);
+      if (changed instanceof EngineError) expect(changed.kind).toBe(outcome);
+      else expect(changed?.answers).toEqual([outcome]);
+    }
+  });
+
+  test('is not made at a server that refuses for certain', async () => {
+    const gateway = await startGateway(() => refusal('etcdserver: mvcc: database space exceeded', 8, 429));
+    const message = `${gateway.url}: etcdserver: mvcc: database space exceeded`;
+    await expect(openEngine([gateway.url]).change(CHANGE)).rejects.toMatchObject({ kind: 'full', message });
+    expect(gateway.asked).toHaveLength(1);
+  });
+
+  test('does not delay others: calls wait in parallel', async () => {
+    const engine = openEngine([await startSilent()], { timeoutMs: 200 });
+    const [change, read] = await Promise.allSettled([engine.change(CHANGE), engine.read(['a'])]);
     expect(change).toMatchObject({ reason: { kind: 'unknown' } });
     expect(read).toMatchObject({ reason: { kind: 'unavailable' } });
   });
 });
 
-describe('what the servers refuse', () => {
-  test('for want of room is told as that, and reads go on', async () => {
-    const gateway = await startFakeEtcd();
-    const engine = openEngine([gateway.url]);
-    gateway.full();
-    await expect(put(engine, 'a', value('x'))).rejects.toMatchObject({
-      kind: 'full',
-      message: `${gateway.url}: etcdserver: mvcc: database space exceeded`,
-    });
-    expect((await engine.read(['a'])).values).toEqual([undefined]);
-    expect((await engine.servers())[0]?.alarms).toEqual(['NOSPACE']);
+describe('faults', () => {
+  const row = ({ kind, again, mayBeDone, signIn }: ReturnType<typeof faultOfText>) =>
+    [kind, again && 'again', mayBeDone && 'may be done', signIn && 'sign in'].filter(Boolean).join(', ');
+
+  test.each<[sentence: string, code: number, fault: string]>([
+    ['etcdserver: mvcc: database space exceeded', 8, 'full'],
+    ['etcdserver: mvcc: required revision has been compacted', 11, 'compacted'],
+    ['etcdserver: invalid auth token', 16, 'denied, sign in'],
+    ['etcdserver: user name is empty', 3, 'denied, sign in'],
+    ['etcdserver: revision of auth store is old', 3, 'denied, sign in'],
+    ['etcdserver: permission denied', 7, 'denied'],
+    ['etcdserver: authentication failed, invalid user ID or password', 3, 'denied'],
+    ['CommonName of client sending a request against gateway will be ignored', 0, 'denied'],
+    ['etcdserver: no leader', 14, 'unavailable, again'],
+    ['etcdserver: too many requests', 8, 'unavailable, again'],
+    ['etcdserver: rpc not supported for learner', 14, 'unavailable, again'],
+    ['something else', 7, 'denied'],
+    ['something else', 16, 'denied, sign in'],
+    ['context canceled', 1, 'unavailable, again, may be done'],
+    ['context deadline exceeded', 4, 'unavailable, again, may be done'],
+    ['etcdserver: request timed out', 14, 'unavailable, again, may be done'],
+    ['etcdserver: key is not provided', 3, 'refused'],
+  ])('%s (%i) is %s', (sentence, code, fault) => {
+    expect(row(faultOfText(sentence, code))).toBe(fault);
   });
 
-  test('for want of a majority is unavailable to changes, too: they were never begun', async () => {
-    const gateway = await startFakeEtcd(3);
-    const engine = openEngine(gateway.urls, { timeoutMs: 500 });
-    gateway.loseQuorum();
-    await expect(put(engine, 'a', value('x'))).rejects.toMatchObject({
-      kind: 'unavailable',
-      message: expect.stringContaining('no leader'),
-    });
+  test.each<[body: string, status: number, fault: string, why: string]>([
+    ['{"error":"e","message":"etcdserver: permission denied","code":7}', 403, 'denied', 'permission denied'],
+    ['{"error":"etcdserver: permission denied","code":7}', 403, 'denied', 'etcdserver: permission denied'],
+    ['{"error":{"grpc_code":7,"message":"no"}}', 200, 'denied', 'no'],
+    ['{}', 500, 'unavailable, again, may be done', 'answered 500'],
+    ['{}', 400, 'refused', 'answered 400'],
+    ['bad gateway', 502, 'unavailable, again, may be done', 'answered 502'],
+    ['CommonName of client sending', 401, 'denied', 'must have no common name'],
+    ['Not Found', 404, 'refused, again', 'is an etcd of version 3.4 or later there'],
+    ['hello', 200, 'refused, again, may be done', 'answered 200, but not as'],
+  ])('%s with the status %i is %s', (body, status, fault, why) => {
+    const answered = faultOfAnswer(status, Buffer.from(body));
+    expect(row(answered)).toBe(fault);
+    expect(answered.why).toContain(why);
   });
 
-  test('goes to the next server where one alone has no leader', async () => {
-    const gateway = await startFakeEtcd(3);
-    const { log, lines } = recordedLog();
-    const engine = openEngine(gateway.urls, { log });
-    gateway.loseQuorum(0);
-    await put(engine, 'a', value('x'));
-    await put(engine, 'a', value('y'));
-    expect(gateway.calls.map(({ server }) => server)).toEqual([0, 1, 1, 1, 1]);
-    expect(lines).toEqual([
-      [
-        'warn',
-        "a server of the fleet's engine does not answer",
-        { server: gateway.urls[0], why: 'etcdserver: no leader' },
-      ],
-    ]);
+  test.each<[code: string, isSent: boolean, fault: string, why: string]>([
+    ['ECONNREFUSED', false, 'unavailable, again', 'nothing listens there'],
+    ['ECONNRESET', true, 'unavailable, again, may be done', 'cut'],
+    ['TOO_LARGE', true, 'refused, again, may be done', 'more than any answer can be'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', true, 'denied, again', 'refuses the client certificate'],
+    ['CERT_NOT_YET_VALID', false, 'unavailable, again', 'check the clock here'],
+    ['INVALID_PURPOSE', false, 'unavailable, again', 'serverAuth'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', false, 'unavailable, again', 'PACKAGERDRMAPI_FLEET_TLSCA'],
+  ])('no answer for %s, sent: %s, is %s', (code, isSent, fault, why) => {
+    const answered = faultOfNoAnswer(new NoAnswer(code, isSent));
+    expect(row(answered)).toBe(fault);
+    expect(answered.why).toContain(why);
   });
 });
 
 describe('users', () => {
-  const users = [
-    {
-      name: 'site',
-      password: 'a password',
-      rights: [
-        { prefix: 'a/', may: 'write' as const },
-        { prefix: 'a/', may: 'read' as const },
-      ],
-    },
-  ];
-  const site = (password = 'a password') => ({ user: () => ({ name: 'site', password }) });
+  const user = () => ({ name: 'site', password: 'a password' });
+  const SIGN_IN = '/v3/auth/authenticate';
+  /** Accepts the tokens that were given since `valid` was last reset. */
+  const startWithUsers = async () => {
+    const state = { valid: new Set<string>(), given: 0 };
+    const answer = ({ path, token }: Asked): Answer | undefined => {
+      if (path === SIGN_IN) {
+        state.given += 1;
+        state.valid.add(`token-${state.given}`);
+        return { token: `token-${state.given}` };
+      }
+      return state.valid.has(token ?? '') ? undefined : refusal('etcdserver: invalid auth token', 16, 401);
+    };
+    return { state, gateway: await startGateway(answer) };
+  };
 
   test('sign in once for many calls, and again when their token is refused', async () => {
-    const gateway = await startFakeEtcd();
-    gateway.requireUsers(users);
-    const engine = openEngine([gateway.url], site());
-    await Promise.all([
-      put(engine, 'a/1', value('x')),
-      engine.read(['a/1']),
-      engine.list({ prefix: 'a/' }, { limit: 9 }),
-    ]);
-    const told = await watchAll(engine, 'a/', { from: 2 });
-    await until(() => told.events.length === 1);
-    gateway.forgetTokens();
-    await put(engine, 'a/2', value('y'));
-    gateway.cut();
-    gateway.forgetTokens();
-    await put(engine, 'a/3', value('z'));
-    await until(() => told.events.length === 3);
-    expect(told.ends).toEqual([]);
-    const signIns = gateway.calls.filter(({ path }) => path === '/v3/auth/authenticate');
-    expect(signIns.length).toBeGreaterThanOrEqual(3);
-    expect(signIns.length).toBeLessThanOrEqual(4);
+    const { state, gateway } = await startWithUsers();
+    const engine = openEngine([gateway.url], { user });
+    await Promise.all([engine.read(['a']), engine.read(['b']), engine.list({ prefix: 'a' }, { limit: 9 })]);
+    expect(state.given).toBe(1);
+    expect(gateway.asked[0]).toMatchObject({ path: SIGN_IN, body: user() });
+    state.valid.clear();
+    await Promise.all([engine.read(['a']), engine.read(['b'])]);
+    expect(state.given).toBe(2);
   });
 
-  test('without a name, with a wrong password or without the right are denied, and no message has the password', async () => {
-    const gateway = await startFakeEtcd();
-    gateway.requireUsers(users);
-    const denied = async (action: Promise<unknown>) => {
-      const thrown = await action.then(
-        () => undefined,
-        (caught: unknown) => caught,
-      );
-      expect(thrown).toMatchObject({ kind: 'denied' });
-      expect(String(thrown)).not.toContain('password is wrong');
-    };
-    await denied(openEngine([gateway.url]).read(['a/1']));
-    const wrong = openEngine([gateway.url], site('password is wrong'));
-    await denied(wrong.read(['a/1']));
-    await denied(put(wrong, 'a/1', value('x')));
-    await denied(put(openEngine([gateway.url], site()), 'b/1', value('x')));
-    const signIns = gateway.calls.filter(({ path }) => path === '/v3/auth/authenticate');
-    expect(signIns).toHaveLength(2);
-  });
-
-  test('are not asked for where the engine has none, and are once it has', async () => {
-    const gateway = await startFakeEtcd();
-    const engine = openEngine([gateway.url], site());
-    await put(engine, 'a/1', value('x'));
-    gateway.requireUsers(users);
-    await put(engine, 'a/1', value('y'));
-    gateway.requireUsers(undefined);
-    expect(await put(engine, 'a/1', value('z'))).toBe(gateway.cluster.revision);
-  });
-
-  test('whose right is lacking for a watch are told of it, and the watch begins when they have it', async () => {
-    const gateway = await startFakeEtcd();
-    gateway.requireUsers([{ name: 'site', password: 'a password', rights: [] }]);
-    const engine = openEngine([gateway.url], site());
-    const told = await watchAll(engine, 'a/', { from: 1, since: gateway.cluster.moment });
-    await until(() => told.losses.length > 0);
-    gateway.requireUsers(users);
-    gateway.cluster.set('a/1', 'x');
-    await until(() => told.events.length > 0);
-    expect([told.losses, told.ends]).toEqual([['denied'], []]);
-  });
-});
-
-describe('a watch', () => {
-  test('goes on where it was when the majority comes back', async () => {
-    const gateway = await startFakeEtcd(3);
-    const engine = openEngine(gateway.urls);
-    const told = await watchAll(engine, 'a', { from: 2 });
-    gateway.cluster.set('a', '1');
-    await until(() => told.events.length === 1);
-    gateway.loseQuorum();
-    await until(() => told.losses.length === 1);
-    gateway.cluster.set('a', '2');
-    const heartbeats = told.heartbeats.length;
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(told.heartbeats.length).toBe(heartbeats);
-    gateway.findQuorum();
-    await until(() => told.events.length === 2);
-    expect(told.losses).toEqual(['unavailable']);
-    expect(told.heartbeats.length).toBeGreaterThan(heartbeats);
-  });
-
-  test.each(['from a backup', 'without data'])(
-    'ends when the servers come back %s, and a new one can begin',
-    async (how) => {
-      const gateway = await startFakeEtcd();
-      const engine = openEngine([gateway.url]);
-      const backup = gateway.cluster.backup();
-      const told = await watchAll(engine, 'a', { from: 2 });
-      gateway.cluster.set('a', '1');
-      await until(() => told.events.length === 1);
-      if (how === 'from a backup') gateway.replace(backup);
-      else gateway.replace();
-      gateway.cluster.set('a', 'of another history');
-      gateway.cluster.set('a', 'of another history, at a later revision');
-      await until(() => told.ends.length === 1);
-      expect(told.ends).toEqual([{ kind: 'restored', at: expect.objectContaining({ term: 2 }) }]);
-      expect(told.events).toHaveLength(1);
-
-      const { at } = await engine.list({ prefix: 'a' }, { limit: 9 });
-      const again = await watchAll(engine, 'a', { from: at.revision + 1 });
-      gateway.cluster.set('a', 'later');
-      await until(() => again.events.length === 1);
-      expect(again.ends).toEqual([]);
-    },
-  );
-
-  test('ends at once when it goes on from what another history told', async () => {
-    const gateway = await startFakeEtcd();
-    const engine = openEngine([gateway.url]);
-    const { at } = await engine.read(['a']);
-    const ended = (since: typeof at) =>
-      new Promise((resolve) => {
-        engine.watch(
-          { prefix: 'a' },
-          { from: 2, since, onEvents: async () => undefined, onEnd: resolve, onHeartbeat: resolve },
-        );
-      });
-    expect(await ended(at)).toEqual(at);
-    expect(await ended({ ...at, cluster: '7' })).toEqual({ kind: 'restored', at });
-    expect(await ended({ ...at, term: at.term + 1 })).toEqual({ kind: 'restored', at });
-    expect(await ended({ ...at, revision: at.revision + 1 })).toEqual({ kind: 'restored', at });
-  });
-
-  test('of which there are many share one question every two seconds', async () => {
-    const gateway = await startFakeEtcd();
-    const engine = openEngine([gateway.url]);
-    const told = await Promise.all(
-      Array.from({ length: 30 }, (_, index) => watchAll(engine, `${index}/`, { from: 2 })),
+  test('whose password is wrong are denied, and asked for only after a second again', async () => {
+    const gateway = await startGateway(() =>
+      refusal('etcdserver: authentication failed, invalid user ID or password', 3),
     );
-    await until(() => told.every(({ heartbeats }) => heartbeats.length > 3));
-    const reads = gateway.calls.filter(({ path }) => path === '/v3/kv/range');
-    expect(gateway.watches).toBe(30);
-    // Each asks once when it opens.
-    expect(reads.length).toBeLessThan(45);
-    engine.close();
-    await until(() => gateway.watches === 0);
+    let now = 0;
+    const engine = openEngine([gateway.url], { user, now: () => now });
+    for (const [at, asked] of [
+      [0, 1],
+      [999, 1],
+      [1001, 2],
+    ] as const) {
+      now = at;
+      const thrown = await engine.change(CHANGE).catch((caught: EngineError) => caught);
+      expect(thrown).toMatchObject({ kind: 'denied' });
+      expect(String(thrown)).not.toContain('a password');
+      expect(gateway.asked).toHaveLength(asked);
+    }
   });
 
-  test('knows from what etcd tells now and then that nothing happened, and is not ended by a compaction then', async () => {
-    const gateway = await startFakeEtcd();
-    const engine = openEngine([gateway.url]);
-    const told = await watchAll(engine, 'a', { from: 2 });
-    await until(() => told.heartbeats.length > 0);
-    for (let index = 0; index < 5; index++) gateway.cluster.set('b', 'x');
-    gateway.tellProgress();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    gateway.compact();
-    gateway.cut();
-    await until(() => told.heartbeats.length > 1);
-    gateway.cluster.set('a', '1');
-    await until(() => told.events.length === 1);
-    expect(told.ends).toEqual([]);
+  test('are not signed in where the engine has none, and are once it asks for one', async () => {
+    let hasUsers = false;
+    const gateway = await startGateway(({ path, token }) => {
+      if (path === SIGN_IN)
+        return hasUsers ? { token: 'token' } : refusal('etcdserver: authentication is not enabled', 9);
+      return hasUsers && token !== 'token' ? refusal('etcdserver: user name is empty', 3) : undefined;
+    });
+    const { log, lines } = recordedLog();
+    const engine = openEngine([gateway.url], { user, log });
+    await engine.read(['a']);
+    hasUsers = true;
+    await engine.read(['a']);
+    const paths = gateway.asked.map(({ path }) => path.split('/').at(-1));
+    expect(paths).toEqual(['authenticate', 'txn', 'txn', 'authenticate', 'txn']);
+    expect(lines).toEqual([
+      ['warn', "the fleet's engine has no users: the sidecar does not sign in", { server: gateway.url }],
+    ]);
   });
-});
-
-test('tells by how much the clock here is ahead of the servers', async () => {
-  const gateway = await startFakeEtcd(1, () => new Date(Date.now() - 3_600_000));
-  const engine = openEngine([gateway.url]);
-  await engine.read([newPrefix()]);
-  expect(Math.abs((engine.clockAhead() ?? 0) - 3_600_000)).toBeLessThan(1500);
 });

@@ -1,0 +1,156 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { json } from 'node:stream/consumers';
+import type { Engine, Moment, WatchEnd, WatchedEvent } from '../../src/sidecar/fleet/engine/engine';
+import { createEtcd, type EtcdOptions } from '../../src/sidecar/fleet/engine/etcd';
+import { recordedLog } from './recorded-log';
+
+export interface Asked {
+  readonly path: string;
+  readonly body: Record<string, unknown>;
+  readonly token: string | undefined;
+}
+
+/** JSON of an answer, which gets the header that all have; or a function that answers. */
+export type Answer = object | ((response: ServerResponse) => unknown);
+
+export interface Gateway {
+  readonly url: string;
+  /** What it was asked for, in order, without watches. */
+  readonly asked: Asked[];
+  /** The body of each watch that was begun. */
+  readonly watches: Record<string, unknown>[];
+  /** The header of its answers. */
+  header: Record<string, string>;
+  /** Answers calls; undefined: with the header alone. */
+  answer: (asked: Asked, count: number) => Answer | undefined;
+  /** Begins a watch. */
+  onWatch: (response: ServerResponse, count: number) => unknown;
+  /** Sends a message to the watches. */
+  send(result: object): void;
+  /** Resets all connections. */
+  cut(): void;
+}
+
+const closing: (() => void)[] = [];
+
+afterEach(() => {
+  for (const close of closing.splice(0).reverse()) close();
+});
+
+export const header = { cluster_id: '5', member_id: '6', revision: '100', raft_term: '2' };
+export const base64 = (text: string) => Buffer.from(text, 'latin1').toString('base64');
+
+export const eventOf = (key: string, revision: number, value: Buffer | string | undefined) => ({
+  ...(value === undefined && { type: 'DELETE' }),
+  kv: {
+    key: base64(key),
+    mod_revision: String(revision),
+    ...(value !== undefined && { value: Buffer.from(value).toString('base64') }),
+  },
+});
+
+/** An error of etcd, with gRPC's code. */
+export const refusal =
+  (message: string, code: number, status = 400) =>
+  (response: ServerResponse) =>
+    response.writeHead(status).end(JSON.stringify({ error: message, message, code }));
+
+/** An HTTP server with the paths of etcd's JSON gateway whose answers the test writes; it ends with the test. */
+export async function startGateway(answer: Gateway['answer'] = () => undefined): Promise<Gateway> {
+  const open = new Set<ServerResponse>();
+  const lineOf = (result: object) => `${JSON.stringify({ result: { header: gateway.header, ...result } })}\n`;
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? '';
+    const body = (await json(request).catch(() => ({}))) as Record<string, unknown>;
+    if (path === '/v3/watch') {
+      gateway.watches.push(body.create_request as Record<string, unknown>);
+      open.add(response.once('close', () => open.delete(response)));
+      gateway.onWatch(response, gateway.watches.length);
+      return;
+    }
+    const asked = { path, body, token: request.headers.authorization };
+    gateway.asked.push(asked);
+    const found = gateway.answer(asked, gateway.asked.length) ?? {};
+    if (typeof found === 'function') found(response);
+    else response.end(JSON.stringify({ header: gateway.header, ...found }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const gateway: Gateway = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: [],
+    watches: [],
+    header,
+    answer,
+    onWatch: (response) => response.write(lineOf({ created: true })),
+    send(result) {
+      for (const response of open) response.write(lineOf(result));
+    },
+    cut: () => server.closeAllConnections(),
+  };
+  return gateway;
+}
+
+/** A server that takes connections and says nothing. */
+export async function startSilent(): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => sockets.add(socket.on('error', () => undefined)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Opens an engine, which is closed after the test. */
+export function openEngine(urls: readonly string[], options: Partial<EtcdOptions> = {}): Engine {
+  const engine = createEtcd({
+    urls,
+    timeoutMs: 5000,
+    log: recordedLog().log,
+    now: () => performance.now(),
+    clock: () => new Date(),
+    ...options,
+  });
+  closing.push(() => engine.close());
+  return engine;
+}
+
+/** What a watch reported. */
+export interface Watched {
+  readonly events: WatchedEvent[];
+  readonly batches: (readonly WatchedEvent[])[];
+  readonly heartbeats: Moment[];
+  readonly losses: string[];
+  readonly ends: WatchEnd[];
+}
+
+/** Watches all keys with a prefix, and keeps what is reported. `since` is by default what the engine answers. */
+export async function watchAll(
+  engine: Engine,
+  prefix: string,
+  { from, since, take }: { from: number; since?: Moment; take?: () => Promise<void> },
+): Promise<Watched & { close(): void }> {
+  const watched: Watched = { events: [], batches: [], heartbeats: [], losses: [], ends: [] };
+  const watch = engine.watch(
+    { prefix },
+    {
+      from,
+      since: since ?? (await engine.read([prefix])).at,
+      onEvents: async (events) => {
+        watched.batches.push(events);
+        watched.events.push(...events);
+        await take?.();
+      },
+      onHeartbeat: (at) => watched.heartbeats.push(at),
+      onLost: ({ kind }) => watched.losses.push(kind),
+      onEnd: (end) => watched.ends.push(end),
+    },
+  );
+  return { ...watched, close: () => watch.close() };
+}
