@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { pipeline } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import * as z from 'zod';
 import { parseUuid } from '../../../drm/bytes';
 import { systemCode } from '../../../http/errors';
@@ -17,15 +18,13 @@ export interface PackagerAddress {
   readonly rtmpUrl: string | undefined;
 }
 
-/** Timeouts in milliseconds of real time. */
+/** How long a socket may be without traffic, in milliseconds of real time. */
 export interface PackagerLimits {
-  /** Of a call that answers a document. */
+  /** While a call is answered that takes no work. */
   readonly callMs: number;
-  /** Of the end of a live stream: the last segments are written. */
-  readonly endMs: number;
-  /** Of a socket without traffic while a viewer's request is answered. */
+  /** While a live stream ends, or a viewer is answered. */
   readonly idleMs: number;
-  /** Of a socket without traffic while a file is packaged or a recording is made. */
+  /** While a file is packaged or a recording is made. */
   readonly fileMs: number;
 }
 
@@ -56,7 +55,7 @@ export function isDone({ state }: StreamDocument): boolean {
   return state === 'ended' || state === 'failed' || state === 'refused';
 }
 
-const StreamList = z.object({ streams: z.array(StreamDocument) }).transform(({ streams }) => streams);
+const StreamList = z.object({ streams: z.array(StreamDocument) });
 
 /** A live stream as the packager is to have it. */
 export interface LiveOrder {
@@ -83,13 +82,11 @@ interface Call {
   readonly path: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | FileOrder;
-  readonly signal: AbortSignal;
-  readonly idleMs?: number;
+  readonly signal?: AbortSignal;
+  readonly timeout?: number;
 }
 
 const UNREACHABLE = 'packager_unreachable';
-/** A document has some hundred bytes. */
-const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 class CallFailure extends Error {
   constructor(
@@ -105,22 +102,23 @@ export class PackagerClient {
   readonly #address: PackagerAddress;
   readonly #limits: PackagerLimits;
   readonly #isSecure: boolean;
+  readonly #calls: Agent;
   /** Viewers don't wait for the calls that bring streams to the packager. */
-  readonly #agents: { readonly calls: Agent; readonly viewers: Agent };
+  readonly #viewers: Agent;
 
   constructor(address: PackagerAddress, limits: PackagerLimits) {
     this.#address = address;
     this.#limits = limits;
     this.#isSecure = address.url.startsWith('https:');
-    const agent = (maxSockets: number) =>
-      new (this.#isSecure ? SecureAgent : Agent)({ keepAlive: true, maxSockets, maxFreeSockets: 16 });
-    this.#agents = { calls: agent(16), viewers: agent(Number.POSITIVE_INFINITY) };
+    const agent = this.#isSecure ? SecureAgent : Agent;
+    this.#calls = new agent({ keepAlive: true, maxSockets: 16 });
+    this.#viewers = new agent({ keepAlive: true, maxFreeSockets: 16 });
   }
 
   /** Starts a live stream; changes nothing when it runs. */
   putLive(id: string, order: LiveOrder): Promise<Told<StreamDocument>> {
     const body = JSON.stringify({ ...order, protection: 'key_file' });
-    return this.#ask(StreamDocument, { method: 'PUT', path: `/streams/${id}`, body });
+    return this.#ask({ method: 'PUT', path: `/streams/${id}`, body }, documentIn);
   }
 
   /** Sends a media file, in place of what was packaged under the id before. */
@@ -128,33 +126,25 @@ export class PackagerClient {
     const { keyFile } = order;
     const query = keyFile === undefined ? 'protection=none' : `keyFile=${encodeURIComponent(keyFile)}`;
     const path = `/streams/${id}/file?${query}`;
-    return this.#ask(StreamDocument, {
-      method: 'PUT',
-      path,
-      body: order,
-      signal,
-      idleMs: this.#limits.fileMs,
-    });
+    const call = { method: 'PUT', path, body: order, signal, timeout: this.#limits.fileMs };
+    return this.#ask(call, documentIn);
   }
 
   list(): Promise<Told<readonly StreamDocument[]>> {
-    return this.#ask(StreamList, { method: 'GET', path: '/streams' });
+    return this.#ask({ method: 'GET', path: '/streams' }, async (answer) => {
+      return StreamList.parse(JSON.parse(await text(answer))).streams;
+    });
   }
 
   /** Ends a live stream; what was packaged stays. */
   end(id: string): Promise<Told<StreamDocument>> {
-    const signal = AbortSignal.timeout(this.#limits.endMs);
-    return this.#ask(StreamDocument, { method: 'POST', path: `/streams/${id}/end`, signal });
+    const call = { method: 'POST', path: `/streams/${id}/end`, timeout: this.#limits.idleMs };
+    return this.#ask(call, documentIn);
   }
 
   /** Stops a stream and removes its files. */
-  remove(id: string): Promise<Told<undefined>> {
-    const signal = AbortSignal.timeout(this.#limits.callMs);
-    return this.#told(async () => {
-      const answer = await this.#open({ method: 'DELETE', path: `/streams/${id}`, signal });
-      (await this.#accepted(answer)).resume();
-      return undefined;
-    });
+  remove(id: string): Promise<Told<unknown>> {
+    return this.#ask({ method: 'DELETE', path: `/streams/${id}` }, (answer) => answer.resume());
   }
 
   /** The recording of a stream in the clear, or the piece between two seconds. */
@@ -164,8 +154,8 @@ export class PackagerClient {
     signal: AbortSignal,
   ): Promise<Told<IncomingMessage>> {
     const path = `/streams/${id}/recording${piece ? `?from=${piece.from}&to=${piece.to}` : ''}`;
-    const call = { method: 'GET', path, signal, idleMs: this.#limits.fileMs };
-    return this.#told(async () => this.#accepted(await this.#open(call)));
+    const call = { method: 'GET', path, signal, timeout: this.#limits.fileMs };
+    return this.#ask(call, (answer) => answer);
   }
 
   /**
@@ -174,123 +164,102 @@ export class PackagerClient {
    * @param call its path is below `/media`, with its query.
    */
   async forward(call: Pick<Call, 'method' | 'path' | 'signal' | 'headers'>): Promise<Told<IncomingMessage>> {
-    const told = await this.#told(() => this.#open(call, this.#agents.viewers));
-    return told.ok || told.problem.code !== UNREACHABLE
-      ? told
-      : this.#told(() => this.#open(call, this.#agents.viewers));
+    const open = () =>
+      this.#told(() => this.#open({ ...call, timeout: this.#limits.idleMs }, this.#viewers), call.signal);
+    const told = await open();
+    return told.ok || told.problem.code !== UNREACHABLE ? told : open();
   }
 
   /** Closes the idle connections. */
   stop(): void {
-    this.#agents.calls.destroy();
-    this.#agents.viewers.destroy();
+    this.#calls.destroy();
+    this.#viewers.destroy();
   }
 
-  #ask<Schema extends z.ZodType>(
-    schema: Schema,
-    { signal = AbortSignal.timeout(this.#limits.callMs), ...call }: Omit<Call, 'signal'> & Partial<Call>,
-  ): Promise<Told<z.output<Schema>>> {
+  /** Reads the answer of a call, when it is one of success. */
+  #ask<T>(call: Call, read: (answer: IncomingMessage) => T | Promise<T>): Promise<Told<T>> {
     return this.#told(async () => {
-      const answer = await this.#accepted(await this.#open({ ...call, signal }));
-      const text = await textOf(answer, MAX_ANSWER_BYTES).catch((thrown) => {
-        throw this.#failed(thrown, signal);
-      });
-      return schema.parse(JSON.parse(text));
-    });
+      const answer = await this.#open(call, this.#calls);
+      const { statusCode = 0 } = answer;
+      if (statusCode < 200 || statusCode >= 300) throw await failureIn(answer, statusCode);
+      return read(answer);
+    }, call.signal);
   }
 
-  async #told<T>(call: () => Promise<T>): Promise<Told<T>> {
+  async #told<T>(call: () => Promise<T>, signal: AbortSignal | undefined): Promise<Told<T>> {
     try {
       return { ok: true, value: await call() };
     } catch (thrown) {
       if (thrown instanceof CallFailure) return { ok: false, problem: thrown.problem, absent: thrown.absent };
-      const description = `What answers at ${this.#address.url} is no packager. Correct EMULATOR_PACKAGERURL.`;
-      return { ok: false, problem: { code: 'packager_foreign', description }, absent: false };
+      return { ok: false, problem: this.#problemOf(systemCode(thrown), signal), absent: false };
     }
   }
 
-  /** The answer, when it is one of success. @throws CallFailure */
-  async #accepted(answer: IncomingMessage): Promise<IncomingMessage> {
-    const { statusCode = 0 } = answer;
-    if (statusCode >= 200 && statusCode < 300) return answer;
-    const problem = await problemIn(answer);
-    if (statusCode === 401 || statusCode === 403) {
-      const description =
-        "The packager refuses the API key. Set EMULATOR_PACKAGERAPIKEY to the packager's PACKAGER_APIKEY.";
-      throw new CallFailure({ code: 'packager_refused_api_key', description });
-    }
-    const failed = { code: 'packager_failed', description: `The packager answered ${statusCode}.` };
-    throw new CallFailure(problem ?? failed, statusCode === 404);
-  }
-
-  #open(call: Call, agent = this.#agents.calls): Promise<IncomingMessage> {
+  #open(call: Call, agent: Agent): Promise<IncomingMessage> {
     const { url, apiKey } = this.#address;
-    const { method, body, signal, idleMs: timeout = this.#limits.idleMs } = call;
+    const { method, body, signal, timeout = this.#limits.callMs } = call;
+    const isFile = typeof body === 'object';
     const headers = {
       ...call.headers,
-      ...(typeof body === 'string' && {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-      }),
-      ...(typeof body === 'object' && {
-        'content-type': 'application/octet-stream',
-        'content-length': body.size,
+      ...(body !== undefined && {
+        'content-type': isFile ? 'application/octet-stream' : 'application/json',
+        'content-length': isFile ? body.size : Buffer.byteLength(body),
       }),
       ...(apiKey !== undefined && { 'x-api-key': apiKey }),
     };
     return new Promise((resolve, reject) => {
-      const options = { method, agent, headers, signal, timeout };
+      const options = { method, agent, headers, timeout, ...(signal && { signal }) };
       const outgoing = (this.#isSecure ? secureRequest : request)(`${url}${call.path}`, options);
-      outgoing.on('timeout', () => outgoing.destroy(this.#late()));
+      outgoing.on('timeout', () => {
+        outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
+      });
       outgoing.on('response', (answer) => {
         // Its reader gets the error.
         answer.on('error', () => undefined);
         resolve(answer);
       });
-      outgoing.on('error', (thrown) => {
-        reject(thrown instanceof CallFailure ? thrown : this.#failed(thrown, signal));
-      });
-      if (typeof body !== 'object') outgoing.end(body);
+      outgoing.on('error', reject);
+      if (!isFile) outgoing.end(body);
       // The answer may come before the end of the file; then the rest is not sent.
       else pipeline(createReadStream(body.path), outgoing, () => undefined);
     });
   }
 
-  #failed(thrown: unknown, signal: AbortSignal): CallFailure {
-    if (signal.aborted) return signal.reason?.name === 'TimeoutError' ? this.#late() : ENDED;
-    const failure = failureOf(systemCode(thrown)).replaceAll('_', ' ');
-    const description = `The packager at ${this.#address.url} does not answer (${failure}). Start it, or correct EMULATOR_PACKAGERURL.`;
-    return new CallFailure({ code: UNREACHABLE, description });
-  }
-
-  #late(): CallFailure {
-    const description = `The packager at ${this.#address.url} does not answer in time. Look at its log, and at the load of its machine.`;
-    return new CallFailure({ code: 'packager_late', description });
+  #problemOf(code: string | undefined, signal: AbortSignal | undefined): Problem {
+    const { url } = this.#address;
+    if (signal?.aborted) return { code: 'call_ended', description: 'The call was ended.' };
+    if (code === undefined) {
+      const description = `What answers at ${url} is no packager. Correct EMULATOR_PACKAGERURL.`;
+      return { code: 'packager_foreign', description };
+    }
+    if (code === 'ETIMEDOUT') {
+      const description = `The packager at ${url} does not answer in time. Look at its log, and at the load of its machine.`;
+      return { code: 'packager_late', description };
+    }
+    const failure = failureOf(code).replaceAll('_', ' ');
+    const description = `The packager at ${url} does not answer (${failure}). Start it, or correct EMULATOR_PACKAGERURL.`;
+    return { code: UNREACHABLE, description };
   }
 }
 
-/** The emulator ended it: the answer is of no use any more. */
-const ENDED = new CallFailure({ code: 'call_ended', description: 'The call was ended.' });
+async function documentIn(answer: IncomingMessage): Promise<StreamDocument> {
+  return StreamDocument.parse(JSON.parse(await text(answer)));
+}
 
 const Refused = z.object({ errors: z.array(z.object({ code: z.string(), description: z.string() })).min(1) });
 
-/** The first error of an answer, or undefined when it has none that can be read. */
-async function problemIn(answer: IncomingMessage): Promise<Problem | undefined> {
-  try {
-    return Refused.parse(JSON.parse(await textOf(answer, 64 * 1024))).errors[0];
-  } catch {
-    return undefined;
+/** Why a call failed, by the first error of the answer if it has one. */
+async function failureIn(answer: IncomingMessage, status: number): Promise<CallFailure> {
+  if (status === 401 || status === 403) {
+    answer.resume();
+    const description =
+      "The packager refuses the API key. Set EMULATOR_PACKAGERAPIKEY to the packager's PACKAGER_APIKEY.";
+    return new CallFailure({ code: 'packager_refused_api_key', description });
   }
-}
-
-/** The text of an answer. More than `maxBytes` are cut off, which makes the JSON invalid. */
-async function textOf(answer: IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > maxBytes) break;
-  }
-  return Buffer.concat(chunks).toString();
+  const failed = { code: 'packager_failed', description: `The packager answered ${status}.` };
+  const told = await text(answer).then(
+    (body) => Refused.safeParse(JSON.parse(body)).data,
+    () => undefined,
+  );
+  return new CallFailure(told?.errors[0] ?? failed, status === 404);
 }

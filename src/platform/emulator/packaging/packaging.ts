@@ -25,16 +25,14 @@ export interface PackagingSettings extends PackagerLimits {
 export const PACKAGING_SETTINGS: PackagingSettings = {
   everyMs: 2_000,
   callMs: 5_000,
-  endMs: 60_000,
   idleMs: 60_000,
   fileMs: 600_000,
 };
 
 /** How many files are sent at a time. */
 const FILES = 2;
-/** A refused file is sent again after so many rounds, twice as many after each further refusal, up to the longest wait. */
-const FIRST_WAIT = 4;
-const LONGEST_WAIT = 64;
+/** A refused file is sent again after so many rounds. */
+const WAIT = 8;
 
 /**
  * What the packager is to have under an id. `interrupted`: a live stream whose encoder may come back; `replay`: one that
@@ -56,19 +54,18 @@ export interface Packaged {
   readonly isGone: boolean;
 }
 
-interface Stream {
+interface Stream extends Packaged {
   readonly id: string;
   document: StreamDocument | undefined;
   problem: Problem | undefined;
   isGone: boolean;
   /** The file that the packager took last. */
-  sent: string | undefined;
+  sent?: string | undefined;
   /** The file on its way, and what ends it. */
-  sending: { readonly file: string; readonly ending: AbortController } | undefined;
-  /** Rounds to wait before a file is sent again, and the wait before. */
+  sending?: { readonly file: string; readonly ending: AbortController } | undefined;
+  /** Rounds to wait before a file is sent again. */
   wait: number;
-  lastWait: number;
-  busy: boolean;
+  isBusy: boolean;
   /** Whether it is to be compared again after the call under way. */
   again: boolean;
   /** How many calls were made: a list from before a call is out of date. */
@@ -92,8 +89,8 @@ export class Packaging {
   readonly #streams = new Map<string, Stream>();
   readonly #files = createSemaphore(FILES);
   readonly #rounds: NodeJS.Timeout | undefined;
-  readonly #afterRound: (() => void)[] = [];
   readonly #stopMs: number;
+  #waiting: (() => void)[] = [];
   #inRound = false;
   #away: string | undefined;
 
@@ -148,9 +145,9 @@ export class Packaging {
     if (this.client) void this.#reconcile(this.client, id);
   }
 
-  /** Calls back after each round. */
-  afterRounds(listener: () => void): void {
-    this.#afterRound.push(listener);
+  /** Resolves when the packager was compared once more. */
+  nextRound(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /** To be called when the state is empty: the packager loses its streams. */
@@ -166,7 +163,7 @@ export class Packaging {
     const ids = [...this.#streams.keys()];
     for (const { sending } of this.#streams.values()) sending?.ending.abort();
     this.#streams.clear();
-    const removed = Promise.all(ids.map((id) => this.#call(() => client.remove(id))));
+    const removed = Promise.all(ids.map((id) => client.remove(id)));
     await Promise.race([removed, new Promise((resolve) => setTimeout(resolve, this.#stopMs).unref())]);
     client.stop();
   }
@@ -199,54 +196,44 @@ export class Packaging {
     this.#inRound = true;
     const before = new Map([...this.#streams.values()].map((stream) => [stream, stream.calls]));
     const listed: Told<readonly StreamDocument[]> =
-      before.size === 0 ? { ok: true, value: [] } : await this.#call(() => client.list());
+      before.size === 0 ? { ok: true, value: [] } : this.#heard(await client.list());
     this.#inRound = false;
-    const documents = new Map(listed.ok ? listed.value.map((document) => [document.id, document]) : []);
     for (const [stream, calls] of before) {
       stream.wait = Math.max(stream.wait - 1, 0);
-      if (stream.busy || stream.calls !== calls) continue;
+      if (stream.isBusy || stream.calls !== calls) continue;
       if (listed.ok) {
-        heard(stream, documents.get(stream.id));
+        take(
+          stream,
+          listed.value.find(({ id }) => id === stream.id),
+        );
         this.look(stream.id);
       } else stream.problem = listed.problem;
     }
-    for (const listener of this.#afterRound) listener();
+    for (const goOn of this.#waiting.splice(0)) goOn();
   }
 
   /** One call at a time for each stream. A change during a call is seen after it. */
   async #reconcile(client: PackagerClient, id: string): Promise<void> {
     // The change under way is completed first: an event is there before its channel knows.
     await undefined;
-    const stream = this.#streams.get(id) ?? this.#begin(id);
-    if (!stream) return;
-    if (stream.busy) {
-      stream.again = true;
+    let stream = this.#streams.get(id);
+    if (!stream) {
+      if (!this.#wanted(id)) return;
+      const nothing = { document: undefined, problem: undefined, isGone: false };
+      stream = { id, ...nothing, wait: 0, isBusy: false, again: false, calls: 0 };
+      this.#streams.set(id, stream);
+    }
+    stream.again = true;
+    if (stream.isBusy) {
       if (stream.sending && stream.sending.file !== fileOf(this.#wanted(id))) stream.sending.ending.abort();
       return;
     }
-    stream.busy = true;
-    do {
+    stream.isBusy = true;
+    while (stream.again) {
       stream.again = false;
       await this.#bring(client, stream);
-    } while (stream.again);
-    stream.busy = false;
-  }
-
-  #begin(id: string): Stream | undefined {
-    if (!this.#wanted(id)) return undefined;
-    const nothing = { document: undefined, problem: undefined, sent: undefined, sending: undefined };
-    const stream = {
-      id,
-      ...nothing,
-      isGone: false,
-      wait: 0,
-      lastWait: 0,
-      busy: false,
-      again: false,
-      calls: 0,
-    };
-    this.#streams.set(id, stream);
-    return stream;
+    }
+    stream.isBusy = false;
   }
 
   /** One step from what the packager has to what is wanted. */
@@ -254,20 +241,20 @@ export class Packaging {
     const { id } = stream;
     const wanted = this.#wanted(id);
     if (!wanted || (stream.document && isAnother(stream.document, wanted))) {
-      const removed = await this.#call(() => client.remove(id));
+      const removed = this.#heard(await client.remove(id));
       stream.calls += 1;
       if (!removed.ok && !removed.absent) {
         stream.problem = removed.problem;
         return;
       }
       stream.problem = undefined;
-      heard(stream, undefined);
+      take(stream, undefined);
     }
     if (!wanted) this.#streams.delete(id);
     else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted.order);
-    else if (wanted.kind === 'live') await this.#told(stream, () => client.putLive(id, wanted.order));
+    else if (wanted.kind === 'live') this.#take(stream, await client.putLive(id, wanted.order));
     else if (wanted.kind === 'replay' && !(stream.document ? isDone(stream.document) : stream.isGone)) {
-      const ended = await this.#told(stream, () => client.end(id));
+      const ended = this.#take(stream, await client.end(id));
       stream.isGone = !ended.ok && ended.absent;
     }
   }
@@ -278,37 +265,32 @@ export class Packaging {
     const ending = new AbortController();
     stream.sending = { file, ending };
     const leave = await this.#files.enter();
-    try {
-      // It may have been deleted, or replaced, while it waited for its turn.
-      if (ending.signal.aborted) return;
-      const told = await this.#told(stream, () => client.putFile(stream.id, order, ending.signal));
-      if (ending.signal.aborted) return;
+    // It may have been deleted, or replaced, while it waited for its turn.
+    if (!ending.signal.aborted) {
+      const told = this.#take(stream, await client.putFile(stream.id, order, ending.signal));
       const isTaken = told.ok && !isToBeTriedAgain(told.value);
       stream.sent = isTaken ? file : undefined;
-      stream.lastWait = isTaken ? 0 : Math.min(Math.max(stream.lastWait * 2, FIRST_WAIT), LONGEST_WAIT);
-      stream.wait = stream.lastWait;
-    } finally {
-      stream.sending = undefined;
-      leave();
+      stream.wait = isTaken || ending.signal.aborted ? 0 : WAIT;
     }
+    stream.sending = undefined;
+    leave();
   }
 
-  /** Makes a call of a stream and keeps the packager's report. */
-  async #told(stream: Stream, call: () => Promise<Told<StreamDocument>>): Promise<Told<StreamDocument>> {
-    const told = await this.#call(call);
+  /** Keeps the packager's report of a stream. */
+  #take(stream: Stream, told: Told<StreamDocument>): Told<StreamDocument> {
+    this.#heard(told);
     stream.calls += 1;
-    if (told.ok) heard(stream, told.value);
-    else if (told.absent) heard(stream, undefined);
+    if (told.ok) take(stream, told.value);
+    else if (told.absent) take(stream, undefined);
     else stream.problem = told.problem;
     return told;
   }
 
   /** Logs once that the packager is away, and once that it is back. */
-  async #call<T>(call: () => Promise<Told<T>>): Promise<Told<T>> {
-    const told = await call();
+  #heard<T>(told: Told<T>): Told<T> {
     const { log } = this.#parts;
-    const code = told.ok ? '' : told.problem.code;
-    const away = !told.ok && !told.absent && code.startsWith('packager_') ? code : undefined;
+    const code = told.ok || told.absent ? '' : told.problem.code;
+    const away = code.startsWith('packager_') ? code : undefined;
     if (away !== this.#away && code !== 'call_ended') {
       if (away === undefined) log.info('packager back');
       else log.warn('packager away', { code: away });
@@ -319,7 +301,7 @@ export class Packaging {
 }
 
 /** Keeps what the packager reports of a stream; undefined when it has none. */
-function heard(stream: Stream, document: StreamDocument | undefined): void {
+function take(stream: Stream, document: StreamDocument | undefined): void {
   stream.document = document;
   if (document) stream.problem = document.problem ?? undefined;
   else {

@@ -3,34 +3,23 @@ import { createSemaphore } from '../../../http/semaphore';
 import { MAX_FILE_BYTES } from '../resources/content';
 import type { WantedRecording } from '../resources/events';
 import type { Uploads } from '../uploads/uploads';
-import { isDone, type PackagerClient } from './packager-client';
+import { isDone } from './packager-client';
 import type { Packaged, Packaging } from './packaging';
 
-interface Waiting extends WantedRecording {
-  readonly ending: AbortController;
-  busy: boolean;
-  /** Rounds to wait before it is tried again, and how many it was the last time. */
-  wait: number;
-  lastWait: number;
-}
-
-/** How many are fetched at a time. */
+/** How many are fetched at a time, and how many rounds lie between two tries. */
 const FETCHES = 2;
-const LONGEST_WAIT = 64;
-/** What the packager answers when a recording has nothing of what is asked for. */
-const NOTHING = 'nothing_recorded';
+const ROUNDS = 4;
 
 /** Fetches recordings of events from the packager, as soon as they are complete. */
 export class Recordings {
   readonly #packaging: Packaging;
   readonly #uploads: Uploads;
-  readonly #waiting = new Set<Waiting>();
   readonly #fetches = createSemaphore(FETCHES);
+  #ending = new AbortController();
 
   constructor(packaging: Packaging, uploads: Uploads) {
     this.#packaging = packaging;
     this.#uploads = uploads;
-    packaging.afterRounds(() => this.#look());
   }
 
   /** Whether there is a packager that records. */
@@ -39,75 +28,53 @@ export class Recordings {
   }
 
   want(wanted: WantedRecording): void {
-    this.#waiting.add({ ...wanted, ending: new AbortController(), busy: false, wait: 0, lastWait: 0 });
+    void this.#follow(wanted, this.#ending.signal);
   }
 
-  /** Nobody waits any more. */
+  /** No recording is wanted any more. */
   reset(): void {
-    for (const { ending } of this.#waiting) ending.abort();
-    this.#waiting.clear();
+    this.#ending.abort();
+    this.#ending = new AbortController();
   }
 
-  #look(): void {
-    const { client } = this.#packaging;
-    if (!client) return;
-    for (const waiting of this.#waiting) {
-      if (!waiting.isWanted()) {
-        waiting.ending.abort();
-        this.#waiting.delete(waiting);
-        continue;
-      }
-      waiting.wait = Math.max(waiting.wait - 1, 0);
-      if (waiting.busy || waiting.wait > 0) continue;
-      const state = stateOf(this.#packaging.find(waiting.eventId), waiting.piece?.to);
-      if (state === 'absent') this.#end(waiting, waiting.absent);
-      else if (state === 'complete') void this.#fetch(client, waiting);
+  async #follow(wanted: WantedRecording, signal: AbortSignal): Promise<void> {
+    for (let isOver = false; !isOver; ) {
+      await this.#packaging.nextRound();
+      if (signal.aborted || !wanted.isWanted()) return;
+      const state = stateOf(this.#packaging.find(wanted.eventId), wanted.piece?.to);
+      if (state === 'coming') continue;
+      if (state === 'absent') return wanted.absent();
+      isOver = await this.#fetch(wanted, signal);
+      for (let round = 1; !isOver && round < ROUNDS; round += 1) await this.#packaging.nextRound();
     }
   }
 
-  async #fetch(client: PackagerClient, waiting: Waiting): Promise<void> {
-    const { eventId, piece, ending, take, absent, problem } = waiting;
-    waiting.busy = true;
+  /** Answers whether there is no more to try. */
+  async #fetch(wanted: WantedRecording, signal: AbortSignal): Promise<boolean> {
+    const { client } = this.#packaging;
+    const { eventId, piece, take, absent, problem } = wanted;
     const leave = await this.#fetches.enter();
     try {
-      const told = await client.record(eventId, piece, ending.signal);
-      if (!this.#waiting.has(waiting)) {
-        if (told.ok) told.value.destroy();
-        return;
-      }
+      const told = await client?.record(eventId, piece, signal);
+      if (!told || signal.aborted) return true;
       if (!told.ok) {
-        if (told.absent || told.problem.code === NOTHING) this.#end(waiting, absent);
-        else this.#tryAgain(waiting, told.problem.description);
-        return;
+        const isAbsent = told.absent || told.problem.code === 'nothing_recorded';
+        if (isAbsent) absent();
+        else problem(told.problem.description, false);
+        return isAbsent;
       }
       const file = await this.#uploads.keep(told.value, { maxBytes: MAX_FILE_BYTES });
-      if (!this.#waiting.has(waiting) || !waiting.isWanted()) {
-        await this.#uploads.remove(file);
-        return;
-      }
-      this.#waiting.delete(waiting);
-      await take({ ...file, declaredType: 'video/mp4' });
+      if (signal.aborted || !wanted.isWanted()) await this.#uploads.remove(file);
+      else await take({ ...file, declaredType: 'video/mp4' });
+      return true;
     } catch (thrown) {
-      if (!this.#waiting.has(waiting)) return;
-      const [first] = thrown instanceof HttpError ? thrown.problems : [];
-      const isFull = thrown instanceof HttpError && thrown.status !== 400;
-      if (isFull && first) this.#end(waiting, () => problem(first.description, true));
-      else this.#tryAgain(waiting, 'The recording broke off on its way from the packager.');
+      if (signal.aborted) return true;
+      const full = thrown instanceof HttpError && thrown.status !== 400 ? thrown.problems[0] : undefined;
+      problem(full?.description ?? 'The recording broke off on its way from the packager.', !!full);
+      return full !== undefined;
     } finally {
-      waiting.busy = false;
       leave();
     }
-  }
-
-  #tryAgain(waiting: Waiting, description: string): void {
-    waiting.lastWait = Math.min(Math.max(waiting.lastWait * 2, 1), LONGEST_WAIT);
-    waiting.wait = waiting.lastWait;
-    waiting.problem(description, false);
-  }
-
-  #end(waiting: Waiting, tell: () => void): void {
-    this.#waiting.delete(waiting);
-    tell();
   }
 }
 
