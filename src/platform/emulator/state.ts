@@ -10,30 +10,15 @@ import type { Original } from './resources/originals';
 import type { Player } from './resources/players';
 import type { Playlist } from './resources/playlists';
 import type { Rendition } from './resources/renditions';
+import type { LibraryState } from './resources/resource';
 import type { TextTrack } from './resources/text-tracks';
 import type { Thumbnail } from './resources/thumbnails';
 import { Usage } from './resources/usage';
 import { SignatureMemory } from './v1/authentication';
 
 /** The state of the platform, in memory alone. Webhooks are kept by their own service. */
-export interface EmulatorState {
+export interface EmulatorState extends LibraryState {
   readonly credentials: CredentialStore;
-  readonly channels: ItemStore<Channel>;
-  /** By stream key. */
-  readonly streamKeys: Map<string, Channel>;
-  readonly events: ItemStore<LiveEvent>;
-  readonly media: ItemStore<Media>;
-  /** By media, as are renditions and text tracks. */
-  readonly originals: ItemStore<Original>;
-  readonly renditions: ItemStore<Rendition>;
-  readonly textTracks: ItemStore<TextTrack>;
-  readonly thumbnails: ItemStore<Thumbnail>;
-  /** The ids of a media's thumbnails, by its own. */
-  readonly mediaThumbnails: Map<string, Set<string>>;
-  readonly players: ItemStore<Player>;
-  readonly playlists: ItemStore<Playlist>;
-  readonly imports: ItemStore<Import>;
-  readonly usage: Usage;
   /** By the caller that the rate limit counts. */
   readonly rateWindows: Map<string, RateWindow>;
   /** Of calls of v1. */
@@ -57,14 +42,12 @@ export function createState(): EmulatorState {
   return {
     credentials: new CredentialStore(),
     channels: new ItemStore<Channel>(siteOf),
-    streamKeys: new Map(),
     events: new ItemStore<LiveEvent>(siteOf),
     media: new ItemStore<Media>(siteOf),
     originals: new ItemStore<Original>(mediaOf),
     renditions: new ItemStore<Rendition>(mediaOf),
     textTracks: new ItemStore<TextTrack>(mediaOf),
     thumbnails: new ItemStore<Thumbnail>(siteOf),
-    mediaThumbnails: new Map(),
     players: new ItemStore<Player>(siteOf),
     playlists: new ItemStore<Playlist>(siteOf),
     imports: new ItemStore<Import>(siteOf),

@@ -7,6 +7,7 @@ import { isPublicName } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 import { CONNECT_REFUSALS, type ConnectRefusal, type EncoderSession } from '../live/broadcast';
+import { channelOfKey } from '../resources/channels';
 import { refuseWebhooks } from '../webhooks/receiver-call';
 import { mountClearKeyKeys } from './clearkey-keys';
 import { mountCredentials } from './credentials';
@@ -67,7 +68,7 @@ function mountEncoder(app: Express, { state, broadcast }: EmulatorContext): void
     .route('/encoder/disconnect')
     .post(readJson, (request, response) => {
       const { stream_key } = checkedBody(EncoderBody, request.body);
-      const channel = state.streamKeys.get(stream_key);
+      const channel = channelOfKey(state, stream_key);
       if (!channel) throw refusal('unknown_stream_key');
       const session = broadcast.sessionOf(channel.id);
       if (!session) {

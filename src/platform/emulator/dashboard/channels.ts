@@ -144,7 +144,7 @@ function channelParts(context: EmulatorContext, channel: Channel, addresses: Add
     html`<p>No encoder has streamed to this channel yet.</p>`,
   );
   const all =
-    channel.recentEventIds.length > 0 &&
+    eventsOf(context.state, channel, 1).length > 0 &&
     html`<a href="/dashboard/events?q=${channel.id}">All events of this channel</a>`;
   return {
     current: live('current', currentEvent(context, channel, addresses)),

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../clock';
-import type { Channel } from '../resources/channels';
+import { type Channel, channelOfKey } from '../resources/channels';
 import { type Published, replayOf } from '../resources/events';
 import type { EmulatorState } from '../state';
 import { channelNotification, mediaNotification, type Notify } from '../webhooks/notification';
@@ -98,7 +98,6 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     onAir.set(channel.id, air);
     state.events.add(event);
     channel.currentEventId = event.id;
-    channel.recentEventIds.unshift(event.id);
     channel.status = 'active';
     state.channels.changed(channel);
     return air;
@@ -136,7 +135,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
 
   return {
     connect(streamKey, drop) {
-      const channel = state.streamKeys.get(streamKey);
+      const channel = channelOfKey(state, streamKey);
       if (!channel) return { ok: false, reason: 'unknown_stream_key' };
       if (!channel.enabled) return { ok: false, reason: 'channel_disabled' };
       const current = onAir.get(channel.id);

@@ -126,7 +126,8 @@ function lostNames(value: unknown, path: readonly string[]): string[] {
 function uploadFaults(fields: SetFields, body: unknown): string[] {
   const { upload } = (body ?? {}) as { readonly upload?: unknown };
   if (typeof upload !== 'object' || upload === null) return [];
-  const givenAs = (name: string): unknown => (name in fields ? Reflect.get(upload, name) : undefined);
+  const given = upload as Readonly<Record<string, unknown>>;
+  const givenAs = (name: string) => (name in fields ? given[name] : undefined);
   const isGiven = (name: string) => ![undefined, null, ''].includes(givenAs(name) as string);
   const method = isGiven('method') ? givenAs('method') : 'direct';
   const faults: string[] = [];

@@ -2,19 +2,22 @@ import * as z from 'zod';
 import { objectParams, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { dropMaster, type LiveEvent, previewPath, statusOf } from '../live/live-event';
-import type { Uploads } from '../uploads/uploads';
-import { channelNotification, type Notify } from '../webhooks/notification';
+import { channelNotification } from '../webhooks/notification';
 import { valuesAfter } from './body';
 import { Choice, CUSTOM_PARAMS, FlatObject, list, SITE, TAGS } from './fields';
 import { KEY_FILE_PARAMETER } from './media';
 import {
   type Behaviour,
   inSite,
-  type MakingParts,
+  type LibraryState,
   type MetadataOf,
+  named,
   newItem,
   type PathIds,
+  type Platform,
+  putAction,
   type Resource,
+  type Stored,
 } from './resource';
 import { notFound } from './resource-calls';
 
@@ -32,14 +35,11 @@ const SimulcastTarget = z.strictObject(
   objectParams,
 );
 
+const STATUS = ['creating', 'active', 'idle'] as const;
+
 export const CHANNEL = {
-  type: 'channel',
-  plural: 'channels',
-  noun: 'channel',
+  ...named('channel', SITE, 'channelId'),
   says: 'Takes the stream of one encoder at a time. Each broadcast is a live event.',
-  collection: `${SITE}/channels`,
-  one: ONE_CHANNEL,
-  verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
     title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
     tags: TAGS,
@@ -84,7 +84,7 @@ export const CHANNEL = {
   },
   shown: {
     status: {
-      schema: Choice(['creating', 'active', 'idle']),
+      schema: Choice(STATUS),
       filter: 'text',
       says: '`creating` until the first encoder connects; then `active` while there is a current event, else `idle`.',
     },
@@ -105,40 +105,29 @@ export const CHANNEL = {
     },
   },
   actions: {
-    enable: {
-      methods: ['PUT'],
-      path: `${ONE_CHANNEL}/enable`,
-      title: 'Enable a channel',
-      status: 204,
-      says: 'Lets encoders connect.',
-    },
-    disable: {
-      methods: ['PUT'],
-      path: `${ONE_CHANNEL}/disable`,
-      title: 'Disable a channel',
-      status: 204,
-      says: 'Ends the current event and lets no encoder connect.',
-    },
+    enable: putAction(`${ONE_CHANNEL}/enable`, 'Enable a channel', 'Lets encoders connect.'),
+    disable: putAction(
+      `${ONE_CHANNEL}/disable`,
+      'Disable a channel',
+      'Ends the current event and lets no encoder connect.',
+    ),
   },
 } as const satisfies Resource;
 
-/** `creating` until the first encoder connects; then `active` while there is a current event, else `idle`. */
-type ChannelStatus = 'creating' | 'active' | 'idle';
-
 export type ChannelMetadata = MetadataOf<typeof CHANNEL>;
 
-export interface Channel {
-  readonly id: string;
-  readonly siteId: string;
-  readonly created: Date;
-  lastModified: Date;
+export interface Channel extends Stored<typeof CHANNEL> {
   readonly streamKey: string;
-  status: ChannelStatus;
+  status: (typeof STATUS)[number];
   enabled: boolean;
-  metadata: ChannelMetadata;
   currentEventId: string | undefined;
-  /** Newest first. */
-  recentEventIds: string[];
+}
+
+declare module './resource' {
+  interface LibraryState {
+    readonly channels: ItemStore<Channel>;
+    readonly events: ItemStore<LiveEvent>;
+  }
 }
 
 /** The key file that a channel's events are encrypted with: the one that a custom parameter names, else its id's. */
@@ -151,22 +140,13 @@ export function titleOf({ id, metadata }: Channel): string {
   return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
 }
 
-export interface ChannelState {
-  readonly channels: ItemStore<Channel>;
-  /** By stream key. */
-  readonly streamKeys: Map<string, Channel>;
-  readonly events: ItemStore<LiveEvent>;
-}
-
-export interface ChannelParts extends MakingParts {
-  readonly state: ChannelState;
-  /** A new secret of 40 letters and digits. */
-  readonly newSecret: () => string;
-  readonly notify: Notify;
-  readonly uploads: Uploads;
+type ChannelParts = Pick<
+  Platform,
+  'state' | 'clock' | 'newResourceId' | 'newSecret' | 'notify' | 'uploads'
+> & {
   /** Ends the channel's current event, if there is one, and drops its encoder. */
   readonly broadcast: { stop(channel: Channel, why: string): void };
-}
+};
 
 const RECENT_EVENTS = 10;
 
@@ -228,12 +208,11 @@ export function deleteChannel(parts: ChannelParts, channel: Channel): void {
     dropMaster(parts, event);
     state.events.remove(event);
   }
-  state.streamKeys.delete(channel.streamKey);
   state.channels.remove(channel);
 }
 
 export function createChannel(
-  parts: MakingParts & Pick<ChannelParts, 'state' | 'newSecret' | 'notify'>,
+  parts: Omit<ChannelParts, 'uploads' | 'broadcast'>,
   siteId: string,
   metadata: ChannelMetadata,
 ): Channel {
@@ -248,7 +227,7 @@ export function createChannel(
 
 /** Adds a channel that no encoder has connected to. */
 export function addChannel(
-  state: Pick<ChannelState, 'channels' | 'streamKeys'>,
+  state: LibraryState,
   made: Pick<Channel, 'id' | 'siteId' | 'created' | 'streamKey' | 'metadata'>,
 ): Channel {
   const channel: Channel = {
@@ -257,16 +236,14 @@ export function addChannel(
     status: 'creating',
     enabled: true,
     currentEventId: undefined,
-    recentEventIds: [],
   };
   state.channels.add(channel);
-  state.streamKeys.set(channel.streamKey, channel);
   return channel;
 }
 
 /** The channel of a path. @throws HttpError 404 when its site has none with this id. */
 export function channelOf(
-  { state }: { readonly state: Pick<ChannelState, 'channels'> },
+  { state }: Pick<ChannelParts, 'state'>,
   { siteId = '', channelId = '' }: PathIds,
 ): Channel {
   const channel = state.channels.findOf(siteId, channelId);
@@ -274,21 +251,23 @@ export function channelOf(
   throw notFound(CHANNEL);
 }
 
+/** The channel whose encoder has this key. */
+export function channelOfKey({ channels }: LibraryState, streamKey: string): Channel | undefined {
+  return channels.all().find((channel) => channel.streamKey === streamKey);
+}
+
 /** The events of a channel, newest first. */
 export function eventsOf(
-  { events }: Pick<ChannelState, 'events'>,
+  { events }: LibraryState,
   channel: Channel,
   limit = Number.POSITIVE_INFINITY,
 ): LiveEvent[] {
-  return channel.recentEventIds.slice(0, limit).flatMap((id) => events.find(id) ?? []);
+  const own = events.of(channel.siteId).filter(({ channelId }) => channelId === channel.id);
+  return own.reverse().slice(0, limit);
 }
 
 /** Where the channel's current event can be watched before it is published; empty while nothing runs. */
-export function previewUrls(
-  { events }: Pick<ChannelState, 'events'>,
-  channel: Channel,
-  origin: string,
-): readonly string[] {
+export function previewUrls({ events }: LibraryState, channel: Channel, origin: string): readonly string[] {
   const event = events.find(channel.currentEventId ?? '');
   return event ? [`${origin}${previewPath(event)}`] : [];
 }

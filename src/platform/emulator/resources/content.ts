@@ -1,29 +1,17 @@
 import * as z from 'zod';
-import type { Clock } from '../clock';
 import type { ItemStore } from '../listing/item-store';
 import type { StoredFile, Upload } from '../uploads/upload';
 import { type Uploads, uploadFields } from '../uploads/uploads';
 import { Choice, MediaType, type ShownFields, WebAddress } from './fields';
-import type { GivenUpload } from './resource';
-import type { Usage } from './usage';
+import type { GivenUpload, Platform } from './resource';
+
+const shownOnce = (says: string) => ({ schema: z.string(), once: true, says }) as const;
 
 /** The addresses of an upload. Only the answer of the call that starts the upload has them. */
 export const LINK_FIELDS = {
-  upload_link: {
-    schema: z.string(),
-    once: true,
-    says: 'Where to PUT the file, for the method `direct`.',
-  },
-  upload_id: {
-    schema: z.string(),
-    once: true,
-    says: 'The upload whose parts to send, for the method `multipart`.',
-  },
-  upload_token: {
-    schema: z.string(),
-    once: true,
-    says: 'The bearer token of this upload, for the method `multipart`.',
-  },
+  upload_link: shownOnce('Where to PUT the file, for the method `direct`.'),
+  upload_id: shownOnce('The upload whose parts to send, for the method `multipart`.'),
+  upload_token: shownOnce('The bearer token of this upload, for the method `multipart`.'),
 } as const satisfies ShownFields;
 
 const STATUS = ['created', 'processing', 'updating', 'ready', 'failed'] as const;
@@ -33,10 +21,7 @@ export const status = {
   filter: 'text',
   says: '`created` until its file is there, `processing` or `updating` until it can be played, then `ready`, or `failed`.',
 } as const;
-export const errorMessage = {
-  schema: z.string().nullable(),
-  says: 'Why it failed.',
-} as const;
+export const errorMessage = { schema: z.string().nullable(), says: 'Why it failed.' } as const;
 
 export const mimeType = { schema: MediaType, says: 'The media type of the file.' } as const;
 export const downloadUrl = {
@@ -68,11 +53,10 @@ export interface Content {
   file: StoredFile | undefined;
 }
 
-/** The parts that contents need. */
-export interface ContentParts {
-  readonly uploads: Uploads;
-  readonly clock: Clock;
-  readonly state: { readonly usage: Usage };
+declare module './resource' {
+  interface Platform {
+    readonly uploads: Uploads;
+  }
 }
 
 /** The initial state of a content. */
@@ -102,7 +86,7 @@ interface Arrival {
 
 /** Starts to take a content: by an upload whose addresses the caller gets, or by a fetch. It ends an earlier one. */
 export function takeContent<Item extends Content>(
-  { uploads, state, clock }: ContentParts,
+  { uploads, state, clock }: Platform,
   store: Pick<ItemStore<Item>, 'find' | 'changed'>,
   content: Item,
   { method, download_url, source_url, mime_type }: GivenUpload,
@@ -167,7 +151,7 @@ function endComing(uploads: Uploads, content: Content): void {
 }
 
 /** Releases the file of a content, and ends its upload or fetch. */
-export function dropContent({ uploads }: Pick<ContentParts, 'uploads'>, content: Content): void {
+export function dropContent({ uploads }: Pick<Platform, 'uploads'>, content: Content): void {
   endComing(uploads, content);
   if (content.file) void uploads.remove(content.file);
   content.file = undefined;

@@ -16,18 +16,11 @@ import {
 import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
 import { valuesAfter } from './body';
-import {
-  type Channel,
-  type ChannelState,
-  channelOf,
-  eventsOf,
-  keyFileOfChannel,
-  ONE_CHANNEL,
-} from './channels';
+import { type Channel, channelOf, eventsOf, keyFileOfChannel, ONE_CHANNEL } from './channels';
 import { Choice, secondsOf, Timecode } from './fields';
 import { MEDIA, type Media, newMedia } from './media';
-import { type MediaBehaviourParts, takeRecording } from './media-behaviour';
-import type { Behaviour, Resource } from './resource';
+import { takeRecording } from './media-behaviour';
+import { type Behaviour, named, type Platform, putAction, type Resource } from './resource';
 
 const ONE_EVENT = `${ONE_CHANNEL}/events/:eventId`;
 
@@ -37,12 +30,8 @@ const masterAccess = {
 };
 
 export const EVENT = {
-  type: 'event',
-  plural: 'events',
-  noun: 'event',
+  ...named('event', ONE_CHANNEL, 'eventId'),
   says: 'One broadcast of a channel, of 12 hours at most. When it ends, it becomes a media under its own id.',
-  collection: `${ONE_CHANNEL}/events`,
-  one: ONE_EVENT,
   verbs: ['list', 'read'],
   metadata: {},
   shown: {
@@ -57,11 +46,11 @@ export const EVENT = {
   },
   actions: {
     publish: {
-      methods: ['PUT'],
-      path: `${ONE_EVENT}/publish`,
-      title: 'Publish an event',
-      status: 204,
-      says: 'Lets viewers watch the event of a channel whose publishing mode is `manual`.',
+      ...putAction(
+        `${ONE_EVENT}/publish`,
+        'Publish an event',
+        'Lets viewers watch the event of a channel whose publishing mode is `manual`.',
+      ),
       refusals: [
         {
           status: 409,
@@ -73,11 +62,11 @@ export const EVENT = {
       ],
     },
     request_master: {
-      methods: ['PUT'],
-      path: `${ONE_EVENT}/request_master`,
-      title: 'Request the master of an event',
-      status: 204,
-      says: 'Makes the master of an event that is over available for 24 hours, once its file has come from the packager.',
+      ...putAction(
+        `${ONE_EVENT}/request_master`,
+        'Request the master of an event',
+        'Makes the master of an event that is over available for 24 hours, once its file has come from the packager.',
+      ),
       refusals: [{ status: 409, code: 'event_not_ended', when: 'The event is not over.' }],
     },
     master: {
@@ -129,16 +118,14 @@ export interface WantedRecording {
   readonly problem: (description: string, isFinal: boolean) => void;
 }
 
-export type EventParts = MediaBehaviourParts & {
-  readonly state: ChannelState;
-  readonly newSecret: () => string;
+interface EventParts extends Platform {
   readonly recordings: {
     /** Whether there is a packager that records. */
     readonly areMade: boolean;
     want(wanted: WantedRecording): void;
   };
   readonly broadcast: { publish(event: LiveEvent): Published };
-};
+}
 
 export type Published = { readonly ok: true } | { readonly ok: false; readonly refusal: EventRefusal };
 

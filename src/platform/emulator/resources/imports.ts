@@ -6,20 +6,16 @@ import { Choice, Flag, list, SITE, TAGS, WebAddress } from './fields';
 import {
   type Behaviour,
   inSite,
-  type MakingParts,
-  type MetadataOf,
+  named,
   newItem,
+  type Platform,
   type Resource,
+  type Stored,
 } from './resource';
 
 export const IMPORT = {
-  type: 'import',
-  plural: 'imports',
-  noun: 'import',
+  ...named('import', SITE, 'importId'),
   says: 'A feed whose items become media.',
-  collection: `${SITE}/imports`,
-  one: `${SITE}/imports/:importId`,
-  verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
     url: { schema: WebAddress, required: true, filter: 'text', says: 'The address of the feed.' },
     title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
@@ -60,19 +56,15 @@ export const IMPORT = {
 } as const satisfies Resource;
 
 /** A feed. The emulator keeps what it is, and reads none. */
-export interface Import {
-  readonly id: string;
-  readonly siteId: string;
-  readonly created: Date;
-  lastModified: Date;
-  metadata: MetadataOf<typeof IMPORT>;
+export type Import = Stored<typeof IMPORT>;
+
+declare module './resource' {
+  interface LibraryState {
+    readonly imports: ItemStore<Import>;
+  }
 }
 
-export interface ImportParts extends MakingParts {
-  readonly state: { readonly imports: ItemStore<Import> };
-}
-
-export function importBehaviour(parts: ImportParts): Behaviour<typeof IMPORT, Import> {
+export function importBehaviour(parts: Platform): Behaviour<typeof IMPORT, Import> {
   const { state } = parts;
   return {
     ...inSite(state.imports, 'importId'),

@@ -1,12 +1,13 @@
 import type { Express, Request } from 'express';
 import { callerOf } from '../auth';
-import { IMPORT, type ImportParts, importBehaviour } from './imports';
+import { IMPORT, importBehaviour } from './imports';
 import { MEDIA } from './media';
-import { type MediaBehaviourParts, mediaBehaviour } from './media-behaviour';
+import { mediaBehaviour } from './media-behaviour';
 import { ORIGINAL, originalBehaviour } from './originals';
-import { PLAYER, type PlayerParts, playerBehaviour } from './players';
+import { PLAYER, playerBehaviour } from './players';
 import { type PlaylistType, playlistCalls, typedPlaylistCalls } from './playlists';
 import { MEDIA_RENDITION, renditionBehaviour } from './renditions';
+import type { Platform } from './resource';
 import { callsOf, type ResourceCalls } from './resource-calls';
 import { mountAction, mountResource, type RouteParts } from './resource-routes';
 import { changeTags, TAG_ACTIONS } from './tags';
@@ -28,9 +29,7 @@ export interface Library {
   readonly imports: ResourceCalls;
 }
 
-type LibraryParts = MediaBehaviourParts & PlayerParts & ImportParts;
-
-export function createLibrary(parts: LibraryParts): Library {
+export function createLibrary(parts: Platform): Library {
   const { now } = parts.clock;
   return {
     media: callsOf(MEDIA, mediaBehaviour(parts), now),
@@ -48,7 +47,7 @@ export function createLibrary(parts: LibraryParts): Library {
 /** The routes of the library. */
 export function mountLibrary(
   app: Express,
-  parts: LibraryParts & RouteParts & { readonly library: Library },
+  parts: Platform & RouteParts & { readonly library: Library },
 ): void {
   const { typedPlaylists, ...others } = parts.library;
   // The paths of one type are among those of all types.

@@ -6,20 +6,13 @@ import { valuesAfter } from './body';
 import { CONTENT_VALUES, dropContent, MAX_FILE_BYTES, statusUnderWay, takeContent } from './content';
 import { secondsOf } from './fields';
 import { isPublished, MEDIA, type Media, type MediaMetadata, newMedia, publicationOf } from './media';
-import { dropOriginals, keepOriginal, type OriginalParts } from './originals';
-import { type PlaylistParts, takeFromPlaylists } from './playlists';
-import { CONVERSION_MS, dropRenditions, makeRenditions, type RenditionParts } from './renditions';
-import { type Behaviour, type GivenUpload, inSite, newItem } from './resource';
-import { dropTextTracks, type TextTrackParts } from './text-tracks';
-import { dropThumbnails, makePoster, type ThumbnailParts } from './thumbnails';
+import { dropOriginals, keepOriginal } from './originals';
+import { takeFromPlaylists } from './playlists';
+import { CONVERSION_MS, dropRenditions, makeRenditions } from './renditions';
+import { type Behaviour, type GivenUpload, inSite, newItem, type Platform } from './resource';
+import { makePoster, thumbnailsOf } from './thumbnails';
 
-export type MediaBehaviourParts = OriginalParts &
-  RenditionParts &
-  TextTrackParts &
-  ThumbnailParts &
-  PlaylistParts;
-
-export function mediaBehaviour(parts: MediaBehaviourParts): Behaviour<typeof MEDIA, Media> {
+export function mediaBehaviour(parts: Platform): Behaviour<typeof MEDIA, Media> {
   const { state, notify } = parts;
   return {
     ...inSite(state.media, 'mediaId'),
@@ -48,12 +41,7 @@ export function mediaBehaviour(parts: MediaBehaviourParts): Behaviour<typeof MED
   };
 }
 
-function createMedia(
-  parts: MediaBehaviourParts,
-  siteId: string,
-  metadata: MediaMetadata,
-  upload: GivenUpload,
-): Media {
+function createMedia(parts: Platform, siteId: string, metadata: MediaMetadata, upload: GivenUpload): Media {
   const { state, notify } = parts;
   const made = newItem(parts, siteId);
   const from = { publish_start_date: metadata.publish_start_date ?? wireTime(made.created) };
@@ -66,7 +54,7 @@ function createMedia(
 }
 
 /** Replaces the metadata of a media. */
-export function updateMedia(parts: MediaBehaviourParts, media: Media, metadata: MediaMetadata): void {
+export function updateMedia(parts: Platform, media: Media, metadata: MediaMetadata): void {
   media.metadata = metadata;
   media.lastModified = parts.clock.now();
   parts.state.media.changed(media);
@@ -74,13 +62,17 @@ export function updateMedia(parts: MediaBehaviourParts, media: Media, metadata: 
   announce(parts, media);
 }
 
-function deleteMedia(parts: MediaBehaviourParts, media: Media): void {
+function deleteMedia(parts: Platform, media: Media): void {
   endProcessing(media);
   dropContent(parts, media);
   dropOriginals(parts, media);
   dropRenditions(parts, media);
-  dropTextTracks(parts, media);
-  dropThumbnails(parts, media);
+  // Of all that goes, only the media's own end is reported.
+  const { textTracks, thumbnails } = parts.state;
+  for (const part of [...textTracks.of(media.id), ...thumbnailsOf(parts.state, media)])
+    dropContent(parts, part);
+  for (const track of textTracks.of(media.id)) textTracks.remove(track);
+  for (const picture of thumbnailsOf(parts.state, media)) thumbnails.remove(picture);
   takeFromPlaylists(parts, media);
   parts.state.media.remove(media);
   parts.notify(mediaNotification('media_deleted', media));
@@ -90,7 +82,7 @@ function deleteMedia(parts: MediaBehaviourParts, media: Media): void {
 const READY_MS = 1_000;
 
 /** Begins to take the content of a media, its first one or a new one. What it has stays until the new one is there. */
-function beginContent(parts: MediaBehaviourParts, media: Media, given: GivenUpload): void {
+function beginContent(parts: Platform, media: Media, given: GivenUpload): void {
   const isExternal = given.method === 'external';
   const describe = () => {
     media.hostingType = isExternal ? 'external' : 'hosted';
@@ -151,17 +143,13 @@ function mediaTypeOf(mimeType: string | null): 'video' | 'audio' {
 }
 
 /** Takes a recording of an event as the content of a media. */
-export async function takeRecording(
-  parts: MediaBehaviourParts,
-  media: Media,
-  file: StoredFile,
-): Promise<void> {
+export async function takeRecording(parts: Platform, media: Media, file: StoredFile): Promise<void> {
   media.file = file;
   media.errorMessage = null;
   await arrive(parts, media, file);
 }
 
-async function arrive(parts: MediaBehaviourParts, media: Media, file: StoredFile): Promise<void> {
+async function arrive(parts: Platform, media: Media, file: StoredFile): Promise<void> {
   const { state } = parts;
   media.status = statusUnderWay(media);
   state.media.changed(media);
@@ -189,7 +177,7 @@ function trimmedLength({ trimInPoint, trimOutPoint }: Media, length: number): nu
   return Math.max(Math.round((end - begin) * 1000) / 1000, 0);
 }
 
-function fail({ clock, state }: MediaBehaviourParts, media: Media, length: number): void {
+function fail({ clock, state }: Platform, media: Media, length: number): void {
   media.status = 'failed';
   media.errorMessage = `upload.trim_in_point is after the end of the file, which has ${length} s. Reupload it.`;
   media.lastModified = clock.now();
@@ -197,7 +185,7 @@ function fail({ clock, state }: MediaBehaviourParts, media: Media, length: numbe
 }
 
 /** Schedules the processing of a content, on the platform's clock. */
-function process(parts: MediaBehaviourParts, media: Media): void {
+function process(parts: Platform, media: Media): void {
   const { clock, state } = parts;
   media.status = statusUnderWay(media);
   media.errorMessage = null;
@@ -220,7 +208,7 @@ function cancelProcessing({ timers }: Media): void {
   timers.processing = undefined;
 }
 
-function convert(parts: MediaBehaviourParts, media: Media): void {
+function convert(parts: Platform, media: Media): void {
   media.timers.processing = undefined;
   makeRenditions(parts, media);
   if (media.converted) return;
@@ -232,7 +220,7 @@ function convert(parts: MediaBehaviourParts, media: Media): void {
  * Notifies webhooks once for each content that viewers can have a media: now, or at its publish start date. To be called
  * whenever that may have changed.
  */
-function announce(parts: MediaBehaviourParts, media: Media): void {
+function announce(parts: Platform, media: Media): void {
   const { clock, notify } = parts;
   media.timers.publication?.cancel();
   media.timers.publication = undefined;

@@ -2,10 +2,8 @@ import * as z from 'zod';
 import type { Timer } from '../clock';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
-import type { Notify } from '../webhooks/notification';
 import {
   type Content,
-  type ContentParts,
   downloadUrl,
   errorMessage,
   LINK_FIELDS,
@@ -15,7 +13,14 @@ import {
   status,
 } from './content';
 import { Choice, CUSTOM_PARAMS, Moment, SITE, TAGS, Timecode, WebAddress } from './fields';
-import { type MakingParts, type MetadataOf, newItem, type PathIds, type Resource } from './resource';
+import {
+  type MetadataOf,
+  newItem,
+  type PathIds,
+  type Platform,
+  type Resource,
+  type Stored,
+} from './resource';
 import { notFound } from './resource-calls';
 
 /** The path of a media, as Express writes it. */
@@ -100,12 +105,7 @@ export const MEDIA = {
 export type MediaMetadata = MetadataOf<typeof MEDIA>;
 
 /** A video or audio on demand: uploaded, a replay of a live event under the event's id, or a clip of one. */
-export interface Media extends Content {
-  readonly id: string;
-  readonly siteId: string;
-  readonly created: Date;
-  lastModified: Date;
-  metadata: MediaMetadata;
+export interface Media extends Content, Stored<typeof MEDIA> {
   mediaType: 'video' | 'audio';
   hostingType: 'hosted' | 'external';
   mimeType: string | null;
@@ -134,6 +134,15 @@ export interface Media extends Content {
   readonly timers: { processing: Timer | undefined; publication: Timer | undefined };
   /** How often viewers asked for it. */
   views: number;
+}
+
+declare module './resource' {
+  interface LibraryState {
+    readonly media: ItemStore<Media>;
+  }
+  interface Platform {
+    readonly packaging: { encrypts(media: Media): boolean };
+  }
 }
 
 interface NewMedia
@@ -194,30 +203,21 @@ export function isPublished(media: Media, now: Date): boolean {
   );
 }
 
-/** The parts that media and their children need. */
-export interface MediaParts extends ContentParts, MakingParts {
-  readonly notify: Notify;
-  readonly state: ContentParts['state'] & { readonly media: ItemStore<Media> };
-}
-
 /** The media of a path. @throws HttpError 404 when its site has none with this id. */
-export function mediaOf(
-  { state }: { readonly state: Pick<MediaParts['state'], 'media'> },
-  { siteId = '', mediaId = '' }: PathIds,
-): Media {
+export function mediaOf({ state }: Pick<Platform, 'state'>, { siteId = '', mediaId = '' }: PathIds): Media {
   const media = state.media.findOf(siteId, mediaId);
   if (media) return media;
   throw notFound(MEDIA);
 }
 
 /** The common fields of a new part of a media. */
-export function partOf(parts: MakingParts, { id: mediaId, siteId }: Media) {
+export function partOf(parts: Platform, { id: mediaId, siteId }: Media) {
   return { ...newItem(parts, siteId), mediaId };
 }
 
 /** Lists and finds the parts of a media. @param idName the parameter of their path. */
 export function inMedia<Part extends { readonly id: string }>(
-  parts: Parameters<typeof mediaOf>[0],
+  parts: Platform,
   store: ItemStore<Part>,
   idName: string,
 ) {

@@ -20,17 +20,12 @@ import {
   statusUnderWay,
   takeContent,
 } from './content';
-import { inMedia, type Media, type MediaParts, mediaOf, ONE_MEDIA, partOf } from './media';
-import type { Behaviour, MetadataOf, Resource } from './resource';
+import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
+import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
 
 export const ORIGINAL = {
-  type: 'original',
-  plural: 'originals',
-  noun: 'original',
+  ...named('original', ONE_MEDIA, 'originalId'),
   says: 'A file as it was uploaded for a media. The primary one is what is converted.',
-  collection: `${ONE_MEDIA}/originals`,
-  one: `${ONE_MEDIA}/originals/:originalId`,
-  verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
     name: { schema: text(200), default: 'Original', filter: 'words', says: 'The name.' },
     language: { schema: text(100), filter: 'text', says: 'The spoken language, such as English.' },
@@ -60,11 +55,8 @@ export const ORIGINAL = {
 } as const satisfies Resource;
 
 /** A file of a media as it was uploaded. The primary one is the media's own content. */
-export interface Original extends Content {
+export interface Original extends Content, Stored<typeof ORIGINAL> {
   readonly mediaId: string;
-  readonly created: Date;
-  lastModified: Date;
-  metadata: MetadataOf<typeof ORIGINAL>;
   /** Whether its file is that of the media. */
   readonly isPrimary: boolean;
   containerFormat: string | null;
@@ -75,11 +67,14 @@ export interface Original extends Content {
   height: number;
 }
 
-export interface OriginalParts extends MediaParts {
-  readonly state: MediaParts['state'] & { readonly originals: ItemStore<Original> };
+declare module './resource' {
+  interface LibraryState {
+    /** By media. */
+    readonly originals: ItemStore<Original>;
+  }
 }
 
-export function originalBehaviour(parts: OriginalParts): Behaviour<typeof ORIGINAL, Original> {
+export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, Original> {
   const { state } = parts;
   return {
     ...inMedia(parts, state.originals, 'originalId'),
@@ -121,7 +116,7 @@ export function originalBehaviour(parts: OriginalParts): Behaviour<typeof ORIGIN
   };
 }
 
-async function describe({ state, clock }: OriginalParts, original: Original, file: StoredFile) {
+async function describe({ state, clock }: Platform, original: Original, file: StoredFile) {
   original.status = statusUnderWay(original);
   const facts = await probe(file);
   if (state.originals.find(original.id) !== original || original.file !== file) return;
@@ -138,7 +133,7 @@ function formatOf(mimeType: string | null): string | null {
 }
 
 /** Keeps the file of a media as its primary original, in place of the former one. @param duration of the whole file. */
-export function keepOriginal(parts: OriginalParts, media: Media, duration: number): void {
+export function keepOriginal(parts: Platform, media: Media, duration: number): void {
   const { originals } = parts.state;
   const { width, height, file } = media;
   const facts = {
@@ -163,7 +158,7 @@ export function keepOriginal(parts: OriginalParts, media: Media, duration: numbe
 }
 
 /** Removes the originals of a media that is deleted. */
-export function dropOriginals(parts: OriginalParts, { id }: Media): void {
+export function dropOriginals(parts: Platform, { id }: Media): void {
   for (const original of parts.state.originals.of(id)) {
     if (!original.isPrimary) dropContent(parts, original);
     parts.state.originals.remove(original);

@@ -7,20 +7,16 @@ import {
   type Behaviour,
   type BodyOf,
   inSite,
-  type MakingParts,
-  type MetadataOf,
+  named,
   newItem,
+  type Platform,
   type Resource,
+  type Stored,
 } from './resource';
 
 export const PLAYER = {
-  type: 'player',
-  plural: 'players',
-  noun: 'player',
+  ...named('player', SITE, 'playerId'),
   says: 'How a player looks and behaves.',
-  collection: `${SITE}/players`,
-  one: `${SITE}/players/:playerId`,
-  verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
     name: { schema: text(200), default: '', filter: 'words', says: 'The name.' },
     release_channel: {
@@ -45,24 +41,18 @@ export const PLAYER = {
 
 type Relationships = BodyOf<typeof PLAYER>['relationships'];
 
-export interface Player {
-  readonly id: string;
-  readonly siteId: string;
-  readonly created: Date;
-  lastModified: Date;
-  metadata: MetadataOf<typeof PLAYER>;
+export interface Player extends Stored<typeof PLAYER> {
   /** As they were given. */
   relationships: Relationships;
 }
 
-export interface PlayerParts extends MakingParts {
-  readonly state: {
+declare module './resource' {
+  interface LibraryState {
     readonly players: ItemStore<Player>;
-    readonly playlists: { findOf(siteId: string, id: string): unknown };
-  };
+  }
 }
 
-export function playerBehaviour(parts: PlayerParts): Behaviour<typeof PLAYER, Player> {
+export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Player> {
   const { state, clock } = parts;
   /** @throws HttpError 400 when the site does not have the playlist that a player continues with. */
   const requirePlaylist = (siteId: string, { recommendations_playlist: playlist }: Relationships) => {

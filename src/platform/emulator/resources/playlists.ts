@@ -8,10 +8,12 @@ import {
   type Behaviour,
   inSite,
   type Kept,
-  type MakingParts,
   type MetadataOf,
+  named,
   newItem,
+  type Platform,
   type Resource,
+  type Stored,
 } from './resource';
 import { callsOf, type ResourceCalls } from './resource-calls';
 
@@ -89,12 +91,8 @@ const shown = {
 
 /** Playlists of every type, with what they have in common. */
 export const PLAYLIST = {
-  type: 'playlist',
-  plural: 'playlists',
-  noun: 'playlist',
+  ...named('playlist', SITE, 'playlistId'),
   says: 'A list of media. The routes of its type show and change what that type has.',
-  collection: `${SITE}/playlists`,
-  one: `${SITE}/playlists/:playlistId`,
   verbs: ['list', 'read', 'delete'],
   metadata: COMMON,
   shown,
@@ -184,13 +182,15 @@ export const TYPED_PLAYLISTS = [
 ] as const;
 
 /** A playlist of any type. Its metadata have the fields of its type. */
-export interface Playlist {
-  readonly id: string;
-  readonly siteId: string;
-  readonly created: Date;
-  lastModified: Date;
+export interface Playlist extends Omit<Stored<typeof PLAYLIST>, 'metadata'> {
   readonly playlistType: PlaylistType;
   metadata: MetadataOf<typeof PLAYLIST> & { readonly media_filter: MediaFilter };
+}
+
+declare module './resource' {
+  interface LibraryState {
+    readonly playlists: ItemStore<Playlist>;
+  }
 }
 
 type TypedPlaylist = (typeof TYPED_PLAYLISTS)[number];
@@ -203,7 +203,7 @@ type MediaFilter = PlaylistMetadata<'manual_playlist' | 'dynamic_playlist'>['med
 
 /** Removes a media that is deleted from manual playlists. */
 export function takeFromPlaylists(
-  parts: PlaylistParts,
+  parts: Platform,
   { id, siteId }: { readonly id: string; readonly siteId: string },
 ): void {
   changeFilters(parts, siteId, ({ include, ...others }) =>
@@ -215,7 +215,7 @@ export function takeFromPlaylists(
 
 /** Changes a tag in the filters of playlists. */
 export function changeTagOfPlaylists(
-  parts: PlaylistParts,
+  parts: Platform,
   siteId: string,
   change: (tags: readonly string[]) => string[] | undefined,
 ): void {
@@ -230,7 +230,7 @@ export function changeTagOfPlaylists(
 }
 
 function changeFilters(
-  { state, clock }: PlaylistParts,
+  { state, clock }: Platform,
   siteId: string,
   change: (filter: MediaFilter) => MediaFilter | undefined,
 ): void {
@@ -242,26 +242,22 @@ function changeFilters(
   }
 }
 
-export interface PlaylistParts extends MakingParts {
-  readonly state: { readonly playlists: ItemStore<Playlist> };
-}
-
 const SHOWN = { playlist_type: ({ playlistType }: Playlist) => playlistType };
 
 /** The calls for playlists of all types: they show what all have in common, and change none. */
-export function playlistCalls({ state, clock }: PlaylistParts): ResourceCalls {
+export function playlistCalls({ state, clock }: Platform): ResourceCalls {
   return callsOf(PLAYLIST, { ...inSite(state.playlists, 'playlistId'), shown: SHOWN }, clock.now);
 }
 
 /** The calls for each type of playlist. */
-export function typedPlaylistCalls(parts: PlaylistParts): ReadonlyMap<PlaylistType, ResourceCalls> {
+export function typedPlaylistCalls(parts: Platform): ReadonlyMap<PlaylistType, ResourceCalls> {
   return new Map(TYPED_PLAYLISTS.map((resource) => [resource.type, callsOfType(parts, resource)]));
 }
 
 /** A resource of any type of playlist, whose metadata are known by their table alone. */
 type AnyPlaylist = Resource & { readonly shown: typeof PLAYLIST.shown };
 
-function callsOfType(parts: PlaylistParts, typed: TypedPlaylist): ResourceCalls {
+function callsOfType(parts: Platform, typed: TypedPlaylist): ResourceCalls {
   const { state, clock } = parts;
   const resource: AnyPlaylist = typed;
   const playlists = inSite(state.playlists as ItemStore<Playlist & Kept<AnyPlaylist>>, 'playlistId');

@@ -3,16 +3,13 @@ import { HttpError } from '../../../http/errors';
 import type { ItemStore } from '../listing/item-store';
 import { type ContentStatus, errorMessage, status } from './content';
 import { Choice, Reference } from './fields';
-import { inMedia, type Media, type MediaParts, mediaOf, ONE_MEDIA, partOf } from './media';
-import type { Behaviour, MetadataOf, Resource } from './resource';
+import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
+import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
 
 export const MEDIA_RENDITION = {
-  type: 'media_rendition',
-  plural: 'media_renditions',
+  ...named('media_rendition', ONE_MEDIA, 'renditionId'),
   noun: 'rendition',
   says: 'A media in one size, as it is delivered.',
-  collection: `${ONE_MEDIA}/media_renditions`,
-  one: `${ONE_MEDIA}/media_renditions/:renditionId`,
   verbs: ['list', 'create', 'read', 'delete'],
   metadata: {},
   relationships: {
@@ -43,13 +40,8 @@ export const MEDIA_RENDITION = {
 } as const satisfies Resource;
 
 /** A media in one size. */
-export interface Rendition {
-  readonly id: string;
-  readonly siteId: string;
+export interface Rendition extends Stored<typeof MEDIA_RENDITION> {
   readonly mediaId: string;
-  readonly created: Date;
-  lastModified: Date;
-  metadata: MetadataOf<typeof MEDIA_RENDITION>;
   readonly templateId: string;
   /** Whether the platform made it by itself. */
   readonly isAutomatic: boolean;
@@ -60,12 +52,14 @@ export interface Rendition {
   filesize: number;
 }
 
-export interface RenditionParts extends MediaParts {
-  readonly state: MediaParts['state'] & { readonly renditions: ItemStore<Rendition> };
-  readonly packaging: { encrypts(media: Media): boolean };
+declare module './resource' {
+  interface LibraryState {
+    /** By media. */
+    readonly renditions: ItemStore<Rendition>;
+  }
 }
 
-export function renditionBehaviour(parts: RenditionParts): Behaviour<typeof MEDIA_RENDITION, Rendition> {
+export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_RENDITION, Rendition> {
   const { state } = parts;
   return {
     ...inMedia(parts, state.renditions, 'renditionId'),
@@ -106,7 +100,7 @@ function conflict(description: string): HttpError {
 }
 
 /** Whether viewers get the media of a rendition only encrypted. */
-function isEncrypted({ state, packaging }: RenditionParts, { mediaId }: Rendition): boolean {
+function isEncrypted({ state, packaging }: Platform, { mediaId }: Rendition): boolean {
   const media = state.media.find(mediaId);
   return media !== undefined && packaging.encrypts(media);
 }
@@ -123,7 +117,7 @@ export function renditionPath({ mediaId, id }: Rendition): string {
 const LADDER = [180, 270, 406, 720, 1080] as const;
 
 /** Makes the renditions of a media's content, and finishes those that were requested before it arrived. */
-export function makeRenditions(parts: RenditionParts, media: Media): void {
+export function makeRenditions(parts: Platform, media: Media): void {
   if (!media.file) return;
   const { state } = parts;
   const heights = media.mediaType === 'audio' ? [] : LADDER.filter((height) => height <= media.height);
@@ -144,7 +138,7 @@ export function makeRenditions(parts: RenditionParts, media: Media): void {
 }
 
 function addRendition(
-  parts: RenditionParts,
+  parts: Platform,
   media: Media,
   templateId: string,
   size: Pick<Rendition, 'width' | 'height' | 'isAutomatic'>,
@@ -162,7 +156,7 @@ function addRendition(
 }
 
 /** The emulator converts nothing: a rendition is the uploaded file, under an address of its own. */
-function finish({ state, clock }: RenditionParts, media: Media, rendition: Rendition): void {
+function finish({ state, clock }: Platform, media: Media, rendition: Rendition): void {
   if (!state.renditions.find(rendition.id) || !media.file) return;
   rendition.status = 'ready';
   rendition.filesize = media.file.size;
@@ -170,6 +164,6 @@ function finish({ state, clock }: RenditionParts, media: Media, rendition: Rendi
 }
 
 /** Removes the renditions of a media that is deleted, or whose content is external now. */
-export function dropRenditions({ state }: RenditionParts, { id }: Media): void {
+export function dropRenditions({ state }: Platform, { id }: Media): void {
   for (const rendition of state.renditions.of(id)) state.renditions.remove(rendition);
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock';
 import type { ItemStore } from '../listing/item-store';
+import type { Notify } from '../webhooks/notification';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
 /** The actions of a resource's routes. */
@@ -60,6 +61,19 @@ export interface Resource {
   readonly refusals?: { readonly [V in Verb]?: readonly Refusal[] };
 }
 
+/** The names, paths and verbs of a resource: a `text_track` is listed among `text_tracks`. */
+export function named<const T extends string>(type: T, below: string, idName: string) {
+  const collection = `${below}/${type}s`;
+  const noun = type.replaceAll('_', ' ');
+  const verbs = ['list', 'create', 'read', 'update', 'delete'] as const;
+  return { type, plural: `${type}s`, noun, collection, one: `${collection}/:${idName}`, verbs };
+}
+
+/** An action without a body and without an answer. */
+export function putAction(path: string, title: string, says: string) {
+  return { methods: ['PUT'], path, title, says, status: 204 } as const;
+}
+
 type FieldsOr<F> = F extends SetFields ? F : Record<never, never>;
 
 /** The metadata of a resource, by the names on the wire. */
@@ -78,6 +92,11 @@ export interface Kept<R extends Resource> {
   readonly created: Date;
   lastModified: Date;
   metadata: MetadataOf<R>;
+}
+
+/** The part that all items of a site have. */
+export interface Stored<R extends Resource> extends Kept<R> {
+  readonly siteId: string;
 }
 
 /** The form of a resource depends on the caller and the time. */
@@ -135,14 +154,21 @@ export interface ActionCall {
 /** `item`: the answer is the item itself, with what create answers have. An object is the answer; `void` is none. */
 type Done = 'item' | object | undefined;
 
-/** The parts that new items need. */
-export interface MakingParts {
+/** The stores of all resources; the file of each declares its own. */
+export interface LibraryState extends Readonly<Record<never, never>> {}
+
+/** What resources work with; files declare what they add. */
+export interface Platform {
+  readonly state: LibraryState;
   readonly clock: Clock;
+  readonly notify: Notify;
   /** A new id of 8 letters and digits. */
   readonly newResourceId: () => string;
+  /** A new secret of 40 letters and digits. */
+  readonly newSecret: () => string;
 }
 
-export function newItem({ clock, newResourceId }: MakingParts, siteId: string) {
+export function newItem({ clock, newResourceId }: Pick<Platform, 'clock' | 'newResourceId'>, siteId: string) {
   const created = clock.now();
   return { id: newResourceId(), siteId, created, lastModified: created };
 }

@@ -2,9 +2,9 @@ import { HttpError } from '../../../http/errors';
 import { text } from '../json-body';
 import { actionSchema, readActionFields } from './body';
 import { SITE } from './fields';
-import { type MediaBehaviourParts, updateMedia } from './media-behaviour';
+import { updateMedia } from './media-behaviour';
 import { changeTagOfPlaylists } from './playlists';
-import type { Action } from './resource';
+import type { Action, Platform } from './resource';
 import { once } from './resource-calls';
 
 export const TAG_ACTIONS = {
@@ -34,8 +34,6 @@ export const TAG_ACTIONS = {
   },
 } as const satisfies Readonly<Record<string, Action>>;
 
-type TagParts = MediaBehaviourParts;
-
 const schemas = once(() => ({
   remove_tag: actionSchema(TAG_ACTIONS.remove_tag.body),
   rename_tag: actionSchema(TAG_ACTIONS.rename_tag.body),
@@ -43,7 +41,7 @@ const schemas = once(() => ({
 
 /** Changes a tag of all media of a site, and returns how many had it. @throws HttpError 400 */
 export function changeTags(
-  parts: TagParts,
+  parts: Platform,
   action: keyof typeof TAG_ACTIONS,
   siteId: string,
   body: unknown,
@@ -66,7 +64,7 @@ export function changeTags(
   return tag === into ? 0 : changeTag(parts, siteId, tag ?? '', into);
 }
 
-function changeTag(parts: TagParts, siteId: string, tag: string, into: string | undefined): number {
+function changeTag(parts: Platform, siteId: string, tag: string, into: string | undefined): number {
   const change = (tags: readonly string[]) =>
     tags.includes(tag)
       ? [...new Set(tags.flatMap((each) => (each === tag ? (into ?? []) : each)))]
@@ -84,7 +82,7 @@ function changeTag(parts: TagParts, siteId: string, tag: string, into: string | 
 }
 
 /** The tags of a site's media with how many have each, by their names. */
-export function countTags({ state }: Pick<TagParts, 'state'>, siteId: string): ReadonlyMap<string, number> {
+export function countTags({ state }: Pick<Platform, 'state'>, siteId: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { metadata } of state.media.of(siteId)) {
     for (const tag of new Set(metadata.tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);

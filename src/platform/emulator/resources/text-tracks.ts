@@ -17,19 +17,24 @@ import {
   takeContent,
 } from './content';
 import { Choice, Flag, WholeNumber } from './fields';
-import { inMedia, type Media, type MediaParts, mediaOf, ONE_MEDIA, partOf } from './media';
-import type { Behaviour, BodyOf, MetadataOf, Resource } from './resource';
+import { inMedia, mediaOf, ONE_MEDIA, partOf } from './media';
+import {
+  type Behaviour,
+  type BodyOf,
+  named,
+  type Platform,
+  putAction,
+  type Resource,
+  type Stored,
+} from './resource';
 
 const TRACK_KINDS = ['captions', 'subtitles', 'chapters', 'thumbnails', 'descriptions'] as const;
 
+const ONE = `${ONE_MEDIA}/text_tracks/:trackId`;
+
 export const TEXT_TRACK = {
-  type: 'text_track',
-  plural: 'text_tracks',
-  noun: 'text track',
+  ...named('text_track', ONE_MEDIA, 'trackId'),
   says: 'Captions, subtitles or chapters of a media. Viewers get it when it is published.',
-  collection: `${ONE_MEDIA}/text_tracks`,
-  one: `${ONE_MEDIA}/text_tracks/:trackId`,
-  verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
     label: { schema: text(200), filter: 'words', says: 'The name in the menu of the player.' },
     srclang: { schema: text(50), filter: 'text', says: 'The code of the language, such as en.' },
@@ -58,31 +63,23 @@ export const TEXT_TRACK = {
     ...LINK_FIELDS,
   },
   actions: {
-    publish: {
-      methods: ['PUT'],
-      path: `${ONE_MEDIA}/text_tracks/:trackId/publish`,
-      title: 'Publish a text track',
-      status: 204,
-      says: 'Lets viewers have it.',
-    },
-    unpublish: {
-      methods: ['PUT'],
-      path: `${ONE_MEDIA}/text_tracks/:trackId/unpublish`,
-      title: 'Unpublish a text track',
-      status: 204,
-      says: 'Takes it from viewers.',
-    },
+    publish: putAction(`${ONE}/publish`, 'Publish a text track', 'Lets viewers have it.'),
+    unpublish: putAction(`${ONE}/unpublish`, 'Unpublish a text track', 'Takes it from viewers.'),
   },
 } as const satisfies Resource;
 
 /** Captions, subtitles or chapters of a media. */
-export interface TextTrack extends Content {
+export interface TextTrack extends Content, Stored<typeof TEXT_TRACK> {
   readonly mediaId: string;
-  readonly created: Date;
-  lastModified: Date;
-  metadata: MetadataOf<typeof TEXT_TRACK>;
   isPublished: boolean;
   readonly fileFormat: string;
+}
+
+declare module './resource' {
+  interface LibraryState {
+    /** By media. */
+    readonly textTracks: ItemStore<TextTrack>;
+  }
 }
 
 const MAX_TRACK_BYTES = 20 * 1024 ** 2;
@@ -92,11 +89,7 @@ export function textTrackPath({ id, fileFormat }: TextTrack): string {
   return `/tracks/${id}.${fileFormat}`;
 }
 
-export interface TextTrackParts extends MediaParts {
-  readonly state: MediaParts['state'] & { readonly textTracks: ItemStore<TextTrack> };
-}
-
-export function textTrackBehaviour(parts: TextTrackParts): Behaviour<typeof TEXT_TRACK, TextTrack> {
+export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK, TextTrack> {
   const { state, clock, notify } = parts;
   const publish = (isPublished: boolean) => (track: TextTrack) => {
     track.isPublished = isPublished;
@@ -147,12 +140,4 @@ function formatOf(upload: BodyOf<typeof TEXT_TRACK>['upload']): string {
   const [, ending] = /\.(\w{2,5})(?:[?#]|$)/.exec(upload.download_url ?? '') ?? [];
   const format = (upload.file_format ?? ending ?? 'vtt').toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   return format === '' || format === 'webvtt' ? 'vtt' : format;
-}
-
-/** Removes the tracks of a media that is deleted; only its own end is reported. */
-export function dropTextTracks(parts: TextTrackParts, { id }: Media): void {
-  for (const track of parts.state.textTracks.of(id)) {
-    dropContent(parts, track);
-    parts.state.textTracks.remove(track);
-  }
 }

@@ -17,20 +17,25 @@ import {
   takeContent,
 } from './content';
 import { Choice, Flag, list, SITE, WholeNumber } from './fields';
-import type { Media, MediaParts } from './media';
-import { type Behaviour, type BodyOf, inSite, newItem, type Resource } from './resource';
+import type { Media } from './media';
+import {
+  type Behaviour,
+  type BodyOf,
+  inSite,
+  named,
+  newItem,
+  type Platform,
+  type Resource,
+  type Stored,
+} from './resource';
 
 const THUMBNAIL_TYPES = ['static', 'video'] as const;
+const SOURCE_TYPES = ['custom_upload', 'video_position', 'thumbstrip_index'] as const;
 
 export const THUMBNAIL = {
-  type: 'thumbnail',
-  plural: 'thumbnails',
+  ...named('thumbnail', SITE, 'thumbnailId'),
   alsoListedAs: 'thumbnail',
-  noun: 'thumbnail',
   says: 'A picture of a media. One of them is its poster.',
-  collection: `${SITE}/thumbnails`,
-  one: `${SITE}/thumbnails/:thumbnailId`,
-  verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {},
   upload: {
     method: method(['direct', 'multipart', 'fetch']),
@@ -42,7 +47,7 @@ export const THUMBNAIL = {
     mime_type: mimeType,
     download_url: downloadUrl,
     source_type: {
-      schema: Choice(['custom_upload', 'video_position', 'thumbstrip_index']),
+      schema: Choice(SOURCE_TYPES),
       says: 'Where the picture comes from. It follows from the other fields.',
     },
     source_media_id: { schema: text(200), says: 'The media to take the picture from.' },
@@ -75,13 +80,10 @@ export const THUMBNAIL = {
   },
 } as const satisfies Resource;
 
-type SourceType = 'custom_upload' | 'video_position' | 'thumbstrip_index';
+type SourceType = (typeof SOURCE_TYPES)[number];
 
 /** A picture of a media. */
-export interface Thumbnail extends Content {
-  readonly created: Date;
-  lastModified: Date;
-  metadata: Record<never, never>;
+export interface Thumbnail extends Content, Stored<typeof THUMBNAIL> {
   readonly thumbnailType: 'static' | 'video';
   readonly sourceType: SourceType;
   /** Seconds into the media that it is taken from. */
@@ -89,6 +91,12 @@ export interface Thumbnail extends Content {
   /** Undefined while it is of none. */
   mediaId: string | undefined;
   isPoster: boolean;
+}
+
+declare module './resource' {
+  interface LibraryState {
+    readonly thumbnails: ItemStore<Thumbnail>;
+  }
 }
 
 /** One may be a short video. */
@@ -100,28 +108,18 @@ export function thumbnailPath({ id }: Thumbnail): string {
   return `/thumbnails/${id}`;
 }
 
-export interface ThumbnailParts extends MediaParts {
-  readonly state: MediaParts['state'] & ThumbnailState;
-}
-
-interface ThumbnailState {
-  readonly thumbnails: ItemStore<Thumbnail>;
-  /** The ids of a media's thumbnails, by its own. */
-  readonly mediaThumbnails: Map<string, Set<string>>;
-}
-
 /** The thumbnail that represents a media: its poster, or the latest one while there is no picture of a poster. */
-export function posterOf({ state }: { readonly state: ThumbnailState }, media: Media): Thumbnail | undefined {
+export function posterOf({ state }: Pick<Platform, 'state'>, media: Media): Thumbnail | undefined {
   const ready = thumbnailsOf(state, media).filter(({ status }) => status === 'ready');
   return ready.find(({ isPoster }) => isPoster) ?? ready.at(-1);
 }
 
-/** The pictures of a media, in the order in which they were attached. */
-export function thumbnailsOf({ thumbnails, mediaThumbnails }: ThumbnailState, { id }: Media): Thumbnail[] {
-  return [...(mediaThumbnails.get(id) ?? [])].flatMap((each) => thumbnails.find(each) ?? []);
+/** The pictures of a media, the oldest first. */
+export function thumbnailsOf({ thumbnails }: Platform['state'], { id, siteId }: Media): Thumbnail[] {
+  return thumbnails.of(siteId).filter(({ mediaId }) => mediaId === id);
 }
 
-export function thumbnailBehaviour(parts: ThumbnailParts): Behaviour<typeof THUMBNAIL, Thumbnail> {
+export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL, Thumbnail> {
   const { state, clock, notify } = parts;
   return {
     ...inSite(state.thumbnails, 'thumbnailId'),
@@ -139,15 +137,15 @@ export function thumbnailBehaviour(parts: ThumbnailParts): Behaviour<typeof THUM
       });
       state.thumbnails.add(thumbnail);
       attach(parts, thumbnail, related?.id ?? taken, related?.is_poster ?? false);
-      const picture = () => {
+      const ready = () => {
         thumbnail.status = 'ready';
         thumbnail.lastModified = clock.now();
         const { mediaId: id } = thumbnail;
         if (id !== undefined) notify(mediaNotification('thumbnail_created', { id, siteId }));
       };
-      if (taken !== undefined) picture();
+      if (taken !== undefined) ready();
       else {
-        const arrival = { accept: PICTURES, maxBytes: MAX_PICTURE_BYTES, arrived: picture };
+        const arrival = { accept: PICTURES, maxBytes: MAX_PICTURE_BYTES, arrived: ready };
         takeContent(parts, state.thumbnails, thumbnail, upload, arrival);
       }
       return thumbnail;
@@ -158,7 +156,12 @@ export function thumbnailBehaviour(parts: ThumbnailParts): Behaviour<typeof THUM
       if (related) attach(parts, thumbnail, related.id, related.is_poster ?? thumbnail.isPoster);
       thumbnail.lastModified = clock.now();
     },
-    remove: (thumbnail) => removeThumbnail(parts, thumbnail),
+    remove(thumbnail) {
+      dropContent(parts, thumbnail);
+      state.thumbnails.remove(thumbnail);
+      const { mediaId: id, siteId } = thumbnail;
+      if (id !== undefined) notify(mediaNotification('thumbnail_deleted', { id, siteId }));
+    },
     shown: {
       ...CONTENT_VALUES,
       thumbnail_type: ({ thumbnailType }) => thumbnailType,
@@ -197,7 +200,7 @@ function relatedMedia({ media }: Given['relationships']) {
 
 /** @param ids by the fields that have them. @throws HttpError 400 that names each media that is missing. */
 function requireMedia(
-  { state }: ThumbnailParts,
+  { state }: Platform,
   siteId: string,
   ids: Readonly<Record<string, string | undefined>>,
 ): void {
@@ -211,7 +214,7 @@ function requireMedia(
 
 /** A picture of no media, which is not there yet. */
 function newThumbnail(
-  parts: ThumbnailParts,
+  parts: Platform,
   siteId: string,
   of: Pick<Thumbnail, 'thumbnailType' | 'sourceType' | 'videoPosition'>,
 ): Thumbnail {
@@ -226,33 +229,16 @@ function newThumbnail(
 }
 
 /** Makes a thumbnail one of a media, or of another one; a media has one poster at most. */
-function attach(
-  { state }: ThumbnailParts,
-  thumbnail: Thumbnail,
-  mediaId: string | undefined,
-  isPoster: boolean,
-): void {
-  detach(state, thumbnail);
+function attach({ state }: Platform, thumbnail: Thumbnail, mediaId: string | undefined, isPoster: boolean) {
+  if (isPoster)
+    for (const other of state.thumbnails.of(thumbnail.siteId))
+      if (other.mediaId === mediaId) other.isPoster = false;
   thumbnail.mediaId = mediaId;
   thumbnail.isPoster = isPoster;
-  if (mediaId === undefined) return;
-  const ids = state.mediaThumbnails.get(mediaId) ?? new Set();
-  state.mediaThumbnails.set(mediaId, ids.add(thumbnail.id));
-  if (!isPoster) return;
-  for (const id of ids) {
-    const other = state.thumbnails.find(id);
-    if (other && other !== thumbnail) other.isPoster = false;
-  }
-}
-
-function detach({ mediaThumbnails }: ThumbnailState, { id, mediaId }: Thumbnail): void {
-  const ids = mediaThumbnails.get(mediaId ?? '');
-  ids?.delete(id);
-  if (ids?.size === 0) mediaThumbnails.delete(mediaId ?? '');
 }
 
 /** Makes a picture of a media automatically, unless it has one. It is the poster until one is chosen. */
-export function makePoster(parts: ThumbnailParts, media: Media): void {
+export function makePoster(parts: Platform, media: Media): void {
   const { state, notify } = parts;
   if (posterOf(parts, media)) return;
   const thumbnail = newThumbnail(parts, media.siteId, {
@@ -264,22 +250,4 @@ export function makePoster(parts: ThumbnailParts, media: Media): void {
   state.thumbnails.add(thumbnail);
   attach(parts, thumbnail, media.id, !thumbnailsOf(state, media).some(({ isPoster }) => isPoster));
   notify(mediaNotification('thumbnail_created', media));
-}
-
-function removeThumbnail(parts: ThumbnailParts, thumbnail: Thumbnail): void {
-  const { state, notify } = parts;
-  dropContent(parts, thumbnail);
-  detach(state, thumbnail);
-  state.thumbnails.remove(thumbnail);
-  const { mediaId: id, siteId } = thumbnail;
-  if (id !== undefined) notify(mediaNotification('thumbnail_deleted', { id, siteId }));
-}
-
-/** Removes the pictures of a media that is deleted; only its own end is reported. */
-export function dropThumbnails(parts: ThumbnailParts, media: Media): void {
-  for (const thumbnail of thumbnailsOf(parts.state, media)) {
-    dropContent(parts, thumbnail);
-    detach(parts.state, thumbnail);
-    parts.state.thumbnails.remove(thumbnail);
-  }
 }

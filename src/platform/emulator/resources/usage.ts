@@ -97,6 +97,12 @@ export class Usage {
   }
 }
 
+declare module './resource' {
+  interface LibraryState {
+    readonly usage: Usage;
+  }
+}
+
 const NOTHING: DayOfUsage = { media: 0, uploadedBytes: 0, deliveries: 0, deliveredBytes: 0, liveSeconds: 0 };
 const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 366;

@@ -1,18 +1,13 @@
 import * as z from 'zod';
 import { text } from '../json-body';
 import { EVENT_NAMES } from '../webhooks/notification';
-import type { Resource } from './resource';
+import { named, type Resource } from './resource';
 
 const isSet = (names: readonly string[]) => new Set(names).size === names.length;
 
 export const WEBHOOK = {
-  type: 'webhook',
-  plural: 'webhooks',
-  noun: 'webhook',
+  ...named('webhook', '/v2', 'webhookId'),
   says: 'An address that the platform notifies of events on some sites. A credential sees the webhooks whose sites it all reaches.',
-  collection: '/v2/webhooks',
-  one: '/v2/webhooks/:webhookId',
-  verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
     name: { schema: text(200).min(1, 'is empty'), required: true, filter: 'words', says: 'The name.' },
     webhook_url: {
