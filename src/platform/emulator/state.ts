@@ -14,7 +14,7 @@ import type { LibraryState } from './resources/resource';
 import type { TextTrack } from './resources/text-tracks';
 import type { Thumbnail } from './resources/thumbnails';
 import { Usage } from './resources/usage';
-import { SignatureMemory } from './v1/authentication';
+import type { Signatures } from './v1/authentication';
 
 /** The state of the platform, in memory alone. Webhooks are kept by their own service. */
 export interface EmulatorState extends LibraryState {
@@ -22,7 +22,7 @@ export interface EmulatorState extends LibraryState {
   /** By the caller that the rate limit counts. */
   readonly rateWindows: Map<string, RateWindow>;
   /** Of calls of v1. */
-  readonly signatures: SignatureMemory;
+  readonly signatures: Signatures;
 }
 
 /** The state at the start and after a reset. */
@@ -53,7 +53,7 @@ export function createState(): EmulatorState {
     imports: new ItemStore<Import>(siteOf),
     usage: new Usage(),
     rateWindows: new Map(),
-    signatures: new SignatureMemory(),
+    signatures: new Map(),
   };
 }
 

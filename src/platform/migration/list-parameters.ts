@@ -30,14 +30,18 @@ function parameterOf(known: readonly ListParameter[], name: string): ListParamet
   return known.find(({ v1, kind }) => v1 === name || (kind === 'search' && name.startsWith('search:')));
 }
 
-/** Reads the parameters of a list; those that are none of a list are left to others. */
+/**
+ * Reads the parameters of a list; those that are none of a list are left to others.
+ * @param searchesCustom whether the v2 that is asked searches in all custom parameters at once, as the emulator does.
+ */
 export function readListParameters(
   mapping: RouteMapping,
   parameters: Readonly<Record<string, string>>,
+  searchesCustom: boolean,
 ): ListQuery | undefined {
   const known = LIST_PARAMETERS[mapping.resource];
   if (mapping.action !== 'list' || !known) return undefined;
-  const reader = new ListReader(mapping, parameters);
+  const reader = new ListReader(mapping, parameters, searchesCustom);
   for (const [name, text] of Object.entries(parameters)) {
     const parameter = parameterOf(known, name);
     if (parameter) reader.read(parameter, name, text);
@@ -48,6 +52,7 @@ export function readListParameters(
 class ListReader {
   readonly #mapping: RouteMapping;
   readonly #parameters: Readonly<Record<string, string>>;
+  readonly #searchesCustom: boolean;
   readonly #clauses: string[] = [];
   /** The two ends of the range of each field. */
   readonly #ranges = new Map<string, { since: string; until: string }>();
@@ -57,9 +62,10 @@ class ListReader {
   #offset: string | undefined;
   #sort: string | undefined;
 
-  constructor(mapping: RouteMapping, parameters: Readonly<Record<string, string>>) {
+  constructor(mapping: RouteMapping, parameters: Readonly<Record<string, string>>, searchesCustom: boolean) {
     this.#mapping = mapping;
     this.#parameters = parameters;
+    this.#searchesCustom = searchesCustom;
   }
 
   read(parameter: ListParameter, name: string, text: string): void {
@@ -128,9 +134,10 @@ class ListReader {
     const fields = named.flatMap((name) => (name === '*' ? searchedFields(resource, true) : name));
     const clauses: string[] = [];
     for (const v1 of named.length > 0 ? fields : searchedFields(resource, false)) {
-      const name = v1 === 'custom.*' ? undefined : listedName(resource, v1);
+      const isAllCustom = v1 === 'custom.*';
+      const name = isAllCustom && !this.#searchesCustom ? undefined : listedName(resource, v1);
       if (name !== undefined) clauses.push(`${name}: ${holding(text)}`);
-      else if (v1 === 'custom.*') this.#note(field, ADVICE.customSearch, true);
+      else if (isAllCustom) this.#note(field, ADVICE.customSearch, true);
       else if (named.includes(v1)) this.#note(field, `\`${v1.slice(0, 100)}\`: ${ADVICE.noSort}`, true);
     }
     this.#anyOf(clauses);
@@ -213,6 +220,6 @@ function quoted(text: string): string {
 }
 
 /** In `q`, what a text must hold somewhere. */
-export function holding(text: string): string {
+function holding(text: string): string {
   return `"*${escaped(text)}*"`;
 }

@@ -60,10 +60,14 @@ export interface V2Parts {
 }
 
 /** Puts the parameters of a call of this route where v2 wants them. Nothing is thrown: what can't be is told. */
-export function readParameters(mapping: RouteMapping, parameters: V1Parameters): V2Parts {
+export function readParameters(
+  mapping: RouteMapping,
+  parameters: V1Parameters,
+  { searchesCustom = false } = {},
+): V2Parts {
   const fields = parametersOf(mapping);
   const texts = textsIn(mapping, fields, parameters);
-  const list = readListParameters(mapping, texts);
+  const list = readListParameters(mapping, texts, searchesCustom);
   const used: FieldMapping[] = [];
   const faults: ParameterFault[] = [...(list?.faults ?? [])];
   const parts = emptyRecord<Json>();

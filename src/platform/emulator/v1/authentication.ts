@@ -12,63 +12,25 @@ const MAX_AHEAD_S = REMEMBERED_S - MAX_AGE_S;
 /** A client's string to sign is shown up to here. */
 const MAX_SHOWN = 1000;
 
-/**
- * The signatures that were valid, each until its timestamp has expired. At most as many as said are kept: for more, the
- * tenth with the oldest timestamps is forgotten, and calls with such timestamps are refused from then on.
- */
-export class SignatureMemory {
-  readonly #limit: number;
-  /** Timestamps by signature. */
-  readonly #timestamps = new Map<string, number>();
-  /** Timestamps up to this one are refused. */
-  #floor = Number.NEGATIVE_INFINITY;
+/** Valid signatures, each with the second in which it is forgotten: no timestamp is valid for longer. Oldest first. */
+export type Signatures = Map<string, number>;
 
-  constructor(limit = 100_000) {
-    this.#limit = limit;
+/** Remembers a signature; false when it is remembered already. @param now in seconds. */
+function remember(signatures: Signatures, signature: string, now: number): boolean {
+  for (const [old, end] of signatures) {
+    if (end >= now) break;
+    signatures.delete(old);
   }
-
-  get size(): number {
-    return this.#timestamps.size;
-  }
-
-  /** Whether a signature with this timestamp would still be remembered. */
-  reaches(timestamp: number): boolean {
-    return timestamp > this.#floor;
-  }
-
-  /** Remembers a signature; false when it is remembered already. @param now in seconds, as the timestamp. */
-  remember(signature: string, timestamp: number, now: number): boolean {
-    if (this.#timestamps.has(signature)) return false;
-    if (this.#timestamps.size >= this.#limit) this.#makeRoom(now);
-    this.#timestamps.set(signature, timestamp);
-    return true;
-  }
-
-  clear(): void {
-    this.#timestamps.clear();
-    this.#floor = Number.NEGATIVE_INFINITY;
-  }
-
-  #makeRoom(now: number): void {
-    this.#forgetUntil(now - MAX_AGE_S - 1);
-    if (this.#timestamps.size < this.#limit) return;
-    const oldestFirst = [...this.#timestamps.values()].sort((a, b) => a - b);
-    this.#floor = oldestFirst[Math.ceil(this.#limit / 10) - 1] ?? this.#floor;
-    this.#forgetUntil(this.#floor);
-  }
-
-  #forgetUntil(timestamp: number): void {
-    for (const [signature, signed] of this.#timestamps) {
-      if (signed <= timestamp) this.#timestamps.delete(signature);
-    }
-  }
+  if (signatures.has(signature)) return false;
+  signatures.set(signature, now + REMEMBERED_S);
+  return true;
 }
 
 /** The data that a call is checked against. */
 interface Verifier {
   /** The secret of the site whose id is the key; undefined for a key that is none. */
   readonly secretOf: (apiKey: string) => string | undefined;
-  readonly signatures: SignatureMemory;
+  readonly signatures: Signatures;
   /** Real time. */
   readonly now: Date;
 }
@@ -89,7 +51,7 @@ export function authenticate(
   const secret = secretOf(apiKey);
   if (secret === undefined) throw new V1Error('ApiKeyInvalid', 'There is no site whose id is this api_key.');
   const nowS = Math.floor(now.getTime() / 1000);
-  const timestamp = readTimestamp(written, nowS);
+  checkTimestamp(written, nowS);
   // Released clients send 8 digits, 9, or a random number without the zeros before it.
   if (!/^\d{1,10}$/.test(nonce)) {
     throw new V1Error(
@@ -102,12 +64,7 @@ export function authenticate(
     const message = `api_signature is not the SHA-1 of the parameters and the API secret. The string to sign, before the secret, is: ${shortened(stringToSign(signed))}`;
     throw new V1Error('SignatureInvalid', message);
   }
-  if (!signatures.reaches(timestamp)) {
-    const message =
-      'api_timestamp is older than those that the emulator can still distinguish from replayed ones. Sign again.';
-    throw new V1Error('TimestampExpired', message);
-  }
-  if (!signatures.remember(signature.toLowerCase(), timestamp, nowS)) {
+  if (!remember(signatures, signature.toLowerCase(), nowS)) {
     const message = 'This signature was used before. Sign each call again, with another api_nonce.';
     throw new V1Error('SignatureInvalid', message);
   }
@@ -131,28 +88,16 @@ function only(
   return value;
 }
 
-function readTimestamp(written: string, now: number): number {
+function checkTimestamp(written: string, now: number): void {
   const clock = `this machine's clock says ${now}`;
-  if (!/^\d{1,12}$/.test(written)) {
-    throw new V1Error(
-      'TimestampInvalid',
-      `api_timestamp must be whole seconds since 1970, in digits: ${clock}.`,
-    );
-  }
+  const fail = (code: 'TimestampInvalid' | 'TimestampExpired', fault: string) => {
+    throw new V1Error(code, `api_timestamp ${fault}: ${clock}.`);
+  };
+  if (!/^\d{1,12}$/.test(written)) fail('TimestampInvalid', 'must be whole seconds since 1970, in digits');
   const timestamp = Number(written);
-  if (timestamp < now - MAX_AGE_S) {
-    throw new V1Error(
-      'TimestampExpired',
-      `api_timestamp is older than ${MAX_AGE_S / HOUR_S} hours: ${clock}.`,
-    );
-  }
-  if (timestamp > now + MAX_AHEAD_S) {
-    throw new V1Error(
-      'TimestampInvalid',
-      `api_timestamp is more than ${MAX_AHEAD_S / HOUR_S} hours in the future: ${clock}.`,
-    );
-  }
-  return timestamp;
+  if (timestamp < now - MAX_AGE_S) fail('TimestampExpired', `is older than ${MAX_AGE_S / HOUR_S} hours`);
+  if (timestamp > now + MAX_AHEAD_S)
+    fail('TimestampInvalid', `is more than ${MAX_AHEAD_S / HOUR_S} hours in the future`);
 }
 
 function shortened(text: string): string {

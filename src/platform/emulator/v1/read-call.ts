@@ -99,12 +99,5 @@ function flattened(value: unknown, name: string, depth: number): readonly NamedV
 
 /** One released client sends the signed set twice, in the query and as a form; another repeats a part of it. */
 function withoutRepeated(form: readonly Parameter[], query: readonly Parameter[]): readonly Parameter[] {
-  const left = new Map<string, number>();
-  const keyOf = ({ name, value }: Parameter) => JSON.stringify([name, value]);
-  for (const parameter of query) left.set(keyOf(parameter), (left.get(keyOf(parameter)) ?? 0) + 1);
-  return form.filter((parameter) => {
-    const count = left.get(keyOf(parameter)) ?? 0;
-    if (count > 0) left.set(keyOf(parameter), count - 1);
-    return count === 0;
-  });
+  return form.filter(({ name, value }) => !query.some((sent) => sent.name === name && sent.value === value));
 }

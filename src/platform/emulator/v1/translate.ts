@@ -1,14 +1,8 @@
-import { holding, type ListQuery } from '../../migration/list-parameters';
+import type { ListQuery } from '../../migration/list-parameters';
 import { V1_LIMIT } from '../../migration/mapping/lists';
 import type { RouteMapping } from '../../migration/mapping/routes';
-import {
-  isObject,
-  isPlaceholder,
-  type Json,
-  type JsonObject,
-  splitList,
-} from '../../migration/mapping/values';
-import { readParameters, type V1Parameters, type V2Parts, v1Fields } from '../../migration/parameters';
+import { isObject, isPlaceholder, type Json, type JsonObject } from '../../migration/mapping/values';
+import { readParameters, type V2Parts, v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { PathIds, View } from '../resources/resource';
 import type { ResourceCalls } from '../resources/resource-calls';
@@ -33,7 +27,8 @@ export type Handler = (call: Translated) => JsonObject | Promise<JsonObject>;
 
 /** The parameters of a call where v2 has them. @throws V1Error for the first that can't be used. */
 export function translate(context: EmulatorContext, mapping: RouteMapping, call: V1Call): Translated {
-  const parts = withCustomSearch(mapping, call.parameters);
+  // v1 also searches in all custom parameters at once, as `search:custom.*`.
+  const parts = readParameters(mapping, call.parameters, { searchesCustom: true });
   const [fault] = parts.faults;
   if (fault) throw new V1Error('ParameterInvalid', `${fault.field} ${fault.fault}.`);
   const [unknown] = parts.unknown;
@@ -68,37 +63,6 @@ function checkList({ notes }: ListQuery, given: Translated['given']): void {
   if (!unlisted) return;
   const message = `${unlisted.field.slice(0, 100)} names a field that this list does not have.`;
   throw new V1Error('ParameterInvalid', message);
-}
-
-/** v1 also searches in all custom parameters at once, as `search:custom.*`, for which the mapping has nothing. */
-function withCustomSearch(mapping: RouteMapping, parameters: V1Parameters): V2Parts {
-  const parts = readParameters(mapping, parameters);
-  const names = Object.keys(parameters).filter((name) => searchedIn(name).includes(ALL_CUSTOM));
-  if (!parts.list || names.length === 0) return parts;
-  const others = Object.entries(parameters).filter(([name]) => !names.includes(name));
-  const notes = parts.list.notes.filter(({ field }) => !names.includes(field));
-  const queryOf = (some: V1Parameters) => {
-    const list = readParameters(mapping, some).list;
-    notes.push(...(list?.notes ?? []));
-    return list?.query.q;
-  };
-  const clauses = names.flatMap((name) => {
-    const text = lastOf(parameters[name] ?? '');
-    if (text.trim() === '') return [];
-    const fields = searchedIn(name).filter((field) => field !== ALL_CUSTOM);
-    const inFields = fields.length > 0 ? queryOf({ [`search:${fields.join(',')}`]: text }) : undefined;
-    const found = [inFields, `custom_params.*: ${holding(text)}`].filter((each) => each !== undefined);
-    return `(${found.join(' OR ')})`;
-  });
-  const q = [queryOf(Object.fromEntries(others)), ...clauses].filter((each) => each !== undefined);
-  return { ...parts, list: { ...parts.list, notes, query: { ...parts.list.query, q: q.join(' AND ') } } };
-}
-
-const ALL_CUSTOM = 'custom.*';
-
-/** The fields that a parameter searches in, by their names; none for the usual ones, and for other parameters. */
-function searchedIn(name: string): readonly string[] {
-  return name.startsWith('search:') ? splitList(name.slice('search:'.length)) : [];
 }
 
 function lastOf(value: string | readonly string[]): string {

@@ -1,8 +1,7 @@
-import fc from 'fast-check';
-import { authenticate, SignatureMemory } from '../../../../src/platform/emulator/v1/authentication';
+import { authenticate } from '../../../../src/platform/emulator/v1/authentication';
 import { V1Error } from '../../../../src/platform/emulator/v1/errors';
 import { readParameters } from '../../../../src/platform/emulator/v1/signature';
-import { queryOf, START, sha1, signedPairs, signedPath, v1Signature } from '../../../support/sign-v1';
+import { queryOf, START, signedPairs, signedPath, v1Signature } from '../../../support/sign-v1';
 import { startEmulator } from '../../../support/start-emulator';
 
 const HOUR = 3600;
@@ -142,7 +141,7 @@ test('a replayed call is refused', async () => {
 function repeated(seconds: readonly number[], timestamp = START): readonly string[] {
   const pairs = signedPairs({}, { api_timestamp: String(timestamp) });
   const parameters = readParameters(queryOf(pairs)) ?? [];
-  const signatures = new SignatureMemory();
+  const signatures = new Map<string, number>();
   return seconds.map((second) => {
     const now = new Date((START + second) * 1000);
     try {
@@ -241,40 +240,4 @@ test('an absolute request target is a call like any other', async () => {
   expect(v1Signature(signed, 'demo-api-secret-0123456789')).toBe(pairs.at(-1)?.[1]);
   const answer = await unauthenticated.get(signedPath(STATUS)).set('host', 'api.jwplatform.com');
   expect(codeOf(answer)).toEqual([405, 'NotSupported']);
-});
-
-test('for more signatures than are kept, the oldest are forgotten and their time is refused', () => {
-  const memory = new SignatureMemory(10);
-  for (let at = 0; at < 10; at += 1) expect(memory.remember(`s${at}`, START + at, START)).toBe(true);
-  expect(memory.reaches(START)).toBe(true);
-  expect(memory.remember('next', START + 5, START)).toBe(true);
-  expect([memory.size, memory.reaches(START), memory.reaches(START + 1)]).toEqual([10, false, true]);
-  expect(memory.remember('s1', START + 1, START)).toBe(false);
-});
-
-test('signatures whose time is over make room before others do', () => {
-  const memory = new SignatureMemory(3);
-  memory.remember('old', START - 27 * HOUR, START);
-  memory.remember('new', START, START);
-  memory.remember('newer', START, START);
-  memory.remember('newest', START + 1, START + 1);
-  expect([memory.size, memory.reaches(START - 27 * HOUR)]).toEqual([3, true]);
-});
-
-test('no signature is taken twice, however many there are and whatever their times', () => {
-  const call = fc.record({ signature: fc.nat(30), timestamp: fc.nat(20) });
-  fc.assert(
-    fc.property(fc.array(call, { maxLength: 200 }), (calls) => {
-      const memory = new SignatureMemory(5);
-      const taken = new Set<string>();
-      for (const { signature, timestamp } of calls) {
-        // A signature is made of its timestamp, too.
-        const name = sha1(`${signature} ${timestamp}`);
-        if (!memory.reaches(timestamp) || !memory.remember(name, timestamp, 20)) continue;
-        expect(taken.has(name)).toBe(false);
-        taken.add(name);
-      }
-      expect(memory.size).toBeLessThanOrEqual(5);
-    }),
-  );
 });

@@ -59,7 +59,10 @@ test.each([
   [{ search: 'x'.repeat(201) }, 'search is longer than 200 characters.'],
   [{ 'search:*': '"\\'.repeat(5000) }, 'search:* is longer than 200 characters.'],
   [{ 'search:shoesize': '9' }, 'search:shoesize names a field that this list does not have.'],
-  [{ 'search:shoesize,custom.*': '9' }, 'search:shoesize names a field that this list does not have.'],
+  [
+    { 'search:shoesize,custom.*': '9' },
+    'search:shoesize,custom.* names a field that this list does not have.',
+  ],
 ] as const)('the window %j is refused', async (parameters, message) => {
   const { emulator } = await noVideos();
   expect(await refusedV1(emulator, 'videos/list', parameters)).toEqual([400, 'ParameterInvalid', message]);
