@@ -171,12 +171,12 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
 /** A key file as the sidecar knows it. Its clashes are reported with those of the others, not as its own faults. */
 function byWord(id: string, listed: ListedKeyFile | undefined): CheckedKeyFile & KeyedFile {
   if (!listed) return { id, summary: undefined, keys: undefined, shownKeyId: undefined, reported: [] };
-  const { parts, faults, key_id } = listed;
+  const { parts, faults } = listed;
   return {
     id,
     summary: { parts, faults: faults.filter(({ code }) => !CLASH_CODES.has(code)) },
     keys: undefined,
-    shownKeyId: key_id ?? undefined,
+    shownKeyId: undefined,
     reported: faults.map(({ code }) => code).filter((code) => CLASH_CODES.has(code)),
   };
 }

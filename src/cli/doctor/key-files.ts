@@ -101,45 +101,43 @@ export function readFileKeys(text: string): FileKeys | undefined {
 
 const CORRECT_FIRST = 'correct those above, and run this again';
 const USE_ONE_ID = 'check whether the same key was meant, and then use one id for it';
+const OWN_ID = 'give each content key an id of its own';
+const SHOW_BLACK = 'players that have one of the keys show black for the other';
 
-/** Finds key ids with several content keys, and content keys with several key ids. */
+/**
+ * Finds key ids with several content keys, and content keys with several key ids. Of files that the doctor could not
+ * read it repeats what the sidecar says, which names no content key.
+ */
 export function checkKeyClashes(files: readonly KeyedFile[]): Check[] {
-  const idOf = ({ keys, shownKeyId, id, reported }: KeyedFile) =>
-    keys?.keyId ?? (reported.includes(KEY_ID_REUSED) ? (shownKeyId ?? `that of ${id}`) : undefined);
-  const ofIds = clashesOf(files, idOf, ({ keys }) => keys?.contentKey);
-  const ofKeys = clashesOf(
-    files,
-    ({ keys }) => keys?.contentKey,
-    ({ keys }) => keys?.keyId,
-  );
+  const ofIds = clashesOf(files, 'keyId', 'contentKey');
+  const ofKeys = clashesOf(files, 'contentKey', 'keyId');
   const contentKeys = new Set(files.flatMap(({ keys }) => keys?.contentKey ?? []));
+  const reportedIn = (code: string) =>
+    files.filter(({ reported }) => reported.includes(code)).map(({ id }) => id);
   const [moreIds, moreKeys] = [ofIds.length - MAX_LINES, ofKeys.length - MAX_LINES];
-  const named = files.filter(({ reported }) => reported.includes(CONTENT_KEY_REUSED)).map(({ id }) => id);
+  const [withIds, withKeys] = [reportedIn(KEY_ID_REUSED), reportedIn(CONTENT_KEY_REUSED)];
+  const has = (what: string, names: readonly string[]) =>
+    `${what} as well, according to the sidecar, in ${someOf(names.toSorted(compare))}`;
+  const ifAny = (number: number, check: () => Check) => (number > 0 ? [check()] : []);
   return [
     ...ofIds.slice(0, MAX_LINES).map((clash) => checkKeyId(clash, contentKeys)),
-    ...(moreIds > 0
-      ? [error(KEY_ID_REUSED, `${count(moreIds, 'more key id')} with several content keys`, CORRECT_FIRST)]
-      : []),
+    ...ifAny(moreIds, () =>
+      error(KEY_ID_REUSED, `${count(moreIds, 'more key id')} with several content keys`, CORRECT_FIRST),
+    ),
+    ...ifAny(withIds.length, () =>
+      error(KEY_ID_REUSED, `${has('Key ids have other content keys', withIds)}: ${SHOW_BLACK}`, OWN_ID),
+    ),
     ...ofKeys.slice(0, MAX_LINES).map(checkContentKey),
-    ...(moreKeys > 0
-      ? [
-          warning(
-            CONTENT_KEY_REUSED,
-            `${count(moreKeys, 'more content key')} with several key ids`,
-            CORRECT_FIRST,
-          ),
-        ]
-      : []),
-    // The sidecar names no content key, so it isn't known which of these files have the same one.
-    ...(named.length > 0
-      ? [
-          warning(
-            CONTENT_KEY_REUSED,
-            `Content keys have other key ids as well, according to the sidecar, in ${someOf(named.sort(compare))}`,
-            USE_ONE_ID,
-          ),
-        ]
-      : []),
+    ...ifAny(moreKeys, () =>
+      warning(
+        CONTENT_KEY_REUSED,
+        `${count(moreKeys, 'more content key')} with several key ids`,
+        CORRECT_FIRST,
+      ),
+    ),
+    ...ifAny(withKeys.length, () =>
+      warning(CONTENT_KEY_REUSED, has('Content keys have other key ids', withKeys), USE_ONE_ID),
+    ),
   ];
 }
 
@@ -151,60 +149,38 @@ interface Clash {
   readonly groups: readonly (readonly string[])[];
 }
 
-/** The clashes with the most files first. A file whose `other` is not known clashes according to the sidecar. */
-function clashesOf(
-  files: readonly KeyedFile[],
-  common: (file: KeyedFile) => string | undefined,
-  other: (file: KeyedFile) => string | undefined,
-): Clash[] {
-  const byValue = new Map<string, KeyedFile[]>();
-  for (const file of files) {
-    const value = common(file);
-    if (value === undefined) continue;
-    const same = byValue.get(value);
-    if (same) same.push(file);
-    else byValue.set(value, [file]);
-  }
-  return [...byValue]
-    .filter(([, same]) => {
-      const values = new Set(same.map(other));
-      return values.size > 1 || values.has(undefined);
+/** The clashes with the most files first. */
+function clashesOf(files: readonly KeyedFile[], common: keyof FileKeys, other: keyof FileKeys): Clash[] {
+  return [...groupedBy(files, common)]
+    .flatMap(([value, same]): Clash[] => {
+      const groups = [...groupedBy(same, other).values()]
+        .map((group) => group.map(({ id }) => id).sort(compare))
+        .sort((one, another) => another.length - one.length || compare(one[0], another[0]));
+      return groups.length < 2 ? [] : [{ value, files: same, groups }];
     })
-    .map(([value, same]) => ({ value, files: same, groups: groupsOf(same, other) }))
     .sort(
-      (one, another) => another.files.length - one.files.length || compare(firstOf(one), firstOf(another)),
+      (one, another) =>
+        another.files.length - one.files.length || compare(one.groups[0]?.[0], another.groups[0]?.[0]),
     );
 }
 
-function groupsOf(files: readonly KeyedFile[], other: (file: KeyedFile) => string | undefined): string[][] {
-  const groups = new Map<string, string[]>();
+function groupedBy(files: readonly KeyedFile[], field: keyof FileKeys): ReadonlyMap<string, KeyedFile[]> {
+  const groups = new Map<string, KeyedFile[]>();
   for (const file of files) {
-    const value = other(file);
-    if (value === undefined) continue;
-    const names = groups.get(value);
-    if (names) names.push(file.id);
-    else groups.set(value, [file.id]);
+    if (!file.keys) continue;
+    const value = file.keys[field];
+    const group = groups.get(value) ?? [];
+    group.push(file);
+    groups.set(value, group);
   }
-  return [...groups.values()]
-    .map((names) => names.sort(compare))
-    .sort((one, another) => another.length - one.length || compare(one[0], another[0]));
-}
-
-function firstOf({ groups, files }: Clash): string | undefined {
-  return groups[0]?.[0] ?? files[0]?.id;
+  return groups;
 }
 
 function checkKeyId({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): Check {
   const isShown = files.every(({ shownKeyId }) => shownKeyId === value) && !isContentKey(value, contentKeys);
-  const names = files.map(({ id }) => id).sort(compare);
-  const where = files.every(({ keys }) => keys !== undefined)
-    ? `${count(groups.length, 'content key')}, ${eachOf(groups)}`
-    : `several content keys, according to the sidecar, in ${someOf(names)}${names.length === 1 ? ' and elsewhere' : ''}`;
-  return error(
-    KEY_ID_REUSED,
-    `${isShown ? `Key id ${value}` : 'One key id'} is that of ${where}: players that have one of the keys show black for the other`,
-    'give each content key an id of its own',
-  );
+  const subject = isShown ? `Key id ${value}` : 'One key id';
+  const where = `${count(groups.length, 'content key')}, ${eachOf(groups)}`;
+  return error(KEY_ID_REUSED, `${subject} is that of ${where}: ${SHOW_BLACK}`, OWN_ID);
 }
 
 /** Shows no key id: in files where key and key id are swapped they all would be keys. */

@@ -135,6 +135,12 @@ export async function troubles(
   return JSON.parse(text.replaceAll(`${packager}/`, ''));
 }
 
+/** A finding as one line, with what it says to do; XML without its line breaks. */
+export function lineOf({ severity, code, message, todo, xml }: Finding): string {
+  const what = todo === undefined ? '' : ` → ${todo}`;
+  return `${severity} ${code}: ${message}${what}${xml ? `: ${xml.replaceAll(/\n\s*/g, '')}` : ''}`;
+}
+
 /** What a sidecar says of its fleet that is in none. */
 export const NO_FLEET: AskedSidecar['fleet'] = {
   status: () =>
