@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { FLEET_STATES, type FleetState, LACK_REASONS, type LackReason } from '../../src/api/fleet';
+import { temporaryFolder } from '../support/after-test';
 import { FAINT_TEXTS } from '../support/faint-texts';
 import { lacking, openFleetPage, openPageOf, packagerOf, TROUBLED } from '../support/open-fleet-page';
 import { CENC_ONLY } from '../support/post-manual';
-import { API_KEY, startSidecar, temporaryFolder } from '../support/start-sidecar';
+import { API_KEY, startSidecar } from '../support/start-sidecar';
 
 jest.setTimeout(60_000);
 

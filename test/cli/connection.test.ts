@@ -3,7 +3,7 @@ import fs from 'fs-extra';
 import { CliError } from '../../src/cli/cli-error';
 import { type ConnectionOptions, readConnection } from '../../src/cli/connection';
 import type { Environment } from '../../src/http/config';
-import { temporaryFolder } from '../support/start-sidecar';
+import { temporaryFolder } from '../support/after-test';
 
 let cwd: string;
 let home: string;

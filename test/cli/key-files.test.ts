@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { POST_MANUAL } from '../support/post-manual';
 import { cli } from '../support/run-cli';
-import { API_KEY, startSidecar, temporaryFolder } from '../support/start-sidecar';
+import { API_KEY, startSidecar } from '../support/start-sidecar';
 
 const FORMER = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
 const NOW = { keyid: 'qMTumUz5drgbusWY+fi5LA==', contentkey: 'ETweRxyDIuDqAadsWdx0HQ==' };

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { startFakeSidecar } from '../support/fake-sidecar';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { cli } from '../support/run-cli';
-import { API_KEY, startSidecar, temporaryFolder } from '../support/start-sidecar';
+import { API_KEY, startSidecar } from '../support/start-sidecar';
 
 const CONTENT_KEY = 'lnA03mLuxnL3toiRMxV4Zw==';
 const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };

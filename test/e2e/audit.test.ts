@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { bundledScript, runScript } from '../support/built-program';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const WRITER = bundledScript('audit-writer');
 const KILLS = 5;

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../support/start-sidecar';
+import { temporaryFolder } from '../support/after-test';
 import { until } from '../support/until';
 
 const ROOT = resolve(__dirname, '../..');

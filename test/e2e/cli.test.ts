@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { type BuiltProgram, DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { startFakeSidecar } from '../support/fake-sidecar';
-import { temporaryFolder } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const API_KEY = 'key-of-the-cli-tests';

@@ -1,10 +1,10 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeCpix } from '../../src/drm/cpix/write';
+import { temporaryFolder } from '../support/after-test';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { cpixVector, cpixVectorPath } from '../support/cpix';
 import { KEY_BYTES, SEALED } from '../support/cpix-failures';
-import { temporaryFolder } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const API_KEY = 'key-of-the-recipient-tests';

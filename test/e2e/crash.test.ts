@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import {
   type BuiltProgram,
   bundledScript,
@@ -7,7 +8,6 @@ import {
   startBuilt,
   untilReady,
 } from '../support/built-program';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const CRASH_WRITER = bundledScript('crash-writer');
 const WRITER_KILLS = 64;

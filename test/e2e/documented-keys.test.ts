@@ -3,10 +3,10 @@ import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { FindApiKey } from '../../src/sidecar/access/api-key';
 import { guardDocumentedKeys } from '../../src/sidecar/start-up';
+import { temporaryFolder } from '../support/after-test';
 import { DIST, type Ended, runScript, startBuilt, untilReady } from '../support/built-program';
 import { readServices } from '../support/compose-file';
 import { recordedLog } from '../support/recorded-log';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const ROOT = resolve(__dirname, '../..');
 const SIDECAR = join(DIST, 'sidecar', 'main.js');

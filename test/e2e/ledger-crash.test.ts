@@ -3,9 +3,9 @@ import { existsSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../src/api/stream-id';
 import { openLedger } from '../../src/sidecar/fleet/ledger/ledger';
+import { temporaryFolder } from '../support/after-test';
 import { bundledScript, runScript } from '../support/built-program';
 import { recordedLog } from '../support/recorded-log';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const KILLS = 10;
 const SERIES = 2;

@@ -3,9 +3,9 @@ import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { freePort } from '../../src/platform/demo/child-program';
+import { temporaryFolder } from '../support/after-test';
 import { DIST } from '../support/built-program';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const API_KEY = 'key-of-the-log-trouble-test';
 

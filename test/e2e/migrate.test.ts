@@ -4,8 +4,8 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { DIST, runScript } from '../support/built-program';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const MAIN = join(DIST, 'migration', 'main.js');
 

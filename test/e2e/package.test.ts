@@ -3,9 +3,9 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { temporaryFolder } from '../support/after-test';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const ROOT = resolve(__dirname, '../..');
 const NOT_BUILT = `\

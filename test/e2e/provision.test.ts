@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openEnvelope } from '../../src/drm/envelope';
+import { temporaryFolder } from '../support/after-test';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
-import { temporaryFolder } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const CLIENT = { name: 'someone', apiKey: 'client-api-key', sharedSecret: 'a-shared-secret-of-28-bytes!' };

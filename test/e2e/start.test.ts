@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const SIDECAR = join(DIST, 'sidecar', 'main.js');
 

@@ -3,9 +3,9 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { bundledScript, startBuilt, untilReady } from '../support/built-program';
 import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { temporaryFolder } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const API_KEY = 'key-of-the-stop-tests';

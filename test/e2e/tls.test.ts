@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryFolder } from '../support/after-test';
 import { DIST, runScript, startBuilt } from '../support/built-program';
 import { CENC_ONLY } from '../support/post-manual';
-import { temporaryFolder } from '../support/start-sidecar';
 import { pemPath, place, secureGet, shows } from '../support/tls';
 import { until } from '../support/until';
 

@@ -1,6 +1,6 @@
+import { temporaryFolder } from '../support/after-test';
 import { startBuilt, untilReady } from '../support/built-program';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const API_KEY = 'key-of-two-sidecars';
 const STREAMS = ['live', 'other', 'site%2Fevent', 'site%2Fdeep%2Fevent'];

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
+import { temporaryFolder } from '../support/after-test';
 import { type EtcdCluster, startKeptEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
 import { type FleetPackager, startFleet, type TestFleet } from '../support/start-fleet';
-import { temporaryFolder } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const path = (stream: string) => `/api/keyfile/${stream}`;

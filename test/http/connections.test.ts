@@ -5,9 +5,9 @@ import type { RefusalCause } from '../../src/http/connections';
 import { type ConnectionOptions, type Connections, createConnections } from '../../src/http/connections';
 import { listen, type RunningServer } from '../../src/http/server';
 import { openTls, type Tls } from '../../src/http/tls';
+import { temporaryFolder } from '../support/after-test';
 import { type HostileClient, hostile } from '../support/hostile-client';
 import { recordedLog } from '../support/recorded-log';
-import { temporaryFolder } from '../support/start-sidecar';
 import { pem, place, secureGet } from '../support/tls';
 import { until } from '../support/until';
 

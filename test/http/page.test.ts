@@ -4,9 +4,9 @@ import fs from 'fs-extra';
 import request from 'supertest';
 import { createApp } from '../../src/http/app';
 import { mountApiPage } from '../../src/http/page';
+import { temporaryFolder } from '../support/after-test';
 import { publicFolder } from '../support/public-folder';
 import { recordedLog } from '../support/recorded-log';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const documentOf = (version: string) => ({ openapi: '3.1.1', info: { title: 'A service', version } });
 

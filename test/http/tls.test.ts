@@ -8,9 +8,9 @@ import { createApp, type Shell } from '../../src/http/app';
 import { ConfigError } from '../../src/http/config';
 import { listen } from '../../src/http/server';
 import { createRequireCertificate, openTls, type Tls } from '../../src/http/tls';
+import { temporaryFolder } from '../support/after-test';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
-import { temporaryFolder } from '../support/start-sidecar';
 import { pem, place, secureGet, shows } from '../support/tls';
 import { until } from '../support/until';
 

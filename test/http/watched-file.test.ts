@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describeThrown } from '../../src/http/errors';
 import { type WatchedFiles, watchFiles } from '../../src/http/watched-file';
-import { temporaryFolder } from '../support/start-sidecar';
+import { temporaryFolder } from '../support/after-test';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY_FILE, POST_MANUAL } from '../support/post-manual';
-import { startSidecar, temporaryFolder } from '../support/start-sidecar';
+import { startSidecar } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const { cenc, fairplay } = POST_MANUAL;

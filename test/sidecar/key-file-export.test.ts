@@ -3,8 +3,9 @@ import fs from 'fs-extra';
 import type { Response } from 'supertest';
 import { exportKeyFile } from '../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../src/drm/export/names';
+import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar, temporaryFolder } from '../support/start-sidecar';
+import { startSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/demo';
 const TYPES: Readonly<Record<ExportName, [type: string, extension: string]>> = {

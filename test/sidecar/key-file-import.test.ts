@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange, rawRequest } from '../support/raw-http';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 import { until } from '../support/until';
 import { keyFileSamples } from '../vectors/drm-vectors';
 

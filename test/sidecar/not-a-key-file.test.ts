@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY } from '../support/post-manual';
-import { startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const LEFT = 'it is left as it is. Remove it, or use another stream id.';
 const LINK = `There is a symbolic link where the key file belongs; ${LEFT}`;

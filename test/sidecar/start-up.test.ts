@@ -2,7 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/http/config';
 import { refuseCacheFolder } from '../../src/sidecar/start-up';
-import { temporaryFolder } from '../support/start-sidecar';
+import { temporaryFolder } from '../support/after-test';
 
 describe('refuses to start with a folder for the provider cache', () => {
   const faultOf = (folder: string, keyFilesPath = '/srv/keys'): readonly string[] => {

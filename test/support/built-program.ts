@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { buildSync } from 'esbuild';
+import { afterTest } from './after-test';
 
 export const DIST = resolve(__dirname, '../../dist');
 
@@ -28,18 +29,6 @@ export interface Options {
   readonly cwd: string;
 }
 
-const running = new Set<ChildProcess>();
-
-afterEach(async () => {
-  await Promise.all(
-    [...running].map((child) => {
-      const closed = new Promise((resolve) => child.once('close', resolve));
-      child.kill('SIGKILL');
-      return closed;
-    }),
-  );
-});
-
 /** Bundles a script of this folder for `runScript`, and answers where it lies. */
 export function bundledScript(name: string): string {
   const outfile = join(DIST, 'test', `${name}.js`);
@@ -51,7 +40,6 @@ export function bundledScript(name: string): string {
 /** Runs a script in a Node process of its own; it is killed after the test. */
 export function runScript(path: string, { args = [], env = {}, cwd }: Options): BuiltProgram {
   const child = spawn(process.execPath, [path, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  running.add(child);
   let stdout = '';
   let stderr = '';
   let over = false;
@@ -68,11 +56,14 @@ export function runScript(path: string, { args = [], env = {}, cwd }: Options): 
   });
   const ended = new Promise<Ended>((resolve) => {
     child.once('close', (code, signal) => {
-      running.delete(child);
       over = true;
       changed();
       resolve({ code, signal, stdout, stderr });
     });
+  });
+  afterTest(() => {
+    child.kill('SIGKILL');
+    return ended;
   });
   const until = (pattern: RegExp) =>
     new Promise<RegExpExecArray>((resolve, reject) => {

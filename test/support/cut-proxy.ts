@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { afterTest } from './after-test';
 
 /** Stands between a client and a server of TCP, where the network can fail. */
 export interface CutProxy {
@@ -11,12 +12,6 @@ export interface CutProxy {
   /** Forwards again. What was held back arrives, as with TCP, whose sender repeats it. */
   restore(): void;
 }
-
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
 
 /** Starts a proxy before an address such as `http://127.0.0.1:2379`, on a free port; it is stopped after the test. */
 export async function startCutProxy(target: string): Promise<CutProxy> {
@@ -64,7 +59,7 @@ export async function startCutProxy(target: string): Promise<CutProxy> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  cleanups.push(async () => {
+  afterTest(async () => {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });

@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { afterTest } from './after-test';
 
 export interface BatchRequest {
   readonly dryRun: boolean;
@@ -27,12 +28,6 @@ export interface FakeSidecar {
   /** Streams that fail, each with the sentence. */
   readonly failing: Map<string, string>;
 }
-
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
 
 /** Starts a server that keeps batches in memory, and fails as a test wants it. */
 export async function startFakeSidecar(): Promise<FakeSidecar> {
@@ -90,7 +85,7 @@ export async function startFakeSidecar(): Promise<FakeSidecar> {
     response.end(JSON.stringify(trouble ? trouble.body : answer(batch)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(async () => {
+  afterTest(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
+import { afterTest } from './after-test';
 
 /**
  * What the fake does with a request: an answer, silence, silence amid an answer, a cut connection, an answer of which a
@@ -40,12 +41,6 @@ export interface FakeUpstream {
   holdUntil(count: number): void;
 }
 
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
 /** Starts a server whose answers the test scripts; it is stopped after the test. */
 export async function startFakeUpstream(): Promise<FakeUpstream> {
   const scripts = new Map<string, Script[]>();
@@ -67,7 +62,7 @@ export async function startFakeUpstream(): Promise<FakeUpstream> {
     for (const answer of release) answer();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(async () => {
+  afterTest(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });

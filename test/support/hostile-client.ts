@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { afterTest } from './after-test';
 
 /** A client that does not behave: it keeps its side open and answers nothing unless it is told to. */
 export interface HostileClient {
@@ -8,13 +9,6 @@ export interface HostileClient {
   /** Resolves with all that came when the server ends the connection, by an end or a reset. */
   readonly ended: Promise<string>;
 }
-
-const open = new Set<Socket>();
-
-afterEach(() => {
-  for (const socket of open) socket.destroy();
-  open.clear();
-});
 
 export interface HostileOptions {
   /** Sent as soon as the connection is there. */
@@ -33,7 +27,7 @@ export function hostile(
   return new Promise((resolve, reject) => {
     let received = '';
     const socket = connect({ port, host: '127.0.0.1', localAddress: from, allowHalfOpen: true });
-    open.add(socket);
+    afterTest(() => socket.destroy());
     const ended = new Promise<string>((ends) => {
       socket.on('end', () => ends(received));
       socket.on('close', () => ends(received));

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
+import { afterTest } from './after-test';
 
 /** One RTMP connection, just able enough to publish and to play. */
 export interface RtmpClient {
@@ -27,19 +28,13 @@ const CHUNK_BYTES = 128;
 const COMMAND = 20;
 const VIDEO = 9;
 
-const open = new Set<Socket>();
-
-afterEach(() => {
-  for (const socket of open) socket.destroy();
-});
-
 /**
  * Connects to an RTMP server of loopback and shakes hands; the connection is closed after the test.
  * @param from the client's own address, of loopback as well.
  */
 export async function connectRtmp(port: number, from = '127.0.0.1'): Promise<RtmpClient> {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true });
-  open.add(socket);
+  afterTest(() => socket.destroy());
   let text = '';
   const watchers = new Set<() => void>();
   const look = () => {
@@ -53,7 +48,6 @@ export async function connectRtmp(port: number, from = '127.0.0.1'): Promise<Rtm
   socket.on('error', () => {});
   const closed = new Promise<void>((resolve) => {
     socket.on('close', () => {
-      open.delete(socket);
       resolve();
       look();
     });
@@ -63,7 +57,7 @@ export async function connectRtmp(port: number, from = '127.0.0.1'): Promise<Rtm
     return new Promise((resolve) => {
       const watcher = () => {
         const result = find();
-        if (result === undefined && open.has(socket)) return;
+        if (result === undefined && !socket.closed) return;
         watchers.delete(watcher);
         resolve(result);
       };

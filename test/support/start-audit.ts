@@ -6,6 +6,7 @@ import {
   type OpenAudit,
   openAudit,
 } from '../../src/sidecar/observe/audit';
+import { afterTest } from './after-test';
 
 export const AUDIT_TIME = '2026-01-02T03:04:05.678Z';
 
@@ -32,12 +33,6 @@ export interface TestAudit extends OpenAudit {
   change(...requestIds: string[]): void;
 }
 
-const opened: OpenAudit[] = [];
-
-afterEach(async () => {
-  for (const audit of opened.splice(0)) await audit.close();
-});
-
 /** Opens an audit that gathers and retries as fast as can be; it is closed after the test. */
 export function startAudit(target: string, options: Partial<AuditOptions> = {}): TestAudit {
   const logged: TestAudit['logged'] = [];
@@ -52,7 +47,7 @@ export function startAudit(target: string, options: Partial<AuditOptions> = {}):
     retryMs: 1,
     ...options,
   });
-  opened.push(audit);
+  afterTest(() => audit.close());
   const change = (...requestIds: string[]) => {
     for (const requestId of requestIds) audit.audit({ ...AUDIT_ENTRY, requestId });
   };

@@ -12,15 +12,9 @@ import { createRefusals } from '../../src/sidecar/observe/refusals';
 import { createProvision, type Provision } from '../../src/sidecar/provisioning/provision';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import { createKeyFileStore } from '../../src/sidecar/storage/key-file-store';
+import { afterTest, temporaryFolder } from './after-test';
 import { rawRequest } from './raw-http';
 import { recordedLog } from './recorded-log';
-import { temporaryFolder } from './start-sidecar';
-
-const stops: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
-});
 
 /** Starts `POST /api/keyfiles` alone, behind a guard that takes everybody for the owner of `apiKey`. */
 export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext> = {}) {
@@ -60,7 +54,7 @@ export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext
     routes.route('/api/keyfiles').post(batch.handlers);
   });
   const { port, stop } = await listen(app, '127.0.0.1', 0);
-  stops.push(() => stop(0));
+  afterTest(() => stop(0));
   const post = async (body: object) => {
     const headers = { 'content-type': 'application/json' };
     const { status, text } = await rawRequest(port, 'POST', '/api/keyfiles', headers, JSON.stringify(body));

@@ -9,6 +9,7 @@ import { readEmulatorConfig } from '../../src/platform/emulator/config';
 import { createContext, type EmulatorContext } from '../../src/platform/emulator/context';
 import { createControlApp } from '../../src/platform/emulator/control/app';
 import type { Client } from '../../src/platform/emulator/upstreams/config-service';
+import { afterTest } from './after-test';
 import { publicFolder } from './public-folder';
 
 /** What tests use of a channel's create response. */
@@ -47,36 +48,6 @@ export interface TestEmulator {
   logOf(lines: number): Promise<string>;
 }
 
-const cleanups: (() => Promise<void>)[] = [];
-const lastCleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
-afterAll(async () => {
-  for (const cleanup of lastCleanups.splice(0)) await cleanup();
-});
-
-/**
- * Starts an emulator once for all tests of a file that call what is answered: those that only read, or that look at
- * nothing but what they made. A webhook receiver of its own ends with the first test.
- */
-export function onceForAll<Started>(start: () => Promise<Started>): () => Promise<Started> {
-  let started: Promise<Started> | undefined;
-  return async () => {
-    if (started) return started;
-    const earlier = cleanups.splice(0);
-    started = start();
-    try {
-      return await started;
-    } finally {
-      lastCleanups.push(...cleanups.splice(0));
-      cleanups.push(...earlier);
-    }
-  };
-}
-
 /** The packager is asked often, and not waited for long. */
 const PACKAGING = { everyMs: 20, callMs: 400, idleMs: 400, fileMs: 400 };
 
@@ -102,7 +73,7 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
   const context = createContext(config, surroundings, PACKAGING);
   const platform = await listen(createEmulatorApp(context), '127.0.0.1', 0);
   const controlPort = await listen(createControlApp(context), '127.0.0.1', 0);
-  cleanups.push(async () => {
+  afterTest(async () => {
     context.reset();
     context.webhooks.stop();
     await context.packaging.stop();

@@ -1,11 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import fs from 'fs-extra';
 import type { FleetAnswer } from '../../src/api/fleet';
 import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import { joinFleet } from '../../src/sidecar/fleet/join';
+import { temporaryFolder } from './after-test';
 import { type BuiltProgram, startBuilt } from './built-program';
 import { type CutProxy, startCutProxy } from './cut-proxy';
 import { type LogLine, recordedLog } from './recorded-log';
@@ -92,12 +91,6 @@ interface Place {
 
 type Launch = (place: Place) => Promise<Running>;
 
-const folders: string[] = [];
-
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await fs.remove(folder);
-});
-
 /** Starts sidecars of one fleet in this process; they are stopped after the test. */
 export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
   return launchFleet(setUp, async ({ folder, secretFile, clockAhead, user, ...place }) => {
@@ -147,8 +140,7 @@ async function launchFleet(
   { urls, packagers: count = 3, streams = {}, timeoutMs = 5000, own = [] }: FleetSetUp,
   launch: Launch,
 ): Promise<TestFleet> {
-  const root = await mkdtemp(join(tmpdir(), 'packager-drm-fleet-'));
-  folders.push(root);
+  const root = await temporaryFolder();
   const secretFile = join(root, 'secret');
   await writeFile(secretFile, `${'fleet-secret-of-the-tests-'.repeat(2)}\n`, { mode: 0o600 });
   const packagers = await Promise.all(

@@ -10,8 +10,8 @@ import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import { createKeyFileStore, type KeyFileStore } from '../../src/sidecar/storage/key-file-store';
+import { afterTest, temporaryFolder } from './after-test';
 import { recordedLog } from './recorded-log';
-import { temporaryFolder } from './start-sidecar';
 import { until } from './until';
 
 export const FLEET_SECRET = 'the-fleet-secret-of-the-tests-0123456789';
@@ -55,12 +55,6 @@ export interface Member {
   stop(): Promise<void>;
 }
 
-const running = new Set<Member>();
-
-afterEach(async () => {
-  for (const member of running) await member.stop();
-});
-
 /** Starts what takes part in a fleet, with a folder of its own; it is stopped after the test. */
 export async function startMember(engine: Engine, options: MemberOptions = {}): Promise<Member> {
   const { name = 'origin-1', streams, clock = () => new Date(), around = (local) => local } = options;
@@ -80,6 +74,7 @@ export async function startMember(engine: Engine, options: MemberOptions = {}): 
   const audit: AuditEntry[] = [];
   const results: string[] = [];
   let conflicts = 0;
+  let stopped: Promise<void> | undefined;
   const local = around(createKeyFileStore(folder, 0o640, createDurableWriter(randomUUID)));
   const fleet = openFleet({
     config,
@@ -141,11 +136,8 @@ export async function startMember(engine: Engine, options: MemberOptions = {}): 
       listener();
     },
     level: () => until(() => fleet.figures().state === 'level'),
-    async stop() {
-      if (!running.delete(member)) return;
-      await fleet.close();
-    },
+    stop: () => (stopped ??= fleet.close()),
   };
-  running.add(member);
+  afterTest(() => member.stop());
   return member;
 }

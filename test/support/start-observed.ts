@@ -12,6 +12,7 @@ import {
   type MetricsOptions,
   metricsRoutes,
 } from '../../src/sidecar/observe/metrics';
+import { afterTest } from './after-test';
 
 export interface Observed {
   readonly metrics: Metrics;
@@ -20,12 +21,6 @@ export interface Observed {
   /** The series of `/metrics` that are ours, without those of the scrapes themselves: `name{labels}` and value. */
   series(): Promise<Record<string, number>>;
 }
-
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
 
 const QUIET: Log = {
   error: () => undefined,
@@ -64,7 +59,7 @@ export async function startObserved(
     });
   });
   const { url, port, stop } = await listen(app, '127.0.0.1', 0);
-  cleanups.push(() => stop(0));
+  afterTest(() => stop(0));
   const client = request(url);
   const series = async () => {
     const { text } = await client.get(METRICS_PATH);

@@ -17,6 +17,7 @@ import { openMediaFolder } from '../../src/platform/packager/media-folder';
 import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
 import type { StreamDocument } from '../../src/platform/packager/stream-document';
 import { Streams } from '../../src/platform/packager/streams';
+import { afterTest } from './after-test';
 
 export const MEDIA_VECTORS = resolve(__dirname, '../vectors/media');
 
@@ -73,16 +74,10 @@ export interface TestPackager {
   stop(): Promise<void>;
 }
 
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
 /** A new folder that is removed after the test. */
 export function temporaryHome(): string {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'packager-test-')));
-  cleanups.push(() => fs.remove(home));
+  afterTest(() => fs.remove(home));
   return home;
 }
 
@@ -130,7 +125,7 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
     await Promise.all([streams.stop(), server.stop(0)]);
     folder.release();
   };
-  cleanups.unshift(stop);
+  afterTest(stop);
   const api = request(server.url);
   const get = async (id: string): Promise<StreamDocument> => (await api.get(`/streams/${id}`)).body;
   return {

@@ -1,6 +1,4 @@
-import { mkdtemp } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { Writable } from 'node:stream';
 import fs from 'fs-extra';
@@ -12,6 +10,7 @@ import { createKeyRing } from '../../src/sidecar/access/key-ring';
 import { type Ambient, createSidecar } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { openAudit } from '../../src/sidecar/observe/audit';
+import { afterTest, temporaryFolder } from './after-test';
 import { publicFolder } from './public-folder';
 
 export const API_KEY = 'sidecar-api-key-of-the-tests';
@@ -42,12 +41,6 @@ export interface TestSidecar {
   /** Whatever lies under the folder: the path and content of each file, the path and a mark of everything else. */
   files(): Promise<Record<string, string>>;
 }
-
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** Starts a sidecar with a folder, a log and a port of its own; it is stopped and its folder removed after the test. */
 export async function startSidecar(
@@ -111,7 +104,7 @@ export async function startSidecar(
     })();
     return closed;
   };
-  cleanups.push(close);
+  afterTest(close);
   const logText = async () => {
     await stop(0);
     // The log passes its lines on at the end of a turn of the event loop.
@@ -134,13 +127,6 @@ export async function startSidecar(
     logEntries: async () => (await logText()).split('\n').filter(Boolean).map(asEntry),
     files: () => filesUnder(folder),
   };
-}
-
-/** A new folder that is removed after the test. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'packager-drm-api-'));
-  cleanups.push(() => fs.remove(folder));
-  return folder;
 }
 
 function countedIds(): () => string {

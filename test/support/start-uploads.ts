@@ -1,16 +1,10 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
 import type { StoredFile, Upload, WantedUpload } from '../../src/platform/emulator/uploads/upload';
 import { uploadFields } from '../../src/platform/emulator/uploads/uploads';
+import { temporaryFolder } from './after-test';
 import { startEmulator, type TestEmulator } from './start-emulator';
-
-const folders: string[] = [];
-
-afterAll(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
 
 export interface TestUploads extends TestEmulator {
   /** The files that were taken, in their order. */
@@ -25,8 +19,7 @@ export interface TestUploads extends TestEmulator {
 
 /** An emulator whose uploads are kept in a folder of the test's own. */
 export async function startUploads(env: Environment = {}): Promise<TestUploads> {
-  const folder = mkdtempSync(join(tmpdir(), 'uploads-test-'));
-  folders.push(folder);
+  const folder = await temporaryFolder();
   const emulator = await startEmulator({ EMULATOR_UPLOADSFOLDER: folder, ...env });
   const taken: StoredFile[] = [];
   const begin = (wanted: Partial<WantedUpload> = {}) =>

@@ -6,17 +6,12 @@ import {
   type WebhookSettings,
   Webhooks,
 } from '../../src/platform/emulator/webhooks/webhooks';
+import { afterTest } from './after-test';
 import { recordedLog } from './recorded-log';
 import { until } from './until';
 
 export const START = new Date('2030-01-01T00:00:00.000Z');
 export const SITE = 'demosite';
-
-const running: Webhooks[] = [];
-
-afterEach(() => {
-  for (const webhooks of running.splice(0)) webhooks.stop();
-});
 
 /** A clock that stands still until it is advanced. */
 export const standingClock = (): Clock => createClock(() => START);
@@ -48,7 +43,7 @@ export function startWebhooks(settings: Partial<WebhookSettings> = {}, clock = l
     newSecret: () => `secret-${next()}`.padEnd(40, 'x'),
   };
   const webhooks = new Webhooks(surroundings, { ...WEBHOOK_SETTINGS, ...settings });
-  running.push(webhooks);
+  afterTest(() => webhooks.stop());
   return {
     webhooks,
     faults,

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { afterTest } from './after-test';
 
 /**
  * What the receiver does with a call: a status, or an answer with headers; no answer at all (`hang`); a cut connection
@@ -37,12 +38,6 @@ export interface WebhookReceiver {
   until(count: number): Promise<readonly ReceivedCall[]>;
 }
 
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
 /** Starts a receiver of webhook notifications on loopback; it is stopped after the test. */
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const scripts: ReceiverScript[] = [];
@@ -72,7 +67,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  cleanups.push(async () => {
+  afterTest(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
 import { refusedUrl } from '../../support/fake-upstream';
 import { type CliOptions, cli } from '../../support/run-cli';
-import { temporaryFolder } from '../../support/start-sidecar';
 
 const MANIFEST = `\
 defaults:

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { cpixVector } from '../../support/cpix';
 import { asUtf16, HD, madeCpix } from '../../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 
 const BOX = 'AAAAOHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAABgSEETaUu9FIwmOaFR3fuMiaB1I49yVmwY=';

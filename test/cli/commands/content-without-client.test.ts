@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { cli } from '../../support/run-cli';
-import { API_KEY, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY } from '../../support/start-sidecar';
 import { CONTENT_ID, dashLines, hlsLines, startSpeke } from '../../support/start-speke';
 
 /** Runs a command beside a sidecar whose key provider speaks SPEKE, and so needs no client. */

@@ -2,9 +2,10 @@ import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { startFakeUpstream } from '../../support/fake-upstream';
 import { type CliOptions, cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
 const STREAMS = ['film', 'live/a', 'live/b', 'live/old', 'vod/x'];

@@ -2,9 +2,10 @@ import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
+import { temporaryFolder } from '../../support/after-test';
 import { type CliOptions, cli } from '../../support/run-cli';
 import { startEmulator } from '../../support/start-emulator';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const OWN_KEYS = '{ keyid: RNpS70UjCY5oVHd+4yJoHQ==, contentkey: lnA03mLuxnL3toiRMxV4Zw== }';
 

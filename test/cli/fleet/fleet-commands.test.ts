@@ -3,10 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { apiError } from '../../../src/sidecar/errors';
+import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { refusedUrl } from '../../support/fake-upstream';
 import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
 

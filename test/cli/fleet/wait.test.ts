@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { apiError } from '../../../src/sidecar/errors';
+import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const KEY = ['--cenc-keyid', 'RNpS70UjCY5oVHd+4yJoHQ==', '--cenc-contentkey', 'lnA03mLuxnL3toiRMxV4Zw=='];
 const CSV = `streamid,cenc.keyid,cenc.contentkey

@@ -2,10 +2,11 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError } from '../../../src/cli/cli-error';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
+import { temporaryFolder } from '../../support/after-test';
 import { startFakeSidecar } from '../../support/fake-sidecar';
 import { asUtf16, HD, madeCpix, madeOfHd, SD } from '../../support/made-cpix';
 import { cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
 
 const CPIX = madeCpix();
 const UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';

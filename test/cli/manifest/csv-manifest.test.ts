@@ -4,9 +4,9 @@ import fs from 'fs-extra';
 import { CliError } from '../../../src/cli/cli-error';
 import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
 import { csvRow } from '../../../src/terminal/text';
+import { temporaryFolder } from '../../support/after-test';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
 import { cli } from '../../support/run-cli';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { install } from '../doctor/installation';
 import { runDoctor } from '../doctor/run-doctor';
 

@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CliError } from '../../../src/cli/cli-error';
 import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
+import { temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY } from '../../support/post-manual';
 import { cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const SD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==', contentkey: 'EREREREREREREREREREREQ==' };
 const HD = CENC_ONLY.cenc;

@@ -3,7 +3,7 @@ import fs from 'fs-extra';
 import { CliError } from '../../../src/cli/cli-error';
 import type { Manifest } from '../../../src/cli/manifest/entries';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
-import { temporaryFolder } from '../../support/start-sidecar';
+import { temporaryFolder } from '../../support/after-test';
 
 let cwd: string;
 

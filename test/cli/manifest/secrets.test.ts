@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
 import { type CliOptions, cli } from '../../support/run-cli';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { runDoctor } from '../doctor/run-doctor';
 
 const SECRET = 'secret-of-this-machine';

@@ -1,7 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { findFfmpeg } from '../../../src/platform/demo/encoder';
-import { temporaryFolder } from '../../support/start-sidecar';
+import { temporaryFolder } from '../../support/after-test';
 
 /** A folder with a program of the name ffmpeg that lists these encoders. */
 async function folderWith(encoders: string, mode = 0o755): Promise<string> {

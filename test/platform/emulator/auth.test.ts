@@ -1,4 +1,5 @@
-import { onceForAll, startEmulator, type TestEmulator } from '../../support/start-emulator';
+import { onceForAll } from '../../support/after-test';
+import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
 const CHANNELS = '/v2/sites/demosite/channels/';
 const SECRET = 'demo-api-secret-0123456789';

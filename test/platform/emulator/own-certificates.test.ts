@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { listen } from '../../../src/http/server';
 import { createEmulatorApp } from '../../../src/platform/emulator/app';
 import { openPlatformTls, ownCertificates } from '../../../src/platform/emulator/own-certificates';
+import { temporaryFolder } from '../../support/after-test';
 import { recordedLog } from '../../support/recorded-log';
 import { startEmulator } from '../../support/start-emulator';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { secureGet } from '../../support/tls';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -5,8 +5,8 @@ import { ConfigError } from '../../../src/http/config';
 import { listen } from '../../../src/http/server';
 import { callerOf, requireApiKey, requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
 import { createKeyRing, digestOf, type KeyRing } from '../../../src/sidecar/access/key-ring';
+import { temporaryFolder } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const OLD = 'the-old-key-of-the-tests';

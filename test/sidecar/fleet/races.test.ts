@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import fs from 'fs-extra';
 import type { StreamId } from '../../../src/api/stream-id';
 import type { WatchedEvent } from '../../../src/sidecar/fleet/engine/engine';
+import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster, type FakeEngine } from '../../support/fake-engine';
 import { FLEET_SECRET, type Member, startMember } from '../../support/start-member';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const A = 'a: 1\n';

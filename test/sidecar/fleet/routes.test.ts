@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { apiError, sentenceOf } from '../../../src/sidecar/errors';
+import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet } from '../../support/fake-fleet';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
-import { startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const READER = 'the-key-of-a-reader-0123456789';
 const SITE = 'the-key-of-a-site-0123456789';

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../src/http/config';
 import { openFleetSecret } from '../../../src/sidecar/fleet/secret';
+import { temporaryFolder } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const FIRST = '1'.repeat(64);

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamId } from '../../../src/api/stream-id';
 import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
+import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster } from '../../support/fake-engine';
 import { FLEET_SECRET, type Member, startMember } from '../../support/start-member';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const A = 'a: 1\n';

@@ -5,11 +5,12 @@ import { apiError } from '../../../src/sidecar/errors';
 import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
 import { createFleetWait } from '../../../src/sidecar/fleet/wait';
 import { CPIX_DOCUMENT, SUPPLIED } from '../../../src/sidecar/openapi/examples';
+import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet } from '../../support/fake-fleet';
 import { PLAIN, PLAIN_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { recordedLog } from '../../support/recorded-log';
 import { seriesOf } from '../../support/start-observed';
-import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { startSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const PATH = '/api/keyfile/news';

@@ -5,8 +5,8 @@ import { createApp, onlyMethods } from '../../../src/http/app';
 import { listen } from '../../../src/http/server';
 import type { ApiKey } from '../../../src/sidecar/access/api-key';
 import { createList, LIST_PATH, type ListOptions } from '../../../src/sidecar/listing/list';
+import { temporaryFolder } from '../../support/after-test';
 import { recordedLog } from '../../support/recorded-log';
-import { temporaryFolder } from '../../support/start-sidecar';
 
 interface ListBody {
   readonly keyfiles: readonly { readonly streamid: string; readonly [field: string]: unknown }[];

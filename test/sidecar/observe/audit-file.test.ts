@@ -15,9 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MAX_WAITING } from '../../../src/sidecar/observe/audit-file';
+import { temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
 import { auditLine, startAudit, until } from '../../support/start-audit';
-import { temporaryFolder } from '../../support/start-sidecar';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 

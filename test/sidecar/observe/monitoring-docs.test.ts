@@ -7,8 +7,8 @@ import { parse } from 'yaml';
 import { createConnections } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
 import { createMetrics } from '../../../src/sidecar/observe/metrics';
+import { temporaryFolder } from '../../support/after-test';
 import { AUDIT_ENTRY, auditLine } from '../../support/start-audit';
-import { temporaryFolder } from '../../support/start-sidecar';
 
 const DOCS = join(__dirname, '../../../docs');
 const page = readFileSync(join(DOCS, 'monitoring.md'), 'utf8');

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY } from '../../support/post-manual';
 import { PROVIDED, startProvisioning } from '../../support/start-provisioning';
-import { startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const PATH = '/api/keyfile/live';

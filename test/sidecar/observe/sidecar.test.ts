@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CONNECTION_STATES, REFUSAL_CAUSES } from '../../../src/http/connections';
 import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
+import { temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { until } from '../../support/start-audit';
 import { seriesOf } from '../../support/start-observed';
@@ -16,7 +17,7 @@ import {
   SHARED_SECRET,
   startProvisioning,
 } from '../../support/start-provisioning';
-import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
 
 const ROUTE = '/api/keyfile/:streamid';
 

@@ -9,9 +9,9 @@ import { createSurvey } from '../../../src/sidecar/observe/survey';
 import type { Conditions } from '../../../src/sidecar/storage/conditions';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
 import { createKeyFileStore } from '../../../src/sidecar/storage/key-file-store';
+import { temporaryFolder } from '../../support/after-test';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
 import { recordedLog } from '../../support/recorded-log';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const SOUND = POST_MANUAL_FILE;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import type { OpenAudit } from '../../../src/sidecar/observe/audit';
 import { MAX_UNAUTHENTICATED } from '../../../src/sidecar/observe/audit-file';
+import { temporaryFolder } from '../../support/after-test';
 import { AUDIT_TIME, auditLine, startAudit, until } from '../../support/start-audit';
-import { temporaryFolder } from '../../support/start-sidecar';
 
 let path: string;
 const text = () => readFileSync(path, 'utf8');

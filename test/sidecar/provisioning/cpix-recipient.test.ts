@@ -2,9 +2,9 @@ import { copyFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../src/http/config';
 import { openCpixRecipient } from '../../../src/sidecar/provisioning/cpix-recipient';
+import { temporaryFolder } from '../../support/after-test';
 import { cpixVector, cpixVectorPath, recipientNamed } from '../../support/cpix';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const closings: (() => void)[] = [];

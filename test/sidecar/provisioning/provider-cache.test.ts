@@ -5,6 +5,7 @@ import fs from 'fs-extra';
 import type { SidecarConfig } from '../../../src/sidecar/config';
 import { createProviderCache } from '../../../src/sidecar/provisioning/provider-cache';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
+import { temporaryFolder } from '../../support/after-test';
 import { type FakeUpstream, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { recordedLog } from '../../support/recorded-log';
 import { seriesOf } from '../../support/start-observed';
@@ -20,7 +21,7 @@ import {
   sealed,
   startProvisioning,
 } from '../../support/start-provisioning';
-import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { startSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const PATH = '/api/keyfile/demo';

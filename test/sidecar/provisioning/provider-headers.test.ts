@@ -6,9 +6,9 @@ import {
   openProviderHeaders,
   parseProviderHeaders,
 } from '../../../src/sidecar/provisioning/provider-headers';
+import { temporaryFolder } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { PROVIDED, startProvisioning } from '../../support/start-provisioning';
-import { temporaryFolder } from '../../support/start-sidecar';
 import { CONTENT_ID, reference, SPEKE_PATH, startSpeke } from '../../support/start-speke';
 import { until } from '../../support/until';
 

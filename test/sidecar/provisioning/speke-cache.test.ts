@@ -1,6 +1,6 @@
 import fs from 'fs-extra';
 import type { ProviderHeaders } from '../../../src/sidecar/provisioning/provider-headers';
-import { temporaryFolder } from '../../support/start-sidecar';
+import { temporaryFolder } from '../../support/after-test';
 import { CONTENT_ID, dashLines, hlsLines, SPEKE_PATH, startSpeke } from '../../support/start-speke';
 import { until } from '../../support/until';
 

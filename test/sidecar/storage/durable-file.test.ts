@@ -5,8 +5,8 @@ import {
   type DurableWriter,
   type WritePhase,
 } from '../../../src/sidecar/storage/durable-file';
+import { temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
-import { temporaryFolder } from '../../support/start-sidecar';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 

@@ -11,8 +11,8 @@ import {
   queueByName,
   toStorageError,
 } from '../../../src/sidecar/storage/key-file-store';
+import { temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
-import { temporaryFolder } from '../../support/start-sidecar';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 

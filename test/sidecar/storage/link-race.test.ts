@@ -1,8 +1,9 @@
 import { renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
-import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { startSidecar } from '../../support/start-sidecar';
 
 /**
  * Swaps a sub-folder for a link to another folder and back, over and over, between all that the sidecar does: it runs in

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { readSmallFile } from '../../../src/sidecar/storage/open-file';
-import { temporaryFolder } from '../../support/start-sidecar';
+import { temporaryFolder } from '../../support/after-test';
 
 const MEBIBYTE = 1024 * 1024;
 

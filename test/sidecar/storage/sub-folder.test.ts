@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { holdFolder, makeFolder, rootFolder } from '../../../src/sidecar/storage/open-file';
-import { temporaryFolder } from '../../support/start-sidecar';
+import { temporaryFolder } from '../../support/after-test';
 
 /** What the next opens of a folder fail with, as when it is swapped for something else and back. */
 const faults: string[] = [];

@@ -2,8 +2,9 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
+import { temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
-import { startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { startSidecar } from '../../support/start-sidecar';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 

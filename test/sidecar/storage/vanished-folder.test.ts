@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
-import { startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 let folder: string;
 let sidecar: TestSidecar;

@@ -1,6 +1,7 @@
 import { formatUuid } from '../../../../src/drm/bytes';
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
-import { onceForAll, startEmulator } from '../../../support/start-emulator';
+import { onceForAll } from '../../../support/after-test';
+import { startEmulator } from '../../../support/start-emulator';
 
 const KEY_ID = '0e58f5d5-e6b4-4197-a9b1-438646ef4765';
 const KEY = '00112233445566778899aabbccddeeff';

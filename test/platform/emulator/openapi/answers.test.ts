@@ -1,4 +1,5 @@
 import request from 'supertest';
+import { onceForAll } from '../../../support/after-test';
 import { signedPath } from '../../../support/sign-v1';
 import {
   contentOf,
@@ -7,7 +8,7 @@ import {
   objections,
   startDescribedEmulator,
 } from '../../../support/start-described-emulator';
-import { onceForAll, startEmulator } from '../../../support/start-emulator';
+import { startEmulator } from '../../../support/start-emulator';
 
 interface Oddity {
   readonly authorization?: string;

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { SetFields } from '../../../../src/platform/emulator/resources/fields';
+import { onceForAll } from '../../../support/after-test';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
-import { onceForAll } from '../../../support/start-emulator';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';
 
 const VALUES: readonly unknown[] = [

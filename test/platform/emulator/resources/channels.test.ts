@@ -1,5 +1,6 @@
 import { createChannel } from '../../../../src/platform/emulator/resources/channels';
-import { onceForAll, startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { onceForAll } from '../../../support/after-test';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const CREATED = {
   id: 'id000001',

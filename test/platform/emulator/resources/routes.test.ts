@@ -1,7 +1,7 @@
 import type { Environment } from '../../../../src/http/config';
 import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
+import { onceForAll } from '../../../support/after-test';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
-import { onceForAll } from '../../../support/start-emulator';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';
 
 const shared = onceForAll(() => startLibrary());

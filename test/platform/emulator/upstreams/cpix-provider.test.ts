@@ -12,7 +12,8 @@ import { spekeKeyId, writeSpekeRequest } from '../../../../src/drm/cpix/speke';
 import { writeCpix } from '../../../../src/drm/cpix/write';
 import type { KeyFile } from '../../../../src/drm/key-file';
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
-import { onceForAll, startEmulator } from '../../../support/start-emulator';
+import { onceForAll } from '../../../support/after-test';
+import { startEmulator } from '../../../support/start-emulator';
 
 const emulator = onceForAll(() => startEmulator());
 const API_KEY = 'demo-client-api-key';

@@ -1,6 +1,7 @@
+import { onceForAll } from '../../../support/after-test';
 import { createV1, okV1, refusedV1 } from '../../../support/call-v1';
 import { START } from '../../../support/sign-v1';
-import { onceForAll, startEmulator } from '../../../support/start-emulator';
+import { startEmulator } from '../../../support/start-emulator';
 
 type Parameters = Readonly<Record<string, string>>;
 

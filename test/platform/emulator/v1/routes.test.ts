@@ -1,7 +1,8 @@
+import { onceForAll } from '../../../support/after-test';
 import { callV1, createV1, getV1, okV1, readyVideo } from '../../../support/call-v1';
 import { processorMs } from '../../../support/processor-time';
 import { signedPath } from '../../../support/sign-v1';
-import { onceForAll, startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 /** Everything that a call can mean. */
 async function startLibrary() {

@@ -1,3 +1,4 @@
+import { onceForAll } from '../../../support/after-test';
 import {
   callV1,
   createV1,
@@ -9,7 +10,7 @@ import {
   uploadForm,
 } from '../../../support/call-v1';
 import { queryOf, START, signedPairs, signedPath } from '../../../support/sign-v1';
-import { onceForAll, startEmulator } from '../../../support/start-emulator';
+import { startEmulator } from '../../../support/start-emulator';
 
 const shared = onceForAll(() => startEmulator());
 

@@ -3,7 +3,7 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
 import { runMigrate } from '../../../../src/platform/migration/command/program';
-import { temporaryFolder } from '../../../support/start-sidecar';
+import { temporaryFolder } from '../../../support/after-test';
 
 const A = 'https://api.jwplatform.com/v1';
 const SECRET = 'uA96CFtJa138E2T5GhKfngml';

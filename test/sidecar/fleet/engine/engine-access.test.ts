@@ -2,8 +2,8 @@ import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../../src/http/config';
 import { openEngineAccess } from '../../../../src/sidecar/fleet/engine/engine-access';
+import { temporaryFolder } from '../../../support/after-test';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
-import { temporaryFolder } from '../../../support/start-sidecar';
 import { pem, place } from '../../../support/tls';
 import { until } from '../../../support/until';
 

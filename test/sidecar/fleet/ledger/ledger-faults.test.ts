@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { StreamId } from '../../../../src/api/stream-id';
 import { type Ledger, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
 import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
+import { temporaryFolder } from '../../../support/after-test';
 import * as faulty from '../../../support/faulty-fs';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
-import { temporaryFolder } from '../../../support/start-sidecar';
 import { until } from '../../../support/until';
 
 jest.mock('node:fs', () => jest.requireActual('../../../support/faulty-fs').faultyFs);

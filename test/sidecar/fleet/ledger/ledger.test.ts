@@ -16,8 +16,8 @@ import * as fc from 'fast-check';
 import type { StreamId } from '../../../../src/api/stream-id';
 import { type Ledger, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
 import type { LedgerHead, LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
+import { temporaryFolder } from '../../../support/after-test';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
-import { temporaryFolder } from '../../../support/start-sidecar';
 
 const LIVE = 'live' as StreamId;
 const OTHER = 'site/other' as StreamId;

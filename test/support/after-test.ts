@@ -1,0 +1,45 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+
+type Cleanup = () => unknown;
+
+const cleanups: Cleanup[] = [];
+const lastCleanups: Cleanup[] = [];
+
+afterEach(() => runAll(cleanups));
+afterAll(() => runAll(lastCleanups));
+
+/** The last one first: a program ends before the folder that it was started in goes. */
+async function runAll(waiting: Cleanup[]): Promise<void> {
+  for (const cleanup of waiting.splice(0).reverse()) await cleanup();
+}
+
+/** Runs this after the test. */
+export function afterTest(cleanup: Cleanup): void {
+  cleanups.push(cleanup);
+}
+
+/** Starts something once for all tests of a file. What it leaves to `afterTest` runs after the last test. */
+export function onceForAll<Started>(start: () => Promise<Started>): () => Promise<Started> {
+  let started: Promise<Started> | undefined;
+  return async () => {
+    if (started) return started;
+    const earlier = cleanups.splice(0);
+    started = start();
+    try {
+      return await started;
+    } finally {
+      lastCleanups.push(...cleanups.splice(0));
+      cleanups.push(...earlier);
+    }
+  };
+}
+
+/** A new folder that is removed after the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'packager-drm-api-'));
+  afterTest(() => fs.remove(folder));
+  return folder;
+}
