@@ -5,7 +5,7 @@ import type { Log } from '../../../http/log';
 import { type ReceiverRules, receiverUrlFaults } from '../webhooks/receiver-address';
 import { FETCH_AGENT, failureOf, lookupWithin } from '../webhooks/receiver-call';
 import type { FileStore } from './file-store';
-import { over, type StoredFile } from './upload';
+import type { StoredFile } from './upload';
 
 /** What came of a fetch; `problem` is a sentence for a person. `ended`: by its signal or a reset, so nobody waits for it. */
 export type Fetched =
@@ -116,13 +116,8 @@ async function keep(answer: IncomingMessage, task: FetchTask): Promise<StoredFil
   try {
     if (encoding !== 'identity')
       throw new FetchFailure('The address sends the file compressed, although it was asked not to.');
-    const receiving = store.receive(answer, {
-      maxBytes,
-      length: length === undefined ? undefined : Number(length),
-    });
-    const cut = () => receiving.cut(over());
-    signal.addEventListener('abort', cut);
-    const received = await receiving.received.finally(() => signal.removeEventListener('abort', cut));
+    const announced = length === undefined ? undefined : Number(length);
+    const received = await store.receive(answer, { maxBytes, length: announced }, signal);
     if (signal.aborted || received.size === 0) {
       await store.remove(received);
       throw new FetchFailure(signal.aborted ? ENDED : 'The address answered with an empty file.');

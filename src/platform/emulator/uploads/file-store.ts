@@ -3,7 +3,8 @@ import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, readdirSyn
 import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Readable, Transform, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { isRunning } from '../../../http/other-process';
@@ -37,14 +38,6 @@ interface Expected {
   readonly maxBytes: number;
   /** The length that was announced. */
   readonly length?: number | undefined;
-}
-
-/** A file on its way. */
-export interface Receiving<Result extends Received = KeptFile> {
-  /** Rejects with an HttpError, or the system's error; then nothing is kept. */
-  readonly received: Promise<Result>;
-  /** Ends it now, with this error. */
-  cut(thrown: HttpError): void;
 }
 
 /** The files of one run, from one reset to the next. */
@@ -85,35 +78,34 @@ export class FileStore {
 
   /**
    * Writes what comes to a file. What is left of `source` after a failure is read and dropped, so that its sender can be
-   * answered. @throws HttpError 413 at once when the announced length is too much.
+   * answered. @param signal ends it with its reason.
+   * @throws HttpError 413 at once when the announced length is too much; the system's error. Nothing is kept then.
    */
-  receive(source: Readable, expected: Expected): Receiving {
+  async receive(source: Readable, expected: Expected, signal?: AbortSignal): Promise<KeptFile> {
     const run = this.#run;
     const room = new Room(run, this.maxBytes, expected);
-    return this.#write(run, source, room);
+    return this.#write(run, source, room, signal);
   }
 
   /** Reads what comes without keeping it. More than `maxBytes` fails. */
-  read(source: Readable, maxBytes: number): Receiving<Received> {
-    const sink = new Writable({ write: (_chunk, _encoding, done) => done() });
+  read(source: Readable, maxBytes: number, signal: AbortSignal): Promise<Received> {
     let size = 0;
     const take = (bytes: number) => {
       size += bytes;
       if (size > maxBytes) throw tooLarge(maxBytes);
     };
-    return write(source, sink, { take, stallMs: this.#settings.stallMs });
+    const sink = new Writable({ write: (_chunk, _encoding, done) => done() });
+    return write(source, sink, { take, stallMs: this.#settings.stallMs, signal });
   }
 
   /** Puts files together as a new one, in this order; they stay. The bytes of both are on the disk until they are removed. */
-  join(files: readonly KeptFile[]): Receiving {
+  async join(files: readonly KeptFile[], signal: AbortSignal): Promise<KeptFile> {
     const run = this.#run;
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
     // The parts are about to go: refusing what there was room for would help nobody.
     const room = new Room(run, Number.POSITIVE_INFINITY, { maxBytes: bytes, length: bytes });
     const source = Readable.from(chunksOf(files), { objectMode: false });
-    const receiving = this.#write(run, source, room);
-    receiving.received.catch(() => source.destroy());
-    return receiving;
+    return this.#write(run, source, room, signal).finally(() => source.destroy());
   }
 
   /** Deletes a file of this store; another one is left alone. Never rejects. */
@@ -140,31 +132,20 @@ export class FileStore {
     }
   }
 
-  #write(run: Run, source: Readable, room: Room): Receiving {
-    let path: string;
+  async #write(run: Run, source: Readable, room: Room, signal: AbortSignal | undefined): Promise<KeptFile> {
+    let path: string | undefined;
     try {
       path = newPath(run, this.#settings.folder);
+      const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+      const take = (bytes: number) => room.take(bytes);
+      const received = await write(source, target, { take, stallMs: this.#settings.stallMs, signal });
+      run.sizes.set(path, received.size);
+      return { path, ...received };
     } catch (thrown) {
+      if (path !== undefined) await rm(path, { force: true }).catch(() => undefined);
       room.leave();
       throw diskError(thrown);
     }
-    const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-    const { received, cut } = write(source, target, {
-      take: (bytes) => room.take(bytes),
-      stallMs: this.#settings.stallMs,
-    });
-    const kept = received.then(
-      ({ size, md5 }) => {
-        run.sizes.set(path, size);
-        return { path, size, md5 };
-      },
-      async (thrown: unknown) => {
-        await rm(path, { force: true }).catch(() => undefined);
-        room.leave();
-        throw thrown;
-      },
-    );
-    return { received: kept, cut };
   }
 }
 
@@ -260,54 +241,44 @@ interface Writing {
   /** Counts bytes before they are written. What it throws ends the writing. */
   readonly take: (bytes: number) => void;
   readonly stallMs: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Sends a source's bytes to a target, as fast as it takes them. The source is not destroyed: a request has to be answered. */
-function write(source: Readable, target: Writable, { take, stallMs }: Writing): Receiving<Received> {
-  let fail: (thrown: unknown) => void = () => undefined;
-  const received = new Promise<Received>((resolve, reject) => {
-    const hash = createHash('md5');
-    let size = 0;
-    let failure: { readonly thrown: unknown } | undefined;
-    const stalled = setTimeout(() => fail(httpError('request_timeout', STALLED)), stallMs);
-    const onData = (chunk: Buffer) => {
+async function write(
+  source: Readable,
+  target: Writable,
+  { take, stallMs, signal }: Writing,
+): Promise<Received> {
+  const hash = createHash('md5');
+  let size = 0;
+  const stalling = new AbortController();
+  const stalled = setTimeout(() => stalling.abort(httpError('request_timeout', STALLED)), stallMs);
+  const ending = AbortSignal.any([stalling.signal, ...(signal ? [signal] : [])]);
+  const count = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
       stalled.refresh();
       try {
         take(chunk.length);
       } catch (thrown) {
-        fail(thrown);
+        done(thrown as Error);
         return;
       }
       size += chunk.length;
       hash.update(chunk);
-      if (!target.write(chunk)) source.pause();
-    };
-    const onEnd = () => void target.end();
-    const onError = (thrown: unknown) => fail(isCut(thrown) ? ended() : diskError(thrown));
-    const onClose = () => {
-      if (!source.readableEnded) fail(ended());
-    };
-    fail = (thrown) => {
-      if (failure || target.writableFinished) return;
-      failure = { thrown };
-      source.off('data', onData).off('end', onEnd).resume();
-      target.destroy();
-    };
-    target.on('drain', () => {
-      stalled.refresh();
-      source.resume();
-    });
-    target.on('error', (thrown) => fail(diskError(thrown)));
-    target.on('close', () => {
-      clearTimeout(stalled);
-      source.off('data', onData).off('end', onEnd).off('close', onClose);
-      if (failure) reject(failure.thrown);
-      else resolve({ size, md5: hash.digest('hex') });
-    });
-    source.on('error', onError).on('close', onClose).on('end', onEnd).on('data', onData);
-    if (source.destroyed && !source.readableEnded) fail(ended());
+      done(null, chunk);
+    },
   });
-  return { received, cut: (thrown) => fail(thrown) };
+  try {
+    await pipeline(source.iterator({ destroyOnReturn: false }), count, target, { signal: ending });
+    return { size, md5: hash.digest('hex') };
+  } catch (thrown) {
+    if (ending.aborted) throw ending.reason;
+    throw !(thrown instanceof HttpError) && isCut(thrown) ? ended() : thrown;
+  } finally {
+    clearTimeout(stalled);
+    source.resume();
+  }
 }
 
 const STALLED = 'The upload stopped: nothing came for too long. Send the file again.';
@@ -319,7 +290,7 @@ function ended(): HttpError {
 
 function isCut(thrown: unknown): boolean {
   const code = systemCode(thrown);
-  return code === undefined || code === 'ECONNRESET' || code === 'EPIPE' || code.startsWith('HPE_');
+  return code === undefined || /^(?:ECONNRESET|EPIPE|ERR_STREAM_\w+|HPE_\w+)$/.test(code);
 }
 
 function diskError(thrown: unknown): unknown {

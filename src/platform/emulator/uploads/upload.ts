@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import typeIs from 'type-is';
 import { HttpError, httpError } from '../../../http/errors';
-import { type FileStore, type KeptFile, type Received, type Receiving, tooLarge } from './file-store';
+import { type FileStore, type KeptFile, type Received, tooLarge } from './file-store';
 
 /** How the file comes: as one body, or in parts that are put together. */
 export type UploadMethod = 'direct' | 'multipart';
@@ -57,11 +57,10 @@ export class Upload implements Identity {
   readonly method: UploadMethod;
   readonly #wanted: WantedUpload;
   readonly #store: FileStore;
-  readonly #parts: Map<number, KeptFile>;
-  #underWay: ReadonlySet<Pick<Receiving, 'cut'>> = NONE;
+  readonly #parts = new Map<number, KeptFile>();
+  readonly #ending = new AbortController();
   #finished: Received | undefined;
-  #isOver = false;
-  #turn: Promise<unknown> = NOW;
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(identity: Identity, wanted: WantedUpload, store: FileStore) {
     this.id = identity.id;
@@ -70,7 +69,6 @@ export class Upload implements Identity {
     this.expires = identity.expires;
     this.siteId = wanted.siteId;
     this.method = wanted.method;
-    this.#parts = wanted.method === 'multipart' ? new Map() : NO_PARTS;
     this.#wanted = wanted;
     this.#store = store;
   }
@@ -137,7 +135,7 @@ export class Upload implements Identity {
       if (missing !== undefined) throw new HttpError(409, { code: 'parts_missing', description: missing });
       const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
       if (this.#bytesBeside(undefined) > this.#wanted.maxBytes) throw tooLarge(this.#wanted.maxBytes);
-      const whole = await this.#follow(this.#store.join(files));
+      const whole = await this.#store.join(files, this.#ending.signal);
       const wrong = check?.(whole);
       if (wrong) {
         await this.#store.remove(whole);
@@ -150,16 +148,14 @@ export class Upload implements Identity {
 
   /** Ends it: what is on its way is refused, and parts are deleted. A file that was taken stays. */
   end(): void {
-    this.#isOver = true;
-    for (const receiving of this.#underWay) receiving.cut(over());
-    if (this.#parts.size === 0) return;
+    this.#ending.abort(over());
     void this.#deleteParts();
     this.#parts.clear();
   }
 
   #checkSent({ declaredType }: Sent): void {
     const { accept } = this.#wanted;
-    if (this.#isOver) throw over();
+    this.#ending.signal.throwIfAborted();
     if (accept === undefined || declaredType === undefined || saysNothing(declaredType)) return;
     if (typeIs.is(declaredType, [...accept])) return;
     const description = `This upload takes ${accept.join(', ')}. Send the right file, with its content-type.`;
@@ -167,7 +163,7 @@ export class Upload implements Identity {
   }
 
   async #receive(source: Readable, { length, contentMd5, check }: Sent, maxBytes: number): Promise<KeptFile> {
-    const received = await this.#follow(this.#store.receive(source, { maxBytes, length }));
+    const received = await this.#store.receive(source, { maxBytes, length }, this.#ending.signal);
     const wrong = faultOf(received, contentMd5) ?? check?.(received);
     if (!wrong) return received;
     await this.#store.remove(received);
@@ -176,7 +172,7 @@ export class Upload implements Identity {
 
   async #receiveAgain(source: Readable, sent: Sent, before: Received | undefined): Promise<Received> {
     if (!before || (sent.length !== undefined && sent.length !== before.size)) throw finished();
-    const again = await this.#follow(this.#store.read(source, this.#wanted.maxBytes));
+    const again = await this.#store.read(source, this.#wanted.maxBytes, this.#ending.signal);
     const wrong = faultOf(again, sent.contentMd5) ?? sent.check?.(again);
     if (wrong) throw wrong;
     if (again.md5 !== before.md5) throw finished();
@@ -193,20 +189,10 @@ export class Upload implements Identity {
     this.#finished = { size: file.size, md5: file.md5 };
   }
 
-  async #follow<Result extends Received>(receiving: Receiving<Result>): Promise<Result> {
-    this.#underWay = new Set([...this.#underWay, receiving]);
-    try {
-      return await receiving.received;
-    } finally {
-      const left = [...this.#underWay].filter((other) => other !== receiving);
-      this.#underWay = left.length === 0 ? NONE : new Set(left);
-    }
-  }
-
   /** One change at a time; after the end, none, and what has come for it is deleted. */
   #inTurn<Result>(change: () => Promise<Result>, received?: KeptFile): Promise<Result> {
     const changed = this.#turn.then(async () => {
-      if (!this.#isOver) return change();
+      if (!this.#ending.signal.aborted) return change();
       if (received) await this.#store.remove(received);
       throw over();
     });
@@ -225,11 +211,6 @@ export class Upload implements Identity {
     return bytes;
   }
 }
-
-/** There are as many uploads as media; what few of them need, they share. */
-const NONE: ReadonlySet<Pick<Receiving, 'cut'>> = new Set();
-const NO_PARTS = new Map<number, KeptFile>();
-const NOW: Promise<unknown> = Promise.resolve();
 
 /** Types that clients put to any body. */
 function saysNothing(declaredType: string): boolean {

@@ -122,7 +122,7 @@ export class Uploads {
 
   /** Keeps what comes from within the platform. @throws HttpError 413, 507, or that of a source that broke off. */
   keep(source: Readable, wanted: { readonly maxBytes: number }): Promise<KeptFile> {
-    return this.#store.receive(source, wanted).received;
+    return this.#store.receive(source, wanted);
   }
 
   /** Deletes a file that was taken. Never rejects. */
