@@ -18,24 +18,22 @@ export interface RtmpIngest {
   stop(): Promise<void>;
 }
 
-/** How many connections may be on the way to a stream key, and how long. */
 export interface RtmpIngestSettings {
-  /** Those that have not begun the handshake. They cost next to nothing. */
-  readonly maxSilent: number;
-  /** Those that have, and have shown no stream key. */
+  /** How many connections may be open that have shown no stream key. */
   readonly maxAsking: number;
   /** How long a connection may take to show a stream key. */
   readonly keyWithinMs: number;
+  /** How many may play at a time, of all streams together. */
+  readonly maxPlayers: number;
 }
 
 export const RTMP_INGEST_SETTINGS: RtmpIngestSettings = {
-  maxSilent: 192,
-  maxAsking: 128,
+  maxAsking: 256,
   keyWithinMs: 10_000,
+  maxPlayers: 128,
 };
 
-/** The beginning of the handshake: the version, and a signature of 1536 bytes. */
-const OPENING_BYTES = 1537;
+/** The first byte of the handshake. */
 const VERSION = 3;
 
 /**
@@ -45,17 +43,18 @@ const VERSION = 3;
 export function startRtmpIngest(
   parts: RtmpParts,
   { host, port }: { readonly host: string; readonly port: number },
-  { maxSilent, maxAsking, keyWithinMs }: RtmpIngestSettings = RTMP_INGEST_SETTINGS,
+  settings: RtmpIngestSettings = RTMP_INGEST_SETTINGS,
 ): Promise<RtmpIngest> {
   const sockets = new Set<Socket>();
-  const silent = new Newcomers(maxSilent);
-  const asking = new Newcomers(maxAsking);
+  /** The network of each connection that has shown no stream key, oldest first. */
+  const asking = new Map<Socket, string>();
   /** By stream key and by pull token, while the encoder is connected. */
   const relays = new Map<string, RtmpRelay>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
-    silent.add(socket);
-    const deadline = setTimeout(() => socket.destroy(), keyWithinMs);
+    asking.set(socket, networkOf(socket.remoteAddress));
+    if (asking.size > settings.maxAsking) endOldest(asking);
+    const deadline = setTimeout(() => socket.destroy(), settings.keyWithinMs);
     const onKeyShown = () => {
       asking.delete(socket);
       clearTimeout(deadline);
@@ -63,13 +62,12 @@ export function startRtmpIngest(
     socket.on('error', (error) => parts.log.debug('rtmp connection broke', { code: systemCode(error) }));
     socket.on('close', () => {
       sockets.delete(socket);
-      silent.delete(socket);
       onKeyShown();
     });
-    readOpening(socket, (opening) => {
-      silent.delete(socket);
-      asking.add(socket);
-      new RtmpConnection(socket, opening, { ...parts, relays, onKeyShown });
+    socket.once('data', (opening) => {
+      const { maxPlayers } = settings;
+      if (opening[0] !== VERSION) socket.destroy();
+      else new RtmpConnection(socket, opening, { ...parts, relays, onKeyShown, maxPlayers });
     });
   });
   const stop = () =>
@@ -87,60 +85,18 @@ export function startRtmpIngest(
   });
 }
 
-/** Waits for the beginning of the handshake; what can't be one is cut. */
-function readOpening(socket: Socket, done: (opening: Buffer) => void): void {
-  let opening = Buffer.alloc(0);
-  const read = (data: Buffer) => {
-    opening = Buffer.concat([opening, data]);
-    if (opening[0] !== VERSION) {
-      socket.destroy();
-      return;
-    }
-    if (opening.length < OPENING_BYTES) return;
-    socket.off('data', read);
-    done(opening);
-  };
-  socket.on('data', read);
-}
-
 /**
- * Connections on the way to a stream key. When there are too many, the network with the most of them loses its oldest:
- * whoever opens connections in masses ends its own, and those that wait longest are the least likely to have a key.
+ * Ends the oldest connection of the network with the most of them: whoever opens connections in masses ends its own, and
+ * those that wait longest are the least likely to have a key.
  */
-class Newcomers {
-  readonly #max: number;
-  /** The network of each, oldest first. */
-  readonly #networks = new Map<Socket, string>();
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  add(socket: Socket): void {
-    this.#networks.set(socket, networkOf(socket.remoteAddress));
-    if (this.#networks.size <= this.#max) return;
-    const oldest = this.#oldestOfTheMost();
-    if (!oldest) return;
-    this.delete(oldest);
-    oldest.destroy();
-  }
-
-  /** It has come further, or has gone. */
-  delete(socket: Socket): void {
-    this.#networks.delete(socket);
-  }
-
-  #oldestOfTheMost(): Socket | undefined {
-    const sockets = new Map<string, Socket[]>();
-    for (const [socket, network] of this.#networks) {
-      const own = sockets.get(network);
-      if (own) own.push(socket);
-      else sockets.set(network, [socket]);
-    }
-    let most: Socket[] = [];
-    for (const own of sockets.values()) if (own.length > most.length) most = own;
-    return most[0];
-  }
+function endOldest(asking: Map<Socket, string>): void {
+  const counts = new Map<string, number>();
+  for (const network of asking.values()) counts.set(network, (counts.get(network) ?? 0) + 1);
+  const most = Math.max(...counts.values());
+  const [oldest] = [...asking].find(([, network]) => counts.get(network) === most) ?? [];
+  if (!oldest) return;
+  asking.delete(oldest);
+  oldest.destroy();
 }
 
 interface RtmpParts {
@@ -161,9 +117,6 @@ const MAX_BYTES_BEFORE_KEY = 64 * 1024;
 /** What may wait for a player that reads too slowly. */
 const MAX_BYTES_WAITING = 16 * 1024 * 1024;
 
-/** How many may play at a time, of all streams together. */
-const MAX_PLAYERS = 128;
-
 /** How long a peer may take to read what it is sent at the end. */
 const ENDING_MS = 10_000;
 
@@ -181,6 +134,7 @@ interface RtmpConnectionParts extends RtmpParts {
   readonly relays: Map<string, RtmpRelay>;
   /** Called once, when the peer has shown a stream key with which it may publish or play. */
   readonly onKeyShown: () => void;
+  readonly maxPlayers: number;
 }
 
 /**
@@ -267,7 +221,7 @@ class RtmpConnection {
   }
 
   #play(accept: () => void): void {
-    const { relays, newId } = this.#parts;
+    const { relays, newId, maxPlayers } = this.#parts;
     const relay = relays.get(this.#askedKey() ?? '');
     if (!relay) {
       this.#refuse('NetStream.Play.StreamNotFound', 'nothing_to_play');
@@ -275,7 +229,7 @@ class RtmpConnection {
     }
     let players = 0;
     for (const { subscribers } of new Set(relays.values())) players += subscribers.size;
-    if (players >= MAX_PLAYERS) {
+    if (players >= maxPlayers) {
       this.#refuse('NetStream.Play.Failed', 'too_many_players');
       return;
     }

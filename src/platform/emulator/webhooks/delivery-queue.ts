@@ -43,36 +43,6 @@ export interface Delivery {
   readonly nextTryAt: Date | undefined;
 }
 
-/** The latest tries of all webhooks, oldest first. */
-export class DeliveryHistory {
-  readonly #limit: number;
-  #deliveries: Delivery[] = [];
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  add(delivery: Delivery): void {
-    this.#deliveries.push(delivery);
-    // Trimmed at twice the limit, so that a trim is rare and the cost of an entry stays flat.
-    if (this.#deliveries.length >= 2 * this.#limit) this.#deliveries = this.#latest();
-  }
-
-  /** Of one webhook, or of all. */
-  list(webhookId?: string): readonly Delivery[] {
-    const latest = this.#latest();
-    return webhookId === undefined ? latest : latest.filter((delivery) => delivery.webhookId === webhookId);
-  }
-
-  clear(): void {
-    this.#deliveries = [];
-  }
-
-  #latest(): Delivery[] {
-    return this.#deliveries.slice(-this.#limit);
-  }
-}
-
 /** What the queues of all webhooks share. */
 export interface DeliveryTools {
   readonly clock: Clock;

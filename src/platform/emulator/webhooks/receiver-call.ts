@@ -52,13 +52,9 @@ export class ReceiverCalls {
   readonly #settings: CallSettings;
   readonly #plain = new Agent(AGENT);
   readonly #secure = new SecureAgent(AGENT);
-  readonly #plainLookup: LookupFunction;
-  readonly #secureLookup: LookupFunction;
 
   constructor(settings: CallSettings) {
     this.#settings = settings;
-    this.#plainLookup = lookupWithin('http:', settings);
-    this.#secureLookup = lookupWithin('https:', settings);
   }
 
   /** POSTs a notification. The status decides, even when the rest of the answer never comes. */
@@ -86,7 +82,7 @@ export class ReceiverCalls {
       method: 'POST',
       headers,
       agent: secure ? this.#secure : this.#plain,
-      lookup: secure ? this.#secureLookup : this.#plainLookup,
+      lookup: lookupWithin(url.protocol, this.#settings),
     });
   }
 }

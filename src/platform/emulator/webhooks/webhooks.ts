@@ -3,13 +3,7 @@ import type { Clock } from '../clock';
 import type { Faults } from '../control/faults';
 import type { MetadataOf } from '../resources/resource';
 import type { WEBHOOK } from '../resources/webhook-table';
-import {
-  type Delivery,
-  DeliveryHistory,
-  DeliveryQueue,
-  type DeliveryTools,
-  RETRY_DELAYS_MS,
-} from './delivery-queue';
+import { type Delivery, DeliveryQueue, type DeliveryTools, RETRY_DELAYS_MS } from './delivery-queue';
 import type { Notification } from './notification';
 import type { ReceiverRules } from './receiver-address';
 import { ReceiverCalls } from './receiver-call';
@@ -72,16 +66,19 @@ export class Webhooks {
   readonly rules: ReceiverRules;
   readonly #surroundings: WebhookSurroundings;
   readonly #entries = new Map<string, Entry>();
-  readonly #history: DeliveryHistory;
+  /** The latest tries of all webhooks, oldest first. */
+  #history: Delivery[] = [];
   readonly #calls: ReceiverCalls;
   readonly #tools: DeliveryTools;
 
   constructor(surroundings: WebhookSurroundings, settings: WebhookSettings) {
     this.#surroundings = surroundings;
     this.rules = settings;
-    this.#history = new DeliveryHistory(settings.historyLimit);
     this.#calls = new ReceiverCalls(settings);
-    const record = (delivery: Delivery) => this.#history.add(delivery);
+    const record = (delivery: Delivery) => {
+      this.#history.push(delivery);
+      if (this.#history.length > settings.historyLimit) this.#history.shift();
+    };
     this.#tools = { ...surroundings, ...settings, calls: this.#calls, record };
   }
 
@@ -122,14 +119,14 @@ export class Webhooks {
 
   /** The latest tries, oldest first, of one webhook or of all. */
   history(webhookId?: string): readonly Delivery[] {
-    return this.#history.list(webhookId);
+    return this.#history.filter((delivery) => webhookId === undefined || delivery.webhookId === webhookId);
   }
 
   /** Forgets everything, what is under way as well. */
   reset(): void {
     for (const { queue } of this.#entries.values()) queue.end();
     this.#entries.clear();
-    this.#history.clear();
+    this.#history = [];
   }
 
   /** Ends every delivery; the process can exit. */

@@ -49,17 +49,14 @@ async function startIngest(settings: Partial<RtmpIngestSettings> = {}) {
 }
 
 /** A connection that has said this much, and what tells that it was ended. */
-async function connected(
-  port: number,
-  said: Buffer,
-): Promise<{ closed: Promise<void>; isOpen: () => boolean }> {
+async function connected(port: number, said: Buffer): Promise<{ closed: Promise<void> }> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.on('error', () => {});
   socket.resume();
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   await once(socket, 'connect');
   if (said.length > 0) socket.write(said);
-  return { closed, isOpen: () => !socket.destroyed };
+  return { closed };
 }
 
 const silent = (port: number) => connected(port, Buffer.alloc(0));
@@ -157,17 +154,9 @@ test('cuts who shows no stream key in time, and no one else', async () => {
   await player.until('true frame');
 });
 
-test('ends the connection that has been silent longest when there are too many', async () => {
-  const { port } = await startIngest({ maxSilent: 2 });
-  const [first, second] = [await silent(port), await silent(port)];
-  const third = await silent(port);
-  await first.closed;
-  expect([second.isOpen(), third.isOpen()]).toEqual([true, true]);
-});
-
 test('ends the connection that has gone longest without a stream key when there are too many', async () => {
-  const { peer, publish } = await startIngest({ maxAsking: 2 });
-  const [first, second] = [await peer(), await peer()];
+  const { port, peer, publish } = await startIngest({ maxAsking: 2 });
+  const [first, second] = [await silent(port), await peer()];
   await peer();
   await first.closed;
   expect(await publish(second)).toBe('NetStream.Publish.Start');
@@ -185,7 +174,7 @@ test('ends connections of the address that has the most of them', async () => {
 });
 
 test('lets encoders and players be when others come without a stream key', async () => {
-  const { port, publishing, playing, peer } = await startIngest({ maxSilent: 1, maxAsking: 1 });
+  const { port, publishing, playing, peer } = await startIngest({ maxAsking: 1 });
   const encoder = await publishing();
   const player = await playing();
   for (let come = 0; come < 3; come += 1) {
@@ -196,25 +185,18 @@ test('lets encoders and players be when others come without a stream key', async
   await player.until('true frame');
 });
 
-test('takes an encoder while 300 connections stay without a stream key', async () => {
-  const { port, peer, publishing } = await startIngest();
-  const junk = Array.from({ length: 150 }, () => [silent(port), peer()]).flat();
-  await Promise.all(junk);
-  await publishing();
-});
-
-test('takes an encoder amid 300 peers that announce 16 MiB each', async () => {
-  const { peer, publishing } = await startIngest();
-  const junk = await Promise.all(Array.from({ length: 300 }, () => peer()));
+test('takes an encoder amid peers that announce 16 MiB each', async () => {
+  const { peer, publishing } = await startIngest({ maxAsking: 20 });
+  const junk = await Promise.all(Array.from({ length: 30 }, () => peer()));
   for (const each of junk) each.sendRaw(begun(16, 0xffffff));
   await publishing();
   await Promise.all(junk.map(({ closed }) => closed));
 });
 
-test('lets 128 play at a time', async () => {
-  const { publishing, playing, play } = await startIngest();
+test('lets as many play at a time as the limit says', async () => {
+  const { publishing, playing, play } = await startIngest({ maxPlayers: 3 });
   await publishing();
-  const players = await Promise.all(Array.from({ length: 128 }, () => playing()));
+  const players = await Promise.all(Array.from({ length: 3 }, () => playing()));
   expect(await play()).toBe('NetStream.Play.Failed');
   players[0]?.close();
   await players[0]?.closed;
