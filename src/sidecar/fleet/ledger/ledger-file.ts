@@ -50,7 +50,7 @@ export class LedgerFile {
   readonly #syncFolder = createDurableWriter(() => 'ledger').syncFolder;
   /** Bytes of the complete lines. A failed append may have left more. */
   #length: number;
-  #isTorn: boolean;
+  #isTorn = false;
   #isFolderSynced = false;
 
   private constructor(
@@ -58,10 +58,8 @@ export class LedgerFile {
     private descriptor: number,
     /** What the file held when it was opened, without an incomplete last line. */
     readonly found: Buffer,
-    readonly wasTorn: boolean,
   ) {
     this.#length = found.length;
-    this.#isTorn = wasTorn;
   }
 
   /**
@@ -84,11 +82,9 @@ export class LedgerFile {
       descriptor = await openRegular(`${path}/${NAME}`, `${folder}/${NAME}`);
       const bytes = await readAll(descriptor);
       const length = bytes.lastIndexOf(NEWLINE) + 1;
-      const isTorn = length < bytes.length;
+      if (length < bytes.length) await truncate(descriptor, length);
       const place = { folder, descriptor: held, path, lock };
-      const file = new LedgerFile(place, descriptor, bytes.subarray(0, length), isTorn);
-      await file.#removeTorn();
-      return file;
+      return new LedgerFile(place, descriptor, bytes.subarray(0, length));
     } catch (thrown) {
       if (descriptor !== undefined) closeSync(descriptor);
       if (typeof lock === 'object') await lock.release();
@@ -98,20 +94,18 @@ export class LedgerFile {
   }
 
   /**
-   * Appends complete lines; with `sync`, resolves when they survive a power cut. Rejects with the system's error, and then
-   * the file has none of them.
+   * Appends complete lines; resolves when they survive a power cut. Rejects with the system's error, and then the file has
+   * none of them.
    */
-  async append(lines: readonly string[], sync: boolean): Promise<void> {
+  async append(lines: string): Promise<void> {
     this.#checkPlace();
     await this.#removeTorn();
-    const bytes = Buffer.from(lines.join(''));
+    const bytes = Buffer.from(lines);
     this.#isTorn = true;
     try {
       await writeAll(this.descriptor, bytes);
-      if (sync) {
-        await syncData(this.descriptor);
-        await this.#syncFolders();
-      }
+      await syncData(this.descriptor);
+      await this.#syncFolders();
       this.#isTorn = false;
     } catch (thrown) {
       // If this fails too, the next append repeats it.
@@ -122,18 +116,14 @@ export class LedgerFile {
   }
 
   /** Replaces the file with one of other lines. Rejects with the system's error, and then the file is as before. */
-  async replace(parts: Iterable<string>): Promise<void> {
+  async replace(lines: string): Promise<void> {
     this.#checkPlace();
     const newPath = `${this.place.path}/${NEW_NAME}`;
     await removeIfPresent(newPath);
     const created = await openFile(newPath, 'ax', MODE);
-    let length = 0;
+    const bytes = Buffer.from(lines);
     try {
-      for (const part of parts) {
-        const bytes = Buffer.from(part);
-        await writeAll(created, bytes);
-        length += bytes.length;
-      }
+      await writeAll(created, bytes);
       await syncData(created);
       this.#checkPlace();
       await renameFile(newPath, `${this.place.path}/${NAME}`);
@@ -144,7 +134,7 @@ export class LedgerFile {
     }
     closeSync(this.descriptor);
     this.descriptor = created;
-    [this.#length, this.#isTorn, this.#isFolderSynced] = [length, false, false];
+    [this.#length, this.#isTorn, this.#isFolderSynced] = [bytes.length, false, false];
     // New lines last no longer than the rename: if this sync fails, the next append repeats it.
     await this.#syncFolders().catch(() => undefined);
   }

@@ -66,11 +66,6 @@ export function recordLine(
   return summed(fields);
 }
 
-/** `[stream]`. */
-export function forgottenLine(streamId: StreamId): string {
-  return summed([streamId]);
-}
-
 /** A line with the CRC-32 of its JSON before it, in hex: a disk may lose or turn single bytes. */
 function summed(fields: readonly unknown[]): string {
   const json = JSON.stringify(fields);
@@ -113,6 +108,7 @@ function readRecord([stream, version, revision, tag, former, kept]: readonly unk
   | undefined {
   const streamId = parseStreamId(String(stream));
   if (!streamId.ok) return undefined;
+  // `[stream]`, which former releases wrote.
   if (version === undefined) return { kind: 'forgotten', streamId: streamId.value };
   if (!isWhole(version) || !isWhole(revision) || !isTag(tag) || !isTag(former)) return undefined;
   // All records have the same fields in the same order: that takes the least memory.
