@@ -1,19 +1,8 @@
 import * as z from 'zod';
-import type { JsonObject } from '../drm/bytes';
-import { CPIX_TOO_LARGE, MAX_CPIX_BYTES } from '../drm/cpix/read';
-import { sentenceOf } from '../drm/finding';
+import { isJsonObject } from '../drm/bytes';
 import { readLimits } from '../drm/quality';
-import { nearest, type Parsed, type Problem, printable, readBody } from '../http/faults';
-import {
-  cpixBody,
-  importedBody,
-  MAX_BODY_BYTES,
-  providerBody,
-  sizeOf,
-  suppliedBody,
-} from './key-file-request';
-import type { KeyFileRequest, RequestOptions } from './read-key-file-request';
-import { parseStreamId, type StreamId } from './stream-id';
+import { type Parsed, type Problem, readBody } from '../http/faults';
+import { parseStreamId } from './stream-id';
 
 /** How many streams a batch may have, those of its groups counted. */
 export const MAX_STREAMS = 10_000;
@@ -181,167 +170,29 @@ export interface BatchBody {
   readonly groups: readonly unknown[];
 }
 
-/** Reads the body as a whole. */
-export function readBatchBody(body: unknown): Parsed<BatchBody> {
+/** Reads the body as a whole. The members of a SMIL document are not counted yet. */
+export function readBatchBody(body: unknown, mostStreams = MAX_STREAMS): Parsed<BatchBody> {
   const parsed = readBody(batchBody, body);
   if (!parsed.ok) return parsed;
   const { streams, groups } = parsed.value;
   if (!streams && !groups) return { ok: false, problems: [refusal('Give streams, groups, or both.')] };
-  if ((streams?.length ?? 0) + (groups?.length ?? 0) > MAX_STREAMS) return TOO_MANY_STREAMS;
-  return { ok: true, value: { streams: streams ?? [], groups: groups ?? [] } };
+  const value = { streams: streams ?? [], groups: groups ?? [] };
+  const count = [...value.streams, ...value.groups].reduce<number>((sum, each) => sum + countOf(each), 0);
+  return count > mostStreams ? tooManyStreams(mostStreams) : { ok: true, value };
+}
+
+/** How many streams an entry names, those that can't be read counted. */
+function countOf(entry: unknown): number {
+  const { tracks, members } = isJsonObject(entry) ? entry : {};
+  const lists = isJsonObject(tracks) ? Object.values(tracks) : [members];
+  return lists.reduce<number>((count, each) => count + (Array.isArray(each) ? each.length : 1), 0);
+}
+
+export function tooManyStreams(most: number): Parsed<never> {
+  const description = `A batch has ${most} streams at most, its groups' counted. Send several batches.`;
+  return { ok: false, problems: [refusal(description)] };
 }
 
 function refusal(description: string): Problem {
   return { code: 'invalid_body', description: `${description} Nothing was written.` };
-}
-
-export const TOO_MANY_STREAMS: { ok: false; problems: Problem[] } = {
-  ok: false,
-  problems: [
-    refusal(`A batch has ${MAX_STREAMS} streams at most, its groups' counted. Send several batches.`),
-  ],
-};
-
-/** How requests are read, and how other requests are served during long work. */
-export interface PlanContext extends RequestOptions {
-  /** Awaited at each step; it yields at some of them. */
-  readonly pause: () => Promise<void> | undefined;
-  readonly yieldNow: () => Promise<void> | undefined;
-}
-
-export type Fields = JsonObject;
-
-const REQUEST_FIELDS = [
-  ...new Set([suppliedBody, cpixBody, providerBody, importedBody].flatMap(({ shape }) => Object.keys(shape))),
-];
-
-/** An entry of more fields is nonsense, and no time is spent on their names. */
-const MAX_FIELDS = 50;
-
-/**
- * Divides an entry into the fields of its own and those of the key-file request in it, and finds those that most
- * likely are one of its own, misspelt: the request's reader knows only its own names.
- */
-export function divideFields(entry: Fields, schema: z.ZodObject) {
-  const own = Object.keys(schema.shape);
-  const problems: Problem[] = [];
-  const mine: [string, unknown][] = [];
-  const request: [string, unknown][] = [];
-  const names = Object.keys(entry);
-  if (names.length > MAX_FIELDS) problems.push(tooManyFields(names.length));
-  for (const name of names.slice(0, MAX_FIELDS)) {
-    if (own.includes(name)) {
-      mine.push([name, entry[name]]);
-      continue;
-    }
-    const near = REQUEST_FIELDS.includes(name) ? name : nearest(name, [...own, ...REQUEST_FIELDS]);
-    if (near === undefined || !own.includes(near)) request.push([name, entry[name]]);
-    else problems.push(unknownField(name, `Did you mean ${near}?`));
-  }
-  // Built from entries, so that a field called `__proto__` stays a field and is refused by its name.
-  return {
-    own: Object.fromEntries(mine) as Fields,
-    request: Object.fromEntries(request) as Fields,
-    problems,
-  };
-}
-
-function tooManyFields(count: number): Problem {
-  return { code: 'invalid_body', description: `has ${count} fields, far more than there are` };
-}
-
-export function unknownField(name: string, hint: string): Problem {
-  return {
-    code: 'unknown_field',
-    description: `${printable(name)} is not a field of this request. ${hint}`,
-  };
-}
-
-/** An entry of a batch may be as large as the body of a single POST. */
-export function sizeFault(fields: Fields, ofQualities: Fields = {}): Problem | undefined {
-  const sizes = [sizeOf(fields), ...Object.values(ofQualities).map(sizeOf)];
-  if (sizes.some(({ document }) => document > MAX_CPIX_BYTES)) return DOCUMENT_TOO_LARGE;
-  const size = sizes.reduce((sum, each) => sum + each.fields, 0);
-  return size > MAX_BODY_BYTES ? TOO_LARGE : undefined;
-}
-
-const TOO_LARGE: Problem = {
-  code: 'body_too_large',
-  description: `The fields have more than ${MAX_BODY_BYTES / 1024} KiB, the most that a request for one stream may have.`,
-};
-
-const DOCUMENT_TOO_LARGE: Problem = {
-  code: 'body_too_large',
-  description: `cpix ${CPIX_TOO_LARGE}.`,
-};
-
-/** The plan for one stream of a batch. */
-export type Planned = PlannedStream | PlannedMember | PlannedFailure;
-
-/** A plan for a stream, and the entry that it is of: its number over `streams` and then `groups`, from 0. */
-export type PlannedOfEntry = Planned & { readonly index: number };
-
-/** A stream with keys of its own. Its fields are read when its turn comes. */
-export interface PlannedStream {
-  readonly kind: 'stream';
-  readonly streamId: StreamId;
-  readonly fields: Fields;
-}
-
-/** A stream whose keys are read already. All those of one request object have the same. */
-export interface PlannedMember {
-  readonly kind: 'member';
-  readonly streamId: StreamId;
-  readonly request: KeyFileRequest;
-}
-
-/** An entry that can't be done. Without a stream id the problems name its place. */
-export interface PlannedFailure {
-  readonly kind: 'failed';
-  readonly streamId: StreamId | undefined;
-  readonly problems: readonly Problem[];
-}
-
-/** Checks a stream id, and that none before was the same. `place` says where it stands. */
-export type Claim = (
-  given: unknown,
-  place: string,
-) => { readonly kind: 'claimed'; readonly streamId: StreamId } | PlannedFailure;
-
-export function createClaim(): Claim {
-  const claimed = new Set<StreamId>();
-  return (given, place) => {
-    if (given === undefined || given === null)
-      return failed(undefined, invalidBody(`${place}: streamid is missing`));
-    if (typeof given !== 'string')
-      return failed(undefined, invalidBody(`${place}: streamid must be a string`));
-    const parsed = parseStreamId(given);
-    if (!parsed.ok) {
-      return failed(undefined, {
-        code: 'invalid_stream_id',
-        description: `${place}: ${sentenceOf(parsed.problem)}`,
-      });
-    }
-    if (claimed.has(parsed.value)) return failed(parsed.value, DUPLICATE);
-    claimed.add(parsed.value);
-    return { kind: 'claimed', streamId: parsed.value };
-  };
-}
-
-const DUPLICATE: Problem = {
-  code: 'duplicate_stream',
-  description: 'The batch has named this stream before; the first of its entries is the one that counts.',
-};
-
-export function failed(streamId: StreamId | undefined, ...problems: readonly Problem[]): PlannedFailure {
-  return { kind: 'failed', streamId, problems };
-}
-
-export function invalidBody(description: string): Problem {
-  return { code: 'invalid_body', description };
-}
-
-/** Says where problems lie that no stream id says it of. */
-export function atPlace(place: string, problems: readonly Problem[]): Problem[] {
-  return problems.map(({ code, description }) => ({ code, description: `${place}: ${description}` }));
 }

@@ -1,109 +1,135 @@
-import { type Checked, isJsonObject } from '../drm/bytes';
+import { type Checked, isJsonObject, type JsonObject } from '../drm/bytes';
 import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields, qualityOf } from '../drm/quality';
 import { readSmilStreams } from '../drm/smil';
 import { bodyProblem, type Parsed, type Problem, type SchemaFault, schemaFaults } from '../http/faults';
+import { type BatchBody, type GroupFields, groupEntry, memberEntry, streamEntry } from './batch';
 import {
-  atPlace,
-  type BatchBody,
   type Claim,
   createClaim,
+  createReadDistinct,
   divideFields,
-  type Fields,
-  failed,
-  type GroupFields,
-  groupEntry,
   invalidBody,
-  MAX_STREAMS,
-  memberEntry,
-  type PlanContext,
+  isGiven,
   type Planned,
-  type PlannedFailure,
-  type PlannedOfEntry,
+  planTracks,
+  refuse,
+  refuseAt,
+  type StreamPlan,
   sizeFault,
-  streamEntry,
-  TOO_MANY_STREAMS,
+  trackRules,
   unknownField,
-} from './batch';
-import { createDistinctKeys } from './distinct-keys';
-import { countStreams, planTracks, trackRules } from './plan-tracks';
-import { createReadOnce } from './read-cpix-request';
+} from './plan-entry';
 import { type KeyFileRequest, parseKeyFileRequest, type RequestOptions } from './read-key-file-request';
 import type { StreamId } from './stream-id';
 
-const NEVER: PlanContext = { pause: () => undefined, yieldNow: () => undefined };
-
-/** Finds out what a batch asks for, stream by stream, without doing any of it. Problems: it asks for too much. */
-export async function planBatch(
+/**
+ * Finds out what a batch asks for, stream by stream, without doing any of it. A step may take some milliseconds: it reads
+ * a document, or chooses a key in it.
+ */
+export function* planBatch(
   { streams, groups }: BatchBody,
-  context: PlanContext = NEVER,
-): Promise<Parsed<readonly PlannedOfEntry[]>> {
-  const { pause, yieldNow } = context;
+  options: RequestOptions = {},
+): Generator<Planned, void, undefined> {
   const claim = createClaim();
-  const plan: PlannedOfEntry[] = [];
-  for (const [index, stream] of streams.entries()) {
-    const tracks = tracksOf(stream);
-    await pause();
-    if (plan.length + countStreams(tracks) > MAX_STREAMS) return TOO_MANY_STREAMS;
-    for (const planned of await planStream(stream, `streams.${index}`, claim, context))
-      plan.push({ index, ...planned });
+  for (const [index, entry] of streams.entries())
+    for (const stream of planStream(entry, `streams.${index}`, claim, options)) yield { index, ...stream };
+  for (const [at, entry] of groups.entries()) {
+    const index = streams.length + at;
+    for (const stream of planGroup(entry, `groups.${at}`, claim, options)) yield { index, ...stream };
   }
-  for (const [index, group] of groups.entries()) {
-    // A SMIL document may take longer than many streams.
-    await yieldNow();
-    const members = await readGroup(group, `groups.${index}`, claim, context);
-    if (!members || plan.length + members.length > MAX_STREAMS) return TOO_MANY_STREAMS;
-    for (const member of members) plan.push({ index: streams.length + index, ...member });
-  }
-  return { ok: true, value: plan };
 }
 
-/** The tracks of an entry or a group; undefined for those of one that has none. */
-function tracksOf(entry: unknown): unknown {
-  return isJsonObject(entry) ? (entry.tracks ?? undefined) : undefined;
-}
-
-async function planStream(
-  stream: unknown,
+function* planStream(
+  entry: unknown,
   place: string,
   claim: Claim,
-  context: PlanContext,
-): Promise<readonly Planned[]> {
-  if (!isJsonObject(stream)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
-  const { own, request, problems } = divideFields(stream, streamEntry);
-  if (problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  const tracks = tracksOf(own);
-  if (tracks !== undefined) return planEntryOfTracks(tracks, own, request, place, claim, context);
-  const claimed = claim(own.streamid, place);
-  if (claimed.kind === 'failed') return [claimed];
-  const { streamId } = claimed;
+  options: RequestOptions,
+): Generator<StreamPlan> {
+  if (!isJsonObject(entry)) return yield refuseAt(place, invalidBody('must be an object'));
+  const { own, request, problems } = divideFields(entry, streamEntry);
+  if (problems.length > 0) return yield refuseAt(place, ...problems);
   const tooLarge = sizeFault(request);
-  return [tooLarge ? failed(streamId, tooLarge) : { kind: 'stream', streamId, fields: request }];
-}
-
-function planEntryOfTracks(
-  tracks: unknown,
-  own: Fields,
-  request: Fields,
-  place: string,
-  claim: Claim,
-  context: PlanContext,
-): readonly Planned[] | Promise<readonly Planned[]> {
-  const problems = trackRules(tracks, request, context);
-  if ((own.streamid ?? null) !== null)
-    problems.push(invalidBody('streamid: tracks names the streams; leave it out'));
-  const tooLarge = sizeFault(request);
+  const { streamid, tracks } = own;
+  if (!isGiven(tracks)) {
+    const claimed = claim(streamid, place);
+    if (typeof claimed !== 'string') yield claimed;
+    else if (tooLarge) yield refuse(claimed, tooLarge);
+    else yield { streamId: claimed, request: parseKeyFileRequest(request, options) };
+    return;
+  }
+  problems.push(...trackRules(tracks, request, options));
+  if (isGiven(streamid)) problems.push(invalidBody('streamid: tracks names the streams; leave it out'));
   if (tooLarge) problems.push(tooLarge);
-  if (!isJsonObject(tracks) || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  return planTracks(tracks, request, place, claim, context);
+  if (!isJsonObject(tracks) || problems.length > 0) yield refuseAt(place, ...problems);
+  else yield* planTracks(tracks, request, '', place, claim, options);
 }
 
-interface Member {
-  readonly kind: 'member';
-  readonly streamId: StreamId;
-  /** The content id that a member brings along, as given. */
-  readonly contentId: unknown;
-  /** The quality that a member brings along, or that its SMIL document gives. */
-  readonly quality: Checked<string> | undefined;
+/** A group that can't be read is one failure. */
+function* planGroup(
+  entry: unknown,
+  place: string,
+  claim: Claim,
+  options: RequestOptions,
+): Generator<StreamPlan> {
+  if (!isJsonObject(entry)) return yield refuseAt(place, invalidBody('must be an object'));
+  const { own, request, problems } = divideFields(entry, groupEntry);
+  const result = groupEntry.safeParse(own);
+  const faults = result.error ? schemaFaults(groupEntry, result.error, own) : [];
+  problems.push(
+    ...faults.map(bodyProblem),
+    ...groupRules(own, request, new Set(faults.map(fieldOf)), options),
+  );
+  if (!result.success || problems.length > 0) return yield refuseAt(place, ...problems);
+  const { folder, keys, tracks } = result.data;
+  const inFolder = typeof folder === 'string' ? `${folder}/` : '';
+  if (isJsonObject(tracks)) return yield* planTracks(tracks, request, inFolder, place, claim, options);
+  const given = readMembers(result.data);
+  if (!given.ok) return yield refuseAt(place, ...given.problems);
+  const members = given.value.map((member, at) =>
+    claimMember(member, inFolder, `${place}.members.${at}`, claim),
+  );
+  const requestOf =
+    keys === 'each'
+      ? requestsOfEach(members, request, options)
+      : isByQuality(keys)
+        ? requestsOfQualities(keys, request, options)
+        : requestOfAll(request, options);
+  for (const member of members)
+    yield 'request' in member ? member : { streamId: member.streamId, request: requestOf(member) };
+}
+
+const fieldOf = ({ path: [field] }: SchemaFault) => field;
+
+/** The rules between the fields of a group, reported whatever else is wrong with it. `wrong` are the fields that are. */
+function groupRules(
+  own: JsonObject,
+  request: JsonObject,
+  wrong: ReadonlySet<PropertyKey | undefined>,
+  options: RequestOptions,
+): Problem[] {
+  const { keys, smil, tracks } = own;
+  const problems: Problem[] = [];
+  const naming = ['members', 'smil', 'tracks'].filter((name) => isGiven(own[name]));
+  if (naming.length === 0)
+    problems.push(invalidBody('give its members, or its smil, or with cpix its tracks'));
+  if (naming.length > 1)
+    problems.push(
+      invalidBody(`give its ${naming.join(' or its ')}, not ${naming.length > 2 ? 'all' : 'both'}`),
+    );
+  if (isGiven(tracks)) problems.push(...trackRules(tracks, request, options));
+  if (isGiven(tracks) && isGiven(keys))
+    problems.push(invalidBody('keys: tracks chooses the keys; leave it out'));
+  if (isJsonObject(keys)) problems.push(...keysFaults(keys));
+  for (const name of ['heights', 'bitrates'] as const) {
+    if (!isGiven(own[name]) || wrong.has(name) || (isByQuality(keys) && isGiven(smil))) continue;
+    const what = 'tells qualities of a SMIL document; leave it out without smil and keys by quality';
+    problems.push(invalidBody(`${name}: ${what}`));
+  }
+  // Next to keys by quality they would give all of them the same key.
+  if (isByQuality(keys))
+    problems.push(...commonKeys(request).map((name) => invalidBody(`${name}: ${COMMON_KEY_FAULT}.`)));
+  const tooLarge = sizeFault(request, isJsonObject(keys) ? keys : undefined);
+  return tooLarge ? [...problems, tooLarge] : problems;
 }
 
 /** A member as given, or as a SMIL document has it. */
@@ -112,119 +138,55 @@ interface GivenMember {
   readonly quality?: Checked<string>;
 }
 
-/** Finds out what a group asks for each of its members; a group that can't be read is one failure. */
-async function readGroup(
-  group: unknown,
-  place: string,
-  claim: Claim,
-  context: PlanContext,
-): Promise<readonly Planned[] | undefined> {
-  if (!isJsonObject(group)) return [failed(undefined, invalidBody(`${place}: must be an object`))];
-  const { own, request, problems } = divideFields(group, groupEntry);
-  // Before any of them is looked at.
-  if (Array.isArray(own.members) && own.members.length > MAX_STREAMS) return undefined;
-  if (countStreams(own.tracks) > MAX_STREAMS) return undefined;
-  const result = groupEntry.safeParse(own);
-  const faults = result.error ? schemaFaults(groupEntry, result.error, own) : [];
-  problems.push(
-    ...faults.map(bodyProblem),
-    ...groupRules(own, request, new Set(faults.map(fieldOf)), context),
-  );
-  if (!result.success || problems.length > 0) return [failed(undefined, ...atPlace(place, problems))];
-  const { folder, keys, tracks } = result.data;
-  const inFolder = typeof folder === 'string' ? `${folder}/` : '';
-  if (isJsonObject(tracks)) return planTracks(tracks, request, place, claim, context, inFolder);
-  const byQuality = isByQuality(keys);
-  const given = readMembers(result.data, byQuality);
-  if (!given.ok) return [failed(undefined, ...atPlace(place, given.problems))];
-  const members: (Member | PlannedFailure)[] = [];
-  for (const [index, member] of given.value.entries()) {
-    await context.pause();
-    members.push(claimMember(member, inFolder, `${place}.members.${index}`, claim));
-  }
-  if (keys === 'each') return planEach(members, request);
-  return byQuality
-    ? planByQuality(members, request, keys as KeysByQuality, context)
-    : planSame(members, parseKeyFileRequest(request, context));
-}
-
-const fieldOf = ({ path: [field] }: SchemaFault) => field;
-const isByQuality = (keys: unknown) => keys === 'quality' || isJsonObject(keys);
-
-/** The rules between the fields of a group, reported whatever else is wrong with it. `wrong` are the fields that are. */
-function groupRules(
-  own: Fields,
-  request: Fields,
-  wrong: ReadonlySet<PropertyKey | undefined>,
-  options: RequestOptions,
-): Problem[] {
-  const isGiven = (name: string) => (own[name] ?? null) !== null;
-  const { keys } = own;
-  const byQuality = isByQuality(keys);
-  const problems: Problem[] = [];
-  const naming = ['members', 'smil', 'tracks'].filter(isGiven);
-  if (naming.length === 0)
-    problems.push(invalidBody('give its members, or its smil, or with cpix its tracks'));
-  if (naming.length > 1)
-    problems.push(
-      invalidBody(`give its ${naming.join(' or its ')}, not ${naming.length > 2 ? 'all' : 'both'}`),
-    );
-  if (isGiven('tracks')) problems.push(...trackRules(own.tracks, request, options));
-  if (isGiven('tracks') && isGiven('keys'))
-    problems.push(invalidBody('keys: tracks chooses the keys; leave it out'));
-  if (isJsonObject(keys)) problems.push(...keysFaults(keys));
-  for (const name of ['heights', 'bitrates'] as const) {
-    if (!isGiven(name) || wrong.has(name) || (byQuality && isGiven('smil'))) continue;
-    const what = 'tells qualities of a SMIL document; leave it out without smil and keys by quality';
-    problems.push(invalidBody(`${name}: ${what}`));
-  }
-  if (byQuality) problems.push(...commonKeyFaults(request));
-  const tooLarge = sizeFault(request, isJsonObject(keys) ? keys : undefined);
-  return tooLarge ? [...problems, tooLarge] : problems;
-}
-
-function readMembers(
-  { members, smil, heights, bitrates }: GroupFields,
-  byQuality: boolean,
-): Parsed<readonly GivenMember[]> {
+function readMembers({
+  members,
+  smil,
+  heights,
+  bitrates,
+  keys,
+}: GroupFields): Parsed<readonly GivenMember[]> {
   if (typeof smil !== 'string') return { ok: true, value: (members ?? []).map((member) => ({ member })) };
   const read = readSmilStreams(smil);
   if (!read.ok) return { ok: false, problems: [invalidBody(`smil: ${read.problem.description}`)] };
   const value = read.value.map((stream): GivenMember => {
     const member = stream.name;
-    return byQuality ? { member, quality: qualityOf(stream, { heights, bitrates }) } : { member };
+    return isByQuality(keys) ? { member, quality: qualityOf(stream, { heights, bitrates }) } : { member };
   });
   return { ok: true, value };
 }
 
+interface Member {
+  readonly streamId: StreamId;
+  /** The content id that a member brings along, as given. */
+  readonly contentId: unknown;
+  /** The quality that a member brings along, or that its SMIL document gives. */
+  readonly quality: Checked<string> | undefined;
+}
+
 function claimMember(
-  { member, quality: told }: GivenMember,
+  { member, quality: ofDocument }: GivenMember,
   folder: string,
   place: string,
   claim: Claim,
-): Member | PlannedFailure {
+): Member | StreamPlan {
   const fields = typeof member === 'string' ? { streamid: member } : member;
   if (!isJsonObject(fields)) {
-    return failed(
-      undefined,
-      invalidBody(`${place}: must be a stream id, or an object with streamid and contentId or quality`),
-    );
+    const rule = 'must be a stream id, or an object with streamid and contentId or quality';
+    return refuseAt(place, invalidBody(rule));
   }
   const other = Object.keys(fields).find((name) => !(name in memberEntry.shape));
   if (other !== undefined) {
     const hint = `Fields of a member: ${Object.keys(memberEntry.shape).join(', ')}.`;
-    return failed(undefined, ...atPlace(place, [unknownField(other, hint)]));
+    return refuseAt(place, unknownField(other, hint));
   }
   const { streamid, contentId, quality } = fields;
   const claimed = claim(typeof streamid === 'string' ? folder + streamid : streamid, place);
-  return claimed.kind === 'failed'
-    ? claimed
-    : {
-        kind: 'member',
-        streamId: claimed.streamId,
-        contentId: contentId ?? undefined,
-        quality: (quality ?? null) === null ? told : readQuality(quality),
-      };
+  if (typeof claimed !== 'string') return claimed;
+  return {
+    streamId: claimed,
+    contentId: contentId ?? undefined,
+    quality: isGiven(quality) ? readQuality(quality) : ofDocument,
+  };
 }
 
 function readQuality(quality: unknown): Checked<string> {
@@ -233,82 +195,48 @@ function readQuality(quality: unknown): Checked<string> {
     : { ok: false, problem: QUALITY.problem };
 }
 
-function planSame(
-  members: readonly (Member | PlannedFailure)[],
-  request: Parsed<KeyFileRequest>,
-): readonly Planned[] {
-  return members.map((member) => {
-    if (member.kind === 'failed') return member;
-    if (!request.ok) return failed(member.streamId, ...request.problems);
-    if (member.contentId !== undefined) return failed(member.streamId, CONTENT_ID_OF_SAME);
-    if (member.quality) return failed(member.streamId, QUALITY_OF_OTHERS);
-    return { kind: 'member', streamId: member.streamId, request: request.value };
-  });
+type RequestOf = (member: Member) => Parsed<KeyFileRequest>;
+
+function fault(description: string): Parsed<KeyFileRequest> {
+  return { ok: false, problems: [invalidBody(description)] };
 }
 
-const QUALITY_OF_OTHERS = invalidBody(
+function requestOfAll(fields: JsonObject, options: RequestOptions): RequestOf {
+  const request = parseKeyFileRequest(fields, options);
+  return ({ contentId, quality }) => {
+    if (!request.ok) return request;
+    if (contentId !== undefined) return CONTENT_ID_OF_SAME;
+    return quality ? QUALITY_OF_OTHERS : request;
+  };
+}
+
+const QUALITY_OF_OTHERS = fault(
   'quality: this group has no keys by quality; leave it out, or give the group keys: "quality" or the keys of each quality.',
 );
-
-const CONTENT_ID_OF_SAME = invalidBody(
+const CONTENT_ID_OF_SAME = fault(
   'contentId: the members of this group have the same keys; leave it out, or give the group keys: "each".',
 );
 
-async function planByQuality(
-  members: readonly (Member | PlannedFailure)[],
-  fields: Fields,
-  keys: KeysByQuality,
-  context: PlanContext,
-): Promise<readonly Planned[]> {
-  const requestOf = createRequestOf(keys, fields, context);
-  const qualities = members.flatMap((member) =>
-    member.kind === 'member' && member.contentId === undefined && member.quality?.ok
-      ? member.quality.value
-      : [],
-  );
-  for (const quality of new Set(qualities)) {
-    // Each may have a document of its own.
-    await context.yieldNow();
-    requestOf(quality);
-  }
-  return members.map((member) => {
-    if (member.kind === 'failed') return member;
-    const { streamId, contentId, quality } = member;
-    if (contentId !== undefined) return failed(streamId, CONTENT_ID_OF_QUALITY);
-    if (!quality) return failed(streamId, NO_QUALITY);
-    if (!quality.ok) return failed(streamId, invalidBody(`quality: ${quality.problem.description}`));
-    const request = requestOf(quality.value);
-    if (!request.ok) return failed(streamId, ...request.problems);
-    return { kind: 'member', streamId, request: request.value };
-  });
-}
-
-const NO_QUALITY = invalidBody(
-  'quality: is missing; this group has keys by quality, so give the member as {"streamid", "quality"}.',
-);
-
-const CONTENT_ID_OF_QUALITY = invalidBody(
-  'contentId: this group has keys by quality; put the content id into keys, beside the quality that has it.',
-);
-
-function planEach(members: readonly (Member | PlannedFailure)[], fields: Fields): readonly Planned[] {
-  const isSupplied = (fields.cenc ?? fields.fairplay ?? fields.keyfile ?? fields.cpix ?? null) !== null;
+function requestsOfEach(
+  members: readonly (Member | StreamPlan)[],
+  fields: JsonObject,
+  options: RequestOptions,
+): RequestOf {
+  const isSupplied = isGiven(fields.cenc ?? fields.fairplay ?? fields.keyfile ?? fields.cpix);
   const uses = new Map<unknown, number>();
   for (const member of members) {
-    if (member.kind === 'failed') continue;
+    if ('request' in member) continue;
     const contentId = contentIdOf(member, fields.contentId);
     uses.set(contentId, (uses.get(contentId) ?? 0) + 1);
   }
-  return members.map((member) => {
-    if (member.kind === 'failed') return member;
-    const { streamId } = member;
-    if (member.quality) return failed(streamId, QUALITY_OF_OTHERS);
-    if (isSupplied) return failed(streamId, EACH_OF_SUPPLIED);
+  return (member) => {
+    if (member.quality) return QUALITY_OF_OTHERS;
+    if (isSupplied) return EACH_OF_SUPPLIED;
     const contentId = contentIdOf(member, fields.contentId);
-    const isShared = typeof contentId === 'string' && uses.get(contentId) !== 1;
-    if (isShared) return failed(streamId, DUPLICATE_CONTENT_ID);
-    return { kind: 'stream', streamId, fields: { ...fields, contentId } };
-  });
+    if (typeof contentId === 'string' && uses.get(contentId) !== 1)
+      return { ok: false, problems: [DUPLICATE_CONTENT_ID] };
+    return parseKeyFileRequest({ ...fields, contentId }, options);
+  };
 }
 
 /** A content id takes fewer characters than a stream id does. */
@@ -317,10 +245,9 @@ function contentIdOf({ streamId, contentId }: Member, ofGroup: unknown): unknown
   return typeof ofGroup === 'string' ? `${ofGroup}-${streamId.replaceAll(/[/~@+]/g, '_')}` : ofGroup;
 }
 
-const EACH_OF_SUPPLIED = invalidBody(
+const EACH_OF_SUPPLIED = fault(
   'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.',
 );
-
 const DUPLICATE_CONTENT_ID: Problem = {
   code: 'duplicate_content_id',
   description:
@@ -328,15 +255,16 @@ const DUPLICATE_CONTENT_ID: Problem = {
 };
 
 /** Keys by quality: `quality`, each has a content id made of the group's, or the fields of each. */
-type KeysByQuality = 'quality' | Readonly<Record<string, Fields>>;
+type KeysByQuality = 'quality' | Readonly<Record<string, JsonObject>>;
 
-/** Answers what a quality's members ask for, or what is wrong with it. The same quality has the same request object. */
-type RequestOf = (quality: string) => Parsed<KeyFileRequest>;
+function isByQuality(keys: unknown): keys is KeysByQuality {
+  return keys === 'quality' || isJsonObject(keys);
+}
 
 const MAX_QUALITIES = 20;
 
 /** The faults of a group's `keys` that is an object, apart from those of its requests. */
-function keysFaults(keys: Fields): Problem[] {
+function keysFaults(keys: JsonObject): Problem[] {
   const names = Object.keys(keys);
   if (names.length === 0 || names.length > MAX_QUALITIES)
     return [invalidBody(`keys: must have 1 to ${MAX_QUALITIES} qualities`)];
@@ -347,54 +275,32 @@ function keysFaults(keys: Fields): Problem[] {
   );
 }
 
-/** The fields next to keys by quality that would give all of them the same key. */
-function commonKeyFaults(common: Fields): Problem[] {
-  return commonKeys(common).map((name) => invalidBody(`${name}: ${COMMON_KEY_FAULT}.`));
-}
-
 /**
- * Makes what answers the requests of a group's qualities. The group's other fields hold for all of them; of a part that
- * both have, a field of the quality's own counts.
+ * The requests of a group's qualities. The group's other fields hold for all of them; of a part that both have, a field
+ * of the quality's own counts.
  */
-function createRequestOf(keys: KeysByQuality, common: Fields, options: RequestOptions): RequestOf {
-  const requests = new Map<string, Parsed<KeyFileRequest>>();
-  const sameKeyAs = createDistinctKeys();
-  const readDocument = createReadOnce();
-
-  const make = (quality: string): Parsed<KeyFileRequest> => {
-    const own = keys === 'quality' ? {} : keys[quality];
+function requestsOfQualities(keys: KeysByQuality, common: JsonObject, options: RequestOptions): RequestOf {
+  const read = createReadDistinct(options);
+  return ({ contentId, quality }) => {
+    if (contentId !== undefined) return CONTENT_ID_OF_QUALITY;
+    if (!quality) return NO_QUALITY;
+    if (!quality.ok) return fault(`quality: ${quality.problem.description}`);
+    const name = quality.value;
+    const own = keys === 'quality' ? {} : keys[name];
     if (!own)
-      return failure(
-        `quality: the group's keys have no ${quality}; they have ${Object.keys(keys).join(', ')}.`,
-      );
-    const parsed = parseKeyFileRequest(qualityFields(quality, own, common), { ...options, readDocument });
-    if (!parsed.ok)
-      return keys === 'quality'
-        ? parsed
-        : { ok: false, problems: atPlace(`keys.${quality}`, parsed.problems) };
-    const same = sameKeyAs(quality, parsed.value);
-    return same ? sameKey(quality, same.what, same.other) : parsed;
-  };
-
-  return (quality) => {
-    const made = requests.get(quality) ?? make(quality);
-    requests.set(quality, made);
-    return made;
+      return fault(`quality: the group's keys have no ${name}; they have ${Object.keys(keys).join(', ')}.`);
+    const place = keys === 'quality' ? undefined : `keys.${name}`;
+    return read(name, qualityFields(name, own, common), sameKeyOfQuality, place);
   };
 }
 
-function sameKey(quality: string, what: string, other: string): Parsed<KeyFileRequest> {
-  return {
-    ok: false,
-    problems: [
-      {
-        code: 'duplicate_quality',
-        description: `${quality} has the same ${what} as ${other}; give each quality a key of its own, or the members of both one quality.`,
-      },
-    ],
-  };
+function sameKeyOfQuality(quality: string, what: string, other: string): string {
+  return `${quality} has the same ${what} as ${other}; give each quality a key of its own, or the members of both one quality.`;
 }
 
-function failure(description: string): Parsed<KeyFileRequest> {
-  return { ok: false, problems: [invalidBody(description)] };
-}
+const NO_QUALITY = fault(
+  'quality: is missing; this group has keys by quality, so give the member as {"streamid", "quality"}.',
+);
+const CONTENT_ID_OF_QUALITY = fault(
+  'contentId: this group has keys by quality; put the content id into keys, beside the quality that has it.',
+);

@@ -1,7 +1,6 @@
 import type { Checked } from '../drm/bytes';
 import { type ChosenKeys, type CpixChoice, type CpixSystemName, chooseKeys } from '../drm/cpix/choose';
 import { type CpixDocument, THE_DOCUMENT } from '../drm/cpix/document';
-import { readCpix } from '../drm/cpix/read';
 import { sentenceOf } from '../drm/finding';
 import { MAX_PROBLEMS, type Parsed, type Problem } from '../http/faults';
 
@@ -15,16 +14,6 @@ export interface CpixContent {
 }
 
 export type ReadDocument = (text: string) => Checked<CpixDocument>;
-
-/** Makes what reads documents for requests that may share one: each text is read once. */
-export function createReadOnce(): ReadDocument {
-  const read = new Map<string, Checked<CpixDocument>>();
-  return (text) => {
-    const document = read.get(text) ?? readCpix(text);
-    read.set(text, document);
-    return document;
-  };
-}
 
 /** The fields of a request that choose keys of a document. */
 export interface DocumentFields {

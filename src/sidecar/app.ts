@@ -10,7 +10,7 @@ import { createRefusalLog } from '../http/refusal-log';
 import { type CertificateEnds, createRequireCertificate } from '../http/tls';
 import { type FindApiKey, requireApiKey } from './access/api-key';
 import { limitUnauthenticated } from './access/unauthenticated';
-import { createBatch } from './batch/handlers';
+import { createBatch } from './batch';
 import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';

@@ -3,7 +3,7 @@ import { createApp } from '../../src/http/app';
 import type { HttpError } from '../../src/http/errors';
 import { listen } from '../../src/http/server';
 import type { ApiKey } from '../../src/sidecar/access/api-key';
-import { type BatchContext, createBatch } from '../../src/sidecar/batch/handlers';
+import { type BatchContext, createBatch } from '../../src/sidecar/batch';
 import { createFleetWait } from '../../src/sidecar/fleet/wait';
 import { createKeyFileChanges } from '../../src/sidecar/key-files/changes';
 import { createKeyIndex } from '../../src/sidecar/key-files/key-index';

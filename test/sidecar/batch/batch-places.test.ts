@@ -162,3 +162,23 @@ it('is idle without a batch', async () => {
   const { idle } = await startBatch(WRITER);
   await expect(idle()).resolves.toBeUndefined();
 });
+
+it('lets others be served before each entry that it reads', async () => {
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    if (turns < 1_000_000) setImmediate(count);
+  };
+  count();
+  const first: number[] = [];
+  const provision = () => {
+    first.push(turns);
+    return Promise.reject(new Error('is not written'));
+  };
+  const { post } = await startBatch(WRITER, { provision });
+  const before = turns;
+  const streams = Array.from({ length: 500 }, (_, index) => ({ streamid: `s-${index}`, ...CENC_ONLY }));
+  await post({ streams });
+  turns = 1_000_000;
+  expect(first[0]).toBeGreaterThan(before + 500);
+});

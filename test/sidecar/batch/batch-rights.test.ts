@@ -83,8 +83,8 @@ it('tells every failure by its code, for the metrics', async () => {
   });
   expect(errors.map(({ status, message }) => `${status} ${message}`)).toEqual([
     '400 invalid_body',
-    '400 duplicate_stream',
     '400 invalid_body',
+    '400 duplicate_stream',
     '503 provisioning_not_configured',
   ]);
 });

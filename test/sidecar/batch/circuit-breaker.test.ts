@@ -1,5 +1,5 @@
 import { HttpError } from '../../../src/http/errors';
-import { createCircuitBreaker } from '../../../src/sidecar/batch/run-batch';
+import { createCircuitBreaker } from '../../../src/sidecar/batch';
 
 const late = () =>
   Promise.reject(new HttpError(504, { code: 'key_provider_failed', description: 'Too late.' }));

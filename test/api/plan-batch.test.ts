@@ -1,0 +1,444 @@
+import { MAX_STREAMS, readBatchBody } from '../../src/api/batch';
+import { planBatch } from '../../src/api/plan-batch';
+import { CPIX_OF_TRACKS } from '../support/cpix-of-tracks';
+import { keyIdOf, type SampleKey, sampleText } from '../support/cpix-sample';
+import { CENC_ONLY, POST_MANUAL } from '../support/post-manual';
+
+const KEYS: SampleKey[] = [
+  { number: 1, track: 'SD' },
+  { number: 2, track: 'HD' },
+  { number: 3, track: 'UHD1' },
+];
+const CPIX = sampleText(KEYS);
+const ASKED = { client: 'demo', clientApiKey: 'client-api-key-0123456789' };
+const SD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==', contentkey: 'EREREREREREREREREREREQ==' };
+const HD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAg==', contentkey: 'IiIiIiIiIiIiIiIiIiIiIg==' };
+
+/** What is planned of each stream: its id with its faults, or its id alone. */
+function planned(body: { readonly streams?: unknown[]; readonly groups?: unknown[] }): string[] {
+  return [...planBatch({ streams: [], groups: [], ...body })].map(({ streamId = null, request }) =>
+    request.ok
+      ? `${streamId}`
+      : `${streamId}: ${request.problems.map(({ code, description }) => `${code}: ${description}`).join(' | ')}`,
+  );
+}
+
+const fieldsOf = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, 1]));
+const protoOf = (text: string) => JSON.parse(`{"streamid":"a",${text}}`);
+
+it.each<[what: string, entry: unknown, found: string]>([
+  ['no object', 'a', 'null: invalid_body: streams.0: must be an object'],
+  ['a list', [], 'null: invalid_body: streams.0: must be an object'],
+  ['null', null, 'null: invalid_body: streams.0: must be an object'],
+  ['no stream id', CENC_ONLY, 'null: invalid_body: streams.0: streamid is missing'],
+  ['a number as stream id', { streamid: 7 }, 'null: invalid_body: streams.0: streamid must be a string'],
+  [
+    'a misspelt stream id',
+    { streamId: 'a', ...CENC_ONLY },
+    'null: unknown_field: streams.0: streamId is not a field of this request. Did you mean streamid?',
+  ],
+  [
+    'a stream id that leaves the folder',
+    { streamid: '../a', ...CENC_ONLY },
+    'null: invalid_stream_id: streams.0: No part of a stream id may start with a dot.',
+  ],
+  ['51 fields', fieldsOf(51), 'null: invalid_body: streams.0: has 51 fields, far more than there are'],
+  ['50 fields', fieldsOf(50), 'null: invalid_body: streams.0: streamid is missing'],
+  [
+    'a misspelt field of the request',
+    { streamid: 'a', ...CENC_ONLY, playredy: {} },
+    'a: unknown_field: playredy is not a field of this request. Did you mean playready?',
+  ],
+  [
+    'a prototype',
+    protoOf('"__proto__":{"cenc":{}},"cenc":null'),
+    expect.stringMatching(/^a: unknown_field: __proto__ is not a field/),
+  ],
+  ['null in place of parts', { streamid: 'a', ...CENC_ONLY, widevine: null, drmJson: '{}' }, 'a'],
+  [
+    'Widevine data of far more characters than there are',
+    { streamid: 'a', ...CENC_ONLY, widevine: { psshdata: 'A'.repeat(20_000) } },
+    'a: invalid_body: widevine.psshdata: is longer than 16384 characters',
+  ],
+])('an entry with %s fails alone', (_what, entry, found) => {
+  expect(planned({ streams: [entry, { streamid: 'other', ...CENC_ONLY }] })).toEqual([found, 'other']);
+});
+
+const NO_MEMBERS = 'give its members, or its smil, or with cpix its tracks';
+const QUALITY_NAME = 'must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)';
+const FOLDER = 'folder: must be the first parts of a stream id, without a slash at either end';
+const COMMON = 'would be that of every quality; put it into keys, next to the quality that has it.';
+const MISPLACED = 'tells qualities of a SMIL document; leave it out without smil and keys by quality';
+const members = ['a', 'b'];
+
+it.each<[what: string, group: unknown, faults: readonly string[]]>([
+  ['no object', 'a', ['must be an object']],
+  ['no members', CENC_ONLY, [NO_MEMBERS]],
+  ['members and a document', { members, smil: '<smil/>' }, ['give its members or its smil, not both']],
+  [
+    'all that names members',
+    { members, smil: '<smil/>', cpix: CPIX, tracks: { SD: 'a' } },
+    ['give its members or its smil or its tracks, not all'],
+  ],
+  ['members that are no list', { members: 'a' }, ['members: must be a list']],
+  ['members that are an empty text', { members: '' }, ['members: must be a list']],
+  ['members of whom there is none', { members: [] }, ['members: is empty']],
+  ['a document that is none', { smil: ['a'] }, ['smil: must be a string, the text of the document']],
+  ['a document that is broken', { smil: '<smil>' }, ['smil: is not well-formed XML: see line 1']],
+  ['a folder that is none', { members, folder: 7 }, ['folder: must be a string']],
+  ...['', '/', 'live/', '/live', '../live', 'a b'].map((folder): [string, unknown, string[]] => [
+    `the folder "${folder}"`,
+    { members, folder },
+    [FOLDER],
+  ]),
+  [
+    'keys of a third kind',
+    { members, keys: 'both' },
+    ['keys: must be "same", "each", "quality", or the keys of each quality'],
+  ],
+  ['keys of no quality', { members, keys: {} }, ['keys: must have 1 to 20 qualities']],
+  ['keys of 21 qualities', { members, keys: fieldsOf(21) }, ['keys: must have 1 to 20 qualities']],
+  [
+    'a name that no quality has',
+    { members, keys: { 'H D': {} } },
+    [`keys: the name of a quality ${QUALITY_NAME}`],
+  ],
+  ['a quality that is a text', { members, keys: { SD: 'x', HD: {} } }, ['keys.SD: must be an object']],
+  [
+    'keys that all qualities would have',
+    { members, keys: 'quality', cenc: SD, fairplay: { key: '0', laurl: 'skd://a' } },
+    [`cenc: ${COMMON}`, `fairplay.key: ${COMMON}`],
+  ],
+  ['a track for all qualities', { members, keys: 'quality', cpix: CPIX, track: 'HD' }, [`track: ${COMMON}`]],
+  [
+    'heights without a document',
+    { members, keys: 'quality', heights: { SD: 576 } },
+    [`heights: ${MISPLACED}`],
+  ],
+  ['heights with a document alone', { smil: '<smil/>', heights: { SD: 576 } }, [`heights: ${MISPLACED}`]],
+  [
+    'bit rates that are no numbers',
+    { members, keys: 'quality', bitrates: { SD: '576' } },
+    ['bitrates: must say the most of each quality, as {"SD": 576, "HD": 1080}'],
+  ],
+  [
+    'several faults',
+    { folder: 7, heights: { SD: 576 }, keys: { '?': {} }, ...CENC_ONLY },
+    [
+      'folder: must be a string',
+      NO_MEMBERS,
+      `keys: the name of a quality ${QUALITY_NAME}`,
+      `heights: ${MISPLACED}`,
+      `cenc: ${COMMON}`,
+    ],
+  ],
+])('a group with %s fails as one', (_what, group, faults) => {
+  expect(planned({ groups: [group, { members: ['other'], ...CENC_ONLY }] })).toEqual([
+    `null: ${faults.map((fault) => `invalid_body: groups.0: ${fault}`).join(' | ')}`,
+    'other',
+  ]);
+});
+
+it('a group with misspelt members is told by the nearest name', () => {
+  expect(planned({ groups: [{ memebrs: members, ...CENC_ONLY }] })).toEqual([
+    `null: unknown_field: groups.0: memebrs is not a field of this request. Did you mean members? | invalid_body: groups.0: ${NO_MEMBERS}`,
+  ]);
+});
+
+const NOT_A_MEMBER = 'must be a stream id, or an object with streamid and contentId or quality';
+const QUALITY_OF_OTHERS =
+  'quality: this group has no keys by quality; leave it out, or give the group keys: "quality" or the keys of each quality.';
+const EACH_OF_SUPPLIED =
+  'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.';
+const SAME_CONTENT =
+  'duplicate_content_id: Another member of this group would have the same content id. Give each its own contentId, or the group keys: "same".';
+const CONTENT_ID = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';
+const BY_QUALITY = { SD: { cenc: SD }, HD: { cenc: { ...HD, contentkey: 'short' } } };
+const at = (index: number) => `groups.0.members.${index}`;
+
+it.each<[what: string, group: { readonly members: readonly unknown[] }, found: readonly string[]]>([
+  [
+    'that is not one',
+    { members: [7, null, { streamid: 'a', contentid: 'x' }, { contentId: 'x' }, ''], ...CENC_ONLY },
+    [
+      `null: invalid_body: ${at(0)}: ${NOT_A_MEMBER}`,
+      `null: invalid_body: ${at(1)}: ${NOT_A_MEMBER}`,
+      `null: unknown_field: ${at(2)}: contentid is not a field of this request. Fields of a member: streamid, contentId, quality.`,
+      `null: invalid_body: ${at(3)}: streamid is missing`,
+      `null: invalid_stream_id: ${at(4)}: The stream id is empty.`,
+    ],
+  ],
+  [
+    'with a content id, where all have the same keys',
+    { members: [{ streamid: 'a', contentId: 'x' }], ...CENC_ONLY },
+    [
+      'a: invalid_body: contentId: the members of this group have the same keys; leave it out, or give the group keys: "each".',
+    ],
+  ],
+  ...['same', 'each'].map((keys): [string, { members: unknown[] }, string[]] => [
+    `with a quality, where keys are "${keys}"`,
+    { members: [{ streamid: 'a', quality: 'SD' }], ...{ keys }, ...CENC_ONLY },
+    [`a: invalid_body: ${QUALITY_OF_OTHERS}`],
+  ]),
+  [
+    'with the content id of another',
+    {
+      members: ['a/b', 'a_b', { streamid: 'c', contentId: 'film-a_b' }, 'd', 'd'],
+      ...{ keys: 'each', contentId: 'film', ...ASKED },
+    },
+    [
+      `a/b: ${SAME_CONTENT}`,
+      `a_b: ${SAME_CONTENT}`,
+      `c: ${SAME_CONTENT}`,
+      'd',
+      'd: duplicate_stream: The batch has named this stream before; the first of its entries is the one that counts.',
+    ],
+  ],
+  [
+    'whose content id is none',
+    {
+      members: ['a', { streamid: 'b', contentId: 'x y' }, { streamid: 'c', contentId: 7 }],
+      ...{ keys: 'each', ...ASKED },
+    },
+    [
+      'a: invalid_body: contentId: is missing',
+      `b: invalid_body: contentId: ${CONTENT_ID}`,
+      'c: invalid_body: contentId: must be a string',
+    ],
+  ],
+  ...[CENC_ONLY, { fairplay: POST_MANUAL.fairplay }, { cpix: CPIX, track: 'HD' }].map(
+    (supplied): [string, { members: unknown[] }, string[]] => [
+      `with keys of its own, where ${Object.keys(supplied)[0]} supplies them`,
+      { members: ['a'], ...{ keys: 'each' }, ...supplied },
+      [`a: invalid_body: ${EACH_OF_SUPPLIED}`],
+    ],
+  ),
+  [
+    'without a quality that has keys',
+    {
+      members: [
+        'a',
+        { streamid: 'b', quality: 'UHD' },
+        { streamid: 'c', quality: 'sd' },
+        { streamid: 'd', quality: 5 },
+        { streamid: 'e', quality: 'HD' },
+        { streamid: 'f', quality: 'SD', contentId: 'other' },
+        { streamid: 'g', quality: 'SD' },
+      ],
+      ...{ keys: BY_QUALITY },
+    },
+    [
+      'a: invalid_body: quality: is missing; this group has keys by quality, so give the member as {"streamid", "quality"}.',
+      "b: invalid_body: quality: the group's keys have no UHD; they have SD, HD.",
+      "c: invalid_body: quality: the group's keys have no sd; they have SD, HD.",
+      `d: invalid_body: quality: ${QUALITY_NAME}`,
+      'e: invalid_body: keys.HD: cenc.contentkey: is not whole base64: its length is no multiple of 4; look for missing padding (=)',
+      'f: invalid_body: contentId: this group has keys by quality; put the content id into keys, beside the quality that has it.',
+      'g',
+    ],
+  ],
+])('a member %s fails alone', (_what, group, found) => {
+  expect(planned({ groups: [group] })).toEqual(found);
+});
+
+const ofQualities = ['SD', 'HD', 'UHD'].map((quality) => ({ streamid: quality, quality }));
+const sameAsSD = (what: string, quality = 'HD') =>
+  `${quality}: duplicate_quality: ${quality} has the same ${what} as SD; give each quality a key of its own, or the members of both one quality.`;
+const { fairplay } = POST_MANUAL;
+const oneKey = (number: number) => ({ cpix: sampleText([{ number }]) });
+
+it.each<[what: string, group: object, found: readonly string[]]>([
+  [
+    'key id',
+    { keys: { SD: { cenc: SD }, HD: { cenc: { ...HD, keyid: SD.keyid } }, UHD: { cenc: HD } } },
+    ['SD', sameAsSD('key id'), 'UHD'],
+  ],
+  [
+    'FairPlay key, in other letters',
+    {
+      keys: {
+        SD: { fairplay: { ...fairplay, key: fairplay.key.toLowerCase() } },
+        HD: { fairplay: { ...fairplay, key: fairplay.key.toUpperCase() } },
+        UHD: { fairplay: { ...fairplay, key: '0123456789abcdef0123456789abcdef' } },
+      },
+    },
+    ['SD', sameAsSD('FairPlay key'), 'UHD'],
+  ],
+  [
+    'content id',
+    { ...ASKED, keys: { SD: { contentId: 'x' }, HD: { contentId: 'x' }, UHD: { contentId: 'y' } } },
+    ['SD', sameAsSD('content id'), 'UHD'],
+  ],
+  [
+    'key id as in a document',
+    {
+      keys: {
+        SD: oneKey(1),
+        HD: oneKey(2),
+        UHD: { cenc: { keyid: keyIdOf(1).toString('base64'), contentkey: HD.contentkey } },
+      },
+    },
+    ['SD', 'HD', sameAsSD('key id', 'UHD')],
+  ],
+])('a quality with the %s of another is refused', (_what, group, found) => {
+  expect(planned({ groups: [{ members: ofQualities, ...group }] })).toEqual(found);
+});
+
+it('a SMIL document that does not say the quality of a member is told', () => {
+  const videos = ['height="360"', 'system-bitrate="900000"', 'height="2160"', 'height="9000"'];
+  const elements = videos.map((says, index) => `<video src="${'abcd'[index]}" ${says}/>`).join('');
+  const group = { smil: `<smil><body>${elements}</body></smil>`, keys: { SD: { cenc: SD } } };
+  expect(planned({ groups: [group] })).toEqual([
+    'a',
+    'b: invalid_body: quality: the stream has no height in the SMIL document; add it there, or give members with their quality',
+    "c: invalid_body: quality: the group's keys have no UHD; they have SD.",
+    'd: invalid_body: quality: the stream has 9000 lines, more than heights says of any quality',
+  ]);
+});
+
+const TRACKS = 'tracks: must name the streams of each track, as {"SD": "news_sd"}';
+const NO_DOCUMENT = 'tracks: needs cpix: give the text of a CPIX document with it';
+
+it.each<[what: string, entry: object, ...faults: string[]]>([
+  ['no document', { tracks: { SD: 'a' } }, NO_DOCUMENT],
+  ['a content of a provider that answers one key', { tracks: { SD: 'a' }, contentId: 'x' }, NO_DOCUMENT],
+  [
+    'a track',
+    { cpix: CPIX, tracks: { SD: 'a' }, track: 'SD' },
+    'track: tracks chooses the keys; leave it out',
+  ],
+  ['no track', { cpix: CPIX, tracks: {} }, TRACKS],
+  ['a list', { cpix: CPIX, tracks: ['a'] }, TRACKS],
+])('tracks with %s are refused', (_what, entry, ...faults) => {
+  const told = (place: string) => faults.map((fault) => `null: invalid_body: ${place}: ${fault}`);
+  expect(planned({ streams: [entry], groups: [entry] })).toEqual([...told('streams.0'), ...told('groups.0')]);
+});
+
+it('tracks are refused next to other streams, and next to keys', () => {
+  const tracks = { SD: 'a' };
+  expect(
+    planned({
+      streams: [{ streamid: 'b', cpix: CPIX, tracks }],
+      groups: [
+        { members: ['b'], cpix: CPIX, tracks },
+        { cpix: CPIX, tracks, keys: 'same' },
+      ],
+    }),
+  ).toEqual([
+    'null: invalid_body: streams.0: streamid: tracks names the streams; leave it out',
+    'null: invalid_body: groups.0: give its members or its tracks, not both',
+    'null: invalid_body: groups.1: keys: tracks chooses the keys; leave it out',
+  ]);
+});
+
+it('tracks fail alone', () => {
+  const tracks = {
+    ...{ SD: 'news_sd', '4K': 'news_4k', UHD1: ['news_sd', '.hidden'] },
+    ...{ empty: [], none: 7, HD: 'news_hd' },
+  };
+  expect(planned({ streams: [{ cpix: CPIX, tracks }] })).toEqual([
+    'news_sd',
+    'news_4k: cpix_choice: The CPIX document has no such track; it has SD, HD, UHD1.',
+    'news_sd: duplicate_stream: The batch has named this stream before; the first of its entries is the one that counts.',
+    'null: invalid_stream_id: streams.0.tracks.UHD1: No part of a stream id may start with a dot.',
+    'null: invalid_body: streams.0.tracks.empty: is empty',
+    'null: invalid_body: streams.0.tracks.none: must be a stream id, or a list of stream ids',
+    'news_hd',
+  ]);
+});
+
+it('of tracks with one key the first is taken, and the other told what to do', () => {
+  const cpix = sampleText([
+    { number: 1, track: 'SD' },
+    { number: 2, track: 'ALL' },
+  ]);
+  const tracks = { HD: 'news_hd', UHD: 'news_uhd', SD: 'news_sd' };
+  expect(planned({ streams: [{ cpix, tracks }] })).toEqual([
+    'news_hd',
+    'news_uhd: duplicate_quality: UHD has the same key id as HD; name the streams of both under HD, as {"HD": ["news_1", "news_2"]}.',
+    'news_sd',
+  ]);
+});
+
+it('tracks fail all for a document that can not be used, each by its stream id', () => {
+  const entry = { cpix: CPIX.replace('kid=', 'key='), tracks: { SD: 'news_sd', HD: 'news_hd' } };
+  const fault = 'invalid_cpix: The CPIX document has a ContentKey without kid.';
+  expect(planned({ streams: [entry] })).toEqual([`news_sd: ${fault}`, `news_hd: ${fault}`]);
+});
+
+it.each([
+  ['tracks', { streams: [{ cpix: CPIX_OF_TRACKS, tracks: { SD: ['a', 'b'], HD: 'c' } }], groups: [] }],
+  [
+    'qualities',
+    { streams: [], groups: [{ cpix: CPIX_OF_TRACKS, keys: 'quality', members: ofQualities.slice(0, 2) }] },
+  ],
+])('%s have one reading of their document, and a request each', (_what, body) => {
+  const requests = [...planBatch(body)].map(({ request }) => (request.ok ? request.value : undefined));
+  const documents = requests.map((request) => (request?.source === 'cpix' ? request.document : undefined));
+  expect(documents[0]).toMatchObject({ version: '2.3' });
+  expect(new Set(documents).size).toBe(1);
+  expect(new Set(requests).size).toBe(2);
+});
+
+const SMALL =
+  'body_too_large: The fields have more than 64 KiB, the most that a request for one stream may have.';
+const padded = (kib: number) => CPIX.replace(/(?=<\/[^<]*>\s*$)/, ' '.repeat(kib * 1024 - CPIX.length));
+
+it('an entry may be as large as the body of a single POST, and a document in it as large as it may be there', () => {
+  const large = { ...CENC_ONLY, drmjson: ['x'.repeat(64 * 1024)] };
+  const cpix = padded(256);
+  const keys = { SD: { cpix, track: 'SD' }, HD: { cpix } };
+  const body = {
+    streams: [
+      { streamid: 'a', ...large },
+      { streamid: 'b', ...CENC_ONLY, drmjson: ['x'.repeat(64 * 1024 - 200)] },
+      { cpix, tracks: { SD: 'c', HD: 'd' } },
+      { streamid: 'e', cpix: `${cpix} `, track: 'HD' },
+      { streamid: 'f', cpix: CPIX, track: 'HD', drmjson: 'x'.repeat(70_000) },
+    ],
+    groups: [
+      { members: ['g'], ...large },
+      { members: [{ streamid: 'h', quality: 'SD' }], keys },
+    ],
+  };
+  expect(planned(body)).toEqual([
+    `a: ${SMALL}`,
+    'b',
+    'c',
+    'd',
+    'e: body_too_large: cpix has more than 256 KiB, the most that a CPIX document may have.',
+    `f: ${SMALL}`,
+    `null: ${SMALL.replace(': ', ': groups.0: ')}`,
+    'h',
+  ]);
+});
+
+const tooMany = (most: number) => ({
+  ok: false,
+  problems: [
+    {
+      code: 'invalid_body',
+      description: `A batch has ${most} streams at most, its groups' counted. Send several batches. Nothing was written.`,
+    },
+  ],
+});
+
+it.each<[what: string, body: (names: string[]) => object]>([
+  ['streams', (names) => ({ streams: names.map((streamid) => ({ streamid })) })],
+  ['members of groups', ([first, ...rest]) => ({ groups: [{ members: [first] }, { members: rest }] })],
+  ['streams of tracks', ([first, ...rest]) => ({ streams: [{ tracks: { SD: first, HD: rest } }] })],
+  [
+    'streams and members',
+    ([streamid, ...rest]) => ({ streams: [{ streamid }], groups: [{ members: rest }] }),
+  ],
+])('three %s are read where three are the most, and four are refused', (_what, body) => {
+  expect(readBatchBody(body(['a', 'b', 'c']), 3)).toMatchObject({ ok: true });
+  expect(readBatchBody(body(['a', 'b', 'c', 'd']), 3)).toEqual(tooMany(3));
+});
+
+it('ten thousand streams are the most', () => {
+  expect(MAX_STREAMS).toBe(10_000);
+  expect(readBatchBody({ streams: Array(10_000).fill(1) })).toMatchObject({ ok: true });
+  expect(readBatchBody({ streams: Array(10_001).fill(1) })).toEqual(tooMany(10_000));
+});
