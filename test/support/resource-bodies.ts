@@ -4,12 +4,20 @@ import { RESOURCES } from '../../src/platform/emulator/resources/table';
 const BODIES: Readonly<Record<string, object>> = {
   media_rendition: { relationships: { media_rendition_template: { id: 'template' } } },
   import: { metadata: { url: 'http://127.0.0.1:9/feed.xml', state: 'paused' } },
+  webhook: {
+    metadata: {
+      name: 'to the newsroom',
+      webhook_url: 'https://receiver.example/hook',
+      events: ['channel_active'],
+      site_ids: ['demosite'],
+    },
+  },
 };
 
 /** Every resource of the table that can be made, with the least body for it. */
 export const CREATABLE = RESOURCES.filter(
-  // Channels and webhooks have tests of their own.
-  ({ type, verbs }) => verbs.includes('create') && !['channel', 'webhook'].includes(type),
+  // Channels have tests of their own.
+  ({ type, verbs }) => verbs.includes('create') && type !== 'channel',
 ).map((resource) => ({ type: resource.type, resource, body: BODIES[resource.type] ?? { metadata: {} } }));
 
 /** A path of the table with the ids that it names. */

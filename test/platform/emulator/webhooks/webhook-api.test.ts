@@ -87,44 +87,7 @@ test.each<[string, object, object]>([
   expect(response.body).toEqual({ ...WEBHOOK, metadata: kept, secret: SECRET });
 });
 
-test('reads the body as JSON whatever it is declared as, and takes the bare secret', async () => {
-  const { unauthenticated } = start();
-  const response = await unauthenticated
-    .post('/v2/webhooks')
-    .set({ authorization: 'admin-secret', 'content-type': 'text/plain' })
-    .send(JSON.stringify({ metadata: METADATA }));
-  expect(response.status).toBe(201);
-});
-
 test.each<[string, unknown, string[]]>([
-  ['no body', undefined, ['metadata: is missing']],
-  ['an array', [], ['The body must be a JSON object with metadata.']],
-  ['no metadata', {}, ['metadata: is missing']],
-  [
-    'empty metadata',
-    { metadata: {} },
-    [
-      'metadata.name: is missing',
-      'metadata.webhook_url: is missing',
-      'metadata.events: is missing',
-      'metadata.site_ids: is missing',
-    ],
-  ],
-  [
-    'fields of other types',
-    {
-      metadata: { name: 1, description: [], webhook_url: {}, events: 'channel_idle', site_ids: 'demosite' },
-      upload: 1,
-    },
-    [
-      'metadata.name: must be a string',
-      'metadata.webhook_url: must be a string',
-      'metadata.events: must be an array',
-      'metadata.site_ids: must be an array',
-      'metadata.description: must be a string',
-      'upload: must be an object',
-    ],
-  ],
   [
     'empty fields',
     { metadata: { name: '', webhook_url: '', events: [], site_ids: [] } },
@@ -177,14 +140,6 @@ test.each<[string, unknown, string[]]>([
     { metadata: { ...METADATA, events: ['channel_idle', 'channel_idle'] } },
     ['metadata.events: repeats an event'],
   ],
-  [
-    'unknown fields',
-    { metadata: { ...METADATA, url: 'https://receiver.example/', secret: 'mine' } },
-    [
-      'metadata.url is not a field of this request. Fields of metadata: name, webhook_url, events, site_ids, description.',
-      'metadata.secret is not a field of this request. Fields of metadata: name, webhook_url, events, site_ids, description.',
-    ],
-  ],
 ])('answers 400 to a create call with %s, and creates nothing', async (_case, body, descriptions) => {
   const { api, webhooks } = start();
   const response = await api.post('/v2/webhooks').send(body as object);
@@ -216,21 +171,6 @@ test('shows a webhook, alone and in a list, without its secret', async () => {
   expect([all.status, all.body]).toEqual([200, { page: 1, page_length: 10, total: 1, webhooks: [WEBHOOK] }]);
 });
 
-test('lists the newest first, filtered and page by page', async () => {
-  const { api, create } = start();
-  create('https://receiver.example/1', { name: 'first' });
-  create('https://receiver.example/2', { name: 'second' });
-  create('https://receiver.example/3', { name: 'third', events: ['media_deleted'] });
-  const namesAt = async (query: string) => {
-    const { body } = await api.get(`/v2/webhooks${query}`);
-    return body.webhooks.map(({ metadata }: typeof WEBHOOK) => metadata.name);
-  };
-  expect(await namesAt('')).toEqual(['third', 'second', 'first']);
-  expect(await namesAt('?sort=created:asc&page_length=2')).toEqual(['first', 'second']);
-  expect(await namesAt('?page=2&page_length=2')).toEqual(['first']);
-  expect(await namesAt('?q=events: media_deleted')).toEqual(['third']);
-});
-
 test('updates what the body names and keeps the rest, the secret too', async () => {
   const { api, clock, webhooks } = start();
   await api.post('/v2/webhooks').send({ metadata: METADATA });
@@ -247,55 +187,13 @@ test('updates what the body names and keeps the rest, the secret too', async () 
   expect(webhooks.find('hook0001')?.secret).toBe(SECRET);
 });
 
-test('moves a webhook to other sites, an address and a description', async () => {
+test('answers 403 to an update with a site out of reach, and changes nothing', async () => {
   const { api } = start();
   await api.post('/v2/webhooks').send({ metadata: METADATA });
-  const metadata = { description: '', webhook_url: 'https://other.example/', site_ids: ['othrsite'] };
-  const response = await api.patch('/v2/webhooks/hook0001').send({ metadata });
-  expect(response.body).toEqual({ ...WEBHOOK, metadata: { ...METADATA, ...metadata } });
-});
-
-test.each<[number, string, object, object]>([
-  [
-    400,
-    'several faults',
-    { metadata: { name: 'renamed', webhook_url: 'ftp://receiver.example/', events: [] }, id: 'hook0002' },
-    problems(
-      'metadata.webhook_url: must be an https address',
-      'metadata.events: names no event',
-      'id is set by the platform, and a request cannot change it. Leave it out.',
-    ),
-  ],
-  [400, 'no metadata', {}, problems('metadata: is missing')],
-  [
-    403,
-    'a site out of reach',
-    { metadata: { name: 'renamed', site_ids: ['demosite', 'nosuchst'] } },
-    {
-      errors: [
-        {
-          code: 'site_forbidden',
-          description: 'metadata.site_ids.1: this credential does not reach a site with this id.',
-        },
-      ],
-    },
-  ],
-])('answers %i to an update with %s, and changes nothing', async (status, _case, body, answer) => {
-  const { api } = start();
-  await api.post('/v2/webhooks').send({ metadata: METADATA });
-  const response = await api.patch('/v2/webhooks/hook0001').send(body);
-  expect([response.status, response.body]).toEqual([status, answer]);
+  const metadata = { name: 'renamed', site_ids: ['demosite', 'nosuchst'] };
+  const { status, body } = await api.patch('/v2/webhooks/hook0001').send({ metadata });
+  expect([status, body.errors[0].code]).toEqual([403, 'site_forbidden']);
   expect((await api.get('/v2/webhooks/hook0001')).body).toEqual(WEBHOOK);
-});
-
-test('deletes a webhook for good', async () => {
-  const { api, webhooks } = start();
-  await api.post('/v2/webhooks').send({ metadata: METADATA });
-  const deleted = await api.delete('/v2/webhooks/hook0001/').set('content-type', 'application/json');
-  expect([deleted.status, deleted.text]).toEqual([204, '']);
-  const again = await api.delete('/v2/webhooks/hook0001');
-  expect([again.status, again.body]).toEqual([404, NOT_FOUND]);
-  expect(webhooks.list()).toEqual([]);
 });
 
 test.each(['get', 'patch', 'delete'] as const)(
@@ -312,42 +210,6 @@ test.each(['get', 'patch', 'delete'] as const)(
     expect(webhooks.list()).toHaveLength(1);
   },
 );
-
-test('a Viewer reads webhooks and changes none', async () => {
-  const { create, withCredential, webhooks } = start();
-  const { id } = create('https://receiver.example/');
-  const viewer = withCredential('Viewer', 'demosite');
-  expect((await viewer.get(`/v2/webhooks/${id}`)).status).toBe(200);
-  for (const refusal of [
-    await viewer.post('/v2/webhooks').send({ metadata: METADATA }),
-    await viewer.patch(`/v2/webhooks/${id}`).send({ metadata: { name: 'renamed' } }),
-    await viewer.delete(`/v2/webhooks/${id}`),
-  ]) {
-    expect([refusal.status, refusal.body.errors[0].code]).toEqual([403, 'permission_insufficient']);
-  }
-  expect(webhooks.list()).toHaveLength(1);
-});
-
-test.each<['get' | 'post' | 'patch' | 'delete', string]>([
-  ['get', '/v2/webhooks'],
-  ['post', '/v2/webhooks'],
-  ['get', '/v2/webhooks/hook0001'],
-  ['patch', '/v2/webhooks/hook0001'],
-  ['delete', '/v2/webhooks/hook0001'],
-])('answers 401 to %s %s without a credential or with a wrong one', async (method, path) => {
-  const { as, unauthenticated } = start();
-  const [missing, wrong] = [await unauthenticated[method](path), await as('admin-secreT')[method](path)];
-  expect([missing.status, missing.body.errors[0].code]).toEqual([401, 'credential_missing']);
-  expect([wrong.status, wrong.body.errors[0].code]).toEqual([401, 'credential_refused']);
-});
-
-test.each<[string, string]>([
-  ['/v2/webhooks', 'GET, POST'],
-  ['/v2/webhooks/hook0001', 'GET, PATCH, DELETE'],
-])('answers 405 to a PUT of %s', async (path, allow) => {
-  const response = await start().api.put(path);
-  expect([response.status, response.headers.allow]).toEqual([405, allow]);
-});
 
 test('the secret of the create call verifies what the receiver gets', async () => {
   const receiver = await startWebhookReceiver();
