@@ -1,5 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const READY_WITHIN_MS = 15_000;
@@ -7,6 +8,8 @@ const STOP_WITHIN_MS = 12_000;
 const ANSWER_WITHIN_MS = 2_000;
 const POLL_MS = 50;
 const LAST_LINES = 10;
+/** Characters. */
+const MAX_OUT = 1024 * 1024;
 
 /** A program that runs as a child process. */
 export interface ChildProgram {
@@ -61,90 +64,54 @@ export class Programs {
   }
 }
 
-function programOf(name: string, child: ChildProcess): ChildProgram {
-  const lastLines = collectLines(child);
+type Child = ChildProcessByStdio<null, Readable, Readable>;
+
+function programOf(name: string, child: Child): ChildProgram {
   const written = { out: '', err: '' };
-  child.stdout?.on('data', (chunk: string) => {
-    written.out = (written.out + chunk).slice(-MAX_OUT);
-  });
-  child.stderr?.on('data', (chunk: string) => {
-    written.err = (written.err + chunk).slice(-MAX_OUT);
-  });
+  const keep = (stream: Readable, name: keyof typeof written) =>
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      written[name] = (written[name] + chunk).slice(-MAX_OUT);
+    });
+  keep(child.stdout, 'out');
+  keep(child.stderr, 'err');
+  const sentence = (how: string) => {
+    const lines = `${written.out}\n${written.err}`.split('\n').filter((line) => line !== '');
+    const last = lines.slice(-LAST_LINES).map((line) => `\n  ${line}`);
+    return `The ${name} ${how}.${lines.length === 0 ? ' It said nothing.' : ` Its last lines:${last.join('')}`}`;
+  };
+  let isRunning = true;
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`can't be started: ${error.message}`));
     child.once('close', (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`));
+  }).finally(() => {
+    isRunning = false;
   });
-  const ended = exited.then((how) => sentence(name, how, lastLines()));
+  const ended = exited.then(sentence);
   return {
     ended,
     result: exited.then(() => ({ code: child.exitCode, ...written })),
-    ready: (url) => untilReady(name, url, ended, lastLines),
+    async ready(url) {
+      const deadline = AbortSignal.timeout(READY_WITHIN_MS);
+      let answer = 'it was not asked';
+      while (isRunning && !deadline.aborted) {
+        const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+        const response = await fetch(url, { signal }).catch(() => undefined);
+        if (response?.ok) return;
+        answer = `${url} ${response ? `answered ${response.status} ${await response.text()}` : 'does not answer'}`;
+        await sleep(POLL_MS);
+      }
+      if (!isRunning) throw new Error(await ended);
+      throw new Error(sentence(`was not ready within ${READY_WITHIN_MS / 1000} s (${answer})`));
+    },
   };
 }
 
-/** Characters. */
-const MAX_OUT = 1024 * 1024;
-
-async function untilReady(
-  name: string,
-  url: string,
-  ended: Promise<string>,
-  lastLines: () => string[],
-): Promise<void> {
-  const deadline = AbortSignal.timeout(READY_WITHIN_MS);
-  let failure: string | undefined;
-  ended.then((how) => {
-    failure = how;
-  });
-  let answer = 'it was not asked';
-  while (!deadline.aborted) {
-    answer = await ask(url);
-    if (failure !== undefined) throw new Error(failure);
-    if (answer === 'ready') return;
-    await sleep(POLL_MS);
-  }
-  throw new Error(
-    sentence(name, `was not ready within ${READY_WITHIN_MS / 1000} s (${answer})`, lastLines()),
-  );
-}
-
-/** `ready`, or what the program answered in its place. */
-async function ask(url: string): Promise<string> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-    const text = await response.text();
-    return response.ok ? 'ready' : `${url} answered ${response.status} ${text}`;
-  } catch {
-    return `${url} does not answer`;
-  }
-}
-
-async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> {
+async function stop(child: Child, ended: Promise<string>): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const kill = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
   child.kill('SIGTERM');
   await ended;
   clearTimeout(kill);
-}
-function collectLines({ stdout, stderr }: ChildProcess): () => string[] {
-  let text = '';
-  for (const stream of [stdout, stderr]) {
-    stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      text = `${text}${chunk}`
-        .split('\n')
-        .slice(-LAST_LINES - 1)
-        .join('\n');
-    });
-  }
-  return () => text.split('\n').filter((line) => line !== '');
-}
-
-function sentence(name: string, how: string, lines: readonly string[]): string {
-  const said =
-    lines.length === 0
-      ? ' It said nothing.'
-      : ` Its last lines:\n${lines.map((line) => `  ${line}`).join('\n')}`;
-  return `The ${name} ${how}.${said}`;
 }
 
 const LOOPBACK = '127.0.0.1';

@@ -1,7 +1,4 @@
-import { spawn } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
-import { delimiter, resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { spawnSync } from 'node:child_process';
 
 const ENCODER = 'libx264';
 const ASKED_WITHIN_MS = 10_000;
@@ -13,21 +10,19 @@ export const TEST_PICTURE = [
   ...['-c:v', ENCODER, '-preset', 'veryfast', '-pix_fmt', 'yuv420p', '-g', '50', '-c:a', 'aac', '-f', 'flv'],
 ] as const;
 
-/** The ffmpeg of this machine, or a sentence that says how to get one. */
-export type Ffmpeg =
-  | { readonly found: true; readonly path: string }
-  | { readonly found: false; readonly advice: string };
-
-/** Looks for an ffmpeg that can encode H.264 in the folders of `searchPath`, the user's `PATH`. */
-export async function findFfmpeg(searchPath: string | undefined, platform: NodeJS.Platform): Promise<Ffmpeg> {
-  const path = await pathOf(platform === 'win32' ? 'ffmpeg.exe' : 'ffmpeg', searchPath ?? '');
-  const install = INSTALL[platform] ?? 'install ffmpeg';
-  if (path === undefined) {
-    return { found: false, advice: `For a live test picture, ${install}, and start the demo again.` };
-  }
-  if ((await encodersOf(path)).includes(ENCODER)) return { found: true, path };
-  const advice = `For a live test picture, take an ffmpeg with ${ENCODER}: ${path} has none.`;
-  return { found: false, advice };
+/** Why the ffmpeg of a `PATH` can't encode H.264, and how to get one that can; undefined when it can. */
+export function whyNoEncoder(searchPath: string, platform: NodeJS.Platform): string | undefined {
+  const { stdout } = spawnSync('ffmpeg', ['-hide_banner', '-encoders'], {
+    env: { PATH: searchPath },
+    encoding: 'utf8',
+    timeout: ASKED_WITHIN_MS,
+    killSignal: 'SIGKILL',
+    windowsHide: true,
+  });
+  if (stdout?.includes(ENCODER)) return undefined;
+  return stdout
+    ? `For a live test picture, take an ffmpeg with ${ENCODER}: that of your PATH has none.`
+    : `For a live test picture, ${INSTALL[platform] ?? 'install ffmpeg'}, and start the demo again.`;
 }
 
 const INSTALL: Partial<Record<NodeJS.Platform, string>> = {
@@ -35,27 +30,3 @@ const INSTALL: Partial<Record<NodeJS.Platform, string>> = {
   darwin: 'install ffmpeg (brew install ffmpeg)',
   win32: 'install ffmpeg (winget install Gyan.FFmpeg)',
 };
-
-async function pathOf(program: string, searchPath: string): Promise<string | undefined> {
-  for (const folder of searchPath.split(delimiter).filter((each) => each !== '')) {
-    const path = resolve(folder, program);
-    const isThere = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return path;
-  }
-  return undefined;
-}
-
-/** What the program says of its encoders; nothing when it is no ffmpeg. */
-async function encodersOf(path: string): Promise<string> {
-  const child = spawn(path, ['-hide_banner', '-encoders'], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    timeout: ASKED_WITHIN_MS,
-    killSignal: 'SIGKILL',
-    windowsHide: true,
-  });
-  const failed = new Promise<string>((resolve) => child.once('error', () => resolve('')));
-  return Promise.race([failed, text(child.stdout)]);
-}

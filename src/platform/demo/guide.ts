@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Ffmpeg, TEST_PICTURE } from './encoder';
+import { TEST_PICTURE } from './encoder';
 
 export const HELP = `Usage: npm run demo [-- --once]
 
@@ -26,14 +26,8 @@ export function readDemoOptions(args: readonly string[]): DemoOptions {
     const { values } = parseArgs({ args: [...args], options, strict: true });
     return { ok: true, ...values };
   } catch (thrown) {
-    return { ok: false, fault: messageOf(thrown) };
+    return { ok: false, fault: (thrown as Error).message };
   }
-}
-
-/** Not `instanceof Error`, which fails across realms. */
-function messageOf(thrown: unknown): string {
-  const known = typeof thrown === 'object' && thrown !== null && 'message' in thrown;
-  return known ? String(thrown.message) : 'The arguments cannot be read.';
 }
 
 /** A channel that the demo made, as far as its text tells of it. */
@@ -61,8 +55,9 @@ interface Provisioned {
   /** The command that tests the clip's DASH stream. */
   readonly verifyCommand: string;
   readonly channels: readonly DemoChannel[];
-  /** What streams a test picture, or how one is got; undefined when nothing is to be streamed. */
-  readonly live: Ffmpeg | undefined;
+  /** Whether a test picture is streamed, and if not, how one is got where one is wanted. */
+  readonly live: boolean;
+  readonly advice: string | undefined;
   readonly controlUrl: string;
   readonly rtmpUrl: string;
   readonly siteId: string;
@@ -116,12 +111,12 @@ with the command or on the page:
 
 /** Whether the demo's own encoder streams to the channel: it takes the first one that viewers see at once. */
 function isStreaming({ mode }: DemoChannel, { live, clip }: Provisioned): boolean {
-  return live?.found === true && clip.ok && mode === 'auto';
+  return live && clip.ok && mode === 'auto';
 }
 
 function liveText(done: Provisioned): string {
-  const { live, channels, emulatorUrl } = done;
-  if (live?.found === false) return `\n${live.advice}\n`;
+  const { advice, channels, emulatorUrl } = done;
+  if (advice !== undefined) return `\n${advice}\n`;
   const streaming = channels.find((channel) => isStreaming(channel, done));
   return streaming ? `  live         ${embedUrl(streaming, emulatorUrl)}\n` : '';
 }

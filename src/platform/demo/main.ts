@@ -5,7 +5,7 @@ import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { type ChildProgram, freePort, Programs } from './child-program';
-import { type Ffmpeg, findFfmpeg, TEST_PICTURE } from './encoder';
+import { TEST_PICTURE, whyNoEncoder } from './encoder';
 import { type DemoChannel, type DemoClip, guide, HELP, readDemoOptions } from './guide';
 
 const HOST = '127.0.0.1';
@@ -97,14 +97,13 @@ function startSidecar(programs: Programs, { ports, emulatorUrl, keysFolder }: Pl
   return programs.start({ name: 'sidecar', args: [path], variables });
 }
 
-function startPackager(programs: Programs, { ports, keysFolder, temporary }: Places, ffmpeg: Ffmpeg) {
+function startPackager(programs: Programs, { ports, keysFolder, temporary }: Places): ChildProgram {
   const variables = {
     PACKAGER_HOST: HOST,
     PACKAGER_PORT: String(ports.packager),
     PACKAGER_APIKEY: PACKAGER_API_KEY,
     PACKAGER_KEYFILESPATH: keysFolder,
     PACKAGER_FOLDER: temporary,
-    ...(ffmpeg.found && { PACKAGER_FFMPEG: ffmpeg.path }),
     PATH: SEARCH_PATH,
     PACKAGER_LOGLEVEL: 'warn',
   };
@@ -185,22 +184,16 @@ async function packageClip(places: Places): Promise<DemoClip> {
 }
 
 const PROBLEM = z.object({ problem: z.object({ description: z.string() }).nullable() });
-const STREAM_TYPES = ['application/dash+xml', 'application/vnd.apple.mpegurl'];
-const DOCUMENT = z.object({
-  playlist: z.tuple([z.object({ sources: z.array(z.object({ file: z.string(), type: z.string() })) })]),
-});
 
 /** The addresses of a media's streams, once they are there. @throws Error with what hinders the packager. */
 async function untilOffered({ emulatorUrl, packagerUrl }: Places, mediaId: string): Promise<string[]> {
   const read = (url: string, headers = {}) =>
     fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+  const urls = ['mpd', 'm3u8'].map((ending) => `${emulatorUrl}/manifests/${mediaId}.${ending}`);
   const deadline = AbortSignal.timeout(PACKAGED_WITHIN_MS);
   while (!deadline.aborted) {
-    const document = await read(`${emulatorUrl}/v2/media/${mediaId}`);
-    const sources = DOCUMENT.safeParse(await document.json()).data?.playlist[0].sources ?? [];
-    const urls = STREAM_TYPES.flatMap((type) => sources.find((source) => source.type === type)?.file ?? []);
     const answers = await Promise.all(urls.map((url) => read(url)));
-    if (urls.length === STREAM_TYPES.length && answers.every(({ ok }) => ok)) return urls;
+    if (answers.every(({ ok }) => ok)) return urls;
     const state = await read(`${packagerUrl}/streams/${mediaId}`, { 'x-api-key': PACKAGER_API_KEY });
     const problem = PROBLEM.safeParse(await state.json()).data?.problem;
     if (problem) throw new Error(`The clip was not packaged. ${problem.description}`);
@@ -210,10 +203,11 @@ async function untilOffered({ emulatorUrl, packagerUrl }: Places, mediaId: strin
 }
 
 /** Streams the test picture until the demo ends. As an encoder in a studio, it connects again when it is dropped. */
-async function stream(programs: Programs, path: string, url: string): Promise<void> {
+async function stream(programs: Programs, url: string): Promise<void> {
   const args = ['-hide_banner', '-loglevel', 'error', '-nostdin', ...TEST_PICTURE, url];
+  const variables = { PATH: SEARCH_PATH };
   for (let isTold = false; !programs.isOver; isTold = true) {
-    const how = await programs.start({ name: 'encoder', command: path, args, variables: {} }).ended;
+    const how = await programs.start({ name: 'encoder', command: 'ffmpeg', args, variables }).ended;
     const told = `${how.replaceAll(url, 'rtmp://…')}\nIt connects again every ${RECONNECT_MS / 1000} s.\n`;
     if (!isTold && !programs.isOver) say(told);
     await sleep(RECONNECT_MS, undefined, { ref: false });
@@ -232,7 +226,7 @@ function verifyCommand(url: string, keyFilePath: string): string {
 
 /** Starts the programs, provisions the stream, packages the clip, and shows what there is. */
 async function show(programs: Programs, temporary: string, once: boolean): Promise<() => Promise<void>> {
-  const ffmpeg = await findFfmpeg(SEARCH_PATH, process.platform);
+  const advice = whyNoEncoder(SEARCH_PATH, process.platform);
   const keysFolder = resolve('keys');
   const ports = await choosePorts();
   const places: Places = {
@@ -246,7 +240,7 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
   };
   const { sidecarUrl, emulatorUrl, packagerUrl, rtmpUrl } = places;
   const sidecar = startSidecar(programs, places);
-  const packager = startPackager(programs, places, ffmpeg);
+  const packager = startPackager(programs, places);
   // Not on every machine there is one; without it, the rest is worth showing.
   const why = await packager.ready(`${packagerUrl}/healthz`).then(() => undefined, messageOf);
   const emulator = startEmulator(programs, places, why === undefined);
@@ -255,13 +249,12 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
   const keyFilePath = join(keysFolder, `${STREAM_ID}.key`);
   const channels = [await createChannel(places, 'auto'), await createChannel(places, 'manual')];
   const [{ streamKey = '' } = {}] = channels;
-  if (ffmpeg.found && why === undefined && !once)
-    void stream(programs, ffmpeg.path, `${rtmpUrl}/${streamKey}`).catch(() => undefined);
+  const live = advice === undefined && why === undefined && !once;
+  if (live) void stream(programs, `${rtmpUrl}/${streamKey}`).catch(() => undefined);
   const clip: DemoClip = why === undefined ? await packageClip(places) : { ok: false, why };
   say(
     guide({
-      sidecarUrl,
-      emulatorUrl,
+      ...places,
       streamId: STREAM_ID,
       apiKey: API_KEY,
       request: REQUEST,
@@ -270,9 +263,9 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
       clip,
       verifyCommand: clip.ok ? verifyCommand(clip.dashUrl, keyFilePath) : '',
       channels,
-      live: once ? undefined : ffmpeg,
+      live,
+      advice: once ? undefined : advice,
       controlUrl: `http://${HOST}:${ports.control}`,
-      rtmpUrl,
       siteId: SITE_ID,
       apiSecret: API_SECRET,
     }),
@@ -340,10 +333,4 @@ async function main(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-main(process.argv.slice(2)).then(
-  (code) => process.exit(code),
-  (thrown: unknown) => {
-    process.stderr.write(`${messageOf(thrown)}\n`);
-    process.exit(1);
-  },
-);
+void main(process.argv.slice(2)).then((code) => process.exit(code));

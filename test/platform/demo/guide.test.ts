@@ -31,7 +31,8 @@ const DONE = {
     { mode: 'auto', id: 'autoauto', streamKey: 'k1' },
     { mode: 'manual', id: 'handhand', streamKey: 'k2' },
   ],
-  live: { found: true, path: '/usr/bin/ffmpeg' },
+  live: true,
+  advice: undefined,
   controlUrl: 'http://127.0.0.1:8081',
   rtmpUrl: 'rtmp://127.0.0.1:1935/live',
   siteId: 'sitesite',
@@ -91,7 +92,7 @@ Their management API:
 });
 
 test('says how to get ffmpeg where there is none, and how to stream to the first channel', () => {
-  const lines = guide({ ...DONE, live: { found: false, advice: 'Install ffmpeg.' } }).split('\n');
+  const lines = guide({ ...DONE, live: false, advice: 'Install ffmpeg.' }).split('\n');
   expect(lines.slice(2, 7)).toEqual([
     '  DASH, cenc   http://127.0.0.1:8080/embed/media.html?mediaId=clipclip',
     '  HLS, cbcs    http://127.0.0.1:8080/embed/media.html?mediaId=clipclip&format=hls',
@@ -108,7 +109,7 @@ test('says how to get ffmpeg where there is none, and how to stream to the first
 });
 
 test('names no live player when nothing is to be streamed', () => {
-  const text = guide({ ...DONE, live: undefined });
+  const text = guide({ ...DONE, live: false });
   expect(text.slice(0, text.indexOf('Its keys'))).not.toMatch(/live|ffmpeg/i);
 });
 
