@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../support/after-test';
-import { cli } from '../support/run-cli';
+import { cli, refused } from '../support/run-cli';
+import { temporaryFolder } from '../support/start-sidecar';
 
 const LATIN1 = Buffer.from('# f\xfcr Anna\nstreams: [a]\n', 'latin1');
 const NOT_UTF8 = 'is not UTF-8; save it as UTF-8 (a spreadsheet may call that "CSV UTF-8").';
@@ -26,7 +26,7 @@ test.each<[string, Buffer, readonly string[], string]>([
   const cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, name), bytes);
   const argv = [...args, name, ...(args[0] === 'apply' ? ['--yes'] : []), '--url', 'http://h', '--key', 'k'];
-  expect(await cli(argv, { cwd })).toEqual({ code: 2, stdout: '', stderr: `error: ${name} ${sentence}\n` });
+  expect(await cli(argv, { cwd })).toEqual(refused(2, `${name} ${sentence}`));
 });
 
 test('checks a key file in another encoding, and says that it is in one', async () => {
@@ -42,9 +42,7 @@ test('takes the key of a client from a file of one line alone', async () => {
   const cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, 'passwd'), 'root:x:0:0\nSECRET\n');
   const args = ['put', 'a', '--content-id', 'c', '--client', 'c', '--client-api-key-file', 'passwd'];
-  expect(await cli([...args, '--url', 'http://h', '--key', 'k'], { cwd })).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: 'error: The file passwd must hold one line with the key only.\n',
-  });
+  expect(await cli([...args, '--url', 'http://h', '--key', 'k'], { cwd })).toEqual(
+    refused(2, 'The file passwd must hold one line with the key only.'),
+  );
 });

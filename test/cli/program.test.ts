@@ -5,8 +5,8 @@ import fs from 'fs-extra';
 import { runCli } from '../../src/cli/run';
 import { temporaryFolder } from '../support/after-test';
 import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
-import { type CliOptions, type CliRun, cli } from '../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { type CliOptions, type CliRun, cli, refused } from '../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const BODY = {
@@ -123,11 +123,9 @@ describe('put', () => {
 
   test('replaces no file with --create-only', async () => {
     expect((await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).code).toBe(0);
-    expect(await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'error: The key file is there already, and If-None-Match does not allow changing it.\n',
-    });
+    expect(await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).toEqual(
+      refused(1, 'The key file is there already, and If-None-Match does not allow changing it.'),
+    );
   });
 
   test('tells what is odd and yet written', async () => {
@@ -212,11 +210,7 @@ describe('put', () => {
   ])('refuses %s, and sends nothing', async (_name, args, sentence) => {
     await fs.writeFile(join(cwd, 'bad.json'), '{"cenc": {\n"keyid": "SECRET');
     await fs.writeFile(join(cwd, 'list.json'), '["SECRET"]');
-    expect(await run(['put', 'news', ...args])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${sentence}\n`,
-    });
+    expect(await run(['put', 'news', ...args])).toEqual(refused(2, sentence));
   });
 });
 
@@ -278,11 +272,12 @@ test('delete removes a key file, only the one of --if-match', async () => {
 
 describe('a sidecar that refuses or is not there', () => {
   test('ends with 3 when the key is wrong, and says where it comes from', async () => {
-    expect(await run(['get', 'news'], { env: { PACKAGERDRM_APIKEY: 'SECRET-key' } })).toEqual({
-      code: 3,
-      stdout: '',
-      stderr: `error: ${sidecar.url} refused the API key of PACKAGERDRM_APIKEY: The API key in x-api-key is not the one of this service.\n`,
-    });
+    expect(await run(['get', 'news'], { env: { PACKAGERDRM_APIKEY: 'SECRET-key' } })).toEqual(
+      refused(
+        3,
+        `${sidecar.url} refused the API key of PACKAGERDRM_APIKEY: The API key in x-api-key is not the one of this service.`,
+      ),
+    );
   });
 
   test('ends with 3 when nothing listens, as JSON with --json', async () => {
@@ -313,21 +308,17 @@ describe('a sidecar that refuses or is not there', () => {
   ])('ends with 3 when something else answers %i', async (status, headers, sentence) => {
     const upstream = await startFakeUpstream();
     upstream.on('/api/keyfile/news', { status, headers, body: '<html>' });
-    expect(await run(['get', 'news', '--url', upstream.url])).toEqual({
-      code: 3,
-      stdout: '',
-      stderr: `error: What answers at ${upstream.url} is not ${sentence}\n`,
-    });
+    expect(await run(['get', 'news', '--url', upstream.url])).toEqual(
+      refused(3, `What answers at ${upstream.url} is not ${sentence}`),
+    );
   });
 
   test('ends with 3 when a proxy does not reach the sidecar', async () => {
     const upstream = await startFakeUpstream();
     upstream.on('/base/api/keyfile/news', { status: 502, body: '<html>' });
-    expect(await run(['get', 'news', '--url', `${upstream.url}/base/`])).toEqual({
-      code: 3,
-      stdout: '',
-      stderr: `error: The proxy in front of the sidecar at ${upstream.url}/base does not reach it (status 502).\n`,
-    });
+    expect(await run(['get', 'news', '--url', `${upstream.url}/base/`])).toEqual(
+      refused(3, `The proxy in front of the sidecar at ${upstream.url}/base does not reach it (status 502).`),
+    );
   });
 });
 
@@ -358,11 +349,7 @@ describe('the program', () => {
     [['list', '--prefix', ''], '--prefix'],
     [['put', 'news', '--file='], '--file'],
   ])('refuses an option without a value: %j', async (argv, option) => {
-    expect(await run(argv)).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${option} is given without a value.\n`,
-    });
+    expect(await run(argv)).toEqual(refused(2, `${option} is given without a value.`));
   });
 
   test('says that SIGINT stopped it amid a call', async () => {

@@ -20,6 +20,11 @@ export interface CliOptions {
   readonly onWait?: (ms: number) => void;
 }
 
+/** The end of a call that was refused, with an error for each sentence. */
+export function refused(code: number, ...sentences: readonly string[]): CliRun {
+  return { code, stdout: '', stderr: sentences.map((sentence) => `error: ${sentence}\n`).join('') };
+}
+
 /** Runs the command line within this process. Nothing of this process's own environment reaches it. */
 export async function cli(argv: readonly string[], options: CliOptions): Promise<CliRun> {
   const { env = {}, cwd, stdin = '', typed, interrupt, onWait } = options;

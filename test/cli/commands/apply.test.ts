@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
-import { refusedUrl } from '../../support/fake-upstream';
-import { type CliOptions, cli } from '../../support/run-cli';
+import { type CliOptions, cli, refused } from '../../support/run-cli';
+import { temporaryFolder } from '../../support/start-sidecar';
 
 const MANIFEST = `\
 defaults:
@@ -183,15 +183,6 @@ test('goes on after a stream that fails, says why with its line, and ends with 1
   expect([...sidecar.files.keys()]).toEqual(['live/b', 'live/c1', 'live/c2']);
 });
 
-test('counts streams that fail only when they are written', async () => {
-  sidecar.before = ({ dryRun }) => {
-    if (!dryRun) sidecar.failing.set('live/b', 'The disk is full.');
-    return undefined;
-  };
-  const { code, stderr } = await apply(['manifest.yaml', '--yes']);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: 'manifest.yaml: 3 created, 1 failed.\n' });
-});
-
 test('goes on after a request that is refused as a whole', async () => {
   await writeMany(250);
   const errors = [{ code: 'server_error', description: 'The service failed.' }];
@@ -203,15 +194,6 @@ test('goes on after a request that is refused as a whole', async () => {
   };
   const { code, stderr } = await apply(MANY);
   expect({ code, stderr }).toEqual({ code: 1, stderr: 'many.csv: 150 created, 100 failed.\n' });
-});
-
-test('looks and writes over one connection', async () => {
-  await writeMany(250);
-  expect((await apply([...MANY, '--verbose'])).code).toBe(0);
-  expect({ requests: sidecar.batches.length, connections: sidecar.connections() }).toEqual({
-    requests: 6,
-    connections: 1,
-  });
 });
 
 test('names the first 20 of each kind, or all with --all', async () => {
@@ -323,59 +305,45 @@ test.each<[string, readonly string[]]>([
   const results = streamIds.map((streamid, index) => ({ index, streamid, result: 'created' }));
   sidecar.before = () => ({ status: 200, body: { results } });
   const { code, stdout, stderr } = await apply(['manifest.yaml', '--yes']);
-  expect({ code, stdout, stderr }).toEqual({
-    code: 3,
-    stdout: '',
-    stderr: `error: What answers at ${sidecar.url} did not report the result of every stream. Check the address.\n`,
-  });
-});
-
-test('tells as JSON that SIGINT stopped it while it only looked', async () => {
-  const interrupt = new AbortController();
-  sidecar.before = async () => {
-    interrupt.abort();
-    return 'cut' as const;
-  };
-  const ended = await apply(['manifest.yaml', '--dry-run', '--json'], { interrupt: interrupt.signal });
-  expect({ ...ended, stdout: JSON.parse(ended.stdout) }).toEqual({
-    code: 130,
-    stdout: { errors: [{ code: 'interrupted', description: 'Stopped. Nothing was written.' }] },
-    stderr: '',
-  });
-});
-
-test('ends at once on SIGINT while it only looks', async () => {
-  const interrupt = new AbortController();
-  sidecar.before = async () => {
-    interrupt.abort();
-    return 'cut' as const;
-  };
-  expect(await apply(['manifest.yaml', '--dry-run'], { interrupt: interrupt.signal })).toEqual({
-    code: 130,
-    stdout: '',
-    stderr: 'Stopped. Nothing was written.\n',
-  });
-});
-
-test('ends with 3, writing nothing, when no sidecar is there', async () => {
-  const url = await refusedUrl();
-  const { code, stderr } = await apply(['manifest.yaml', '--yes', '--url', url]);
-  expect(code).toBe(3);
-  expect(stderr.split('\n').at(-2)).toBe(
-    `error: No sidecar answers at ${url}: nothing listens there. The address comes from --url; --url and PACKAGERDRM_URL set another.`,
+  expect({ code, stdout, stderr }).toEqual(
+    refused(
+      3,
+      `What answers at ${sidecar.url} did not report the result of every stream. Check the address.`,
+    ),
   );
+});
+
+test.each([
+  [[], '', 'Stopped. Nothing was written.\n'],
+  [['--json'], { errors: [{ code: 'interrupted', description: 'Stopped. Nothing was written.' }] }, ''],
+])('ends at once on SIGINT while it only looks: %j', async (args, document, stderr) => {
+  const interrupt = new AbortController();
+  sidecar.before = async () => {
+    interrupt.abort();
+    return 'cut' as const;
+  };
+  const ended = await apply(['manifest.yaml', '--dry-run', ...args], { interrupt: interrupt.signal });
+  const told = ended.stdout && JSON.parse(ended.stdout);
+  expect({ ...ended, stdout: told }).toEqual({ code: 130, stdout: document, stderr });
+});
+
+test('names in JSON every fault of a manifest that the text form names', async () => {
+  await fs.writeFile(
+    join(cwd, 'bad.yaml'),
+    'streams:\n  - a//b\n  - { streamid: c, cmaf: maybe }\n  - { contentId: x }\n',
+  );
+  const text = await apply(['bad.yaml', '--dry-run']);
+  const { errors } = JSON.parse((await apply(['bad.yaml', '--dry-run', '--json'])).stdout);
+  expect(errors).toHaveLength(2);
+  expect(text).toEqual(refused(2, ...errors.map(({ description }: { description: string }) => description)));
 });
 
 test('answers one JSON document with --json', async () => {
   sidecar.failing.set('live/a', 'no');
   const { code, stdout, stderr } = await apply(['manifest.yaml', '--yes', '--json']);
-  const created = (streamid: string, line: number) => ({
-    streamid,
-    result: 'created',
-    line,
-    errors: [],
-    warnings: [],
-  });
+  const of = { errors: [], warnings: [] };
+  const created = (streamid: string, line: number) => ({ streamid, result: 'created', line, ...of });
+  const errors = [{ code: 'invalid_body', description: 'no' }];
   expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
     code: 1,
     stderr: '',
@@ -384,13 +352,7 @@ test('answers one JSON document with --json', async () => {
       dry_run: false,
       stopped: null,
       results: [
-        {
-          streamid: 'live/a',
-          result: 'failed',
-          line: 5,
-          errors: [{ code: 'invalid_body', description: 'no' }],
-          warnings: [],
-        },
+        { ...of, streamid: 'live/a', result: 'failed', line: 5, errors },
         created('live/b', 6),
         created('live/c1', 8),
         created('live/c2', 8),

@@ -5,8 +5,8 @@ import { temporaryFolder } from '../../support/after-test';
 import { cpixVector } from '../../support/cpix';
 import { asUtf16, HD, madeCpix } from '../../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
-import { cli } from '../../support/run-cli';
-import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { cli, refused } from '../../support/run-cli';
+import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 
 const BOX = 'AAAAOHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAABgSEETaUu9FIwmOaFR3fuMiaB1I49yVmwY=';
@@ -75,11 +75,9 @@ test('answers one JSON document with --json', async () => {
 });
 
 test('says that a file is not there when the value is none, either', async () => {
-  expect(await checkOne(['news.key'])).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: 'error: There is no file news.key, and as a value it is nothing that can be checked.\n',
-  });
+  expect(await checkOne(['news.key'])).toEqual(
+    refused(2, 'There is no file news.key, and as a value it is nothing that can be checked.'),
+  );
 });
 
 test.each([
@@ -193,11 +191,7 @@ describe('several inputs', () => {
       'standard input is a key file.',
       'the value is a key id.',
     ]);
-    expect(await check(['-', '-'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: Standard input (-) can be read once only.\n',
-    });
+    expect(await check(['-', '-'])).toEqual(refused(2, 'Standard input (-) can be read once only.'));
   });
 
   test('that can not be used are told all at once', async () => {
@@ -278,11 +272,9 @@ describe('a folder', () => {
 
   test('without a key file is told so', async () => {
     await fs.mkdir(join(cwd, 'empty'));
-    expect(await check(['empty'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: There is no .key file in empty; name the files to check.\n',
-    });
+    expect(await check(['empty'])).toEqual(
+      refused(2, 'There is no .key file in empty; name the files to check.'),
+    );
   });
 
   test('has a file that is no key file at all told beside the others', async () => {
@@ -353,11 +345,9 @@ describe('a file of more than 1 MiB', () => {
     const writer = fs.createWriteStream(join(cwd, 'pipe.txt'));
     const closed = new Promise<void>((resolve) => writer.once('close', () => resolve()));
     writer.on('error', () => undefined).write('x'.repeat(2 * 1024 * 1024));
-    expect(await check(['pipe.txt'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: pipe.txt is larger than 1 MiB, and neither media nor a manifest or playlist.\n',
-    });
+    expect(await check(['pipe.txt'])).toEqual(
+      refused(2, 'pipe.txt is larger than 1 MiB, and neither media nor a manifest or playlist.'),
+    );
     await closed;
   });
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { startFakeUpstream } from '../../support/fake-upstream';
-import { type CliOptions, cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { type CliOptions, cli, refused } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
 
 const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
 const STREAMS = ['film', 'live/a', 'live/b', 'live/old', 'vod/x'];
@@ -138,7 +138,7 @@ test.each([
     '--if-match is for one stream: an ETag is that of one file.',
   ],
 ])('deletes nothing when it is called as %j', async (args, sentence) => {
-  expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+  expect(await run(args)).toEqual(refused(2, sentence));
   expect(await left()).toEqual(STREAMS);
 });
 
@@ -158,11 +158,7 @@ test.each([
   ],
 ])('prunes nothing by %s', async (_name, text, sentence) => {
   if (text !== undefined) await fs.writeFile(join(cwd, 'manifest.yaml'), text);
-  expect(await run(['--not-in', 'manifest.yaml', '--yes'])).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: `error: ${sentence}\n`,
-  });
+  expect(await run(['--not-in', 'manifest.yaml', '--yes'])).toEqual(refused(2, sentence));
   expect(await left()).toEqual(STREAMS);
 });
 

@@ -11,7 +11,7 @@ import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../../src/d
 import { MASK } from '../../../src/drm/key-file';
 import { recipientNamed } from '../../support/cpix';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
-import { cli } from '../../support/run-cli';
+import { cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 
 const VECTORS = join(__dirname, '../../vectors/cpix');
@@ -143,16 +143,16 @@ it.each([
     '--recipient is for --as cpix: shaka has no way to encrypt keys.',
   ],
 ])('wrong usage is told, and nothing is asked of the sidecar: %j', async (args, sentence) => {
-  expect(await get(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+  expect(await get(args)).toEqual(refused(2, sentence));
 });
 
 it('a key file without the key of the scheme is told, with what to do', async () => {
-  expect(await get(['--as', 'shaka', '--scheme', 'cbcs'], CENC_ONLY_FILE)).toEqual({
-    code: 1,
-    stdout: '',
-    stderr:
-      'error: The key file of news has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.\n',
-  });
+  expect(await get(['--as', 'shaka', '--scheme', 'cbcs'], CENC_ONLY_FILE)).toEqual(
+    refused(
+      1,
+      'The key file of news has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.',
+    ),
+  );
 });
 
 it('what is odd about an export is a warning', async () => {

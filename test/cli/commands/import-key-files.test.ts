@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
-import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
 
 const KEPT_IV = POST_MANUAL_FILE.replace('chunklist: false', 'chunklist: true');
 const UNKNOWN = 'vendor-tier: gold-9f3c\n';
@@ -115,28 +115,21 @@ ${ADVICE}`,
 
   test('tells what the sidecar refuses of it', async () => {
     await write({ 'old.key': POST_MANUAL_FILE.replace('com.apple.streamingkeydelivery', 'identity') });
-    expect(await run(['put', 'news', '--file', 'old.key'])).toEqual({
-      code: 1,
-      stdout: '',
-      stderr:
-        'error: cupertinostreaming-aes128-key-format must be com.apple.streamingkeydelivery for FairPlay.\n',
-    });
+    expect(await run(['put', 'news', '--file', 'old.key'])).toEqual(
+      refused(1, 'cupertinostreaming-aes128-key-format must be com.apple.streamingkeydelivery for FairPlay.'),
+    );
   });
 
-  test.each([
-    [['--file', 'old.key', '--cmaf'], 'Give the fields in the file or as options, not both.'],
-    [
-      ['--file', 'body.json', '--keep-unknown'],
-      'body.json is not a key file, so --keep-unknown keeps nothing; leave it out.',
-    ],
-    [['--keep-unknown', '--widevine'], '--keep-unknown goes with --file and an existing key file.'],
-  ])('refuses %j', async (args, description) => {
+  test.each(
+    Object.entries({
+      '--file old.key --cmaf': 'Give the fields in the file or as options, not both.',
+      '--file body.json --keep-unknown':
+        'body.json is not a key file, so --keep-unknown keeps nothing; leave it out.',
+      '--keep-unknown --widevine': '--keep-unknown goes with --file and an existing key file.',
+    }),
+  )('refuses %j', async (args, description) => {
     await write({ 'old.key': POST_MANUAL_FILE, 'body.json': JSON.stringify(POST_MANUAL) });
-    expect(await run(['put', 'news', ...args])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${description}\n`,
-    });
+    expect(await run(['put', 'news', ...args.split(' ')])).toEqual(refused(2, description));
   });
 
   test('takes a body in JSON from a file of any name', async () => {
@@ -313,31 +306,22 @@ ${ADVICE}`,
     });
   });
 
-  test.each([
-    [
-      ['old', 'manifest.yaml'],
-      'manifest.yaml is not a folder and does not end in .key; apply a manifest by itself.',
-    ],
-    [['manifest.yaml', 'other.yaml'], 'Give one manifest at a time; several sources must be key files.'],
-    [
-      ['old', '--client', 'acme'],
-      'Key files hold their keys; leave --client, --client-api-key and --cmaf out.',
-    ],
-    [
-      ['manifest.yaml', '--keep-unknown'],
-      '--keep-unknown goes with key files: a folder, or files that end in .key.',
-    ],
-    [['old-keys'], 'There is no file or folder old-keys.'],
-  ])('refuses %j', async (args, description) => {
+  test.each(
+    Object.entries({
+      'old manifest.yaml':
+        'manifest.yaml is not a folder and does not end in .key; apply a manifest by itself.',
+      'manifest.yaml other.yaml': 'Give one manifest at a time; several sources must be key files.',
+      'old --client acme': 'Key files hold their keys; leave --client, --client-api-key and --cmaf out.',
+      'manifest.yaml --keep-unknown':
+        '--keep-unknown goes with key files: a folder, or files that end in .key.',
+      'old-keys': 'There is no file or folder old-keys.',
+    }),
+  )('refuses %j', async (args, description) => {
     await write({
       'old/a.key': POST_MANUAL_FILE,
       'manifest.yaml': 'streams: [a]',
       'other.yaml': 'streams: [b]',
     });
-    expect(await run(['apply', ...args, '--yes'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${description}\n`,
-    });
+    expect(await run(['apply', ...args.split(' '), '--yes'])).toEqual(refused(2, description));
   });
 });

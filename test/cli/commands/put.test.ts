@@ -14,8 +14,8 @@ import {
   SD,
 } from '../../support/made-cpix';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
-import { type CliOptions, cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { type CliOptions, cli, refused } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
 
 let sidecar: TestSidecar;
 let cwd: string;
@@ -166,7 +166,7 @@ describe('put with a CPIX document', () => {
     await fs.writeFile(join(cwd, 'large.xml'), madeCpix() + ' '.repeat(256 * 1024));
     await fs.writeFile(join(cwd, 'latin.xml'), Buffer.from(madeCpix({ contentId: 'é' }), 'latin1'));
     const { code, stdout, stderr } = await put(['a', ...args]);
-    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+    expect({ code, stdout, stderr }).toEqual(refused(2, sentence));
     expect(await sidecar.files()).toEqual({});
   });
 });
@@ -216,47 +216,23 @@ describe('put with the tracks of a CPIX document', () => {
     expect(await sidecar.files()).toEqual({});
   });
 
-  it.each<[what: string, args: readonly string[], sentence: string]>([
-    [
-      'a stream id beside them',
-      ['a', '--cpix', 'film.xml', '--tracks', 'HD=b'],
-      '--tracks names the streams; leave the stream id out.',
-    ],
-    [
-      'a track beside them',
-      ['--cpix', 'film.xml', '--tracks', 'HD=b', '--track', 'SD'],
-      '--tracks chooses the keys; leave --track and --kid out.',
-    ],
-    [
-      'a precondition',
-      ['--cpix', 'film.xml', '--tracks', 'HD=b', '--create-only'],
-      '--if-match and --create-only are for one stream; leave them out with --tracks.',
-    ],
-    [
-      '--reveal',
-      ['--cpix', 'film.xml', '--tracks', 'HD=b', '--reveal'],
-      'With --tracks no key material is shown; leave --reveal out.',
-    ],
-    ['no document', ['--tracks', 'HD=b'], '--tracks goes with a CPIX document; name it by --cpix.'],
-    [
-      'a key file',
-      ['--file', 'news.key', '--tracks', 'HD=b'],
-      '--tracks goes with a CPIX document, which news.key is not.',
-    ],
-    [
-      'a track without a stream',
-      ['--cpix', 'film.xml', '--tracks', 'HD'],
-      "option '--tracks <track=streamid>' argument 'HD' is invalid. It must be a track and a stream id, as SD=news_sd.",
-    ],
-    [
-      'neither a stream nor tracks',
-      ['--cpix', 'film.xml'],
-      'Which stream? Give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.',
-    ],
-  ])('refuses %s, and sends nothing', async (_what, args, sentence) => {
+  it.each(
+    Object.entries({
+      'a --cpix film.xml --tracks HD=b': '--tracks names the streams; leave the stream id out.',
+      '--cpix film.xml --tracks HD=b --track SD': '--tracks chooses the keys; leave --track and --kid out.',
+      '--cpix film.xml --tracks HD=b --create-only':
+        '--if-match and --create-only are for one stream; leave them out with --tracks.',
+      '--cpix film.xml --tracks HD=b --reveal': 'With --tracks no key material is shown; leave --reveal out.',
+      '--tracks HD=b': '--tracks goes with a CPIX document; name it by --cpix.',
+      '--file news.key --tracks HD=b': '--tracks goes with a CPIX document, which news.key is not.',
+      '--cpix film.xml --tracks HD':
+        "option '--tracks <track=streamid>' argument 'HD' is invalid. It must be a track and a stream id, as SD=news_sd.",
+      '--cpix film.xml': 'Which stream? Give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.',
+    }),
+  )('refuses %s, and sends nothing', async (args, sentence) => {
     await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);
-    const { code, stdout, stderr } = await put(args);
-    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+    const { code, stdout, stderr } = await put(args.split(' '));
+    expect({ code, stdout, stderr }).toEqual(refused(2, sentence));
     expect(await sidecar.files()).toEqual({});
   });
 });

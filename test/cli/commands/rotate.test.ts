@@ -2,8 +2,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
-import { temporaryFolder } from '../../support/after-test';
-import { type CliOptions, cli } from '../../support/run-cli';
+import { type CliOptions, cli, refused } from '../../support/run-cli';
 import { startEmulator } from '../../support/start-emulator';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
@@ -19,8 +18,6 @@ groups:
   - { members: [hi, lo], folder: vod, contentId: film }
   - { members: [x, { streamid: y, contentId: y-own }], keys: each }
 `;
-
-const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
 
 let cwd: string;
 let sidecar: TestSidecar;
@@ -162,6 +159,17 @@ test('makes content ids from those of now, and of the manifest', async () => {
   });
 });
 
+test('gives each quality of a group a content id of its own, by its first member, and leaves its own keys', async () => {
+  const members =
+    '[{ streamid: s, quality: SD }, { streamid: h1, quality: HD }, { streamid: h2, quality: HD }, { streamid: u, quality: UHD }]';
+  await fs.writeFile(
+    join(cwd, 'manifest.yaml'),
+    `defaults: { client: demo, clientApiKey: demo-client-api-key }\ngroups:\n  - { members: ${members}, contentId: news, keys: { SD: {}, HD: { contentId: high }, UHD: { cenc: ${OWN_KEYS} } } }\n`,
+  );
+  expect((await rotate('--yes', '--content-id', '{name}-{contentId}')).code).toBe(0);
+  expect(await contentIds()).toEqual({ s: 's-news-sd', h1: 'h1-high', h2: 'h1-high' });
+});
+
 test('says which streams have no content id that the pattern needs', async () => {
   await fs.writeFile(
     join(cwd, 'manifest.yaml'),
@@ -258,28 +266,21 @@ test('goes on after a stream that the provider refuses, and says how to go on af
   expect(Object.keys(await contents())).toEqual(['camera.stream', 'live/news']);
 });
 
-test.each<[readonly string[], string]>([
-  [[], 'Nobody can answer the question here. Add --yes to write the new keys, or --dry-run to only see it.'],
-  [
-    ['--yes', '--content-id', '{date}'],
-    'The pattern of --content-id needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise.',
-  ],
-  [
-    ['--yes', '--watch'],
-    '--watch needs --folder, the key folder of the sidecar as this machine has it: on another machine it can’t be known whether the packager has read a key file.',
-  ],
-  [['--yes', '--folder', '.'], '--folder and --timeout are for --watch; add it, or leave them out.'],
-  [
-    ['--dry-run', '--watch', '--folder', '.'],
-    'A dry run writes nothing that could be watched; leave --watch out.',
-  ],
-  [['--yes', '--watch', '--folder', 'none'], 'The folder none of --folder is not there, or may not be read.'],
-  [
-    ['--yes', '--packager-url', 'http://user:secret@host'],
-    '--packager-url must be an address without user and query, as http://127.0.0.1:8087.',
-  ],
-])('writes nothing when it is called with %j', async (args, sentence) => {
-  expect(await rotate(...args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+test.each(
+  Object.entries({
+    '': 'Nobody can answer the question here. Add --yes to write the new keys, or --dry-run to only see it.',
+    '--yes --content-id {date}':
+      'The pattern of --content-id needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise.',
+    '--yes --watch':
+      '--watch needs --folder, the key folder of the sidecar as this machine has it: on another machine it can’t be known whether the packager has read a key file.',
+    '--yes --folder .': '--folder and --timeout are for --watch; add it, or leave them out.',
+    '--dry-run --watch --folder .': 'A dry run writes nothing that could be watched; leave --watch out.',
+    '--yes --watch --folder none': 'The folder none of --folder is not there, or may not be read.',
+    '--yes --packager-url http://user:secret@host':
+      '--packager-url must be an address without user and query, as http://127.0.0.1:8087.',
+  }),
+)('writes nothing when it is called with %j', async (args, sentence) => {
+  expect(await rotate(...args.split(' ').filter(Boolean))).toEqual(refused(2, sentence));
   expect(await sidecar.files()).toEqual({});
 });
 
@@ -397,25 +398,4 @@ const folderIsTraceable =
       },
     });
   });
-});
-
-test('shows no key material', async () => {
-  await run(['apply', 'manifest.yaml', '--yes']);
-  const told: string[] = [];
-  for (const args of [
-    ['--dry-run', '--verbose'],
-    ['--yes', '--verbose'],
-    ['--yes', '--json', '--content-id', '{name}-z'],
-  ]) {
-    const { stdout, stderr } = await rotate(...args);
-    told.push(stdout, stderr);
-  }
-  const text = told.join('');
-  expect(text.match(UUID)?.length).toBeGreaterThan(0);
-  expect(text).toContain('********');
-  expect(text).not.toContain('demo-client-api-key');
-  for (const file of Object.values(await sidecar.files())) {
-    for (const [, secret = ''] of file.matchAll(/(?:content-key|aes128-key|aes128-iv): (\S+)/g))
-      expect(text).not.toContain(secret);
-  }
 });

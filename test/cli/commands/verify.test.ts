@@ -107,14 +107,16 @@ test('a key file that is given where the API key belongs is taken as what it is'
   expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
 });
 
-test.each([
-  [['--key-file', 'news.key', '--key-file', 'new.key'], "error: option '--key-file <file>' argument"],
-  [['body.txt'], 'error: body.txt is no key file'],
-  [['missing.key'], "error: The file missing.key can't be read"],
-])('%j is refused before anything is fetched', async (args, message) => {
+test.each(
+  Object.entries({
+    '--key-file news.key --key-file new.key': "error: option '--key-file <file>' argument",
+    'body.txt': 'error: body.txt is no key file',
+    'missing.key': "error: The file missing.key can't be read",
+  }),
+)('%j is refused before anything is fetched', async (args, message) => {
   const { verify, stream } = await start();
   await fs.writeFile(join(stream.folder, 'body.txt'), 'hello');
-  const { code, stderr } = await verify(args);
+  const { code, stderr } = await verify(args.split(' '));
   expect({ code, told: stderr.startsWith(message), requests: stream.requests }).toEqual({
     code: 2,
     told: true,

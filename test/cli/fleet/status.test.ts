@@ -1,8 +1,8 @@
 import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet';
 import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
-import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
+import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
 
 const FILE = Buffer.from('mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n');
 
@@ -220,11 +220,7 @@ site-b    yes   yes
   });
 
   test('says when the fleet has none, and when it can’t be opened', async () => {
-    expect(await status(['live/a'])).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'error: The fleet holds nothing of this stream.\n',
-    });
+    expect(await status(['live/a'])).toEqual(refused(1, 'The fleet holds nothing of this stream.'));
     await fleet.arrive('live/a', FILE);
     fleet.setSealed({ unreadable: ['live/a'] });
     expect(await status(['live/a'])).toMatchObject({
@@ -298,10 +294,8 @@ describe('--watch', () => {
       code: 0,
       states: ['level', 'level'],
     });
-    expect(await status(['--watch'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: --watch needs a terminal. With --json it writes an answer each second anywhere.\n',
-    });
+    expect(await status(['--watch'])).toEqual(
+      refused(2, '--watch needs a terminal. With --json it writes an answer each second anywhere.'),
+    );
   });
 });

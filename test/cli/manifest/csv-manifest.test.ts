@@ -168,16 +168,6 @@ live/g,g-1,,SECRET,SECRET
   ]);
 });
 
-test('reports an unknown column together with the faults of the rows', async () => {
-  expect(
-    await faults('a.csv', 'streamid,contentID,cmaf\nlive/a,a,\n,b,\nlive//c,c,\nlive/d\n', ACME),
-  ).toEqual([
-    'a.csv:1: contentID is not a field; did you mean contentId?',
-    'a.csv:3: streamid is missing.',
-    'a.csv:5: has 1 cell, and the first row has 3.',
-  ]);
-});
-
 test('goes on behind a quote amid a cell, and stops behind one that is closed there', async () => {
   expect(await faults('a.csv', 'streamid,cmaf\na,b"SECRET"\nb,maybe\n', ACME)).toEqual([
     'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',

@@ -158,13 +158,11 @@ describe('apply', () => {
       `${MEMBERS}, keys: ${keysOf(SD)}`,
       /^n_1080: HD has the same key id as SD/,
     ],
-    ['a quality without keys', `${MEMBERS}, keys: { SD: { cenc: {} } }`, /cenc\.keyid is missing/],
     [
       'a member without a quality',
       `members: [a, { streamid: b, quality: SD }], keys: ${keysOf(HD)}`,
       /^a: quality: is missing/,
     ],
-    ['a quality where the group has one key', `${MEMBERS}, keys: same, cenc: {}`, /cenc\.keyid is missing/],
     [
       'heights without a SMIL document',
       `${MEMBERS}, keys: ${keysOf(HD)}, heights: { SD: 576 }`,
