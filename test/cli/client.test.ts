@@ -3,15 +3,10 @@ import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { createHttpCall, createSidecarApi } from '../../src/cli/client';
 import { type Connection, readConnection } from '../../src/cli/connection';
+import { afterTest } from '../support/after-test';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { cli } from '../support/run-cli';
 import { pem, pemPath } from '../support/tls';
-
-const cleanups: (() => void)[] = [];
-
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup();
-});
 
 async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -20,7 +15,7 @@ async function listen(server: Server): Promise<string> {
 
 async function start(answer: (response: ServerResponse) => void): Promise<string> {
   const server = createServer((_request, response) => answer(response));
-  cleanups.push(() => {
+  afterTest(() => {
     server.closeAllConnections();
     server.close();
   });
@@ -50,7 +45,7 @@ test('says that what answers does not speak HTTP', async () => {
   const server = createTcpServer(
     (socket) => void socket.on('error', () => undefined).end('220 mail ready\r\n'),
   );
-  cleanups.push(() => server.close());
+  afterTest(() => server.close());
   const url = await listen(server);
   const { code, stderr } = await cli(['get', 'news', '--url', url, '--key', 'k'], { cwd: '/' });
   expect({ code, stderr }).toEqual({
@@ -94,7 +89,7 @@ test.each<[number, string, number, string]>([
 test('a command ends with 3 when the server would rather speak another protocol', async () => {
   const head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
   const server = createTcpServer((socket) => void socket.once('data', () => socket.write(head)));
-  cleanups.push(() => server.close());
+  afterTest(() => server.close());
   const url = await listen(server);
   expect(await cli(['get', 'news', '--url', url, '--key', 'k'], { cwd: '/' })).toEqual({
     code: 3,
@@ -124,7 +119,7 @@ async function startSecure(options: object = {}): Promise<string> {
     response.writeHead(200, { 'content-type': 'text/plain' }).end('a: b\n');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(() => {
+  afterTest(() => {
     server.closeAllConnections();
     server.close();
   });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
 import { cli, refused } from '../support/run-cli';
-import { temporaryFolder } from '../support/start-sidecar';
 
 const LATIN1 = Buffer.from('# f\xfcr Anna\nstreams: [a]\n', 'latin1');
 const NOT_UTF8 = 'is not UTF-8; save it as UTF-8 (a spreadsheet may call that "CSV UTF-8").';

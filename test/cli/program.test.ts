@@ -6,7 +6,7 @@ import { runCli } from '../../src/cli/run';
 import { temporaryFolder } from '../support/after-test';
 import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
 import { type CliOptions, type CliRun, cli, refused } from '../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const BODY = {

@@ -3,7 +3,6 @@ import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
-import { temporaryFolder } from '../../support/start-sidecar';
 
 const MANIFEST = `\
 defaults:

@@ -6,7 +6,7 @@ import { cpixVector } from '../../support/cpix';
 import { asUtf16, HD, madeCpix } from '../../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 
 const BOX = 'AAAAOHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAABgSEETaUu9FIwmOaFR3fuMiaB1I49yVmwY=';

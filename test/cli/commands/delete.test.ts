@@ -1,16 +1,15 @@
-import { createServer, request as httpRequest, type Server } from 'node:http';
+import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../../support/after-test';
+import { afterTest, temporaryFolder } from '../../support/after-test';
 import { startFakeUpstream } from '../../support/fake-upstream';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
 const STREAMS = ['film', 'live/a', 'live/b', 'live/old', 'vod/x'];
 
-const servers: Server[] = [];
 let cwd: string;
 let sidecar: TestSidecar;
 
@@ -22,13 +21,6 @@ beforeEach(async () => {
     join(cwd, 'manifest.csv'),
     'streamid,contentId\nlive/a,a\nlive/b,b\nlive/new,n\nfilm,f\n',
   );
-});
-
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
 });
 
 function keyFile(stream: string): string {
@@ -185,7 +177,8 @@ async function before(deletion: () => void, onRequest = (_request: string) => {}
     request.pipe(onward);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  servers.push(server);
+  afterTest(() => server.closeAllConnections());
+  afterTest(() => server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 

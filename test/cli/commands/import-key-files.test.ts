@@ -3,7 +3,7 @@ import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const KEPT_IV = POST_MANUAL_FILE.replace('chunklist: false', 'chunklist: true');
 const UNKNOWN = 'vendor-tier: gold-9f3c\n';

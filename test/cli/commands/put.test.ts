@@ -15,7 +15,7 @@ import {
 } from '../../support/made-cpix';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 let sidecar: TestSidecar;
 let cwd: string;

@@ -2,6 +2,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
+import { temporaryFolder } from '../../support/after-test';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
 import { startEmulator } from '../../support/start-emulator';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';

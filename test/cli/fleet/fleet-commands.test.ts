@@ -1,17 +1,16 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { apiError } from '../../../src/sidecar/errors';
-import { temporaryFolder } from '../../support/after-test';
+import { afterTest, temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { refusedUrl } from '../../support/fake-upstream';
 import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
 
-const servers: Server[] = [];
 let fleet: FakeFleet;
 let sidecar: TestSidecar;
 let cwd: string;
@@ -20,13 +19,6 @@ beforeEach(async () => {
   fleet = createFakeFleet();
   sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
   cwd = await temporaryFolder();
-});
-
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
 });
 
 function run(args: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
@@ -58,7 +50,8 @@ async function startCuttingProxy(cut: (request: number, path: string) => boolean
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
     response.end(body);
   });
-  servers.push(server);
+  afterTest(() => server.closeAllConnections());
+  afterTest(() => server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

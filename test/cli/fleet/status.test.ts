@@ -2,7 +2,7 @@ import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet';
 import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar, temporaryFolder } from '../../support/start-sidecar';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = Buffer.from('mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n');
 
