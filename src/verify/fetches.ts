@@ -1,5 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
-import type { Problem } from '../drm/finding';
+import { refused } from '../drm/bytes';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 
 /** The limits of a test, above the need of any stream. */
@@ -52,22 +52,7 @@ export interface Fetched {
 }
 
 /** Why something was not fetched. The description continues its name: `answers with 404`. */
-export interface NotFetched extends Problem<FetchProblemCode> {
-  readonly ok: false;
-}
-
-type FetchProblemCode =
-  | 'address_refused'
-  | 'answer_broken'
-  | 'forbidden'
-  | 'http_error'
-  | 'interrupted'
-  | 'limit_reached'
-  | 'not_found'
-  | 'timeout'
-  | 'too_large'
-  | 'too_many_redirects'
-  | 'unreachable';
+export type NotFetched = ReturnType<typeof refused>;
 
 /** What is fetched, by which the bytes are limited. */
 export type Wanted = 'manifest' | 'init' | 'segment';
@@ -106,10 +91,10 @@ export class Fetches {
       const { location } = answer.headers;
       if (!isRedirect(answer.status)) return readAnswer(answer, { ...resource, url }, most[wanted]);
       if (location === undefined || !URL.canParse(location, url))
-        return failed('answer_broken', `answers with ${answer.status} and no address to go on to`);
+        return refused('answer_broken', `answers with ${answer.status} and no address to go on to`);
       url = new URL(location, url).href;
     }
-    return failed('too_many_redirects', `redirects more than ${limits.redirects} times; look for a circle`);
+    return refused('too_many_redirects', `redirects more than ${limits.redirects} times; look for a circle`);
   }
 
   async #get(
@@ -120,10 +105,10 @@ export class Fetches {
   ): Promise<GetAnswer | NotFetched> {
     const { get, limits, signal } = this.#options;
     const refusal = addressFault(url);
-    if (refusal !== undefined) return failed('address_refused', refusal);
-    if (signal?.aborted) return failed('interrupted', 'was not fetched: the test was stopped');
+    if (refusal !== undefined) return refused('address_refused', refusal);
+    if (signal?.aborted) return refused('interrupted', 'was not fetched: the test was stopped');
     if (this.requests >= limits.requests)
-      return failed(
+      return refused(
         'limit_reached',
         `was not fetched: the ${limits.requests} requests of a test are used up`,
       );
@@ -131,7 +116,7 @@ export class Fetches {
     if (left <= 0)
       return this.ms >= limits.totalMs
         ? outOfTime(limits)
-        : failed('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
+        : refused('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
     const room = limits.totalBytes - this.bytes;
     if (room <= 0) return outOfBytes(limits);
     this.requests += 1;
@@ -152,7 +137,7 @@ export class Fetches {
       return answer;
     } catch (thrown) {
       const answer = noAnswer(thrown, limits);
-      return answer.code === 'timeout' && this.ms >= limits.totalMs ? outOfTime(limits) : answer;
+      return answer.problem.code === 'timeout' && this.ms >= limits.totalMs ? outOfTime(limits) : answer;
     }
   }
 }
@@ -165,12 +150,12 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   const { status, headers } = answer;
   if (status !== 200 && status !== 206) return statusFault(status);
   const tooLarge = () =>
-    failed('too_large', `is larger than ${mebibytes(most)}, the most of one file; it was not read`);
+    refused('too_large', `is larger than ${mebibytes(most)}, the most of one file; it was not read`);
   if (answer.isCut) return tooLarge();
   const unpacked = unpack(answer.body, headers['content-encoding'], most + (range?.first ?? 0));
   if (unpacked === 'too_large') return tooLarge();
   if (unpacked === undefined)
-    return failed(
+    return refused(
       'answer_broken',
       `is not ${headers['content-encoding']}, although its content-encoding says so; look at the server, or at a proxy or CDN that packs answers`,
     );
@@ -182,11 +167,11 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
 }
 
 function statusFault(status: number): NotFetched {
-  if (status === 404 || status === 410) return failed('not_found', `is not there (${status})`);
+  if (status === 404 || status === 410) return refused('not_found', `is not there (${status})`);
   if (status === 401 || status === 403)
-    return failed('forbidden', `is refused (${status}); look whether the address needs a new token`);
-  if (status === 416) return failed('http_error', 'does not have the byte range that is asked for (416)');
-  return failed('http_error', `answers with ${status}`);
+    return refused('forbidden', `is refused (${status}); look whether the address needs a new token`);
+  if (status === 416) return refused('http_error', 'does not have the byte range that is asked for (416)');
+  return refused('http_error', `answers with ${status}`);
 }
 
 function unpack(body: Buffer, encoding: string | undefined, most: number): Buffer | 'too_large' | undefined {
@@ -208,8 +193,7 @@ function unpack(body: Buffer, encoding: string | undefined, most: number): Buffe
         return undefined;
     }
   } catch (thrown) {
-    const code: unknown = Reflect.get(Object(thrown), 'code');
-    return code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : undefined;
+    return (thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : undefined;
   }
 }
 
@@ -224,29 +208,25 @@ function addressFault(url: string): string | undefined {
 function noAnswer(thrown: unknown, limits: Limits): NotFetched {
   if (!(thrown instanceof GetFailed)) throw thrown;
   const { causeCode, why } = thrown;
-  if (causeCode === 'ABORT_ERR') return failed('interrupted', 'was not fetched: the test was stopped');
+  if (causeCode === 'ABORT_ERR') return refused('interrupted', 'was not fetched: the test was stopped');
   if (causeCode === 'ETIMEDOUT')
-    return failed('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
+    return refused('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
   const remedies = {
     untrusted:
       'browsers refuse it, too. To test it all the same, name the authority that issued it: --ca in packager-drm, NODE_EXTRA_CA_CERTS in the emulator',
     tls: 'look at the TLS settings of the server',
   };
-  return failed('unreachable', `can't be fetched: ${why ?? whyNoAnswer(causeCode, remedies)}`);
+  return refused('unreachable', `can't be fetched: ${why ?? whyNoAnswer(causeCode, remedies)}`);
 }
 
 function outOfTime({ totalMs }: Limits): NotFetched {
   const description = `was not fetched: a test takes ${totalMs / 1000} seconds at most, which are over`;
-  return failed('limit_reached', description);
+  return refused('limit_reached', description);
 }
 
 function outOfBytes({ totalBytes }: Limits): NotFetched {
   const description = `was not fetched: a test fetches ${mebibytes(totalBytes)} at most, which are used up`;
-  return failed('limit_reached', description);
-}
-
-function failed(code: FetchProblemCode, description: string): NotFetched {
-  return { ok: false, code, description };
+  return refused('limit_reached', description);
 }
 
 function mebibytes(bytes: number): string {

@@ -1,5 +1,5 @@
 import type { CheckedInput } from '../drm/check/check';
-import { type Finding, isError } from '../drm/finding';
+import { type Finding, isError, sentenceOf } from '../drm/finding';
 
 /** The placeholder of the subject of a sentence, so that one cause in several files is reported once. */
 export const THIS = '\u0001';
@@ -11,6 +11,18 @@ export interface StreamFinding extends Finding {
   /** What was seen, in whole sentences; that of the first file is reported. */
   readonly evidence?: string | undefined;
   readonly names: { readonly [THIS]: string; readonly [OTHER]?: string | undefined };
+}
+
+/** A finding on the file called `name`, and on `other`; a full stop is added where the description has none. */
+export function streamFinding(
+  severity: Finding['severity'],
+  code: string,
+  name: string,
+  description: string,
+  { evidence, other }: { readonly evidence?: string | undefined; readonly other?: string | undefined } = {},
+): StreamFinding {
+  const names = { [THIS]: name, [OTHER]: other };
+  return { severity, code, description: sentenceOf({ description }), evidence, names };
 }
 
 /** What a check has against one input, by itself. */
@@ -45,7 +57,7 @@ function mergeGroup(group: readonly StreamFinding[]): Finding {
   const [first, ...others] = group as [StreamFinding, ...StreamFinding[]];
   const named = new Set(Object.values(first.names));
   const more = new Set(
-    others.flatMap(({ names }) => Object.values(names)).filter((name) => !named.has(name)),
+    others.flatMap(({ names }) => Object.values(names)).filter((name) => name && !named.has(name)),
   );
   const also = more.size > 0 ? ` The same is true of ${listed([...more].map(String))}.` : '';
   const description = first.description

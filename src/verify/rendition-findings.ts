@@ -5,7 +5,7 @@ import { compareInputs, withoutAnswered } from '../drm/check/compare';
 import { claimsOf } from '../drm/check/report';
 import { isError } from '../drm/finding';
 import { parsePsshBox } from '../drm/pssh';
-import { listed, OTHER, ownFindings, type StreamFinding, THIS } from './findings';
+import { listed, OTHER, ownFindings, type StreamFinding, streamFinding, THIS } from './findings';
 import { isForFairPlay, type ReadKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
 import { signalsOfManifest } from './systems';
@@ -106,14 +106,8 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   // Subtitles are clear everywhere; clear sound with encrypted pictures may be intended.
   if (isClear && (rendition.kind === 'text' || othersEncrypted)) {
     if (rendition.kind === 'text') return [];
-    return [
-      {
-        severity: 'warning',
-        code: 'not_protected',
-        description: `${THIS} is not protected, while other renditions are; if that is not meant so, package again with the key file for all of them.`,
-        names: { [THIS]: rendition.name },
-      },
-    ];
+    const text = `${THIS} is not protected, while other renditions are; if that is not meant so, package again with the key file for all of them`;
+    return [streamFinding('warning', 'not_protected', rendition.name, text)];
   }
   const ofKeyFiles = keyFiles.map(({ checked, name }) => ({ ...checked, name }));
   const ofManifest = { ...signalling, name: THIS };
@@ -126,18 +120,19 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   return compared.map(({ inputs: _inputs, ...finding }) => {
     const { description } = finding;
     const names = { [THIS]: signalling.name, [OTHER]: init?.name };
-    // A sentence of one file alone is the same for the manifest and for the init segment.
-    if (!description.includes(THIS))
+    if (description.includes(THIS))
       return withHistory(
-        {
-          ...finding,
-          description: description.replaceAll(OTHER, THIS),
-          names: { [THIS]: names[OTHER] ?? '' },
-        },
+        description.includes(OTHER)
+          ? { ...finding, names }
+          : { ...finding, names: { [THIS]: signalling.name } },
         options,
       );
-    const isOfBoth = description.includes(OTHER);
-    return withHistory({ ...finding, names: isOfBoth ? names : { [THIS]: signalling.name } }, options);
+    // A sentence of one file alone is the same for the manifest and for the init segment.
+    const ofInitAlone = {
+      description: description.replaceAll(OTHER, THIS),
+      names: { [THIS]: init?.name ?? '' },
+    };
+    return withHistory({ ...finding, ...ofInitAlone }, options);
   });
 }
 
@@ -191,32 +186,21 @@ function psshDifference({ rendition, signalling, init }: TestedRendition): Strea
   );
   const movies = boxesIn(init.bytes).filter(({ type }) => type === 'moov');
   const ofInit = boxesBySystem(below(movies, ['pssh']).map(({ bytes }) => bytes));
-  return [...ofManifest].flatMap(([system, { name, boxes }]): StreamFinding[] => {
-    const others = ofInit.get(system)?.boxes;
+  return [...ofManifest].flatMap(([system, boxes]) => {
+    const others = ofInit.get(system);
     if (!others || [...boxes].every((box) => others.has(box))) return [];
-    const text = `The ${name} pssh box in ${THIS} is another one than that in ${OTHER}: players take that of the manifest first, so some get another license than others; make both in one run of the packager.`;
-    return [
-      {
-        severity: 'warning',
-        code: 'pssh_differs',
-        description: text,
-        names: { [THIS]: signalling.name, [OTHER]: init.name },
-      },
-    ];
+    const text = `The ${system} pssh box in ${THIS} is another one than that in ${OTHER}: players take that of the manifest first, so some get another license than others; make both in one run of the packager`;
+    return streamFinding('warning', 'pssh_differs', signalling.name, text, { other: init.name });
   });
 }
 
-function boxesBySystem(
-  all: readonly Buffer[],
-): Map<string, { readonly name: string; readonly boxes: Set<string> }> {
-  const found = new Map<string, { readonly name: string; readonly boxes: Set<string> }>();
+function boxesBySystem(all: readonly Buffer[]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
   for (const bytes of all) {
     const parsed = parsePsshBox(bytes);
     if (!parsed.ok) continue;
-    const { systemId } = parsed.value;
-    const entry = found.get(systemId) ?? { name: systemId, boxes: new Set<string>() };
-    entry.boxes.add(bytes.toString('base64'));
-    found.set(systemId, entry);
+    const boxes = found.get(parsed.value.systemId) ?? new Set();
+    found.set(parsed.value.systemId, boxes.add(bytes.toString('base64')));
   }
   return found;
 }
@@ -224,67 +208,37 @@ function boxesBySystem(
 function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
   const { segment, first } = tested;
   if (!segment?.opened || !segment.judgement) return [];
-  const { judgement } = segment;
-  const name = segment.name;
-  const make: FindingMaker = (severity, code, text, evidence) => ({
-    severity,
-    code,
-    description: text,
-    evidence,
-    names: { [THIS]: name },
-  });
-  if (judgement.state === 'clear' && judgement.cause === 'not_encrypted')
-    return [
-      make(
-        'error',
-        'not_encrypted',
-        `${THIS} is not encrypted, although its init segment or playlist says that it is, so it plays for everybody, or for nobody whose player insists on decrypting it; restart the stream, and look in the packager's log for the key.`,
-      ),
-    ];
-  if (judgement.state === 'garbage' && judgement.cause === 'not_signalled')
-    return [
-      make(
-        'error',
-        'not_signalled',
-        `${THIS} is no valid picture or sound, and nothing says that it is encrypted: players ask for no license, and show an error. Package again, with the signalling of what it is encrypted with.`,
-        judgement.evidence,
-      ),
-    ];
+  const { judgement, name } = segment;
+  if (judgement.state === 'clear' && judgement.cause === 'not_encrypted') {
+    const text = `${THIS} is not encrypted, although its init segment or playlist says that it is, so it plays for everybody, or for nobody whose player insists on decrypting it; restart the stream, and look in the packager's log for the key`;
+    return [streamFinding('error', 'not_encrypted', name, text)];
+  }
+  if (judgement.state === 'garbage' && judgement.cause === 'not_signalled') {
+    const text = `${THIS} is no valid picture or sound, and nothing says that it is encrypted: players ask for no license, and show an error. Package again, with the signalling of what it is encrypted with`;
+    return [streamFinding('error', 'not_signalled', name, text, judgement)];
+  }
   return [
-    ...ofClearLead(segment, first, make),
-    ...ofIv(segment, judgement, options, make),
+    ...ofClearLead(segment, first),
+    ...ofIv(segment, judgement, options),
     ...(options.keyFiles.length > 0 || segment.identityKey
-      ? ofKeys(tested, segment, judgement, options, make)
+      ? ofKeys(tested, segment, judgement, options)
       : []),
   ];
 }
 
-type FindingMaker = (
-  severity: StreamFinding['severity'],
-  code: string,
-  text: string,
-  evidence?: string,
-) => StreamFinding;
-
-function ofClearLead(
-  segment: TestedSegment,
-  first: TestedSegment | undefined,
-  make: FindingMaker,
-): StreamFinding[] {
+function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined): StreamFinding[] {
   const isEncrypted = segment.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
   const lead = first?.opened?.tracks;
   if (!isEncrypted || !lead?.length || lead.some(({ encryptedSamples }) => encryptedSamples > 0)) return [];
-  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everybody can watch its beginning; if that is not meant so, set the packager's clear lead to 0.`;
-  const finding = make('warning', 'clear_lead', text);
-  return [{ ...finding, names: { ...finding.names, [OTHER]: first?.name } }];
+  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everybody can watch its beginning; if that is not meant so, set the packager's clear lead to 0`;
+  return [streamFinding('warning', 'clear_lead', segment.name, text, { other: first?.name })];
 }
 
 /** FairPlay's players take the IV of the license, which is that of the key file, and not that of the media. */
 function ofIv(
-  { opened, source }: TestedSegment,
+  { opened, source, name }: TestedSegment,
   { state }: MediaJudgement,
   { keyFiles }: FindingsOptions,
-  make: FindingMaker,
 ): StreamFinding[] {
   if (state !== 'decrypts' || !isForFairPlay(source)) return [];
   const ivs = keyFiles.flatMap(({ fairPlay }) => fairPlay?.iv ?? []);
@@ -292,8 +246,8 @@ function ofIv(
   const isNamed = opened?.container !== 'mpegts' || source.keys?.some(({ iv }) => iv);
   const own = isNamed ? (opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? []) : [];
   if (ivs.length === 0 || own.length === 0 || own.every((iv) => isAmong(iv, ivs))) return [];
-  const text = `${THIS} decrypts with its own IV, which is not that of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV with the license, as the key file has it, and show a broken picture; restart the stream so that the packager reads the IV of the key file.`;
-  return [make('error', 'iv_mismatch', text)];
+  const text = `${THIS} decrypts with its own IV, which is not that of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV with the license, as the key file has it, and show a broken picture; restart the stream so that the packager reads the IV of the key file`;
+  return [streamFinding('error', 'iv_mismatch', name, text)];
 }
 
 /** The key files whose key id the samples have; all, where none has it or samples name none. */
@@ -308,59 +262,51 @@ function meantFiles(
 
 function ofKeys(
   tested: TestedRendition,
-  { opened, identityKey }: TestedSegment,
-  judgement: MediaJudgement,
+  { opened, identityKey, name }: TestedSegment,
+  { state, cause, evidence }: MediaJudgement,
   options: FindingsOptions,
-  make: FindingMaker,
 ): StreamFinding[] {
-  const { state, cause, evidence } = judgement;
   if (state !== 'garbage' && state !== 'no_key') return [];
   const files = identityKey
     ? 'the address that the playlist names'
     : listed(meantFiles(options.keyFiles, opened).map(({ name }) => name));
   const { former } = tested;
   if (former) {
-    const text = `${THIS} is encrypted with the key of ${former.name}, not with that of ${files}: the packager still uses the key file that it read when the stream started. Restart the stream, so that it reads the new one.`;
-    return [make('error', 'former_key', text)];
+    const text = `${THIS} is encrypted with the key of ${former.name}, not with that of ${files}: the packager still uses the key file that it read when the stream started. Restart the stream, so that it reads the new one`;
+    return [streamFinding('error', 'former_key', name, text)];
   }
   const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
   if (state === 'no_key') {
     const named = [...new Set(keyIds.map(formatUuid))];
     const is = named.length > 0 ? ` (key id ${listed(named)})` : '';
-    const text = `There is no key for ${THIS}${is} in ${files}; give the key file of this stream, or restart the stream so that the packager reads it.`;
-    return [withHistory(make(options.othersDecrypt ? 'warning' : 'error', 'key_id_unknown', text), options)];
+    const text = `There is no key for ${THIS}${is} in ${files}; give the key file of this stream, or restart the stream so that the packager reads it`;
+    return [streamFinding(options.othersDecrypt ? 'warning' : 'error', 'key_id_unknown', name, text)];
   }
+  const [code, text] = wrongKey(cause, files);
+  return [withHistory(streamFinding('error', code, name, text, { evidence }), options)];
+}
+
+function wrongKey(cause: MediaJudgement['cause'], files: string): [code: string, text: string] {
   switch (cause) {
     case 'wrong_iv':
       return [
-        make(
-          'error',
-          'iv_wrong',
-          `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the key file, and restart the stream.`,
-          evidence,
-        ),
+        'iv_wrong',
+        `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the key file, and restart the stream`,
       ];
     case 'key_byte_order':
       return [
-        make(
-          'error',
-          'content_key_byte_order',
-          `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two orders, and keys are written as they are. Correct the key where it is handed to the packager.`,
-          evidence,
-        ),
+        'content_key_byte_order',
+        `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two orders, and keys are written as they are. Correct the key where it is handed to the packager`,
       ];
     case 'encrypted_twice':
       return [
-        make(
-          'error',
-          'encrypted_twice',
-          `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts what is encrypted already.`,
-          evidence,
-        ),
+        'encrypted_twice',
+        `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts what is encrypted already`,
       ];
-    default: {
-      const text = `The content key of ${files} does not decrypt ${THIS}, although it is meant for it: the packager used another content key. Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with that of the license server.`;
-      return [withHistory(make('error', 'content_key_wrong', text, evidence), options)];
-    }
+    default:
+      return [
+        'content_key_wrong',
+        `The content key of ${files} does not decrypt ${THIS}, although it is meant for it: the packager used another content key. Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with that of the license server`,
+      ];
   }
 }

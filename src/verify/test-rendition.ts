@@ -10,7 +10,7 @@ import {
   shownAddress,
   type Wanted,
 } from './fetches';
-import { type StreamFinding, THIS } from './findings';
+import { type StreamFinding, streamFinding, THIS } from './findings';
 import { keysFor, type ReadKeyFile } from './key-files';
 import { judgeMedia } from './media/judge-media';
 import type { MediaJudgement, OpenedMedia } from './media/judgement';
@@ -204,7 +204,7 @@ class RenditionTest {
         if (index > 0) this.#tellEarly(newest[0], source);
         return this.#open(source, fetched, init);
       }
-      const isLast = !live || fetched.code !== 'not_found' || index === newest.length - 1;
+      const isLast = !live || fetched.problem.code !== 'not_found' || index === newest.length - 1;
       if (!isLast) continue;
       this.#tellNotFetched(newest[0] ?? source, fetched, live ? 'the newest segment' : 'the last segment');
       return undefined;
@@ -272,14 +272,11 @@ class RenditionTest {
     const resource = { url: URL.canParse(uri, line.base) ? new URL(uri, line.base).href : uri };
     const fetched = await this.#take(resource, 'init');
     if (fetched.ok && fetched.body.length === 16) return fetched.body;
-    const name = shownAddress(resource.url);
-    if (!fetched.ok) {
-      const text = `${THIS}, where the playlist says that players get the key, ${fetched.description}`;
-      this.#report('error', 'key_not_fetched', name, text);
-    } else {
-      const text = `${THIS}, where the playlist says that players get the key, answers with ${fetched.body.length} bytes; a key has 16`;
-      this.#report('error', 'key_not_fetched', name, text);
-    }
+    const why = fetched.ok
+      ? `answers with ${fetched.body.length} bytes; a key has 16`
+      : fetched.problem.description;
+    const text = `${THIS}, where the playlist says that players get the key, ${why}`;
+    this.#report('error', 'key_not_fetched', shownAddress(resource.url), text);
     return undefined;
   }
 
@@ -341,7 +338,7 @@ class RenditionTest {
     return fetched;
   }
 
-  #tellNotFetched(resource: Resource, { code, description }: NotFetched, what: string): void {
+  #tellNotFetched(resource: Resource, { problem: { code, description } }: NotFetched, what: string): void {
     const codes = { not_found: 'segment_not_found', timeout: 'segment_timeout' } as const;
     const name = shownAddress(resource.url);
     const own = code === 'not_found' || code === 'timeout' ? codes[code] : code;
@@ -359,14 +356,8 @@ class RenditionTest {
     this.#report('warning', 'segment_early', shownAddress(newest.url), text);
   }
 
-  #report(
-    severity: StreamFinding['severity'],
-    code: string,
-    name: string,
-    text: string,
-    isWhole = /[.?]$/.test(text),
-  ): void {
-    this.problems.push({ severity, code, description: isWhole ? text : `${text}.`, names: { [THIS]: name } });
+  #report(...finding: Parameters<typeof streamFinding>): void {
+    this.problems.push(streamFinding(...finding));
   }
 }
 

@@ -3,7 +3,7 @@ import type { Problem } from '../drm/finding';
 import type { Get } from '../http/get-request';
 import { readMpd } from './dash/read-mpd';
 import { DEFAULT_LIMITS, type Fetched, Fetches, fileName, type Limits, shownAddress } from './fetches';
-import { ownFindings, type StreamFinding, THIS, toldOnce } from './findings';
+import { ownFindings, type StreamFinding, streamFinding, THIS, toldOnce } from './findings';
 import { type HlsOutline, readHlsStream } from './hls/read-hls-stream';
 import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
@@ -79,9 +79,8 @@ function standstill(tested: readonly TestedRendition[], memory: StreamMemory, no
   return tested.flatMap(({ rendition, newest }) => {
     const still = memory.secondsStill(rendition.name, now);
     if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * (newest?.seconds ?? 0))) return [];
-    const text = `${THIS} does not move: no new segment has come for more than ${STILL_SEGMENTS} times as long as one plays; look whether the encoder still sends, and whether a CDN serves an old manifest.`;
-    const names = { [THIS]: rendition.name };
-    return [{ severity: 'error', code: 'playlist_not_moving', description: text, names } as const];
+    const text = `${THIS} does not move: no new segment has come for more than ${STILL_SEGMENTS} times as long as one plays; look whether the encoder still sends, and whether a CDN serves an old manifest`;
+    return streamFinding('error', 'playlist_not_moving', rendition.name, text);
   });
 }
 
@@ -102,7 +101,7 @@ async function readStream(
   { limits, now }: ReadOptions,
 ): Promise<ReadStream> {
   const fetched = await fetches.take({ url: address }, 'manifest');
-  if (!fetched.ok) return refused(address, fetched);
+  if (!fetched.ok) return refused(address, fetched.problem);
   const text = textOf(fetched);
   const { url } = fetched;
   const name = fileName(url);
@@ -112,16 +111,14 @@ async function readStream(
   if (!start.startsWith('<') || WEB_PAGE.test(start))
     return refused(url, { code: 'not_a_manifest', description: notAManifest(start) });
   const mpd = readMpd(text, { url, name, now, limits });
-  if (!mpd.ok) return refused(url, mpd);
-  const problems = mpd.left > 0 ? [tooMany(name, mpd.left, limits)] : [];
-  if (mpd.outline.renditions.length === 0)
-    problems.push({
-      severity: 'error',
-      code: 'no_rendition',
-      description: `${THIS} has no video, audio or text to play; look whether the packager gets the stream.`,
-      names: { [THIS]: name },
-    });
-  return { url, outline: mpd.outline, problems };
+  if (!mpd.ok) return refused(url, mpd.problem);
+  const { outline, left } = mpd.value;
+  const problems = left > 0 ? [tooMany(name, left, limits)] : [];
+  if (outline.renditions.length === 0) {
+    const nothing = `${THIS} has no video, audio or text to play; look whether the packager gets the stream`;
+    problems.push(streamFinding('error', 'no_rendition', name, nothing));
+  }
+  return { url, outline, problems };
 }
 
 const WEB_PAGE = /^<(?:!doctype html|html)\b/i;
@@ -135,19 +132,14 @@ function notAManifest(start: string): string {
 }
 
 function tooMany(name: string, left: number, { renditions, periods }: Limits): StreamFinding {
-  const text = `${THIS} has ${left} more renditions than were tested; a test looks at ${renditions} renditions in ${periods} periods.`;
-  return { severity: 'warning', code: 'cut_short', description: text, names: { [THIS]: name } };
+  const text = `${THIS} has ${left} more renditions than were tested; a test looks at ${renditions} renditions in ${periods} periods`;
+  return streamFinding('warning', 'cut_short', name, text);
 }
 
 function refused(address: string, { code, description }: Problem): ReadStream {
-  const names = { [THIS]: shownAddress(address) };
   const remedy = code === 'not_found' ? '; check the path, and whether the stream runs and is not over' : '';
-  const text = `${THIS} ${description}${remedy}.`;
-  return {
-    url: address,
-    outline: undefined,
-    problems: [{ severity: 'error', code, description: text, names }],
-  };
+  const found = streamFinding('error', code, shownAddress(address), `${THIS} ${description}${remedy}`);
+  return { url: address, outline: undefined, problems: [found] };
 }
 
 /** UTF-8, or UTF-16 by its byte order mark, which XML may be in. */

@@ -1,4 +1,4 @@
-import type { Problem } from '../../drm/finding';
+import { type Checked, isJsonObject, refused, refusedAs } from '../../drm/bytes';
 import { parseXml, type XmlElement } from '../../drm/xml';
 import type { Limits, Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
@@ -24,9 +24,13 @@ interface MpdSource {
   readonly limits: Limits;
 }
 
-type MpdRead =
-  | { readonly ok: true; readonly outline: StreamOutline; readonly left: number }
-  | ({ readonly ok: false } & Problem);
+interface ReadMpd {
+  readonly outline: StreamOutline;
+  /** How many renditions were left out because of a limit. */
+  readonly left: number;
+}
+
+const unreadable = refusedAs('manifest_unreadable');
 
 const QUALIFIED_NAME = /^[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?$/;
 
@@ -39,29 +43,27 @@ function hasQualifiedNames({ name, attributes, children }: XmlElement): boolean 
 }
 
 /**
- * Reads a DASH manifest (ISO/IEC 23009-1). Of a live one the newest period is taken; `left` counts what was left out
- * because of a limit. A fault goes on after the manifest's name.
+ * Reads a DASH manifest (ISO/IEC 23009-1). Of a live one the newest period is taken. A fault goes on after the manifest's
+ * name.
  */
-export function readMpd(text: string, { url, name, now, limits }: MpdSource): MpdRead {
+export function readMpd(text: string, { url, name, now, limits }: MpdSource): Checked<ReadMpd> {
   const parsed = parseXml(text, { characters: limits.manifestBytes, elements: MAX_ELEMENTS });
-  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', description: parsed.problem.description };
+  if (!parsed.ok) return unreadable(parsed.problem.description);
   const root = parsed.value;
   if (root.name !== 'MPD') {
-    const description = `is XML with the root ${root.name.slice(0, 50)}, and no DASH manifest, whose root is MPD`;
-    return { ok: false, code: 'not_a_manifest', description };
+    const sentence = `is XML with the root ${root.name.slice(0, 50)}, and no DASH manifest, whose root is MPD`;
+    return refused('not_a_manifest', sentence);
   }
-  if (!hasQualifiedNames(root)) {
-    const description =
-      'has an element or attribute with a name that is none in XML; check it with a validator';
-    return { ok: false, code: 'manifest_unreadable', description };
-  }
+  if (!hasQualifiedNames(root))
+    return unreadable(
+      'has an element or attribute with a name that is none in XML; check it with a validator',
+    );
   let inherited: InheritedRepresentation[];
   try {
     inherited = inheritedRepresentations(text, root, { url, now });
   } catch {
     // The library throws for what it can't read, in words of its own.
-    const description = 'has no Period that can be read; check it with a DASH validator';
-    return { ok: false, code: 'manifest_unreadable', description };
+    return unreadable('has no Period that can be read; check it with a DASH validator');
   }
   const live = root.attributes.type === 'dynamic';
   const startedAt = numberOf(inherited[0]?.attributes.availabilityStartTime);
@@ -87,7 +89,7 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Mp
   });
   const started = live && startedAt !== undefined ? new Date(startedAt * 1000) : undefined;
   const outline = { type: 'dash', live, started, renditions } as const;
-  return { ok: true, outline, left: (live ? chosen : readable).length - taken.length };
+  return { ok: true, value: { outline, left: (live ? chosen : readable).length - taken.length } };
 }
 
 /** What is neither picture, sound nor text has no samples: thumbnails, for example. */
@@ -245,9 +247,8 @@ function initOf(
   base: string,
   fill: (text: string) => string = (text) => text,
 ): Resource | undefined {
-  if (typeof of !== 'object' || of === null) return undefined;
-  const source = textOf(Reflect.get(of, 'sourceURL'));
-  const range = textOf(Reflect.get(of, 'range'));
+  if (!isJsonObject(of)) return undefined;
+  const [source, range] = [textOf(of.sourceURL), textOf(of.range)];
   if (source === undefined && range === undefined) return undefined;
   return resourceOf(fill(source ?? ''), base, range);
 }

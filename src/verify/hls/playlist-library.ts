@@ -1,3 +1,5 @@
+import { type Checked, refusedAs } from '../../drm/bytes';
+
 /**
  * What is used of m3u8-parser: lines to segments, byte ranges that go on where the last one ended, init segments,
  * variants, variables. What it does with a few tags is not: of several EXT-X-KEY lines it keeps one, and that of FairPlay
@@ -74,9 +76,7 @@ export interface OwnTag {
   readonly read: (line: string) => unknown;
 }
 
-type Parsed =
-  | { readonly ok: true; readonly manifest: ParsedManifest }
-  | { readonly ok: false; readonly description: string };
+const unreadable = refusedAs('manifest_unreadable');
 
 interface ParseOptions {
   readonly uri: string;
@@ -85,7 +85,10 @@ interface ParseOptions {
 }
 
 /** Reads a playlist. Variables are put into lines of own tags, too. A fault goes on after the playlist's name. */
-export function parsePlaylist(text: string, { uri, mainDefinitions, own }: ParseOptions): Parsed {
+export function parsePlaylist(
+  text: string,
+  { uri, mainDefinitions, own }: ParseOptions,
+): Checked<ParsedManifest> {
   const parser = new Parser({ uri, mainDefinitions });
   const problems: string[] = [];
   parser.on('error', ({ message }) => problems.push(message.slice(0, 200)));
@@ -98,7 +101,7 @@ export function parsePlaylist(text: string, { uri, mainDefinitions, own }: Parse
     });
   }
   const lines = text.split(/\r?\n|\r/);
-  if (lines.length > MAX_LINES) return { ok: false, description: `has more than ${MAX_LINES} lines` };
+  if (lines.length > MAX_LINES) return unreadable(`has more than ${MAX_LINES} lines`);
   try {
     for (const [index, whole] of lines.entries()) {
       const line = whole.trim();
@@ -106,19 +109,16 @@ export function parsePlaylist(text: string, { uri, mainDefinitions, own }: Parse
       if (line === '' || (line.startsWith('#') && !isOwn && !LINES.test(line))) continue;
       const isLong = line.length > (isOwn ? 16 : 1) * MAX_LINE;
       if (isLong || (WITH_ATTRIBUTES.test(line) && line.split(',').length > MAX_ATTRIBUTES))
-        return {
-          ok: false,
-          description: `has a line ${index + 1} that is far longer than any of a playlist`,
-        };
+        return unreadable(`has a line ${index + 1} that is far longer than any of a playlist`);
       parser.push(`${line}\n`);
     }
     parser.end();
   } catch {
-    return { ok: false, description: 'has a line that is no line of a playlist; check it with a validator' };
+    return unreadable('has a line that is no line of a playlist; check it with a validator');
   }
   const [problem] = problems;
-  if (problem !== undefined) return { ok: false, description: `can't be read: ${problem}` };
-  return { ok: true, manifest: parser.manifest };
+  if (problem !== undefined) return unreadable(`can't be read: ${problem}`);
+  return { ok: true, value: parser.manifest };
 }
 
 /** `{$name}` (RFC 8216bis § 4.3). */

@@ -1,5 +1,6 @@
+import type { Problem } from '../../drm/finding';
 import { type Fetches, fileName, type Limits, shownAddress } from '../fetches';
-import { type StreamFinding, THIS } from '../findings';
+import { type StreamFinding, streamFinding, THIS } from '../findings';
 import type { KeyLine, Rendition, StreamOutline } from '../rendition';
 import { type MediaPlaylist, type NamedPlaylist, readPlaylist } from './read-playlist';
 
@@ -25,9 +26,8 @@ interface HlsStream {
 export async function readHlsStream(text: string, source: HlsSource): Promise<HlsStream> {
   const { url, name, fetches, limits } = source;
   const read = readPlaylist(text, { url });
-  if (!read.ok)
-    return { outline: undefined, problems: [problem(read.code, shownAddress(url), read.description)] };
-  const { playlist } = read;
+  if (!read.ok) return { outline: undefined, problems: [problem(read.problem, url)] };
+  const playlist = read.value;
   if (playlist.type === 'media') {
     const own = { url, name: 'media playlist', kind: 'video', codec: undefined } as const;
     return streamOf([{ named: own, playlist, name }], [], [], source);
@@ -38,36 +38,27 @@ export async function readHlsStream(text: string, source: HlsSource): Promise<Hl
   for (const named of playlists.slice(0, limits.renditions)) {
     const fetched = await fetches.take({ url: named.url }, 'manifest');
     if (!fetched.ok) {
-      problems.push(
-        problem(
-          fetched.code === 'not_found' ? 'playlist_not_found' : fetched.code,
-          shownAddress(named.url),
-          `${fetched.description}; the multivariant playlist names it`,
-        ),
-      );
+      const code = fetched.problem.code === 'not_found' ? 'playlist_not_found' : fetched.problem.code;
+      const description = `${fetched.problem.description}; the multivariant playlist names it`;
+      problems.push(problem({ code, description }, named.url));
       continue;
     }
     const media = readPlaylist(fetched.body.toString('utf8'), { url: fetched.url, definitions });
-    if (!media.ok) problems.push(problem(media.code, shownAddress(fetched.url), media.description));
-    else if (media.playlist.type === 'media')
-      found.push({ named, playlist: media.playlist, name: fileName(fetched.url) });
-    else
-      problems.push(
-        problem(
-          'not_a_media_playlist',
-          shownAddress(fetched.url),
-          'is a multivariant playlist, and another one names it where a media playlist belongs',
-        ),
-      );
+    if (!media.ok) problems.push(problem(media.problem, fetched.url));
+    else if (media.value.type === 'media')
+      found.push({ named, playlist: media.value, name: fileName(fetched.url) });
+    else problems.push(problem(NOT_MEDIA, fetched.url));
   }
   const left = playlists.length - Math.min(playlists.length, limits.renditions);
   if (left > 0)
-    problems.push({
-      severity: 'warning',
-      code: 'cut_short',
-      description: `${THIS} has ${left} more renditions than were tested; a test looks at ${limits.renditions}.`,
-      names: { [THIS]: name },
-    });
+    problems.push(
+      streamFinding(
+        'warning',
+        'cut_short',
+        name,
+        `${THIS} has ${left} more renditions than were tested; a test looks at ${limits.renditions}`,
+      ),
+    );
   return streamOf(found, sessionKeys, problems, source);
 }
 
@@ -121,8 +112,8 @@ function stale(name: string, { live, ended, targetSeconds }: MediaPlaylist, now:
   if (!live || !ended) return [];
   const behind = (now.getTime() - ended.getTime()) / 1000;
   if (behind < Math.max(STALE_SECONDS, STALE_DURATIONS * targetSeconds)) return [];
-  const text = `${THIS} does not move: by EXT-X-PROGRAM-DATE-TIME its newest segment ended ${Math.round(behind)} seconds ago, and it is no finished playlist (EXT-X-ENDLIST); look whether the encoder still sends, and whether a CDN serves an old playlist.`;
-  return [{ severity: 'warning', code: 'playlist_not_moving', description: text, names: { [THIS]: name } }];
+  const text = `${THIS} does not move: by EXT-X-PROGRAM-DATE-TIME its newest segment ended ${Math.round(behind)} seconds ago, and it is no finished playlist (EXT-X-ENDLIST); look whether the encoder still sends, and whether a CDN serves an old playlist`;
+  return [streamFinding('warning', 'playlist_not_moving', name, text)];
 }
 
 /** By session keys players fetch licenses ahead; one that no media playlist has is fetched in vain. */
@@ -139,10 +130,15 @@ function strayedSessionKeys(
     (session) => !used.some(({ format, uri }) => format === session.format && uri === session.uri),
   );
   if (strayed.length === 0 || strayed.length < sessionKeys.length) return [];
-  const text = `The session keys (EXT-X-SESSION-KEY) of ${THIS} are in none of its media playlists, so players fetch licenses that they can't use; make all playlists in one run of the packager.`;
-  return [{ severity: 'warning', code: 'session_key_differs', description: text, names: { [THIS]: name } }];
+  const text = `The session keys (EXT-X-SESSION-KEY) of ${THIS} are in none of its media playlists, so players fetch licenses that they can't use; make all playlists in one run of the packager`;
+  return [streamFinding('warning', 'session_key_differs', name, text)];
 }
 
-function problem(code: string, name: string, description: string): StreamFinding {
-  return { severity: 'error', code, description: `${THIS} ${description}.`, names: { [THIS]: name } };
+const NOT_MEDIA: Problem = {
+  code: 'not_a_media_playlist',
+  description: 'is a multivariant playlist, and another one names it where a media playlist belongs',
+};
+
+function problem({ code, description }: Problem, url: string): StreamFinding {
+  return streamFinding('error', code, shownAddress(url), `${THIS} ${description}`);
 }

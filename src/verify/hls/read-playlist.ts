@@ -1,5 +1,5 @@
+import { type Checked, isJsonObject, refused } from '../../drm/bytes';
 import { attributesOf } from '../../drm/check/playlist';
-import type { Problem } from '../../drm/finding';
 import type { Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
 import type { KeyLine, SegmentSource, Segments } from '../rendition';
@@ -35,23 +35,18 @@ export interface MediaPlaylist {
   readonly targetSeconds: number;
 }
 
-type PlaylistRead =
-  | { readonly ok: true; readonly playlist: MultivariantPlaylist | MediaPlaylist }
-  | ({ readonly ok: false } & Problem);
-
 interface PlaylistSource {
   readonly url: string;
   readonly definitions?: Readonly<Record<string, string>>;
 }
 
 /** Reads an HLS playlist (RFC 8216, and 8216bis for variables and gaps). A fault goes on after its name. */
-export function readPlaylist(text: string, { url, definitions = {} }: PlaylistSource): PlaylistRead {
+export function readPlaylist(
+  text: string,
+  { url, definitions = {} }: PlaylistSource,
+): Checked<MultivariantPlaylist | MediaPlaylist> {
   if (!/^\ufeff?#EXTM3U\b/.test(text))
-    return {
-      ok: false,
-      code: 'not_a_manifest',
-      description: 'does not begin with #EXTM3U, as a playlist does',
-    };
+    return refused('not_a_manifest', 'does not begin with #EXTM3U, as a playlist does');
   const sessionKeys: KeyLine[] = [];
   const renditions: ReadonlyMap<string, string>[] = [];
   const inForce = new KeysInForce();
@@ -62,8 +57,8 @@ export function readPlaylist(text: string, { url, definitions = {} }: PlaylistSo
     { tag: '#EXT-X-GAP', name: 'gap', read: () => true },
   ];
   const parsed = parsePlaylist(text.replace(/^\ufeff/, ''), { uri: url, mainDefinitions: definitions, own });
-  if (!parsed.ok) return { ok: false, code: 'manifest_unreadable', description: parsed.description };
-  const { manifest } = parsed;
+  if (!parsed.ok) return parsed;
+  const manifest = parsed.value;
   const { playlists: variants = [], segments } = manifest;
   if (variants.length + renditions.length > 0) {
     const playlists = uniquePlaylists([
@@ -71,12 +66,12 @@ export function readPlaylist(text: string, { url, definitions = {} }: PlaylistSo
       ...renditions.flatMap((attributes) => renditionOf(attributes, url)),
     ]);
     const { definitions: defined = {} } = manifest;
-    return { ok: true, playlist: { type: 'multivariant', playlists, sessionKeys, definitions: defined } };
+    return { ok: true, value: { type: 'multivariant', playlists, sessionKeys, definitions: defined } };
   }
-  return { ok: true, playlist: mediaPlaylistOf(manifest, segments, url) };
+  return { ok: true, value: mediaPlaylistOf(manifest, segments, url) };
 }
 
-type Manifest = Extract<ReturnType<typeof parsePlaylist>, { ok: true }>['manifest'];
+type Manifest = Extract<ReturnType<typeof parsePlaylist>, { ok: true }>['value'];
 
 function mediaPlaylistOf(manifest: Manifest, segments: Manifest['segments'], url: string): MediaPlaylist {
   const sequence = Math.max(0, manifest.mediaSequence ?? 0);
@@ -141,7 +136,7 @@ function keyLineOf(line: string, base: string): KeyLine {
 function variantOf(uri: string, attributes: Readonly<Record<string, unknown>>, url: string): NamedPlaylist[] {
   const codecs = typeof attributes.CODECS === 'string' ? attributes.CODECS : undefined;
   const { RESOLUTION: size, BANDWIDTH: bandwidth } = attributes;
-  const [width, height] = ['width', 'height'].map((name) => Reflect.get(Object(size), name));
+  const { width, height } = isJsonObject(size) ? size : {};
   const kind = codecs?.split(',').every((codec) => AUDIO.test(codec.trim())) ? 'audio' : 'video';
   const parts = [
     kind,
