@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { HttpError } from '../../http/errors';
+import { isSameSecret } from '../../http/secret';
 import type { Clock } from './clock';
 
 /** What a credential may do, from the least to the most: read; also create and change; also make credentials. */
@@ -18,14 +18,12 @@ export interface Credential {
   readonly created: Date;
 }
 
-/** The management API's credentials, found by the digest of their secret. */
+/** The management API's credentials. */
 export class CredentialStore {
   readonly #byId = new Map<string, Credential>();
-  readonly #byDigest = new Map<string, Credential>();
 
   add(credential: Credential): void {
     this.#byId.set(credential.id, credential);
-    this.#byDigest.set(digest(credential.secret), credential);
   }
 
   /** Oldest first. */
@@ -38,17 +36,15 @@ export class CredentialStore {
   }
 
   bySecret(secret: string): Credential | undefined {
-    return this.#byDigest.get(digest(secret));
+    return this.list().find((each) => isSameSecret(secret, each.secret));
   }
 
-  remove(credential: Credential): void {
-    this.#byId.delete(credential.id);
-    this.#byDigest.delete(digest(credential.secret));
+  remove({ id }: Credential): void {
+    this.#byId.delete(id);
   }
 
   clear(): void {
     this.#byId.clear();
-    this.#byDigest.clear();
   }
 }
 
@@ -58,10 +54,6 @@ export function reachesSite(credential: Credential, siteId: string): boolean {
 
 function allows(credential: Credential, needed: Permission): boolean {
   return PERMISSIONS.indexOf(credential.permission) >= PERMISSIONS.indexOf(needed);
-}
-
-function digest(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64');
 }
 
 declare global {

@@ -142,6 +142,7 @@ test('counts no call of the control port, the upstreams or delivery', async () =
     api.get('/config/v1/clients/demo'),
     control.get('/state'),
     unauthenticated.get('/v2/media/nothing0'),
+    unauthenticated.get('/v2/uploads/nothing0/parts'),
   ]) {
     expect(headersOf(await call)).toEqual([undefined, undefined]);
   }

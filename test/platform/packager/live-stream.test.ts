@@ -132,18 +132,3 @@ test('a stream that is deleted takes its processes and files with it, and can be
     .expect(201);
   await packager.until('news', isRunning);
 });
-
-test('twenty streams at once are all packaged, and none is left when they end', async () => {
-  const packager = await startPackager();
-  packager.provision();
-  const ids = Array.from({ length: 20 }, (_, index) => `stream-${index}`);
-  await Promise.all(ids.map((id) => packager.put(id)));
-  await Promise.all(ids.map((id) => packager.until(id, isRunning)));
-  const ends = await Promise.all(ids.map((id) => packager.api.post(`/streams/${id}/end`)));
-  expect(ends.map(({ body }) => body.state)).toEqual(ids.map(() => 'ended'));
-  const lengths = await Promise.all(
-    ids.map(async (id) => lengthOf((await packager.api.get(`/media/${id}/hls/video.m3u8`)).text)),
-  );
-  for (const length of lengths) expect(length).toBeCloseTo(6, 1);
-  expect(processesOf(packager)).toEqual([]);
-});

@@ -2,13 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import {
-  filesOf,
-  MEDIA_VECTORS,
-  sourceOf,
-  startPackager,
-  type TestPackager,
-} from '../../support/start-packager';
+import { MEDIA_VECTORS, sourceOf, startPackager, type TestPackager } from '../../support/start-packager';
 import { until } from '../../support/until';
 
 const NOT_THERE = {
@@ -224,21 +218,6 @@ test('a media file is packaged with a key file, and one that comes later takes i
   });
   await packager.api.get('/media/film/hls/master.m3u8').expect(404);
   await packager.api.delete('/streams/film').expect(204);
-});
-
-test('a file that is no media is refused, and nothing of it stays', async () => {
-  const packager = await startPackager();
-  packager.provision();
-  const { body } = await packager.api
-    .put('/streams/film/file?keyFile=news')
-    .set('content-type', 'video/mp4')
-    .send(readFileSync(join(MEDIA_VECTORS, 'README.md')));
-  expect(body).toMatchObject({ state: 'refused', dash: null, hls: null });
-  expect(body.problem).toEqual({
-    code: 'media_unreadable',
-    description: 'This is no media file that can be read. Upload an MP4 or MOV with H.264 and AAC.',
-  });
-  expect(filesOf(packager).filter((name) => name.includes('film'))).toEqual([]);
 });
 
 test('a file that there is no room for is refused while it comes', async () => {

@@ -76,18 +76,6 @@ test('refuses a second encoder with the same key, and leaves the first its event
   expect(context.broadcast.sessionOf(channel.id)?.eventId).toBe(event);
 });
 
-test('refuses an encoder at a disabled channel, and begins no event', async () => {
-  const { admin, control, context, createChannel } = await startEmulator();
-  const { id, stream_key } = await createChannel();
-  await admin.put(`/v2/sites/demosite/channels/${id}/disable/`).expect(204);
-  const { status, body } = await control.post('/encoder/connect').send({ stream_key });
-  expect([status, body]).toEqual([
-    409,
-    problem('channel_disabled', 'The channel is disabled. Enable it, then connect.'),
-  ]);
-  expect(context.state.events.all()).toEqual([]);
-});
-
 test.each(['/encoder/connect', '/encoder/disconnect'])(
   '%s answers 404 to an unknown stream key',
   async (path) => {

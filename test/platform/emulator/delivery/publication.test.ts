@@ -62,14 +62,6 @@ async function expectShown(): Promise<void> {
 
 const asked = (path: string) => fetch(`${delivery.url}${path}`);
 
-test('nothing of a media is delivered before its publish date, and all of it from then on', async () => {
-  await expectShown();
-  await change({ publish_start_date: '2030-01-02T00:00:00Z' });
-  await expectHidden();
-  await delivery.advance(24 * 3600);
-  await expectShown();
-});
-
 test('nothing of a media is delivered when it is deleted', async () => {
   await delivery.admin.delete(`/v2/sites/${delivery.siteId}/media/${media}/`).expect(204);
   await expectHidden();

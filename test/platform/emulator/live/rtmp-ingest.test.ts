@@ -195,34 +195,6 @@ test.each([
   await player.closed;
 });
 
-test('takes the encoder again once the channel is enabled', async () => {
-  const encoder = await publishing();
-  await change('disable');
-  await encoder.closed;
-  await change('enable');
-  await publishing();
-});
-
-test('keeps the event of an encoder that comes back within the reconnect window', async () => {
-  const encoder = await publishing();
-  const { currentEventId } = channel;
-  const player = await playing();
-  encoder.close();
-  await player.closed;
-  expect(emulator.context.broadcast.sessionOf(channel.id)).toBeUndefined();
-  await publishing();
-  expect(channel.currentEventId).toBe(currentEventId);
-});
-
-test('ends the event when the encoder has been gone for longer than the reconnect window', async () => {
-  const encoder = await publishing();
-  const player = await playing();
-  encoder.close();
-  await player.closed;
-  emulator.context.clock.advance(60_000);
-  expect(await statusOf()).toBe('idle');
-});
-
 test('refuses a player when nothing streams under the key that it names', async () => {
   const player = await connectRtmp(ingest.port);
   expect(await player.play(channel.streamKey)).toBe('NetStream.Play.StreamNotFound');

@@ -255,13 +255,6 @@ test('no secret of a link is in the log', async () => {
   expect(log).not.toContain(upload.token);
 });
 
-test('uploads do not count for the rate limit', async () => {
-  const { unauthenticated, beginDirect, admin, siteId } = await startUploads({ EMULATOR_RATELIMIT: 'on' });
-  const { headers } = await unauthenticated.put(beginDirect()).send('x').expect(200);
-  expect(headers).not.toHaveProperty('jw-request-limit');
-  await admin.get(`/v2/sites/${siteId}/channels/`).expect(200).expect('jw-request-remaining', '59');
-});
-
 afterEach(() => void jest.restoreAllMocks());
 
 /** Has the next file fail with this error of the system when so many bytes are written. */

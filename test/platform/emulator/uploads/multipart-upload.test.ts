@@ -164,25 +164,6 @@ test('once completed, the parts are listed as before, and take nothing but what 
   expect([emulator.sizesOnDisk(), emulator.taken.length]).toEqual([[3], 1]);
 });
 
-test('the token is taken bare and as Bearer, with and without a slash behind the path', async () => {
-  const emulator = await startUploads();
-  const { upload, put } = open(emulator);
-  await put(1, 'a').expect(200);
-  const { unauthenticated } = emulator;
-  for (const authorization of [upload.token, `Bearer ${upload.token}`, `bearer  ${upload.token}`]) {
-    for (const slash of ['', '/']) {
-      await unauthenticated
-        .get(`/v2/uploads/${upload.id}/parts${slash}?page_length=1`)
-        .set({ authorization })
-        .expect(200);
-      await unauthenticated
-        .put(`/v2/uploads/${upload.id}/complete${slash}`)
-        .set({ authorization, 'content-type': 'application/json' })
-        .expect(202);
-    }
-  }
-});
-
 test('without the token, with a wrong one, or for an upload that is not there, nothing is told', async () => {
   const emulator = await startUploads();
   const { upload } = open(emulator);

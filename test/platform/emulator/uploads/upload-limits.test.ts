@@ -185,15 +185,6 @@ test('a sender that stops sending is cut off', async () => {
   uploads.stop();
 });
 
-test('uploads that are begun at one time end together after a day', async () => {
-  const { uploads, clock } = alone('/tmp', {});
-  const wanted = { siteId: 's', method: 'direct', maxBytes: MB, done: () => undefined } as const;
-  for (let count = 0; count < 3; count++) uploads.begin(wanted);
-  expect(uploads.list().length).toBe(3);
-  clock.advance(24 * 60 * 60 * 1000);
-  expect(uploads.list()).toEqual([]);
-});
-
 test('no folder is made before the first file comes', async () => {
   const { begin, sizesOnDisk, context } = await startUploads();
   begin();
