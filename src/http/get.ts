@@ -12,14 +12,16 @@ interface GetOptions {
   readonly tls?: Pick<https.AgentOptions, 'ca' | 'cert' | 'key'>;
   /** A kept connection that waits longer for the next call is closed. */
   readonly idleMs?: number;
+  /** How many connections a server gets at a time. */
+  readonly maxSockets?: number;
 }
 
 /** Makes calls over kept connections. `close` ends idle connections, which keep a program from ending. */
-export function createGet({ userAgent, lookup, tls, idleMs = 5000 }: GetOptions): {
+export function createGet({ userAgent, lookup, tls, idleMs = 5000, maxSockets = 8 }: GetOptions): {
   get: Get;
   close(): void;
 } {
-  const kept = { keepAlive: true, timeout: idleMs, maxSockets: 8 };
+  const kept = { keepAlive: true, timeout: idleMs, maxSockets };
   const plain = new http.Agent(kept);
   const secure = new https.Agent({ ...kept, ...tls });
   const open: Open = ({ url, method, headers, body }, signal) => {

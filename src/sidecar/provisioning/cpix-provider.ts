@@ -111,12 +111,12 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   };
 
   const readAnswer = (
-    { headers, bytes }: UpstreamDocument,
+    { headers, body }: UpstreamDocument,
     { speke }: Question,
     contentId: string,
   ): CpixDocument => {
-    const read = readCpix(bytes);
-    if (!read.ok && !looksLikeCpixBytes(bytes)) {
+    const read = readCpix(body);
+    if (!read.ok && !looksLikeCpixBytes(body)) {
       const { variable } = UPSTREAMS.key_provider;
       throw upstream.failed(`answered something that is not a CPIX document; check ${variable}`);
     }

@@ -1,8 +1,7 @@
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import * as http from 'node:http';
-import * as https from 'node:https';
 import type { ProviderContent } from '../../api/read-key-file-request';
-import { HttpError, systemCode } from '../../http/errors';
+import { HttpError } from '../../http/errors';
+import { createGet } from '../../http/get';
+import { type GetAnswer, GetFailed } from '../../http/get-request';
 import type { Log } from '../../http/log';
 import { apiError } from '../errors';
 
@@ -35,12 +34,8 @@ export class OutageError extends HttpError {}
 
 type UpstreamAnswer = { status: number; json: unknown };
 
-/** An upstream's answer. The bytes are there where the status is 200. */
-export interface UpstreamDocument {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly bytes: Buffer;
-}
+/** An upstream's answer. The body is whole where the status is 200. */
+export type UpstreamDocument = Pick<GetAnswer, 'status' | 'headers' | 'body'>;
 
 export interface Upstream {
   /** GETs a JSON document. Throws `HttpError` 502 or 504 with the upstream's code for whatever is no answer to read. */
@@ -77,20 +72,16 @@ export function createUpstream(
   const problem = (why: string) => ({ code, description: sentence(why) });
   const failed = (why: string, cause?: unknown) => apiError(code, sentence(why), { cause });
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
-  const call = createCall(timeoutMs, late);
+  const { get } = createGet({ maxSockets: Number.POSITIVE_INFINITY });
 
-  const once = async ({
-    url,
-    clientApiKey,
-    requestId,
-    signal,
-    headers,
-    body,
-  }: UpstreamCall): Promise<RawAnswer> => {
+  const once = async (call: UpstreamCall): Promise<GetAnswer> => {
+    const { url, clientApiKey, requestId, signal, headers, body } = call;
     const started = now();
-    let head: IncomingMessage | undefined;
+    let answer: GetAnswer | undefined;
     try {
-      return await call(url, {
+      answer = await get({
+        url,
+        method: body === undefined ? 'GET' : 'POST',
         headers: {
           // Of a name that is there twice, in whatever case, the last counts.
           ...headers,
@@ -99,18 +90,20 @@ export function createUpstream(
           'accept-encoding': 'identity',
           'x-request-id': requestId,
         },
-        body,
+        body: body === undefined ? undefined : Buffer.from(body),
+        maxBytes: MAX_BYTES,
+        timeoutMs,
         signal,
-        onHead: (response) => {
-          head = response;
-        },
       });
+      return answer;
+    } catch (thrown) {
+      throw thrown instanceof GetFailed && thrown.causeCode === 'ETIMEDOUT' ? late() : thrown;
     } finally {
-      const status = head?.statusCode ?? 'none';
+      const status = answer?.status ?? 'none';
       const ms = Math.round((now() - started) * 100) / 100;
-      const upstreamRequestId = printableId(head?.headers['x-request-id']);
+      const upstreamRequestId = printableId(answer?.headers['x-request-id']);
       log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
-      observe?.(head?.statusCode ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
+      observe?.(answer?.status ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
     }
   };
 
@@ -120,17 +113,18 @@ export function createUpstream(
       return undefined;
     });
     if (!answer || answer.status >= 500) answer = await once(call);
-    const { status, headers, encoding, bytes } = answer;
+    const { status, headers, body, isCut } = answer;
     if (status >= 500) throw new OutageError(502, problem(`answered ${status}`));
     if (status >= 300 && status < 400)
       throw failed(`answered a redirect (${status}); set ${variable} to its final address`);
-    if (status !== 200) return { status, headers, bytes: NOTHING };
+    if (status !== 200) return answer;
+    const encoding = headers['content-encoding']?.trim().toLowerCase() || 'identity';
     if (encoding !== 'identity')
       throw failed(
         `answered in the content-encoding ${encoding}, which was not asked for; check ${variable}`,
       );
-    if (bytes === undefined) throw failed(`answered with more than ${MAX_BYTES} bytes; check ${variable}`);
-    return { status, headers, bytes };
+    if (isCut) throw failed(`answered with more than ${MAX_BYTES} bytes; check ${variable}`);
+    return { status, headers, body };
   };
 
   const document = async (call: UpstreamCall): Promise<UpstreamDocument> => {
@@ -138,7 +132,7 @@ export function createUpstream(
       return await exchange(call);
     } catch (thrown) {
       if (thrown instanceof HttpError) throw thrown;
-      const reason = systemCode(thrown) ?? 'connection lost';
+      const reason = thrown instanceof GetFailed ? thrown.causeCode : 'connection lost';
       const unreached = problem(`can't be reached (${reason}); check ${variable}`);
       throw new OutageError(502, unreached, { cause: thrown });
     }
@@ -150,11 +144,11 @@ export function createUpstream(
     document,
     get: async (call) => {
       const headers = { accept: 'application/json', ...call.headers };
-      const { status, bytes } = await document({ ...call, headers });
+      const { status, body } = await document({ ...call, headers });
       if (status !== 200) return { status, json: undefined };
       try {
         // Drops a byte order mark, which JSON does not know.
-        return { status, json: JSON.parse(new TextDecoder().decode(bytes)) };
+        return { status, json: JSON.parse(new TextDecoder().decode(body)) };
       } catch {
         throw failed(`answered something that is not JSON; check ${variable}`);
       }
@@ -162,103 +156,8 @@ export function createUpstream(
   };
 }
 
-const NOTHING = Buffer.alloc(0);
-
-interface RawAnswer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  /** `identity`, or what the body is packed by. A packed body is not read: a few bytes may hold gigabytes. */
-  readonly encoding: string;
-  /** Undefined when it is larger than any answer can be. */
-  readonly bytes: Buffer | undefined;
-}
-
-interface CallOptions {
-  readonly headers: OutgoingHttpHeaders;
-  readonly body: string | undefined;
-  readonly signal: AbortSignal | undefined;
-  /** Takes the head of the answer. */
-  readonly onHead: (response: IncomingMessage) => void;
-}
-
-/** Makes GETs and POSTs over kept connections. Each settles within `timeoutMs`, whatever the server does, and follows no redirect. */
-function createCall(
-  timeoutMs: number,
-  late: () => HttpError,
-): (url: string, options: CallOptions) => Promise<RawAnswer> {
-  const agent = new http.Agent({ keepAlive: true });
-  const secureAgent = new https.Agent({ keepAlive: true });
-  return (url, { headers, body, signal, onHead }) =>
-    new Promise((resolve, reject) => {
-      const secure = new URL(url).protocol === 'https:';
-      let request: ClientRequest | undefined;
-      let isOver = false;
-      const settle = (done: () => void) => {
-        isOver = true;
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', cancel);
-        done();
-      };
-      const fail = (thrown: unknown) => {
-        settle(() => reject(thrown));
-        request?.destroy();
-      };
-      const cancel = () => fail(signal?.reason);
-      const timer = setTimeout(() => fail(late()), timeoutMs);
-      const take = (response: IncomingMessage) => {
-        onHead(response);
-        const { statusCode: status = 0, headers } = response;
-        const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase() || 'identity';
-        const answer = (bytes: Buffer | undefined) =>
-          settle(() => resolve({ status, headers, encoding, bytes }));
-        const chunks: Buffer[] = [];
-        let length = 0;
-        response.on('data', (chunk: Buffer) => {
-          chunks.push(chunk);
-          length += chunk.length;
-          if (length <= MAX_BYTES && encoding === 'identity') return;
-          answer(undefined);
-          request?.destroy();
-        });
-        response.on('end', () => answer(Buffer.concat(chunks)));
-        response.on('error', fail);
-        response.on('close', () => fail(new Error('The answer ended before its body did')));
-      };
-      /** On a kept connection, or a new one. */
-      const ask = (kept: boolean) => {
-        const method = body === undefined ? 'GET' : 'POST';
-        const asked = secure
-          ? https.request(url, { method, headers, agent: kept && secureAgent })
-          : http.request(url, { method, headers, agent: kept && agent });
-        request = asked;
-        let hasHead = false;
-        asked.on('response', (response) => {
-          hasHead = true;
-          take(response);
-        });
-        asked.on('upgrade', (_response, socket) => {
-          socket.destroy();
-          fail(new Error('The answer switches protocols'));
-        });
-        asked.on('error', (thrown) => {
-          // The server has closed a connection that it had kept: it has not seen this request.
-          if (asked.reusedSocket && !hasHead && asked === request && !isOver) ask(false);
-          else fail(thrown);
-        });
-        // In one piece, which gives it its length.
-        asked.end(body);
-      };
-      if (signal?.aborted) {
-        cancel();
-        return;
-      }
-      signal?.addEventListener('abort', cancel);
-      ask(true);
-    });
-}
-
-function printableId(id: string | string[] | undefined): string | undefined {
-  return typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
+function printableId(id = ''): string | undefined {
+  return /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
 }
 
 /** How keys are asked for at the key provider. */
