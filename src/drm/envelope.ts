@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
+import { type Checked, refused } from './bytes';
 import type { Problem } from './finding';
 
 /**
@@ -11,9 +12,6 @@ interface EnvelopeSecret {
   readonly sharedSecret: string;
 }
 
-export type EnvelopeFault = 'secret_too_short' | 'malformed' | 'hash_mismatch' | 'undecryptable';
-export type OpenedEnvelope = { ok: true; text: string } | { ok: false; fault: EnvelopeFault };
-
 /** Encrypts a text into an envelope. @throws RangeError when the shared secret has fewer than 16 bytes to make a key of. */
 export function sealEnvelope(text: string, secret: EnvelopeSecret): string {
   const key = encryptionKey(secret);
@@ -23,21 +21,29 @@ export function sealEnvelope(text: string, secret: EnvelopeSecret): string {
   return `${blob}|${hashOf(blob, secret)}`;
 }
 
-/** Checks an envelope's hash, and only when it holds, decrypts it. */
-export function openEnvelope(envelope: string, secret: EnvelopeSecret): OpenedEnvelope {
+/** Checks an envelope's hash, and only when it holds, decrypts it. A fault continues the name of who answered it. */
+export function openEnvelope(envelope: string, secret: EnvelopeSecret): Checked<string> {
   const key = encryptionKey(secret);
-  if (!key) return { ok: false, fault: 'secret_too_short' };
+  if (!key)
+    return refused(
+      'secret_too_short',
+      'answered an envelope, but the shared secret of this client is too short to open it',
+    );
   const [, blob, hash] = /^([A-Za-z0-9+/]+={0,2})\|([0-9a-fA-F]{40})$/.exec(envelope) ?? [];
-  if (blob === undefined || hash === undefined) return { ok: false, fault: 'malformed' };
+  if (blob === undefined || hash === undefined)
+    return refused('malformed', 'answered an envelope without the form base64|hash');
   const expected = Buffer.from(hashOf(blob, secret));
   if (!timingSafeEqual(expected, Buffer.from(hash.toLowerCase())))
-    return { ok: false, fault: 'hash_mismatch' };
+    return refused(
+      'hash_mismatch',
+      'answered an envelope whose hash is wrong: it was changed, or sealed with another shared secret',
+    );
   try {
     const decipher = createDecipheriv('aes-128-ecb', key, null);
     const bytes = Buffer.concat([decipher.update(blob, 'base64'), decipher.final()]);
-    return { ok: true, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+    return { ok: true, value: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {
-    return { ok: false, fault: 'undecryptable' };
+    return refused('undecryptable', 'answered an envelope that does not decrypt');
   }
 }
 

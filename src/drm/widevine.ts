@@ -104,17 +104,6 @@ interface ReadPsshData {
  * packager puts its own box around the value. A box of another system is a fault.
  */
 export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
-  if (text !== last.text) last = { text, read: readAnew(text) };
-  return last.read;
-}
-
-/** A value is read when its form is checked, and again when it is compared with the others. */
-let last: { readonly text: string; readonly read: Checked<ReadPsshData> } = {
-  text: '',
-  read: refused('empty', 'is empty'),
-};
-
-function readAnew(text: string): Checked<ReadPsshData> {
   // Before it is decoded: it is copied and compared some times on its way to a key file.
   if (text.length > MAX_PSSH_CHARACTERS)
     return refused('too_long', `is longer than ${MAX_PSSH_CHARACTERS} characters`);

@@ -1,6 +1,7 @@
 import { below, boxesIn, systemName } from '../drm/check/boxes';
 import { checkInput } from '../drm/check/check';
 import { readByteText } from '../drm/check/values';
+import { FAIRPLAY_SYSTEM_ID } from '../drm/cpix/document';
 import { FAIRPLAY_KEY_FORMAT } from '../drm/key-file';
 import { PLAYREADY_SYSTEM_ID } from '../drm/playready';
 import { parsePsshBox } from '../drm/pssh';
@@ -14,8 +15,6 @@ interface Signal {
   readonly content: string;
   readonly fields: SystemReport['fields'];
 }
-
-const FAIRPLAY_SYSTEM_ID = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
 
 /** What a manifest's protection elements (as `protectionText` makes them) signal. */
 export function signalsOfManifest(xml: string): Signal[] {

@@ -52,8 +52,8 @@ async function keysOf(
   });
   const { key } = (await response.json()) as { key: string };
   const opened = openEnvelope(key, { client: CLIENT.name, sharedSecret: CLIENT.sharedSecret });
-  if (!opened.ok) throw new Error(opened.fault);
-  return JSON.parse(opened.text) as Record<string, string>;
+  if (!opened.ok) throw new Error(opened.problem.code);
+  return JSON.parse(opened.value) as Record<string, string>;
 }
 
 test('provisions, reads and deletes a key file with the keys of the emulator, and writes nothing for another client', async () => {

@@ -1,5 +1,5 @@
 import { type Checked, isZero } from '../bytes';
-import { type CpixKey, type CpixSystem, FAIRPLAY_SYSTEM_ID } from '../cpix/document';
+import { type CpixKey, type CpixSystem, FAIRPLAY_SYSTEM_ID, plainKey } from '../cpix/document';
 import { fairPlayAddress, type PlayReadySignal, playReadySignal, widevineData } from '../cpix/signalling';
 import { checkValues, REQUEST_NAMES, type ValueNames } from '../cross-check';
 import type { Subject } from '../finding';
@@ -111,7 +111,7 @@ function contentOf({ claims }: Report): string {
 }
 
 function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void {
-  const { scheme, value, explicitIv } = key;
+  const { scheme, explicitIv } = key;
   if (scheme === 'cenc') {
     const sentence = 'is cenc, and FairPlay plays cbcs alone; ask the key provider for a document of cbcs';
     report.warning('scheme_mismatch', `${key.at}.scheme`, sentence);
@@ -119,15 +119,14 @@ function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void
   if (isRequest) return;
   if (!explicitIv)
     report.error('missing', `${key.at}.iv`, 'is missing: FairPlay needs an explicitIV of 16 bytes');
-  const fairplay = { key: value?.kind === 'plain' ? value.bytes : undefined, iv: explicitIv };
-  const slips = checkValues({ fairplay }, { scheme: undefined, names: namesOf(key.at) });
-  report.add(...slips);
+  const fairplay = { key: plainKey(key), iv: explicitIv };
+  report.add(...checkValues({ fairplay }, { scheme: undefined, names: namesOf(key.at) }));
 }
 
 /** Reports what keeps a key file from being made of a system, where no other finding says it more exactly. */
 function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string, subject: Subject): void {
-  const { keyId, value, explicitIv } = key;
-  const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
+  const { keyId, explicitIv } = key;
+  const contentKey = plainKey(key);
   const use = ((): Checked<PlayReadySignal | string | undefined> => {
     if (system.systemId === WIDEVINE_SYSTEM_ID) return widevineData(system);
     if (system.systemId === FAIRPLAY_SYSTEM_ID) return fairPlayAddress(system, explicitIv);
@@ -148,7 +147,7 @@ function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string
 function describeSignal(key: PlacedKey, at: string, describe: (part: Report, at: string) => void): Report {
   const part = new Report();
   describe(part, at);
-  const { keyId, scheme, value } = key;
+  const { keyId, scheme } = key;
   const named = [...claimsOf(part.claims, 'box'), ...claimsOf(part.claims, 'track')].flatMap(
     (claim) => claim.keyId ?? [],
   );
@@ -161,7 +160,7 @@ function describeSignal(key: PlacedKey, at: string, describe: (part: Report, at:
     const sentence = `is for ${other.cipher}, but ${key.at}.scheme is ${scheme} (${cipher}); make them agree`;
     part.warning('scheme_mismatch', at, sentence);
   }
-  const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
+  const contentKey = plainKey(key);
   for (const { at: name, checksum } of contentKey ? claimsOf(part.claims, 'checksum') : []) {
     const context = { scheme: undefined, names: namesOf(key.at, name) };
     part.add(...checkValues({ keyId, contentKey, checksum }, context));

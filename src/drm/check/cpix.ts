@@ -6,6 +6,7 @@ import {
   type CpixSystem,
   type CpixValue,
   FAIRPLAY_SYSTEM_ID,
+  plainKey,
   THE_DOCUMENT,
 } from '../cpix/document';
 import { sealingFault } from '../cpix/encryption';
@@ -99,9 +100,7 @@ function describeKey(report: Report, key: PlacedKey, isRequest: boolean): void {
   }
   describeValue(report, `${at}.value`, value, isRequest);
   if (explicitIv) report.secretField(`${at}.iv`, explicitIv.toString('base64'), '16 bytes');
-  const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
-  const slips = checkValues({ keyId, contentKey }, { scheme: undefined, names: namesOf(at) });
-  report.add(...slips);
+  report.add(...checkValues({ keyId, contentKey: plainKey(key) }, { scheme: undefined, names: namesOf(at) }));
 }
 
 const NOTES: Readonly<Record<string, string>> = {
@@ -197,13 +196,9 @@ function describeCertificate(report: Report, at: string, certificate: Buffer | u
 }
 
 /** What media, manifests and key files may not contradict. */
-function claimKey(
-  report: Report,
-  { at, keyId, value, scheme, explicitIv }: PlacedKey,
-  systems: readonly CpixSystem[],
-  hasSystems: boolean,
-): void {
-  const contentKey = value?.kind === 'plain' ? value.bytes : undefined;
+function claimKey(report: Report, key: PlacedKey, systems: readonly CpixSystem[], hasSystems: boolean): void {
+  const { at, keyId, scheme, explicitIv } = key;
+  const contentKey = plainKey(key);
   report.claim({ of: 'key', at: `${at}.value`, keyId, contentKey });
   const isFor = (...ids: string[]) => systems.some(({ systemId }) => ids.includes(systemId));
   if (isFor(FAIRPLAY_SYSTEM_ID)) {

@@ -36,6 +36,11 @@ export type CpixValue =
     }
   | ({ readonly kind: 'encrypted'; readonly mac: Buffer | undefined } & CpixCipher);
 
+/** The value of a key, where it is there and plain. */
+export function plainKey({ value }: CpixKey): Buffer | undefined {
+  return value?.kind === 'plain' ? value.bytes : undefined;
+}
+
 /** Encrypted bytes, and the XML Encryption address of the algorithm; `''` where none is named. */
 export interface CpixCipher {
   readonly algorithm: string;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { checkedText, checkedValue } from '../../api/key-file-request';
 import type { ProviderContent } from '../../api/read-key-file-request';
 import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
-import { type EnvelopeFault, openEnvelope } from '../../drm/envelope';
+import { openEnvelope } from '../../drm/envelope';
 import type { Finding } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
 import { checkLicenseUrl } from '../../drm/license-url';
@@ -66,14 +66,6 @@ const fairplayAnswer = z.object({
   laurl: checkedText(checkLicenseUrl('fairplay')),
 });
 
-const ENVELOPE_FAULTS: Readonly<Record<EnvelopeFault, string>> = {
-  secret_too_short: 'answered an envelope, but the shared secret of this client is too short to open it',
-  malformed: 'answered an envelope without the form base64|hash',
-  hash_mismatch:
-    'answered an envelope whose hash is wrong: it was changed, or sealed with another shared secret',
-  undecryptable: 'answered an envelope that does not decrypt',
-};
-
 interface Refused {
   readonly status: number;
   readonly clientApiKey: string | undefined;
@@ -114,9 +106,9 @@ export function createJsonProvider(
     }
     if (!envelope.success) throw upstream.failed('answered in plain where an encrypted envelope is due');
     const opened = openEnvelope(envelope.data.key, { client, sharedSecret });
-    if (!opened.ok) throw upstream.failed(ENVELOPE_FAULTS[opened.fault]);
+    if (!opened.ok) throw upstream.failed(opened.problem.description);
     try {
-      return JSON.parse(opened.text);
+      return JSON.parse(opened.value);
     } catch {
       throw upstream.failed('answered an envelope that holds no JSON');
     }

@@ -1,488 +1,331 @@
 import { type ChosenKey, type CpixChoice, chooseKeys } from '../../../src/drm/cpix/choose';
 import { cpixDocument, key, keyIdOf, kidOf, rule, system } from '../../support/cpix-text';
 
-const CENC = 'commonEncryptionScheme="cenc"';
-const CBCS = 'commonEncryptionScheme="cbcs"';
 const VIDEO = '<VideoFilter/>';
 const AUDIO = '<AudioFilter/>';
+const inPeriod = (id: string) => `<KeyPeriodFilter periodId="${id}"/>`;
+const label = (name: string) => `<LabelFilter label="${name}"/>`;
 
 type Text = Parameters<typeof cpixDocument>[0];
 
-/** The keys as short text, `1 widevine playready`, and the codes of the warnings; or the faults. */
-function choose(text: Text, choice: CpixChoice = {}) {
-  const chosen = chooseKeys(cpixDocument(text), choice);
-  if (!chosen.ok) return chosen.faults.map(({ code, description: sentence }) => `${code}: ${sentence}`);
-  const { cenc, fairplay, findings } = chosen.value;
-  const short = (one: ChosenKey | undefined) =>
-    one && [one.keyId.toString('hex').slice(0, 1), ...one.systems].join(' ');
-  return { cenc: short(cenc), fairplay: short(fairplay), warnings: findings.map(({ code }) => code) };
+/** Keys as `1 2:cenc`, each with its scheme, and systems as `widevine:12`, each with its keys. */
+function made(keys: string, systems = '', rules = '', more: Partial<Text> = {}): Text {
+  const keyOf = ([digit, scheme]: string[]) =>
+    key(Number(digit), scheme ? `commonEncryptionScheme="${scheme}"` : '');
+  const systemOf = ([name, digits = '']: string[]) =>
+    system(name as Parameters<typeof system>[0], [...digits].map(Number));
+  const split = (text: string) =>
+    text
+      .split(' ')
+      .filter(Boolean)
+      .map((each) => each.split(':'));
+  return { keys: split(keys).map(keyOf), systems: split(systems).map(systemOf).join(''), rules, ...more };
 }
 
-const took = (cenc: string | undefined, fairplay?: string, ...warnings: string[]) => ({
-  cenc,
-  fairplay,
-  warnings,
+/** The keys as short text, `1 widevine playready | 1 fairplay`, and behind `!` the codes of the warnings; or the faults. */
+function choose(text: Text, choice: CpixChoice = {}): string {
+  const chosen = chooseKeys(cpixDocument(text), choice);
+  if (!chosen.ok) return chosen.faults.map(({ code, description }) => `${code}: ${description}`).join('\n');
+  const { cenc, fairplay, findings } = chosen.value;
+  const short = (one: ChosenKey | undefined) =>
+    one ? [one.keyId.toString('hex').slice(0, 1), ...one.systems].join(' ') : '-';
+  return [`${short(cenc)} | ${short(fairplay)}`, ...findings.map(({ code }) => code)].join(' ! ');
+}
+
+type Row = [what: string, text: Text, choice: CpixChoice, expected: string | RegExp];
+/** The result as a whole, or a pattern of it. */
+function expectChoice(_: string, text: Text, choice: CpixChoice, expected: string | RegExp): void {
+  if (typeof expected === 'string') expect(choose(text, choice)).toBe(expected);
+  else expect(choose(text, choice)).toMatch(expected);
+}
+
+const ALL = 'widevine:1 playready:1 fairplay:1';
+const multiDrm = made('1', ALL);
+const ALL_OF_1 = '1 widevine playready | 1 fairplay';
+const CIPHER =
+  '<Data><pskc:Secret><pskc:EncryptedValue><e:CipherData xmlns:e="http://www.w3.org/2001/04/xmlenc#">' +
+  '<e:CipherValue>AAAA</e:CipherValue></e:CipherData></pskc:EncryptedValue></pskc:Secret></Data>';
+const MARLIN = `<DRMSystem kid="${kidOf(1)}" systemId="5e629af5-38da-4063-8977-97ffbd9902d4"/>`;
+
+it.each<Row>([
+  ['one key for all three systems', multiDrm, {}, ALL_OF_1],
+  ['a key for either role', made('1:cenc 2:cbcs', 'widevine:1 fairplay:2'), {}, '1 widevine | 2 fairplay'],
+  ['PlayReady alone', made('1', 'playready:1'), {}, '1 playready | -'],
+  ['FairPlay alone', made('1', 'fairplay:1'), {}, '- | 1 fairplay'],
+  ['a document without DRM systems', made('1'), {}, '1 | -'],
+  ['a document without one that is known', { ...made('1'), systems: MARLIN }, {}, '1 | -'],
+  ['an encrypted document', { ...multiDrm, keys: [key(1, '', CIPHER)] }, {}, ALL_OF_1],
+])('the one candidate for a role is taken: %s', expectChoice);
+
+const RULES = rule(1, 'SD', VIDEO) + rule(2, 'HD', VIDEO) + rule(3, undefined, label('uhd-main'));
+const tracks = made('1 2 3 4', 'widevine:1234', RULES + rule(4, undefined, AUDIO));
+const SEVERAL = 'cpix_choice: has several keys for CENC (Widevine, PlayReady); choose one by track or kid:';
+const TWO = `SD (kid ${kidOf(1)}), HD (kid ${kidOf(2)})`;
+const FOUR = `${TWO}, uhd-main (kid ${kidOf(3)}), AUDIO (kid ${kidOf(4)})`;
+const NO_KEY = `cpix_choice: has the key ${kidOf(2)}, but not for the systems, track and period chosen; it has ${FOUR}`;
+const NO_RULES = `cpix_choice: has no usage rules that identify the key of a track; choose by kid: kid ${kidOf(1)}, kid ${kidOf(2)}`;
+const ofBoth = { ...tracks, systems: `${tracks.systems}${system('fairplay', [1, 2])}` };
+
+it.each<Row>([
+  ['without a choice', tracks, {}, `${SEVERAL} ${FOUR}`],
+  ['for each role where they differ', ofBoth, {}, /for CENC .*\n.*several keys for FairPlay;/],
+  ['SD', tracks, { track: 'SD' }, '1 widevine | - ! audio_key_left_out'],
+  ['hd', tracks, { track: 'hd' }, '2 widevine | - ! audio_key_left_out'],
+  ['uhd-main', tracks, { track: 'uhd-main' }, '3 widevine | - ! audio_key_left_out'],
+  ['UHD-MAIN', tracks, { track: 'UHD-MAIN' }, '3 widevine | - ! audio_key_left_out'],
+  ['AUDIO', tracks, { track: 'AUDIO' }, '4 widevine | -'],
+  ['audio', tracks, { track: 'audio' }, '4 widevine | -'],
+  ['a key id', tracks, { keyId: keyIdOf(3) }, '3 widevine | - ! audio_key_left_out'],
+  ['a key id alone', made('1 2 3 4'), { keyId: keyIdOf(3) }, '3 | -'],
+  ['a track that several have', tracks, { track: 'VIDEO' }, `${SEVERAL} ${TWO}`],
+  [
+    'no such track',
+    tracks,
+    { track: 'SDR' },
+    'cpix_choice: has no such track; it has SD, HD, uhd-main, AUDIO',
+  ],
+  ['no such key', tracks, { keyId: keyIdOf(9) }, `cpix_choice: has no key ${kidOf(9)}; it has ${FOUR}`],
+  ['a key of another track', tracks, { track: 'SD', keyId: keyIdOf(2) }, NO_KEY],
+  ['a track without rules', made('1 2'), { track: 'SD' }, NO_RULES],
+])('several candidates are told apart, or refused with all that one can choose from: %s', expectChoice);
+
+it('several candidates are listed within bounds, without control characters and quotes', () => {
+  const digits = Array.from({ length: 200 }, (_, index) => index);
+  const kid = (index: number) => `${String(index).padStart(8, '0')}-1111-4111-8111-111111111111`;
+  const long = `&#9;&quot;&#252;${'x'.repeat(300)}`;
+  const rules = Array.from({ length: 400 }, (_, index) => {
+    const filter = label(`${index % 9}${long}`);
+    return `<ContentKeyUsageRule kid="${kid(Math.floor(index / 9))}">${filter}</ContentKeyUsageRule>`;
+  });
+  const keys = digits.map((index) => ({ ...key(1), kid: kid(index) }));
+  const listed = choose({ keys, rules: rules.join('') });
+  expect(listed).toMatch(/choose one by track or kid: 0\?\?\?x{36}\.\.\., /);
+  expect(listed).toMatch(/, 188 more$/);
+  expect(listed.length).toBeLessThan(4000);
+  expect(listed).toMatch(/^[ -!#-~]*$/);
 });
 
-const multiDrm = {
-  keys: [key(1)],
-  systems: system('widevine', [1]) + system('playready', [1]) + system('fairplay', [1]),
+const NAMES = [
+  rule(1, 'ALL', VIDEO + AUDIO),
+  rule(2, undefined, VIDEO),
+  rule(3, undefined, label('Video')),
+  rule(4, 'VIDEO'),
+];
+const named = (count: number) => made('1 2 3 4', '', NAMES.slice(0, count).join(''));
+const joined = made('1 2', '', rule(1, 'SD+HD1', VIDEO) + rule(2, 'HD2', VIDEO));
+const ofOwn = (rules: string) =>
+  made('1 2 3', 'widevine:12 fairplay:3', rule(1, 'SD') + rule(2, 'HD') + rules);
+const withAll = ofOwn(rule(3, 'ALL'));
+const filters = rule(1, 'HD', '<x:RegionFilter xmlns:x="urn:x"/>') + rule(2, 'SD', '<FutureFilter/>');
+const UNKNOWN_FILTER =
+  'cpix_choice: has usage rules with an unknown filter (RegionFilter, FutureFilter), so no track can be chosen; choose by kid';
+
+it.each<Row>([
+  ['the key for all tracks where there is no other', named(1), { track: 'VIDEO' }, '1 | -'],
+  ['its filter before that', named(2), { track: 'VIDEO' }, '2 | -'],
+  ['its name in other letters before the filter', named(3), { track: 'VIDEO' }, '3 | -'],
+  ['its very name before these', named(4), { track: 'VIDEO' }, '4 | -'],
+  ['a rule that joins it with others', joined, { track: 'HD1' }, '1 | -'],
+  ['its own rule next to such a one', joined, { track: 'HD2' }, '2 | -'],
+  ['a key for ALL', { ...multiDrm, rules: rule(1, 'ALL', VIDEO + AUDIO) }, { track: 'HD' }, ALL_OF_1],
+  [
+    'a key for both kinds',
+    { ...multiDrm, rules: rule(1, undefined, VIDEO + AUDIO) },
+    { track: 'HD' },
+    ALL_OF_1,
+  ],
+  ['a key without a filter', { ...multiDrm, rules: rule(1) }, { track: 'HD' }, ALL_OF_1],
+  ['a key of a period', { ...multiDrm, rules: rule(1, undefined, inPeriod('p')) }, { track: 'HD' }, ALL_OF_1],
+  ['for each role the rules of its own keys', withAll, { track: 'HD' }, '2 widevine | 3 fairplay'],
+  ['the key without a rule', ofOwn(''), { track: 'HD' }, '2 widevine | 3 fairplay'],
+  ['no key of another track', ofOwn(rule(3, 'SD')), { track: 'HD' }, '2 widevine | - ! cpix_system_left_out'],
+  [
+    'none, by a name that none has',
+    withAll,
+    { track: 'HDD' },
+    'cpix_choice: has no such track; it has SD, HD, ALL',
+  ],
+  ['the key for all of the one system', withAll, { track: 'HDD', systems: ['fairplay'] }, '- | 3 fairplay'],
+  ['none, where a filter is not known', made('1 2', '', filters), { track: 'HD' }, UNKNOWN_FILTER],
+  ['nothing next to a key id there', made('1 2', '', filters), { keyId: keyIdOf(1) }, '1 | -'],
+])('a track means %s', expectChoice);
+
+const twoPairs = made('1:cenc 2:cenc 3:cbcs', 'widevine:12 fairplay:3');
+const severalOthers = made('1:cenc 2:cenc 3:cbcs 4:cbcs', 'widevine:12 fairplay:34');
+const shared = made('1 2', 'widevine:12 fairplay:1');
+const NO_ONE_KEY = `cpix_choice: has no one key for FairPlay by this choice; it has kid ${kidOf(1)}`;
+const of2 = { keyId: keyIdOf(2) };
+
+it.each<Row>([
+  ['leaves the one key of the other role', twoPairs, of2, '2 widevine | 3 fairplay'],
+  ['leaves out a role with several keys', severalOthers, of2, '2 widevine | - ! cpix_system_left_out'],
+  [
+    'leaves out a role that would take a key of this one',
+    shared,
+    of2,
+    '2 widevine | - ! cpix_system_left_out',
+  ],
+  [
+    'is refused where that role was asked for',
+    shared,
+    { ...of2, systems: ['widevine', 'fairplay'] },
+    NO_ONE_KEY,
+  ],
+])('a key id %s', expectChoice);
+
+const ofFirst = rule(1, 'HD', inPeriod('first'));
+const ofSecond = rule(2, 'HD', inPeriod('second'));
+const PERIODS = { periods: ['first/7', 'second/8'] };
+const rotating = (rules: string, keys = '1 2', systems = 'widevine:12 fairplay:12') =>
+  made(keys, systems, rules, PERIODS);
+const rotated = rotating(ofFirst + ofSecond);
+const NEEDED =
+  'cpix_choice: has other keys in each key period; choose one by period: first (index 7), second (index 8)';
+const byIndex = {
+  ...rotating(rule(1, 'HD', inPeriod('p2')) + rule(2, 'HD', inPeriod('1'))),
+  periods: ['p2/1', '1x/2'],
 };
+const oneOf = (rules: string) => rotating(rules, '1', 'widevine:1');
+const fixed = (type: string) => rotating(ofFirst + ofSecond + rule(3, type), '1 2 3', 'widevine:123');
+const allowed = rule(1) + ofFirst + rule(2, 'SD', inPeriod('first') + inPeriod('second'));
+const NO_PERIOD = 'cpix_choice: has no such key period; it has first (index 7), second (index 8)';
+const notInIt = rotating(ofFirst + ofSecond + rule(1, 'SD', inPeriod('first')));
 
-describe('one candidate for a role', () => {
-  it('is taken: one key for all three systems', () => {
-    expect(choose(multiDrm)).toEqual(took('1 widevine playready', '1 fairplay'));
-  });
-
-  it('is taken for each role from a document that has a key for either', () => {
-    const text = {
-      keys: [key(1, CENC), key(2, CBCS)],
-      systems: system('widevine', [1]) + system('fairplay', [2]),
-    };
-    expect(choose(text)).toEqual(took('1 widevine', '2 fairplay'));
-  });
-
-  it('leaves out the role that the document has no key for', () => {
-    expect(choose({ keys: [key(1)], systems: system('playready', [1]) })).toEqual(took('1 playready'));
-    expect(choose({ keys: [key(1)], systems: system('fairplay', [1]) })).toEqual(
-      took(undefined, '1 fairplay'),
-    );
-  });
-
-  it('is taken without DRM systems from a document that has none that is known', () => {
-    const marlin = `<DRMSystem kid="${kidOf(1)}" systemId="5e629af5-38da-4063-8977-97ffbd9902d4"/>`;
-    expect(choose({ keys: [key(1)] })).toEqual(took('1'));
-    expect(choose({ keys: [key(1)], systems: marlin })).toEqual(took('1'));
-  });
-
-  it('needs no value: the document may be encrypted', () => {
-    const cipher =
-      '<Data><pskc:Secret><pskc:EncryptedValue><e:CipherData xmlns:e="http://www.w3.org/2001/04/xmlenc#">' +
-      '<e:CipherValue>AAAA</e:CipherValue></e:CipherData></pskc:EncryptedValue></pskc:Secret></Data>';
-    expect(choose({ ...multiDrm, keys: [key(1, '', cipher)] })).toEqual(
-      took('1 widevine playready', '1 fairplay'),
-    );
-  });
-});
-
-describe('several candidates', () => {
-  const tracks = {
-    keys: [key(1), key(2), key(3), key(4)],
-    systems: system('widevine', [1, 2, 3, 4]),
-    rules:
-      rule(1, 'SD', VIDEO) +
-      rule(2, 'HD', VIDEO) +
-      rule(3, undefined, '<LabelFilter label="uhd-main"/>') +
-      rule(4, undefined, AUDIO),
-  };
-
-  it('are refused with all that one can choose from', () => {
-    expect(choose(tracks)).toEqual([
-      'cpix_choice: has several keys for CENC (Widevine, PlayReady); choose one by track or kid: ' +
-        `SD (kid ${kidOf(1)}), HD (kid ${kidOf(2)}), uhd-main (kid ${kidOf(3)}), AUDIO (kid ${kidOf(4)})`,
-    ]);
-  });
-
-  it('are told of once where both roles have them, and for each role where they differ', () => {
-    const faults = choose({ ...tracks, systems: tracks.systems + system('fairplay', [1, 2]) });
-    expect(faults).toEqual([
-      expect.stringContaining('has several keys for CENC (Widevine, PlayReady);'),
-      expect.stringContaining('has several keys for FairPlay;'),
-    ]);
-  });
-
-  it.each([
-    ['SD', '1'],
-    ['hd', '2'],
-    ['uhd-main', '3'],
-    ['UHD-MAIN', '3'],
-    ['AUDIO', '4'],
-    ['audio', '4'],
-  ])('are told apart by the track %s', (track, digit) => {
-    const warnings = digit === '4' ? [] : ['audio_key_left_out'];
-    expect(choose(tracks, { track })).toEqual(took(`${digit} widevine`, undefined, ...warnings));
-  });
-
-  it('are told apart by the key id', () => {
-    expect(choose(tracks, { keyId: keyIdOf(3) })).toEqual(
-      took('3 widevine', undefined, 'audio_key_left_out'),
-    );
-    expect(choose({ keys: tracks.keys }, { keyId: keyIdOf(3) })).toEqual(took('3'));
-  });
-
-  it('are refused for a track that several have', () => {
-    expect(choose(tracks, { track: 'VIDEO' })).toEqual([
-      'cpix_choice: has several keys for CENC (Widevine, PlayReady); choose one by track or kid: ' +
-        `SD (kid ${kidOf(1)}), HD (kid ${kidOf(2)})`,
-    ]);
-  });
-
-  it('are refused for a track, a key id or both that none has', () => {
-    const all = `SD (kid ${kidOf(1)}), HD (kid ${kidOf(2)}), uhd-main (kid ${kidOf(3)}), AUDIO (kid ${kidOf(4)})`;
-    expect(choose(tracks, { track: 'SDR' })).toEqual([
-      'cpix_choice: has no such track; it has SD, HD, uhd-main, AUDIO',
-    ]);
-    expect(choose(tracks, { keyId: keyIdOf(9) })).toEqual([
-      `cpix_choice: has no key ${kidOf(9)}; it has ${all}`,
-    ]);
-    expect(choose(tracks, { track: 'SD', keyId: keyIdOf(2) })).toEqual([
-      `cpix_choice: has the key ${kidOf(2)}, but not for the systems, track and period chosen; it has ${all}`,
-    ]);
-    expect(choose({ keys: tracks.keys.slice(0, 2) }, { track: 'SD' })).toEqual([
-      `cpix_choice: has no usage rules that identify the key of a track; choose by kid: kid ${kidOf(1)}, kid ${kidOf(2)}`,
-    ]);
-  });
-
-  it('are listed within bounds, without control characters and quotes', () => {
-    const digits = Array.from({ length: 200 }, (_, index) => index);
-    const kid = (index: number) => `${String(index).padStart(8, '0')}-1111-4111-8111-111111111111`;
-    const label = `&#9;"&#252;${'x'.repeat(300)}`.replaceAll('"', '&quot;');
-    const [first] = choose({
-      keys: digits.map((index) => ({ ...key(1), kid: kid(index) })),
-      rules: digits
-        .flatMap((index) =>
-          Array.from({ length: 9 }, (_, more) => `<LabelFilter label="${more}${label}"/>`).map(
-            (filter) => [index, filter] as const,
-          ),
-        )
-        .slice(0, 400)
-        .map(([index, filter]) => `<ContentKeyUsageRule kid="${kid(index)}">${filter}</ContentKeyUsageRule>`)
-        .join(''),
-    }) as string[];
-    expect(first).toMatch(/choose one by track or kid: 0\?\?\?x{36}\.\.\., /);
-    expect(first).toMatch(/, 188 more$/);
-    expect(first?.length).toBeLessThan(4000);
-    expect(first).toMatch(/^[ -!#-~]*$/);
-  });
-});
-
-describe('a track', () => {
-  it('means its very name before the name in other letters, these before filters, filters before ALL', () => {
-    const keys = [key(1), key(2), key(3), key(4)];
-    const rules = [
-      rule(1, 'ALL', VIDEO + AUDIO),
-      rule(2, undefined, VIDEO),
-      rule(3, undefined, '<LabelFilter label="Video"/>'),
-      rule(4, 'VIDEO'),
-    ];
-    const chosenOf = (count: number) =>
-      choose({ keys, rules: rules.slice(0, count).join('') }, { track: 'VIDEO' });
-    expect([1, 2, 3, 4].map(chosenOf)).toEqual(['1', '2', '3', '4'].map((digit) => took(digit)));
-  });
-
-  it('means a rule that joins it with others', () => {
-    const text = { keys: [key(1), key(2)], rules: rule(1, 'SD+HD1', VIDEO) + rule(2, 'HD2', VIDEO) };
-    expect(choose(text, { track: 'HD1' })).toEqual(took('1'));
-    expect(choose(text, { track: 'HD2' })).toEqual(took('2'));
-  });
-
-  it.each([
-    ['by its track type', rule(1, 'ALL', VIDEO + AUDIO)],
-    ['by the filters for both kinds', rule(1, undefined, VIDEO + AUDIO)],
-    ['without a filter', rule(1)],
-    ['with one for the key period alone', rule(1, undefined, '<KeyPeriodFilter periodId="p"/>')],
-  ])('means the key for all tracks where no rule names it: %s', (_, rules) => {
-    expect(choose({ ...multiDrm, rules }, { track: 'HD' })).toEqual(
-      took('1 widevine playready', '1 fairplay'),
-    );
-  });
-
-  it('narrows each role by the rules of its own keys', () => {
-    const text = {
-      keys: [key(1), key(2), key(3)],
-      systems: system('widevine', [1, 2]) + system('fairplay', [3]),
-      rules: rule(1, 'SD') + rule(2, 'HD') + rule(3, 'ALL'),
-    };
-    expect(choose(text, { track: 'HD' })).toEqual(took('2 widevine', '3 fairplay'));
-    const without = { ...text, rules: rule(1, 'SD') + rule(2, 'HD') };
-    expect(choose(without, { track: 'HD' })).toEqual(took('2 widevine', '3 fairplay'));
-    const other = { ...text, rules: rule(1, 'SD') + rule(2, 'HD') + rule(3, 'SD') };
-    expect(choose(other, { track: 'HD' })).toEqual(took('2 widevine', undefined, 'cpix_system_left_out'));
-  });
-
-  it('is refused where tracks have keys of their own and none has its name, also beside a key for all', () => {
-    const text = {
-      keys: [key(1, CENC), key(2, CENC), key(3, CBCS)],
-      systems: system('widevine', [1, 2]) + system('fairplay', [3]),
-      rules: rule(1, 'SD', VIDEO) + rule(2, 'HD', VIDEO) + rule(3, 'ALL'),
-    };
-    expect(choose(text, { track: 'HD' })).toEqual(took('2 widevine', '3 fairplay'));
-    expect(choose(text, { track: 'HDD' })).toEqual(['cpix_choice: has no such track; it has SD, HD, ALL']);
-    expect(choose(text, { track: 'HDD', systems: ['fairplay'] })).toEqual(took(undefined, '3 fairplay'));
-  });
-
-  it('is refused where a filter is not known, and the key id works', () => {
-    const text = {
-      keys: [key(1), key(2)],
-      rules: rule(1, 'HD', '<x:RegionFilter xmlns:x="urn:x"/>') + rule(2, 'SD', '<FutureFilter/>'),
-    };
-    expect(choose(text, { track: 'HD' })).toEqual([
-      'cpix_choice: has usage rules with an unknown filter (RegionFilter, FutureFilter), so no track can be chosen; choose by kid',
-    ]);
-    expect(choose(text, { keyId: keyIdOf(1) })).toEqual(took('1'));
-  });
-});
-
-describe('a key id', () => {
-  const twoPairs = {
-    keys: [key(1, CENC), key(2, CENC), key(3, CBCS)],
-    systems: system('widevine', [1, 2]) + system('fairplay', [3]),
-  };
-
-  it('leaves the one key of the other role, which it does not speak of', () => {
-    expect(choose(twoPairs, { keyId: keyIdOf(2) })).toEqual(took('2 widevine', '3 fairplay'));
-  });
-
-  it('leaves the other role out where that has several keys or would take a key of this role', () => {
-    const several = {
-      ...twoPairs,
-      keys: [...twoPairs.keys, key(4, CBCS)],
-      systems: system('widevine', [1, 2]) + system('fairplay', [3, 4]),
-    };
-    expect(choose(several, { keyId: keyIdOf(2) })).toEqual(
-      took('2 widevine', undefined, 'cpix_system_left_out'),
-    );
-    const shared = { keys: [key(1), key(2)], systems: system('widevine', [1, 2]) + system('fairplay', [1]) };
-    expect(choose(shared, { keyId: keyIdOf(2) })).toEqual(
-      took('2 widevine', undefined, 'cpix_system_left_out'),
-    );
-  });
-
-  it('is refused where the other role was asked for and cannot be told', () => {
-    const shared = { keys: [key(1), key(2)], systems: system('widevine', [1, 2]) + system('fairplay', [1]) };
-    expect(choose(shared, { keyId: keyIdOf(2), systems: ['widevine', 'fairplay'] })).toEqual([
-      `cpix_choice: has no one key for FairPlay by this choice; it has kid ${kidOf(1)}`,
-    ]);
-  });
-});
-
-describe('key periods', () => {
-  const inPeriod = (id: string) => `<KeyPeriodFilter periodId="${id}"/>`;
-  const rotated = {
-    keys: [key(1), key(2)],
-    systems: system('widevine', [1, 2]) + system('fairplay', [1, 2]),
-    periods: ['first/7', 'second/8'],
-    rules: rule(1, 'HD', inPeriod('first')) + rule(2, 'HD', inPeriod('second')),
-  };
-  const needed =
-    'cpix_choice: has other keys in each key period; choose one by period: first (index 7), second (index 8)';
-
-  it('must be chosen from where each has other keys, whatever else is chosen', () => {
-    expect(choose(rotated)).toEqual([needed]);
-    expect(choose(rotated, { track: 'HD' })).toEqual([needed]);
-    expect(choose(rotated, { keyId: keyIdOf(1) })).toEqual([needed]);
-  });
-
-  it.each(['second', '8'])('are chosen by id and by index: %s', (period) => {
-    expect(choose(rotated, { period })).toEqual(took('2 widevine', '2 fairplay'));
-    expect(choose(rotated, { period, track: 'HD' })).toEqual(took('2 widevine', '2 fairplay'));
-    expect(choose(rotated, { period, keyId: keyIdOf(1) })).toEqual([
-      expect.stringContaining(`has the key ${kidOf(1)}, but not for the systems, track and period chosen`),
-    ]);
-  });
-
-  it('are chosen by id before index', () => {
-    const text = {
-      ...rotated,
-      periods: ['p2/1', 'p1/2'].map((period) => period.replace('p1', '1x')),
-      rules: rule(1, 'HD', inPeriod('p2')) + rule(2, 'HD', inPeriod('1')),
-    };
-    expect(choose(text, { period: '1' })).toEqual(took('2 widevine', '2 fairplay'));
-  });
-
-  it('need not be chosen from where one is named, all have the same keys, or the track has one key', () => {
-    const one = {
-      ...rotated,
-      keys: [key(1)],
-      systems: system('widevine', [1]),
-      rules: rule(1, 'HD', inPeriod('first')),
-    };
-    expect(choose(one)).toEqual(took('1 widevine'));
-    const same = { ...one, rules: rule(1, 'HD', inPeriod('first') + inPeriod('second')) };
-    expect(choose(same)).toEqual(took('1 widevine'));
-    const fixed = {
-      ...rotated,
-      keys: [key(1), key(2), key(3)],
-      systems: system('widevine', [1, 2, 3]),
-      rules: rotated.rules + rule(3, 'SD'),
-    };
-    expect(choose(fixed, { track: 'SD' })).toEqual(took('3 widevine'));
-  });
-
-  it('are no matter to a key that a rule allows in all of them', () => {
-    const rules =
-      rule(1) + rule(1, 'HD', inPeriod('first')) + rule(2, 'SD', inPeriod('first') + inPeriod('second'));
-    expect(choose({ ...rotated, rules })).toEqual([
-      expect.stringContaining('has several keys for CENC'),
-      expect.stringContaining('has several keys for FairPlay'),
-    ]);
-  });
-
-  it('hold for rules without a period', () => {
-    const text = {
-      ...rotated,
-      keys: [...rotated.keys, key(3)],
-      systems: system('widevine', [1, 2, 3]),
-      rules: rotated.rules + rule(3, 'AUDIO'),
-    };
-    expect(choose(text, { period: 'first', track: 'AUDIO' })).toEqual(took('3 widevine'));
-    expect(choose(text, { period: 'first', track: 'HD' })).toEqual(
-      took('1 widevine', undefined, 'audio_key_left_out'),
-    );
-  });
-
-  it('are refused by a name that none has', () => {
-    expect(choose(rotated, { period: '9' })).toEqual([
-      'cpix_choice: has no such key period; it has first (index 7), second (index 8)',
-    ]);
-    expect(choose(multiDrm, { period: '1' })).toEqual(['cpix_choice: has no key periods; leave period out']);
-    expect(
-      choose(
-        { ...rotated, rules: rotated.rules + rule(1, 'SD', inPeriod('first')) },
-        { period: 'second', track: 'SD' },
-      ),
-    ).toEqual(['cpix_choice: has no such track in that key period; it has HD']);
-  });
-});
-
-describe('schemes', () => {
-  const all = system('widevine', [1]) + system('playready', [1]) + system('fairplay', [1]);
-
-  it.each([
-    ['none', '', took('1 widevine playready', '1 fairplay')],
-    ['cenc', CENC, took('1 widevine playready', '1 fairplay', 'fairplay_scheme')],
+it.each<Row>([
+  ['must be chosen from', rotated, {}, NEEDED],
+  ['must be chosen from with a track', rotated, { track: 'HD' }, NEEDED],
+  ['must be chosen from with a key id', rotated, { keyId: keyIdOf(1) }, NEEDED],
+  ...['second', '8'].flatMap((period): Row[] => [
+    [`are chosen: ${period}`, rotated, { period }, '2 widevine | 2 fairplay'],
+    [`are chosen with a track: ${period}`, rotated, { period, track: 'HD' }, '2 widevine | 2 fairplay'],
     [
-      'cbcs',
-      CBCS,
-      [
-        'cpix_not_usable: has the scheme cbcs for CENC (Widevine, PlayReady), and the packager takes cenc alone; ask the key server for cenc, or write FairPlay alone with systems fairplay',
-      ],
+      `have other keys: ${period}`,
+      rotated,
+      { period, keyId: keyIdOf(1) },
+      /has the key 1.*, but not for the systems/,
     ],
-    [
-      'cens',
-      'commonEncryptionScheme="cens"',
-      [
-        'cpix_not_usable: has the scheme cens for CENC (Widevine, PlayReady), and the packager takes cenc alone; ask the key server for cenc',
-        'cpix_not_usable: has FairPlay with the scheme cens; FairPlay takes cbcs',
-      ],
-    ],
-    [
-      'cbc1',
-      'commonEncryptionScheme="cbc1"',
-      [
-        'cpix_not_usable: has the scheme cbc1 for CENC (Widevine, PlayReady), and the packager takes cenc alone; ask the key server for cenc',
-        'cpix_not_usable: has FairPlay with the scheme cbc1; FairPlay takes cbcs',
-      ],
-    ],
-  ])('decide what can be written: %s', (_, attributes, expected) => {
-    expect(choose({ keys: [key(1, attributes)], systems: all })).toEqual(expected);
-  });
+  ]),
+  ['are chosen by id before index', byIndex, { period: '1' }, '2 widevine | 2 fairplay'],
+  ['need no choice where one is named', oneOf(ofFirst), {}, '1 widevine | -'],
+  [
+    'need none with the same keys',
+    oneOf(rule(1, 'HD', inPeriod('first') + inPeriod('second'))),
+    {},
+    '1 widevine | -',
+  ],
+  ['need none where the track has one key', fixed('SD'), { track: 'SD' }, '3 widevine | -'],
+  [
+    'are no matter to a key that is in all',
+    rotating(allowed),
+    {},
+    /several keys for CENC.*\n.*several keys for FairPlay/,
+  ],
+  ['hold for rules without one', fixed('AUDIO'), { period: 'first', track: 'AUDIO' }, '3 widevine | -'],
+  [
+    'hold next to those',
+    fixed('AUDIO'),
+    { period: 'first', track: 'HD' },
+    '1 widevine | - ! audio_key_left_out',
+  ],
+  ['are refused by a name that none has', rotated, { period: '9' }, NO_PERIOD],
+  [
+    'are refused where there are none',
+    multiDrm,
+    { period: '1' },
+    'cpix_choice: has no key periods; leave period out',
+  ],
+  [
+    'are refused without the track',
+    notInIt,
+    { period: 'second', track: 'SD' },
+    'cpix_choice: has no such track in that key period; it has HD',
+  ],
+])('key periods %s', expectChoice);
 
-  it('cbcs with Widevine is no matter to who wants FairPlay alone', () => {
-    expect(choose({ keys: [key(1, CBCS)], systems: all }, { systems: ['fairplay'] })).toEqual(
-      took(undefined, '1 fairplay'),
-    );
-    expect(choose({ keys: [key(1, CBCS)], systems: system('fairplay', [1]) })).toEqual(
-      took(undefined, '1 fairplay'),
-    );
-  });
+const notCenc = (scheme: string) =>
+  `cpix_not_usable: has the scheme ${scheme} for CENC (Widevine, PlayReady), and the packager takes cenc alone; ask the key server for cenc`;
+const notFairPlay = (scheme: string) =>
+  `cpix_not_usable: has FairPlay with the scheme ${scheme}; FairPlay takes cbcs`;
+const withFairPlay = ', or write FairPlay alone with systems fairplay';
+const forFairPlay: CpixChoice = { systems: ['fairplay'] };
+const twoSchemes = made('1:cenc 2:cbcs', 'widevine:12 fairplay:12');
 
-  it('cbcs is refused for keys without any DRM system', () => {
-    expect(choose({ keys: [key(1, CBCS)] })).toEqual([
-      expect.stringMatching(/^cpix_not_usable: has the scheme cbcs/),
-    ]);
-  });
+it.each<Row>([
+  ['cenc', made('1:cenc', ALL), {}, `${ALL_OF_1} ! fairplay_scheme`],
+  ['cbcs', made('1:cbcs', ALL), {}, `${notCenc('cbcs')}${withFairPlay}`],
+  ['cens', made('1:cens', ALL), {}, `${notCenc('cens')}\n${notFairPlay('cens')}`],
+  ['cbc1', made('1:cbc1', ALL), {}, `${notCenc('cbc1')}\n${notFairPlay('cbc1')}`],
+  ['cbcs for FairPlay alone', made('1:cbcs', ALL), forFairPlay, '- | 1 fairplay'],
+  ['cbcs with FairPlay alone', made('1:cbcs', 'fairplay:1'), {}, '- | 1 fairplay'],
+  ['cbcs without any DRM system', made('1:cbcs'), {}, /^cpix_not_usable: has the scheme cbcs/],
+  ['both, of which the right one is taken', twoSchemes, {}, '1 widevine | 2 fairplay ! cpix_scheme_left_out'],
+])('schemes decide what can be written: %s', expectChoice);
 
-  it('the key whose scheme can be written is taken, and the other one told of', () => {
-    const text = {
-      keys: [key(1, CENC), key(2, CBCS)],
-      systems: system('widevine', [1, 2]) + system('fairplay', [1, 2]),
-    };
-    expect(choose(text)).toEqual(took('1 widevine', '2 fairplay', 'cpix_scheme_left_out'));
-  });
-});
+const ofWidevine = made('1', 'widevine:1');
+const apart = made('1 2', 'widevine:1 playready:2');
+const NO_FAIRPLAY =
+  'cpix_choice: has no DRMSystem of FairPlay (94ce86fb-07ff-4f43-adb8-93d2fa968ca2), and nothing can stand in for it; leave fairplay out';
 
-describe('systems that are asked for', () => {
-  it('are the ones that are written', () => {
-    expect(choose(multiDrm, { systems: ['widevine'] })).toEqual(took('1 widevine'));
-    expect(choose(multiDrm, { systems: ['fairplay', 'playready'] })).toEqual(
-      took('1 playready', '1 fairplay'),
-    );
-    expect(choose(multiDrm, { systems: [] })).toEqual(took('1 widevine playready', '1 fairplay'));
-  });
+it.each<Row>([
+  ['are written', multiDrm, { systems: ['widevine'] }, '1 widevine | -'],
+  [
+    'are written for both roles',
+    multiDrm,
+    { systems: ['fairplay', 'playready'] },
+    '1 playready | 1 fairplay',
+  ],
+  ['may be none: all are written', multiDrm, { systems: [] }, ALL_OF_1],
+  ['may be missing', made('1'), { systems: ['playready', 'widevine'] }, '1 widevine playready | -'],
+  ['may be missing next to others', ofWidevine, { systems: ['playready'] }, '1 playready | -'],
+  ['may be missing next to FairPlay', made('1', 'fairplay:1'), { systems: ['widevine'] }, '1 widevine | -'],
+  ['may not be FairPlay then', ofWidevine, { systems: ['widevine', 'fairplay'] }, NO_FAIRPLAY],
+  [
+    'tell the key that has them from the one that has not',
+    apart,
+    { systems: ['playready'] },
+    '2 playready | -',
+  ],
+  ['are missed where keys differ', apart, {}, /has several keys for CENC/],
+])('systems that are asked for %s', expectChoice);
 
-  it('may be missing in the document, but for FairPlay', () => {
-    expect(choose({ keys: [key(1)] }, { systems: ['playready', 'widevine'] })).toEqual(
-      took('1 widevine playready'),
-    );
-    const widevine = { keys: [key(1)], systems: system('widevine', [1]) };
-    expect(choose(widevine, { systems: ['playready'] })).toEqual(took('1 playready'));
-    expect(choose({ keys: [key(1)], systems: system('fairplay', [1]) }, { systems: ['widevine'] })).toEqual(
-      took('1 widevine'),
-    );
-    expect(choose(widevine, { systems: ['widevine', 'fairplay'] })).toEqual([
-      'cpix_choice: has no DRMSystem of FairPlay (94ce86fb-07ff-4f43-adb8-93d2fa968ca2), and nothing can stand in for it; leave fairplay out',
-    ]);
-  });
+const sounds = (rules: string) => made('1 2', 'widevine:12 fairplay:12', rules);
+const withSound = sounds(rule(1, 'VIDEO', VIDEO) + rule(2, 'AUDIO', AUDIO));
+const twoSounds = sounds(rule(1, 'STEREO_AUDIO') + rule(2, 'MULTICHANNEL_AUDIO'));
+const withPictures = sounds(rule(1, 'HD', VIDEO) + rule(2, 'SD', VIDEO) + rule(2, 'AUDIO', AUDIO));
 
-  it('tell the key that has them from the one that has not', () => {
-    const text = { keys: [key(1), key(2)], systems: system('widevine', [1]) + system('playready', [2]) };
-    expect(choose(text, { systems: ['playready'] })).toEqual(took('2 playready'));
-    expect(choose(text)).toEqual([expect.stringContaining('has several keys for CENC')]);
-  });
-});
+it.each<Row>([
+  ['is the chosen one', withSound, { track: 'AUDIO' }, '2 widevine | 2 fairplay'],
+  ['has sounds next to it alone', twoSounds, { track: 'STEREO_AUDIO' }, '1 widevine | 1 fairplay'],
+  ['has pictures, too', withPictures, { track: 'HD' }, '1 widevine | 1 fairplay'],
+])('a key for sound is no matter where it %s', expectChoice);
 
-describe('a key for sound', () => {
-  const both = { keys: [key(1), key(2)], systems: system('widevine', [1, 2]) + system('fairplay', [1, 2]) };
-
-  it.each([
-    ['its track type', rule(2, 'STEREO_AUDIO')],
-    ['its filter', rule(2, undefined, AUDIO)],
-    [
-      'its label',
-      rule(2, undefined, '<LabelFilter label="All Audio"/>') +
-        rule(2, undefined, '<LabelFilter label="Speech"/>'),
-    ],
-  ])('is told of when it is left out: by %s', (_, ofSound) => {
-    const chosen = chooseKeys(cpixDocument({ ...both, rules: rule(1, 'VIDEO', VIDEO) + ofSound }), {
-      track: 'VIDEO',
-    });
-    expect(chosen).toEqual({
-      ok: true,
-      value: {
-        cenc: { keyId: keyIdOf(1), systems: ['widevine'] },
-        fairplay: { keyId: keyIdOf(1), systems: ['fairplay'] },
-        findings: [
-          {
-            severity: 'warning',
-            code: 'audio_key_left_out',
-            description: `The CPIX document has a key of its own for sound (${kidOf(2)}), which is left out: a key file has one key for all tracks.`,
-          },
-        ],
-      },
-    });
-  });
-
-  it('is no matter where it is the chosen one, or has pictures too', () => {
-    const rules = rule(1, 'VIDEO', VIDEO) + rule(2, 'AUDIO', AUDIO);
-    expect(choose({ ...both, rules }, { track: 'AUDIO' })).toEqual(took('2 widevine', '2 fairplay'));
-    const sounds = { ...both, rules: rule(1, 'STEREO_AUDIO') + rule(2, 'MULTICHANNEL_AUDIO') };
-    expect(choose(sounds, { track: 'STEREO_AUDIO' })).toEqual(took('1 widevine', '1 fairplay'));
-    const shared = { ...both, rules: rule(1, 'HD', VIDEO) + rule(2, 'SD', VIDEO) + rule(2, 'AUDIO', AUDIO) };
-    expect(choose(shared, { track: 'HD' })).toEqual(took('1 widevine', '1 fairplay'));
+it.each([
+  ['its track type', rule(2, 'STEREO_AUDIO')],
+  ['its filter', rule(2, undefined, AUDIO)],
+  ['its label', rule(2, undefined, label('All Audio')) + rule(2, undefined, label('Speech'))],
+])('a key for sound is told of when it is left out: by %s', (_, ofSound) => {
+  const chosen = chooseKeys(cpixDocument(sounds(rule(1, 'VIDEO', VIDEO) + ofSound)), { track: 'VIDEO' });
+  const description = `The CPIX document has a key of its own for sound (${kidOf(2)}), which is left out: a key file has one key for all tracks.`;
+  expect(chosen).toEqual({
+    ok: true,
+    value: {
+      cenc: { keyId: keyIdOf(1), systems: ['widevine'] },
+      fairplay: { keyId: keyIdOf(1), systems: ['fairplay'] },
+      findings: [{ severity: 'warning', code: 'audio_key_left_out', description }],
+    },
   });
 });
 
-it('says that a signature was not checked', () => {
-  const after = '<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"/>';
-  expect(choose({ ...multiDrm, after })).toEqual(
-    took('1 widevine playready', '1 fairplay', 'signature_not_checked'),
-  );
-});
+const SIGNATURE = '<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"/>';
+const REQUEST = `cpix_not_usable: has no value for the key ${kidOf(1)}: it is a request for keys; send what the key server answers to it`;
 
-it('refuses a document without keys, and a request, which has no values', () => {
-  expect(choose({ keys: [] })).toEqual(['cpix_choice: has no content keys']);
-  expect(choose({ ...multiDrm, keys: [key(1, '', '')] })).toEqual([
-    `cpix_not_usable: has no value for the key ${kidOf(1)}: it is a request for keys; send what the key server answers to it`,
-  ]);
-});
+it.each<Row>([
+  [
+    'warns of a signature, which is not checked',
+    { ...multiDrm, after: SIGNATURE },
+    {},
+    `${ALL_OF_1} ! signature_not_checked`,
+  ],
+  ['refuses a document without keys', { keys: [] }, {}, 'cpix_choice: has no content keys'],
+  ['refuses a request, which has no values', { ...multiDrm, keys: [key(1, '', '')] }, {}, REQUEST],
+])('%s', expectChoice);

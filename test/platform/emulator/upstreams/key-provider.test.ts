@@ -65,8 +65,8 @@ async function fetchKeys(
 ): Promise<Record<string, string>> {
   const { name: client, sharedSecret } = emulator.client;
   const opened = openEnvelope(await fetchEnvelope(emulator, kind, contentId), { client, sharedSecret });
-  if (!opened.ok) throw new Error(opened.fault);
-  return JSON.parse(opened.text);
+  if (!opened.ok) throw new Error(opened.problem.code);
+  return JSON.parse(opened.value);
 }
 
 test.each(KINDS)('answers every field of %s in an envelope', async (kind) => {
@@ -82,7 +82,7 @@ test('seals the envelope for its client alone', async () => {
   const emulator = await startEmulator();
   const envelope = await fetchEnvelope(emulator, 'cenc', 'demo');
   const { name: client, sharedSecret } = emulator.client;
-  const mismatch = { ok: false, fault: 'hash_mismatch' };
+  const mismatch = { ok: false, problem: expect.objectContaining({ code: 'hash_mismatch' }) };
   expect(openEnvelope(envelope, { client: 'other', sharedSecret })).toEqual(mismatch);
   expect(openEnvelope(envelope, { client, sharedSecret: `${sharedSecret}x` })).toEqual(mismatch);
 });
