@@ -5,14 +5,13 @@ import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll } from '../support/real-chain';
 import { decoded, playerPages, said, screenshot, told } from '../support/real-player';
+import { type OwnBrowser, testsTogether } from '../support/tests-together';
 
 jest.setTimeout(120_000);
 
-const browser = startBrowser();
+const browser = startBrowser(true);
 const chain = chainForAll();
 const CLIP = readFileSync(resolve(__dirname, '../../src/platform/demo/clip.mp4'));
-
-const { open } = playerPages(browser, chain);
 
 // In neither byte order a UUID of version 4, so that nobody can suspect one of the two.
 const KEY_ID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
@@ -55,10 +54,11 @@ const STREAMS: Readonly<Record<string, Keys | undefined>> = {
 const media = new Map<string, string>();
 
 beforeAll(async () => {
-  for (const [name, keys] of Object.entries(STREAMS)) {
+  const uploaded = Object.entries(STREAMS).map(async ([name, keys]) => {
     if (keys) await chain.supply(name, bodyOf(keys));
     media.set(name, await chain.upload(CLIP, keys && name));
-  }
+  });
+  await Promise.all(uploaded);
   await chain.tellLicenseServer(
     { key_id: UUID, content_key: CONTENT_KEY.toString('hex') },
     { fairplay: { license_url: FAIRPLAY_URL, key: FAIRPLAY_KEY } },
@@ -79,7 +79,7 @@ interface Expected {
 
 const PLAYS = { exitCode: 0, codes: [], states: ['decrypts', 'decrypts'] } as const;
 
-test.each<[string, 'dash' | 'hls', Expected]>([
+const EXPECTED: readonly [name: string, format: 'dash' | 'hls', Expected][] = [
   ['right', 'dash', { ...PLAYS, said: new RegExp(`^DASH, decrypted with ClearKey, key id ${UUID}\\.$`) }],
   ['right', 'hls', { ...PLAYS, said: /^HLS, decrypted with ClearKey, key id e00cc4a0-/ }],
   [
@@ -136,9 +136,11 @@ test.each<[string, 'dash' | 'hls', Expected]>([
     'hls',
     { said: /^HLS, not encrypted\.$/, exitCode: 1, codes: ['not_protected'], states: ['clear', 'clear'] },
   ],
-])('a stream with %s keys in %s is told by the player and by verify', async (name, format, expected) => {
+];
+
+async function isTold(own: OwnBrowser, name: string, format: 'dash' | 'hls', expected: Expected) {
   const id = media.get(name) ?? '';
-  const page = await open(`/embed/media.html?mediaId=${id}&format=${format}`);
+  const page = await playerPages(own, chain).open(`/embed/media.html?mediaId=${id}&format=${format}`);
   await chain.until(
     'the page to say it',
     async () => expected.said.test(await said(page)),
@@ -159,4 +161,14 @@ test.each<[string, 'dash' | 'hls', Expected]>([
     codes: expected.codes,
     states: expected.states,
   });
-});
+}
+
+testsTogether(
+  browser,
+  Object.fromEntries(
+    EXPECTED.map(([name, format, expected]) => [
+      `a stream with ${name} keys in ${format} is told by the player and by verify`,
+      (own) => isTold(own, name, format, expected),
+    ]),
+  ),
+);

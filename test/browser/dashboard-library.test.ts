@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
+import { REFRESH, SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
 import { drop, fileOf } from '../support/dropped-file';
 import { startLibraryPages, type TestLibraryPages } from '../support/start-library-pages';
 
@@ -186,6 +186,7 @@ test('what is typed into a form stays while states around it change', async () =
   const [track] = context.state.textTracks.all();
   await post(`media/${id}/tracks/${track?.id}/publish`);
   await post(`media/${id}/source`, { source_url: 'https://cdn.example.com/b.mp4' });
+  await page.evaluate(REFRESH);
   await page.locator('#content-facts').getByText('https://cdn.example.com/b.mp4').waitFor();
   expect(await label.inputValue()).toBe('British English');
   expect(await page.getByLabel('Title').inputValue()).toBe('Late news');

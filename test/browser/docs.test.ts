@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { openPage } from '../support/browser';
 import type { DescribedOperation } from '../support/describes-api';
 import { FAINT_TEXTS } from '../support/faint-texts';
@@ -12,20 +12,14 @@ import { API_KEY } from '../support/start-sidecar';
 
 jest.setTimeout(120_000);
 
-const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
-const DESKTOP = { viewport: { width: 1440, height: 950 } };
-
-const SCREENS: [string, BrowserContextOptions][] = [
+const DESKTOP = { width: 1440, height: 950 };
+const SCREENS = [
+  ['phone', { width: 390, height: 844 }],
   ['desktop', DESKTOP],
-  ['phone', PHONE],
-];
+] as const;
 
-async function openDocs(
-  url: string,
-  operations: readonly DescribedOperation[],
-  options: BrowserContextOptions,
-) {
-  const opened = await openPage(options);
+async function openDocs(url: string, operations: readonly DescribedOperation[]) {
+  const opened = await openPage({ viewport: DESKTOP });
   const { page, untilTrue } = opened;
   /** What was asked of other hosts. */
   const elsewhere: string[] = [];
@@ -63,14 +57,14 @@ async function openDocs(
   return { ...opened, elsewhere, unfold, tryOut };
 }
 
-async function openSidecarDocs(options: BrowserContextOptions = DESKTOP) {
+async function openSidecarDocs() {
   const { sidecar } = await startDescribed();
-  return { ...(await openDocs(sidecar.url, OPERATIONS, options)), sidecar };
+  return { ...(await openDocs(sidecar.url, OPERATIONS)), sidecar };
 }
 
-async function openEmulatorDocs(options: BrowserContextOptions = DESKTOP) {
+async function openEmulatorDocs() {
   const emulator = await startEmulator();
-  return { ...(await openDocs(emulator.url, EMULATOR_OPERATIONS, options)), emulator };
+  return { ...(await openDocs(emulator.url, EMULATOR_OPERATIONS)), emulator };
 }
 
 /** Gives the page a secret. */
@@ -103,85 +97,98 @@ function describedParts(id: string): string[] {
     ]);
 }
 
-describe.each(SCREENS)('on a %s', (screen, options) => {
-  it.each([
-    ['sidecar', openSidecarDocs, ['writeKeyFile', 'writeKeyFiles', 'checkKeyMaterial']],
-    [
-      'emulator',
-      openEmulatorDocs,
-      ['createMedia', 'updateChannel', 'listMedia', 'publishTextTrack', 'speke2Keys'],
-    ],
-  ] as const)(
-    'the page of the %s loads nothing from elsewhere, breaks no policy, is no wider than the screen and has letters that stand out, light and dark',
-    async (name, open, ids) => {
-      const { page, complaints, elsewhere, unfold, untilTrue } = await open(options);
-      const inEachScheme = async (doing: (scheme: 'light' | 'dark') => Promise<void>) => {
-        for (const colorScheme of ['dark', 'light'] as const) {
-          await page.emulateMedia({ colorScheme });
-          await untilTrue(async () =>
-            Object.is(
-              await page.evaluate("document.documentElement.classList.contains('dark-mode')"),
-              colorScheme === 'dark',
-            ),
-          );
-          await page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
-          await doing(colorScheme);
-        }
-      };
-      await inEachScheme((scheme) => screenshot(page, `${name}-${screen}-${scheme}`));
-      const { width = 0 } = page.viewportSize() ?? {};
-      for (const id of options === PHONE ? ids.slice(0, 2) : ids) {
-        const operation = await unfold(id);
-        const text = await operation.textContent();
-        expect([id, describedParts(id).filter((part) => !text?.includes(part))]).toEqual([id, []]);
-        const examples = operation.locator('.code-samples summary');
-        if ((await examples.count()) > 0) await examples.first().click();
-        expect([id, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([id, width]);
-      }
-      await inEachScheme(async () => expect(await page.evaluate(FAINT_TEXTS)).toEqual([]));
-      await page.locator('.btn.authorize').first().click();
-      await page.locator('.modal-ux input').first().waitFor();
-      await inEachScheme((scheme) => screenshot(page, `${name}-${screen}-${scheme}-secret`));
-      expect([complaints, elsewhere]).toEqual([[], []]);
-    },
-  );
-});
+/** What is looked at of a page: on each screen it loads nothing from elsewhere and is no wider than the screen. */
+async function looksGood(
+  { page, unfold, untilTrue }: Awaited<ReturnType<typeof openDocs>>,
+  name: string,
+  ids: readonly string[],
+): Promise<void> {
+  const inEachScheme = async (doing: (scheme: 'light' | 'dark') => Promise<void>) => {
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await untilTrue(async () =>
+        Object.is(
+          await page.evaluate("document.documentElement.classList.contains('dark-mode')"),
+          colorScheme === 'dark',
+        ),
+      );
+      await page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
+      await doing(colorScheme);
+    }
+  };
+  for (const id of ids) {
+    const operation = await unfold(id);
+    const text = await operation.textContent();
+    expect([id, describedParts(id).filter((part) => !text?.includes(part))]).toEqual([id, []]);
+    const examples = operation.locator('.code-samples summary');
+    if ((await examples.count()) > 0) await examples.first().click();
+  }
+  for (const [screen, viewport] of SCREENS) {
+    await page.setViewportSize(viewport);
+    expect([screen, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([
+      screen,
+      viewport.width,
+    ]);
+    await inEachScheme(async (scheme) => {
+      expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
+      await screenshot(page, `${name}-${screen}-${scheme}`);
+    });
+  }
+}
 
-it('reads and writes a key file with the API key, which is forgotten with the page', async () => {
-  const { page, complaints, elsewhere, tryOut, until, sidecar } = await openSidecarDocs();
+it('describes the sidecar: looks good, light and dark, and reads and writes key files with the API key, which is forgotten with the page', async () => {
+  const docs = await openSidecarDocs();
+  const { page, complaints, elsewhere, unfold, tryOut, untilTrue, sidecar } = docs;
+  await looksGood(docs, 'sidecar', ['writeKeyFile', 'writeKeyFiles', 'checkKeyMaterial']);
+
+  // By keyboard: examples unfold, and their commands can be scrolled.
+  const operation = await unfold('writeKeyFile');
+  await operation.locator('.code-samples summary', { hasText: 'Keys from the key provider' }).focus();
+  await page.keyboard.press('Enter');
+  await operation.locator('.code-samples pre', { hasText: '"somecontentid"' }).waitFor();
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate('document.activeElement?.tagName')).toBe('PRE');
+
   await authorize(page, 'apiKey', API_KEY);
   const sent = page.waitForRequest(`${sidecar.url}/api/keyfile/news`);
   const shown = await tryOut('readKeyFile');
   expect((await (await sent).allHeaders())['x-api-key']).toBe(API_KEY);
   const { text } = await sidecar.api.get('/api/keyfile/news').accept('text/plain');
   for (const line of text.trim().split('\n')) expect(shown).toContain(line);
-
   await sidecar.api.delete('/api/keyfile/news').expect(200);
   await tryOut('writeKeyFile');
   expect((await sidecar.files())['news.key']).toContain('-license-url: https://');
-
   const kept = await page.evaluate(
     'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
   );
   expect(kept).toBe('[{},{},""]');
   expect([complaints, elsewhere]).toEqual([[], []]);
-  await page.reload();
-  await until('Read a key file');
-  expect(await tryOut('readKeyFile')).toContain('401');
-});
 
-it('writes a key file with the example as a CPIX document, which is shown as it is', async () => {
-  const { page, tryOut, sidecar } = await openSidecarDocs();
+  // An address that differs in its fragment alone loads no page.
+  await page.goto('about:blank');
+  await page.goto(`${sidecar.url}/docs#/Check/checkKeyMaterial`);
+  const example = page.locator('.code-samples summary', { hasText: 'the wrong byte order' });
+  await untilTrue(() => example.isVisible());
+  expect(await tryOut('readKeyFile')).toContain('401');
   await authorize(page, 'apiKey', API_KEY);
+  // The example as a CPIX document, which is shown as it is.
   const laurl = 'https://license.test/';
   await tryOut('writeKeyFile', { laurl }, 'application/cpix+xml');
   expect((await sidecar.files())['news.key']).toContain(`-license-url: ${laurl}`);
 });
 
-it('begins with the groups of many operations, and creates a channel with the secret of a credential', async () => {
-  const { page, complaints, elsewhere, tryOut, emulator } = await openEmulatorDocs();
+it('describes the emulator: begins with the groups of many operations, looks good, light and dark, and creates a channel with the secret of a credential', async () => {
+  const docs = await openEmulatorDocs();
+  const { page, complaints, elsewhere, tryOut, emulator } = docs;
   // Groups of many operations begin folded. Notifications are in a list of their own.
   expect(await page.locator('.opblock').count()).toBe(13);
+  await looksGood(docs, 'emulator', [
+    'createMedia',
+    'updateChannel',
+    'listMedia',
+    'publishTextTrack',
+    'speke2Keys',
+  ]);
   await authorize(page, 'apiSecret', 'demo-api-secret-0123456789');
   expect(await tryOut('createChannel')).toContain('201');
   const { body } = await emulator.admin.get('/v2/sites/demosite/channels/').expect(200);
@@ -189,19 +196,4 @@ it('begins with the groups of many operations, and creates a channel with the se
     'My channel',
   ]);
   expect([complaints, elsewhere]).toEqual([[], []]);
-});
-
-it('is used by keyboard: examples unfold, and their commands can be scrolled; an address unfolds its operation', async () => {
-  const { page, unfold, untilTrue, sidecar } = await openSidecarDocs();
-  const operation = await unfold('writeKeyFile');
-  await operation.locator('.code-samples summary', { hasText: 'Keys from the key provider' }).focus();
-  await page.keyboard.press('Enter');
-  await operation.locator('.code-samples pre', { hasText: '"somecontentid"' }).waitFor();
-  await page.keyboard.press('Tab');
-  expect(await page.evaluate('document.activeElement?.tagName')).toBe('PRE');
-  // An address that differs in its fragment alone loads no page.
-  await page.goto('about:blank');
-  await page.goto(`${sidecar.url}/docs#/Check/checkKeyMaterial`);
-  const example = page.locator('.code-samples summary', { hasText: 'the wrong byte order' });
-  await untilTrue(() => example.isVisible());
 });

@@ -2,51 +2,76 @@ import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { servePage } from '../support/browser';
+import { swapKeyIdOrder } from '../../src/drm/bytes';
+import { listen, type RunningServer } from '../../src/http/server';
+import { onceForAll } from '../support/after-test';
 import { startBrowser } from '../support/dashboard-browser';
-import { CLIP, type ClipKeys, FAIRPLAY_KEYS, KEYS, packageClip, serveMedia } from '../support/packaged-clip';
+import { CLIP, type ClipKeys, FAIRPLAY_KEYS, KEYS, servedClip, serveMedia } from '../support/packaged-clip';
 import { decoded } from '../support/real-player';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
+import { type OwnBrowser, testsTogether } from '../support/tests-together';
 import { until } from '../support/until';
 
 jest.setTimeout(60_000);
 
-const browser = startBrowser();
+const browser = startBrowser(true);
+const start = onceForAll(startEmulator);
 let emulator: TestEmulator;
 
-beforeEach(async () => {
-  emulator = await startEmulator();
+/** Serves pages at another origin than the platform's. */
+let publisher: RunningServer;
+const served: string[] = [];
+
+beforeAll(async () => {
+  emulator = await start();
+  publisher = await listen(
+    ({ url = '' }, response) =>
+      void response.setHeader('content-type', 'text/html').end(served[Number(url.slice(1))]),
+    '127.0.0.1',
+    0,
+  );
+  issue(KEYS, FAIRPLAY_KEYS, { keyId: OTHER_ID, key: OTHER });
 });
+
+afterAll(() => publisher.stop(0));
 
 /** What the license server knows. */
 function issue(...all: readonly ClipKeys[]): void {
   for (const { keyId, key } of all) emulator.context.issuedKeys.remember({ keyId, key });
 }
 
+/** Opens a page of a publisher with an embed of each item, in the element of its name. */
 async function open(
-  item: object,
-  options = '',
+  own: OwnBrowser,
+  items: Readonly<Record<string, object>>,
   prepare: (page: Page) => Promise<unknown> = async () => undefined,
 ): Promise<Page> {
-  const url = await servePage(`<!doctype html><html lang="en"><title>Publisher</title>
-    <body style="margin:0"><div id="one"></div><script src="${emulator.url}/embed/channel.js"></script>
+  const names = Object.keys(items);
+  const page = await own.open({ viewport: { width: 640, height: 360 * names.length } });
+  await prepare(page);
+  const setUp = ([name, item]: [string, object]) =>
+    `channelEmbed.setup({ item: ${JSON.stringify(item)}, element: '#${name}' });`;
+  const place = served.push(`<!doctype html><html lang="en"><title>Publisher</title>
+    <body style="margin:0">${names.map((name) => `<div id="${name}"></div>`).join('')}
+    <script src="${emulator.url}/embed/channel.js"></script>
     <script>
       window.seen = [];
-      document.addEventListener('playback', ({ detail }) => seen.push(detail));
-      channelEmbed.setup({ item: ${JSON.stringify(item)}, element: '#one', ${options} });
+      document.addEventListener('playback', ({ detail, target }) => seen.push([target.id, detail]));
+      ${Object.entries(items).map(setUp).join('\n')}
     </script></html>`);
-  const page = await browser.open({ viewport: { width: 640, height: 360 } });
-  await prepare(page);
-  await page.goto(url);
+  await page.goto(`${publisher.url}/${place - 1}`);
   return page;
 }
 
-const seen = (page: Page): Promise<{ state: string }[]> => page.evaluate('seen');
+const seen = async (page: Page, of = 'one'): Promise<{ state: string }[]> => {
+  const all = await page.evaluate<[string, { state: string }][]>('seen');
+  return all.filter(([name]) => name === of).map(([, detail]) => detail);
+};
 
-async function untilState(page: Page, state: string): Promise<object> {
+async function untilState(page: Page, state: string, of?: string): Promise<object> {
   let found: object | undefined;
   await until(async () => {
-    found = (await seen(page)).find((each) => each.state === state);
+    found = (await seen(page, of)).find((each) => each.state === state);
     return found !== undefined;
   });
   return found ?? {};
@@ -62,27 +87,12 @@ async function screenshot(page: Page, name: string): Promise<void> {
 const clearKey = () => ({ clearkey: { url: `${emulator.url}/keyprovider/clearkey` } });
 
 async function dashItem(keys: ClipKeys | undefined) {
-  const file = `${await serveMedia(await packageClip('dash', keys))}/m.mpd`;
+  const file = await servedClip('dash', keys);
   return { title: 'Test clip', sources: [{ file, type: 'application/dash+xml', drm: clearKey() }] };
 }
 
-test('plays DASH with the license of the DRM side', async () => {
-  issue(KEYS);
-  const page = await open(await dashItem(KEYS));
-  expect(await untilState(page, 'playing')).toEqual({
-    state: 'playing',
-    format: 'dash',
-    isLive: false,
-    isEncrypted: true,
-    keySystem: 'org.w3.clearkey',
-    keyIds: [asUuid(KEYS.keyId)],
-  });
-  await until(async () => (await decoded(page)).frames > 50 && (await decoded(page)).audioBytes > 10_000);
-  await screenshot(page, 'media-dash');
-});
-
 async function hlsItem(keys: ClipKeys | undefined, keyIds?: readonly Buffer[]) {
-  const file = `${await serveMedia(await packageClip('hls', keys))}/master.m3u8`;
+  const file = await servedClip('hls', keys);
   const { clearkey } = clearKey();
   const drm = {
     fairplay: { processSpcUrl: `${emulator.url}/spc`, certificateUrl: `${emulator.url}/certificate` },
@@ -91,91 +101,48 @@ async function hlsItem(keys: ClipKeys | undefined, keyIds?: readonly Buffer[]) {
   return { title: 'Test clip', sources: [{ file, type: 'application/vnd.apple.mpegurl', drm }] };
 }
 
-test.each([
-  ['that the document names', [FAIRPLAY_KEYS.keyId]],
-  ['that is found in its initialization segments', undefined],
-])('plays HLS that names FairPlay with the license for the key id %s', async (_from, keyIds) => {
-  issue(FAIRPLAY_KEYS);
-  const page = await open(await hlsItem(FAIRPLAY_KEYS, keyIds));
-  expect(await untilState(page, 'playing')).toMatchObject({
-    format: 'hls',
-    isEncrypted: true,
-    keySystem: 'org.w3.clearkey',
-  });
-  await until(async () => (await decoded(page)).frames > 50 && (await decoded(page)).audioBytes > 10_000);
-  await screenshot(page, 'media-hls');
-});
-
-const swapped = (keyId: Buffer) =>
-  Buffer.from(
-    [3, 2, 1, 0, 5, 4, 7, 6, ...Array.from({ length: 8 }, (_, at) => at + 8)].map((at) => keyId[at] ?? 0),
-  );
+const untilDecodes = (page: Page) =>
+  until(async () => (await decoded(page)).frames > 30 && (await decoded(page)).audioBytes > 10_000);
 
 const asUuid = (keyId: Buffer) =>
   keyId.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
+/** A key id of which the license server knows another key than the clip has. */
+const OTHER_ID = Buffer.from('0a1b2c3d4e5f40718293a4b5c6d7e8f9', 'hex');
 const OTHER = Buffer.from('0f0e0d0c0b0a09080706050403020100', 'hex');
 
-const FORMATS = [
-  ['dash', KEYS, (keys?: ClipKeys) => dashItem(keys)],
-  ['hls', FAIRPLAY_KEYS, (keys?: ClipKeys) => hlsItem(keys, keys && [keys.keyId])],
-] as const;
-
-async function showsFailure(page: Page, name: string, expected: object, sentence: string): Promise<void> {
-  expect(await untilState(page, 'failed')).toMatchObject(expected);
-  expect(await decoded(page)).toMatchObject({ frames: 0 });
-  expect(await page.getByText(sentence).isVisible()).toBe(true);
-  await screenshot(page, name);
+/** Of one format, what can go wrong with keys, each in an embed of its own. */
+async function showsFailures(
+  own: OwnBrowser,
+  keys: ClipKeys,
+  itemOf: (keys?: ClipKeys) => ReturnType<typeof dashItem | typeof hlsItem>,
+  format: string,
+): Promise<void> {
+  const keyId = swapKeyIdOrder(keys.keyId);
+  const { title, sources } = await itemOf(keys);
+  const page = await open(own, {
+    wrong: await itemOf({ ...keys, keyId: OTHER_ID }),
+    swapped: await itemOf({ ...keys, keyId }),
+    unlicensed: { title, sources: sources.map(({ drm: _drm, ...source }) => source) },
+    clear: await itemOf(),
+  });
+  const uuid = asUuid(keyId);
+  for (const [name, reason, sentence] of [
+    ['wrong', { reason: 'wrongKey' }, 'encrypted with another key than the license has'],
+    ['swapped', { reason: 'noLicense', detail: uuid }, `There is no license for the key id ${uuid}`],
+    ['unlicensed', { reason: 'noKeySystem' }, 'The stream is encrypted, and no license server'],
+  ] as const) {
+    expect([name, await untilState(page, 'failed', name)]).toMatchObject([name, reason]);
+    expect(await page.locator(`#${name}`).getByText(sentence).isVisible()).toBe(true);
+    expect((await seen(page, name)).map(({ state }) => state)).not.toContain('playing');
+  }
+  expect(await untilState(page, 'playing', 'clear')).toMatchObject({
+    isEncrypted: false,
+    keySystem: '',
+    keyIds: [],
+  });
+  await screenshot(page, `media-keys-${format}`);
 }
-
-test.each(FORMATS)('says of a wrong key in %s that the license has another', async (format, keys, itemOf) => {
-  issue({ keyId: keys.keyId, key: OTHER });
-  const page = await open(await itemOf(keys));
-  const sentence = 'encrypted with another key than the license has';
-  await showsFailure(page, `media-wrong-key-${format}`, { reason: 'wrongKey' }, sentence);
-});
-
-test.each(FORMATS)(
-  'says of a key id in another byte order in %s that it has no license',
-  async (format, keys, itemOf) => {
-    issue(keys);
-    const keyId = swapped(keys.keyId);
-    const page = await open(await itemOf({ keyId, key: keys.key }));
-    const uuid = asUuid(keyId);
-    const sentence = `There is no license for the key id ${uuid}`;
-    await showsFailure(page, `media-swapped-${format}`, { reason: 'noLicense', detail: uuid }, sentence);
-  },
-);
-
-test.each(FORMATS)('names the key id in %s that has no license', async (format, keys, itemOf) => {
-  const page = await open(await itemOf(keys));
-  const uuid = asUuid(keys.keyId);
-  const sentence = `There is no license for the key id ${uuid}`;
-  await showsFailure(page, `media-no-license-${format}`, { reason: 'noLicense', detail: uuid }, sentence);
-});
-
-test.each(FORMATS)(
-  'plays %s that is not encrypted, and tells that it is not',
-  async (_format, keys, itemOf) => {
-    issue(keys);
-    const page = await open(await itemOf(undefined));
-    expect(await untilState(page, 'playing')).toMatchObject({
-      isEncrypted: false,
-      keySystem: '',
-      keyIds: [],
-    });
-  },
-);
-
-test.each(FORMATS)(
-  'says of encrypted %s without a license server that it cannot be decrypted',
-  async (format, keys, itemOf) => {
-    const { title, sources } = await itemOf(keys);
-    const page = await open({ title, sources: sources.map(({ drm: _drm, ...source }) => source) });
-    const sentence = 'The stream is encrypted, and no license server';
-    await showsFailure(page, `media-no-system-${format}`, { reason: 'noKeySystem' }, sentence);
-  },
-);
 
 const tracksOf = (page: Page): Promise<unknown> =>
   page.evaluate(`[...document.querySelector('video').textTracks]
@@ -184,86 +151,122 @@ const tracksOf = (page: Page): Promise<unknown> =>
 
 const VTT = 'WEBVTT\n\n00:00.000 --> 00:10.000\nA line of text\n';
 
-test('offers the text tracks of the item', async () => {
-  issue(KEYS);
-  const item = await dashItem(KEYS);
-  const tracks = [
-    { kind: 'captions', file: `${emulator.url}/captions.vtt`, label: 'English', language: 'en' },
-  ];
-  const page = await open({ ...item, tracks }, '', (each) =>
-    each.route('**/captions.vtt', (route) =>
-      route.fulfill({ body: VTT, contentType: 'text/vtt', headers: { 'access-control-allow-origin': '*' } }),
-    ),
-  );
-  await untilState(page, 'playing');
-  await until(async () => JSON.stringify(await tracksOf(page)).includes('English'));
-  expect(await tracksOf(page)).toContainEqual({ kind: 'captions', label: 'English', language: 'en' });
-});
+describe('what is played', () => {
+  testsTogether(browser, {
+    'plays DASH with the license of the DRM side, and offers the text tracks of the item': async (own) => {
+      const tracks = [
+        { kind: 'captions', file: `${emulator.url}/captions.vtt`, label: 'English', language: 'en' },
+      ];
+      const page = await open(own, { one: { ...(await dashItem(KEYS)), tracks } }, (each) =>
+        each.route('**/captions.vtt', (route) =>
+          route.fulfill({
+            body: VTT,
+            contentType: 'text/vtt',
+            headers: { 'access-control-allow-origin': '*' },
+          }),
+        ),
+      );
+      expect(await untilState(page, 'playing')).toEqual({
+        state: 'playing',
+        format: 'dash',
+        isLive: false,
+        isEncrypted: true,
+        keySystem: 'org.w3.clearkey',
+        keyIds: [asUuid(KEYS.keyId)],
+      });
+      await untilDecodes(page);
+      await screenshot(page, 'media-dash');
+      await until(async () => JSON.stringify(await tracksOf(page)).includes('English'));
+      expect(await tracksOf(page)).toContainEqual({ kind: 'captions', label: 'English', language: 'en' });
+    },
 
-test('plays what is not packaged as it was uploaded', async () => {
-  const media = await serveMedia(dirname(CLIP));
-  const sources = [
-    { file: `${emulator.url}/manifests/nothing0.m3u8`, type: 'application/vnd.apple.mpegurl' },
-    { file: `${media}/clip.mp4`, type: 'video/mp4' },
-  ];
-  const page = await open({ title: 'Uploaded', sources });
-  browser.forgive(/404/);
-  expect(await untilState(page, 'playing')).toMatchObject({ format: 'file', isEncrypted: false });
-  await until(async () => (await decoded(page)).frames > 10);
-});
+    'plays HLS that names FairPlay with the license for the key id that the document names, or that is found in its initialization segments':
+      async (own) => {
+        for (const keyIds of [[FAIRPLAY_KEYS.keyId], undefined]) {
+          const page = await open(own, { one: await hlsItem(FAIRPLAY_KEYS, keyIds) });
+          expect(await untilState(page, 'playing')).toMatchObject({
+            format: 'hls',
+            isEncrypted: true,
+            keySystem: 'org.w3.clearkey',
+          });
+          await untilDecodes(page);
+          await screenshot(page, 'media-hls');
+        }
+      },
 
-test('waits for the first segment, and then plays by itself', async () => {
-  issue(KEYS);
-  const item = await dashItem(KEYS);
-  let isThere = false;
-  const page = await open(item, '', (each) =>
-    each.route('**/m.mpd', (route) => (isThere ? route.continue() : route.fulfill({ status: 404 }))),
-  );
-  await untilState(page, 'pictureless');
-  expect(await page.getByText('The video is being prepared').isVisible()).toBe(true);
-  isThere = true;
-  await untilState(page, 'playing');
-  expect(await page.getByText('The video is being prepared').count()).toBe(0);
-});
+    'says of DASH with a wrong key, no license or no license server why it is not decrypted, and of clear DASH that it is not encrypted':
+      (own) => showsFailures(own, KEYS, dashItem, 'dash'),
 
-test('says that a stream has stopped, and goes on with it when it comes again', async () => {
-  issue(KEYS);
-  const item = await dashItem(KEYS);
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
+    'says of HLS with a wrong key, no license or no license server why it is not decrypted, and of clear HLS that it is not encrypted':
+      (own) => showsFailures(own, FAIRPLAY_KEYS, (keys) => hlsItem(keys, keys && [keys.keyId]), 'hls'),
+
+    'plays what is not packaged as it was uploaded': async (own) => {
+      const media = await serveMedia(dirname(CLIP));
+      const sources = [
+        { file: `${emulator.url}/manifests/nothing0.m3u8`, type: 'application/vnd.apple.mpegurl' },
+        { file: `${media}/clip.mp4`, type: 'video/mp4' },
+      ];
+      const page = await open(own, { one: { title: 'Uploaded', sources } });
+      expect(await untilState(page, 'playing')).toMatchObject({ format: 'file', isEncrypted: false });
+      await until(async () => (await decoded(page)).frames > 10);
+    },
   });
-  const page = await open(item, '', (each) =>
-    each.route(/[va]3\.m4s$/, async (route) => {
-      await held;
-      await route.continue();
-    }),
-  );
-  await untilState(page, 'stalled');
-  expect(await page.getByText('The picture has stopped').isVisible()).toBe(true);
-  await screenshot(page, 'media-stalled');
-  release();
-  await until(async () => (await seen(page)).filter(({ state }) => state === 'playing').length === 2);
-  expect(await page.getByText('The picture has stopped').count()).toBe(0);
 });
 
-test('tries again when the right key is there', async () => {
-  issue({ keyId: KEYS.keyId, key: OTHER });
-  const page = await open(await dashItem(KEYS));
-  await untilState(page, 'failed');
-  issue(KEYS);
-  await untilState(page, 'playing');
-  await until(async () => (await decoded(page)).frames > 10);
-});
+describe('what changes', () => {
+  testsTogether(browser, {
+    'waits for the first segment, and then plays by itself': async (own) => {
+      let isThere = false;
+      const page = await open(own, { one: await dashItem(KEYS) }, (each) =>
+        each.route('**/m.mpd', (route) => (isThere ? route.continue() : route.fulfill({ status: 404 }))),
+      );
+      await untilState(page, 'pictureless');
+      expect(await page.getByText('The video is being prepared').isVisible()).toBe(true);
+      isThere = true;
+      await untilState(page, 'playing');
+      expect(await page.getByText('The video is being prepared').count()).toBe(0);
+    },
 
-test('plays to the end, and once more when it is asked to', async () => {
-  issue(KEYS);
-  const page = await open(await dashItem(KEYS));
-  await untilState(page, 'playing');
-  await page.evaluate("document.querySelector('video').currentTime = 11");
-  await untilState(page, 'ended');
-  await page.evaluate("document.querySelector('video').play()");
-  await until(() =>
-    page.evaluate("(({ currentTime, ended }) => !ended && currentTime < 6)(document.querySelector('video'))"),
-  );
+    'says that a stream has stopped, and goes on with it when it comes again': async (own) => {
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const page = await open(own, { one: await dashItem(KEYS) }, (each) =>
+        each.route(/[va]3\.m4s$/, async (route) => {
+          await held;
+          await route.continue();
+        }),
+      );
+      await untilState(page, 'stalled');
+      expect(await page.getByText('The picture has stopped').isVisible()).toBe(true);
+      await screenshot(page, 'media-stalled');
+      release();
+      await until(async () => (await seen(page)).filter(({ state }) => state === 'playing').length === 2);
+      expect(await page.getByText('The picture has stopped').count()).toBe(0);
+    },
+
+    'tries again when the right key is there': async (own) => {
+      const keyId = Buffer.from('1b2c3d4e5f60418293a4b5c6d7e8f90a', 'hex');
+      issue({ keyId, key: OTHER });
+      const page = await open(own, { one: await dashItem({ ...KEYS, keyId }) });
+      await untilState(page, 'failed');
+      issue({ ...KEYS, keyId });
+      await untilState(page, 'playing');
+      await until(async () => (await decoded(page)).frames > 10);
+    },
+
+    'plays to the end, and once more when it is asked to': async (own) => {
+      const page = await open(own, { one: await dashItem(KEYS) });
+      await untilState(page, 'playing');
+      await page.evaluate("document.querySelector('video').currentTime = 11");
+      await untilState(page, 'ended');
+      await page.evaluate("document.querySelector('video').play()");
+      await until(() =>
+        page.evaluate(
+          "(({ currentTime, ended }) => !ended && currentTime < 6)(document.querySelector('video'))",
+        ),
+      );
+    },
+  });
 });

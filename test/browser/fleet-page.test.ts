@@ -17,8 +17,6 @@ const LAPTOP = { viewport: { width: 1280, height: 900 } };
 
 const LOOKS: [string, BrowserContextOptions][] = [
   ['desktop-light', { ...LAPTOP, colorScheme: 'light' }],
-  ['desktop-dark', { ...LAPTOP, colorScheme: 'dark' }],
-  ['phone-light', { ...PHONE, colorScheme: 'light' }],
   ['phone-dark', { ...PHONE, colorScheme: 'dark' }],
 ];
 

@@ -1,14 +1,7 @@
 import type { Page } from 'playwright-core';
 import { picture, SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
 import { FAINT_TEXTS } from '../support/faint-texts';
-import {
-  type ClipKeys,
-  FAIRPLAY_KEYS,
-  KEY_URI,
-  KEYS,
-  packageClip,
-  serveMedia,
-} from '../support/packaged-clip';
+import { type ClipKeys, FAIRPLAY_KEYS, KEY_URI, KEYS, servedClip } from '../support/packaged-clip';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import { until } from '../support/until';
 
@@ -37,8 +30,9 @@ cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
 cupertinostreaming-aes128-key-format-version: 1
 `;
 
-async function openTester(screen: Screen, address: string): Promise<Page> {
+async function openTester(screen: Screen, address: string, { hasClock = false } = {}): Promise<Page> {
   const page = await browser.open(SCREENS[screen]);
+  if (hasClock) await page.clock.install();
   await page.goto(`${emulator.url}/verify?url=${encodeURIComponent(address)}`);
   return page;
 }
@@ -50,7 +44,7 @@ const frames = (page: Page): Promise<number> =>
 
 test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, on a %s', async (screen) => {
   emulator.context.issuedKeys.remember(KEYS);
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const address = await servedClip('dash', KEYS);
   const page = await openTester(screen, address);
   await picture(page, `tester-form-${screen}`);
   await page.getByLabel('Key file', { exact: true }).fill(keyFile(KEYS, FAIRPLAY_KEYS));
@@ -72,7 +66,7 @@ test.each([
   ['no encryption', undefined, KEYS, 'Clear', 'It plays, and is not encrypted.'],
 ] as const)('tells %s by decrypting it, and by playing it', async (name, packaged, given, judged, played) => {
   emulator.context.issuedKeys.remember(KEYS);
-  const address = `${await serveMedia(await packageClip('dash', packaged))}/m.mpd`;
+  const address = await servedClip('dash', packaged);
   const page = await openTester('laptop', address);
   await page.getByLabel('Key file', { exact: true }).fill(keyFile(given, FAIRPLAY_KEYS));
   await page.getByRole('button', { name: 'Test' }).click();
@@ -84,8 +78,8 @@ test.each([
 
 test('repeats the test while the stream plays on, and keeps what is in the form', async () => {
   emulator.context.issuedKeys.remember(KEYS);
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
-  const page = await openTester('laptop', address);
+  const address = await servedClip('dash', KEYS);
+  const page = await openTester('laptop', address, { hasClock: true });
   const text = keyFile(KEYS, FAIRPLAY_KEYS);
   await page.getByLabel('Key file', { exact: true }).fill(text);
   let tests = 0;
@@ -95,6 +89,7 @@ test('repeats the test while the stream plays on, and keeps what is in the form'
   await page.getByLabel('Repeat every 10 s').check();
   await page.getByText('It plays, decrypted with ClearKey').waitFor();
   await page.evaluate("document.querySelector('video').id = 'same'");
+  await page.clock.fastForward(10_000);
   await until(() => tests > 1);
   expect(await page.locator('video#same').count()).toBe(1);
   expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe(text);
@@ -102,7 +97,7 @@ test('repeats the test while the stream plays on, and keeps what is in the form'
 });
 
 test('tests without script, too', async () => {
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const address = await servedClip('dash', KEYS);
   const page = await browser.open({ ...SCREENS.laptop, javaScriptEnabled: false });
   await page.goto(`${emulator.url}/verify?url=${encodeURIComponent(address)}`);
   await page.getByLabel('Key file', { exact: true }).fill(keyFile(KEYS, FAIRPLAY_KEYS));

@@ -12,6 +12,9 @@ export const SCREENS = {
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
 } as const;
 
+/** Lets a page look for what has changed at once, as its script does every few seconds. */
+export const REFRESH = "document.dispatchEvent(new Event('dashboard-changed'))";
+
 export type Screen = keyof typeof SCREENS;
 
 export interface DashboardBrowser {
@@ -21,8 +24,8 @@ export interface DashboardBrowser {
   forgive(expected: RegExp): void;
 }
 
-/** Starts one Chromium for the tests of a file. */
-export function startBrowser(): DashboardBrowser {
+/** Starts one Chromium for the tests of a file. @param keepsPages leaves pages open until all tests are over. */
+export function startBrowser(keepsPages = false): DashboardBrowser {
   let browser: Browser;
   const pages: Page[] = [];
   const complaints: string[] = [];
@@ -31,7 +34,7 @@ export function startBrowser(): DashboardBrowser {
     browser = await launchChromium();
   }, 60_000);
   afterEach(async () => {
-    for (const page of pages.splice(0)) await page.context().close();
+    for (const page of keepsPages ? [] : pages.splice(0)) await page.context().close();
     expect(complaints.splice(0)).toEqual([]);
   });
   afterAll(() => browser.close());

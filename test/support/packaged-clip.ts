@@ -35,6 +35,16 @@ export const FAIRPLAY_KEYS: ClipKeys = {
   key: Buffer.from('ffeeddccbbaa99887766554433221100', 'hex'),
 };
 
+const packaged = new Map<string, Promise<string>>();
+
+/** The address of the packaged test clip, which is packaged and served once for the tests of a file. */
+export function servedClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): Promise<string> {
+  const name = `${format} ${keys?.keyId.toString('hex')} ${keys?.key.toString('hex')}`;
+  const known = packaged.get(name) ?? packageClip(format, keys).then(serveMedia);
+  packaged.set(name, known);
+  return known.then((url) => `${url}/${format === 'dash' ? 'm.mpd' : 'master.m3u8'}`);
+}
+
 /**
  * Packages the test clip: DASH under `cenc` or HLS under `cbcs`; without keys, clear.
  * @returns the folder, with `m.mpd` or `master.m3u8` in it; it is removed after the tests of the file.

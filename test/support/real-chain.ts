@@ -85,6 +85,10 @@ export class RealChain {
     return this.#program(name).pid;
   }
 
+  async stopEncoders(): Promise<void> {
+    await Promise.all(this.encoders.filter((each) => each.isRunning()).map((each) => each.stop()));
+  }
+
   get encoders(): readonly Encoder[] {
     return [...this.#encoders];
   }
@@ -136,7 +140,7 @@ export class RealChain {
 
   /** Stops every program and encoder, removes the folders, and answers what of them was left behind. */
   async stop(): Promise<Leftovers> {
-    await Promise.all(this.encoders.filter((each) => each.isRunning()).map((each) => each.stop()));
+    await this.stopEncoders();
     // The emulator first: it takes from the packager what it has told it.
     for (const name of ['emulator', 'packager', 'sidecar'] as const) {
       await this.#programs.get(name)?.end('SIGTERM');
@@ -450,9 +454,6 @@ function freePort(): Promise<number> {
 export function chainForAll(): RealChain {
   const chain = new RealChain();
   beforeAll(() => chain.start(), 60_000);
-  afterEach(async () => {
-    for (const encoder of chain.encoders.filter((each) => each.isRunning())) await encoder.stop();
-  });
   afterAll(async () => {
     expect(await chain.stop()).toEqual({ processes: [], fifos: [] });
   }, 60_000);

@@ -42,7 +42,9 @@ import { packagingFacts } from './packaging';
 import { mountResourcePages, type ResourcePages } from './resource-pages';
 
 const PATH = '/dashboard/channels';
-const { title, publishing_mode, tags, dvr, reconnect_window } = CHANNEL.metadata;
+// What may be secret, as the stream key of a simulcast target, is in no form.
+const { text_tracks: _tracks, simulcast_targets: _targets, ...SETTINGS } = CHANNEL.metadata;
+const { title, publishing_mode, tags, dvr, reconnect_window } = SETTINGS;
 
 type ChannelState = 'active' | 'idle' | 'unused' | 'disabled';
 
@@ -94,12 +96,20 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
     empty: html`<p>There is no channel yet. Make one with the form below, or with the management API.</p>`,
     newForm: { metadata: { title, publishing_mode, tags, dvr, reconnect_window }, calls: () => calls },
     calls: () => calls,
+    fields: () => ({ metadata: SETTINGS }),
     aside: (channel) =>
       live(
         'state',
         html`<div class="actions">${pill(...CHANNEL_WORDS[stateOf(channel)])}${switchButton(channel)}</div>`,
       ),
-    parts: (channel, { request }) => channelParts(context, channel, addressesFor(context, request)),
+    parts: (channel, { request }, settings) => ({
+      ...channelParts(context, channel, addressesFor(context, request)),
+      settings,
+    }),
+    facts: ({ metadata: { simulcast_targets: targets, text_tracks } }) => [
+      ['Simulcast targets', tagList(targets.map(({ title: name, stream_url }) => `${name} ${stream_url}`))],
+      ['Text tracks', text_tracks.length],
+    ],
     farewell: [
       'Its events and its stream key go with it; the replays of its events stay.',
       'A broadcast under way ends at once.',
@@ -151,7 +161,6 @@ function channelParts(context: EmulatorContext, channel: Channel, addresses: Add
     encoder: encoderSettings(channel, addresses),
     events: html`<section aria-labelledby="events-title"><div class="title-2"><h2 id="events-title">Recent events</h2>${all}</div>${live('events', events)}</section>`,
     addresses: card('addresses', 'For players', playerAddresses(channel, addresses)),
-    settings: card('settings', 'Settings', settings(channel)),
   };
 }
 
@@ -219,24 +228,6 @@ function playerAddresses({ id }: Channel, { origin, embedScript }: Addresses): H
     ['Channel document', addressWithLink('channel document', `${origin}/live/channels/${id}.json`)],
     ['Embed page', addressWithLink('embed page', `${origin}/embed/channel.html?channelId=${id}`)],
     ['Embed script', copyableAddress('address of the embed script', embedScript)],
-    ['Channel id', copyable('channel id', id)],
-  ]);
-}
-
-function settings({ siteId, created, lastModified, metadata }: Channel): Html {
-  const { publishing_mode: mode, custom_params, simulcast_targets: targets, text_tracks } = metadata;
-  return facts([
-    ['Site', html`<code>${siteId}</code>`],
-    ['Publishing mode', mode],
-    ['DVR', metadata.dvr],
-    ['Latency', metadata.latency],
-    ['Reconnect window', `${metadata.reconnect_window} s`],
-    ['Tags', tagList(metadata.tags)],
-    ['Custom parameters', tagList(Object.entries(custom_params).map(([name, value]) => `${name}: ${value}`))],
-    ['Simulcast targets', tagList(targets.map(({ title: name, stream_url }) => `${name} ${stream_url}`))],
-    ['Text tracks', text_tracks.length],
-    ['Created', time(created)],
-    ['Last change', time(lastModified)],
   ]);
 }
 

@@ -57,6 +57,7 @@ function fill(texts: Record<string, unknown>, name: string, schema: z.ZodType, v
     texts[`${name}.name`] = Object.keys(value);
     texts[`${name}.value`] = Object.values(value);
   } else if (asked.kind === 'words') texts[name] = (value as readonly string[]).join('\n');
+  else if (asked.kind === 'boxes') texts[name] = value;
   else if (asked.kind === 'moment') texts[name] = new Date(String(value)).toISOString().slice(0, 19);
   else if (asked.kind === 'flag') texts[name] = value === true ? 'on' : '';
   else if (asked.kind === 'id') texts[name] = String((value as { readonly id: unknown }).id);

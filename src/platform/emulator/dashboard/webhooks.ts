@@ -7,18 +7,7 @@ import { type Delivery, isDelivered } from '../webhooks/delivery-queue';
 import { EVENT_NAMES } from '../webhooks/notification';
 import { webhookBehaviour, webhookResource } from '../webhooks/webhook-api';
 import type { Webhook } from '../webhooks/webhooks';
-import {
-  address,
-  type Column,
-  card,
-  choicesOf,
-  copyable,
-  facts,
-  pill,
-  tagList,
-  time,
-  type Words,
-} from './elements';
+import { address, type Column, card, choicesOf, copyable, pill, time, type Words } from './elements';
 import { listOf, type PageQuery } from './list';
 import { mountResourcePages, requireSite } from './resource-pages';
 
@@ -46,6 +35,7 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
   const calls = callsOf(resource, webhookBehaviour(webhooks), clock.now);
   const { name, webhook_url, description, events, site_ids } = resource.metadata;
   const sites = { ...site_ids, schema: z.array(z.enum([...seeds.siteIds])) };
+  const fields = { name, webhook_url, description, site_ids: sites, events };
   /** Ids of webhooks that were made here and whose secret was not shown yet. */
   const unshown = new Set<string>();
   const lastOf = ({ id }: Webhook) => webhooks.history(id).at(-1);
@@ -97,7 +87,7 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     ],
     empty: html`<p>There is no webhook yet. Make one with the form below, or with the management API.</p>`,
     newForm: {
-      metadata: { name, webhook_url, description, site_ids: sites, events },
+      metadata: fields,
       hasSite: false,
       calls(sent) {
         for (const site of sent.texts('site_ids')) requireSite(context, site);
@@ -109,14 +99,18 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
       },
     },
     calls: () => calls,
-    parts: (webhook, { request, query }) => ({
+    fields: () => ({ metadata: fields }),
+    parts: (webhook, { request, query }, settings) => ({
       secret: request.method === 'GET' && unshown.delete(webhook.id) && secretCard(webhook),
       history: historyPart(webhooks.history(webhook.id), webhook, query),
-      settings: card('settings', 'Settings', settings(webhook)),
+      settings,
     }),
+    facts: () => [['Secret', html`<span class="muted">${SHOWN_ONCE}</span>`]],
     farewell: ['Notifications that still wait are dropped.', 'Its secret is gone with it.'],
   });
 }
+
+const SHOWN_ONCE = 'Shown once, when it was created. For a new one, delete the webhook and make another.';
 
 const DELIVERY_COLUMNS: readonly Column<Delivery>[] = [
   ['Time', ({ at }) => time(at)],
@@ -160,18 +154,4 @@ function historyPart(history: readonly Delivery[], { id }: Webhook, query: PageQ
 function secretCard({ secret }: Webhook): Html {
   const once = html`<p>Copy it now: it is shown this once. With it, your receiver checks the token of every call.</p><p>${copyable('secret of the webhook', secret)}</p>`;
   return card('secret', 'The webhook was created. This is its secret', once, 'card-current');
-}
-
-function settings({ id, metadata, created, lastModified }: Webhook): Html {
-  const secret = 'Shown once, when it was created. For a new one, delete the webhook and make another.';
-  return facts([
-    ['Id', html`<code>${id}</code>`],
-    ['URL', address(metadata.webhook_url)],
-    ['Description', metadata.description || html`<span class="muted">none</span>`],
-    ['Events', tagList(metadata.events)],
-    ['Sites', tagList(metadata.site_ids)],
-    ['Created', time(created)],
-    ['Last change', time(lastModified)],
-    ['Secret', html`<span class="muted">${secret}</span>`],
-  ]);
 }

@@ -34,6 +34,31 @@ async function startStreaming(mode: 'auto' | 'manual') {
   };
 }
 
+test('changes the settings of a channel, and shows no key of its simulcast targets', async () => {
+  const emulator = await startEmulator();
+  const target = { title: 'Elsewhere', stream_url: 'rtmp://elsewhere.test/live', stream_key: 'other-secret' };
+  await emulator.createChannel({ title: 'News', simulcast_targets: [target] });
+  const path = `/dashboard/channels/${channelOf(emulator).id}`;
+  const { text } = await emulator.unauthenticated.get(path).expect(200);
+  expect(textOf(text)).toContain('Elsewhere rtmp://elsewhere.test/live');
+  expect(text).not.toContain('other-secret');
+  const sent = {
+    title: 'Late news',
+    dvr: 'off',
+    'custom_params.name': 'stream_id',
+    'custom_params.value': 'news',
+  };
+  const answer = await emulator.unauthenticated.post(path).type('form').send(sent).expect(303);
+  expect(answer.headers.location).toBe(`${path}?done=channel-saved`);
+  expect(channelOf(emulator).metadata).toMatchObject({
+    title: 'Late news',
+    dvr: 'off',
+    custom_params: { stream_id: 'news' },
+    reconnect_window: 60,
+    simulcast_targets: [target],
+  });
+});
+
 test('creates a channel and shows its page', async () => {
   const emulator = await startEmulator();
   const answer = await emulator.unauthenticated

@@ -192,6 +192,23 @@ test('shows every try of a delivery, the latest first, with its answer and the n
   ]);
 });
 
+test('changes a webhook with the form of its page, which has its events ticked', async () => {
+  const { unauthenticated, context } = await startEmulator();
+  const events = ['channel_created', 'channel_idle'];
+  await unauthenticated
+    .post('/dashboard/webhooks')
+    .type('form')
+    .send({ ...FORM, events });
+  const [webhook] = context.webhooks.list();
+  const path = `/dashboard/webhooks/${webhook?.id}`;
+  const { text } = await unauthenticated.get(path).expect(200);
+  expect([...text.matchAll(/value="(\w+)" checked/g)].map(([, name]) => name)).toEqual(events);
+  const sent = { ...FORM, description: 'Of channels.', events: ['channel_active'] };
+  const answer = await unauthenticated.post(path).type('form').send(sent).expect(303);
+  expect(answer.headers.location).toBe(`${path}?done=webhook-saved`);
+  expect(webhook?.metadata).toMatchObject({ description: 'Of channels.', events: ['channel_active'] });
+});
+
 test('deletes a webhook', async () => {
   const { unauthenticated, context } = await startEmulator();
   await unauthenticated.post('/dashboard/webhooks').type('form').send(FORM);

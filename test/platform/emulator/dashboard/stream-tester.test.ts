@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { listen, type RunningServer } from '../../../../src/http/server';
-import { FAIRPLAY_KEYS, KEY_URI, KEYS, packageClip, serveMedia } from '../../../support/packaged-clip';
+import { FAIRPLAY_KEYS, KEY_URI, KEYS, servedClip } from '../../../support/packaged-clip';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
@@ -90,7 +90,7 @@ test.each([
 
 test('tells that a stream decrypts, and hands it to the player with the license server of the emulator', async () => {
   const emulator = await startEmulator();
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const address = await servedClip('dash', KEYS);
   const { status, text } = await send(emulator, { url: address, key_file: KEY_FILE });
   expect(status).toBe(200);
   expect(summaryOf(text)).toBe('Nothing wrong was found');
@@ -124,7 +124,7 @@ test.each([
 
 test('tells that a player that plays does not prove the key file', async () => {
   const emulator = await startEmulator();
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const address = await servedClip('dash', KEYS);
   const key = Buffer.alloc(16, 0x55).toString('base64');
   const wrong = KEY_FILE.replace(/(content-key: ).*/, `$1${key}`);
   const { text } = await send(emulator, { url: address, key_file: wrong });
@@ -134,7 +134,7 @@ test('tells that a player that plays does not prove the key file', async () => {
 
 test('names the key ids of HLS to the player, whose playlists name none', async () => {
   const emulator = await startEmulator();
-  const address = `${await serveMedia(await packageClip('hls', FAIRPLAY_KEYS))}/master.m3u8`;
+  const address = await servedClip('hls', FAIRPLAY_KEYS);
   const { text } = await send(emulator, { url: address, key_file: KEY_FILE });
   expect(summaryOf(text)).toBe('Nothing wrong was found');
   const keyIds = [FAIRPLAY_KEYS.keyId.toString('base64url')];
@@ -152,7 +152,7 @@ test('names the key ids of HLS to the player, whose playlists name none', async 
 
 test('hands a clear stream to the player without a license server', async () => {
   const emulator = await startEmulator();
-  const address = `${await serveMedia(await packageClip('dash', undefined))}/m.mpd`;
+  const address = await servedClip('dash', undefined);
   const { text } = await send(emulator, { url: address });
   expect(itemIn(text)).toEqual({
     title: 'The stream',
@@ -162,7 +162,7 @@ test('hands a clear stream to the player without a license server', async () => 
 
 test('reads the key file of the stream from a sidecar, once, with its API key', async () => {
   const emulator = await startEmulator();
-  const address = `${await serveMedia(await packageClip('dash', KEYS))}/m.mpd`;
+  const address = await servedClip('dash', KEYS);
   const seen: unknown[] = [];
   const sidecar = await serve((request, response) => {
     seen.push([request.url, request.headers['x-api-key'], request.headers.accept]);
@@ -257,12 +257,12 @@ test('tests the emulator’s own addresses by whatever name it is called', async
 
 test('writes no key, API key or query into the page or the log', async () => {
   const emulator = await startEmulator();
-  const media = await serveMedia(await packageClip('dash', KEYS));
+  const address = await servedClip('dash', KEYS);
   const sidecar = await serve((_request, response) => {
     response.setHeader('content-type', 'text/plain').end(KEY_FILE);
   });
   const { text } = await send(emulator, {
-    url: `${media}/m.mpd`,
+    url: address,
     key_file: KEY_FILE,
     former: KEY_FILE,
     sidecar,
