@@ -110,23 +110,20 @@ describe('with document keys of their own', () => {
     value: { algorithm: OAEP, cipher },
     keyIds,
   });
+  const withKeys = (...documentKeys: ReturnType<typeof documentKey>[]) =>
+    withDelivery(() => ({ documentKeys }));
 
   it('opens each value with the one that names it', async () => {
     const spoilt = wrap(Buffer.alloc(32, 5));
-    const right = withDelivery(() => ({
-      documentKeys: [documentKey(wrapped, one), documentKey(wrap(other), two)],
-    }));
+    const right = withKeys(documentKey(wrapped, one), documentKey(wrap(other), two));
     expect(await openCpix(right, NEXT)).toMatchObject({ ok: true, value: { keys: PLAIN.keys } });
-    const wrong = withDelivery(() => ({
-      documentKeys: [documentKey(wrapped, two), documentKey(spoilt, one)],
-    }));
-    expect(await openCpix(wrong, NEXT)).toEqual(CANNOT);
+    expect(await openCpix(withKeys(documentKey(wrapped, two), documentKey(spoilt, one)), NEXT)).toEqual(
+      CANNOT,
+    );
   });
 
   it('opens the wanted keys alone, and leaves the others encrypted', async () => {
-    const document = withDelivery(() => ({
-      documentKeys: [documentKey(wrapped, one), documentKey(wrapped.subarray(1), two)],
-    }));
+    const document = withKeys(documentKey(wrapped, one), documentKey(wrapped.subarray(1), two));
     const [first] = PLAIN.keys;
     expect(await openCpix(document, NEXT, [one])).toEqual({
       ok: true,
@@ -135,22 +132,14 @@ describe('with document keys of their own', () => {
   });
 
   it.each([
-    [[], 'has no DocumentKey of the key 01010101-0101-0101-0101-010101010101 for this certificate'],
+    ['no DocumentKey of the key 01010101-0101-0101-0101-010101010101', []],
+    ['no DocumentKey of the key 01010101-0101-0101-0101-010101010101', [documentKey(wrapped, two)]],
     [
-      [documentKey(wrapped, two)],
-      'has no DocumentKey of the key 01010101-0101-0101-0101-010101010101 for this certificate',
-    ],
-    [
+      'two DocumentKeys of the key 02020202-0202-0202-0202-020202020202',
       [documentKey(wrapped), documentKey(wrapped, two)],
-      'has two DocumentKeys of the key 02020202-0202-0202-0202-020202020202 for this certificate',
     ],
-  ])('is refused when a value has none or two', async (documentKeys, sentence) => {
-    expect(
-      await openCpix(
-        withDelivery(() => ({ documentKeys })),
-        UNUSED,
-      ),
-    ).toEqual(notOpened(sentence));
+  ])('is refused: %s', async (what, keys) => {
+    expect(await openCpix(withKeys(...keys), UNUSED)).toEqual(notOpened(`has ${what} for this certificate`));
   });
 
   it('opens no more than eight', async () => {
@@ -176,99 +165,54 @@ const UNUSED: CpixRecipient = {
 const OF_ONE = 'the key 01010101-0101-0101-0101-010101010101';
 const MUST_BE_OAEP = 'it must be RSA-OAEP with SHA-1 (rsa-oaep-mgf1p)';
 
-it.each<[what: string, document: CpixDocument, sentence: string]>([
-  [
-    'plain values beside encrypted ones',
-    { ...SEALED, keys: [...SEALED.keys, plainKey(3)] },
-    'has plain content keys next to encrypted ones; encrypt all of them, or none',
-  ],
-  [
-    'deliveries for others alone',
-    withDelivery(() => ({ certificate: CERT1.certificate })),
-    'has encrypted content keys for other recipients: none of its 1 DeliveryData has the certificate of this service; give it to who makes the document',
-  ],
-  [
-    'no delivery',
-    { ...SEALED, deliveries: [] },
-    'has encrypted content keys for other recipients: none of its 0 DeliveryData has the certificate of this service; give it to who makes the document',
-  ],
-  [
-    'two deliveries for it',
-    { ...SEALED, deliveries: [DELIVERY, DELIVERY] },
-    'has two DeliveryData for the certificate of this service',
-  ],
-  [
-    'no MAC method',
-    withDelivery(() => ({ mac: undefined })),
-    'has no MACMethod with a key for this certificate; unauthenticated values are refused',
-  ],
-  [
-    'a MAC method without a key',
-    withDelivery(() => ({ mac: { algorithm: DELIVERY.mac?.algorithm ?? '', key: undefined } })),
-    'has no MACMethod with a key for this certificate; unauthenticated values are refused',
-  ],
-  [
-    'a value without MAC',
-    withValue(() => ({ mac: undefined })),
-    `has no ValueMAC of ${OF_ONE}; without one it is not decrypted`,
-  ],
-  [
-    'HMAC-SHA256',
-    withDelivery(({ mac: method }) => ({
-      mac: { key: method?.key, algorithm: 'http://www.w3.org/2001/04/xmldsig-more#hmac-sha256' },
-    })),
-    'names HMAC-SHA256 for the MAC; it must be HMAC-SHA512',
-  ],
-  [
-    'AES-128',
-    withValue(() => ({ algorithm: `${XMLENC}aes128-cbc` })),
-    `names AES-128-CBC for the value of ${OF_ONE}; it must be AES-256-CBC`,
-  ],
-  [
-    'AES-256-GCM',
-    withValue(() => ({ algorithm: 'http://www.w3.org/2009/xmlenc11#aes256-gcm' })),
-    `names AES-256-GCM for the value of ${OF_ONE}; it must be AES-256-CBC`,
-  ],
-  [
-    'a value without algorithm',
-    withValue(() => ({ algorithm: '' })),
-    `names no algorithm for the value of ${OF_ONE}; it must be AES-256-CBC`,
-  ],
-  [
-    'an algorithm of a name of Object',
-    withValue(() => ({ algorithm: 'toString' })),
-    `names another algorithm for the value of ${OF_ONE}; it must be AES-256-CBC`,
-  ],
-  [
-    'a document key for AES-128',
-    withDelivery(({ documentKeys }) => ({
-      documentKeys: documentKeys.map((key) => ({ ...key, algorithm: `${XMLENC}aes128-cbc` })),
-    })),
-    'names AES-128-CBC for a DocumentKey; it must be AES-256-CBC',
-  ],
-  [
-    'RSA PKCS#1 v1.5 for a document key',
-    withDocumentKey(wrapped, { algorithm: `${XMLENC}rsa-1_5` }),
-    `names RSA PKCS#1 v1.5 (rsa-1_5) for a DocumentKey; ${MUST_BE_OAEP}`,
-  ],
-  [
-    'RSA PKCS#1 v1.5 for the MAC key',
-    withMacKey(wrapped, { algorithm: `${XMLENC}rsa-1_5` }),
-    `names RSA PKCS#1 v1.5 (rsa-1_5) for the MAC key; ${MUST_BE_OAEP}`,
-  ],
-  [
-    'OAEP of XML Encryption 1.1',
-    withDocumentKey(wrapped, { algorithm: 'http://www.w3.org/2009/xmlenc11#rsa-oaep' }),
-    `names RSA-OAEP with a digest of choice (xmlenc11#rsa-oaep) for a DocumentKey; ${MUST_BE_OAEP}`,
-  ],
-  [
-    'OAEP with SHA-256',
-    withMacKey(wrapped, { digest: `${XMLENC}sha256` }),
-    `names another digest than SHA-1 for the MAC key; ${MUST_BE_OAEP}`,
-  ],
-])('refuses %s before the private key is used', async (_what, document, sentence) => {
-  expect(await openCpix(document, UNUSED)).toEqual(notOpened(sentence));
-});
+const MUST_BE_AES = `the value of ${OF_ONE}; it must be AES-256-CBC`;
+const NO_MAC_KEY = 'has no MACMethod with a key for this certificate; unauthenticated values are refused';
+const ofOthers = (count: number) =>
+  `has encrypted content keys for other recipients: none of its ${count} DeliveryData has the certificate of this service; give it to who makes the document`;
+const MORE = 'http://www.w3.org/2001/04/xmldsig-more#';
+const XMLENC11 = 'http://www.w3.org/2009/xmlenc11#';
+const ofAlgorithm = (algorithm: string) => withValue(() => ({ algorithm }));
+const ofAes128 = withDelivery(({ documentKeys }) => ({
+  documentKeys: documentKeys.map((key) => ({ ...key, algorithm: `${XMLENC}aes128-cbc` })),
+}));
+const hmac256 = withDelivery(({ mac }) => ({ mac: { key: mac?.key, algorithm: `${MORE}hmac-sha256` } }));
+const withoutMacKey = { mac: { algorithm: DELIVERY.mac?.algorithm ?? '', key: undefined } };
+const rsa15 = { algorithm: `${XMLENC}rsa-1_5` };
+
+/** What is refused before the private key is used, by the sentence that says why. */
+const REFUSED: Readonly<Record<string, CpixDocument | readonly CpixDocument[]>> = {
+  'has plain content keys next to encrypted ones; encrypt all of them, or none': {
+    ...SEALED,
+    keys: [...SEALED.keys, plainKey(3)],
+  },
+  [ofOthers(1)]: withDelivery(() => ({ certificate: CERT1.certificate })),
+  [ofOthers(0)]: { ...SEALED, deliveries: [] },
+  'has two DeliveryData for the certificate of this service': { ...SEALED, deliveries: [DELIVERY, DELIVERY] },
+  [NO_MAC_KEY]: [withDelivery(() => ({ mac: undefined })), withDelivery(() => withoutMacKey)],
+  [`has no ValueMAC of ${OF_ONE}; without one it is not decrypted`]: withValue(() => ({ mac: undefined })),
+  'names HMAC-SHA256 for the MAC; it must be HMAC-SHA512': hmac256,
+  [`names AES-128-CBC for ${MUST_BE_AES}`]: ofAlgorithm(`${XMLENC}aes128-cbc`),
+  [`names AES-256-GCM for ${MUST_BE_AES}`]: ofAlgorithm(`${XMLENC11}aes256-gcm`),
+  [`names no algorithm for ${MUST_BE_AES}`]: ofAlgorithm(''),
+  // A name of Object.
+  [`names another algorithm for ${MUST_BE_AES}`]: ofAlgorithm('toString'),
+  'names AES-128-CBC for a DocumentKey; it must be AES-256-CBC': ofAes128,
+  [`names RSA PKCS#1 v1.5 (rsa-1_5) for a DocumentKey; ${MUST_BE_OAEP}`]: withDocumentKey(wrapped, rsa15),
+  [`names RSA PKCS#1 v1.5 (rsa-1_5) for the MAC key; ${MUST_BE_OAEP}`]: withMacKey(wrapped, rsa15),
+  [`names RSA-OAEP with a digest of choice (xmlenc11#rsa-oaep) for a DocumentKey; ${MUST_BE_OAEP}`]:
+    withDocumentKey(wrapped, { algorithm: `${XMLENC11}rsa-oaep` }),
+  [`names another digest than SHA-1 for the MAC key; ${MUST_BE_OAEP}`]: withMacKey(wrapped, {
+    digest: `${XMLENC}sha256`,
+  }),
+};
+
+it.each(Object.entries(REFUSED))(
+  'is refused before the private key is used: %s',
+  async (sentence, documents) => {
+    for (const document of [documents].flat())
+      expect(await openCpix(document, UNUSED)).toEqual(notOpened(sentence));
+  },
+);
 
 it('says which variables to set when there is nobody to receive encrypted keys', async () => {
   expect(await openCpix(SEALED, undefined)).toEqual(
