@@ -12,6 +12,7 @@ import {
   widevinePsshDataOf,
 } from '../../src/drm/widevine';
 import { anyCharacter } from '../support/any-character';
+import { rowsOf } from '../support/rows-of';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples, widevineDataOf } from '../vectors/drm-vectors';
 
@@ -235,42 +236,42 @@ describe('the data by themselves', () => {
   const content = (text: string): WidevinePsshData => ({ keyIds: [ID], contentId: Buffer.from(text) });
   const { cenc, cens, cbc1, cbcs } = PROTECTION_SCHEMES;
 
-  test.each<[what: string, data: WidevinePsshData, ...slips: string[]]>([
-    ['a key id', { keyIds: [ID] }],
-    ['a content id', { keyIds: [], contentId: Buffer.from('show') }],
-    ['nothing', { keyIds: [] }, 'names_nothing '],
-    [
-      'a content id without a byte',
-      { keyIds: [], contentId: ZERO.subarray(0, 0) },
-      'empty content_id',
-      'names_nothing ',
-    ],
-    ['a key id of zeros', { keyIds: [ZERO] }, 'all_zero key_id'],
-    ['one of several', { keyIds: [ID, ZERO] }, 'all_zero key_id[1]'],
-    ['cenc', { keyIds: [ID], protectionScheme: cenc, algorithm: 1 }],
-    ['cbcs', { keyIds: [ID], protectionScheme: cbcs }],
-    [
-      'cbcs as AES-CTR',
-      { keyIds: [ID], protectionScheme: cbcs, algorithm: 1 },
-      'scheme_mismatch protection_scheme',
-    ],
-    ['cens', { keyIds: [ID], protectionScheme: cens }, 'unsupported_scheme protection_scheme'],
-    ['cbc1', { keyIds: [ID], protectionScheme: cbc1, algorithm: 1 }, 'unsupported_scheme protection_scheme'],
-    ['no scheme', { keyIds: [ID], protectionScheme: 1 }, 'unknown_scheme protection_scheme'],
-    ['base64 of a text', content('c2hvdy0xMg=='), 'encoded_twice content_id'],
-    ['base64 without its padding', content('c2hvdy0xMg')],
-    ['base64 cut short', content('2hvdy0xMg==')],
-    ['base64 of bytes', content('AAECAwQ=')],
-    ['base64 of a text with a byte before it', content('AXNob3ctMQ==')],
-    ['base64 of a text with a byte behind it', content('c2hvdy0xAQ==')],
-    ['base64 in a text', content('id:c2hvdy0xMg==')],
-    ['base64 before a text', content('c2hvdy0xMg==:id1')],
-    ['hex of a text', content('73686f772d31'), 'encoded_twice content_id'],
-    ['hex that is short', content('73686f772d')],
-    ['hex of bytes', content('000102030405')],
-    ['hex in a text', content('x:73686f772d31')],
-    ['hex before a text', content('73686f772d31:x')],
-  ])('are looked at: %s', (_what, data, ...slips) => {
+  test.each(
+    rowsOf<WidevinePsshData>({
+      'a key id': { keyIds: [ID] },
+      'a content id': { keyIds: [], contentId: Buffer.from('show') },
+      'nothing: names_nothing ': { keyIds: [] },
+      'a content id without a byte: empty content_id, names_nothing ': {
+        keyIds: [],
+        contentId: ZERO.subarray(0, 0),
+      },
+      'a key id of zeros: all_zero key_id': { keyIds: [ZERO] },
+      'one of several: all_zero key_id[1]': { keyIds: [ID, ZERO] },
+      cenc: { keyIds: [ID], protectionScheme: cenc, algorithm: 1 },
+      cbcs: { keyIds: [ID], protectionScheme: cbcs },
+      'cbcs as AES-CTR: scheme_mismatch protection_scheme': {
+        keyIds: [ID],
+        protectionScheme: cbcs,
+        algorithm: 1,
+      },
+      'cens: unsupported_scheme protection_scheme': { keyIds: [ID], protectionScheme: cens },
+      'cbc1: unsupported_scheme protection_scheme': { keyIds: [ID], protectionScheme: cbc1, algorithm: 1 },
+      'no scheme: unknown_scheme protection_scheme': { keyIds: [ID], protectionScheme: 1 },
+      'base64 of a text: encoded_twice content_id': content('c2hvdy0xMg=='),
+      'base64 without its padding': content('c2hvdy0xMg'),
+      'base64 cut short': content('2hvdy0xMg=='),
+      'base64 of bytes': content('AAECAwQ='),
+      'base64 of a text with a byte before it': content('AXNob3ctMQ=='),
+      'base64 of a text with a byte behind it': content('c2hvdy0xAQ=='),
+      'base64 in a text': content('id:c2hvdy0xMg=='),
+      'base64 before a text': content('c2hvdy0xMg==:id1'),
+      'hex of a text: encoded_twice content_id': content('73686f772d31'),
+      'hex that is short': content('73686f772d'),
+      'hex of bytes': content('000102030405'),
+      'hex in a text': content('x:73686f772d31'),
+      'hex before a text': content('73686f772d31:x'),
+    }),
+  )('are looked at: %s', (_what, data, slips) => {
     expect(widevineFindings(data, '').map(({ code, field }) => `${code} ${field ?? ''}`)).toEqual(slips);
   });
 });

@@ -20,6 +20,7 @@ import {
   PLAYREADY_URL,
   SD,
 } from '../../support/made-cpix';
+import { rowsOf } from '../../support/rows-of';
 import { brief } from './checked';
 
 const [, , widevine, playready, fairplay] = MADE.systems as CpixSystem[];
@@ -55,44 +56,32 @@ const FORMAT = 'KEYFORMAT="com.apple.streamingkeydelivery"';
 const SWAPPED = swapKeyIdOrder(HD.keyId);
 
 describe('what a document says of Widevine', () => {
-  it.each<[what: string, signals: Partial<CpixSystem>, ...expected: string[]]>([
-    ['nothing when all is right', { pssh: boxOf(HD.keyId) }],
-    [
-      'nothing of the data without its box but that',
-      { pssh: buildWidevinePsshData({ keyIds: [HD.keyId] }) },
-      'W box_missing key.widevine.pssh',
-    ],
-    ['another key id', { pssh: boxOf(SD.keyId) }, 'W key_id_mismatch key.widevine.pssh'],
-    [
-      'its key id in the other byte order',
-      { pssh: boxOf(SWAPPED) },
-      'W key_id_byte_order_suspected key.widevine.pssh.data.key_id',
-      'E key_id_byte_order key.widevine.pssh',
-    ],
-    [
-      'the same in ContentProtectionData',
-      { contentProtectionData: element(boxOf(SD.keyId)) },
-      'W key_id_mismatch key.widevine.content_protection',
-    ],
-    ['a box of PlayReady', { pssh: playready?.pssh }, 'E box_of_other_system key.widevine.pssh'],
-    ['a box cut short', { pssh: boxOf(HD.keyId).subarray(0, 40) }, 'E malformed_box key.widevine.pssh'],
-    ['no box in XML', { contentProtectionData: '<x/>' }, 'W names_nothing key.widevine.content_protection'],
-    [
-      'a key line of another key',
-      {
+  it.each(
+    rowsOf<Partial<CpixSystem>>({
+      'nothing when all is right': { pssh: boxOf(HD.keyId) },
+      'nothing of the data without its box but that: W box_missing key.widevine.pssh': {
+        pssh: buildWidevinePsshData({ keyIds: [HD.keyId] }),
+      },
+      'another key id: W key_id_mismatch key.widevine.pssh': { pssh: boxOf(SD.keyId) },
+      'its key id in the other byte order: W key_id_byte_order_suspected key.widevine.pssh.data.key_id, E key_id_byte_order key.widevine.pssh':
+        { pssh: boxOf(SWAPPED) },
+      'the same in ContentProtectionData: W key_id_mismatch key.widevine.content_protection': {
+        contentProtectionData: element(boxOf(SD.keyId)),
+      },
+      'a box of PlayReady: E box_of_other_system key.widevine.pssh': { pssh: playready?.pssh },
+      'a box cut short: E malformed_box key.widevine.pssh': { pssh: boxOf(HD.keyId).subarray(0, 40) },
+      'no box in XML: W names_nothing key.widevine.content_protection': { contentProtectionData: '<x/>' },
+      'a key line of another key: W key_id_mismatch key.widevine.hls_media': {
         hlsMedia: line(
           `URI="data:text/plain;base64,${boxOf(SD.keyId).toString('base64')}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`,
         ),
       },
-      'W key_id_mismatch key.widevine.hls_media',
-    ],
-    ['no key line', { hlsMedia: '#EXTINF:4' }, 'W names_nothing key.widevine.hls_media'],
-    [
-      'data in an address',
-      { uriExtXKey: `data:text/plain;base64,${boxOf(SD.keyId).toString('base64')}` },
-      'W key_id_mismatch key.widevine.uri',
-    ],
-  ])('is held against its key: %s', (_what, signals, ...expected) => {
+      'no key line: W names_nothing key.widevine.hls_media': { hlsMedia: '#EXTINF:4' },
+      'data in an address: W key_id_mismatch key.widevine.uri': {
+        uriExtXKey: `data:text/plain;base64,${boxOf(SD.keyId).toString('base64')}`,
+      },
+    }),
+  )('is held against its key: %s', (_what, signals, expected) => {
     expect(told(widevine, signals)).toEqual(expected);
   });
 
@@ -108,33 +97,22 @@ describe('what a document says of PlayReady', () => {
   const object = (key: { keyId: Buffer; key: Buffer }, url = PLAYREADY_URL) =>
     playReadyObjectOf(key.keyId, key.key, url);
 
-  it.each<[what: string, signals: Partial<CpixSystem>, ...expected: string[]]>([
-    ['nothing when all is right', { protectionHeader: object(HD) }],
-    [
-      'the checksum of another key',
-      { protectionHeader: object({ keyId: HD.keyId, key: SD.key }) },
-      'E checksum_mismatch key.playready.header.header.key[0].checksum',
-    ],
-    [
-      'another key id',
-      { protectionHeader: object(SD) },
-      'W key_id_mismatch key.playready.header',
-      'E checksum_mismatch key.playready.header.header.key[0].checksum',
-    ],
-    [
-      'its key id in the other byte order',
-      { protectionHeader: object({ keyId: SWAPPED, key: HD.key }) },
-      'W key_id_byte_order_suspected key.playready.header.header.key[0].kid',
-      'E key_id_byte_order key.playready.header',
-      'E key_id_byte_order key.playready.header.header.key[0].checksum',
-    ],
-    ['no address', {}, 'W no_license_address key.playready'],
-    [
-      'an address with a line break',
-      { protectionHeader: object(HD, 'https://license.example/a\nb') },
-      'E invalid_address key.playready.header.header.la_url',
-    ],
-  ])('is held against its key: %s', (_what, signals, ...expected) => {
+  it.each(
+    rowsOf<Partial<CpixSystem>>({
+      'nothing when all is right': { protectionHeader: object(HD) },
+      'the checksum of another key: E checksum_mismatch key.playready.header.header.key[0].checksum': {
+        protectionHeader: object({ keyId: HD.keyId, key: SD.key }),
+      },
+      'another key id: W key_id_mismatch key.playready.header, E checksum_mismatch key.playready.header.header.key[0].checksum':
+        { protectionHeader: object(SD) },
+      'its key id in the other byte order: W key_id_byte_order_suspected key.playready.header.header.key[0].kid, E key_id_byte_order key.playready.header, E key_id_byte_order key.playready.header.header.key[0].checksum':
+        { protectionHeader: object({ keyId: SWAPPED, key: HD.key }) },
+      'no address: W no_license_address key.playready': {},
+      'an address with a line break: E invalid_address key.playready.header.header.la_url': {
+        protectionHeader: object(HD, 'https://license.example/a\nb'),
+      },
+    }),
+  )('is held against its key: %s', (_what, signals, expected) => {
     expect(told(playready, signals)).toEqual(expected);
   });
 });

@@ -5,6 +5,7 @@ import { writeSpekeRequest } from '../../../src/drm/cpix/speke';
 import { writeCpix } from '../../../src/drm/cpix/write';
 import { cpixVector, recipientNamed } from '../../support/cpix';
 import { asUtf16, FAIRPLAY, HD, MADE, madeCpix, madeOfHd, rule } from '../../support/made-cpix';
+import { rowsOf } from '../../support/rows-of';
 import { brief } from './checked';
 
 const MASK = '********';
@@ -102,42 +103,31 @@ describe('a CPIX document', () => {
     expect(shown).not.toContain('CQkAyAkJCQkJCQkJCQkJCQ');
   });
 
-  it.each<[what: string, text: string, ...expected: string[]]>([
-    ['that is cut short', madeCpix().slice(0, 900), 'E invalid_cpix'],
-    ['with a DOCTYPE', madeCpix().replace('<cpix:CPIX', '<!DOCTYPE x>\n<cpix:CPIX'), 'E invalid_cpix'],
-    ['of another namespace', madeCpix().replaceAll('urn:dashif:org:cpix', 'urn:other'), 'E invalid_cpix'],
-    ['without keys', madeCpix({ keys: [], systems: [], rules: [] }), 'E no_keys'],
-    ['without DRM systems', madeOfHd({ systems: [] }), 'W no_drm_system'],
-    [
-      'with a key that no DRM system is for',
-      madeCpix({ systems: MADE.systems.slice(0, 2) }),
-      'W no_drm_system key[1]',
-      'W no_drm_system key[2]',
-    ],
-    [
-      'with one value missing',
-      madeCpix({ keys: MADE.keys.map((key, index) => (index === 0 ? { ...key, value: undefined } : key)) }),
-      'E missing key[0].value',
-    ],
-    ['with a scheme that key files have not', withKey({ scheme: 'cens' }), 'W unsupported_scheme key.scheme'],
-    [
-      'with a key that is its own id',
-      withKey({ value: { kind: 'plain', bytes: HD.keyId } }),
-      'W content_key_is_key_id key.value',
-      'E checksum_mismatch key.playready.pssh.data.header.key[0].checksum',
-      'E checksum_mismatch key.playready.header.header.key[0].checksum',
-    ],
-    [
-      'with a filter that is not known',
-      madeOfHd().replace('<cpix:VideoFilter/>', '<cpix:VideoFilter/><cpix:HourFilter/>'),
-      'W unknown_filter key.use',
-    ],
-    [
-      'with a period that is not there',
-      madeOfHd({ rules: [{ ...rule(HD.keyId, 'HD'), periods: ['p9'] }] }),
-      'W unknown_period key.use',
-    ],
-  ])('%s is told to be that', (_what, text, ...expected) => {
+  it.each(
+    rowsOf({
+      'that is cut short: E invalid_cpix': madeCpix().slice(0, 900),
+      'with a DOCTYPE: E invalid_cpix': madeCpix().replace('<cpix:CPIX', '<!DOCTYPE x>\n<cpix:CPIX'),
+      'of another namespace: E invalid_cpix': madeCpix().replaceAll('urn:dashif:org:cpix', 'urn:other'),
+      'without keys: E no_keys': madeCpix({ keys: [], systems: [], rules: [] }),
+      'without DRM systems: W no_drm_system': madeOfHd({ systems: [] }),
+      'with a key that no DRM system is for: W no_drm_system key[1], W no_drm_system key[2]': madeCpix({
+        systems: MADE.systems.slice(0, 2),
+      }),
+      'with one value missing: E missing key[0].value': madeCpix({
+        keys: MADE.keys.map((key, index) => (index === 0 ? { ...key, value: undefined } : key)),
+      }),
+      'with a scheme that key files have not: W unsupported_scheme key.scheme': withKey({ scheme: 'cens' }),
+      'with a key that is its own id: W content_key_is_key_id key.value, E checksum_mismatch key.playready.pssh.data.header.key[0].checksum, E checksum_mismatch key.playready.header.header.key[0].checksum':
+        withKey({ value: { kind: 'plain', bytes: HD.keyId } }),
+      'with a filter that is not known: W unknown_filter key.use': madeOfHd().replace(
+        '<cpix:VideoFilter/>',
+        '<cpix:VideoFilter/><cpix:HourFilter/>',
+      ),
+      'with a period that is not there: W unknown_period key.use': madeOfHd({
+        rules: [{ ...rule(HD.keyId, 'HD'), periods: ['p9'] }],
+      }),
+    }),
+  )('%s is told to be that', (_what, text, expected) => {
     expect({ kind: check(text).kind, codes: codes(text) }).toEqual({ kind: 'cpix', codes: expected });
   });
 
@@ -194,24 +184,21 @@ describe('encrypted content keys', () => {
     ),
   });
 
-  it.each<[what: string, change: (document: CpixDocument) => CpixDocument, ...expected: string[]]>([
-    ['nothing when all is right', (document) => document],
-    ['no MAC', withoutMac, 'E cpix_not_opened'],
-    ['no recipient', (document) => ({ ...document, deliveries: [] }), 'E cpix_not_opened'],
-    [
-      'plain ones beside them',
-      (document) => ({ ...document, keys: [...document.keys.slice(0, 2), ...MADE.keys.slice(2)] }),
-      'E cpix_not_opened',
-    ],
-    [
-      'a certificate that is none',
-      ({ deliveries, ...rest }) => ({
+  it.each(
+    rowsOf<(document: CpixDocument) => CpixDocument>({
+      'nothing when all is right': (document) => document,
+      'no MAC: E cpix_not_opened': withoutMac,
+      'no recipient: E cpix_not_opened': (document) => ({ ...document, deliveries: [] }),
+      'plain ones beside them: E cpix_not_opened': (document) => ({
+        ...document,
+        keys: [...document.keys.slice(0, 2), ...MADE.keys.slice(2)],
+      }),
+      'a certificate that is none: E not_a_certificate recipient': ({ deliveries, ...rest }) => ({
         ...rest,
         deliveries: deliveries.map((one) => ({ ...one, certificate: Buffer.from('none') })),
       }),
-      'E not_a_certificate recipient',
-    ],
-  ])('are told to have %s', (_what, change, ...expected) => {
+    }),
+  )('are told to have %s', (_what, change, expected) => {
     expect(codes(writeCpix(change(sealed())))).toEqual(expected);
   });
 });

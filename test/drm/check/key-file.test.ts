@@ -3,6 +3,7 @@ import { summariseKeyFile } from '../../../src/drm/check/key-file-text';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
+import { rowsOf } from '../../support/rows-of';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { brief } from './checked';
 
@@ -60,145 +61,89 @@ describe('a key file', () => {
     expect(faults(text)).toEqual([]);
   });
 
-  it.each<[what: string, text: string, ...faults: string[]]>([
-    ['a byte order mark', `\ufeff${FILE}`, 'W byte_order_mark'],
-    ['line ends of Windows', FILE.replaceAll('\n', '\r\n'), 'W carriage_return'],
-    ['white space at the end of a line', FILE.replace('AESCTR', 'AESCTR \t'), 'W white_space'],
-    ['bytes that are no UTF-8', `${FILE}# \ufffd\n`, 'E not_utf8'],
-    ['a line without a colon', `${FILE}nonsense\n`, 'E unreadable_line'],
-    [
-      'a line of another protocol',
-      `${FILE}smoothstreaming-playready-key-id: x\n`,
-      'W unknown_line smoothstreaming-playready-key-id',
-    ],
-    ['a line that nobody knows', `${FILE}note: by hand\n`, 'W unknown_line note'],
-    ['a misspelt line', set({ 'D-ks-widewine-pssh-data': 'x' }), 'W unknown_line D-ks-widewine-pssh-data'],
-    ['a key for a name', `${FILE}${cenc.contentkey}: x\n`, 'E unknown_line'],
-    ['a line twice', `${FILE}${DASH}-algorithm: AESCTR\n`, 'W duplicate_line D-algorithm'],
-    ['two values of a line', `${FILE}${DASH}-key-id: AAAA\n`, 'E duplicate_line D-key-id'],
-    [
-      'no value',
-      set({ 'H-key-format-version': '' }),
-      'E empty H-key-format-version',
-      'W wrong_constant H-key-format-version',
-    ],
-    [
-      'a blank where its key belongs',
-      set({ 'D-content-key': NO }).replace(/^/, `${DASH}-content-key: \n`),
-      'E empty D-content-key',
-    ],
-    ['no key id', set({ 'D-key-id': NO }), 'E missing_line D-key-id'],
-    ['another algorithm', set({ 'D-algorithm': 'AES' }), 'E wrong_constant D-algorithm'],
-    [
-      'AESCBC for DASH',
-      set({ 'D-algorithm': 'AESCBC' }),
-      'E wrong_constant D-algorithm',
-      'W scheme_mismatch D-ks-widevine-pssh-data',
-    ],
-    ['no system id', set({ 'D-ks-playready-system-id': NO }), 'E missing_line D-ks-playready-system-id'],
-    [
-      'the system id of another',
-      set({ 'D-ks-playready-system-id': 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed' }),
-      'E wrong_constant D-ks-playready-system-id',
-    ],
-    ['a switch that is neither', set({ 'D-ks-playready': 'TRUE' }), 'E wrong_constant D-ks-playready'],
-    ['no checksum', set({ 'D-ks-playready-checksum': NO }), 'W missing_line D-ks-playready-checksum'],
-    [
-      'a box for PSSH data',
-      set({
+  it.each(
+    rowsOf({
+      'a byte order mark: W byte_order_mark': `\ufeff${FILE}`,
+      'line ends of Windows: W carriage_return': FILE.replaceAll('\n', '\r\n'),
+      'white space at the end of a line: W white_space': FILE.replace('AESCTR', 'AESCTR \t'),
+      'bytes that are no UTF-8: E not_utf8': `${FILE}# \ufffd\n`,
+      'a line without a colon: E unreadable_line': `${FILE}nonsense\n`,
+      'a line of another protocol: W unknown_line smoothstreaming-playready-key-id': `${FILE}smoothstreaming-playready-key-id: x\n`,
+      'a line that nobody knows: W unknown_line note': `${FILE}note: by hand\n`,
+      'a misspelt line: W unknown_line D-ks-widewine-pssh-data': set({ 'D-ks-widewine-pssh-data': 'x' }),
+      'a key for a name: E unknown_line': `${FILE}${cenc.contentkey}: x\n`,
+      'a line twice: W duplicate_line D-algorithm': `${FILE}${DASH}-algorithm: AESCTR\n`,
+      'two values of a line: E duplicate_line D-key-id': `${FILE}${DASH}-key-id: AAAA\n`,
+      'no value: E empty H-key-format-version, W wrong_constant H-key-format-version': set({
+        'H-key-format-version': '',
+      }),
+      'a blank where its key belongs: E empty D-content-key': set({ 'D-content-key': NO }).replace(
+        /^/,
+        `${DASH}-content-key: \n`,
+      ),
+      'no key id: E missing_line D-key-id': set({ 'D-key-id': NO }),
+      'another algorithm: E wrong_constant D-algorithm': set({ 'D-algorithm': 'AES' }),
+      'AESCBC for DASH: E wrong_constant D-algorithm, W scheme_mismatch D-ks-widevine-pssh-data': set({
+        'D-algorithm': 'AESCBC',
+      }),
+      'no system id: E missing_line D-ks-playready-system-id': set({ 'D-ks-playready-system-id': NO }),
+      'the system id of another: E wrong_constant D-ks-playready-system-id': set({
+        'D-ks-playready-system-id': 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed',
+      }),
+      'a switch that is neither: E wrong_constant D-ks-playready': set({ 'D-ks-playready': 'TRUE' }),
+      'no checksum: W missing_line D-ks-playready-checksum': set({ 'D-ks-playready-checksum': NO }),
+      'a box for PSSH data: E box_for_data D-ks-widevine-pssh-data': set({
         'D-ks-widevine-pssh-data':
           'AAAATHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAACwiJGQ3YTI5OTU2LTI5ODAtNDMzOC1iNjI3LTg3YzFmMDc5ZTA5MUjj3JWbBg==',
       }),
-      'E box_for_data D-ks-widevine-pssh-data',
-    ],
-    [
-      'a key id as a UUID',
-      set({ 'D-key-id': '44da52ef-4523-098e-6854-777ee322681d' }),
-      'W uuid_for_base64 D-key-id',
-    ],
-    [
-      "a key id in PlayReady's order",
-      set({ 'D-key-id': SWAPPED_KEY_ID }),
-      'E key_id_byte_order D-ks-playready-checksum',
-    ],
-    [
-      'its key as key id',
-      set({ 'D-key-id': cenc.contentkey, 'D-ks-playready-checksum': NO }),
-      'W missing_line D-ks-playready-checksum',
-      'W content_key_is_key_id D-content-key',
-    ],
-    ['AES-128 with the address of FairPlay', set({ 'H-method': 'AES-128' }), 'E wrong_constant H-method'],
-    ['another key format', set({ 'H-key-format': 'identity' }), 'E wrong_constant H-key-format'],
-    [
-      'another key format version',
-      set({ 'H-key-format-version': '2' }),
-      'W wrong_constant H-key-format-version',
-    ],
-    [
-      'an IV in the playlist',
-      set({ 'H-iv-include-in-chunklist': 'true' }),
-      'W iv_in_playlist H-iv-include-in-chunklist',
-    ],
-    ['no IV', set({ 'H-iv': NO }), 'E missing_line H-iv'],
-    [
-      'clear-key HLS',
-      `${HLS}-key: ${fairplay.key}\n${HLS}-url: https://a.example/key\n`,
-      'W not_fairplay H-method',
-    ],
-    [
-      'nothing that is known',
-      'smoothstreaming-playready-key-id: x\n',
-      'W unknown_line smoothstreaming-playready-key-id',
-      'E no_lines',
-    ],
-    ['CMAF lines for cbcs, as of former versions', withFormerCmaf(FILE), 'W unsupported_scheme C-algorithm'],
-    [
-      'CMAF lines for cbcs with the data and the checksum of cenc',
-      set({ 'C-algorithm': 'AESCBC' }, CMAF_FILE),
-      'W unsupported_scheme C-algorithm',
-      'W scheme_mismatch C-ks-widevine-pssh-data',
-    ],
-    [
-      'another content in the Widevine data of CMAF',
-      set({ 'C-ks-widevine-pssh-data': 'Igp3b3d6YS1kZW1vSOPclZsG' }, CMAF_FILE),
-      'W cmaf_disagrees C-ks-widevine-pssh-data',
-    ],
-    ['another algorithm for CMAF', set({ 'C-algorithm': 'AES' }, CMAF_FILE), 'E wrong_constant C-algorithm'],
-    [
-      'two keys of one key id',
-      set({ 'C-content-key': 'EcZ9tM1adkoleC1hwFlpQw==' }, CMAF_FILE),
-      'E checksum_mismatch C-ks-playready-checksum',
-      'E cmaf_disagrees C-content-key',
-    ],
-    [
-      'the same key under a key id in the other byte order for CMAF',
-      set({ 'C-key-id': SWAPPED_KEY_ID }, CMAF_FILE),
-      'E key_id_byte_order C-ks-playready-checksum',
-      'E key_id_byte_order C-key-id',
-    ],
-    ['CENC lines alone', linesOf(0, 3), 'W no_drm_system'],
-    [
-      'all its systems switched off',
-      set({ 'D-ks-widevine': 'false', 'D-ks-playready': 'false' }, linesOf(0, 10)),
-      'W no_drm_system',
-    ],
-    [
-      'CMAF lines alone',
-      `${CMAF}-key-id: ${cenc.keyid}\n${CMAF}-content-key: ${cenc.contentkey}\n${CMAF}-algorithm: AESCTR\n`,
-      'W no_drm_system',
-    ],
-    ['an equals sign in each line', FILE.replaceAll(': ', '='), 'E equals_sign'],
-    [
-      'an equals sign in each line, and another fault',
-      set({ 'D-key-id': SWAPPED_KEY_ID }).replaceAll(': ', '='),
-      'E equals_sign',
-      'E key_id_byte_order D-ks-playready-checksum',
-    ],
-    ['UTF-16', Buffer.from(`\ufeff${FILE}`, 'utf16le').toString('utf8'), 'E utf_16'],
-    ['UTF-16, big endian', Buffer.from(`\ufeff${FILE}`, 'utf16le').swap16().toString('utf8'), 'E utf_16'],
-    ['comments alone', '# by hand\n\n  # and more\n', 'E no_lines'],
-    ['CMAF lines without a key id', set({ 'C-key-id': undefined }, CMAF_FILE), 'E missing_line C-key-id'],
-  ])('has a fault with %s', (_what, text, ...expected) => {
+      'a key id as a UUID: W uuid_for_base64 D-key-id': set({
+        'D-key-id': '44da52ef-4523-098e-6854-777ee322681d',
+      }),
+      "a key id in PlayReady's order: E key_id_byte_order D-ks-playready-checksum": set({
+        'D-key-id': SWAPPED_KEY_ID,
+      }),
+      'its key as key id: W missing_line D-ks-playready-checksum, W content_key_is_key_id D-content-key': set(
+        { 'D-key-id': cenc.contentkey, 'D-ks-playready-checksum': NO },
+      ),
+      'AES-128 with the address of FairPlay: E wrong_constant H-method': set({ 'H-method': 'AES-128' }),
+      'another key format: E wrong_constant H-key-format': set({ 'H-key-format': 'identity' }),
+      'another key format version: W wrong_constant H-key-format-version': set({
+        'H-key-format-version': '2',
+      }),
+      'an IV in the playlist: W iv_in_playlist H-iv-include-in-chunklist': set({
+        'H-iv-include-in-chunklist': 'true',
+      }),
+      'no IV: E missing_line H-iv': set({ 'H-iv': NO }),
+      'clear-key HLS: W not_fairplay H-method': `${HLS}-key: ${fairplay.key}\n${HLS}-url: https://a.example/key\n`,
+      'nothing that is known: W unknown_line smoothstreaming-playready-key-id, E no_lines':
+        'smoothstreaming-playready-key-id: x\n',
+      'CMAF lines for cbcs, as of former versions: W unsupported_scheme C-algorithm': withFormerCmaf(FILE),
+      'CMAF lines for cbcs with the data and the checksum of cenc: W unsupported_scheme C-algorithm, W scheme_mismatch C-ks-widevine-pssh-data':
+        set({ 'C-algorithm': 'AESCBC' }, CMAF_FILE),
+      'another content in the Widevine data of CMAF: W cmaf_disagrees C-ks-widevine-pssh-data': set(
+        { 'C-ks-widevine-pssh-data': 'Igp3b3d6YS1kZW1vSOPclZsG' },
+        CMAF_FILE,
+      ),
+      'another algorithm for CMAF: E wrong_constant C-algorithm': set({ 'C-algorithm': 'AES' }, CMAF_FILE),
+      'two keys of one key id: E checksum_mismatch C-ks-playready-checksum, E cmaf_disagrees C-content-key':
+        set({ 'C-content-key': 'EcZ9tM1adkoleC1hwFlpQw==' }, CMAF_FILE),
+      'the same key under a key id in the other byte order for CMAF: E key_id_byte_order C-ks-playready-checksum, E key_id_byte_order C-key-id':
+        set({ 'C-key-id': SWAPPED_KEY_ID }, CMAF_FILE),
+      'CENC lines alone: W no_drm_system': linesOf(0, 3),
+      'all its systems switched off: W no_drm_system': set(
+        { 'D-ks-widevine': 'false', 'D-ks-playready': 'false' },
+        linesOf(0, 10),
+      ),
+      'CMAF lines alone: W no_drm_system': `${CMAF}-key-id: ${cenc.keyid}\n${CMAF}-content-key: ${cenc.contentkey}\n${CMAF}-algorithm: AESCTR\n`,
+      'an equals sign in each line: E equals_sign': FILE.replaceAll(': ', '='),
+      'an equals sign in each line, and another fault: E equals_sign, E key_id_byte_order D-ks-playready-checksum':
+        set({ 'D-key-id': SWAPPED_KEY_ID }).replaceAll(': ', '='),
+      'UTF-16: E utf_16': Buffer.from(`\ufeff${FILE}`, 'utf16le').toString('utf8'),
+      'UTF-16, big endian: E utf_16': Buffer.from(`\ufeff${FILE}`, 'utf16le').swap16().toString('utf8'),
+      'comments alone: E no_lines': '# by hand\n\n  # and more\n',
+      'CMAF lines without a key id: E missing_line C-key-id': set({ 'C-key-id': undefined }, CMAF_FILE),
+    }),
+  )('has a fault with %s', (_what, text, expected) => {
     expect(faults(text)).toEqual(expected.map(whole));
   });
 
@@ -270,38 +215,25 @@ describe('a key file whose HLS lines are not for FairPlay', () => {
     expect(faults(text)).toEqual([]);
   });
 
-  it.each<[what: string, text: string, ...faults: string[]]>([
-    [
-      "PlayReady's method with the address of FairPlay",
-      FILE.replace('SAMPLE-AES', 'ENVELOPE-PLAYREADY'),
-      'E wrong_constant H-method',
-    ],
-    [
-      'a method beside those of PlayReady',
-      playReadyHls('ENVELOPE_PLAYREADY'),
-      'E wrong_constant H-method',
-      'E wrong_constant H-key-format',
-      'E missing_line H-iv',
-      'W iv_in_playlist H-iv-include-in-chunklist',
-      'W not_skd H-url',
-    ],
-    [
-      'a base64 key for PlayReady over HLS',
-      playReadyHls('CHUNK-PLAYREADY', cenc.contentkey),
-      'E base64_for_hex H-key',
-    ],
-    [
-      'a key of zeros for PlayReady over HLS',
-      playReadyHls('CHUNK-PLAYREADY', '0'.repeat(32)),
-      'E all_zero H-key',
-    ],
-    [
-      'a key of zeros for AES-128',
-      `${HLS}-key: ${'0'.repeat(32)}\n${HLS}-url: https://a.example/key\n`,
-      'W not_fairplay H-method',
-      'E all_zero H-key',
-    ],
-  ])('has a fault with %s', (_what, text, ...expected) => {
+  it.each(
+    rowsOf({
+      "PlayReady's method with the address of FairPlay: E wrong_constant H-method": FILE.replace(
+        'SAMPLE-AES',
+        'ENVELOPE-PLAYREADY',
+      ),
+      'a method beside those of PlayReady: E wrong_constant H-method, E wrong_constant H-key-format, E missing_line H-iv, W iv_in_playlist H-iv-include-in-chunklist, W not_skd H-url':
+        playReadyHls('ENVELOPE_PLAYREADY'),
+      'a base64 key for PlayReady over HLS: E base64_for_hex H-key': playReadyHls(
+        'CHUNK-PLAYREADY',
+        cenc.contentkey,
+      ),
+      'a key of zeros for PlayReady over HLS: E all_zero H-key': playReadyHls(
+        'CHUNK-PLAYREADY',
+        '0'.repeat(32),
+      ),
+      'a key of zeros for AES-128: W not_fairplay H-method, E all_zero H-key': `${HLS}-key: ${'0'.repeat(32)}\n${HLS}-url: https://a.example/key\n`,
+    }),
+  )('has a fault with %s', (_what, text, expected) => {
     expect(faults(text)).toEqual(expected.map(whole));
   });
 

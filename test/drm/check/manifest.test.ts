@@ -1,6 +1,7 @@
 import { check } from '../../../src/api/check';
 import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
+import { rowsOf } from '../../support/rows-of';
 import { segments } from '../../vectors/init-segments.json';
 import { brief } from './checked';
 
@@ -29,34 +30,22 @@ describe('a manifest', () => {
     return bytes.subarray(at, at + bytes.readUInt32LE(at)).toString('base64');
   };
 
-  it.each<[what: string, xml: string, ...faults: string[]]>([
-    ['a box in the element of its system', system(box(KEY_ID))],
-    [
-      'the elements of scheme and system',
-      `${scheme}\n${system(`<cenc:pssh>\n${pssh(KEY_ID)}\n</cenc:pssh>`)}`,
-    ],
-    ['a PlayReady object', `${scheme}${system(`<mspr:pro>${object(CBCS)}</mspr:pro>`)}`],
-    [
-      'a PlayReady object of another scheme',
-      `${scheme}${system(`<mspr:pro>${object(CENC)}</mspr:pro>`)}`,
-      'W scheme_mismatch pro',
-    ],
-    [
-      'default_KID in the other byte order',
-      `${scheme}${system(box(SWAPPED))}`,
-      'E key_id_byte_order track.key_id',
-    ],
-    ['boxes that are not base64', `${scheme}${system('<cenc:pssh>%%</cenc:pssh>')}`, 'E not_base64'],
-    ['a box cut short', system(`<cenc:pssh>${pssh(KEY_ID).slice(0, 40)}</cenc:pssh>`), 'E malformed_box box'],
-    ['no box and no key id', system(''), 'W names_nothing'],
-    ['a wrong default_KID', scheme.replace(UUID, UUID.slice(1)), 'E not_uuid', 'W names_nothing'],
-    ['a box in a comment', `${scheme}<!-- ${system(box(SWAPPED))} --><!-- not ended`],
-    [
-      'more than one set that says the same',
-      `<MPD>${`<AdaptationSet>${scheme}${system(box(KEY_ID))}</AdaptationSet>`.repeat(3)}</MPD>`,
-    ],
-    ['the header of Smooth Streaming', `<ProtectionHeader SystemID="x">${object(CENC)}</ProtectionHeader>`],
-  ])('is checked with %s', (_what, xml, ...faults) => {
+  it.each(
+    rowsOf({
+      'a box in the element of its system': system(box(KEY_ID)),
+      'the elements of scheme and system': `${scheme}\n${system(`<cenc:pssh>\n${pssh(KEY_ID)}\n</cenc:pssh>`)}`,
+      'a PlayReady object': `${scheme}${system(`<mspr:pro>${object(CBCS)}</mspr:pro>`)}`,
+      'a PlayReady object of another scheme: W scheme_mismatch pro': `${scheme}${system(`<mspr:pro>${object(CENC)}</mspr:pro>`)}`,
+      'default_KID in the other byte order: E key_id_byte_order track.key_id': `${scheme}${system(box(SWAPPED))}`,
+      'boxes that are not base64: E not_base64': `${scheme}${system('<cenc:pssh>%%</cenc:pssh>')}`,
+      'a box cut short: E malformed_box box': system(`<cenc:pssh>${pssh(KEY_ID).slice(0, 40)}</cenc:pssh>`),
+      'no box and no key id: W names_nothing': system(''),
+      'a wrong default_KID: E not_uuid, W names_nothing': scheme.replace(UUID, UUID.slice(1)),
+      'a box in a comment': `${scheme}<!-- ${system(box(SWAPPED))} --><!-- not ended`,
+      'more than one set that says the same': `<MPD>${`<AdaptationSet>${scheme}${system(box(KEY_ID))}</AdaptationSet>`.repeat(3)}</MPD>`,
+      'the header of Smooth Streaming': `<ProtectionHeader SystemID="x">${object(CENC)}</ProtectionHeader>`,
+    }),
+  )('is checked with %s', (_what, xml, faults) => {
     expect(summary(xml)).toEqual(['manifest', ...faults]);
   });
 
@@ -81,28 +70,22 @@ describe('a playlist', () => {
   const fairplay = 'KEYFORMAT="com.apple.streamingkeydelivery"';
   const key = (rest: string, method = 'SAMPLE-AES') => `#EXT-X-KEY:METHOD=${method},${rest}`;
 
-  it.each<[what: string, text: string, ...faults: string[]]>([
-    ['FairPlay', key(`URI="skd://a/b",${fairplay},KEYFORMATVERSIONS="1"`)],
-    ['no encryption', '#EXT-X-KEY:METHOD=NONE'],
-    ['a session id', key(`URI="skd://a/b?wowzasessionid=1",${fairplay}`), 'E session_id_in_address key.uri'],
-    ['an IV', key(`URI="skd://a/b",${fairplay},IV=0x00`), 'W iv_in_playlist key.iv'],
-    ['skd:// without the key format', key('URI="skd://a/b"'), 'E wrong_constant key.keyformat'],
-    ['AES-128 with FairPlay', key(`URI="skd://a",${fairplay}`, 'AES-128'), 'E wrong_constant key.method'],
-    ['a key for everybody', key('URI="https://a.example/"', 'AES-128'), 'W not_fairplay key.keyformat'],
-    ['no address', key(fairplay), 'E missing key.uri'],
-    [
-      'a Widevine box cut short',
-      key(
+  it.each(
+    rowsOf({
+      FairPlay: key(`URI="skd://a/b",${fairplay},KEYFORMATVERSIONS="1"`),
+      'no encryption': '#EXT-X-KEY:METHOD=NONE',
+      'a session id: E session_id_in_address key.uri': key(`URI="skd://a/b?wowzasessionid=1",${fairplay}`),
+      'an IV: W iv_in_playlist key.iv': key(`URI="skd://a/b",${fairplay},IV=0x00`),
+      'skd:// without the key format: E wrong_constant key.keyformat': key('URI="skd://a/b"'),
+      'AES-128 with FairPlay: E wrong_constant key.method': key(`URI="skd://a",${fairplay}`, 'AES-128'),
+      'a key for everybody: W not_fairplay key.keyformat': key('URI="https://a.example/"', 'AES-128'),
+      'no address: E missing key.uri': key(fairplay),
+      'a Widevine box cut short: E malformed_box box': key(
         'URI="data:text/plain;base64,AAAAOHBzc2gAAAAA",KEYFORMAT="urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"',
       ),
-      'E malformed_box box',
-    ],
-    [
-      'two keys',
-      `#EXTM3U\n${key(`URI="skd://a",${fairplay}`)}\na.m4s\n${key('URI="skd://b"')}\r\nb.m4s\n`,
-      'E wrong_constant key[1].keyformat',
-    ],
-  ])('is checked with %s', (_what, text, ...faults) => {
+      'two keys: E wrong_constant key[1].keyformat': `#EXTM3U\n${key(`URI="skd://a",${fairplay}`)}\na.m4s\n${key('URI="skd://b"')}\r\nb.m4s\n`,
+    }),
+  )('is checked with %s', (_what, text, faults) => {
     expect(summary(text)).toEqual(['manifest', ...faults]);
   });
 

@@ -1,6 +1,7 @@
 import { check } from '../../../src/api/check';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import { rowsOf } from '../../support/rows-of';
 import vectors from '../../vectors/init-segments.json';
 import { brief } from './checked';
 
@@ -58,35 +59,26 @@ describe('an init segment', () => {
     expect(valuesOf(WRONG)).toMatchObject({ 'track.scheme': 'cbcs', 'box.data.protection_scheme': 'cenc' });
   });
 
-  it.each<[what: string, bytes: Buffer, ...faults: string[]]>([
-    ['a key id that no box names', changed(CBCS, KEY_ID, OTHER, 'tenc'), 'E key_id_mismatch track.key_id'],
-    [
-      'a scheme that neither Widevine nor PlayReady names',
-      changed(CBCS, 'cbcs', 'cenc', 'schm'),
-      'W scheme_mismatch box[0]',
-      'W scheme_mismatch box[1]',
-    ],
-    ['a scheme of another world', changed(CBCS, 'cbcs', 'adkm', 'schm')],
-    [
-      'a key id of zeros',
-      changed(BARE, KEY_ID, ZEROS, 'tenc'),
-      'E all_zero track[0].key_id',
-      'W no_pssh_box',
-    ],
-    [
-      "a key id that looks as if in PlayReady's order",
-      changed(BARE, KEY_ID, Buffer.from('ef52da4423458e499854777ee322681d', 'hex'), 'tenc'),
-      'W key_id_byte_order_suspected track[0].key_id',
-      'W no_pssh_box',
-    ],
-    ['no tenc box', changed(CENC, 'tenc', 'free'), 'E no_tenc_box'],
-    [
-      'no tenc box, by a scheme of another world',
-      changed(changed(CENC, 'tenc', 'free'), 'cenc', 'adkm', 'schm'),
-    ],
-    ['boxes in the manifest alone', BARE, 'W no_pssh_box'],
-    ['no protection', CLEAR, 'W not_protected'],
-  ])('is checked with %s', (_what, bytes, ...faults) => {
+  it.each(
+    rowsOf({
+      'a key id that no box names: E key_id_mismatch track.key_id': changed(CBCS, KEY_ID, OTHER, 'tenc'),
+      'a scheme that neither Widevine nor PlayReady names: W scheme_mismatch box[0], W scheme_mismatch box[1]':
+        changed(CBCS, 'cbcs', 'cenc', 'schm'),
+      'a scheme of another world': changed(CBCS, 'cbcs', 'adkm', 'schm'),
+      'a key id of zeros: E all_zero track[0].key_id, W no_pssh_box': changed(BARE, KEY_ID, ZEROS, 'tenc'),
+      "a key id that looks as if in PlayReady's order: W key_id_byte_order_suspected track[0].key_id, W no_pssh_box":
+        changed(BARE, KEY_ID, Buffer.from('ef52da4423458e499854777ee322681d', 'hex'), 'tenc'),
+      'no tenc box: E no_tenc_box': changed(CENC, 'tenc', 'free'),
+      'no tenc box, by a scheme of another world': changed(
+        changed(CENC, 'tenc', 'free'),
+        'cenc',
+        'adkm',
+        'schm',
+      ),
+      'boxes in the manifest alone: W no_pssh_box': BARE,
+      'no protection: W not_protected': CLEAR,
+    }),
+  )('is checked with %s', (_what, bytes, faults) => {
     expect(summary(bytes)).toEqual(['init_segment', ...faults]);
   });
 

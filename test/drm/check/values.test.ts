@@ -6,6 +6,7 @@ import {
 } from '../../../src/drm/playready';
 import { buildPsshBox, COMMON_SYSTEM_ID as COMMON_ID } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID as WIDEVINE_ID } from '../../../src/drm/widevine';
+import { rowsOf } from '../../support/rows-of';
 import { brief } from './checked';
 
 const KEY_ID = Buffer.from('44da52ef4523498e9854777ee322681d', 'hex');
@@ -43,38 +44,30 @@ const kid = (algorithm: string, rest = '') => `<KID ALGID="${algorithm}"${rest} 
 const CBC = header('4.3.0.0', kids(kid('AESCBC')));
 
 describe('one value', () => {
-  it.each<[what: string, text: string, ...expected: [kind: string, ...faults: string[]]]>([
-    ['in base64url', WIDEVINE_BOX.toString('base64url'), 'pssh_box', 'W base64url'],
-    ['without its padding', KEY_ID.toString('base64').replace('==', ''), 'key_id', 'W padding_missing'],
-    ['with a wrong last letter', 'RNpS70UjSY6YVHd+4yJoHR==', 'key_id', 'W not_canonical'],
-    ['in hex with colons', (KEY_ID.toString('hex').match(/../g) ?? []).join(':'), 'key_id', 'W separators'],
-    ['with a blank at its end', `${base64(KEY_ID)} \n`, 'key_id', 'W white_space'],
-    ['with a line feed at its end', `${base64(KEY_ID)}\n`, 'key_id'],
-    [
-      'broken over lines',
-      `${base64(WIDEVINE_BOX).slice(0, 20)}\n${base64(WIDEVINE_BOX).slice(20)}`,
-      'pssh_box',
-      'W white_space',
-    ],
-    ['in quotes', `"${base64(WIDEVINE_BOX)}"`, 'pssh_box', 'W wrapped'],
-    [
-      'in the element of a manifest',
-      `<cenc:pssh>${base64(WIDEVINE_BOX)}</cenc:pssh>`,
-      'pssh_box',
-      'W wrapped',
-    ],
-    ['in a data: address', `data:text/plain;base64,${base64(WIDEVINE_BOX)}`, 'pssh_box', 'W wrapped'],
-    ['encoded twice', base64(Buffer.from(base64(WIDEVINE_BOX))), 'pssh_box', 'E encoded_twice'],
-    ['of 15 bytes', base64(KEY_ID.subarray(1)), 'unknown', 'E wrong_length'],
-    ['of many bytes that are nothing', base64(Buffer.alloc(100, 0xa5)), 'unknown', 'E unrecognised'],
-    ['of zeros', base64(Buffer.alloc(16)), 'key_id', 'E all_zero'],
-    ['of 16 hex digits as text', 'MjlkMzNlYzVjYWIyZmRmZg==', 'key_id', 'W hex_text'],
-    ["in PlayReady's byte order", base64(SWAPPED), 'key_id', 'W key_id_byte_order_suspected'],
-    ['that is empty', ' \n', 'unknown', 'E empty'],
-    ['that is nothing', 'nonsense?', 'unknown', 'E unrecognised'],
-    ['that starts as JSON', '{"cenc":', 'unknown', 'E malformed_json'],
-    ['that is too long', 'A'.repeat(1024 * 1024 + 1), 'unknown', 'E too_long'],
-  ])('is read %s', (_what, text, ...expected) => {
+  it.each(
+    rowsOf({
+      'in base64url: pssh_box, W base64url': WIDEVINE_BOX.toString('base64url'),
+      'without its padding: key_id, W padding_missing': KEY_ID.toString('base64').replace('==', ''),
+      'with a wrong last letter: key_id, W not_canonical': 'RNpS70UjSY6YVHd+4yJoHR==',
+      'in hex with colons: key_id, W separators': (KEY_ID.toString('hex').match(/../g) ?? []).join(':'),
+      'with a blank at its end: key_id, W white_space': `${base64(KEY_ID)} \n`,
+      'with a line feed at its end: key_id': `${base64(KEY_ID)}\n`,
+      'broken over lines: pssh_box, W white_space': `${base64(WIDEVINE_BOX).slice(0, 20)}\n${base64(WIDEVINE_BOX).slice(20)}`,
+      'in quotes: pssh_box, W wrapped': `"${base64(WIDEVINE_BOX)}"`,
+      'in the element of a manifest: pssh_box, W wrapped': `<cenc:pssh>${base64(WIDEVINE_BOX)}</cenc:pssh>`,
+      'in a data: address: pssh_box, W wrapped': `data:text/plain;base64,${base64(WIDEVINE_BOX)}`,
+      'encoded twice: pssh_box, E encoded_twice': base64(Buffer.from(base64(WIDEVINE_BOX))),
+      'of 15 bytes: unknown, E wrong_length': base64(KEY_ID.subarray(1)),
+      'of many bytes that are nothing: unknown, E unrecognised': base64(Buffer.alloc(100, 0xa5)),
+      'of zeros: key_id, E all_zero': base64(Buffer.alloc(16)),
+      'of 16 hex digits as text: key_id, W hex_text': 'MjlkMzNlYzVjYWIyZmRmZg==',
+      "in PlayReady's byte order: key_id, W key_id_byte_order_suspected": base64(SWAPPED),
+      'that is empty: unknown, E empty': ' \n',
+      'that is nothing: unknown, E unrecognised': 'nonsense?',
+      'that starts as JSON: unknown, E malformed_json': '{"cenc":',
+      'that is too long: unknown, E too_long': 'A'.repeat(1024 * 1024 + 1),
+    }),
+  )('is read %s', (_what, text, expected) => {
     expect(summary(text)).toEqual(expected);
     expect(summary({ value: text })).toEqual(expected);
   });
@@ -109,39 +102,30 @@ describe('boxes', () => {
   });
 
   const swappedObject = playReadyObjectOf(SWAPPED, KEY, 'https://license.example/');
-  it.each<[what: string, bytes: Buffer, ...faults: string[]]>([
-    ['a box cut short', WIDEVINE_BOX.subarray(0, 45), 'E malformed_box'],
-    ['a second box cut short', Buffer.concat([COMMON_BOX, WIDEVINE_BOX.subarray(0, 45)]), 'E malformed_box'],
-    ['bytes after the last box', Buffer.concat([WIDEVINE_BOX, Buffer.from('abc')]), 'E malformed_box'],
-    ['a box in a box', buildPsshBox(WIDEVINE_ID, WIDEVINE_BOX), 'E box_in_box'],
-    ['an object in a box of Widevine', buildPsshBox(WIDEVINE_ID, PLAYREADY), 'E data_of_other_system'],
-    ['Widevine data in a box of PlayReady', buildPsshBox(PLAYREADY_ID, WIDEVINE), 'E data_of_other_system'],
-    [
-      'a header without its object',
-      buildPsshBox(PLAYREADY_ID, PLAYREADY.subarray(10)),
-      'E header_for_object',
-    ],
-    ['an empty box of Widevine', buildPsshBox(WIDEVINE_ID, NOTHING), 'E malformed_data'],
-    ['a common box without key ids', buildPsshBox(COMMON_ID, NOTHING), 'E names_nothing'],
-    ['a common box with data', buildPsshBox(COMMON_ID, KEY_ID, [KEY_ID]), 'W data_in_common_box'],
-    ['an unknown system', buildPsshBox('00112233-4455-6677-8899-aabbccddeeff', KEY_ID)],
-    [
-      'a PlayReady header with the key id in big endian',
-      Buffer.concat([WIDEVINE_BOX, buildPsshBox(PLAYREADY_ID, swappedObject)]),
-      'W key_id_byte_order_suspected',
-      'E key_id_byte_order',
-    ],
-    [
-      'boxes of two keys',
-      Buffer.concat([WIDEVINE_BOX, buildPsshBox(COMMON_ID, NOTHING, [KEY])]),
-      'W key_id_mismatch',
-    ],
-    [
-      'data that name another key than their box',
-      buildPsshBox(WIDEVINE_ID, WIDEVINE, [KEY]),
-      'W key_id_mismatch',
-    ],
-  ])('are named that have %s', (_what, bytes, ...faults) => {
+  it.each(
+    rowsOf({
+      'a box cut short: E malformed_box': WIDEVINE_BOX.subarray(0, 45),
+      'a second box cut short: E malformed_box': Buffer.concat([COMMON_BOX, WIDEVINE_BOX.subarray(0, 45)]),
+      'bytes after the last box: E malformed_box': Buffer.concat([WIDEVINE_BOX, Buffer.from('abc')]),
+      'a box in a box: E box_in_box': buildPsshBox(WIDEVINE_ID, WIDEVINE_BOX),
+      'an object in a box of Widevine: E data_of_other_system': buildPsshBox(WIDEVINE_ID, PLAYREADY),
+      'Widevine data in a box of PlayReady: E data_of_other_system': buildPsshBox(PLAYREADY_ID, WIDEVINE),
+      'a header without its object: E header_for_object': buildPsshBox(PLAYREADY_ID, PLAYREADY.subarray(10)),
+      'an empty box of Widevine: E malformed_data': buildPsshBox(WIDEVINE_ID, NOTHING),
+      'a common box without key ids: E names_nothing': buildPsshBox(COMMON_ID, NOTHING),
+      'a common box with data: W data_in_common_box': buildPsshBox(COMMON_ID, KEY_ID, [KEY_ID]),
+      'an unknown system': buildPsshBox('00112233-4455-6677-8899-aabbccddeeff', KEY_ID),
+      'a PlayReady header with the key id in big endian: W key_id_byte_order_suspected, E key_id_byte_order':
+        Buffer.concat([WIDEVINE_BOX, buildPsshBox(PLAYREADY_ID, swappedObject)]),
+      'boxes of two keys: W key_id_mismatch': Buffer.concat([
+        WIDEVINE_BOX,
+        buildPsshBox(COMMON_ID, NOTHING, [KEY]),
+      ]),
+      'data that name another key than their box: W key_id_mismatch': buildPsshBox(WIDEVINE_ID, WIDEVINE, [
+        KEY,
+      ]),
+    }),
+  )('are named that have %s', (_what, bytes, faults) => {
     expect(summary(base64(bytes))).toEqual(['pssh_box', ...faults]);
     expect(summary(bytes.toString('hex'))).toEqual(['pssh_box', ...faults]);
   });
@@ -165,82 +149,66 @@ describe('Widevine data', () => {
 });
 
 describe('a PlayReady header', () => {
-  it.each<[what: string, xml: string, ...faults: string[]]>([
-    ['4.1.0.0', header('4.1.0.0', `<PROTECTINFO>${kid('AESCTR')}</PROTECTINFO>`)],
-    ['4.2.0.0 with two keys', header('4.2.0.0', kids(kid('AESCTR'), kid('AESCTR')))],
-    ['4.3.0.0 with AESCBC', CBC],
-    ['4.3.0.0 without ALGID', header('4.3.0.0', kids(`<KID VALUE="${KID}"></KID>`))],
-    ['AESCBC before 4.3.0.0', header('4.2.0.0', kids(kid('AESCBC'))), 'E algorithm_against_version'],
-    [
-      'a checksum and AESCBC',
-      header('4.3.0.0', kids(kid('AESCBC', ' CHECKSUM="pcTs6CEp98A="'))),
-      'E checksum_with_aescbc',
-    ],
-    ['two algorithms', header('4.3.0.0', kids(kid('AESCTR'), kid('AESCBC'))), 'E algorithms_differ'],
-    ['an unknown algorithm', header('4.2.0.0', kids(kid('AESXTS'))), 'E unknown_algorithm'],
-    ['no algorithm', header('4.2.0.0', kids(`<KID VALUE="${KID}"></KID>`)), 'E algorithm_missing'],
-    ['4.0.0.0 with two keys', header('4.0.0.0', `${INFO}<KID>${KID}</KID><KID>${KID}</KID>`), 'E key_count'],
-    ['4.0.0.0 without a key', header('4.0.0.0', INFO), 'E key_count'],
-    ['4.0.0.0 with the layout of 4.2', header('4.0.0.0', kids(kid('AESCTR'))), 'E version_against_layout'],
-    ['KEYLEN 7', header('4.0.0.0', `${INFO.replace('16', '7')}<KID>${KID}</KID>`), 'E key_length'],
-    ['no such version', header('4.4.0.0', kids(kid('AESCTR'))), 'E unknown_version'],
-    [
-      'a key id in big endian',
-      header('4.0.0.0', `${INFO}<KID>${base64(KEY_ID)}</KID>`),
-      'W key_id_byte_order_suspected',
-    ],
-    [
-      'white space in its address',
-      header('4.0.0.0', `${INFO}<KID>${KID}</KID><LA_URL> https://a.example/ </LA_URL>`),
-      'W white_space',
-    ],
-    [
-      'attributes out of order',
-      header('4.2.0.0', kids(`<KID VALUE="${KID}" ALGID="AESCTR"></KID>`)),
-      'W attribute_order',
-    ],
-    [
-      'an empty-element tag',
-      header('4.2.0.0', kids(`<KID ALGID="AESCTR" VALUE="${KID}"/>`)),
-      'W self_closing_element',
-    ],
-    ['an XML declaration', `<?xml version="1.0"?>${CBC}`, 'W xml_declaration'],
-    ['no namespace', CBC.replace(/ xmlns="[^"]*"/, ''), 'E wrong_namespace'],
-    ['another root', '<wrmheader></wrmheader>', 'E not_a_header'],
-    ['XML that is cut short', CBC.slice(0, -5), 'E malformed_xml'],
-  ])('is checked with %s', (_what, xml, ...faults) => {
+  it.each(
+    rowsOf({
+      '4.1.0.0': header('4.1.0.0', `<PROTECTINFO>${kid('AESCTR')}</PROTECTINFO>`),
+      '4.2.0.0 with two keys': header('4.2.0.0', kids(kid('AESCTR'), kid('AESCTR'))),
+      '4.3.0.0 with AESCBC': CBC,
+      '4.3.0.0 without ALGID': header('4.3.0.0', kids(`<KID VALUE="${KID}"></KID>`)),
+      'AESCBC before 4.3.0.0: E algorithm_against_version': header('4.2.0.0', kids(kid('AESCBC'))),
+      'a checksum and AESCBC: E checksum_with_aescbc': header(
+        '4.3.0.0',
+        kids(kid('AESCBC', ' CHECKSUM="pcTs6CEp98A="')),
+      ),
+      'two algorithms: E algorithms_differ': header('4.3.0.0', kids(kid('AESCTR'), kid('AESCBC'))),
+      'an unknown algorithm: E unknown_algorithm': header('4.2.0.0', kids(kid('AESXTS'))),
+      'no algorithm: E algorithm_missing': header('4.2.0.0', kids(`<KID VALUE="${KID}"></KID>`)),
+      '4.0.0.0 with two keys: E key_count': header('4.0.0.0', `${INFO}<KID>${KID}</KID><KID>${KID}</KID>`),
+      '4.0.0.0 without a key: E key_count': header('4.0.0.0', INFO),
+      '4.0.0.0 with the layout of 4.2: E version_against_layout': header('4.0.0.0', kids(kid('AESCTR'))),
+      'KEYLEN 7: E key_length': header('4.0.0.0', `${INFO.replace('16', '7')}<KID>${KID}</KID>`),
+      'no such version: E unknown_version': header('4.4.0.0', kids(kid('AESCTR'))),
+      'a key id in big endian: W key_id_byte_order_suspected': header(
+        '4.0.0.0',
+        `${INFO}<KID>${base64(KEY_ID)}</KID>`,
+      ),
+      'white space in its address: W white_space': header(
+        '4.0.0.0',
+        `${INFO}<KID>${KID}</KID><LA_URL> https://a.example/ </LA_URL>`,
+      ),
+      'attributes out of order: W attribute_order': header(
+        '4.2.0.0',
+        kids(`<KID VALUE="${KID}" ALGID="AESCTR"></KID>`),
+      ),
+      'an empty-element tag: W self_closing_element': header(
+        '4.2.0.0',
+        kids(`<KID ALGID="AESCTR" VALUE="${KID}"/>`),
+      ),
+      'an XML declaration: W xml_declaration': `<?xml version="1.0"?>${CBC}`,
+      'no namespace: E wrong_namespace': CBC.replace(/ xmlns="[^"]*"/, ''),
+      'another root: E not_a_header': '<wrmheader></wrmheader>',
+      'XML that is cut short: E malformed_xml': CBC.slice(0, -5),
+    }),
+  )('is checked with %s', (_what, xml, faults) => {
     expect(summary(xml)).toEqual(['playready_header', ...faults]);
     expect(summary(utf16(xml).toString('base64'))).toEqual(['playready_header', ...faults]);
   });
 
-  it.each<[what: string, bytes: Buffer, ...expected: [kind: string, ...faults: string[]]]>([
-    ['in UTF-8', Buffer.from(CBC), 'playready_header', 'E not_utf16'],
-    ['in UTF-16BE', utf16(CBC).swap16(), 'playready_header', 'E not_utf16'],
-    [
-      'without its last byte',
-      utf16(CBC).subarray(0, -1),
-      'playready_header',
-      'E cut_short',
-      'E malformed_xml',
-    ],
-    ['in an object cut short', PLAYREADY.subarray(0, -2), 'playready_object', 'E malformed_object'],
-    [
-      'in an object of two headers',
-      buildPlayReadyObject([
+  it.each(
+    rowsOf({
+      'in UTF-8: playready_header, E not_utf16': Buffer.from(CBC),
+      'in UTF-16BE: playready_header, E not_utf16': utf16(CBC).swap16(),
+      'without its last byte: playready_header, E cut_short, E malformed_xml': utf16(CBC).subarray(0, -1),
+      'in an object cut short: playready_object, E malformed_object': PLAYREADY.subarray(0, -2),
+      'in an object of two headers: playready_object, E header_count': buildPlayReadyObject([
         { type: 1, value: utf16(CBC) },
         { type: 1, value: utf16(CBC) },
       ]),
-      'playready_object',
-      'E header_count',
-    ],
-    [
-      'missing in its object',
-      buildPlayReadyObject([{ type: 9, value: Buffer.alloc(4) }]),
-      'playready_object',
-      'E header_count',
-      'W unknown_record',
-    ],
-  ])('is checked %s', (_what, bytes, ...expected) => {
+      'missing in its object: playready_object, E header_count, W unknown_record': buildPlayReadyObject([
+        { type: 9, value: Buffer.alloc(4) },
+      ]),
+    }),
+  )('is checked %s', (_what, bytes, expected) => {
     expect(summary(base64(bytes))).toEqual(expected);
   });
 });
