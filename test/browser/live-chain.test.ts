@@ -252,7 +252,7 @@ describe('publication and other streams', () => {
         join(chain.home, name),
       ) as [string, string, string, string];
       await Promise.all([
-        chain.makeFile(small, pictureArguments({ left: 'red', right: 'lime', seconds: 5 })),
+        chain.makeFile(small, pictureArguments({ left: 'red', right: 'lime', seconds: 10 })),
         chain.makeFile(
           large,
           pictureArguments({ left: 'blue', right: 'yellow', size: '640x360', seconds: 60 }),
@@ -261,7 +261,7 @@ describe('publication and other streams', () => {
       ]);
       writeFileSync(list, `ffconcat version 1.0\nfile ${small}\nfile ${large}\n`);
       chain.ffmpeg(['-re', '-f', 'concat', '-safe', '0', '-i', list, '-c', 'copy'], resolution);
-      const skip = 'setts=pts=PTS+if(gt(DTS\\,5000)\\,60000):dts=DTS+if(gt(DTS\\,5000)\\,60000)';
+      const skip = 'setts=pts=PTS+if(gt(DTS\\,10000)\\,60000):dts=DTS+if(gt(DTS\\,10000)\\,60000)';
       chain.ffmpeg(['-re', '-i', whole, '-c', 'copy', '-bsf:v', skip, '-bsf:a', skip], jump);
       chain.encoder(sound, { only: 'audio' });
       const [resized = '', jumped = '', heard = ''] = await Promise.all(

@@ -11,12 +11,9 @@ import {
 import { DASH, HLS } from '../delivery/documents';
 import type { PlaylistQuery } from '../delivery/playlists';
 import { DYNAMIC_PLAYLIST } from '../resources/playlists';
-import { json, operation, type Seeded, templateOf } from './operation';
+import { field, json, operationsAt, type Row, type Seeded, text } from './operation';
 
 export const DELIVERY_TAG = 'Public delivery';
-
-const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
-const text = z.string();
 
 /** The body of every refusal: clients read `message`. */
 const MESSAGE = jsonSchema(z.object({ message: field(text, 'What is wrong.') }));
@@ -119,8 +116,7 @@ const WIDTH = parameter('width', 'Pixels, of a picture that the emulator draws.'
 });
 
 interface Delivered {
-  /** As Express writes it. */
-  readonly path: string;
+  readonly path: `/${string}`;
   readonly id: string;
   readonly summary: string;
   readonly description: string;
@@ -134,24 +130,20 @@ interface Delivered {
 
 /** What players and mobile apps ask for, without a credential. */
 export function deliveryOperations(seeded: Seeded): Record<string, PathItem> {
-  const made = [...DOCUMENTS, ...STREAMS, ...FILES].map(
-    ({ path, content, headers, answers, ...delivered }) => {
-      const template = templateOf(path);
-      const get = operation(template, seeded, {
-        ...delivered,
-        tag: DELIVERY_TAG,
-        answers: {
-          ...(content && {
-            200: { description: delivered.summary, ...(headers && { headers }), content: contentOf(content) },
-          }),
-          ...answers,
-          404: json('There is nothing under this id, or nothing that viewers may have now.', MESSAGE),
-        },
-      });
-      return [template, { get }] as const;
-    },
+  const rows = [...DOCUMENTS, ...STREAMS, ...FILES].map(
+    ({ path, content, headers, answers, ...delivered }): Row => ({
+      ...delivered,
+      at: `GET ${path}`,
+      answers: {
+        ...(content && {
+          200: { description: delivered.summary, ...(headers && { headers }), content: contentOf(content) },
+        }),
+        ...answers,
+        404: json('There is nothing under this id, or nothing that viewers may have now.', MESSAGE),
+      },
+    }),
   );
-  return Object.fromEntries(made);
+  return operationsAt(DELIVERY_TAG, rows, seeded);
 }
 
 const WRONG_QUERY = { 400: json('A parameter is not of its form.', MESSAGE) };
@@ -200,7 +192,12 @@ const VIDEO_OR_AUDIO = { 'video/*': file('A video.'), 'audio/*': file('An audio.
 const LEADS_ON = { 302: { description: 'There are segments: `location` is their address.' } };
 
 /** The playlist of a stream, and what the packager has of it. */
-function streamOf(base: string, id: string, summary: string, description: string): readonly Delivered[] {
+function streamOf(
+  base: `/${string}`,
+  id: string,
+  summary: string,
+  description: string,
+): readonly Delivered[] {
   const files = [
     ['hls', 'Hls', HLS, 'playlists list'],
     ['dash', 'Dash', DASH, 'a manifest lists'],
@@ -261,7 +258,7 @@ const FILE_HEADERS: NonNullable<Answer['headers']> = {
 };
 
 const fileOf = (
-  path: string,
+  path: `/${string}`,
   id: string,
   summary: string,
   description: string,

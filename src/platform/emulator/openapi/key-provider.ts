@@ -4,82 +4,15 @@ import { contentOf, jsonSchema, type PathItem, parameter } from '../../../http/o
 import { CPIX_PATH, SPEKE_PATHS } from '../upstreams/cpix-provider';
 import { deriveKeys } from '../upstreams/derive-keys';
 import { KEY_ANSWERS } from '../upstreams/key-provider';
-import { type AnsweredError, json, operation, type Seeded, templateOf } from './operation';
+import { type AnsweredError, field, json, operationsAt, type Row, type Seeded, text } from './operation';
 
 export const PROVIDER_TAG = 'Key provider';
 
-const RECORD = '/config/v1/clients/{client}';
-const LICENSE = '/keyprovider/clearkey';
 const XML = 'application/xml';
 
 const CLIENT_ERRORS = ['api_key_missing', 'api_key_refused', 'client_unknown'] as const;
 const KEY_ERRORS = ['invalid_content_id', ...CLIENT_ERRORS] as const;
 const CPIX = contentOf({ [XML]: { type: 'string', description: 'A CPIX document.' } });
-
-/** What the sidecar and players call: the key provider, the configuration service and the license server. */
-export function providerOperations(seeded: Seeded): Record<string, PathItem> {
-  const kinds = Object.keys(KEY_ANSWERS).map((kind) => keys(kind as Kind, seeded));
-  const cpixPath = templateOf(CPIX_PATH);
-  return {
-    ...Object.fromEntries(kinds),
-    [LICENSE]: {
-      post: operation(LICENSE, seeded, {
-        id: 'clearKeyLicense',
-        tag: PROVIDER_TAG,
-        summary: 'Get a ClearKey license',
-        description:
-          'The license request and the license of W3C Encrypted Media Extensions § 9.1, as a player sends and takes them.',
-        body: { 'application/json': jsonSchema(LicenseRequest) },
-        answers: { 200: json('The license.', jsonSchema(License)) },
-        errors: [
-          'invalid_body',
-          'malformed_json',
-          'body_too_large',
-          {
-            status: 404,
-            code: 'key_unknown',
-            when: 'The key provider has given out no key with one of these ids. One error a key.',
-          },
-        ],
-      }),
-    },
-    [RECORD]: {
-      get: operation(RECORD, seeded, {
-        id: 'readClient',
-        tag: PROVIDER_TAG,
-        summary: 'Read the record of a client',
-        description: "The configuration service: a client's DRM settings, its shared secret among them.",
-        access: 'client',
-        answers: { 200: json('The record.', jsonSchema(ClientRecord)) },
-        errors: CLIENT_ERRORS,
-      }),
-    },
-    [templateOf(SPEKE_PATHS.speke1)]: { post: speke(1, seeded) },
-    [templateOf(SPEKE_PATHS.speke2)]: { post: speke(2, seeded) },
-    [cpixPath]: {
-      get: operation(cpixPath, seeded, {
-        id: 'cpixKeys',
-        tag: PROVIDER_TAG,
-        summary: 'Get keys as a CPIX document',
-        description:
-          'A document with the keys of a content: one for Widevine and PlayReady, one for FairPlay. They are those of the JSON answers.',
-        access: 'client',
-        parameters: [
-          parameter(
-            'scheme',
-            '`cenc`: only the key for Widevine and PlayReady. `cbcs`: only the one for FairPlay.',
-            {
-              type: 'string',
-              enum: ['cenc', 'cbcs'],
-            },
-          ),
-        ],
-        answers: { 200: { description: 'The keys.', content: CPIX } },
-        errors: [...KEY_ERRORS, { status: 400, code: 'invalid_cpix', when: 'The scheme is unknown.' }],
-      }),
-    },
-  };
-}
 
 type Kind = keyof typeof KEY_ANSWERS;
 
@@ -93,25 +26,20 @@ const KINDS: Readonly<Record<Kind, string>> = {
 
 const SOME_CLIENT = { name: 'client', apiKey: '', sharedSecret: '' };
 
-function keys(kind: Kind, seeded: Seeded): [path: string, item: PathItem] {
-  const path = `/keyprovider/${kind}/{client}/{content_id}`;
+function keys(kind: Kind): Row {
   // Only the names of the fields are read.
   const sample = { client: SOME_CLIENT.name, contentId: 'id', keys: deriveKeys(SOME_CLIENT, 'id') };
   const fields = Object.keys(KEY_ANSWERS[kind].fields(sample)).map((name) => `\`${name}\``);
-  const get = operation(path, seeded, {
+  return {
+    at: `GET /keyprovider/${kind}/:client/:contentId`,
     id: `${kind}Keys`,
-    tag: PROVIDER_TAG,
     summary: `Get keys for ${KINDS[kind]}`,
     description: `The keys of a content, in an envelope that the client's shared secret opens: ${fields.join(', ')}. They are the same for the same client and content, also after a restart.`,
     access: 'client',
     answers: { 200: json('The keys.', jsonSchema(Envelope)) },
     errors: KEY_ERRORS,
-  });
-  return [path, { get }];
+  };
 }
-
-const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
-const text = z.string();
 
 const Envelope = z.object({
   key: field(
@@ -147,9 +75,9 @@ const License = z.object({ keys: field(z.array(Key), 'The keys.'), type: license
 
 const NOT_A_REQUEST: readonly AnsweredError[] = [
   ...KEY_ERRORS,
-  { status: 400, code: 'invalid_cpix', when: 'The body is no CPIX document, or one without a content key.' },
+  [400, 'invalid_cpix', 'The body is no CPIX document, or one without a content key.'],
   'body_too_large',
-  { status: 422, code: 'invalid_cpix', when: 'The document asks for what this provider has not.' },
+  [422, 'invalid_cpix', 'The document asks for what this provider has not.'],
 ];
 
 const VERSION_HEADER: OpenApi.ParameterObject = parameter(
@@ -159,11 +87,11 @@ const VERSION_HEADER: OpenApi.ParameterObject = parameter(
   { in: 'header', required: true },
 );
 
-function speke(version: 1 | 2, seeded: Seeded) {
+function speke(version: 1 | 2): Row {
   const isFirst = version === 1;
-  return operation(templateOf(isFirst ? SPEKE_PATHS.speke1 : SPEKE_PATHS.speke2), seeded, {
+  return {
+    at: `POST ${isFirst ? SPEKE_PATHS.speke1 : SPEKE_PATHS.speke2}`,
     id: isFirst ? 'spekeKeys' : 'speke2Keys',
-    tag: PROVIDER_TAG,
     summary: `Get keys by SPEKE v${version}`,
     description: `The document that was sent, with the provider's key ids, values and signalling. The keys are those of the JSON answers, unless the usage rules name tracks or several periods: each has a key of its own then. A request with a certificate is answered with encrypted values. ${isFirst ? 'The content id is the attribute `id`.' : 'All keys must have one scheme, and a usage rule each.'}`,
     access: 'client',
@@ -171,5 +99,56 @@ function speke(version: 1 | 2, seeded: Seeded) {
     body: { [XML]: { type: 'string', description: 'A CPIX document.' } },
     answers: { 200: { description: 'The keys.', content: CPIX } },
     errors: NOT_A_REQUEST,
-  });
+  };
+}
+
+const SCHEME = parameter(
+  'scheme',
+  '`cenc`: only the key for Widevine and PlayReady. `cbcs`: only the one for FairPlay.',
+  { type: 'string', enum: ['cenc', 'cbcs'] },
+);
+
+/** What the sidecar and players call: the key provider, the configuration service and the license server. */
+export function providerOperations(seeded: Seeded): Record<string, PathItem> {
+  const rows: readonly Row[] = [
+    ...Object.keys(KEY_ANSWERS).map((kind) => keys(kind as Kind)),
+    {
+      at: 'POST /keyprovider/clearkey',
+      id: 'clearKeyLicense',
+      summary: 'Get a ClearKey license',
+      description:
+        'The license request and the license of W3C Encrypted Media Extensions § 9.1, as a player sends and takes them.',
+      body: { 'application/json': jsonSchema(LicenseRequest) },
+      answers: { 200: json('The license.', jsonSchema(License)) },
+      errors: [
+        'invalid_body',
+        'malformed_json',
+        'body_too_large',
+        [404, 'key_unknown', 'The key provider has given out no key with one of these ids. One error a key.'],
+      ],
+    },
+    {
+      at: 'GET /config/v1/clients/:client',
+      id: 'readClient',
+      summary: 'Read the record of a client',
+      description: "The configuration service: a client's DRM settings, its shared secret among them.",
+      access: 'client',
+      answers: { 200: json('The record.', jsonSchema(ClientRecord)) },
+      errors: CLIENT_ERRORS,
+    },
+    speke(1),
+    speke(2),
+    {
+      at: `GET ${CPIX_PATH}`,
+      id: 'cpixKeys',
+      summary: 'Get keys as a CPIX document',
+      description:
+        'A document with the keys of a content: one for Widevine and PlayReady, one for FairPlay. They are those of the JSON answers.',
+      access: 'client',
+      parameters: [SCHEME],
+      answers: { 200: { description: 'The keys.', content: CPIX } },
+      errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'The scheme is unknown.']],
+    },
+  ];
+  return operationsAt(PROVIDER_TAG, rows, seeded);
 }

@@ -9,6 +9,7 @@ import {
   jsonContent,
   jsonSchema,
   type Operation,
+  type PathItem,
   parameter,
   type Schema,
 } from '../../../http/openapi';
@@ -45,7 +46,10 @@ const ERRORS = {
 } as const satisfies Readonly<Record<string, readonly [status: number, when: string]>>;
 
 /** An error of the catalogue, or one of an operation alone. */
-export type AnsweredError = keyof typeof ERRORS | DescribedError;
+export type AnsweredError =
+  | keyof typeof ERRORS
+  | DescribedError
+  | readonly [status: number, code: string, when: string];
 
 /** The credential that a call needs: a management API secret, the token of an upload, a client's API key, or none. */
 const ACCESS = {
@@ -55,12 +59,15 @@ const ACCESS = {
   open: [],
 } as const satisfies Readonly<Record<string, readonly OpenApi.SecurityRequirementObject[]>>;
 
-export interface Described {
+/** An operation at its place. */
+export interface Row {
+  /** As Express writes it: `GET /media/:mediaId`. */
+  readonly at: string;
   readonly id: string;
-  readonly tag: string;
+  /** That of the group unless given. */
+  readonly tag?: string;
   readonly summary: string;
-  /** The summary unless given. */
-  readonly description?: string;
+  readonly description: string;
   /** `open` unless given. */
   readonly access?: keyof typeof ACCESS;
   /** Beside those of the path. */
@@ -72,27 +79,35 @@ export interface Described {
   readonly errors?: readonly AnsweredError[];
 }
 
-/** An operation of the emulator. @param path with its parameters as OpenAPI writes them. */
-export function operation(path: string, seeded: Seeded, described: Described): Operation {
-  const { id, tag, summary, description = summary, access = 'open', parameters = [], body } = described;
-  const errors: AnsweredError[] = [...(described.errors ?? []), 'server_error'];
-  if (path.includes('{')) errors.push('invalid_path');
-  return {
-    operationId: id,
-    tags: [tag],
-    summary,
-    description,
-    security: [...ACCESS[access]],
-    parameters: [...pathParameters(path, seeded), ...parameters],
-    ...(body && { requestBody: { required: true, content: contentOf(body) } }),
-    responses: { ...described.answers, ...failures(errors.map(describeError), ['rate_limit_exceeded']) },
-  };
+/** Operations of the emulator by their paths. */
+export function operationsAt(group: string, rows: readonly Row[], seeded: Seeded): Record<string, PathItem> {
+  const paths: Record<string, PathItem> = {};
+  for (const row of rows) {
+    const { at, id, tag = group, summary, description, access = 'open', parameters = [], body } = row;
+    const [method = '', pattern = ''] = at.split(' ');
+    const path = templateOf(pattern);
+    const errors: AnsweredError[] = [...(row.errors ?? []), 'server_error'];
+    if (path.includes('{')) errors.push('invalid_path');
+    const made: Operation = {
+      operationId: id,
+      tags: [tag],
+      summary,
+      description,
+      security: [...ACCESS[access]],
+      parameters: [...pathParameters(path, seeded), ...parameters],
+      ...(body && { requestBody: { required: true, content: contentOf(body) } }),
+      responses: { ...row.answers, ...failures(errors.map(describeError), ['rate_limit_exceeded']) },
+    };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: made };
+  }
+  return paths;
 }
 
 function describeError(error: AnsweredError): DescribedError {
-  if (typeof error !== 'string') return error;
-  const [status, when] = ERRORS[error];
-  return { code: error, status, when };
+  if (typeof error === 'object' && 'code' in error) return error;
+  const [status, code, when] =
+    typeof error === 'string' ? [ERRORS[error][0], error, ERRORS[error][1]] : error;
+  return { code, status, when };
 }
 
 /** A path of Express as OpenAPI writes it: `/media/:mediaId{.:ending}/*file` is `/media/{media_id}/{file}`. */
@@ -133,6 +148,18 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   part: 'The number of the part, from 1.',
   token: 'The token of the address that was given.',
 };
+
+/** A field of an answer or a body, with what it is. */
+export const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
+export const text = z.string();
+
+/** Which page of a list, and how long a page is. */
+export function pageParameters(says: string, length: { readonly maximum: number; readonly default: number }) {
+  return [
+    parameter('page', 'The page, from 1.', { type: 'integer', minimum: 1, default: 1 }),
+    parameter('page_length', says, { type: 'integer', minimum: 1, ...length }),
+  ];
+}
 
 /** An answer in JSON. */
 export function json(description: string, schema: Schema, headers?: Answer['headers']): Answer {

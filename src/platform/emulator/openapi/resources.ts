@@ -1,47 +1,39 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
-import {
-  type Answer,
-  jsonSchema,
-  type Method,
-  type PathItem,
-  parameter,
-  schemaRef,
-} from '../../../http/openapi';
+import { type Answer, jsonSchema, type PathItem, parameter, schemaRef } from '../../../http/openapi';
 import { MAX_PAGE_LENGTH, PAGE_LENGTH } from '../listing/list';
 import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
 import type { Action, Resource, Verb } from '../resources/resource';
 import { ACTIONS, RESOURCES } from '../resources/table';
-import { type AnsweredError, json, operation, type Seeded, templateOf } from './operation';
+import {
+  type AnsweredError,
+  field as described,
+  json,
+  operationsAt,
+  pageParameters,
+  type Row,
+  type Seeded,
+} from './operation';
 
 const JSON_TYPE = 'application/json';
 const SITES_TAG = 'Sites';
 
 /** Every operation of the management API, from the table of resources. */
 export function resourceOperations(seeded: Seeded): Record<string, PathItem> {
-  const paths: Record<string, PathItem> = {};
-  const add = (path: string, method: Method, make: (path: string) => PathItem[Method]) => {
-    // The specification writes these paths with a slash at their end; they are taken without, too.
-    const template = `${templateOf(path)}/`;
-    paths[template] = { ...paths[template], [method]: make(template) };
-  };
-  const addAction = (name: string, action: Action, resource?: Resource) =>
-    action.methods.forEach((each, place) => {
-      const method = each.toLowerCase() as Lowercase<typeof each>;
-      const suffix = place > 0 ? `_by_${method}` : '';
-      const id = camelCase(resource ? `${name}_${resource.type}${suffix}` : name);
-      add(action.path, method, (path) => actionOperation({ id, path, action, method, resource }, seeded));
-    });
-  for (const resource of RESOURCES) {
-    for (const verb of resource.verbs)
-      add(resource[VERBS[verb].path], VERBS[verb].method, (path) =>
-        verbOperation(resource, verb, path, seeded),
-      );
-    for (const [name, action] of Object.entries(resource.actions ?? {})) addAction(name, action, resource);
-  }
-  for (const [name, action] of Object.entries(ACTIONS)) addAction(name, action);
-  return paths;
+  const actionRows = (actions: Readonly<Record<string, Action>>, resource?: Resource) =>
+    Object.entries(actions).flatMap(([name, action]) =>
+      action.methods.map((method, place) => {
+        const suffix = place > 0 ? `_by_${method.toLowerCase()}` : '';
+        const id = camelCase(resource ? `${name}_${resource.type}${suffix}` : name);
+        return actionRow(id, method, action, resource);
+      }),
+    );
+  const rows = RESOURCES.flatMap((resource: Resource) => [
+    ...resource.verbs.map((verb) => verbRow(resource, verb)),
+    ...actionRows(resource.actions ?? {}, resource),
+  ]);
+  return operationsAt(SITES_TAG, [...rows, ...actionRows(ACTIONS)], seeded);
 }
 
 /** The tags of the operations, in their order. */
@@ -58,16 +50,16 @@ function tagOf({ type, plural }: Resource): string {
 }
 
 const VERBS = {
-  list: { method: 'get', path: 'collection', title: 'List' },
-  create: { method: 'post', path: 'collection', title: 'Create' },
-  read: { method: 'get', path: 'one', title: 'Read' },
-  update: { method: 'patch', path: 'one', title: 'Update' },
-  delete: { method: 'delete', path: 'one', title: 'Delete' },
-} as const satisfies Record<Verb, { method: Method; path: 'collection' | 'one'; title: string }>;
+  list: { method: 'GET', path: 'collection', title: 'List' },
+  create: { method: 'POST', path: 'collection', title: 'Create' },
+  read: { method: 'GET', path: 'one', title: 'Read' },
+  update: { method: 'PATCH', path: 'one', title: 'Update' },
+  delete: { method: 'DELETE', path: 'one', title: 'Delete' },
+} as const satisfies Record<Verb, { method: string; path: 'collection' | 'one'; title: string }>;
 
-function verbOperation(resource: Resource, verb: Verb, path: string, seeded: Seeded) {
+function verbRow(resource: Resource, verb: Verb): Row {
   const { noun, says, plural, refusals, type } = resource;
-  const { method, title } = VERBS[verb];
+  const { method, path, title } = VERBS[verb];
   const name = schemaName(resource);
   const takesBody = verb === 'create' || verb === 'update';
   const descriptions: Partial<Record<Verb, string>> = {
@@ -83,7 +75,9 @@ function verbOperation(resource: Resource, verb: Verb, path: string, seeded: See
     update: { 200: json(`The ${noun}.`, schemaRef(name), RATE_HEADERS) },
     delete: { 204: { description: 'It is deleted.', headers: RATE_HEADERS } },
   };
-  return operation(path, seeded, {
+  return {
+    // The specification writes these paths with a slash at their end; they are taken without, too.
+    at: `${method} ${resource[path]}/`,
     id: verb === 'list' ? `list${capital(camelCase(plural))}` : `${verb}${name}`,
     tag: tagOf(resource),
     summary: `${title} ${verb === 'list' ? words(plural) : `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`}`,
@@ -95,24 +89,24 @@ function verbOperation(resource: Resource, verb: Verb, path: string, seeded: See
     errors: [
       ...(verb === 'list' ? (['invalid_parameter'] as const) : []),
       ...(takesBody ? BODY_ERRORS : []),
-      ...managementErrors(path, method),
+      ...managementErrors(resource[path], method),
       // The sites of a webhook are in its body.
       ...(type === 'webhook' && takesBody ? (['site_forbidden'] as const) : []),
       ...absentErrors(resource, verb),
       ...(refusals?.[verb] ?? []),
     ],
-  });
+  };
 }
 
 const BODY_ERRORS = ['invalid_body', 'malformed_json', 'body_too_large'] as const;
 
 /** The errors that depend on the caller, and on how often it calls. */
-function managementErrors(path: string, method: Method): readonly AnsweredError[] {
+function managementErrors(path: string, method: string): readonly AnsweredError[] {
   return [
     'credential_missing',
     'credential_refused',
-    ...(path.includes('{site_id}') ? (['site_forbidden'] as const) : []),
-    ...(method === 'get' ? [] : (['permission_insufficient'] as const)),
+    ...(path.includes(':siteId') ? (['site_forbidden'] as const) : []),
+    ...(method === 'GET' ? [] : (['permission_insufficient'] as const)),
     'rate_limit_exceeded',
   ];
 }
@@ -121,7 +115,7 @@ function absentErrors({ collection, noun }: Resource, verb: Verb): readonly Answ
   const owner = [...collection.matchAll(/:(\w+)Id/g)].at(-1)?.[1];
   const isOfItem = verb !== 'list' && verb !== 'create';
   if (!isOfItem && (owner === undefined || owner === 'site')) return [];
-  return [{ status: 404, code: 'not_found', when: `There is no such ${isOfItem ? noun : owner}.` }];
+  return [[404, 'not_found', `There is no such ${isOfItem ? noun : owner}.`]];
 }
 
 const count = { type: 'string', pattern: '^\\d+$' } as const;
@@ -136,7 +130,6 @@ function listParameters({ shown, metadata }: Resource): OpenApi.ParameterObject[
   );
   const params = 'custom_params' in metadata ? ['custom_params.<name>'] : [];
   const fields = [...new Set(['id', 'created', 'last_modified', ...named, ...params])];
-  const length = { type: 'integer', minimum: 1, maximum: MAX_PAGE_LENGTH, default: PAGE_LENGTH } as const;
   return [
     parameter(
       'q',
@@ -147,21 +140,12 @@ function listParameters({ shown, metadata }: Resource): OpenApi.ParameterObject[
       'The order: `field:asc` or `field:dsc`, several joined by commas. The fields are those of `q`.',
       { type: 'string', default: 'created:dsc' },
     ),
-    parameter('page', 'The page, from 1.', { type: 'integer', minimum: 1, default: 1 }),
-    parameter('page_length', 'How many a page has at most.', length),
+    ...pageParameters('How many a page has at most.', { maximum: MAX_PAGE_LENGTH, default: PAGE_LENGTH }),
   ];
 }
 
-interface DescribedAction {
-  readonly id: string;
-  readonly path: string;
-  readonly action: Action;
-  readonly method: Method;
-  /** Without one, it acts on a site. */
-  readonly resource: Resource | undefined;
-}
-
-function actionOperation({ id, path, action, method, resource }: DescribedAction, seeded: Seeded) {
+/** @param resource without one, it acts on a site. */
+function actionRow(id: string, method: string, action: Action, resource: Resource | undefined): Row {
   const { title, says, status, body, upload, query, answer, refusals = [] } = action;
   const reuploaded = upload && resource;
   const given = reuploaded
@@ -171,9 +155,10 @@ function actionOperation({ id, path, action, method, resource }: DescribedAction
     ? schemaRef(madeName(resource))
     : answer && jsonSchema(z.object(shownSchemas(answer)));
   const done = 'It is done.';
-  return operation(path, seeded, {
+  return {
+    at: `${method} ${action.path}/`,
     id,
-    tag: resource ? tagOf(resource) : SITES_TAG,
+    ...(resource && { tag: tagOf(resource) }),
     summary: title,
     description: says,
     access: 'management',
@@ -189,11 +174,11 @@ function actionOperation({ id, path, action, method, resource }: DescribedAction
     errors: [
       ...(given ? BODY_ERRORS : []),
       ...(query ? (['invalid_parameter'] as const) : []),
-      ...managementErrors(path, method),
+      ...managementErrors(action.path, method),
       ...(resource ? absentErrors(resource, 'read') : []),
       ...refusals,
     ],
-  });
+  };
 }
 
 /** The name of a resource in the components: `text_track` is `TextTrack`. */
@@ -207,7 +192,6 @@ function madeName(resource: Resource): string {
   return `${schemaName(resource)}${hasMore ? 'Made' : ''}`;
 }
 
-const described = (schema: z.ZodType, description: string) => schema.meta({ description });
 const Moment = z.string().meta({ format: 'date-time' });
 
 /** A resource as answers have it. */

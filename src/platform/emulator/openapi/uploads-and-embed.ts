@@ -10,14 +10,20 @@ import {
   type Schema,
 } from '../../../http/openapi';
 import { EVENT_NAMES, type WebhookEventName } from '../webhooks/notification';
-import { type AnsweredError, json, operation, type Seeded } from './operation';
+import {
+  type AnsweredError,
+  field,
+  json,
+  operationsAt,
+  pageParameters,
+  type Row,
+  type Seeded,
+  text,
+} from './operation';
 
 export const UPLOADS_TAG = 'Uploads';
 export const NOTIFICATIONS_TAG = 'Notifications';
 export const SERVICE_TAG = 'Emulator';
-
-const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
-const text = z.string();
 
 const Part = z.object({
   id: field(z.int(), 'Its number, from 1.'),
@@ -31,42 +37,30 @@ const Parts = z.object({
   parts: field(z.array(Part), 'Those of this page.'),
 });
 
-const NO_UPLOAD: AnsweredError = {
-  status: 404,
-  code: 'not_found',
-  when: 'There is no upload with this id, or no such part.',
-};
-const EXPIRED: AnsweredError = {
-  status: 410,
-  code: 'upload_expired',
-  when: 'The upload is over: its links hold for a day, while what it is for exists.',
-};
+const NO_UPLOAD: AnsweredError = [404, 'not_found', 'There is no upload with this id, or no such part.'];
+const EXPIRED: AnsweredError = [
+  410,
+  'upload_expired',
+  'The upload is over: its links hold for a day, while what it is for exists.',
+];
 const TOO_LARGE: readonly AnsweredError[] = [
-  { status: 413, code: 'body_too_large', when: 'The file is larger than it may be.' },
-  {
-    status: 413,
-    code: 'uploads_full',
-    when: 'The emulator keeps as many bytes already as `EMULATOR_UPLOADS_MAX_BYTES` allows.',
-  },
-  { status: 507, code: 'insufficient_storage', when: "The emulator's disk is full." },
+  [413, 'body_too_large', 'The file is larger than it may be.'],
+  [413, 'uploads_full', 'The emulator keeps as many bytes already as `EMULATOR_UPLOADS_MAX_BYTES` allows.'],
+  [507, 'insufficient_storage', "The emulator's disk is full."],
 ];
 const LINK_ERRORS: readonly AnsweredError[] = [
-  {
-    status: 400,
-    code: 'invalid_body',
-    when: 'The file is empty, ends early, or is not the one that `content-md5` is of.',
-  },
-  { status: 403, code: 'upload_link_refused', when: 'The secret of the link is missing or wrong.' },
+  [400, 'invalid_body', 'The file is empty, ends early, or is not the one that `content-md5` is of.'],
+  [403, 'upload_link_refused', 'The secret of the link is missing or wrong.'],
   NO_UPLOAD,
-  { status: 408, code: 'request_timeout', when: 'Nothing arrived for a minute.' },
-  { status: 409, code: 'upload_finished', when: 'Another file was received already.' },
+  [408, 'request_timeout', 'Nothing arrived for a minute.'],
+  [409, 'upload_finished', 'Another file was received already.'],
   EXPIRED,
   ...TOO_LARGE,
-  { status: 415, code: 'unsupported_media_type', when: 'The file is declared as a type that is not taken.' },
+  [415, 'unsupported_media_type', 'The file is declared as a type that is not taken.'],
 ];
 const TOKEN_ERRORS: readonly AnsweredError[] = [
   'credential_missing',
-  { status: 401, code: 'credential_refused', when: 'The token is not that of the upload.' },
+  [401, 'credential_refused', 'The token is not that of the upload.'],
   NO_UPLOAD,
   EXPIRED,
 ];
@@ -87,70 +81,58 @@ const TOKEN = parameter(
   { required: true },
 );
 
-/** Where files are sent to. */
-export function uploadOperations(seeded: Seeded): Record<string, PathItem> {
-  const put = (path: string, id: string, summary: string, description: string) => ({
-    put: operation(path, seeded, {
-      id,
-      tag: UPLOADS_TAG,
-      summary,
-      description,
-      parameters: [TOKEN],
-      body: { 'application/octet-stream': { type: 'string', format: 'binary' } },
-      answers: { 200: RECEIVED },
-      errors: LINK_ERRORS,
-    }),
-  });
-  const [link, partLink] = ['/uploads/{upload_id}', '/uploads/{upload_id}/parts/{part}'];
-  const [parts, complete] = ['/v2/uploads/{upload_id}/parts', '/v2/uploads/{upload_id}/complete'];
-  const length = { type: 'integer', minimum: 1, maximum: 1000, default: 1000 } as const;
-  return {
-    [link]: put(
-      link,
-      'uploadFile',
-      'Send a file',
+const SENT = {
+  parameters: [TOKEN],
+  body: { 'application/octet-stream': { type: 'string', format: 'binary' } },
+  answers: { 200: RECEIVED },
+  errors: LINK_ERRORS,
+} as const;
+
+const UPLOADS: readonly Row[] = [
+  {
+    at: 'PUT /uploads/:uploadId',
+    id: 'uploadFile',
+    summary: 'Send a file',
+    description:
       'Takes the file of an upload by the method `direct`. The whole address is the `upload_link` of the answer that began the upload; it holds for a day.',
-    ),
-    [partLink]: put(
-      partLink,
-      'uploadPart',
-      'Send a part',
+    ...SENT,
+  },
+  {
+    at: 'PUT /uploads/:uploadId/parts/:part',
+    id: 'uploadPart',
+    summary: 'Send a part',
+    description:
       'Takes a part of an upload by the method `multipart`. The whole address is the `upload_link` of the part. A part that is sent again replaces the one before.',
-    ),
-    [parts]: {
-      get: operation(parts, seeded, {
-        id: 'listParts',
-        tag: UPLOADS_TAG,
-        summary: 'List the parts of an upload',
-        description:
-          'The parts with their links. Those with an `etag` have been sent, so an upload can be resumed.',
-        access: 'upload',
-        parameters: [
-          parameter('page', 'The page, from 1.', { type: 'integer', minimum: 1, default: 1 }),
-          parameter('page_length', 'How many parts a page has at most.', length),
-        ],
-        answers: { 200: json('A page.', jsonSchema(Parts)) },
-        errors: ['invalid_parameter', ...TOKEN_ERRORS],
-      }),
-    },
-    [complete]: {
-      put: operation(complete, seeded, {
-        id: 'completeUpload',
-        tag: UPLOADS_TAG,
-        summary: 'Complete an upload',
-        description:
-          'Joins the parts in the order of their numbers, which must begin with 1 and have no gap.',
-        access: 'upload',
-        answers: { 202: { description: 'The file has arrived.' } },
-        errors: [
-          ...TOKEN_ERRORS,
-          { status: 409, code: 'parts_missing', when: 'Parts are missing; the description names them.' },
-          ...TOO_LARGE,
-        ],
-      }),
-    },
-  };
-}
+    ...SENT,
+  },
+  {
+    at: 'GET /v2/uploads/:uploadId/parts',
+    id: 'listParts',
+    summary: 'List the parts of an upload',
+    description:
+      'The parts with their links. Those with an `etag` have been sent, so an upload can be resumed.',
+    access: 'upload',
+    parameters: pageParameters('How many parts a page has at most.', { maximum: 1000, default: 1000 }),
+    answers: { 200: json('A page.', jsonSchema(Parts)) },
+    errors: ['invalid_parameter', ...TOKEN_ERRORS],
+  },
+  {
+    at: 'PUT /v2/uploads/:uploadId/complete',
+    id: 'completeUpload',
+    summary: 'Complete an upload',
+    description: 'Joins the parts in the order of their numbers, which must begin with 1 and have no gap.',
+    access: 'upload',
+    answers: { 202: { description: 'The file has arrived.' } },
+    errors: [
+      ...TOKEN_ERRORS,
+      [409, 'parts_missing', 'Parts are missing; the description names them.'],
+      ...TOO_LARGE,
+    ],
+  },
+];
+
+/** Where files are sent to. */
+export const uploadOperations = (seeded: Seeded) => operationsAt(UPLOADS_TAG, UPLOADS, seeded);
 
 const WHEN: Readonly<Record<WebhookEventName, string>> = {
   channel_created: 'A channel was created.',
@@ -211,9 +193,9 @@ const DOCUMENT: Schema = {
 const FORMAT = { format: '`dash` or `hls`, to play no other.' };
 const LOADED = 'The channel embed and its pages load it; it is for no other use.';
 
-/** A route: its content, and its parameters by name. */
+/** What is read: its content, and its parameters by name. */
 type Served = readonly [
-  path: string,
+  path: `/${string}`,
   id: string,
   content: readonly [type: string, schema: Schema],
   summary: string,
@@ -266,16 +248,12 @@ const SERVED: readonly Served[] = [
 
 /** The channel embed, and what the emulator reports of itself. */
 export function serviceOperations(seeded: Seeded): Record<string, PathItem> {
-  const items = SERVED.map(([path, id, [type, schema], summary, description, query = {}]) => {
-    const get = operation(path, seeded, {
-      id,
-      tag: SERVICE_TAG,
-      summary,
-      description,
+  const rows = SERVED.map(
+    ([path, id, [type, schema], summary, description, query = {}]): Row => ({
+      ...{ at: `GET ${path}`, id, summary, description },
       parameters: Object.entries(query).map(([name, says]) => parameter(name, says)),
       answers: { 200: { description: summary, content: contentOf({ [type]: schema }) } },
-    });
-    return [path, { get }] as const;
-  });
-  return Object.fromEntries(items);
+    }),
+  );
+  return operationsAt(SERVICE_TAG, rows, seeded);
 }

@@ -16,7 +16,7 @@ import { describeMapping, ROUTES, type RouteMapping, type V1Resource } from '../
 import { V1_ERRORS } from '../v1/errors';
 import { FORMATS } from '../v1/serialize';
 import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-link';
-import type { Seeded } from './operation';
+import { field, type Seeded, text } from './operation';
 
 export const V1_TAG = 'Management API v1';
 
@@ -139,8 +139,6 @@ function parametersIn(mapping: RouteMapping, siteId: string) {
   ];
 }
 
-const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
-const text = z.string();
 const RateLimit = z.object({
   limit: field(z.int(), 'How many calls a site may make in a minute.'),
   remaining: field(z.int(), 'How many of them are left.'),
