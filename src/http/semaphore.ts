@@ -31,12 +31,3 @@ export function createSemaphore(places: number): Semaphore {
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
-
-/** Answers what to await between the steps of a long work: it yields to the event loop once in so many of them. */
-export function createPause(steps: number): () => Promise<void> | undefined {
-  let count = 0;
-  return () => {
-    count += 1;
-    return count % steps === 0 ? yieldToEventLoop() : undefined;
-  };
-}

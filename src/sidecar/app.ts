@@ -149,7 +149,6 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     conflictsOf: (streamId, keys, asking) =>
       keyConflictFindings(index, streamId, indexedKeysIn(keys), asking),
     log,
-    now,
   });
   // The page /fleet asks every two seconds.
   const quietPaths = [...HEALTH_PATHS, ...observation.quietPaths, FLEET_PATH];

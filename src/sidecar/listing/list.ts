@@ -9,11 +9,11 @@ import { keysIn } from '../../drm/key-file';
 import { parsedOr400 } from '../../http/errors';
 import { readQuery } from '../../http/faults';
 import type { Log } from '../../http/log';
-import { createPause } from '../../http/semaphore';
+import { yieldToEventLoop } from '../../http/semaphore';
 import { type ApiKey, callerOf, mayRead } from '../access/api-key';
 import { apiError } from '../errors';
-import { queueByName, toStorageError } from '../storage/key-file-store';
-import { describeKeyFile, type KeyFileEntry, type Summarise } from './entry';
+import { toStorageError } from '../storage/key-file-store';
+import { describeKeyFile, type KeyFileEntry } from './entry';
 import { listStreamIds } from './stream-ids';
 
 export const LIST_PATH = '/api/keyfiles';
@@ -26,49 +26,29 @@ export interface ListOptions {
   /** The warnings about a key file's keys in view of the other key files. */
   readonly conflictsOf: (streamId: StreamId, keys: ReturnType<typeof keysIn>, asking: ApiKey) => Finding[];
   readonly log: Log;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
 }
-
-/** How long the names are kept for the next pages; a first page always reads the folder. */
-const NAMES_KEPT_MS = 60_000;
-const FILES_AT_A_STRETCH = 10;
 
 /**
  * `GET /api/keyfiles`: pages of the key files that an API key reaches, sorted by stream id. A key file that is there
- * from the first page to the last is on one of them, once. Pages are made one at a time. It stands behind the guard.
+ * from the first page to the last is on one of them, once. It stands behind the guard.
  */
-export function createList({ folder, checkFolder, conflictsOf, log, now }: ListOptions): RequestHandler {
-  const inTurn = queueByName();
-  let names: { readonly streamIds: readonly StreamId[]; readonly at: number } | undefined;
+export function createList({ folder, checkFolder, conflictsOf, log }: ListOptions): RequestHandler {
+  const onUnreadable = (subFolder: string, code: string) =>
+    log.warn('a sub-folder of the key files cannot be listed', { subFolder, code });
 
-  const readNames = async (): Promise<readonly StreamId[]> => {
-    const at = now();
-    const streamIds = await listStreamIds(folder, (subFolder, code) =>
-      log.warn('a sub-folder of the key files cannot be listed', { subFolder, code }),
+  const pageOf = async (key: ApiKey, { prefix, after = '' }: Position, limit: number): Promise<Page> => {
+    const wanted = (await listStreamIds(folder, onUnreadable)).filter(
+      (streamId) => streamId.startsWith(prefix) && streamId > after && mayRead(key, streamId),
     );
-    names = { streamIds, at };
-    return streamIds;
-  };
-
-  const pageOf = async (key: ApiKey, { prefix, after }: Position, limit: number): Promise<Page> => {
-    const isKept = after !== undefined && names && now() - names.at < NAMES_KEPT_MS;
-    const all = (isKept && names?.streamIds) || (await readNames());
-    const wanted = all.filter(
-      (streamId) =>
-        streamId.startsWith(prefix) && (after === undefined || streamId > after) && mayRead(key, streamId),
-    );
-    const summarise: Summarise = (text, streamId) => {
-      const summary = summariseKeyFile(text);
-      const conflicts = conflictsOf(streamId, keysIn(text), key);
-      return { ...summary, faults: [...summary.faults, ...conflicts] };
-    };
     const entries: KeyFileEntry[] = [];
-    const pause = createPause(FILES_AT_A_STRETCH);
     for (const streamId of wanted) {
       if (entries.length === limit) break;
-      await pause();
-      const entry = describeKeyFile(folder, streamId, summarise);
+      // Others are served between one file and the next.
+      await yieldToEventLoop();
+      const entry = describeKeyFile(folder, streamId, (text) => {
+        const { faults, ...summary } = summariseKeyFile(text);
+        return { ...summary, faults: [...faults, ...conflictsOf(streamId, keysIn(text), key)] };
+      });
       if (entry) entries.push(entry);
     }
     // A folder that has vanished must not pass for one without key files.
@@ -89,7 +69,7 @@ export function createList({ folder, checkFolder, conflictsOf, log, now }: ListO
     const position = cursor === undefined ? { prefix: prefix ?? '' } : positionOf(cursor);
     if (prefix !== undefined && prefix !== position.prefix) throw anotherPrefix();
     checkFolder();
-    const page = await inTurn('page', () => pageOf(apiKey, position, limit)).catch((thrown: unknown) => {
+    const page = await pageOf(apiKey, position, limit).catch((thrown: unknown) => {
       throw toStorageError('read', thrown);
     });
     response.locals.logFields = { prefix, keyFiles: page.entries.length };

@@ -27,17 +27,14 @@ afterEach(async () => {
 export async function startListing(overrides: Partial<ListOptions> = {}) {
   const folder = await temporaryFolder();
   const { log, lines: logged } = recordedLog();
-  let time = 1000;
-  const now = () => time;
   const list = createList({
     folder,
     checkFolder: () => undefined,
     conflictsOf: () => [],
     log,
-    now,
     ...overrides,
   });
-  const app = createApp({ log, newId: () => 'id', now }, (routes) => {
+  const app = createApp({ log, newId: () => 'id', now: () => 0 }, (routes) => {
     routes.use((incoming, response, next) => {
       response.locals.apiKey = JSON.parse(String(incoming.headers['x-test-key']));
       next();
@@ -75,9 +72,6 @@ export async function startListing(overrides: Partial<ListOptions> = {}) {
     refusal: async (query: Query, key = ALL): Promise<[status: number, body: unknown]> => {
       const { status, body } = await ask(query, key);
       return [status, body];
-    },
-    advance: (ms: number) => {
-      time += ms;
     },
   };
 }
