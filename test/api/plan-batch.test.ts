@@ -207,7 +207,7 @@ it.each<[what: string, group: { readonly members: readonly unknown[] }, found: r
       'c: invalid_body: contentId: must be a string',
     ],
   ],
-  ...[CENC_ONLY, { fairplay: POST_MANUAL.fairplay }, { cpix: CPIX, track: 'HD' }].map(
+  ...[CENC_ONLY, { fairplay: POST_MANUAL.fairplay }, { cpix: CPIX, track: 'HD' }, { keyfile: 'a' }].map(
     (supplied): [string, { members: unknown[] }, string[]] => [
       `with keys of its own, where ${Object.keys(supplied)[0]} supplies them`,
       { members: ['a'], ...{ keys: 'each' }, ...supplied },

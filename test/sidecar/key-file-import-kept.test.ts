@@ -92,115 +92,81 @@ ${CMAF}-keyserver-playready-checksum: ${playready.checksum}
   ],
 ];
 
-describe.each(KEPT)('%s', (_what, lines, warnings) => {
-  it.each(['strict', 'warn'] as const)(
-    'is kept as given, and told of, when checks are %s',
-    async (checks) => {
-      const sidecar = await startSidecar({ checks, cmaf: true });
-      const answer = await send(sidecar, lines).expect(200, lines);
-      expect(warningCodes(answer.headers.warning)).toEqual(warnings);
-      expect(await sidecar.files()).toEqual({ 'news.key': lines });
-      await send(sidecar, lines).expect(200, lines);
-    },
-  );
+it.each(KEPT)('%s: is kept as given, and told of, whatever checks do', async (_what, lines, warnings) => {
+  for (const checks of ['strict', 'warn'] as const) {
+    const sidecar = await startSidecar({ checks, cmaf: true });
+    const answer = await send(sidecar, lines).expect(200, lines);
+    expect(warningCodes(answer.headers.warning)).toEqual(warnings);
+    expect(await sidecar.files()).toEqual({ 'news.key': lines });
+    await send(sidecar, lines).expect(200, lines);
+  }
 });
 
-/** What a packager can't do with, as `check` says. */
-const REFUSED: [what: string, lines: string, code: string, description: string][] = [
+const missing = (name: string, by: string) => `${name} is missing; add it, ${by}.`;
+
+/** What a packager can't do with, as `check` says: a line with another value, or without it. */
+const REFUSED: [name: string, value: string | undefined, code: string, description: string][] = [
+  [`${DASH}-algorithm`, 'AESCBC', 'wrong_constant', 'must be AESCTR.'],
+  [`${DASH}-algorithm`, undefined, 'missing_line', `the other ${DASH} lines need it`],
   [
-    'another algorithm for DASH',
-    withLine(`${DASH}-algorithm`, 'AESCBC'),
+    `${DASH}-keyserver-widevine-system-id`,
+    '9a04f079-9840-4286-ab92-e65be0885f95',
     'wrong_constant',
-    `${DASH}-algorithm must be AESCTR.`,
+    'must be edef8ba9-79d6-4ace-a3c8-27dcd51d21ed.',
   ],
   [
-    'no algorithm',
-    withLine(`${DASH}-algorithm`),
+    `${DASH}-keyserver-playready-system-id`,
+    undefined,
     'missing_line',
-    `${DASH}-algorithm is missing; add it, the other ${DASH} lines need it.`,
+    `${DASH}-keyserver-playready needs it`,
   ],
+  [`${DASH}-keyserver-widevine`, 'TRUE', 'wrong_constant', 'must be true, in lower case.'],
+  [`${DASH}-keyserver-widevine-pssh-data`, undefined, 'missing_line', `${DASH}-keyserver-widevine needs it`],
   [
-    'the id of another system',
-    withLine(`${DASH}-keyserver-widevine-system-id`, '9a04f079-9840-4286-ab92-e65be0885f95'),
-    'wrong_constant',
-    `${DASH}-keyserver-widevine-system-id must be edef8ba9-79d6-4ace-a3c8-27dcd51d21ed.`,
-  ],
-  [
-    'no system id',
-    withLine(`${DASH}-keyserver-playready-system-id`),
+    `${DASH}-keyserver-playready-license-url`,
+    undefined,
     'missing_line',
-    `${DASH}-keyserver-playready-system-id is missing; add it, ${DASH}-keyserver-playready needs it.`,
+    `${DASH}-keyserver-playready needs it`,
   ],
   [
-    'no switch',
+    `${DASH}-keyserver-playready-checksum`,
+    'Mv5YB5EhHKw=',
+    'checksum_mismatch',
+    `is not the checksum of ${DASH}-key-id and ${DASH}-content-key; leave it out to have it computed, or send the three of one key.`,
+  ],
+  [`${HLS}-key-format`, 'identity', 'wrong_constant', 'must be com.apple.streamingkeydelivery for FairPlay.'],
+  [`${HLS}-method`, 'ENVELOPE-PLAYREADY', 'wrong_constant', 'must be SAMPLE-AES for FairPlay.'],
+];
+/** The same of more than one line. */
+const OTHERS: [lines: string, code: string, description: string][] = [
+  [
     withLine(`${DASH}-keyserver-widevine`),
     'missing_line',
     `${DASH}-keyserver-widevine is missing; add ${DASH}-keyserver-widevine: true, without it the other ${DASH}-keyserver-widevine lines do nothing.`,
   ],
+  [CBCS_LINES.replace('AESCBC', 'AES'), 'wrong_constant', `${CMAF}-algorithm must be AESCTR.`],
   [
-    'a switch that is neither true nor false',
-    withLine(`${DASH}-keyserver-widevine`, 'TRUE'),
-    'wrong_constant',
-    `${DASH}-keyserver-widevine must be true, in lower case.`,
-  ],
-  [
-    'no Widevine data',
-    withLine(`${DASH}-keyserver-widevine-pssh-data`),
-    'missing_line',
-    `${DASH}-keyserver-widevine-pssh-data is missing; add it, ${DASH}-keyserver-widevine needs it.`,
-  ],
-  [
-    'no license address',
-    withLine(`${DASH}-keyserver-playready-license-url`),
-    'missing_line',
-    `${DASH}-keyserver-playready-license-url is missing; add it, ${DASH}-keyserver-playready needs it.`,
-  ],
-  [
-    'the checksum of another key',
-    withLine(`${DASH}-keyserver-playready-checksum`, 'Mv5YB5EhHKw='),
-    'checksum_mismatch',
-    `${DASH}-keyserver-playready-checksum is not the checksum of ${DASH}-key-id and ${DASH}-content-key; leave it out to have it computed, or send the three of one key.`,
-  ],
-  [
-    'another key format',
-    withLine(`${HLS}-key-format`, 'identity'),
-    'wrong_constant',
-    `${HLS}-key-format must be com.apple.streamingkeydelivery for FairPlay.`,
-  ],
-  [
-    'another method',
-    withLine(`${HLS}-method`, 'ENVELOPE-PLAYREADY'),
-    'wrong_constant',
-    `${HLS}-method must be SAMPLE-AES for FairPlay.`,
-  ],
-  [
-    'another algorithm for CMAF',
-    CBCS_LINES.replace('AESCBC', 'AES'),
-    'wrong_constant',
-    `${CMAF}-algorithm must be AESCTR.`,
-  ],
-  [
-    'another key of the same id for CMAF',
     DASH_LINES + CMAF_LINES.replace(cenc.contentkey, OTHER_KEY).replace(/^.*checksum.*\n/m, ''),
     'cmaf_disagrees',
     `${CMAF}-content-key differs from ${DASH}-content-key though the key id is the same; give both the key of that key id.`,
   ],
 ];
 
-describe.each(REFUSED)('%s', (_what, lines, code, description) => {
-  it('is refused', async () => {
-    const sidecar = await startSidecar();
-    const answer = await send(sidecar, lines).expect(400);
-    expect(answer.body.errors).toContainEqual({ code, description });
-    expect(await sidecar.files()).toEqual({});
-  });
-
-  it('is written as given, and told of, when checks only warn', async () => {
-    const sidecar = await startSidecar({ checks: 'warn' });
-    const answer = await send(sidecar, lines).expect(200);
-    expect(warningCodes(answer.headers.warning)).toContain(code);
-    expect(answer.text.split('\n')).toEqual(expect.arrayContaining(lines.split('\n')));
-  });
+it.each([
+  ...REFUSED.map(([name, value, code, says]): [string, string, string] => [
+    withLine(name, value),
+    code,
+    value === undefined ? missing(name, says) : `${name} ${says}`,
+  ]),
+  ...OTHERS,
+])('is refused, and written as given where checks only warn: %#', async (lines, code, description) => {
+  const strict = await startSidecar();
+  const { body } = await send(strict, lines).expect(400);
+  expect(body.errors).toContainEqual({ code, description });
+  expect(await strict.files()).toEqual({});
+  const answer = await send(await startSidecar({ checks: 'warn' }), lines).expect(200);
+  expect(warningCodes(answer.headers.warning)).toContain(code);
+  expect(answer.text.split('\n')).toEqual(expect.arrayContaining(lines.split('\n')));
 });
 
 describe('what is changed all the same, and told of', () => {

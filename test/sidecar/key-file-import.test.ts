@@ -1,10 +1,6 @@
-import { join } from 'node:path';
-import fs from 'fs-extra';
-import { temporaryFolder } from '../support/after-test';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange, rawRequest } from '../support/raw-http';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
-import { until } from '../support/until';
 import { keyFileSamples } from '../vectors/drm-vectors';
 
 const PATH = '/api/keyfile/live%2Fnews';
@@ -46,13 +42,6 @@ describe('the lines of a key file as text/plain', () => {
     },
   );
 
-  it('give the file that the same values give as JSON', async () => {
-    const sidecar = await startSidecar();
-    const { headers } = await sidecar.api.post(PATH).send(POST_MANUAL).expect(200, POST_MANUAL_FILE);
-    const answer = await send(sidecar, POST_MANUAL_FILE).expect(200, POST_MANUAL_FILE);
-    expect([answer.headers.etag, answer.headers.warning]).toEqual([headers.etag, undefined]);
-  });
-
   it.each([
     ['with the line ends of Windows', POST_MANUAL_FILE.replaceAll('\n', '\r\n')],
     ['with the line ends of old Macs', POST_MANUAL_FILE.replaceAll('\n', '\r')],
@@ -90,17 +79,6 @@ describe('the lines of a key file as text/plain', () => {
     expect(text).toContain('cmafstreaming-cenc-key-id');
     const answer = await send(sidecar, text).expect(200, text);
     expect(answer.headers.warning).toBeUndefined();
-  });
-
-  it('are answered as JSON to a client that would rather have that', async () => {
-    const { api } = await startSidecar();
-    const { body } = await api
-      .post(PATH)
-      .set({ 'content-type': 'text/plain', accept: 'application/json' })
-      .send(POST_MANUAL_FILE)
-      .expect(200);
-    expect(body.streamid).toBe('live/news');
-    expect(body.lines).toHaveLength(17);
   });
 
   it.each(['text/plain; charset=utf-8', 'text/plain;charset="UTF-8"', 'Text/Plain; charset=us-ascii'])(
@@ -151,35 +129,6 @@ describe('a dry run of an import', () => {
   });
 });
 
-describe('preconditions', () => {
-  it('hold for an import as for any POST', async () => {
-    const sidecar = await startSidecar();
-    const { headers } = await send(sidecar, POST_MANUAL_FILE).expect(200);
-    const cencAlone = POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n');
-    await send(sidecar, cencAlone).set('if-none-match', '*').expect(412);
-    await send(sidecar, cencAlone).set('if-match', '"another"').expect(412);
-    await sidecar.api.get(PATH).expect(200, POST_MANUAL_FILE);
-    await send(sidecar, cencAlone).set('if-match', String(headers.etag)).expect(200);
-  });
-});
-
-describe('the audit', () => {
-  it('tells of an import, and of one that is refused', async () => {
-    const audit = join(await temporaryFolder(), 'audit.log');
-    const sidecar = await startSidecar({ audit });
-    const read = async () => (await fs.readFile(audit, 'utf8')).split('\n').filter(Boolean);
-    await send(sidecar, POST_MANUAL_FILE).expect(200);
-    await send(sidecar, 'no line of a key file').expect(400);
-    await until(async () => (await read()).length >= 2);
-    const audited = (await read()).map((line) => JSON.parse(line));
-    const of = { stream_id: 'live/news', key: 'default' };
-    expect(audited).toMatchObject([
-      { ...of, action: 'put', result: 'created', new_key_id: '44da52ef-4523-098e-6854-777ee322681d' },
-      { ...of, action: 'refused', result: 'invalid_body' },
-    ]);
-  });
-});
-
 describe('unknown lines', () => {
   const LINES = `${POST_MANUAL_FILE}${UNKNOWN}mpegdashstreaming-cenc-key-idd: x\n`;
 
@@ -225,14 +174,6 @@ describe('unknown lines', () => {
     const kept = await send(sidecar, slipped, '?keepunknown=true').expect(200, slipped);
     expect(kept.headers.warning).not.toContain(POST_MANUAL.cenc.contentkey);
     expect(await sidecar.logText()).not.toContain(POST_MANUAL.cenc.contentkey);
-  });
-
-  it('are no secret that a list would show', async () => {
-    const sidecar = await startSidecar();
-    await send(sidecar, POST_MANUAL_FILE + UNKNOWN, '?keepunknown=true').expect(200);
-    const { text } = await sidecar.api.get('/api/keyfiles').expect(200);
-    expect(text).toContain('live/news');
-    expect(text).not.toContain('gold-9f3c');
   });
 
   it.each([
@@ -356,30 +297,9 @@ vendor-tier: gold-9f3c
     },
   );
 
-  it('is refused as one of another type', async () => {
-    const sidecar = await startSidecar();
-    await sidecar.api
-      .post(PATH)
-      .set('content-type', 'application/octet-stream')
-      .send(POST_MANUAL_FILE)
-      .expect(
-        415,
-        error(
-          'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.',
-          'unsupported_media_type',
-        ),
-      );
-  });
-
   it('is refused when a POST announces none', async () => {
     const sidecar = await startSidecar();
     const head = `POST ${PATH} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${API_KEY}\r\ncontent-type: text/plain\r\n\r\n`;
     expect(await rawExchange(sidecar.port, head, /\}\]\}$/)).toMatch(/^HTTP\/1\.1 400 /);
-  });
-
-  it('is refused before it is read when the API key is wrong', async () => {
-    const { unauthenticated, folder } = await startSidecar();
-    await unauthenticated.post(PATH).set('content-type', 'text/plain').send(POST_MANUAL_FILE).expect(401);
-    expect(await fs.pathExists(join(folder, 'live'))).toBe(false);
   });
 });
