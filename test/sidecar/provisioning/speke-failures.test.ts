@@ -51,118 +51,98 @@ const NO_HEADERS =
   'give clientApiKey, or write the headers that it wants into a file and name it by PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
 
 describe('a failure of a SPEKE provider changes no key file', () => {
-  it.each<[what: string, script: Script, status: number, why: string | RegExp]>([
-    ['400', { status: 400 }, 502, `answered 400 ${FOR_CENC}`],
-    ['404 for FairPlay', toFairPlay({ status: 404 }), 502, `answered 404 ${FOR_CBCS}`],
-    ['401', { status: 401 }, 502, `answered 401; ${NO_HEADERS}`],
-    ['403 for FairPlay', toFairPlay({ status: 403 }), 502, `answered 403; ${NO_HEADERS}`],
-    ['204', { status: 204 }, 502, 'answered 204'],
-    ['500 twice', { status: 500 }, 502, 'answered 500'],
-    ['503 twice for FairPlay', toFairPlay({ status: 503 }), 502, 'answered 503'],
+  it.each<[what: string, script: Script, why: string | RegExp]>([
+    ['400', { status: 400 }, `answered 400 ${FOR_CENC}`],
+    ['404 for FairPlay', toFairPlay({ status: 404 }), `answered 404 ${FOR_CBCS}`],
+    ['401', { status: 401 }, `answered 401; ${NO_HEADERS}`],
+    ['403 for FairPlay', toFairPlay({ status: 403 }), `answered 403; ${NO_HEADERS}`],
+    ['204', { status: 204 }, 'answered 204'],
+    ['500 twice', { status: 500 }, 'answered 500'],
+    ['503 twice for FairPlay', toFairPlay({ status: 503 }), 'answered 503'],
     [
       'a redirect',
       { status: 307, headers: { location: 'http://127.0.0.1:1/' } },
-      502,
       `answered a redirect (307); set ${URL_VARIABLE} to its final address`,
     ],
-    ['429, which is not about what was asked', { status: 429 }, 502, 'answered 429'],
-    ['HTML', HTML, 502, NO_CPIX],
+    ['429, which is not about what was asked', { status: 429 }, 'answered 429'],
+    ['HTML', HTML, NO_CPIX],
     [
       'HTML with the question in it',
       ({ body }) => ({ headers, body: `<html><body>${body.replace(/^.*\n/, '')}</body></html>` }),
-      502,
       NO_CPIX,
     ],
-    ['HTML without a version', { body: HTML.body }, 502, NO_CPIX],
-    ['nothing', { headers, body: '' }, 502, NO_CPIX],
-    ['JSON', { headers, body: { keys: [] } }, 502, NO_CPIX],
+    ['HTML without a version', { body: HTML.body }, NO_CPIX],
+    ['nothing', { headers, body: '' }, NO_CPIX],
+    ['JSON', { headers, body: { keys: [] } }, NO_CPIX],
     [
       'too much',
       { headers, body: ' '.repeat(300_000) },
-      502,
       `answered with more than 262144 bytes; check ${URL_VARIABLE}`,
     ],
-    ['without an end', 'endless', 502, `answered with more than 262144 bytes; check ${URL_VARIABLE}`],
+    ['without an end', 'endless', `answered with more than 262144 bytes; check ${URL_VARIABLE}`],
     [
       'a packed document',
       { headers: { ...headers, 'content-encoding': 'gzip' }, body: 'x' },
-      502,
       `answered in the content-encoding gzip, which was not asked for; check ${URL_VARIABLE}`,
     ],
-    ['a cut connection, twice', 'reset', 502, `can't be reached (ECONNRESET); check ${URL_VARIABLE}`],
-    ['silence', 'hang', 504, 'did not answer within 150 ms'],
-    ['silence amid an answer', 'stall', 504, 'did not answer within 150 ms'],
-    ['a byte now and then', 'drip', 504, 'did not answer within 150 ms'],
+    ['a cut connection, twice', 'reset', `can't be reached (ECONNRESET); check ${URL_VARIABLE}`],
+    ['silence', 'hang', 'did not answer within 150 ms'],
+    ['silence amid an answer', 'stall', 'did not answer within 150 ms'],
+    ['a byte now and then', 'drip', 'did not answer within 150 ms'],
     [
       'no version in its headers',
       withHeaders({ 'content-type': 'application/xml' }),
-      502,
       'answered without the header X-Speke-Version: 2.0; if it speaks SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
     ],
     [
       'another version in its headers',
       withHeaders({ 'x-speke-version': '1.0' }),
-      502,
       /^answered without the header X-Speke-Version: 2\.0; /,
     ],
     [
       'another content id',
       answering((body) => body.replace(CONTENT_ID, 'other-content')),
-      502,
       'answered the keys of another content id than the one asked for',
     ],
     [
       'another content id for FairPlay',
       answering((body, request) => (asksFairPlay(request) ? body.replace(CONTENT_ID, 'other') : body)),
-      502,
       'answered the keys of another content id than the one asked for',
     ],
     [
       'another version of CPIX',
       answering((body) => body.replace('version="2.3"', 'version="2.2"')),
-      502,
       'answered a CPIX document of another version than 2.3, which SPEKE v2 has',
     ],
     [
       'a DOCTYPE',
       answering((body) => body.replace('?>', '?><!DOCTYPE cpix [<!ENTITY x SYSTEM "file:///etc/passwd">]>')),
-      502,
       `${DOCUMENT} has a DOCTYPE; leave it out`,
     ],
-    [
-      'the question itself',
-      (request) => ({ headers, body: request.body }),
-      502,
-      / has no value for the key /,
-    ],
+    ['the question itself', (request) => ({ headers, body: request.body }), / has no value for the key /],
     [
       'keys without systems',
       answering((body) => body.replace(/<cpix:DRMSystemList>[\s\S]*<\/cpix:DRMSystemList>/, '')),
-      502,
       'answered no Widevine and PlayReady; if it does not have them, ask with "systems": ["fairplay"]',
     ],
     [
       'Widevine where FairPlay was asked for',
       answering((body) => body.replaceAll(FAIRPLAY_SYSTEM_ID, WIDEVINE_SYSTEM_ID)),
-      502,
       'answered no FairPlay; if it does not have it, ask with "systems": ["widevine","playready"]',
     ],
     [
       'FairPlay without an IV',
       answering((body) => body.replace(/ explicitIV="[^"]*"/, '')),
-      502,
       / has no explicitIV for FairPlay, /,
     ],
     [
       'a scheme that the packager does not take',
       answering((body) => body.replace('commonEncryptionScheme="cenc"', 'commonEncryptionScheme="cens"')),
-      502,
       / has the scheme cens for /,
     ],
     [
       'a key of zeros',
       answering((body) => body.replaceAll(/PlainValue>[^<]*</g, 'PlainValue>AAAAAAAAAAAAAAAAAAAAAA==<')),
-      502,
       / that is all zeros\. /,
     ],
     [
@@ -171,10 +151,10 @@ describe('a failure of a SPEKE provider changes no key file', () => {
         playReadyHeader: (keyId) =>
           playReadyHeader(keyId, '<CHECKSUM>AQIDBAUGBwg=</CHECKSUM><LA_URL>https://pr.example/</LA_URL>'),
       }),
-      502,
       `${DOCUMENT} has a PlayReady checksum of another key in the PSSH for PlayReady`,
     ],
-  ])('%s', async (_what, script, status, why) => {
+  ])('%s', async (_what, script, why) => {
+    const status = String(why).startsWith('did not answer') ? 504 : 502;
     const { sidecar, upstream } = await startSpeke({
       config: { upstreamTimeoutMs: status === 504 ? 150 : 5000 },
     });
