@@ -21,7 +21,6 @@ import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
-import { createKeyFileHandlers } from './key-files/handlers';
 import { createKeyIndex, indexedKeysIn, keyConflictFindings } from './key-files/key-index';
 import { keyFileRoutes } from './key-files/routes';
 import { createList, LIST_PATH } from './listing/list';
@@ -158,7 +157,6 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     refusals.answered(error, request, response);
   };
   const shell = { log, newId, now, quietPaths, observe, onError };
-  const handlers = createKeyFileHandlers({ store, changes, provision, wait, rules });
   const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();
   const app = createApp(shell, (routes) => {
     if (requireCertificate) {
@@ -168,7 +166,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       });
     }
     routes.use(limitUnauthenticated(findApiKey, { ...ambient, attempts }), requireApiKey(findApiKey));
-    keyFileRoutes(routes, handlers);
+    keyFileRoutes(routes, { store, changes, provision, wait, rules });
     routes
       .route(LIST_PATH)
       .get(list)

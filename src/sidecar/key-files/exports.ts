@@ -49,10 +49,8 @@ function mustBe(names: readonly string[], given: unknown): string {
 }
 
 /** A key file as another packager takes it. */
-export interface ExportAnswer {
-  readonly text: string;
-  /** In bytes. */
-  readonly length: number;
+interface ExportAnswer {
+  readonly bytes: Buffer;
   readonly etag: string;
   readonly mediaType: string;
   readonly extension: string;
@@ -74,8 +72,8 @@ export async function exportKeyFile(bytes: Buffer, { as, scheme }: ExportQuery):
     throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
   const { text, findings: warnings } = exported;
   const { mediaType, extension } = EXPORT_FORMS[as];
-  const written = Buffer.from(text, 'utf8');
-  return { text, length: written.length, etag: etagOf(written), mediaType, extension, warnings };
+  const written = Buffer.from(text);
+  return { bytes: written, etag: etagOf(written), mediaType, extension, warnings };
 }
 
 const CODES = {

@@ -1,35 +1,128 @@
+import { isUtf8 } from 'node:buffer';
 import type { Express, Request, RequestHandler, Response } from 'express';
+import { cpixQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
+import {
+  type KeyFileRequest,
+  type ProviderRules,
+  parseKeyFileRequest,
+  readCpixBody,
+  readKeyFileLines,
+} from '../../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import { sentenceOf } from '../../drm/finding';
+import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
+import { type Finding, sentenceOf } from '../../drm/finding';
+import { parseKeyFile } from '../../drm/key-file';
 import { addressOf } from '../../http/address';
 import { onlyMethods } from '../../http/app';
-import { callerOf } from '../access/api-key';
+import { createReadBytes, createReadText, requireType } from '../../http/body';
+import { type HttpError, parsedOr400 } from '../../http/errors';
+import { etagOf } from '../../http/etag';
+import type { Parsed } from '../../http/faults';
+import { callerOf, requireRead, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
-import type { Actor } from './changes';
-import type { KeyFileHandler, KeyFileHandlers } from './handlers';
+import { type FleetWait, WAIT } from '../fleet/wait';
+import type { Provision } from '../provisioning/provision';
+import { CPIX_TYPES, createReadRequest } from '../request-body';
+import { conditionsIn, isDryRun, isKeepUnknown, isNamed, refuseQuery } from '../storage/conditions';
+import type { FleetChange, KeyFileStore } from '../storage/key-file-store';
+import type { Actor, KeyFileChanges, PutOutcome } from './changes';
+import { lineChanges, renderLineChanges } from './dry-run';
+import { exportKeyFile, exportQueryOf } from './exports';
 
-export const KEY_FILE_PATH = '/api/keyfile/:streamid';
+interface KeyFileContext {
+  readonly store: KeyFileStore;
+  readonly changes: KeyFileChanges;
+  readonly provision: Provision;
+  readonly wait: FleetWait;
+  /** The fields that the key provider needs and takes. */
+  readonly rules?: ProviderRules | undefined;
+}
 
-/** Mounts the handlers behind the guard. */
-export function keyFileRoutes(app: Express, handlers: KeyFileHandlers): void {
-  const dispatch =
-    (handle: KeyFileHandler): RequestHandler =>
-    (request, response) => {
-      // The stream id comes first: a body that can't be read is an attempt to change that stream.
-      const streamId = streamIdOf(request, response);
-      return handle(request, response, {
-        streamId,
-        exchange: response.locals,
-        apiKey: callerOf(response),
-        query: request.query,
-      });
-    };
+const TEXT = 'text/plain';
+const JSON_TYPE = 'application/json';
+const WHICH_TYPES =
+  'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
+
+/** GET, POST and DELETE of a stream's key file, behind the guard. Every answer is the file's lines. */
+export function keyFileRoutes(app: Express, context: KeyFileContext): void {
+  const { store, changes, provision, wait, rules } = context;
+  const readBody = createReadBody();
+
+  const get: RequestHandler = async (request, response) => {
+    const streamId = streamIdOf(request, response);
+    requireRead(callerOf(response), streamId);
+    const { query } = request;
+    const asked = query.as === undefined && query.scheme === undefined ? undefined : exportQueryOf(query);
+    const bytes = store.read(streamId);
+    if (!bytes) throw apiError('key_file_not_found');
+    if (!asked) {
+      if (isUnchanged(request, etagOf(bytes))) sendUnchanged(response, etagOf(bytes), []);
+      else sendKeyFile(request, response, streamId, bytes, []);
+      return;
+    }
+    response.locals.logFields = { streamId, as: asked.as };
+    const { etag, mediaType, extension, warnings, ...made } = await exportKeyFile(bytes, asked);
+    if (isUnchanged(request, etag)) {
+      sendUnchanged(response, etag, warnings);
+      return;
+    }
+    // A stream id has no character that means something in a quoted string.
+    const name = `${streamId.split('/').at(-1)}.${extension}`;
+    response.set({ 'content-disposition': `attachment; filename="${name}"`, etag });
+    setCommon(response, warnings).type(mediaType).send(made.bytes);
+  };
+
+  const post: RequestHandler = async (request, response) => {
+    // The stream id comes first: a body that can't be read is an attempt to change that stream.
+    const streamId = streamIdOf(request, response);
+    const actor = actorOf(request, response);
+    requireWrite(actor.apiKey, streamId);
+    const body = await readBody(request, response);
+    const dryRun = isDryRun(request.query, WAIT, ...PARAMETERS[body.type]);
+    const seconds = wait.secondsOf(request.query);
+    const conditions = conditionsIn(request.headers);
+    const asked = parsedOr400(requestIn(body, request.query, rules));
+    const provisioned = await provision(asked, actor.requestId);
+    const options = { ...conditions, dryRun, awaited: seconds !== undefined };
+    const outcome = await changes.put(streamId, provisioned, actor, options);
+    if (dryRun) sendDryRun(request, response, streamId, outcome);
+    else await sendChange(request, response, streamId, outcome, seconds);
+  };
+
+  const remove: RequestHandler = async (request, response) => {
+    const streamId = streamIdOf(request, response);
+    const actor = actorOf(request, response);
+    requireWrite(actor.apiKey, streamId);
+    refuseQuery(request.query, WAIT);
+    const seconds = wait.secondsOf(request.query);
+    const options = { ...conditionsIn(request.headers), awaited: seconds !== undefined };
+    const { bytes, ...outcome } = await changes.remove(streamId, actor, options);
+    if (!bytes) throw apiError('key_file_not_found');
+    await sendChange(request, response, streamId, { bytes, ...outcome }, seconds);
+  };
+
+  /** Answers what was changed, for a fleet when its packagers have it or after so many seconds. */
+  const sendChange = async (
+    request: Request,
+    response: Response,
+    streamId: StreamId,
+    { bytes, warnings, fleet }: Pick<PutOutcome, 'bytes' | 'warnings'> & { fleet?: FleetChange | undefined },
+    seconds: number | undefined,
+  ): Promise<void> => {
+    const accepted = fleet ? [{ streamId, fleet }] : [];
+    const settled = await wait.settle(accepted, seconds, response.locals.requestId);
+    const [name, value] = settled.headers;
+    if (name !== undefined) response.set(name, value);
+    response.status(settled.status);
+    sendKeyFile(request, response, streamId, bytes, [...warnings, ...settled.warnings]);
+  };
+
   // One route for all methods: each route that is passed over costs every request a match.
   app
-    .route(KEY_FILE_PATH)
-    .get(dispatch(handlers.get))
-    .post(dispatch(handlers.post))
-    .delete(dispatch(handlers.delete))
+    .route('/api/keyfile/:streamid')
+    .get(get)
+    .post(post)
+    .delete(remove)
     .all(onlyMethods('GET', 'HEAD', 'POST', 'DELETE'));
   app.all('/api/keyfile', () => {
     throw apiError(
@@ -55,4 +148,122 @@ export function streamIdOf(request: Request, response: Response): StreamId {
 export function actorOf(request: Request, response: Response): Actor {
   const { requestId } = response.locals;
   return { apiKey: callerOf(response), requestId, address: addressOf(request) };
+}
+
+type Body =
+  | { readonly type: 'json'; readonly value: unknown }
+  | { readonly type: 'lines' | 'cpix'; readonly bytes: Buffer };
+
+function createReadBody(): (request: Request, response: Response) => Promise<Body> {
+  const readJson = createReadRequest();
+  const readText = createReadText(MAX_BODY_BYTES);
+  const readDocument = createReadBytes(MAX_CPIX_BYTES);
+  return async (request, response) => {
+    const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
+    if (type === TEXT) return { type: 'lines', bytes: await readText(request, response) };
+    if (type !== undefined && CPIX_TYPES.includes(type))
+      return { type: 'cpix', bytes: await readDocument(request, response) };
+    return { type: 'json', value: await readJson(request, response) };
+  };
+}
+
+/** The query parameters of each body. */
+const PARAMETERS: Readonly<Record<Body['type'], readonly string[]>> = {
+  json: [],
+  lines: ['keepunknown'],
+  cpix: Object.keys(cpixQuery.shape),
+};
+
+/** Reads the request that a body and its query make. */
+function requestIn(
+  body: Body,
+  query: Request['query'],
+  rules: ProviderRules | undefined,
+): Parsed<KeyFileRequest> {
+  if (body.type === 'json') return parseKeyFileRequest(body.value, { rules });
+  if (body.type === 'lines') return readKeyFileLines(body.bytes, isKeepUnknown(query));
+  const { dryrun: _, [WAIT]: __, ...choice } = query;
+  return readCpixBody(body.bytes, choice);
+}
+
+/** Not left to Express, which sends all of it to a client with `cache-control: no-cache`, as fetch() is one. */
+function isUnchanged({ headers }: Request, etag: string): boolean {
+  const { 'if-none-match': given } = headers;
+  return given !== undefined && isNamed(given, etag);
+}
+
+function sendUnchanged(response: Response, etag: string, warnings: readonly Finding[]): void {
+  setCommon(response, warnings).set('etag', etag).status(304).end();
+}
+
+/** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
+function sendKeyFile(
+  request: Request,
+  response: Response,
+  streamid: StreamId,
+  bytes: Buffer,
+  warnings: readonly Finding[],
+): void {
+  const json = prefersJson(request) ? { streamid, lines: linesOf(bytes) } : undefined;
+  setCommon(response, warnings).set('etag', etagOf(bytes));
+  if (json) response.json(json);
+  else response.type(TEXT).send(bytes);
+}
+
+/** Answers what a POST would write, as JSON or, for a client that asks for text, as a diff. */
+function sendDryRun(
+  request: Request,
+  response: Response,
+  streamid: StreamId,
+  { bytes, former, etag, result, warnings }: PutOutcome,
+): void {
+  const lines = lineChanges(bytes.toString('utf8'), former);
+  setCommon(response, warnings);
+  if (request.accepts([JSON_TYPE, TEXT]) === TEXT) {
+    response.type(TEXT).send(renderLineChanges(lines));
+    return;
+  }
+  response.json({
+    streamid,
+    dryrun: true,
+    result,
+    etag,
+    present_etag: former ? etagOf(former) : null,
+    lines,
+    warnings: warnings.map(({ code, description }) => ({ code, description })),
+  });
+}
+
+/** Sets what every answer has, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
+function setCommon(response: Response, warnings: readonly Finding[]): Response {
+  response.set('cache-control', 'no-store');
+  return warnings.length === 0 ? response : response.set('warning', warnings.map(warningText));
+}
+
+/** A value of the header `warning`. */
+export function warningText({ code, description }: Finding): string {
+  return `299 - "${code}: ${description}"`;
+}
+
+/** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
+function prefersJson(request: Request): boolean {
+  const { accept = '' } = request.headers;
+  // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
+  if (!/json|application\/\*/i.test(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
+  return request.accepts([TEXT, JSON_TYPE]) === JSON_TYPE;
+}
+
+/** @throws HttpError 409 when the file is not lines of `name: value`. */
+function linesOf(bytes: Buffer) {
+  if (!isUtf8(bytes)) throw malformed('The key file is not UTF-8. Read it as text/plain, or write it again.');
+  const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
+  if (unreadable.length > 0)
+    throw malformed(
+      `Line ${unreadable[0]} of the key file is not "name: value". Read the file as text/plain, or write it again.`,
+    );
+  return lines;
+}
+
+function malformed(description: string): HttpError {
+  return apiError('key_file_malformed', description);
 }

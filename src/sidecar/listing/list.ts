@@ -13,8 +13,7 @@ import { yieldToEventLoop } from '../../http/semaphore';
 import { type ApiKey, callerOf, mayRead } from '../access/api-key';
 import { apiError } from '../errors';
 import { toStorageError } from '../storage/key-file-store';
-import { describeKeyFile, type KeyFileEntry } from './entry';
-import { listStreamIds } from './stream-ids';
+import { describeKeyFile, type KeyFileEntry, listStreamIds } from './folder';
 
 export const LIST_PATH = '/api/keyfiles';
 

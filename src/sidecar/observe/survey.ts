@@ -6,8 +6,7 @@ import { keysIn } from '../../drm/key-file';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { indexedKeysIn, type KeyIndex } from '../key-files/key-index';
-import { describeKeyFile, type Summarise } from '../listing/entry';
-import { listStreamIds } from '../listing/stream-ids';
+import { describeKeyFile, listStreamIds, type Summarise } from '../listing/folder';
 import { isLeftAlone } from '../storage/conditions';
 import type { KeyFileStore } from '../storage/key-file-store';
 

@@ -6,15 +6,13 @@ import {
   type ProviderContent,
   type ProviderRules,
 } from '../../api/read-key-file-request';
-import type { CpixRecipient } from '../../drm/cpix/encryption';
 import { crossCheck } from '../../drm/cross-check';
 import { type Finding, isError, problemsOf } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
-import { createCpixProvider } from './cpix-provider';
+import { createCpixProvider, type FindRecipient, openDocument } from './cpix-provider';
 import { type ClientRecord, createJsonProvider, type KeyProvider, type ProvidedKeys } from './key-provider';
-import { type FindRecipient, openDocument } from './open-document';
 import type { KeptAnswer, ProviderCache } from './provider-cache';
 import type { ReadProviderHeaders } from './provider-headers';
 import {
@@ -200,7 +198,7 @@ interface UpstreamsOptions {
   readonly keyProviderProtocol?: ProviderProtocol | undefined;
   /** Undefined: there is no file of headers. */
   readonly providerHeaders: ReadProviderHeaders | undefined;
-  readonly cpixRecipient: () => CpixRecipient | undefined;
+  readonly cpixRecipient: FindRecipient;
 }
 
 /** `ask` makes what an upstream is asked with. */

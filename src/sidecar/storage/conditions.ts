@@ -59,29 +59,22 @@ function whyNoMatch(ifMatch: string, present: Buffer | undefined): string {
   return 'The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.';
 }
 
-/** Whether a GET's `If-None-Match` names the file: its answer is then 304. Weak comparison, as for every read. */
-export function isUnchanged(ifNoneMatch: string, etag: string): boolean {
-  return names(withoutWeak(ifNoneMatch), etag);
+/** Whether `If-None-Match` names what has an entity tag, by the weak comparison that reads have. */
+export function isNamed(header: string, etag: string): boolean {
+  return names(header.replaceAll('W/', ''), etag);
 }
 
 function matchesWeakly(header: string, present: Buffer | undefined): boolean {
-  return matches(withoutWeak(header), present);
+  return present !== undefined && isNamed(header, etagOf(present));
 }
 
 function matches(header: string, present: Buffer | undefined): boolean {
   return present !== undefined && names(header, etagOf(present));
 }
 
-function withoutWeak(header: string): string {
-  return header.replaceAll('W/', '');
-}
-
 function names(header: string, etag: string): boolean {
-  if (header.trim() === '*') return true;
-  return header
-    .split(',')
-    .map((tag) => tag.trim())
-    .includes(etag);
+  const tags = header.split(',').map((tag) => tag.trim());
+  return header.trim() === '*' || tags.includes(etag);
 }
 
 function failed(description: string): HttpError {

@@ -7,7 +7,7 @@ import { yieldToEventLoop } from '../../../http/semaphore';
 import { cached } from '../../cached';
 import { apiError } from '../../errors';
 import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';
-import { listStreamIds } from '../../listing/stream-ids';
+import { listStreamIds } from '../../listing/folder';
 import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
 import { type Engine, MAX_CHANGES, type StoredValue } from '../engine/engine';
 import type { Grouped } from '../engine/grouped';
