@@ -11,7 +11,6 @@ const CACHE = join(ROOT, 'node_modules', '.cache', 'bundled-packages');
 /** The packages of many files that many test files load. */
 const PACKAGES = [
   '@fastify/busboy',
-  'accepts',
   'ajv',
   'commander',
   'express',
