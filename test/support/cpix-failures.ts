@@ -1,5 +1,10 @@
 import crypto from 'node:crypto';
-import type { CpixDelivery, CpixDocument, CpixKey } from '../../src/drm/cpix/document';
+import {
+  type CpixDelivery,
+  type CpixDocument,
+  type CpixKey,
+  EMPTY_DOCUMENT,
+} from '../../src/drm/cpix/document';
 import { type CpixRecipient, sealCpix } from '../../src/drm/cpix/encryption';
 import { recipientNamed } from './cpix';
 
@@ -25,20 +30,13 @@ const MAC_KEY = Buffer.alloc(64, 2);
 export const plainKey = (number: number): CpixKey => ({
   keyId: Buffer.alloc(16, number),
   value: { kind: 'plain', bytes: Buffer.alloc(16, 0x40 + number) },
-  explicitIv: undefined,
-  scheme: undefined,
 });
 
 export const PLAIN: CpixDocument = {
-  id: undefined,
+  ...EMPTY_DOCUMENT,
   contentId: 'some-content',
   version: '2.3',
-  isSigned: false,
-  deliveries: [],
   keys: [plainKey(1), plainKey(2)],
-  systems: [],
-  periods: [],
-  rules: [],
 };
 export const SEALED = sealCpix(PLAIN, [NEXT.certificate], countedBytes());
 export const [DELIVERY] = SEALED.deliveries as [CpixDelivery];

@@ -1,5 +1,11 @@
 import { formatUuid } from '../../src/drm/bytes';
-import { type CpixDocument, type CpixRule, FAIRPLAY_SYSTEM_ID } from '../../src/drm/cpix/document';
+import {
+  type CpixDocument,
+  type CpixRule,
+  EMPTY_DOCUMENT,
+  FAIRPLAY_SYSTEM_ID,
+  NO_FILTERS,
+} from '../../src/drm/cpix/document';
 import { writeCpix } from '../../src/drm/cpix/write';
 import { PLAYREADY_SYSTEM_ID } from '../../src/drm/playready';
 import { buildPsshBox } from '../../src/drm/pssh';
@@ -23,27 +29,11 @@ export const kidOf = (number: number) => formatUuid(keyIdOf(number));
 /** A document of the model with such keys: Widevine has its box, PlayReady nothing, FairPlay its address. */
 export function sampleDocument(keys: readonly SampleKey[], more: Partial<CpixDocument> = {}): CpixDocument {
   const rules = keys.flatMap(({ number, track }): CpixRule[] =>
-    track === undefined
-      ? []
-      : [
-          {
-            keyId: keyIdOf(number),
-            intendedTrackType: track,
-            periods: [],
-            labels: [],
-            isOfVideo: false,
-            isOfAudio: false,
-            isOfBitrates: false,
-            unknownFilters: [],
-          },
-        ],
+    track === undefined ? [] : [{ ...NO_FILTERS, keyId: keyIdOf(number), intendedTrackType: track }],
   );
   return {
-    id: undefined,
-    contentId: undefined,
+    ...EMPTY_DOCUMENT,
     version: '2.3',
-    isSigned: false,
-    deliveries: [],
     keys: keys.map(({ number, scheme }) => ({
       keyId: keyIdOf(number),
       value: { kind: 'plain', bytes: keyOf(number) },
@@ -55,15 +45,10 @@ export function sampleDocument(keys: readonly SampleKey[], more: Partial<CpixDoc
         systemId: IDS[name],
         keyId: keyIdOf(number),
         pssh: name === 'widevine' ? widevineBox(number) : undefined,
-        contentProtectionData: undefined,
         uriExtXKey: name === 'fairplay' ? `skd://license.example/${number}` : undefined,
-        hlsMedia: undefined,
-        hlsMultivariant: undefined,
-        protectionHeader: undefined,
         asked: [],
       })),
     ),
-    periods: [],
     rules,
     ...more,
   };

@@ -1,4 +1,10 @@
-import type { CpixDocument, CpixKey, CpixRule } from '../../src/drm/cpix/document';
+import {
+  type CpixDocument,
+  type CpixKey,
+  type CpixRule,
+  EMPTY_DOCUMENT,
+  NO_FILTERS,
+} from '../../src/drm/cpix/document';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../src/drm/cpix/signals';
 import { writeCpix } from '../../src/drm/cpix/write';
 import { playReadyObjectOf } from '../../src/drm/playready';
@@ -24,22 +30,13 @@ export const FAIRPLAY = {
 export const PLAYREADY_URL = 'https://license.example/rightsmanager.asmx';
 export const FAIRPLAY_URL = 'skd://license.example/film-1';
 
-const plain = (keyId: Buffer, bytes: Buffer): CpixKey => ({
-  keyId,
-  value: { kind: 'plain', bytes },
-  explicitIv: undefined,
-  scheme: undefined,
-});
+const plain = (keyId: Buffer, bytes: Buffer): CpixKey => ({ keyId, value: { kind: 'plain', bytes } });
 
 export const rule = (keyId: Buffer, intendedTrackType: string): CpixRule => ({
+  ...NO_FILTERS,
   keyId,
   intendedTrackType,
-  periods: [],
-  labels: [],
   isOfVideo: intendedTrackType !== 'ALL',
-  isOfAudio: false,
-  isOfBitrates: false,
-  unknownFilters: [],
 });
 
 const widevine = (keyId: Buffer) =>
@@ -47,11 +44,9 @@ const widevine = (keyId: Buffer) =>
 
 /** A document as providers send them, for SD, HD and FairPlay. */
 export const MADE: CpixDocument = {
-  id: undefined,
+  ...EMPTY_DOCUMENT,
   contentId: 'film-1',
   version: '2.3',
-  isSigned: false,
-  deliveries: [],
   keys: [
     plain(SD.keyId, SD.key),
     plain(HD.keyId, HD.key),
@@ -67,7 +62,6 @@ export const MADE: CpixDocument = {
     ]),
     cpixSystem('fairplay', FAIRPLAY.keyId, fairPlaySignals(FAIRPLAY_URL), ['uriExtXKey', 'hlsMedia']),
   ],
-  periods: [],
   rules: [rule(SD.keyId, 'SD'), rule(HD.keyId, 'HD'), rule(FAIRPLAY.keyId, 'ALL')],
 };
 

@@ -1,5 +1,5 @@
 import { isZero, swapKeyIdOrder } from '../bytes';
-import type { Subject } from '../finding';
+import { finding } from '../finding';
 import { child, type HeaderKey, headerKeys, parsePlayReadyObject } from '../playready';
 import { parseXml, type XmlElement } from '../xml';
 import { type Cipher, joinSignalling, type KeySignalling, NO_SIGNALLING } from './protection';
@@ -81,13 +81,13 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
     report.error('not_a_header', header, 'has another root element than WRMHEADER (upper case)');
     return NO_SIGNALLING;
   }
-  checkSyntax(report, header, root, xml);
-  const version = root.attributes.version;
-  if (version === undefined)
-    report.error('version_missing', header, 'has no version attribute; add version="4.0.0.0"');
-  else report.field(`${at}version`, version);
+  const { version } = root.attributes;
+  if (version !== undefined) report.field(`${at}version`, version);
   const keys = headerKeys(root);
-  checkHeaderLayout(report, header, version, root, keys);
+  for (const [code, sentence] of Object.entries(faultsOf(root, xml, keys)))
+    if (sentence) report.add(finding(WARNINGS.has(code) ? 'warning' : 'error', code, header, sentence));
+  if (keys.length === 0 && version !== '4.0.0.0')
+    report.warning('key_count', header, 'names no key id, so a player cannot ask for a license by it');
   const keyIds = keys.flatMap((key, index) => describeKey(report, `${at}key[${index}].`, key));
   describeAddresses(report, at, root);
   const ciphers = keys.flatMap(({ algorithm }) => (isCipher(algorithm) ? [algorithm] : []));
@@ -96,23 +96,6 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
 
 function isCipher(algorithm: string | undefined): algorithm is Cipher {
   return algorithm === 'AESCTR' || algorithm === 'AESCBC';
-}
-
-function checkSyntax(report: Report, header: Subject, root: XmlElement, xml: string): void {
-  if (root.attributes.xmlns !== NAMESPACE) {
-    report.error('wrong_namespace', header, `must have xmlns="${NAMESPACE}"`);
-  }
-  if (/^\s*<\?xml/.test(xml)) {
-    report.warning(
-      'xml_declaration',
-      header,
-      'starts with an XML declaration; leave it out, players refuse it',
-    );
-  }
-  if (/\/\s*>/.test(xml.replaceAll(/"[^"]*"/g, ''))) {
-    const sentence = 'has an element that closes itself (<X/>); write an end tag, PlayReady asks for one';
-    report.warning('self_closing_element', header, sentence);
-  }
 }
 
 function describeKey(report: Report, at: string, key: HeaderKey): Buffer[] {
@@ -164,80 +147,67 @@ const PLACES: Readonly<Record<string, HeaderKey['place']>> = {
   '4.3.0.0': 'PROTECTINFO/KIDS/KID',
 };
 
-/** Checks a header's keys against its version: how many there may be, where they stand, and by which algorithm. */
-function checkHeaderLayout(
-  report: Report,
-  header: Subject,
-  version: string | undefined,
-  root: XmlElement,
-  keys: readonly HeaderKey[],
-): void {
-  const place = version === undefined || !Object.hasOwn(PLACES, version) ? undefined : PLACES[version];
-  if (version !== undefined && place === undefined) {
-    report.error('unknown_version', header, 'has a version that does not exist; 4.0.0.0 to 4.3.0.0 do');
-  }
-  if (place && keys.some((key) => key.place !== place)) {
-    const sentence = `has a key id elsewhere than at ${place}, where its version has it; move it, or change the version`;
-    report.error('version_against_layout', header, sentence);
-  }
-  checkCount(report, header, version, keys.length);
-  for (const key of keys) checkAlgorithm(report, header, version, key);
+const WARNINGS: ReadonlySet<string> = new Set([
+  'xml_declaration',
+  'self_closing_element',
+  'old_algorithm',
+  'attribute_order',
+]);
+
+/** What is wrong with a header by itself: its syntax, and its keys against its version. */
+function faultsOf(root: XmlElement, xml: string, keys: readonly HeaderKey[]): Record<string, string | false> {
+  const { version } = root.attributes;
+  const place = version !== undefined && Object.hasOwn(PLACES, version) ? PLACES[version] : undefined;
   const algorithms = new Set(keys.map(({ algorithm }) => algorithm));
-  if (algorithms.size > 1) {
-    report.error('algorithms_differ', header, 'names more than one algorithm; its keys must have the same');
-  }
-  if (keys.some(({ attributes }) => !isSorted(attributes)) || !isSorted(Object.keys(root.attributes))) {
-    const sentence = 'has attributes out of order; PlayReady asks for namespaces first, then the alphabet';
-    report.warning('attribute_order', header, sentence);
-  }
-  if (version === '4.0.0.0') checkKeyLength(report, header, root);
-}
-
-function checkCount(report: Report, header: Subject, version: string | undefined, count: number): void {
-  if (version === '4.0.0.0' && count !== 1) {
-    const sentence = `names ${count} key ids; version 4.0.0.0 must name exactly one (4.2.0.0 and 4.3.0.0 take several)`;
-    report.error('key_count', header, sentence);
-  } else if (version === '4.1.0.0' && count > 1) {
-    const sentence = `names ${count} key ids; version 4.1.0.0 takes one (4.2.0.0 and 4.3.0.0 take several)`;
-    report.error('key_count', header, sentence);
-  } else if (count === 0) {
-    report.warning('key_count', header, 'names no key id, so a player cannot ask for a license by it');
-  }
-}
-
-function checkAlgorithm(report: Report, header: Subject, version: string | undefined, key: HeaderKey): void {
-  const { algorithm, checksum } = key;
-  if (algorithm === undefined) {
-    if (version === '4.3.0.0') return;
-    report.error('algorithm_missing', header, 'has a key id without ALGID; add AESCTR');
-  } else if (algorithm === 'AESCBC') {
-    if (version !== '4.3.0.0') {
-      const sentence = 'says AESCBC (cbcs), which needs version 4.3.0.0; change the version or the algorithm';
-      report.error('algorithm_against_version', header, sentence);
-    }
-    if (checksum !== undefined) {
-      report.error(
-        'checksum_with_aescbc',
-        header,
-        'has a CHECKSUM with AESCBC, which has none; leave it out',
-      );
-    }
-  } else if (algorithm === 'COCKTAIL') {
-    report.warning(
-      'old_algorithm',
-      header,
-      'says COCKTAIL, of Windows Media DRM; streams have AESCTR or AESCBC',
-    );
-  } else if (algorithm !== 'AESCTR') {
-    report.error('unknown_algorithm', header, 'says another algorithm than AESCTR, AESCBC and COCKTAIL');
-  }
-}
-
-function checkKeyLength(report: Report, header: Subject, root: XmlElement): void {
+  const attributes = [Object.keys(root.attributes), ...keys.map((key) => key.attributes)];
   const info = child(child(root, 'DATA'), 'PROTECTINFO');
-  const length = child(info, 'KEYLEN')?.text.trim();
-  const isAes = child(info, 'ALGID')?.text.trim() === 'AESCTR';
-  if (isAes && length !== '16') report.error('key_length', header, 'must say KEYLEN 16 with AESCTR');
+  const textOf = (name: string) => child(info, name)?.text.trim();
+  const isOldAes = version === '4.0.0.0' && textOf('ALGID') === 'AESCTR';
+  return {
+    wrong_namespace: root.attributes.xmlns !== NAMESPACE && `must have xmlns="${NAMESPACE}"`,
+    xml_declaration:
+      /^\s*<\?xml/.test(xml) && 'starts with an XML declaration; leave it out, players refuse it',
+    self_closing_element:
+      /\/\s*>/.test(xml.replaceAll(/"[^"]*"/g, '')) &&
+      'has an element that closes itself (<X/>); write an end tag, PlayReady asks for one',
+    version_missing: version === undefined && 'has no version attribute; add version="4.0.0.0"',
+    unknown_version:
+      version !== undefined && !place && 'has a version that does not exist; 4.0.0.0 to 4.3.0.0 do',
+    version_against_layout:
+      place !== undefined &&
+      keys.some((key) => key.place !== place) &&
+      `has a key id elsewhere than at ${place}, where its version has it; move it, or change the version`,
+    key_count: countFault(version, keys.length),
+    algorithm_missing:
+      version !== '4.3.0.0' && algorithms.has(undefined) && 'has a key id without ALGID; add AESCTR',
+    algorithm_against_version:
+      version !== '4.3.0.0' &&
+      algorithms.has('AESCBC') &&
+      'says AESCBC (cbcs), which needs version 4.3.0.0; change the version or the algorithm',
+    checksum_with_aescbc:
+      keys.some(({ algorithm, checksum }) => algorithm === 'AESCBC' && checksum !== undefined) &&
+      'has a CHECKSUM with AESCBC, which has none; leave it out',
+    old_algorithm:
+      algorithms.has('COCKTAIL') && 'says COCKTAIL, of Windows Media DRM; streams have AESCTR or AESCBC',
+    unknown_algorithm:
+      [...algorithms].some((name) => !ALGORITHMS.includes(name)) &&
+      'says another algorithm than AESCTR, AESCBC and COCKTAIL',
+    algorithms_differ: algorithms.size > 1 && 'names more than one algorithm; its keys must have the same',
+    attribute_order:
+      !attributes.every(isSorted) &&
+      'has attributes out of order; PlayReady asks for namespaces first, then the alphabet',
+    key_length: isOldAes && textOf('KEYLEN') !== '16' && 'must say KEYLEN 16 with AESCTR',
+  };
+}
+
+const ALGORITHMS: readonly (string | undefined)[] = [undefined, 'AESCTR', 'AESCBC', 'COCKTAIL'];
+
+function countFault(version: string | undefined, count: number): string | false {
+  if (version === '4.0.0.0' && count !== 1)
+    return `names ${count} key ids; version 4.0.0.0 must name exactly one (4.2.0.0 and 4.3.0.0 take several)`;
+  if (version === '4.1.0.0' && count > 1)
+    return `names ${count} key ids; version 4.1.0.0 takes one (4.2.0.0 and 4.3.0.0 take several)`;
+  return false;
 }
 
 function isSorted(names: readonly string[]): boolean {

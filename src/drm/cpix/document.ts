@@ -7,9 +7,9 @@ import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../widevine';
  */
 export interface CpixDocument {
   /** The document's own; SPEKE v1 has the content id here. */
-  readonly id: string | undefined;
-  readonly contentId: string | undefined;
-  readonly version: string | undefined;
+  readonly id?: string | undefined;
+  readonly contentId?: string | undefined;
+  readonly version?: string | undefined;
   /** Whether there is an XML signature. It is not checked here. */
   readonly isSigned: boolean;
   readonly deliveries: readonly CpixDelivery[];
@@ -22,10 +22,10 @@ export interface CpixDocument {
 export interface CpixKey {
   readonly keyId: Buffer;
   /** Undefined in a request, which asks for it. */
-  readonly value: CpixValue | undefined;
+  readonly value?: CpixValue | undefined;
   /** 16 bytes. */
-  readonly explicitIv: Buffer | undefined;
-  readonly scheme: ProtectionScheme | undefined;
+  readonly explicitIv?: Buffer | undefined;
+  readonly scheme?: ProtectionScheme | undefined;
 }
 
 export type CpixValue =
@@ -87,16 +87,16 @@ export interface CpixSystem {
   readonly systemId: string;
   readonly keyId: Buffer;
   /** A whole `pssh` box. */
-  readonly pssh: Buffer | undefined;
+  readonly pssh?: Buffer | undefined;
   /** The XML that stands in `ContentProtection` of a DASH manifest. */
-  readonly contentProtectionData: string | undefined;
+  readonly contentProtectionData?: string | undefined;
   /** The address of `EXT-X-KEY`. */
-  readonly uriExtXKey: string | undefined;
+  readonly uriExtXKey?: string | undefined;
   /** Lines of the two kinds of playlist. */
-  readonly hlsMedia: string | undefined;
-  readonly hlsMultivariant: string | undefined;
+  readonly hlsMedia?: string | undefined;
+  readonly hlsMultivariant?: string | undefined;
   /** A PlayReady object. */
-  readonly protectionHeader: Buffer | undefined;
+  readonly protectionHeader?: Buffer | undefined;
   /** The elements that stand in the document empty: a request asks for them so. */
   readonly asked: readonly CpixSignal[];
 }
@@ -110,7 +110,7 @@ export interface CpixPeriod {
 export interface CpixRule {
   readonly keyId: Buffer;
   /** Free text: `SD`, `HD`, `AUDIO`, `ALL`. */
-  readonly intendedTrackType: string | undefined;
+  readonly intendedTrackType?: string | undefined;
   /** Ids of periods. */
   readonly periods: readonly string[];
   readonly labels: readonly string[];
@@ -120,6 +120,25 @@ export interface CpixRule {
   /** The names of filters that are not known here. */
   readonly unknownFilters: readonly string[];
 }
+
+export const EMPTY_DOCUMENT: CpixDocument = {
+  isSigned: false,
+  deliveries: [],
+  keys: [],
+  systems: [],
+  periods: [],
+  rules: [],
+};
+
+/** Of a rule without any condition. */
+export const NO_FILTERS: Omit<CpixRule, 'keyId' | 'intendedTrackType'> = {
+  periods: [],
+  labels: [],
+  isOfVideo: false,
+  isOfAudio: false,
+  isOfBitrates: false,
+  unknownFilters: [],
+};
 
 /** What findings call a document. */
 export const THE_DOCUMENT = { called: 'The CPIX document' };

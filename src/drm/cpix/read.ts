@@ -111,14 +111,6 @@ const LISTS = {
   ContentKeyUsageRuleList: 'ContentKeyUsageRule',
 } as const;
 
-/** In another namespace, an element of this name would be passed over, and with it keys. */
-function ofCpix(parent: XmlElement | undefined, name: string): XmlElement[] {
-  const found = (parent?.children ?? []).filter((child) => child.name === name);
-  if (found.some(({ namespace }) => namespace !== CPIX_NAMESPACE))
-    refuse(`has a ${name} in another namespace than ${CPIX_NAMESPACE}`);
-  return found;
-}
-
 function readRoot(root: XmlElement): CpixDocument {
   if (root.name === 'MPD') refuse('is a DASH manifest, which has no content keys; send a CPIX document');
   if (root.name !== 'CPIX') refuse('is not a CPIX document: its root element is another');
@@ -166,27 +158,38 @@ function hasSignature(root: XmlElement): boolean {
 }
 
 /** Documents disagree about which elements inside a key belong to PSKC and which to CPIX. */
-const OF_KEYS: readonly (string | undefined)[] = [CPIX_NAMESPACE, PSKC_NAMESPACE];
+const OF_KEYS = [CPIX_NAMESPACE, PSKC_NAMESPACE];
 
+function named(parent: XmlElement | undefined, name: string): XmlElement[] {
+  return (parent?.children ?? []).filter((child) => child.name === name);
+}
+
+/** The children of a name in one of these namespaces. */
 function all(parent: XmlElement | undefined, name: string, namespaces = [CPIX_NAMESPACE]): XmlElement[] {
-  return (parent?.children ?? []).filter(
-    (child) => child.name === name && namespaces.some((namespace) => namespace === child.namespace),
-  );
+  return named(parent, name).filter(({ namespace }) => namespaces.some((known) => known === namespace));
+}
+
+/** All children of a name; one in another namespace would be passed over, and with it keys. */
+function ofCpix(parent: XmlElement | undefined, name: string, namespaces = [CPIX_NAMESPACE]): XmlElement[] {
+  const found = all(parent, name, namespaces);
+  if (found.length < named(parent, name).length)
+    refuse(`has a ${name} in another namespace than ${namespaces.join(' or ')}`);
+  return found;
 }
 
 /** The one child of a name; undefined when it is absent. */
 function only(parent: XmlElement | undefined, name: string, namespaces?: string[]): XmlElement | undefined {
   const found = namespaces ? all(parent, name, namespaces) : ofCpix(parent, name);
-  if (found.length > 1) refuse(`has ${name} twice in one ${parent?.name}`);
-  return found[0];
+  return theOne(found, parent);
 }
 
 function ofKey(parent: XmlElement | undefined, name: string): XmlElement | undefined {
-  const found = (parent?.children ?? []).filter((child) => child.name === name);
-  if (found.some(({ namespace }) => !OF_KEYS.includes(namespace)))
-    refuse(`has a ${name} in another namespace than ${OF_KEYS.join(' or ')}`);
-  if (found.length > 1) refuse(`has ${name} twice in one ${parent?.name}`);
-  return found[0];
+  return theOne(ofCpix(parent, name, OF_KEYS), parent);
+}
+
+function theOne([found, ...more]: readonly XmlElement[], parent: XmlElement | undefined) {
+  if (more.length > 0) refuse(`has ${found?.name} twice in one ${parent?.name}`);
+  return found;
 }
 
 const KEY_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -268,22 +271,12 @@ function readDelivery(element: XmlElement): CpixDelivery {
 
 const KNOWN_SYSTEMS: readonly string[] = Object.values(CPIX_SYSTEM_IDS);
 
-const NO_SIGNALS = {
-  pssh: undefined,
-  contentProtectionData: undefined,
-  uriExtXKey: undefined,
-  hlsMedia: undefined,
-  hlsMultivariant: undefined,
-  protectionHeader: undefined,
-  asked: [],
-} as const;
-
 function readSystem(element: XmlElement): CpixSystem {
   const keyId = readKeyId(element.attributes.kid, 'DRMSystem');
   const systemId = (element.attributes.systemId ?? '').trim().toLowerCase();
   if (!KEY_ID.test(systemId))
     refuse('has a DRMSystem whose systemId is missing or not a UUID (8-4-4-4-12 hex digits)');
-  if (!KNOWN_SYSTEMS.includes(systemId)) return { systemId, keyId, ...NO_SIGNALS };
+  if (!KNOWN_SYSTEMS.includes(systemId)) return { systemId, keyId, asked: [] };
   const of = `the DRM system ${systemId}`;
   const asked: CpixSignal[] = [];
   const bytes = (signal: CpixSignal, found: XmlElement | undefined) => {

@@ -74,17 +74,6 @@ export function cpixSystem(
   signals: Signals,
   asked: readonly CpixSignal[] = Object.keys(signals) as CpixSignal[],
 ): CpixSystem {
-  const of = <Name extends CpixSignal>(name: Name): CpixSystem[Name] | undefined =>
-    asked.includes(name) ? signals[name] : undefined;
-  return {
-    systemId: CPIX_SYSTEM_IDS[system],
-    keyId,
-    pssh: of('pssh'),
-    contentProtectionData: of('contentProtectionData'),
-    uriExtXKey: of('uriExtXKey'),
-    hlsMedia: of('hlsMedia'),
-    hlsMultivariant: of('hlsMultivariant'),
-    protectionHeader: of('protectionHeader'),
-    asked: [],
-  };
+  const given: Signals = Object.fromEntries(asked.map((name) => [name, signals[name]]));
+  return { systemId: CPIX_SYSTEM_IDS[system], keyId, ...given, asked: [] };
 }

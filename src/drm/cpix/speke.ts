@@ -1,5 +1,5 @@
 import { uuidOfName } from '../bytes';
-import type { CpixDocument, CpixSignal, CpixSystemName } from './document';
+import { type CpixSignal, type CpixSystemName, EMPTY_DOCUMENT, NO_FILTERS } from './document';
 import { cpixSystem } from './signals';
 import { writeCpix } from './write';
 
@@ -53,30 +53,9 @@ export function writeSpekeRequest({
   const systems = ASKED[version][scheme]
     .filter(([system]) => wanted?.includes(system) ?? true)
     .map(([system, asked]) => ({ ...cpixSystem(system, keyId, {}), asked }));
-  const isFirst = version === 1;
-  const document: CpixDocument = {
-    id: isFirst ? contentId : undefined,
-    contentId: isFirst ? undefined : contentId,
-    version: isFirst ? undefined : '2.3',
-    isSigned: false,
-    deliveries: certificate ? [{ certificate, documentKeys: [], mac: undefined }] : [],
-    keys: [{ keyId, value: undefined, explicitIv: undefined, scheme: isFirst ? undefined : scheme }],
-    systems,
-    periods: [],
-    rules: isFirst
-      ? []
-      : [
-          {
-            keyId,
-            intendedTrackType: 'ALL',
-            periods: [],
-            labels: [],
-            isOfVideo: true,
-            isOfAudio: true,
-            isOfBitrates: false,
-            unknownFilters: [],
-          },
-        ],
-  };
-  return writeCpix(document, isFirst ? 'speke1' : 'cpix');
+  const deliveries = certificate ? [{ certificate, documentKeys: [], mac: undefined }] : [];
+  const common = { ...EMPTY_DOCUMENT, deliveries, systems };
+  if (version === 1) return writeCpix({ ...common, id: contentId, keys: [{ keyId }] }, 'speke1');
+  const rule = { ...NO_FILTERS, keyId, intendedTrackType: 'ALL', isOfVideo: true, isOfAudio: true };
+  return writeCpix({ ...common, contentId, version: '2.3', keys: [{ keyId, scheme }], rules: [rule] });
 }

@@ -56,26 +56,13 @@ export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix')
     suppressEmptyNode: true,
     format: true,
   });
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${builder.build({ 'cpix:CPIX': withoutAbsent(root) })}`;
+  // It would write what is undefined as an empty element, and JSON leaves it out.
+  const present: Node = JSON.parse(JSON.stringify({ 'cpix:CPIX': root }));
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${builder.build(present)}`;
 }
 
 function list(name: string, members: readonly Node[]): Node | undefined {
   return members.length === 0 ? undefined : { [name]: members };
-}
-
-/** The builder would write what is undefined as an empty element. */
-function withoutAbsent(node: Node): Node {
-  const present: [string, Node[string]][] = Object.entries(node).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(present.map(([name, value]) => [name, presentIn(value)]));
-}
-
-function presentIn(value: Node[string]): Node[string] {
-  if (value === undefined || typeof value === 'string') return value;
-  return isList(value) ? value.map(withoutAbsent) : withoutAbsent(value);
-}
-
-function isList(value: Node | readonly Node[]): value is readonly Node[] {
-  return Array.isArray(value);
 }
 
 function deliveryNode({ certificate, documentKeys, mac }: CpixDelivery): Node {

@@ -1,4 +1,4 @@
-import type { CpixDocument, CpixSignal, CpixSystem } from '../cpix/document';
+import { type CpixDocument, type CpixSignal, type CpixSystem, EMPTY_DOCUMENT } from '../cpix/document';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signals';
 import { writeCpix } from '../cpix/write';
 import type { DrmSystemData } from '../packaging';
@@ -130,11 +130,8 @@ export function shakaFlags(key: Omit<StreamKey, 'systems'>): string[] {
  */
 export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
   return {
-    id: undefined,
-    contentId: undefined,
+    ...EMPTY_DOCUMENT,
     version: '2.3',
-    isSigned: false,
-    deliveries: [],
     keys: keys.map(({ keyId, key, iv, scheme }) => ({
       keyId,
       value: { kind: 'plain', bytes: key },
@@ -142,8 +139,6 @@ export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
       scheme,
     })),
     systems: keys.flatMap(systemsOf),
-    periods: [],
-    rules: [],
   };
 }
 

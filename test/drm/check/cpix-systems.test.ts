@@ -24,20 +24,14 @@ import { rowsOf } from '../../support/rows-of';
 import { brief } from './checked';
 
 const [, , widevine, playready, fairplay] = MADE.systems as CpixSystem[];
-const NOTHING = {
-  pssh: undefined,
-  contentProtectionData: undefined,
-  uriExtXKey: undefined,
-  hlsMedia: undefined,
-  hlsMultivariant: undefined,
-  protectionHeader: undefined,
-};
+/** Without any signal. */
+const bare = ({ systemId, keyId }: CpixSystem): CpixSystem => ({ systemId, keyId, asked: [] });
 
 /** What is told of the document with one system alone, whose signals are these. */
 function told(system: CpixSystem | undefined, signals: Partial<CpixSystem>, key = {}): string[] {
   if (!system) throw new Error('no such system');
   const keys = MADE.keys.filter(({ keyId }) => keyId.equals(system.keyId)).map((one) => ({ ...one, ...key }));
-  const systems = [{ ...system, ...NOTHING, ...signals }];
+  const systems = [{ ...bare(system), ...signals }];
   const { kind, faults } = check(madeCpix({ keys, systems, rules: [] }));
   expect(kind).toBe('cpix');
   return brief(faults);
@@ -157,8 +151,8 @@ test('signals of many keys are all looked at, however many fields an answer has'
     scheme: undefined,
   }));
   const systems = keys.flatMap(({ keyId }, index) => [
-    { ...(widevine as CpixSystem), ...NOTHING, keyId, pssh: boxOf(index === 39 ? SD.keyId : keyId) },
-    { ...(playready as CpixSystem), ...NOTHING, keyId },
+    { ...bare(widevine as CpixSystem), keyId, pssh: boxOf(index === 39 ? SD.keyId : keyId) },
+    { ...bare(playready as CpixSystem), keyId },
   ]);
   const { fields, faults } = check(madeCpix({ keys, systems, rules: [] }));
   const codes = faults.map(({ code, field }) => `${code} ${field}`);

@@ -1,6 +1,6 @@
 import { type Express, type Response, raw } from 'express';
 import type { CpixDocument, CpixKey, CpixRule, CpixSignal, CpixSystem } from '../../../drm/cpix/document';
-import { FAIRPLAY_SYSTEM_ID } from '../../../drm/cpix/document';
+import { EMPTY_DOCUMENT, FAIRPLAY_SYSTEM_ID } from '../../../drm/cpix/document';
 import { sealCpix } from '../../../drm/cpix/encryption';
 import { MAX_CPIX_BYTES, readCpix } from '../../../drm/cpix/read';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../../drm/cpix/signals';
@@ -164,20 +164,16 @@ function documentOf(
     .filter((scheme) => wanted === 'both' || wanted === scheme)
     .map((scheme) => {
       const asked = SIGNALLED[scheme].map((system) => cpixSystem(system, keys.keyId, {}));
-      const key = { keyId: keys.keyId, value: undefined, explicitIv: undefined, scheme };
+      const key = { keyId: keys.keyId, scheme };
       const systems = asked.map((system) => ({ ...system, asked: ALL_SIGNALS }));
       return issue(context, { contentId, keys, key, systems });
     });
   return {
-    id: undefined,
+    ...EMPTY_DOCUMENT,
     contentId,
     version: CPIX_VERSION,
-    isSigned: false,
-    deliveries: [],
     keys: parts.map(({ issued }) => issued),
     systems: parts.flatMap(({ systems }) => systems),
-    periods: [],
-    rules: [],
   };
 }
 
