@@ -55,14 +55,6 @@ export const faultyFs = {
     paths.set(descriptor, path);
     return descriptor;
   },
-  writeSync: (descriptor: number, bytes: Buffer, at: number, length: number) => {
-    const path = paths.get(descriptor) ?? 'no open descriptor';
-    refuseBeyond(bytes, at, length);
-    return atOnce('write', path, [], () =>
-      real.writeSync(descriptor, bytes, at, Math.min(length, mostBytes)),
-    );
-  },
-  renameSync: (from: string, to: string) => atOnce('rename', from, [to], () => real.renameSync(from, to)),
   closeSync: (descriptor: number) => {
     const path = paths.get(descriptor);
     if (path === undefined) return real.closeSync(descriptor);
@@ -108,20 +100,6 @@ export function hold(call: FsCall): { reached: Promise<void>; release: () => voi
   });
   gates.push({ call, reached: reach, opened });
   return { reached, release };
-}
-
-/**
- * Keeps a write under way until it is let go on. Beside another write none of the calls is made at once, so that each of
- * them can be held.
- */
-export async function keepUnderWay(write: () => Promise<void>): Promise<() => Promise<void>> {
-  const gate = hold('fdatasync');
-  const writing = write();
-  await gate.reached;
-  return () => {
-    gate.release();
-    return writing;
-  };
 }
 
 /** Resolves when so many calls of a function have ended since the last reset. */

@@ -8,10 +8,8 @@ import {
   opendir,
   openSync,
   rename,
-  renameSync,
   unlink,
   write,
-  writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,9 +17,7 @@ import { systemCode } from '../../http/errors';
 
 // The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. What
 // touches no disk and no journal (fstat, close, the open of a folder) is done at once: a way through the thread pool
-// costs more than the call, and waits there behind the syncs of others. So is what touches the journal (open, write,
-// rename) while nothing else is under way that syncs, which makes a single write a fifth faster; next to others it could stand
-// still behind their syncs, and the whole service with it, so then it goes through the pool.
+// costs more than the call, and waits there behind the syncs of others.
 const openFile = promisify(open);
 const setMode = promisify(fchmod);
 const syncData = promisify(fdatasync);
@@ -86,30 +82,14 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
   const syncFolder = createFolderSync();
   const ours = `${TEMPORARY_PREFIX}${newId()}-`;
   let count = 0;
-  /** How many writes, removals, probes and syncs of folders there are. */
-  let underWay = 0;
-  const counted = async <T>(change: () => Promise<T>): Promise<T> => {
-    underWay += 1;
-    try {
-      return await change();
-    } finally {
-      underWay -= 1;
-    }
-  };
 
-  const writeTemporary = async (
-    folder: string,
-    bytes: Buffer,
-    mode: number,
-    alone: boolean,
-    lap: Lap,
-  ): Promise<string> => {
+  const writeTemporary = async (folder: string, bytes: Buffer, mode: number, lap: Lap): Promise<string> => {
     count += 1;
     const temporary = join(folder, `${ours}${count}.tmp`);
     // Exclusive: neither a file nor a link that waits at this name is written to.
-    const descriptor = alone ? openSync(temporary, 'wx', mode) : await openFile(temporary, 'wx', mode);
+    const descriptor = await openFile(temporary, 'wx', mode);
     try {
-      await fill(descriptor, bytes, mode, alone, lap);
+      await fill(descriptor, bytes, mode, lap);
     } catch (thrown) {
       await unlinkFile(temporary).catch(() => undefined);
       throw thrown;
@@ -118,10 +98,9 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
   };
 
   const replace = async (path: string, bytes: Buffer, mode: number, lap: Lap): Promise<void> => {
-    const temporary = await writeTemporary(dirname(path), bytes, mode, underWay === 1, lap);
+    const temporary = await writeTemporary(dirname(path), bytes, mode, lap);
     try {
-      if (underWay === 1) renameSync(temporary, path);
-      else await renameFile(temporary, path);
+      await renameFile(temporary, path);
       lap('rename');
     } catch (thrown) {
       await unlinkFile(temporary).catch(() => undefined);
@@ -135,42 +114,36 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
       (cause: unknown) => ({ cause }),
     );
 
-  const write: DurableWriter['write'] = async (path, bytes, mode, folderId) => {
-    const lap = times ? stopwatch(times) : noLap;
-    await replace(path, bytes, mode, lap).catch((thrown: unknown) => {
-      // Another service that starts on the same folder may have swept the temporary away; a second one stays.
-      if (systemCode(thrown) !== 'ENOENT') throw thrown;
-      return replace(path, bytes, mode, lap);
-    });
-    const notSynced = await trySync(dirname(path), folderId);
-    lap('folder_sync');
-    return notSynced;
-  };
-
-  const remove: DurableWriter['remove'] = async (path, folderId) => {
-    try {
-      await unlinkFile(path);
-    } catch (thrown) {
-      if (systemCode(thrown) === 'ENOENT') return 'absent';
-      throw thrown;
-    }
-    return (await trySync(dirname(path), folderId)) ?? 'removed';
-  };
-
-  const probe: DurableWriter['probe'] = async (folder) => {
-    const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, false, noLap);
-    await unlinkFile(temporary).catch((thrown: unknown) => {
-      // Another service that starts on the same folder may have swept it.
-      if (systemCode(thrown) !== 'ENOENT') throw thrown;
-    });
-  };
-
   return {
-    write: (path, bytes, mode, folderId) => counted(() => write(path, bytes, mode, folderId)),
-    remove: (path, folderId) => counted(() => remove(path, folderId)),
-    probe: (folder) => counted(() => probe(folder)),
-    syncFolder: (folder, id) => counted(() => syncFolder(folder, id)),
-    trySync: (folder, id) => counted(() => trySync(folder, id)),
+    async write(path, bytes, mode, folderId) {
+      const lap = times ? stopwatch(times) : noLap;
+      await replace(path, bytes, mode, lap).catch((thrown: unknown) => {
+        // Another service that starts on the same folder may have swept the temporary away; a second one stays.
+        if (systemCode(thrown) !== 'ENOENT') throw thrown;
+        return replace(path, bytes, mode, lap);
+      });
+      const notSynced = await trySync(dirname(path), folderId);
+      lap('folder_sync');
+      return notSynced;
+    },
+    async remove(path, folderId) {
+      try {
+        await unlinkFile(path);
+      } catch (thrown) {
+        if (systemCode(thrown) === 'ENOENT') return 'absent';
+        throw thrown;
+      }
+      return (await trySync(dirname(path), folderId)) ?? 'removed';
+    },
+    async probe(folder) {
+      const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, noLap);
+      await unlinkFile(temporary).catch((thrown: unknown) => {
+        // Another service that starts on the same folder may have swept it.
+        if (systemCode(thrown) !== 'ENOENT') throw thrown;
+      });
+    },
+    syncFolder,
+    trySync,
     sweep: (folder, depth, signal) => sweepFolder(folder, depth, ours, signal),
   };
 }
@@ -190,20 +163,12 @@ function stopwatch({ now, observe }: WriteTimes): Lap {
 }
 
 /** Writes and syncs the whole of a new file. Its descriptor is closed once, whatever fails: by a second time it may be another's. */
-async function fill(
-  descriptor: number,
-  bytes: Buffer,
-  mode: number,
-  alone: boolean,
-  lap: Lap,
-): Promise<void> {
+async function fill(descriptor: number, bytes: Buffer, mode: number, lap: Lap): Promise<void> {
   try {
     // open() lets the umask take bits away; the mode is a setting, so it is set.
     if ((fstatSync(descriptor).mode & 0o7777) !== mode) await setMode(descriptor, mode);
     for (let at = 0; at < bytes.length; ) {
-      at += alone
-        ? writeSync(descriptor, bytes, at, bytes.length - at)
-        : (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
+      at += (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
     }
     lap('temporary');
     await syncData(descriptor);

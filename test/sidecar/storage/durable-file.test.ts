@@ -90,49 +90,18 @@ test('probes with a file that is written, synced and removed', async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test.each<[what: string, call: 'unlink' | 'fsync' | 'fdatasync', start: () => Promise<unknown>]>([
-  ['the removal of another', 'unlink', () => writer.remove(join(folder, 'other.key'))],
-  ['a probe', 'fdatasync', () => writer.probe(folder)],
-  ['the sync of a folder', 'fsync', () => writer.syncFolder(folder)],
-])('holds up nobody by a write beside %s', async (_what, call, start) => {
-  const gate = faulty.hold(call);
-  const other = start();
-  await gate.reached;
+test.each<[what: string, start: () => Promise<unknown>]>([
+  ['write', () => writer.write(path, Buffer.from('new\n'), 0o640)],
+  ['probe', () => writer.probe(folder)],
+])('holds up nobody by a %s', async (_what, start) => {
   // What is done at once can't be held.
-  const steps = (['open', 'write', 'rename'] as const).map((step) => faulty.hold(step));
-  const writing = writer.write(path, Buffer.from('new\n'), 0o640);
-  for (const { reached, release } of steps) {
-    await reached;
-    release();
-  }
-  gate.release();
-  await Promise.all([other, writing]);
-  expect(readFileSync(path, 'utf8')).toBe('new\n');
-});
-
-test('holds up nobody by a probe', async () => {
   const gates = (['open', 'write'] as const).map(faulty.hold);
-  const probing = writer.probe(folder);
+  const started = start();
   for (const { reached, release } of gates) {
     await reached;
     release();
   }
-  await probing;
-});
-
-test('opens and writes at once when nothing else is under way', async () => {
-  process.umask(0);
-  const writing = writer.write(path, Buffer.from('new\n'), 0o640);
-  const calls = faulty.recorded().map(({ call, moment }) => `${call} ${moment}`);
-  expect(calls).toEqual(['open start', 'open end', 'write start', 'write end', 'fdatasync start']);
-  await writing;
-});
-
-test('renames at once when nothing else is under way', async () => {
-  // What is made at once can't be held.
-  faulty.hold('rename');
-  await writer.write(path, Buffer.from('new\n'), 0o640);
-  expect(readFileSync(path, 'utf8')).toBe('new\n');
+  await started;
 });
 
 test('takes a probe whose file another service swept for a good one', async () => {
@@ -172,16 +141,12 @@ describe('mode', () => {
 
   test('is never wider than asked for, not even before it is set', async () => {
     process.umask(0);
-    const finishOther = await faulty.keepUnderWay(async () => {
-      await writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640);
-    });
     const write = faulty.hold('write');
     const writing = writer.write(path, Buffer.from('new\n'), 0o600);
     await write.reached;
-    expect(statSync(join(folder, TEMPORARY.replace('-1.', '-2.'))).mode & 0o7777).toBe(0o600);
+    expect(statSync(join(folder, TEMPORARY)).mode & 0o7777).toBe(0o600);
     write.release();
     await writing;
-    await finishOther();
   });
 });
 
@@ -199,18 +164,14 @@ describe('the temporary', () => {
   });
 
   test('is made anew when another service sweeps it before the rename', async () => {
-    const finishOther = await faulty.keepUnderWay(async () => {
-      await writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640);
-    });
     const rename = faulty.hold('rename');
     const writing = writer.write(path, Buffer.from('new\n'), 0o640);
     await rename.reached;
-    expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toMatchObject({ temporaries: 2 });
+    expect(await createDurableWriter(() => 'a').sweep(folder, 0)).toMatchObject({ temporaries: 1 });
     rename.release();
     await writing;
-    await finishOther();
     expect(readFileSync(path, 'utf8')).toBe('new\n');
-    expect(readdirSync(folder).sort()).toEqual(['live.key', 'other.key']);
+    expect(readdirSync(folder).sort()).toEqual(['live.key']);
   });
 
   test('stays when its removal fails too, and the sweep of the next start takes it', async () => {
@@ -240,16 +201,6 @@ test('goes on after a short write until all bytes are written', async () => {
   await writer.write(path, Buffer.from(text), 0o640);
   expect(readFileSync(path, 'utf8')).toBe(text);
   expect(calls().filter((line) => line.startsWith('write'))).toHaveLength(Math.ceil(text.length / 7));
-});
-
-test('goes on after a short write beside another write, too', async () => {
-  const finishOther = await faulty.keepUnderWay(async () => {
-    await writer.write(join(folder, 'other.key'), Buffer.from('other\n'), 0o640);
-  });
-  faulty.shortenWrites(7);
-  await writer.write(path, Buffer.from('a text of more than three writes\n'), 0o640);
-  expect(readFileSync(path, 'utf8')).toBe('a text of more than three writes\n');
-  await finishOther();
 });
 
 test('keeps the old content when the disk fills up in the middle of the new', async () => {
