@@ -198,19 +198,6 @@ test('audits a body that came too late and was answered already', async () => {
   expect(await sidecar.files()).toEqual({});
 });
 
-test.each([
-  ['without the key', {}, 401],
-  ['with another key', { 'x-api-key': `${API_KEY}x` }, 401],
-  ['with the start of the key', { 'x-api-key': API_KEY.slice(0, -1) }, 401],
-  ['with a key and a NUL-like filling', { 'x-api-key': `${API_KEY}   `.padEnd(2000, '0') }, 401],
-])('answers nothing of a file to a GET %s', async (_how, headers: Record<string, string>, status) => {
-  const sidecar = await startSidecar();
-  await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
-  const answer = await send(`${sidecar.url}/api/keyfile/live`, { headers });
-  expect(answer.status).toBe(status);
-  expect(answer.text).toContain('unauthorized');
-});
-
 test('answers bytes that are no UTF-8 as they are, and an empty file as empty', async () => {
   const sidecar = await startSidecar();
   const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x0a, 0xc3]);
@@ -225,19 +212,6 @@ test('answers bytes that are no UTF-8 as they are, and an empty file as empty', 
   };
   expect(await read('live')).toEqual({ length: '6', bytes });
   expect(await read('empty')).toEqual({ length: '0', bytes: Buffer.alloc(0) });
-});
-
-test('answers absent files, JSON and other methods on the plain path', async () => {
-  const sidecar = await startSidecar();
-  await sidecar.api.get('/api/keyfile/absent').expect(404);
-  await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
-  await sidecar.api
-    .get('/api/keyfile/live')
-    .set('accept', 'application/json')
-    .expect(200, /"streamid":"live"/);
-  await sidecar.api.head('/api/keyfile/live').expect(200);
-  await sidecar.api.delete('/api/keyfile/live').expect(200, POST_MANUAL_FILE);
-  await sidecar.api.get('/api/keyfile/live').expect(404);
 });
 
 test.each([`x-api-key: ${API_KEY}\r\n`, ''])(

@@ -46,61 +46,32 @@ export interface KeyIndex {
 }
 
 const MAX_NAMES = 3;
-/** Of more files with the same key the latest are compared: a folder may have one key for all. */
-const MAX_COMPARED = 10_000;
-
-interface Indexed extends IndexedKeys {
-  readonly streamId: string;
-}
 
 export function createKeyIndex(): KeyIndex {
-  const all = new Map<string, Indexed>();
-  const byId = new Map<string, Indexed[]>();
-  const byDigest = new Map<string, Indexed[]>();
-
-  const remove = (index: Map<string, Indexed[]>, key: string, entry: Indexed) => {
-    const entries = index.get(key) ?? [];
-    if (entries.length > 1) entries.splice(entries.indexOf(entry), 1);
-    else index.delete(key);
-  };
-  const add = (index: Map<string, Indexed[]>, key: string, entry: Indexed) => {
-    const entries = index.get(key);
-    if (entries) entries.push(entry);
-    else index.set(key, [entry]);
-  };
-  const others = (
-    candidates: readonly Indexed[] = [],
-    streamId: string,
-    differs: (entry: Indexed) => boolean,
-  ): Streams => {
-    const found = candidates
-      .slice(-MAX_COMPARED)
-      .filter((entry) => differs(entry) && entry.streamId !== streamId);
-    const names = found.slice(-MAX_NAMES).map((entry) => entry.streamId);
-    return { count: found.length, names: names.reverse() };
-  };
-
+  const all = new Map<string, IndexedKeys>();
   return {
     set(streamId, keys) {
       const former = all.get(streamId);
       if (former && former.id === keys?.id && former.digest === keys.digest) return;
-      if (former) {
-        all.delete(streamId);
-        remove(byId, former.id, former);
-        remove(byDigest, former.digest, former);
-      }
-      if (!keys) return;
-      const entry = { streamId, ...keys };
-      all.set(streamId, entry);
-      add(byId, keys.id, entry);
-      add(byDigest, keys.digest, entry);
+      // The latest are the last.
+      all.delete(streamId);
+      if (keys) all.set(streamId, keys);
     },
-    conflicts: (streamId, { id, digest }) => ({
-      otherKeys: others(byId.get(id), streamId, (entry) => entry.digest !== digest),
-      otherIds: others(byDigest.get(digest), streamId, (entry) => entry.id !== id),
-    }),
+    conflicts(streamId, { id, digest }) {
+      const otherKeys: string[] = [];
+      const otherIds: string[] = [];
+      for (const [other, keys] of all) {
+        if (other === streamId || (keys.id === id) === (keys.digest === digest)) continue;
+        (keys.id === id ? otherKeys : otherIds).push(other);
+      }
+      return { otherKeys: latestOf(otherKeys), otherIds: latestOf(otherIds) };
+    },
     size: () => all.size,
   };
+}
+
+function latestOf(names: readonly string[]): Streams {
+  return { count: names.length, names: names.slice(-MAX_NAMES).reverse() };
 }
 
 /**
