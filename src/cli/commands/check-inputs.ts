@@ -2,10 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { closeSync, createReadStream, fstatSync, openSync, readdirSync, readSync, type Stats } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { StringDecoder } from 'node:string_decoder';
 import { checkInput } from '../../api/check';
 import type { CheckedInput } from '../../drm/check/check';
-import { beginsAsManifest, type ForwardReader, ManifestOutline, outlineMedia } from '../../drm/check/outline';
+import { beginsAsManifest, type ForwardReader, outlineManifest, outlineMedia } from '../../drm/check/outline';
 import { looksLikeSegment } from '../../drm/check/segment';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { shown } from '../../terminal/text';
@@ -160,7 +159,8 @@ interface Content {
 
 /** As much is checked as it stands; of what is longer, what says something of its protection. */
 const MAX_WHOLE = 1024 * 1024;
-const PIECE = 64 * 1024;
+/** A manifest of a day has a third of it. */
+const MAX_MANIFEST = 64 * 1024 * 1024;
 
 /** Reads an input, which `name` names for the user. @throws CliError when it can't be checked. */
 async function readContent(reader: Reader, name: string): Promise<Content> {
@@ -173,25 +173,11 @@ async function readContent(reader: Reader, name: string): Promise<Content> {
   }
   if (!beginsAsManifest(head.toString('utf8', 0, 200)))
     throw unusable(`${name} is larger than 1 MiB, and neither media nor a manifest or playlist.`);
-  const value = await outlineManifest(reader);
-  if (value === undefined)
+  const bytes = await reader.read(MAX_MANIFEST);
+  const value = outlineManifest(bytes.toString('utf8'));
+  if (bytes.length === MAX_MANIFEST || value.length > MAX_WHOLE)
     throw unusable(`${name} has more than 1 MiB beside its segments; check a part of it, which names keys.`);
   return { value, isWhole: true };
-}
-
-/** Without its segments; undefined where even that is too long. */
-async function outlineManifest(reader: ForwardReader): Promise<string | undefined> {
-  const decoder = new StringDecoder('utf8');
-  const outline = new ManifestOutline(MAX_WHOLE);
-  for (;;) {
-    const piece = await reader.read(PIECE);
-    outline.add(decoder.write(piece));
-    if (piece.length < PIECE) {
-      const kept = outline.end();
-      return outline.isTooLong ? undefined : kept;
-    }
-    if (outline.isTooLong) return undefined;
-  }
 }
 
 function contentOf(bytes: Buffer, name: string): string | Buffer {
