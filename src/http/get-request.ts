@@ -1,7 +1,7 @@
 /** One call, bounded in bytes and in time. It follows no redirect. */
 export interface GetRequest {
   /** GET unless given. */
-  readonly method?: 'GET' | 'HEAD' | 'POST' | 'DELETE' | undefined;
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined;
   readonly body?: Buffer | undefined;
   /** An absolute http or https address. */
   readonly url: string;

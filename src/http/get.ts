@@ -45,7 +45,7 @@ export function createGet({ userAgent, lookup, tls, idleMs = 5000, maxSockets = 
         return await once(request, open);
       } catch (thrown) {
         const { method = 'GET' } = request;
-        if (thrown instanceof StaleConnection && method !== 'POST' && method !== 'DELETE')
+        if (thrown instanceof StaleConnection && (method === 'GET' || method === 'HEAD'))
           return once(request, open);
         throw thrown;
       }
@@ -116,7 +116,7 @@ async function readBody(response: http.IncomingMessage, maxBytes: number) {
 }
 
 /** The headers of an answer, each as one text. */
-export function headersOf({ headers }: http.IncomingMessage): Record<string, string | undefined> {
+function headersOf({ headers }: http.IncomingMessage): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
   );

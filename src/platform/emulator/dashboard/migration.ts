@@ -1,9 +1,10 @@
 import type { RequestListener } from 'node:http';
 import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
+import type { GetAnswer } from '../../../http/get-request';
 import { type Content, type Html, html } from '../../../http/html';
 import { AUTHENTICATION } from '../../migration/mapping/fields';
-import { findRoute } from '../../migration/mapping/routes';
+import { findRoute, type HttpMethod } from '../../migration/mapping/routes';
 import { isObject, isPlaceholder, type Json, type JsonObject } from '../../migration/mapping/values';
 import {
   type Migration,
@@ -21,7 +22,7 @@ import { originOf } from '../addresses';
 import { reachesSite } from '../auth';
 import type { EmulatorContext } from '../context';
 import { signatureOf } from '../v1/signature';
-import { callPlatform, type PlatformAnswer, type PlatformCall } from './call-platform';
+import { callPlatform } from './call-platform';
 import { card, copyableLines, pill, type Words } from './elements';
 import { type Asked, mountPage, refusalOf, sentOf } from './forms';
 import { layout } from './layout';
@@ -84,7 +85,7 @@ interface Runner {
 /** A call that was made, or why it could not be. */
 interface Answered {
   readonly name: string;
-  readonly answer: PlatformAnswer | undefined;
+  readonly answer: GetAnswer | undefined;
   readonly instead?: string;
 }
 
@@ -93,18 +94,45 @@ interface BothAnswers {
   readonly v2: readonly Answered[];
 }
 
+/** Makes a call as a client does. */
+type Run = (
+  method: HttpMethod,
+  target: string,
+  headers: Readonly<Record<string, string>>,
+  body: string | undefined,
+) => Promise<Answered>;
+
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const TIMEOUT_MS = 60_000;
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
 async function runBoth(runner: Runner, call: V1Call, migration: Migration): Promise<BothAnswers> {
-  const v1 = await run(runner, `POST ${call.route}`, signedCall(runner, call));
-  return { v1: [v1], v2: await runV2(runner, call, migration.calls) };
+  const own = await callPlatform(runner.platform);
+  const run: Run = async (method, target, headers, body) => {
+    const request = {
+      method,
+      headers: { host: runner.host, ...headers },
+      body: body === undefined ? undefined : Buffer.from(body),
+      maxBytes: MAX_ANSWER_BYTES,
+      timeoutMs: TIMEOUT_MS,
+    };
+    const name = `${method} ${target}`;
+    const instead = 'The connection broke before there was an answer.';
+    return own.call(target, request).then(
+      (answer) => ({ name, answer }),
+      () => ({ name, answer: undefined, instead }),
+    );
+  };
+  try {
+    const v1 = await run('POST', call.route, FORM, signedBody(runner, call));
+    return { v1: [v1], v2: await runV2(runner, run, call, migration.calls) };
+  } finally {
+    own.close();
+  }
 }
 
-async function run({ platform, host }: Runner, name: string, call: PlatformCall): Promise<Answered> {
-  const answer = await callPlatform(platform, { ...call, headers: { host, ...call.headers } });
-  return { name, answer, ...(!answer && { instead: 'The connection broke before there was an answer.' }) };
-}
-
-/** A call of v1 as its client sends it, signed with the secret of the site. */
-function signedCall({ context, site }: Runner, { route, parameters }: V1Call): PlatformCall {
+/** The body of a call of v1 as its client sends it, signed with the secret of the site. */
+function signedBody({ context, site }: Runner, { parameters }: V1Call): string {
   const { wallClock, newBytes, seeds } = context;
   const given = Object.entries(parameters).flatMap(([name, value]) =>
     [value].flat().map((each) => ({ name, value: each })),
@@ -118,17 +146,16 @@ function signedCall({ context, site }: Runner, { route, parameters }: V1Call): P
   };
   const signed = [...given, ...Object.entries(own).map(([name, value]) => ({ name, value }))];
   const pairs = [...signed, { name: 'api_signature', value: signatureOf(signed, seeds.v1Secret) }];
-  return {
-    method: 'POST',
-    target: route,
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams(pairs.map(({ name, value }): [string, string] => [name, value])).toString(),
-  };
+  return new URLSearchParams(pairs.map(({ name, value }): [string, string] => [name, value])).toString();
 }
 
 /** Makes the calls of v2 in their order, each with the answers of those before. */
-async function runV2(runner: Runner, call: V1Call, calls: readonly V2Call[]): Promise<readonly Answered[]> {
-  const { context, site } = runner;
+async function runV2(
+  { context, site }: Runner,
+  run: Run,
+  call: V1Call,
+  calls: readonly V2Call[],
+): Promise<readonly Answered[]> {
   const credential = context.state.credentials
     .list()
     .find((each) => each.permission === 'Admin' && reachesSite(each, site));
@@ -152,12 +179,7 @@ async function runV2(runner: Runner, call: V1Call, calls: readonly V2Call[]): Pr
       authorization: `Bearer ${credential.secret}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
     };
-    const made = await run(runner, name, {
-      method,
-      target,
-      headers,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
+    const made = await run(method, target, headers, body && JSON.stringify(body));
     answered.push(made);
     known = { ...known, ...answerOf(made) };
   }

@@ -96,7 +96,7 @@ async function test(
   const former = pasted(sent, 'former', 'Former key file');
   const origin = originOf(request);
   const rules = { allowHttp: context.seeds.allowHttpWebhooks };
-  const { get, close } = createTesterGet({ rules, origin, platform });
+  const { get, close } = await createTesterGet({ rules, origin, platform });
   const stopped = new AbortController();
   request.res?.on('close', () => stopped.abort());
   const { signal } = stopped;

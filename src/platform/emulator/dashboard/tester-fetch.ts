@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { isIP } from 'node:net';
 import { HttpError } from '../../../http/errors';
 import { createGet } from '../../../http/get';
-import { type Get, type GetAnswer, GetFailed, type GetRequest, whyNoAnswer } from '../../../http/get-request';
+import { type Get, GetFailed, whyNoAnswer } from '../../../http/get-request';
 import type { GivenKeyFile } from '../../../verify/key-files';
 import { mayCall, type ReceiverRules } from '../webhooks/receiver-address';
 import { FETCH_AGENT, lookupWithin } from '../webhooks/receiver-call';
@@ -23,12 +23,17 @@ const WHY =
   'it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set';
 
 /** Makes the GETs of a stream test: they go where webhooks may go, and to the emulator itself. */
-export function createTesterGet({ rules, origin, platform }: TesterGetOptions): { get: Get; close(): void } {
+export async function createTesterGet({ rules, origin, platform }: TesterGetOptions) {
   const { get, close } = createGet({ userAgent: FETCH_AGENT, lookup: lookupWithin(PROTOCOL, rules) });
+  const own = await callPlatform(platform);
   return {
-    async get(request) {
+    get: (async (request) => {
       const url = new URL(request.url);
-      if (url.origin === new URL(origin).origin) return getOwn(platform, url, request);
+      // The name by which a client calls it, through a proxy or a container's port, may lead elsewhere from here.
+      if (url.origin === new URL(origin).origin) {
+        const headers = { ...request.headers, host: url.host, 'user-agent': FETCH_AGENT };
+        return own.call(`${url.pathname}${url.search}`, { ...request, headers });
+      }
       // A name is checked against the rules when it is looked up; an address is not looked up.
       const host = url.hostname.replace(/^\[|\]$/g, '');
       if (isIP(host) !== 0 && !mayCall(host, PROTOCOL, rules)) throw new GetFailed(REFUSED, WHY);
@@ -39,27 +44,12 @@ export function createTesterGet({ rules, origin, platform }: TesterGetOptions): 
           throw new GetFailed(REFUSED, WHY);
         throw thrown;
       }
+    }) satisfies Get,
+    close() {
+      close();
+      own.close();
     },
-    close,
   };
-}
-
-/** The name by which a client calls the emulator, through a proxy or a container's port, may lead elsewhere from here. */
-async function getOwn(
-  platform: RequestListener,
-  { host, pathname, search }: URL,
-  { headers, maxBytes, timeoutMs, signal }: GetRequest,
-): Promise<GetAnswer> {
-  const deadline = AbortSignal.timeout(timeoutMs);
-  const answer = await callPlatform(platform, {
-    method: 'GET',
-    target: `${pathname}${search}`,
-    headers: { ...headers, host, 'user-agent': FETCH_AGENT },
-    maxBytes,
-    signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
-  });
-  if (answer) return answer;
-  throw new GetFailed(signal?.aborted ? 'ABORT_ERR' : deadline.aborted ? 'ETIMEDOUT' : 'ECONNRESET');
 }
 
 interface Sidecar {
