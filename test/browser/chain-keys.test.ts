@@ -86,7 +86,7 @@ const EXPECTED: readonly [name: string, format: 'dash' | 'hls', Expected][] = [
     'wrong',
     'dash',
     {
-      said: /^DASH does not play\.$/,
+      said: /^DASH does not play\./,
       told: new RegExp(WRONG_KEY),
       exitCode: 1,
       codes: ['content_key_wrong'],
@@ -97,7 +97,7 @@ const EXPECTED: readonly [name: string, format: 'dash' | 'hls', Expected][] = [
     'wrong',
     'hls',
     {
-      said: /^HLS does not play\.$/,
+      said: /^HLS does not play\./,
       told: new RegExp(WRONG_KEY),
       exitCode: 1,
       codes: ['content_key_wrong'],
@@ -108,7 +108,7 @@ const EXPECTED: readonly [name: string, format: 'dash' | 'hls', Expected][] = [
     'swapped',
     'dash',
     {
-      said: /^DASH does not play\.$/,
+      said: /^DASH does not play\./,
       told: new RegExp(`There is no license for the key id ${SWAPPED_UUID}`),
       exitCode: 1,
       codes: ['key_id_byte_order'],
@@ -119,7 +119,7 @@ const EXPECTED: readonly [name: string, format: 'dash' | 'hls', Expected][] = [
     'swapped',
     'hls',
     {
-      said: /^HLS does not play\.$/,
+      said: /^HLS does not play\./,
       told: /There is no license for the key id \w{8}-/,
       exitCode: 1,
       codes: ['license_address_differs'],

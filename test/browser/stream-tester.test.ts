@@ -49,7 +49,7 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   await picture(page, `tester-form-${screen}`);
   await page.getByLabel('Key file', { exact: true }).fill(keyFile(KEYS, FAIRPLAY_KEYS));
   await page.getByRole('button', { name: 'Test' }).click();
-  await page.getByText('It plays, decrypted with ClearKey').waitFor();
+  await page.getByText('DASH, decrypted with ClearKey').waitFor();
   // On a phone, what is out of sight is paused.
   await page.locator('video').scrollIntoViewIfNeeded();
   await until(async () => (await frames(page)) > 25);
@@ -63,7 +63,7 @@ const SWAPPED = { ...KEYS, keyId: Buffer.from('b3a2f1e4d5c46f4e8a9b0c1d2e3f4a5b'
 test.each([
   ['a wrong key', OTHER, KEYS, 'Does not decrypt', 'another key than the license has'],
   ['another key id', SWAPPED, KEYS, 'No key', 'There is no license for the key id'],
-  ['no encryption', undefined, KEYS, 'Clear', 'It plays, and is not encrypted.'],
+  ['no encryption', undefined, KEYS, 'Clear', 'DASH, not encrypted.'],
 ] as const)('tells %s by decrypting it, and by playing it', async (name, packaged, given, judged, played) => {
   emulator.context.issuedKeys.remember(KEYS);
   const address = await servedClip('dash', packaged);
@@ -87,7 +87,7 @@ test('repeats the test while the stream plays on, and keeps what is in the form'
     if (response.request().method() === 'POST' && response.url().includes('/stream-tester')) tests += 1;
   });
   await page.getByLabel('Repeat every 10 s').check();
-  await page.getByText('It plays, decrypted with ClearKey').waitFor();
+  await page.getByText('DASH, decrypted with ClearKey').waitFor();
   await page.evaluate("document.querySelector('video').id = 'same'");
   await page.clock.fastForward(10_000);
   await until(() => tests > 1);

@@ -140,7 +140,7 @@ function page(asked: Asked, sent: FormBody, report: Html): string {
     intro:
       'Fetches a stream as a player does, decrypts it with the key file, and reports what is wrong with it. It also plays the stream.',
     content: html`${testForm(asked, sent)}${report}
-      <script src="/embed/channel.js" defer></script>`,
+      <script src="/embed/channel.js" defer></script><script src="/embed/page.js" defer></script>`,
     scripts: ['stream-tester'],
   });
 }

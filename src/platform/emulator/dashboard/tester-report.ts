@@ -167,7 +167,7 @@ function playerItem({ type, renditions, systems }: StreamReport, file: string, c
 
 function player(item: object): Html {
   return html`<section class="card" aria-labelledby="player-title"><h2 id="player-title">In the browser</h2>
-    <div id="stage" data-item="${JSON.stringify(item)}"></div>
+    <div id="stage" data-options="${JSON.stringify({ item })}"></div>
     <p class="muted" id="playback">Without script, the stream is not played.</p>
   </section>`;
 }

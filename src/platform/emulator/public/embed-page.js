@@ -1,4 +1,7 @@
-/* What the pages of the embed do: they call its setup function, and say below it what the browser makes of the stream. */
+/*
+ * What pages with a stage do, those of the embed and the stream tester: they call the setup function of the embed, and
+ * say below it what the browser makes of the stream.
+ */
 (() => {
   'use strict';
 
@@ -8,9 +11,14 @@
     'com.microsoft.playready': 'PlayReady',
     'com.apple.fps': 'FairPlay',
   };
+  const REASONS = {
+    noLicense:
+      ' The license server of this emulator knows the keys that its key provider gave out, and those that were sent to POST /clearkey/keys on the control port.',
+    unreachable: ' Its server may not let pages of other origins have it (CORS).',
+  };
   const FORMATS = { dash: 'DASH', hls: 'HLS', file: 'A file' };
 
-  function describe({ state, format, isEncrypted, keySystem, keyIds = [] }) {
+  function describe({ state, format, isEncrypted, keySystem, keyIds = [], reason }) {
     const what = FORMATS[format] ?? 'It';
     if (state === 'playing') {
       if (!isEncrypted) return `${what}, not encrypted.`;
@@ -20,7 +28,7 @@
     }
     if (state === 'pictureless')
       return 'Nothing is packaged yet. Without EMULATOR_PACKAGERURL, the emulator packages no media.';
-    if (state === 'failed') return `${what} does not play.`;
+    if (state === 'failed') return `${what} does not play.${REASONS[reason] ?? ''}`;
     if (state === 'stalled') return `${what} waits for the next segment.`;
     return undefined;
   }
@@ -33,15 +41,21 @@
     }
   }
 
-  const stage = document.getElementById('stage');
-  const note = document.getElementById('playback');
-  stage.addEventListener('playback', ({ detail }) => {
-    note.textContent = describe(detail) ?? note.textContent;
-    note.dataset.state = detail.state;
-    if (FORMATS[detail.format]) mark(FORMATS[detail.format]);
-  });
-  stage.addEventListener('channelidle', () => {
+  /** Plays what the stage of the page names, if there is one. */
+  window.playStage = () => {
+    const stage = document.getElementById('stage');
+    if (!stage) return;
+    const note = document.getElementById('playback');
     note.textContent = '';
-  });
-  window.channelEmbed.setup(JSON.parse(stage.dataset.options));
+    stage.addEventListener('playback', ({ detail }) => {
+      note.textContent = describe(detail) ?? note.textContent;
+      note.dataset.state = detail.state;
+      if (FORMATS[detail.format]) mark(FORMATS[detail.format]);
+    });
+    stage.addEventListener('channelidle', () => {
+      note.textContent = '';
+    });
+    window.channelEmbed.setup({ ...JSON.parse(stage.dataset.options), element: stage });
+  };
+  window.playStage();
 })();

@@ -6,19 +6,8 @@
   'use strict';
 
   const REPEAT_MS = 10_000;
-  const SYSTEMS = { 'org.w3.clearkey': 'ClearKey', 'com.apple.fps': 'FairPlay' };
   /** Parts of the report, which change by themselves while the stream plays. */
   const PARTS = ['verdict', 'findings', 'renditions', 'systems', 'test', 'summary'];
-  const REASONS = {
-    noLicense:
-      'The player takes its keys from the license server of this emulator. It knows those that the key provider here gave out, and those that were sent to POST /clearkey/keys on the control port.',
-    unreachable: 'If the test could fetch it, its server does not let pages of other origins have it (CORS).',
-  };
-  const STATES = {
-    failed: 'It does not play.',
-    stalled: 'It waits for the next segment.',
-    pictureless: 'There is nothing to play yet.',
-  };
 
   const form = document.querySelector('[data-tester]');
   const button = form.querySelector('button');
@@ -26,24 +15,7 @@
   const progress = document.getElementById('progress');
   let timer;
 
-  function describe({ state, isEncrypted, keySystem, keyIds = [], reason }) {
-    if (state !== 'playing') return REASONS[reason] ?? STATES[state] ?? '';
-    if (!isEncrypted) return 'It plays, and is not encrypted.';
-    return `It plays, decrypted with ${SYSTEMS[keySystem] ?? keySystem}, key id ${keyIds.join(', ')}.`;
-  }
-
-  function play() {
-    const stage = document.getElementById('stage');
-    if (!stage) return;
-    const note = document.getElementById('playback');
-    note.textContent = '';
-    stage.addEventListener('playback', ({ detail }) => {
-      note.textContent = describe(detail);
-    });
-    window.channelEmbed.setup({ item: JSON.parse(stage.dataset.item), element: stage });
-  }
-
-  const itemIn = (root) => root.querySelector('#stage')?.dataset.item;
+  const itemIn = (root) => root.querySelector('#stage')?.dataset.options;
 
   /** Replaces the report; a stream that plays goes on when it was tested again. */
   function show(fresh) {
@@ -57,7 +29,7 @@
         if (part && part.innerHTML !== next.innerHTML) part.replaceChildren(...next.childNodes);
     } else if (report.childElementCount > 0 || !repeat.checked) {
       before.replaceWith(report);
-      play();
+      window.playStage();
     }
   }
 
@@ -88,5 +60,4 @@
     clearTimeout(timer);
     if (repeat.checked && form.reportValidity() && !button.disabled) test();
   });
-  addEventListener('DOMContentLoaded', play);
 })();

@@ -45,8 +45,8 @@ const summaryOf = (page: string) => /id="summary">([^<]*)/.exec(page)?.[1];
 
 /** What the player on the page is given. */
 function itemIn(page: string): unknown {
-  const [, item = 'null'] = /data-item="([^"]*)"/.exec(page) ?? [];
-  return JSON.parse(item.replaceAll('&#34;', '"'));
+  const [, item = 'null'] = /data-options="([^"]*)"/.exec(page) ?? [];
+  return JSON.parse(item.replaceAll('&#34;', '"'))?.item ?? null;
 }
 
 test('leads from /verify to the page, with the address filled in', async () => {
@@ -70,6 +70,7 @@ test('lets the page load its own files alone, and the stream from anywhere', asy
     'src="/dashboard/script.js"',
     'src="/dashboard/stream-tester.js"',
     'src="/embed/channel.js"',
+    'src="/embed/page.js"',
   ]);
   for (const [, path] of text.matchAll(/(?:src|href)="(\/[^"]+\.(?:js|css))"/g))
     await unauthenticated.get(String(path)).expect(200);
