@@ -44,9 +44,6 @@ export interface KeyProvider {
 
 export type ProviderCall = Pick<UpstreamCall, 'requestId' | 'signal'>;
 
-/** The answer to one key request, still closed: reading it needs the client's shared secret. */
-type SealedKeys = { readonly json: unknown };
-
 const envelopeAnswer = z.object({ key: z.string() });
 
 const checksum = checkedText(decodePlayReadyChecksum).nullish();
@@ -98,7 +95,8 @@ export function createJsonProvider(
   upstream: Upstream,
   headers: ReadProviderHeaders | undefined,
 ): KeyProvider {
-  const unseal = ({ json }: SealedKeys, client: string, { sharedSecret }: ClientRecord): unknown => {
+  /** Opens the answer to one key request, which needs the client's shared secret. */
+  const unseal = (json: unknown, client: string, { sharedSecret }: ClientRecord): unknown => {
     const envelope = envelopeAnswer.safeParse(json);
     if (sharedSecret === undefined) {
       if (!envelope.success) return json;
@@ -127,18 +125,18 @@ export function createJsonProvider(
     system: 'cenc' | 'fairplay',
     content: ProviderContent,
     call: ProviderCall,
-  ): Promise<SealedKeys> => {
+  ): Promise<unknown> => {
     const { client = '', clientApiKey, contentId } = content;
     const url = upstreamUrl(baseUrl, system, client, contentId);
     const { status, json } = await upstream.get({ ...call, clientApiKey, url, headers: headers?.() });
     if (status === 401 || status === 403)
       throw refusedBy(upstream, { status, clientApiKey, hasFile: headers !== undefined });
     if (status !== 200) throw upstream.failed(`answered ${status}`);
-    return { json };
+    return json;
   };
 
   const makeKeyFile = (
-    sealed: { cenc: SealedKeys; fairplay: SealedKeys },
+    sealed: { readonly cenc: unknown; readonly fairplay: unknown },
     client: string,
     record: ClientRecord,
   ): KeyFile => {

@@ -12,7 +12,13 @@ import type { KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
 import { createCpixProvider, type FindRecipient, openDocument } from './cpix-provider';
-import { type ClientRecord, createJsonProvider, type KeyProvider, type ProvidedKeys } from './key-provider';
+import {
+  type ClientRecord,
+  createJsonProvider,
+  type KeyProvider,
+  type ProvidedKeys,
+  type ProviderCall,
+} from './key-provider';
 import type { KeptAnswer, ProviderCache } from './provider-cache';
 import type { ReadProviderHeaders } from './provider-headers';
 import {
@@ -48,17 +54,19 @@ interface ProvisionOptions extends AskProviderOptions {
 /** Makes the step from a request to the key file to write. */
 export function createProvision(upstreams: Upstreams, options: ProvisionOptions): Provision {
   const { checks, cmaf, cache, cpixRecipient = () => undefined } = options;
-  const ask = createAskProvider(upstreams, options);
-  const fetchValues = (
-    request: Exclude<KeyFileRequest, { readonly source: 'supplied' }>,
-    requestId: string,
-  ): Promise<Values> =>
-    request.source === 'cpix' ? openDocument(request, cpixRecipient) : ask(request, requestId);
+  const valuesOf = (request: KeyFileRequest, requestId: string): Values | Promise<Values> => {
+    if (request.source === 'supplied') return request;
+    if (request.source === 'cpix') return openDocument(request, cpixRecipient);
+    return askProvider(upstreams, options, request, requestId);
+  };
   return async (request, requestId) => {
-    const answered: Values = request.source === 'supplied' ? request : await fetchValues(request, requestId);
-    const { keyFile: values, kept } = answered;
+    const answered = await valuesOf(request, requestId);
+    const { keyFile: values, kept, corrected = [], isChecksumComputed = false } = answered;
     const keyFile = values.cenc && (request.cmaf ?? cmaf) ? { ...values, cmaf: true } : values;
-    const findings = request.findings ?? findingsOf(answered, keyFile, request.contentId);
+    const findings = request.findings ?? [
+      ...corrected,
+      ...crossCheck(keyFile, request.contentId, { isChecksumComputed }),
+    ];
     const errors = findings.filter(isError);
     const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));
     if (refused.length > 0) throw refusal(request.source, refused);
@@ -73,14 +81,6 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
 interface Values extends ProvidedKeys {
   /** Set when the key provider could not be asked, and they were taken from the cache. */
   readonly kept?: KeptAnswer;
-}
-
-function findingsOf(
-  { corrected = [], isChecksumComputed = false }: Values,
-  keyFile: KeyFile,
-  contentId: string | undefined,
-): Finding[] {
-  return [...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
 }
 
 /** A key of zeros protects nothing, and no license server has it: there is no reason to write one. */
@@ -121,59 +121,54 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [60, 'minute'],
 ];
 
+interface AskProviderOptions {
+  readonly cache?: ProviderCache | undefined;
+  /** Takes each upstream that gave an answer that can be used. Must not throw. */
+  readonly onAnswer?: ((upstream: UpstreamName) => void) | undefined;
+}
+
 /**
  * Asks for a content's keys. Throws `HttpError` 422, 502, 503 or 504; where that is for an outage, a kept answer is
  * taken instead, unless an upstream that does answer refuses.
  */
-type AskProvider = (content: ProviderContent, requestId: string) => Promise<Values>;
-
-interface AskProviderOptions {
-  readonly cache?: ProviderCache | undefined;
-  /** Told of each upstream that gave an answer that can be used. Must not throw. */
-  readonly onAnswer?: ((upstream: UpstreamName) => void) | undefined;
-}
-
-function createAskProvider(
+async function askProvider(
   upstreams: Upstreams,
-  { cache, onAnswer = () => undefined }: AskProviderOptions,
-): AskProvider {
+  { cache, onAnswer }: AskProviderOptions,
+  content: ProviderContent,
+  requestId: string,
+): Promise<Values> {
   if ('missing' in upstreams) {
     const description = `Keys can't be provisioned: set ${upstreams.missing.join(' and ')}, or supply cenc and fairplay in the body.`;
-    return async () => {
-      throw apiError('provisioning_not_configured', description);
-    };
+    throw apiError('provisioning_not_configured', description);
   }
-  const { configService, keyProvider } = upstreams;
-  return async (content, requestId) => {
-    const given = new AbortController();
-    const call = { requestId, signal: given.signal };
-    // All calls run in parallel: the client record is needed only to open what the provider answers.
-    const record = configService?.client(content, call);
-    const asked = keyProvider.ask(content, call);
-    const calls = [...(record ? [record] : []), ...asked.calls];
-    const all = Promise.all(calls);
-    all.catch(() => undefined);
-    try {
-      // The configuration service's refusal says more than what the provider makes of an unknown client.
-      const client = await record;
-      if (record) onAnswer('config_service');
-      await all;
-      const answered = await asked.open(client);
-      onAnswer('key_provider');
-      return answered;
-    } catch (thrown) {
-      const kept = thrown instanceof OutageError ? await cache?.find(content) : undefined;
-      if (kept) {
-        // Whoever of them still answers may refuse a client whose key was revoked: all are heard.
-        await refusedBy(calls);
-        cache?.used(kept.time, requestId);
-        return { keyFile: kept.keyFile, kept };
-      }
-      given.abort();
-      await Promise.allSettled(calls);
-      throw thrown;
+  const given = new AbortController();
+  const call = { requestId, signal: given.signal };
+  // All calls run in parallel: the client record is needed only to open what the provider answers.
+  const record = upstreams.readClient(content, call);
+  const asked = upstreams.keyProvider.ask(content, call);
+  const calls = [...(record ? [record] : []), ...asked.calls];
+  const all = Promise.all(calls);
+  all.catch(() => undefined);
+  try {
+    // The configuration service's refusal says more than what the provider makes of an unknown client.
+    const client = await record;
+    if (record) onAnswer?.('config_service');
+    await all;
+    const answered = await asked.open(client);
+    onAnswer?.('key_provider');
+    return answered;
+  } catch (thrown) {
+    const kept = thrown instanceof OutageError ? await cache?.find(content) : undefined;
+    if (kept) {
+      // Whoever of them still answers may refuse a client whose key was revoked: all are heard.
+      await refusedBy(calls);
+      cache?.used(kept.time, requestId);
+      return { keyFile: kept.keyFile, kept };
     }
-  };
+    given.abort();
+    await Promise.allSettled(calls);
+    throw thrown;
+  }
 }
 
 /** Rejects with the first failure that is no outage. */
@@ -186,8 +181,14 @@ async function refusedBy(calls: readonly Promise<unknown>[]): Promise<void> {
 /** The upstreams, or the variables that are missing for them. */
 export type Upstreams =
   | {
-      /** Undefined where it is not asked. */
-      readonly configService: ConfigService | undefined;
+      /**
+       * Reads the record of a content's client; undefined where that is not asked, or for a request that does not say
+       * both its name and its key. Rejects with `HttpError` 422 when the client or its key is refused, else 502 or 504.
+       */
+      readonly readClient: (
+        content: ProviderContent,
+        call: ProviderCall,
+      ) => Promise<ClientRecord> | undefined;
       readonly keyProvider: KeyProvider;
     }
   | { readonly missing: readonly string[] };
@@ -220,9 +221,18 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
     protocol === 'json'
       ? createJsonProvider(keyProviderUrl, upstream, providerHeaders)
       : createCpixProvider({ protocol, address: keyProviderUrl, upstream, providerHeaders, cpixRecipient });
-  const configService =
-    configServiceUrl === undefined ? undefined : createConfigService(configServiceUrl, ask('config_service'));
-  return { configService, keyProvider };
+  const configService = configServiceUrl === undefined ? undefined : ask('config_service');
+  return {
+    readClient: ({ client, clientApiKey }, call) =>
+      configService && client !== undefined && clientApiKey !== undefined
+        ? readClient(configService, {
+            ...call,
+            clientApiKey,
+            url: upstreamUrl(configServiceUrl ?? '', client),
+          })
+        : undefined,
+    keyProvider,
+  };
 }
 
 /** The fields that each protocol takes to choose among the keys of a document: SPEKE is asked for one key. */
@@ -241,39 +251,20 @@ export function providerRules({
   return { needed: needsClient(keyProviderUrl) ? ['client'] : [], taken: TAKEN[protocol] };
 }
 
-interface ConfigService {
-  /**
-   * Reads the record of a content's client; undefined for a request that does not say both its name and its key. Rejects
-   * with `HttpError` 422 when the client or its key is refused, else 502 or 504.
-   */
-  client(
-    content: ProviderContent,
-    call: Pick<UpstreamCall, 'requestId' | 'signal'>,
-  ): Promise<ClientRecord> | undefined;
-}
-
 const secret = z.string().min(1).nullish();
 const clientRecord = z.object({ shared_secret: secret, sharedSecret: secret });
 
-function createConfigService(baseUrl: string, upstream: Upstream): ConfigService {
-  const read = async (call: UpstreamCall): Promise<ClientRecord> => {
-    const { status, json } = await upstream.get(call);
-    if (status === 404) {
-      throw apiError('client_unknown', 'The configuration service does not know this client. Check client.');
-    }
-    if (status === 401 || status === 403) {
-      const description = 'The configuration service refused the API key of this client. Check clientApiKey.';
-      throw apiError('client_api_key_refused', description);
-    }
-    if (status !== 200) throw upstream.failed(`answered ${status}`);
-    const record = clientRecord.safeParse(json);
-    if (!record.success) throw upstream.failed('answered something that is not a client record');
-    return { sharedSecret: record.data.shared_secret ?? record.data.sharedSecret ?? undefined };
-  };
-  return {
-    client: ({ client, clientApiKey }, call) =>
-      client === undefined || clientApiKey === undefined
-        ? undefined
-        : read({ ...call, clientApiKey, url: upstreamUrl(baseUrl, client) }),
-  };
+async function readClient(upstream: Upstream, call: UpstreamCall): Promise<ClientRecord> {
+  const { status, json } = await upstream.get(call);
+  if (status === 404) {
+    throw apiError('client_unknown', 'The configuration service does not know this client. Check client.');
+  }
+  if (status === 401 || status === 403) {
+    const description = 'The configuration service refused the API key of this client. Check clientApiKey.';
+    throw apiError('client_api_key_refused', description);
+  }
+  if (status !== 200) throw upstream.failed(`answered ${status}`);
+  const record = clientRecord.safeParse(json);
+  if (!record.success) throw upstream.failed('answered something that is not a client record');
+  return { sharedSecret: record.data.shared_secret ?? record.data.sharedSecret ?? undefined };
 }

@@ -202,88 +202,39 @@ describe('the provider cache, in an outage', () => {
 });
 
 describe('the provider cache gives nothing', () => {
-  const refused = (name: string) => ({
-    errors: [
-      {
-        code: 'client_api_key_refused',
-        description: `The ${name} refused the API key of this client. Check clientApiKey.`,
-      },
-    ],
-  });
-
-  it.each<[what: string, answers: Readonly<Record<string, Script>>, status: number, body: object]>([
+  it.each<[what: string, answers: Readonly<Record<string, Script>>, status: number, code: string]>([
     [
       'the configuration service refuses the client',
       { [CONFIG_PATH]: { status: 401 }, [CENC_PATH]: 'reset', [FAIRPLAY_PATH]: 'reset' },
       422,
-      refused('configuration service'),
+      'client_api_key_refused',
     ],
     [
       'the key provider refuses the client while the configuration service is down',
       { [CONFIG_PATH]: 'reset', [CENC_PATH]: { status: 403 } },
       422,
-      refused('key provider'),
+      'client_api_key_refused',
     ],
-    [
-      'the client is unknown',
-      { [CONFIG_PATH]: { status: 404 } },
-      422,
-      {
-        errors: [
-          {
-            code: 'client_unknown',
-            description: 'The configuration service does not know this client. Check client.',
-          },
-        ],
-      },
-    ],
-    [
-      'the key provider answers no JSON',
-      { [CENC_PATH]: { body: '<html>' } },
-      502,
-      {
-        errors: [
-          {
-            code: 'key_provider_failed',
-            description:
-              'The key provider answered something that is not JSON; check PACKAGERDRMAPI_KEYPROVIDERURL. No key file was changed.',
-          },
-        ],
-      },
-    ],
+    ['the client is unknown', { [CONFIG_PATH]: { status: 404 } }, 422, 'client_unknown'],
+    ['the key provider answers no JSON', { [CENC_PATH]: { body: '<html>' } }, 502, 'key_provider_failed'],
     [
       'the key provider answers what does not open',
       { [CENC_PATH]: sealed(PLAIN_CENC, 'another-shared-secret') },
       502,
-      {
-        errors: [
-          {
-            code: 'key_provider_failed',
-            description:
-              'The key provider answered an envelope whose hash is wrong: it was changed, or sealed with another shared secret. No key file was changed.',
-          },
-        ],
-      },
+      'key_provider_failed',
     ],
     [
       'the key provider does not know the content',
       { [CENC_PATH]: { status: 404 }, [FAIRPLAY_PATH]: { status: 404 } },
       502,
-      {
-        errors: [
-          {
-            code: 'key_provider_failed',
-            description: 'The key provider answered 404. No key file was changed.',
-          },
-        ],
-      },
+      'key_provider_failed',
     ],
-  ])('when %s', async (_what, answers, status, body) => {
+  ])('when %s', async (_what, answers, status, code) => {
     const { sidecar, upstream } = await startCached();
     await sidecar.api.post(PATH).send(PROVIDED).expect(200);
     for (const [path, script] of Object.entries(answers)) upstream.on(path, script);
-    const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(status, body);
-    expect(answer.headers.warning).toBeUndefined();
+    const { body, headers } = await sidecar.api.post(PATH).send(PROVIDED).expect(status);
+    expect([body.errors[0].code, headers.warning]).toEqual([code, undefined]);
   });
 
   it.each<[what: string, change: object]>([
