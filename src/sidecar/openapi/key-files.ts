@@ -1,10 +1,12 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
+import * as z from 'zod';
 import { cpixQuery } from '../../api/key-file-request';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
 import {
   type Answer,
   contentOf,
+  jsonSchema,
   type PathItem,
   parameter,
   queryParameters,
@@ -76,33 +78,25 @@ const WARNING: OpenApi.HeaderObject = {
   schema: { type: 'string' },
 };
 
-const DRM_INFO: OpenApi.SchemaObject = (() => {
-  const base64 = { type: 'string', description: 'base64' } as const;
-  const block = { type: 'string', description: 'base64 of 16 bytes' } as const;
-  const uuid = { type: 'string', format: 'uuid', description: 'The DRM system.' } as const;
-  const box: OpenApi.SchemaObject = {
-    type: 'object',
-    required: ['uuid', 'data'],
-    properties: { uuid, data: base64 },
-  };
-  const info: OpenApi.SchemaObject = {
-    type: 'object',
-    required: ['key', 'key_id'],
-    properties: {
-      pssh: { type: 'array', description: 'The boxes of the DRM systems.', items: box },
-      key: block,
-      key_id: block,
-      iv: { ...block, description: 'base64 of 16 bytes; only of FairPlay' },
-    },
-  };
-  return {
-    type: 'array',
-    description: 'With `as=nginx-vod`: one object.',
-    minItems: 1,
-    maxItems: 1,
-    items: info,
-  };
-})();
+const base64 = z.string().meta({ description: 'base64' });
+const block = z.string().meta({ description: 'base64 of 16 bytes' });
+const box = z.object({
+  uuid: z.string().meta({ format: 'uuid', description: 'The DRM system.' }),
+  data: base64,
+});
+const DRM_INFO = jsonSchema(
+  z
+    .array(
+      z.object({
+        pssh: z.array(box).optional().meta({ description: 'The boxes of the DRM systems.' }),
+        key: block,
+        key_id: block,
+        iv: block.optional().meta({ description: 'base64 of 16 bytes; only of FairPlay' }),
+      }),
+    )
+    .length(1)
+    .meta({ description: 'With `as=nginx-vod`: one object.' }),
+);
 
 /** The document as the body itself, and what the query may say then. */
 const CPIX_BODY: OpenApi.SchemaObject = {

@@ -16,7 +16,7 @@ export const URL_VARIABLE = 'PACKAGERDRM_URL';
 export const API_KEY_VARIABLE = 'PACKAGERDRM_APIKEY';
 
 /** An error of the catalogue, with another status if given. */
-export type AnsweredError = ErrorCode | { readonly code: ErrorCode; readonly status: number };
+type AnsweredError = ErrorCode | { readonly code: ErrorCode; readonly status: number };
 
 /** A request, and the answer to it. */
 export interface Example {
@@ -28,7 +28,7 @@ export interface Example {
   readonly answer: { readonly type: string; readonly value?: unknown };
 }
 
-interface Described {
+export interface Described {
   readonly id: string;
   readonly summary: string;
   readonly description: string;
