@@ -3,6 +3,7 @@ import { type Checked, decodeBase64Block, decodeHexBlock, isJsonObject, parseUui
 import type { CpixSystemName } from '../drm/cpix/choose';
 import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/envelope';
+import { EXPORT_NAMES, EXPORT_SCHEMES } from '../drm/export/names';
 import { CMAF_CBCS_REFUSED } from '../drm/key-file';
 import { checkLicenseUrl } from '../drm/license-url';
 import { decodePlayReadyChecksum } from '../drm/playready';
@@ -315,4 +316,19 @@ export const cpixQuery = z.strictObject({
   laurl: laurl.nullish(),
   contentid: cpixBody.shape.contentId,
   cmaf: cmafText.nullish().meta({ description: cmaf.meta()?.description ?? '' }),
+});
+
+/** The query of a read that exports the keys. */
+export const exportQuery = z.strictObject({
+  as: z.enum(EXPORT_NAMES, `must be one of ${EXPORT_NAMES.join(', ')}`).meta({
+    description:
+      'The keys in the form of another packager, in place of the key file: a file of flags for shaka-packager (`--flagfile`), the JSON that nginx-vod-module fetches (`vod_drm_upstream_location`), options for Bento4 (`mp4-dash.py`, one a line), or a CPIX 2.3 document for Unified Streaming and others.',
+  }),
+  scheme: z
+    .enum(EXPORT_SCHEMES, 'must be cenc, the key of Widevine and PlayReady, or cbcs, that of FairPlay')
+    .optional()
+    .meta({
+      description:
+        'Only with `as`: which of the two keys. `cenc` is the one of Widevine and PlayReady, `cbcs` the one of FairPlay, under a key id made of its license address. Without it, `cpix` holds all keys, each with its scheme; the others hold that of `cenc` if there is one, else that of `cbcs`.',
+    }),
 });

@@ -99,16 +99,15 @@ it('a stream in a sub-folder gives its file the last part of its name', async ()
 });
 
 it.each([
-  ['as=widevine', 'as must be one of shaka, nginx-vod, bento4 and cpix, not widevine.'],
-  ['as=shakka', 'as must be one of shaka, nginx-vod, bento4 and cpix, not shakka. Did you mean shaka?'],
-  ['as=', 'as must be one of shaka, nginx-vod, bento4 and cpix.'],
-  ['as=constructor', 'as must be one of shaka, nginx-vod, bento4 and cpix, not constructor.'],
-  ['as=cpix&as=shaka', 'as must be one of shaka, nginx-vod, bento4 and cpix.'],
+  ['as=widevine', 'as: must be one of shaka, nginx-vod, bento4, cpix'],
+  ['as=', 'as: must be one of shaka, nginx-vod, bento4, cpix'],
+  ['as=constructor', 'as: must be one of shaka, nginx-vod, bento4, cpix'],
+  ['as=cpix&as=shaka', 'as: must be one of shaka, nginx-vod, bento4, cpix'],
   [
     'as=cpix&scheme=cens',
-    'scheme must be one of cenc and cbcs, not cens. Did you mean cenc? cenc is the key of Widevine and PlayReady, cbcs that of FairPlay.',
+    'scheme: must be cenc, the key of Widevine and PlayReady, or cbcs, that of FairPlay',
   ],
-  ['scheme=cbcs', 'scheme is for exports: add as, one of shaka, nginx-vod, bento4 and cpix.'],
+  ['scheme=cbcs', 'as: is missing'],
   ['as=cpix&shceme=cbcs', 'shceme is not a parameter of this request. Did you mean scheme?'],
 ])('a query that is not understood is refused with what there is: %s', async (query, description) => {
   const { api } = await started();

@@ -5,11 +5,3 @@ export type ExportName = (typeof EXPORT_NAMES)[number];
 /** The schemes of a key file's two kinds of key: `cenc` of Widevine and PlayReady, `cbcs` of FairPlay. */
 export const EXPORT_SCHEMES = ['cenc', 'cbcs'] as const;
 export type ExportScheme = (typeof EXPORT_SCHEMES)[number];
-
-export function isExportName(name: unknown): name is ExportName {
-  return EXPORT_NAMES.some((known) => known === name);
-}
-
-export function isExportScheme(name: unknown): name is ExportScheme {
-  return EXPORT_SCHEMES.some((known) => known === name);
-}

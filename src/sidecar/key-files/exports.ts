@@ -1,52 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import {
-  EXPORT_NAMES,
-  EXPORT_SCHEMES,
-  type ExportName,
-  type ExportScheme,
-  isExportName,
-  isExportScheme,
-} from '../../drm/export/names';
+import type * as z from 'zod';
+import type { exportQuery } from '../../api/key-file-request';
 import type { Finding } from '../../drm/finding';
 import { etagOf } from '../../http/etag';
-import { nearest, printable } from '../../http/faults';
 import { apiError } from '../errors';
-import { unknownParameter } from '../storage/conditions';
-
-/** The parameters `?as=` and `?scheme=` of a read. */
-export interface ExportQuery {
-  readonly as: ExportName;
-  readonly scheme: ExportScheme | undefined;
-}
-
-/** Reads the query of an export. @throws HttpError 400. */
-export function exportQueryOf(query: Readonly<Record<string, unknown>>): ExportQuery {
-  const { as, scheme } = query;
-  if (as === undefined)
-    throw apiError('invalid_query', `scheme is for exports: add as, ${oneOf(EXPORT_NAMES)}.`);
-  if (!isExportName(as)) throw apiError('invalid_query', `as ${mustBe(EXPORT_NAMES, as)}`);
-  if (scheme !== undefined && !isExportScheme(scheme)) {
-    const sentence = mustBe(EXPORT_SCHEMES, scheme);
-    throw apiError(
-      'invalid_query',
-      `scheme ${sentence} cenc is the key of Widevine and PlayReady, cbcs that of FairPlay.`,
-    );
-  }
-  const unknown = unknownParameter(query, ['as', 'scheme']);
-  if (unknown !== undefined) throw apiError('invalid_query', unknown);
-  return { as, scheme };
-}
-
-function oneOf(names: readonly string[]): string {
-  return `one of ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-}
-
-function mustBe(names: readonly string[], given: unknown): string {
-  const near = typeof given === 'string' ? nearest(given, names) : undefined;
-  const hint = near === undefined ? '' : ` Did you mean ${near}?`;
-  const told = typeof given === 'string' && given !== '' ? `, not ${printable(given)}` : '';
-  return `must be ${oneOf(names)}${told}.${hint}`;
-}
 
 /** A key file as another packager takes it. */
 interface ExportAnswer {
@@ -58,7 +15,10 @@ interface ExportAnswer {
 }
 
 /** Exports a key file. @throws HttpError 409 when it does not have what the export needs. */
-export async function exportKeyFile(bytes: Buffer, { as, scheme }: ExportQuery): Promise<ExportAnswer> {
+export async function exportKeyFile(
+  bytes: Buffer,
+  { as, scheme }: z.output<typeof exportQuery>,
+): Promise<ExportAnswer> {
   if (!isUtf8(bytes))
     throw apiError(
       'key_file_malformed',

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Express, Request, RequestHandler, Response } from 'express';
-import { cpixQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
+import { cpixQuery, exportQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
 import {
   type KeyFileRequest,
   type ProviderRules,
@@ -17,7 +17,7 @@ import { onlyMethods } from '../../http/app';
 import { createReadBytes, createReadText, requireType } from '../../http/body';
 import { type HttpError, parsedOr400 } from '../../http/errors';
 import { etagOf } from '../../http/etag';
-import type { Parsed } from '../../http/faults';
+import { type Parsed, readQuery } from '../../http/faults';
 import { callerOf, requireRead, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import { type FleetWait, WAIT } from '../fleet/wait';
@@ -27,7 +27,7 @@ import { conditionsIn, isDryRun, isKeepUnknown, isNamed, refuseQuery } from '../
 import type { FleetChange, KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { lineChanges, renderLineChanges } from './dry-run';
-import { exportKeyFile, exportQueryOf } from './exports';
+import { exportKeyFile } from './exports';
 
 interface KeyFileContext {
   readonly store: KeyFileStore;
@@ -52,7 +52,8 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     const streamId = streamIdOf(request, response);
     requireRead(callerOf(response), streamId);
     const { query } = request;
-    const asked = query.as === undefined && query.scheme === undefined ? undefined : exportQueryOf(query);
+    const isExport = query.as !== undefined || query.scheme !== undefined;
+    const asked = isExport ? parsedOr400(readQuery(exportQuery, query)) : undefined;
     const bytes = store.read(streamId);
     if (!bytes) throw apiError('key_file_not_found');
     if (!asked) {

@@ -1,8 +1,7 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
-import { cpixQuery } from '../../api/key-file-request';
+import { cpixQuery, exportQuery } from '../../api/key-file-request';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
-import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
 import {
   type Answer,
   contentOf,
@@ -136,16 +135,7 @@ function oneKeyFile() {
         'The key file of a stream, byte for byte, or its lines as JSON (`accept: application/json`). With `as` it is exported for another packager; such an answer has an entity tag of its own. HEAD returns only the headers.',
       parameters: [
         STREAM_ID,
-        parameter(
-          'as',
-          'The keys in the form of another packager, in place of the key file: a file of flags for shaka-packager (`--flagfile`), the JSON that nginx-vod-module fetches (`vod_drm_upstream_location`), options for Bento4 (`mp4-dash.py`, one a line), or a CPIX 2.3 document for Unified Streaming and others.',
-          { type: 'string', enum: [...EXPORT_NAMES] },
-        ),
-        parameter(
-          'scheme',
-          'Only with `as`: which of the two keys. `cenc` is the one of Widevine and PlayReady, `cbcs` the one of FairPlay, under a key id made of its license address. Without it, `cpix` holds all keys, each with its scheme; the others hold that of `cenc` if there is one, else that of `cbcs`.',
-          { type: 'string', enum: [...EXPORT_SCHEMES] },
-        ),
+        ...queryParameters(exportQuery).map((each) => ({ ...each, required: false })),
         IF_CHANGED,
       ],
       headers: { ETag: ETAG, Warning: WARNING },
