@@ -37,7 +37,7 @@ import {
 } from './elements';
 import { eventActions, eventColumns, eventPill } from './events';
 import { absent } from './forms';
-import { askedOf } from './list';
+import { askedOf, filterBy } from './list';
 import { packagingFacts } from './packaging';
 import { mountResourcePages, type ResourcePages } from './resource-pages';
 
@@ -65,8 +65,6 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
   const { state, broadcast, clock } = context;
   const calls = callsOf(CHANNEL, channelBehaviour(context), clock.now);
   const kind: ResourcePages<Channel> = {
-    plural: 'channels',
-    idName: 'channelId',
     noun: { one: 'channel', many: 'channels' },
     intro: 'A channel takes the stream of one encoder at a time. Each broadcast is a live event.',
     items: () => state.channels.all(),
@@ -84,16 +82,13 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
     hint: 'title, id, tag or site',
     texts: ({ id, siteId, metadata }) => [metadata.title, id, siteId, ...metadata.tags],
     filters: [
-      { name: 'state', label: 'State', unset: 'Any state', choices: choicesOf(CHANNEL_WORDS), of: stateOf },
-      {
-        name: 'mode',
-        label: 'Mode',
-        unset: 'Any mode',
-        choices: plainChoices(publishing_mode.schema.options),
-        of: ({ metadata }) => metadata.publishing_mode,
-      },
+      filterBy('state', choicesOf(CHANNEL_WORDS), stateOf),
+      filterBy(
+        'mode',
+        plainChoices(publishing_mode.schema.options),
+        ({ metadata }) => metadata.publishing_mode,
+      ),
     ],
-    empty: html`<p>There is no channel yet. Make one with the form below, or with the management API.</p>`,
     newForm: { metadata: { title, publishing_mode, tags, dvr, reconnect_window }, calls: () => calls },
     calls: () => calls,
     fields: () => ({ metadata: SETTINGS }),

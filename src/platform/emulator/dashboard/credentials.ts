@@ -16,7 +16,7 @@ import { checkedBody } from '../json-body';
 import { confirmedAction, copyable, plainChoices, secret, table, time } from './elements';
 import { type Asked, absent, formCard, mountPage, refusedFirst, sentOf } from './forms';
 import { layout } from './layout';
-import { type List, listOf } from './list';
+import { filterBy, type List, listOf } from './list';
 import { inputsOf, readFields } from './resource-form';
 
 const PATH = '/dashboard/credentials';
@@ -101,13 +101,7 @@ const CREDENTIALS: List<Credential> = {
   hint: 'key name, id or site',
   texts: ({ id, name, siteIds }) => [name, id, ...siteIds],
   filters: [
-    {
-      name: 'permission',
-      label: 'Filter by permission',
-      unset: 'Any permission',
-      choices: plainChoices(PERMISSIONS),
-      of: ({ permission }) => permission,
-    },
+    filterBy('permission', plainChoices(PERMISSIONS), ({ permission }) => permission, 'Filter by permission'),
   ],
   empty: html`<p>There is no key name yet.</p>`,
 };

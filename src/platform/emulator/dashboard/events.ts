@@ -7,7 +7,7 @@ import type { EmulatorState } from '../state';
 import { action, type Column, choicesOf, pill, time, unseen, type Words } from './elements';
 import { mountPage } from './forms';
 import { layout } from './layout';
-import { listOf } from './list';
+import { filterBy, listOf } from './list';
 
 const PATH = '/dashboard/events';
 
@@ -44,15 +44,7 @@ export function mountEventsPage(app: Express, { state }: EmulatorContext): void 
         columns: () => eventColumns(state),
         hint: 'event id, channel title or id',
         texts: (event) => [event.id, event.channelId, titleIn(event)],
-        filters: [
-          {
-            name: 'state',
-            label: 'State',
-            unset: 'Any state',
-            choices: choicesOf(EVENT_WORDS),
-            of: (event) => event.state,
-          },
-        ],
+        filters: [filterBy('state', choicesOf(EVENT_WORDS), (event) => event.state)],
         empty: html`<p>There is no event yet. One begins when an encoder connects to a channel.</p>`,
       }),
     }),

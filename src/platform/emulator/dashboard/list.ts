@@ -1,5 +1,6 @@
 import { type Content, type Html, html } from '../../../http/html';
 import { type Choice, type Column, counted, live, type Noun, table } from './elements';
+import { labelOf } from './forms';
 
 const PAGE_LENGTH = 50;
 const MAX_WORDS_LENGTH = 200;
@@ -15,6 +16,16 @@ export interface ListFilter<T> {
   readonly unset: string;
   readonly choices: readonly Choice[];
   readonly of: (item: T) => string;
+}
+
+/** A choice by a name, such as `last_try`, from which its words follow. */
+export function filterBy<T>(
+  name: string,
+  choices: readonly Choice[],
+  of: (item: T) => string,
+  label = labelOf(name),
+): ListFilter<T> {
+  return { name, label, unset: `Any ${name.replaceAll('_', ' ')}`, choices, of };
 }
 
 /** How a list looks, and how it is searched. */

@@ -21,6 +21,7 @@ import {
   unseen,
 } from './elements';
 import { type Asked, type FormBody, formMore, refusalOf, sentOf } from './forms';
+import { filterBy } from './list';
 import { mountPictures, picturesCard } from './media-pictures';
 import { mountRenditions, renditionsCard } from './media-renditions';
 import { mountTracks, tracksCard } from './media-tracks';
@@ -38,8 +39,6 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
   const { state, seeds, clock, library } = context;
   const calls = library.media;
   const mountForm = mountResourcePages<Media>(app, context, {
-    plural: 'media',
-    idName: 'mediaId',
     noun: { one: 'media', many: 'media' },
     intro: 'Video and audio on demand: uploads, and recordings of live events.',
     items: () => state.media.all(),
@@ -63,20 +62,8 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
       ...tags,
     ],
     filters: [
-      {
-        name: 'status',
-        label: 'Status',
-        unset: 'Any status',
-        choices: choicesOf(STATUS_WORDS),
-        of: ({ status }) => status,
-      },
-      {
-        name: 'type',
-        label: 'Type',
-        unset: 'Any type',
-        choices: plainChoices(MEDIA.shown.media_type.schema.options),
-        of: ({ mediaType }) => mediaType,
-      },
+      filterBy('status', choicesOf(STATUS_WORDS), ({ status }) => status),
+      filterBy('type', plainChoices(MEDIA.shown.media_type.schema.options), ({ mediaType }) => mediaType),
     ],
     empty: html`<p>There is no media yet. Drop a file below, or stream to a channel: its replay becomes one.</p>`,
     scripts: ['upload'],

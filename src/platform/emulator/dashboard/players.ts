@@ -12,8 +12,6 @@ const OPTIONS_SHOWN = 4;
 export function mountPlayerPages(app: Express, context: EmulatorContext): void {
   const { library, state } = context;
   mountResourcePages(app, context, {
-    plural: 'players',
-    idName: 'playerId',
     noun: { one: 'player', many: 'players' },
     intro: 'The look and the behaviour of a player. Its setup configuration takes any option of the player.',
     items: () => state.players.all(),
@@ -32,7 +30,6 @@ export function mountPlayerPages(app: Express, context: EmulatorContext): void {
       release_channel,
       ...Object.keys(setup_config),
     ],
-    empty: html`<p>There is no player yet. Make one with the form below, or with the management API.</p>`,
     newForm: { ...FIELDS, calls: () => library.players },
     calls: () => library.players,
     fields: () => FIELDS,

@@ -9,6 +9,7 @@ import type { Playlist } from '../resources/playlists';
 import { PLAYLIST, type PlaylistType, TYPED_PLAYLISTS } from '../resources/playlists';
 import { type Column, copyableAddress, counted, duration, live, NOTHING, table, time } from './elements';
 import type { Asked } from './forms';
+import { filterBy } from './list';
 import { idsIn, manualParts, mountManualPlaylist } from './manual-playlist';
 import { mediaName } from './media-words';
 import { inputsOf } from './resource-form';
@@ -33,8 +34,6 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
   };
   const resourceOf = ({ playlistType }: Playlist) => callsFor(playlistType).resource;
   const mountForm = mountResourcePages<Playlist>(app, context, {
-    plural: 'playlists',
-    idName: 'playlistId',
     noun: { one: 'playlist', many: 'playlists' },
     intro: 'Lists of media for players: in an order of your own, or made for each viewer.',
     items: () => state.playlists.all(),
@@ -54,15 +53,12 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
     hint: 'title, id or author',
     texts: ({ id, siteId, metadata: { title, author } }) => [title, id, siteId, author ?? ''],
     filters: [
-      {
-        name: 'type',
-        label: 'Type',
-        unset: 'Any type',
-        choices: TYPED_PLAYLISTS.map(({ type }) => ({ value: type, label: typeName(type) })),
-        of: ({ playlistType }) => playlistType,
-      },
+      filterBy(
+        'type',
+        TYPED_PLAYLISTS.map(({ type }) => ({ value: type, label: typeName(type) })),
+        ({ playlistType }) => playlistType,
+      ),
     ],
-    empty: html`<p>There is no playlist yet. Make one with the form below, or with the management API.</p>`,
     scripts: ['order'],
     newForm: {
       metadata: TITLE,

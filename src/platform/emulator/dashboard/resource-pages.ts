@@ -47,12 +47,10 @@ interface FormFields {
 }
 
 /** The list, the form and the page of a resource, as data. */
-export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'caption'> {
-  /** In the paths. */
-  readonly plural: string;
-  /** The name of the id in the paths of the API. */
-  readonly idName: string;
+export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'caption' | 'empty'> {
   readonly intro: string;
+  /** For a list without items; otherwise that one can be made. */
+  readonly empty?: Content;
   readonly items: () => readonly T[];
   readonly find: (id: string) => T | undefined;
   readonly nameOf: (item: T) => string;
@@ -104,8 +102,10 @@ export function mountResourcePages<T extends Item>(
   kind: ResourcePages<T>,
 ): MountForm<T> {
   const { newForm } = kind;
-  const { one: noun } = kind.noun;
-  const path = `/dashboard/${kind.plural}`;
+  const { one: noun, many: plural } = kind.noun;
+  const path = `/dashboard/${plural}`;
+  /** The name of the id in the paths of the API. */
+  const idName = `${noun}Id`;
   const site = newForm.hasSite === false ? {} : siteField(context.seeds.siteIds);
   const pathOf = ({ id }: { readonly id: string }) => `${path}/${id}`;
   const nameCell = (item: T) =>
@@ -113,9 +113,10 @@ export function mountResourcePages<T extends Item>(
     html`<a class="name" href="${pathOf(item)}" dir="auto">${kind.nameOf(item)}</a>${idLine(context, item)}`;
   const name: Column<T> = [titleCase(noun), nameCell];
   const list: List<T> = {
+    empty: html`<p>There is no ${noun} yet. Make one with the form below, or with the management API.</p>`,
     ...kind,
     path,
-    caption: titleCase(kind.plural),
+    caption: titleCase(plural),
     columns: (query) => [name, ...kind.columns(query)],
   };
 
@@ -127,12 +128,12 @@ export function mountResourcePages<T extends Item>(
       inputsOf({ ...metadata, ...relationships, ...site }, sent, 'new');
     const form = { id: 'new', path, submit: `Create ${noun}`, fields };
     return layout({
-      title: titleCase(kind.plural),
+      title: titleCase(plural),
       section: path,
       aside: html`<a class="button" href="#new">New ${noun}</a>`,
       intro: kind.intro,
       content: refusedFirst(asked, {
-        list: listOf(kind.plural, kind.items(), asked.query, list),
+        list: listOf(plural, kind.items(), asked.query, list),
         upload: newForm.above?.(asked),
         new: formCard(asked, `New ${noun}`, form),
       }),
@@ -154,11 +155,11 @@ export function mountResourcePages<T extends Item>(
   });
 
   const itemOf = ({ params }: PageRequest) => {
-    const item = kind.find(params[kind.idName] ?? '');
+    const item = kind.find(params[idName] ?? '');
     if (item) return item;
     throw absent(`There is no ${noun} with this id.`);
   };
-  const idsOf = ({ siteId = '', id }: T) => ({ siteId, [kind.idName]: id });
+  const idsOf = ({ siteId = '', id }: T) => ({ siteId, [idName]: id });
   const settings = (item: T, asked: Asked) => {
     const fields = kind.fields?.(item);
     if (!fields) return undefined;
@@ -191,7 +192,7 @@ export function mountResourcePages<T extends Item>(
       asked,
     });
   };
-  const one = `${path}/:${kind.idName}`;
+  const one = `${path}/:${idName}`;
   mountPage(
     app,
     one,

@@ -8,7 +8,7 @@ import { EVENT_NAMES } from '../webhooks/notification';
 import { webhookBehaviour, webhookResource } from '../webhooks/webhook-api';
 import type { Webhook } from '../webhooks/webhooks';
 import { address, type Column, card, choicesOf, copyable, pill, time, type Words } from './elements';
-import { listOf, type PageQuery } from './list';
+import { filterBy, listOf, type PageQuery } from './list';
 import { mountResourcePages, requireSite } from './resource-pages';
 
 const PATH = '/dashboard/webhooks';
@@ -40,8 +40,6 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
   const unshown = new Set<string>();
   const lastOf = ({ id }: Webhook) => webhooks.history(id).at(-1);
   mountResourcePages<Webhook>(app, context, {
-    plural: 'webhooks',
-    idName: 'webhookId',
     noun: { one: 'webhook', many: 'webhooks' },
     intro:
       'The platform notifies these addresses of events, each time with a token that proves where the call comes from.',
@@ -74,18 +72,11 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
       ...metadata.site_ids,
     ],
     filters: [
-      {
-        name: 'last',
-        label: 'Last try',
-        unset: 'Any last try',
-        choices: [...choicesOf(OUTCOMES), { value: 'none', label: 'none yet' }],
-        of: (webhook) => {
-          const last = lastOf(webhook);
-          return last ? outcomeOf(last) : 'none';
-        },
-      },
+      filterBy('last_try', [...choicesOf(OUTCOMES), { value: 'none', label: 'none yet' }], (webhook) => {
+        const last = lastOf(webhook);
+        return last ? outcomeOf(last) : 'none';
+      }),
     ],
-    empty: html`<p>There is no webhook yet. Make one with the form below, or with the management API.</p>`,
     newForm: {
       metadata: fields,
       hasSite: false,
@@ -137,15 +128,7 @@ function historyPart(history: readonly Delivery[], { id }: Webhook, query: PageQ
     columns: () => DELIVERY_COLUMNS,
     hint: 'event, id or answer',
     texts: (delivery) => [delivery.event, delivery.subjectId, answerOf(delivery)],
-    filters: [
-      {
-        name: 'outcome',
-        label: 'Outcome',
-        unset: 'Any outcome',
-        choices: choicesOf(OUTCOMES),
-        of: outcomeOf,
-      },
-    ],
+    filters: [filterBy('outcome', choicesOf(OUTCOMES), outcomeOf)],
     empty: html`<p>Nothing has happened yet that this webhook asked for.</p>`,
   });
   return html`<section aria-labelledby="history-title"><h2 id="history-title">Deliveries</h2>${tries}</section>`;

@@ -158,9 +158,6 @@
     return /^https?:$/.test(new URL(address, document.baseURI).protocol);
   }
 
-  const isPlaylist = ({ file, type }) => /mpegurl/i.test(type || '') || /\.m3u8(?:[?#]|$)/.test(file);
-  const isManifest = ({ file, type }) => /dash\+xml/i.test(type || '') || /\.mpd(?:[?#]|$)/.test(file);
-
   /** Whether an HLS playlist or an MPD lists nothing that could be seen. */
   function isEmpty(text) {
     if (/^#EXTM3U/.test(text)) return !/^#(EXTINF|EXT-X-STREAM-INF|EXT-X-PART):/m.test(text);
@@ -234,9 +231,8 @@
     makeVideo();
 
     /** A manifest that can't be read from here is not empty: the player says why it can't. */
-    async function hasNothing(source) {
-      if (!isPlaylist(source) && !isManifest(source)) return false;
-      const text = await getText(source.file).catch((error) => (error.status === 404 ? undefined : ''));
+    async function hasNothing({ file }) {
+      const text = await getText(file).catch((error) => (error.status === 404 ? undefined : ''));
       return text === undefined || isEmpty(text);
     }
 
@@ -247,11 +243,11 @@
         react('failed', { reason: 'sourceless', detail: '' });
         return;
       }
-      if (await hasNothing(source)) {
+      const formatOf = (each) => (player.isDash(each) ? 'dash' : player.isHls(each) ? 'hls' : 'file');
+      if (formatOf(source) !== 'file' && (await hasNothing(source))) {
         if (stopped) return;
         // What is not packaged may be there as it was uploaded.
-        const file =
-          format === undefined && sources.findLast((each) => !isPlaylist(each) && !isManifest(each));
+        const file = format === undefined && sources.findLast((each) => formatOf(each) === 'file');
         if (!file) {
           isStale = true;
           tell('pictureless', {});
@@ -269,7 +265,7 @@
       const tracks = (item.tracks || []).filter(
         (each) => each.file && isWebAddress(each.file) && each.kind !== 'thumbnails',
       );
-      const shown = isManifest(source) ? 'dash' : isPlaylist(source) ? 'hls' : 'file';
+      const shown = formatOf(source);
       session = player.playSource({
         video,
         source,

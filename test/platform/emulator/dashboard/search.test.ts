@@ -144,8 +144,8 @@ test('finds webhooks by name, address and event, and by their last try', async (
   await receiver.until(1);
   const names = async (query: string) =>
     (await namesAt(emulator, `/dashboard/webhooks?${query}`)).map((name) => name.split(' ')[0]);
-  while ((await names('last=failed')).length === 0);
-  expect(await names('last=none')).toEqual(['Archive']);
+  while ((await names('last_try=failed')).length === 0);
+  expect(await names('last_try=none')).toEqual(['Archive']);
   expect(await names('q=store')).toEqual(['Archive']);
   expect(await names('q=channel_created')).toEqual(['Newsroom']);
   expect(await names('q=newsroom')).toEqual(['Newsroom']);
