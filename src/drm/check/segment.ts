@@ -11,6 +11,7 @@ import {
   type Protection,
 } from './protection';
 import type { CheckKind, Report } from './report';
+import { readKeyGroups, readTrackEncryption } from './sample-protection';
 import { keyIdField } from './values';
 
 const THE_SEGMENT: Subject = { called: 'The segment' };
@@ -166,7 +167,7 @@ function readSegment(report: Report, bytes: Buffer): Segment {
   const movies = top.filter(({ type }) => type === 'moov');
   const fragments = top.filter(({ type }) => type === 'moof');
   const psshIn = (box: Mp4Box) => below([box], ['pssh']).map((pssh) => pssh.bytes);
-  const groups = below(movies, [...TO_SAMPLES, 'sgpd']).flatMap(readKeyGroup);
+  const groups = below(movies, [...TO_SAMPLES, 'sgpd']).flatMap(keyIdsOfGroups);
   return {
     hasMovie: movies.length > 0,
     hasMedia: fragments.length > 0 || top.some(({ type }) => type === 'mdat'),
@@ -181,7 +182,7 @@ function readSegment(report: Report, bytes: Buffer): Segment {
     fragments: distinct([
       { keyIds: groups, boxes: [] },
       ...fragments.map((fragment) => ({
-        keyIds: below([fragment], ['traf', 'sgpd']).flatMap(readKeyGroup),
+        keyIds: below([fragment], ['traf', 'sgpd']).flatMap(keyIdsOfGroups),
         boxes: psshIn(fragment),
       })),
     ]),
@@ -205,11 +206,9 @@ function protectionOf(report: Report, { type, body }: Mp4Box): Protection[] {
   const info = boxesIn(at < 0 ? Buffer.alloc(0) : body.subarray(at)).filter((box) => box.type === 'sinf');
   const schemeBox = below(info, ['schm'])[0]?.body;
   const scheme = schemeBox && /^[\x21-\x7e]{4}/.exec(schemeBox.toString('latin1', FULL_BOX))?.[0];
-  const track = below(info, ['schi', 'tenc'])[0]?.body;
-  if (track && track.length >= FULL_BOX + 20) {
-    const isProtected = track[FULL_BOX + 2] === 1;
-    return [{ scheme, keyId: isProtected ? track.subarray(FULL_BOX + 4, FULL_BOX + 20) : undefined }];
-  }
+  const tenc = below(info, ['schi', 'tenc'])[0]?.body;
+  const track = tenc && readTrackEncryption(tenc);
+  if (track) return [{ scheme, keyId: track.isProtected ? track.keyId : undefined }];
   if (/^enc[avstu]$/.test(type) && (scheme === undefined || cipherOf(scheme))) {
     const sentence = 'has an encrypted track without a tenc box with its key id; no player can decrypt it';
     report.error('no_tenc_box', THE_SEGMENT, sentence);
@@ -217,23 +216,6 @@ function protectionOf(report: Report, { type, body }: Mp4Box): Protection[] {
   return scheme === undefined ? [] : [{ scheme, keyId: undefined }];
 }
 
-/** The key ids of a sample group description of the type `seig` (ISO/IEC 23001-7 § 6): a box `sgpd`. */
-function readKeyGroup({ body }: Mp4Box): Buffer[] {
-  if (body.length < 16 || body.toString('latin1', 4, 8) !== 'seig') return [];
-  const version = body.readUInt8(0);
-  const fixed = version === 1 ? body.readUInt32BE(8) : 0;
-  const counted = version === 0 ? 8 : 12;
-  const count = Math.min(body.readUInt32BE(counted), MAX_ENTRIES);
-  const keyIds: Buffer[] = [];
-  for (let at = counted + 4; keyIds.length < count; ) {
-    const hasLength = version === 1 && fixed === 0;
-    const entry = body.subarray(hasLength ? at + 4 : at);
-    if (entry.length < 20) break;
-    const [, , isProtected, ivLength] = entry;
-    // Entries of clear samples name no key, and yet count.
-    keyIds.push(isProtected === 1 ? entry.subarray(4, 20) : Buffer.alloc(0));
-    const own = isProtected === 1 && ivLength === 0 ? 21 + (entry[20] ?? 0) : 20;
-    at += fixed || (hasLength ? 4 + Math.max(20, body.readUInt32BE(at)) : own);
-  }
-  return keyIds.filter(({ length }) => length > 0);
+function keyIdsOfGroups({ body }: Mp4Box): Buffer[] {
+  return readKeyGroups(body).flatMap(({ isProtected, keyId }) => (isProtected ? [keyId] : []));
 }

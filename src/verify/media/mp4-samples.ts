@@ -1,16 +1,10 @@
 import { createFile, type ISOFile, Log, MP4BoxBuffer } from 'mp4box';
 import { isAmong } from '../../drm/bytes';
 import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
+import { padIv, readKeyGroups, type SampleProtection } from '../../drm/check/sample-protection';
 import type { MediaProblem, MediaScheme, MediaTrack, Opened } from './judgement';
 import { guardMp4 } from './mp4-guard';
-import {
-  kindOf,
-  type Protection,
-  padIv,
-  readProtection,
-  readSampleEntries,
-  type SampleEntry,
-} from './sample-entry';
+import { kindOf, readSampleEntries, type SampleEntry } from './sample-entry';
 import type { MediaSample, SampleEncryption, Subsample } from './track-content';
 
 // It writes types of boxes on the console as they are, and these may be anything, a terminal's commands too.
@@ -158,7 +152,7 @@ class Mp4Reader {
   #samples(
     infos: readonly Info[],
     holder: Holder,
-    ofTrack: { readonly entries: readonly SampleEntry[]; readonly groups: readonly Protection[] },
+    ofTrack: { readonly entries: readonly SampleEntry[]; readonly groups: readonly SampleProtection[] },
     base: number,
     shift: number,
   ): MediaSample[] {
@@ -218,13 +212,13 @@ class Mp4Reader {
     return read;
   }
 
-  #groups(holder: Holder): Protection[] {
-    return this.#bodies(holder, 'sgpd').flatMap((body) => readKeyGroups(body));
+  #groups(holder: Holder): SampleProtection[] {
+    return this.#bodies(holder, 'sgpd').flatMap(readKeyGroups);
   }
 
   #ownEncryptions(
     holder: Holder,
-    protections: readonly (Protection | undefined)[],
+    protections: readonly (SampleProtection | undefined)[],
     base: number,
   ): (OwnEncryption | undefined)[] | undefined {
     const [senc] = this.#bodies(holder, 'senc');
@@ -294,27 +288,6 @@ function readAuxiliary(sizes: Buffer, offsets: Buffer): { first: number; size: (
       : offsets.readUInt32BE(entry)
     : 0;
   return { first, size: (index) => fixed || (sizes[at + 5 + index] ?? 0) };
-}
-
-/** The entries of a box `sgpd` of keys; all others are hidden before. */
-function readKeyGroups(body: Buffer): Protection[] {
-  const version = body.readUInt8(0);
-  const counted = version === 0 ? 8 : 12;
-  const count = body.readUInt32BE(counted);
-  const fixed = version === 1 ? body.readUInt32BE(8) : 0;
-  const groups: Protection[] = [];
-  let at = counted + 4;
-  while (groups.length < count && at + 20 <= body.length) {
-    const hasLength = version === 1 && fixed === 0;
-    if (hasLength) at += 4;
-    const length = hasLength ? body.readUInt32BE(at - 4) : fixed;
-    const protection = readProtection(body.subarray(at), true);
-    if (!protection) break;
-    groups.push(protection);
-    const needed = 20 + (protection.isProtected && protection.ivSize === 0 ? 1 + (body[at + 20] ?? 0) : 0);
-    at += Math.max(length, length === 0 ? needed : 20);
-  }
-  return groups;
 }
 
 /** The number of the group of keys of each sample; 0 is none. */

@@ -1,18 +1,7 @@
 import { boxesIn, FULL_BOX, type Mp4Box } from '../../drm/check/boxes';
+import { readTrackEncryption, type SampleProtection } from '../../drm/check/sample-protection';
 import type { MediaKind } from './judgement';
 import type { SampleFormat } from './track-content';
-
-/** How samples of a track, or of a group of it, are encrypted: `tenc` or `seig` (ISO/IEC 23001-7 § 8.2 and § 6). */
-export interface Protection {
-  readonly isProtected: boolean;
-  /** 16 bytes, big endian. */
-  readonly keyId: Buffer;
-  /** 0, 8 or 16 bytes. */
-  readonly ivSize: number;
-  /** 16 bytes; one of 8 is followed by zeros. */
-  readonly constantIv: Buffer | undefined;
-  readonly pattern: { readonly crypt: number; readonly skip: number } | undefined;
-}
 
 /** What a sample entry (`stsd`) says. */
 export interface SampleEntry {
@@ -21,7 +10,7 @@ export interface SampleEntry {
   readonly format: SampleFormat;
   /** Undefined for an entry without `sinf`. */
   readonly protection:
-    | { readonly scheme: string | undefined; readonly track: Protection | undefined }
+    | { readonly scheme: string | undefined; readonly track: SampleProtection | undefined }
     | undefined;
 }
 
@@ -62,34 +51,6 @@ function readSampleEntry({ type, body }: Mp4Box, kind: MediaKind): SampleEntry {
   const track = find(boxesIn(find(within, 'schi') ?? Buffer.alloc(0)), 'tenc');
   const name = scheme?.toString('latin1', FULL_BOX, FULL_BOX + 4);
   return { ...described, protection: { scheme: name, track: track && readTrackEncryption(track) } };
-}
-
-function readTrackEncryption(body: Buffer): Protection | undefined {
-  if (body.length < FULL_BOX + 20) return undefined;
-  // Version 0 has no pattern: the byte is reserved.
-  return readProtection(body.subarray(FULL_BOX), (body[0] ?? 0) > 0);
-}
-
-/** Reads what `tenc` and an entry of `seig` have in common, given from the reserved byte on. */
-export function readProtection(bytes: Buffer, hasPattern: boolean): Protection | undefined {
-  if (bytes.length < 20) return undefined;
-  const [, blocks = 0, isProtected, ivSize = 0] = bytes;
-  const pattern = { crypt: blocks >> 4, skip: blocks & 15 };
-  const length = ivSize === 0 && isProtected === 1 ? (bytes[20] ?? 0) : 0;
-  const iv = bytes.subarray(21, 21 + length);
-  return {
-    isProtected: isProtected === 1,
-    keyId: bytes.subarray(4, 20),
-    ivSize,
-    constantIv: iv.length === 8 || iv.length === 16 ? padIv(iv) : undefined,
-    // Blocks that are all encrypted, and 0:0 of whole samples, are no pattern.
-    pattern: hasPattern && pattern.crypt > 0 && pattern.skip > 0 ? pattern : undefined,
-  };
-}
-
-/** An IV of 8 bytes is the upper half of the counter (ISO/IEC 23001-7 § 9.2). */
-export function padIv(iv: Buffer): Buffer {
-  return iv.length === 16 ? iv : Buffer.concat([iv, Buffer.alloc(16)], 16);
 }
 
 function describeFormat(type: string, boxes: readonly Mp4Box[]): { codec: string; format: SampleFormat } {
