@@ -2,6 +2,7 @@ import { type CpixChoice, chooseKeys } from '../../../src/drm/cpix/choose';
 import type { CpixDocument } from '../../../src/drm/cpix/document';
 import { type CpixKeyFileOptions, cpixKeyFile } from '../../../src/drm/cpix/key-file';
 import { crossCheck } from '../../../src/drm/cross-check';
+import type { KeyFile } from '../../../src/drm/key-file';
 import {
   decodePlayReadyChecksum,
   PLAYREADY_SYSTEM_ID,
@@ -57,18 +58,20 @@ const faults = (...sentences: string[]) => ({
   faults: sentences.map((sentence) => ({ code: 'cpix_not_usable', description: sentence })),
 });
 
+/** A key file that is made, with warnings in short: their codes. */
+const made = (keyFile: KeyFile, isChecksumComputed = false, ...codes: string[]) => ({
+  ok: true,
+  keyFile,
+  findings: codes.map((code) => expect.objectContaining({ severity: 'warning', code })),
+  isChecksumComputed,
+});
+const playReady = (licenseUrl = ADDRESS) => ({
+  playready: { licenseUrl, checksum: playReadyChecksum(KEY_ID, KEY) },
+});
+const ofPlayReady = (content?: string) => ({ keys: [key(1)], systems: system('playready', [1], content) });
+
 it('has the values and the signalling of a document', () => {
-  expect(of(full)).toEqual({
-    ok: true,
-    keyFile: {
-      cenc,
-      widevine: { psshData: DATA },
-      playready: { licenseUrl: ADDRESS, checksum: playReadyChecksum(KEY_ID, KEY) },
-      fairplay,
-    },
-    findings: [],
-    isChecksumComputed: false,
-  });
+  expect(of(full)).toEqual(made({ cenc, widevine: { psshData: DATA }, ...playReady(), fairplay }));
 });
 
 it('has FairPlay of a key of its own', () => {
@@ -76,159 +79,102 @@ it('has FairPlay of a key of its own', () => {
     keys: [key(1), key(2, `explicitIV="${toBase64(ivOf(2))}"`)],
     systems: system('widevine', [1], widevine) + system('fairplay', [2]),
   };
-  expect(of(text)).toEqual({
-    ok: true,
-    keyFile: {
-      cenc,
-      widevine: { psshData: DATA },
-      fairplay: { ...fairplay, key: contentKeyOf(2).toString('hex'), iv: ivOf(2).toString('hex') },
-    },
-    findings: [],
-    isChecksumComputed: false,
-  });
+  const own = { ...fairplay, key: contentKeyOf(2).toString('hex'), iv: ivOf(2).toString('hex') };
+  expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA }, fairplay: own }));
 });
 
 it('has the key alone where the document has no DRM system, and the systems that are asked for', () => {
   const bare = { keys: [key(1)] };
-  expect(of(bare)).toEqual({ ok: true, keyFile: { cenc }, findings: [], isChecksumComputed: false });
-  expect(of(bare, { systems: ['widevine', 'playready'] }, { playReadyUrl: ADDRESS })).toEqual({
-    ok: true,
-    keyFile: {
-      cenc,
-      widevine: { psshData: widevinePsshDataOf(KEY_ID, undefined) },
-      playready: { licenseUrl: ADDRESS, checksum: playReadyChecksum(KEY_ID, KEY) },
-    },
-    findings: [expect.objectContaining({ code: 'widevine_data_made' })],
-    isChecksumComputed: true,
-  });
+  expect(of(bare)).toEqual(made({ cenc }));
+  const keyFile = { cenc, widevine: { psshData: widevinePsshDataOf(KEY_ID, undefined) }, ...playReady() };
+  expect(of(bare, { systems: ['widevine', 'playready'] }, { playReadyUrl: ADDRESS })).toEqual(
+    made(keyFile, true, 'widevine_data_made'),
+  );
 });
 
 describe('Widevine data that the document lacks', () => {
   const empty = { keys: [key(1)], systems: system('widevine', [1], '<PSSH/>') };
-  const made = (contentId?: string) => ({
-    ok: true,
-    keyFile: { cenc, widevine: { psshData: widevinePsshDataOf(KEY_ID, contentId) } },
-    findings: [
-      {
-        severity: 'warning',
-        code: 'widevine_data_made',
-        description:
-          'The CPIX document has no Widevine data; it was made of key id and content id, which suits most license servers.',
-      },
-    ],
-    isChecksumComputed: false,
-  });
-
-  it('are made of key id and content id, with a warning', () => {
-    expect(of(empty)).toEqual(made());
-    expect(of({ ...empty, attributes: ' contentId="news"' })).toEqual(made('news'));
-    expect(of({ ...empty, attributes: ' contentId="news"' }, {}, { contentId: 'mine' })).toEqual(
-      made('mine'),
+  const withData = (contentId?: string) =>
+    made(
+      { cenc, widevine: { psshData: widevinePsshDataOf(KEY_ID, contentId) } },
+      false,
+      'widevine_data_made',
     );
-  });
 
-  it('are made without a content id that is empty or too long', () => {
-    expect(of({ ...empty, attributes: ' contentId=""' })).toEqual(made());
-    expect(of({ ...empty, attributes: ` contentId="${'x'.repeat(201)}"` })).toEqual(made());
+  it.each([
+    ['none', '', {}, undefined],
+    ['that of the document', ' contentId="news"', {}, 'news'],
+    ['that of the request', ' contentId="news"', { contentId: 'mine' }, 'mine'],
+    ['no empty one', ' contentId=""', {}, undefined],
+    ['none that is too long', ` contentId="${'x'.repeat(201)}"`, {}, undefined],
+  ])('are made of key id and content id, with a warning: %s', (_, attributes, options, contentId) => {
+    expect(of({ ...empty, attributes }, {}, options)).toEqual(withData(contentId));
   });
 });
 
 describe('the PlayReady address', () => {
-  const without = { keys: [key(1)], systems: system('playready', [1]) };
+  const MINE = 'https://mine.example/';
 
   it('is needed', () => {
-    expect(of(without)).toEqual(
-      faults(`has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`),
-    );
+    const sentence = `has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`;
+    expect(of(ofPlayReady())).toEqual(faults(sentence));
   });
 
   it('is that of the request', () => {
-    const keyFile = {
-      cenc,
-      playready: { licenseUrl: 'https://mine.example/', checksum: playReadyChecksum(KEY_ID, KEY) },
-    };
-    const options = { playReadyUrl: 'https://mine.example/' };
-    expect(of(without, {}, options)).toEqual({ ok: true, keyFile, findings: [], isChecksumComputed: true });
-    const other = { keys: [key(1)], systems: system('playready', [1], playready) };
-    expect(of(other, {}, options)).toEqual({
+    const keyFile = { cenc, ...playReady(MINE) };
+    expect(of(ofPlayReady(), {}, { playReadyUrl: MINE })).toEqual(made(keyFile, true));
+    const replaced = made(keyFile, false, 'playready_address_replaced');
+    expect(of(ofPlayReady(playready), {}, { playReadyUrl: MINE })).toEqual(replaced);
+    expect(of(ofPlayReady(playready), {}, { playReadyUrl: ADDRESS })).toMatchObject({
       ok: true,
-      keyFile,
-      findings: [
-        {
-          severity: 'warning',
-          code: 'playready_address_replaced',
-          description:
-            'The CPIX document has another license address for PlayReady; playready.laurl is written in its place.',
-        },
-      ],
-      isChecksumComputed: false,
+      findings: [],
     });
-    expect(of(other, {}, { playReadyUrl: ADDRESS })).toMatchObject({ ok: true, findings: [] });
   });
 
   it('is told of where nothing is written for PlayReady', () => {
+    const options = { playReadyUrl: ADDRESS };
     const text = { keys: [key(1)], systems: system('widevine', [1], widevine) };
-    expect(of(text, {}, { playReadyUrl: ADDRESS })).toMatchObject({
-      ok: true,
-      keyFile: { cenc, widevine: { psshData: DATA } },
-      findings: [{ severity: 'warning', code: 'playready_address_unused' }],
-    });
+    const keyFile = { cenc, widevine: { psshData: DATA } };
+    expect(of(text, {}, options)).toEqual(made(keyFile, false, 'playready_address_unused'));
     const apple = { keys: [key(1, IV)], systems: system('fairplay', [1]) };
-    expect(of(apple, {}, { playReadyUrl: ADDRESS })).toMatchObject({
-      ok: true,
-      keyFile: { fairplay },
-      findings: [{ severity: 'warning', code: 'playready_address_unused' }],
-    });
+    expect(of(apple, {}, options)).toEqual(made({ fairplay }, false, 'playready_address_unused'));
   });
 });
 
-it('warns of a PlayReady header for AESCBC', () => {
-  const header = Buffer.from(
-    playReadyObjectOf(KEY_ID, KEY, ADDRESS).toString('latin1').replace('C\0T\0R\0', 'C\0B\0C\0'),
-    'latin1',
-  );
-  const text = { keys: [key(1)], systems: system('playready', [1], psshOf(PLAYREADY_SYSTEM_ID, header)) };
-  expect(of(text)).toMatchObject({ ok: true, findings: [{ severity: 'warning', code: 'scheme_mismatch' }] });
+it('warns of a PlayReady header for AESCBC, and of one of another key id', () => {
+  const header = playReadyObjectOf(KEY_ID, KEY, ADDRESS).toString('latin1').replace('C\0T\0R\0', 'C\0B\0C\0');
+  const ofCbc = psshOf(PLAYREADY_SYSTEM_ID, Buffer.from(header, 'latin1'));
+  expect(of(ofPlayReady(ofCbc))).toEqual(made({ cenc, ...playReady() }, true, 'scheme_mismatch'));
+  const ofOther = psshOf(PLAYREADY_SYSTEM_ID, playReadyObjectOf(keyIdOf(2), KEY, ADDRESS));
+  expect(of(ofPlayReady(ofOther))).toEqual(made({ cenc, ...playReady() }, true, 'key_id_mismatch'));
 });
 
-it('warns of a PlayReady header that names another key id', () => {
-  const header = playReadyObjectOf(keyIdOf(2), KEY, ADDRESS);
-  const text = { keys: [key(1)], systems: system('playready', [1], psshOf(PLAYREADY_SYSTEM_ID, header)) };
-  expect(of(text)).toEqual({
-    ok: true,
-    keyFile: { cenc, playready: { licenseUrl: ADDRESS, checksum: playReadyChecksum(KEY_ID, KEY) } },
-    findings: [
-      {
-        severity: 'warning',
-        code: 'key_id_mismatch',
-        description:
-          'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written.',
-      },
-    ],
-    isChecksumComputed: true,
-  });
+it('says what is made or left out in whole sentences', () => {
+  const missing = {
+    keys: [key(1)],
+    systems: `${system('widevine', [1], '<PSSH/>')}${system('playready', [1], playready)}`,
+  };
+  const replaced = of(missing, {}, { playReadyUrl: 'https://mine.example/' });
+  const ofOther = psshOf(PLAYREADY_SYSTEM_ID, playReadyObjectOf(keyIdOf(2), KEY, ADDRESS));
+  const all = [replaced, of(ofPlayReady(ofOther))].flatMap((one) => (one.ok ? one.findings : []));
+  expect(all.map(({ description }) => description)).toEqual([
+    'The CPIX document has no Widevine data; it was made of key id and content id, which suits most license servers.',
+    'The CPIX document has another license address for PlayReady; playready.laurl is written in its place.',
+    'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written.',
+  ]);
 });
 
-describe('FairPlay', () => {
-  it('needs an IV and an address', () => {
-    expect(of({ keys: [key(1)], systems: system('fairplay', [1]) })).toEqual(
-      faults(`has no explicitIV for FairPlay, for the key ${kidOf(1)}; ask the key server for it`),
-    );
-    expect(of({ keys: [key(1, IV)], systems: system('fairplay', [1], '<URIExtXKey/>') })).toEqual(
-      faults(
-        `has no address for FairPlay, for the key ${kidOf(1)}; it belongs into URIExtXKey or HLSSignalingData`,
-      ),
-    );
-  });
-});
+const NO_IV = `has no explicitIV for FairPlay, for the key ${kidOf(1)}; ask the key server for it`;
+const NO_ADDRESS = `has no address for FairPlay, for the key ${kidOf(1)}; it belongs into URIExtXKey or HLSSignalingData`;
+const NO_LICENSE = `has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`;
+const ofFairPlay = system('fairplay', [1]);
 
-it('tells of faults of both keys', () => {
-  expect(of({ keys: [key(1)], systems: system('playready', [1]) + system('fairplay', [1]) })).toEqual(
-    faults(
-      `has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`,
-      `has no explicitIV for FairPlay, for the key ${kidOf(1)}; ask the key server for it`,
-    ),
-  );
+it.each([
+  ['FairPlay without an IV', key(1), ofFairPlay, [NO_IV]],
+  ['FairPlay without an address', key(1, IV), system('fairplay', [1], '<URIExtXKey/>'), [NO_ADDRESS]],
+  ['both keys', key(1), system('playready', [1]) + ofFairPlay, [NO_LICENSE, NO_IV]],
+])('tells of the faults of %s', (_, one, systems, sentences) => {
+  expect(of({ keys: [one], systems })).toEqual(faults(...sentences));
 });
 
 it('refuses a value that was not opened', () => {
@@ -247,39 +193,22 @@ it('refuses a value that was not opened', () => {
 });
 
 describe('published documents', () => {
+  const FAIRPLAY_ID = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
   const one = ({ kid, key: value, iv, scheme, ...signals }: (typeof published)[number]) => {
-    const systems = { widevine: WIDEVINE_SYSTEM_ID, playready: PLAYREADY_SYSTEM_ID };
-    const drm = (systemId: string, inside: string) =>
-      `<DRMSystem kid="${kid.toUpperCase()}" systemId="${systemId.toUpperCase()}">${inside}</DRMSystem>`;
-    const text = cpixText({
-      keys: [
-        {
-          kid,
-          attributes: [iv && `explicitIV="${iv}"`, scheme && `commonEncryptionScheme="${scheme}"`]
-            .filter(Boolean)
-            .join(' '),
-          data: plain(value),
-        },
-      ],
-      systems: [
-        ...(['widevine', 'playready'] as const).flatMap((name) => {
-          const box = signals[name];
-          return box ? [drm(systems[name], `<PSSH>${box}</PSSH>`)] : [];
-        }),
-        ...(signals.fairplay
-          ? [drm('94ce86fb-07ff-4f43-adb8-93d2fa968ca2', `<URIExtXKey>${signals.fairplay}</URIExtXKey>`)]
-          : []),
-        ...(signals.hls
-          ? [
-              drm(
-                '94ce86fb-07ff-4f43-adb8-93d2fa968ca2',
-                `<HLSSignalingData playlist="media">${signals.hls}</HLSSignalingData>`,
-              ),
-            ]
-          : []),
-      ].join(''),
-    });
-    return make(documentOf(text));
+    const drm = (systemId: string, name: string, inside: string | undefined) => {
+      const element = `<${name}>${inside}</${name.split(' ')[0]}>`;
+      const attributes = `kid="${kid.toUpperCase()}" systemId="${systemId.toUpperCase()}"`;
+      return inside ? `<DRMSystem ${attributes}>${element}</DRMSystem>` : '';
+    };
+    const attributes = [iv && `explicitIV="${iv}"`, scheme && `commonEncryptionScheme="${scheme}"`];
+    const systems = [
+      drm(WIDEVINE_SYSTEM_ID, 'PSSH', signals.widevine),
+      drm(PLAYREADY_SYSTEM_ID, 'PSSH', signals.playready),
+      drm(FAIRPLAY_ID, 'URIExtXKey', signals.fairplay),
+      drm(FAIRPLAY_ID, 'HLSSignalingData playlist="media"', signals.hls),
+    ];
+    const keys = [{ kid, attributes: attributes.filter(Boolean).join(' '), data: plain(value) }];
+    return make(documentOf(cpixText({ keys, systems: systems.join('') })));
   };
 
   it.each(published)('make key files whose values agree: $source', (document) => {
