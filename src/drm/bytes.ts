@@ -4,12 +4,10 @@ import type { Problem } from './finding';
 /** What a check answers: the value, or what is wrong with it. */
 export type Checked<T> = { ok: true; value: T } | { ok: false; problem: Problem };
 
-/** What is wrong with a value; `description` continues its name. */
 export function refused(code: string, description: string): { ok: false; problem: Problem } {
   return { ok: false, problem: { code, description } };
 }
 
-/** Makes refusals that have one code. */
 export function refusedAs(code: string): (description: string) => ReturnType<typeof refused> {
   return (description) => refused(code, description);
 }
@@ -54,7 +52,6 @@ export function decodeBase64Block(text: string): Checked<Buffer> {
   return refused('wrong_length', `decodes to ${decoded.value.length} bytes; it must be base64 of 16 bytes`);
 }
 
-/** Decodes 32 hex digits (16 bytes), upper or lower case. */
 export function decodeHexBlock(text: string): Checked<Buffer> {
   if (text.length === 32 && HEX.test(text)) return { ok: true, value: Buffer.from(text, 'hex') };
   if (text === '') return refused('empty', 'is empty');
@@ -90,7 +87,6 @@ export function isAmong(bytes: Uint8Array, list: readonly Buffer[]): boolean {
   return list.some((one) => one.equals(bytes));
 }
 
-/** The description of a key id of zeros, without its subject. */
 export const ZERO_KEY_ID = 'is all zeros; give the key an id of its own';
 
 /** Whether 16 bytes are the text of 16 hex digits: the text was used in place of the bytes that it encodes. */
@@ -98,7 +94,6 @@ export function isHexText(bytes: Uint8Array): boolean {
   return /^[0-9a-fA-F]{16}$/.test(Buffer.from(bytes).toString('latin1'));
 }
 
-/** The description of that, without its subject: a key, a key id or an initialization vector. */
 export const HEX_TEXT =
   'is the text of 16 hex digits, which no random value is; ask at its source whether hex was encoded as text, in ' +
   'place of the 16 bytes that it stands for';
@@ -132,7 +127,6 @@ export function looksSwapped(keyId: Buffer): boolean {
   return !isRandomUuid(keyId) && !isUuidOfName(keyId) && isRandomUuid(swapKeyIdOrder(keyId));
 }
 
-/** The description of that, without its subject, the key id. */
 export const BYTE_ORDER_SUSPECTED =
   "reads as a random (version 4) UUID only with bytes 0-3, 4-5 and 6-7 reversed: it may be in PlayReady's byte order " +
   'where big endian belongs, or the reverse';
@@ -149,7 +143,6 @@ export function parseUuid(text: string): Checked<Buffer> {
   return { ok: true, value: Buffer.from(text.replaceAll(/[{}-]/g, ''), 'hex') };
 }
 
-/** An object as JSON has them. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Whether a value is one: neither null nor a list. */

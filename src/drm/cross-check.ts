@@ -23,7 +23,6 @@ import {
   widevineFindings,
 } from './widevine';
 
-/** What a request calls the values of a key file. */
 export const REQUEST_NAMES = {
   'cenc.keyid': 'cenc.keyid',
   'cenc.contentkey': 'cenc.contentkey',
@@ -65,7 +64,6 @@ export function crossCheck(
   ];
 }
 
-/** The values of a key file, each as far as it could be read. */
 export interface KeyValues {
   /** 16 bytes, big endian. */
   readonly keyId?: Buffer | undefined;
@@ -87,12 +85,10 @@ export type LineScheme = 'cenc' | 'cbcs';
 
 interface ValuesContext {
   readonly contentId?: string | undefined;
-  /** What the algorithm that is written goes with. */
   readonly scheme: LineScheme | undefined;
   readonly names: ValueNames;
 }
 
-/** Checks values against each other, and finds placeholders. */
 export function checkValues(values: KeyValues, context: ValuesContext): Finding[] {
   const { names } = context;
   const ofChecksum = checksumFindings(values, names);
@@ -135,7 +131,6 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
 
 const ZERO_KEY = 'is all zeros; send the real key';
 
-/** Placeholders that were meant to be replaced. */
 function zeroFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
   const findings: Finding[] = [];
   const look = (bytes: Buffer | undefined, of: typeof error, field: string, sentence: string) => {
@@ -275,10 +270,8 @@ function systemFindings({ cenc, playready, widevine, fairplay }: KeyFile): Findi
   return [warning('no_drm_system', { called: 'The key file' }, NO_SYSTEM)];
 }
 
-/** The description of a key without a DRM system, without its subject. */
 export const NO_SYSTEM =
   'has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless ' +
   'players get the key by other means (ClearKey)';
 
-/** The description, without its subject, of a whole box in a request where only its data belongs. */
 export const BOX_FOR_DATA = 'is a whole pssh box where only its data belongs; the key-file API unwraps it';

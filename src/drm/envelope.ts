@@ -56,7 +56,6 @@ function hashOf(blob: string, { client, sharedSecret }: EnvelopeSecret): string 
   return createHash('sha1').update(`${sharedSecret}${client}${blob}`, 'utf8').digest('hex');
 }
 
-/** A rule for a text, and what is wrong where it doesn't hold. */
 export interface TextRule {
   readonly pattern: RegExp;
   readonly problem: Problem;

@@ -6,7 +6,6 @@
 export interface Problem<Code extends string = string> {
   /** Stable, in snake_case; programs read it. */
   readonly code: Code;
-  /** The field, by its name in the request or the file. */
   readonly field?: string;
   readonly description: string;
 }
@@ -56,7 +55,6 @@ export function isError({ severity }: Finding): boolean {
   return severity === 'error';
 }
 
-/** Findings as the problems that an API answers. */
 export function problemsOf(findings: readonly Finding[]): Problem[] {
   return findings.map(({ code, description }) => ({ code, description }));
 }

@@ -21,12 +21,10 @@ import { checkLicenseUrl } from './license-url';
 import { decodePlayReadyChecksum, playReadyChecksum } from './playready';
 import { readWidevinePsshData } from './widevine';
 
-/** A key file that is to be written as it was given, or why it can't be. */
 export type Imported =
   | {
       readonly ok: true;
       readonly keyFile: KeyFile;
-      /** What a check of the file has against it, and what was changed or kept. */
       readonly findings: readonly Finding[];
     }
   | {
@@ -105,7 +103,6 @@ function isOfSystemOff(known: ImportLines['known'], name: string): boolean {
   return onOff !== undefined && known.get(onOff)?.value === 'false';
 }
 
-/** Lines without which the others mean nothing. */
 function missingLines({ known }: ImportLines): LineProblem[] {
   const has = (name: string) => known.has(name);
   const lacking = (names: readonly string[], why: string) =>
@@ -236,16 +233,13 @@ export interface LineProblem extends Problem {
   readonly line?: number;
 }
 
-/** A line of a name that is not known. */
 export interface UnknownLine {
   readonly line: number;
   /** The name as it may be shown; undefined for one that could be key material in the wrong place. */
   readonly name: string | undefined;
-  /** The known name that may have been meant. */
   readonly near: string | undefined;
 }
 
-/** The lines of a text that is to become a key file, each once. */
 export interface ImportLines {
   readonly known: ReadonlyMap<string, NumberedLine>;
   readonly unknown: readonly NumberedLine[];
@@ -294,7 +288,6 @@ export function readImportLines(text: string): ImportLines {
   };
 }
 
-/** How an unknown line may be shown, and what may have been meant by it. */
 export function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
   const { shown, near } = unknownLine(name);
   // It may come to stand in a quoted string of a header.

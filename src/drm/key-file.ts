@@ -17,7 +17,6 @@ export interface KeyFile {
   readonly lines?: readonly KeyFileLine[];
 }
 
-/** One line of a key file: `name: value`. */
 export interface KeyFileLine {
   readonly name: string;
   readonly value: string;
@@ -34,10 +33,8 @@ export const FAIRPLAY_KEY_FORMAT = 'com.apple.streamingkeydelivery';
 /** What the algorithm line of DASH and CMAF says, in the words of a PlayReady header: AES-CTR, the cipher of `cenc`. */
 export const ALGORITHM = 'AESCTR';
 
-/** Why no CMAF lines are written for `cbcs`, behind what asks for them. */
 export const NO_CMAF_CBCS =
   'no public source has key-file lines for CMAF under cbcs, and the packager does cbcs as HLS with SAMPLE-AES';
-/** What is said of a field, variable or option that asks for them: former versions wrote them. */
 export const CMAF_CBCS_REFUSED = `can't be cbcs: ${NO_CMAF_CBCS}; use cenc (or true) here, and fairplay for HLS`;
 
 /**
@@ -96,7 +93,6 @@ const SECRET_LINES: ReadonlySet<string> = new Set([
   `${HLS}-iv`,
 ]);
 
-/** Replaces a value that isn't shown. */
 export const MASK = '********';
 
 /** Whether a line's value is key material. A line with an unknown name counts as such. */
@@ -175,13 +171,11 @@ const EVERYTHING: KeyFile = {
   cmaf: true,
 };
 
-/** The name of every line that a key file can have. */
 export const KNOWN_LINES: ReadonlySet<string> = new Set(keyFileLines(EVERYTHING).map(({ name }) => name));
 
 /** Lines of the packager that are no part of this service's key files, and no mistake. */
 export const FOREIGN_LINE = /^(?:smoothstreaming|sanjosestreaming|webmstreaming)-/;
 
-/** The base64 of key id and content key in a key file's text, each undefined when it has none. */
 export function keysIn(text: string): { keyId: string | undefined; contentKey: string | undefined } {
   const { lines } = parseKeyFile(text);
   const first = (what: string) =>
@@ -192,7 +186,6 @@ export function keysIn(text: string): { keyId: string | undefined; contentKey: s
   return { keyId: uuid.ok ? uuid.value.toString('base64') : keyId, contentKey: first('content-key') };
 }
 
-/** The same as bytes, 16 each, if both are there and well formed. */
 export function decodeKeys({
   keyId,
   contentKey,

@@ -43,7 +43,6 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
 const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
 const ESCAPED_AMPERSAND = /&(?:amp|#38|#x26);/i;
 
-/** What is wrong with the address in a field, next to its form: it may be well formed all the same. */
 export function addressFindings(system: keyof typeof SCHEMES, text: string, field: string): Finding[] {
   const findings: Finding[] = [];
   if (text === '') return findings;

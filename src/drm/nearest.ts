@@ -18,11 +18,9 @@ export function nearestName(name: string, known: Iterable<string>, lettersPerErr
   return best;
 }
 
-/** An unknown name. */
 export interface UnknownName {
   /** The name as it may be shown; undefined for one that could be key material in the wrong place. */
   readonly shown: string | undefined;
-  /** The known name that may have been meant. */
   readonly near: string | undefined;
 }
 

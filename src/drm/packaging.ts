@@ -6,7 +6,6 @@ import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from './playready';
 import { buildPsshBox, COMMON_SYSTEM_ID } from './pssh';
 import { WIDEVINE_SYSTEM_ID } from './widevine';
 
-/** What encrypts and signals DASH under `cenc`. */
 export interface DashKeys {
   /** 16 bytes, big endian. */
   readonly keyId: Buffer;
@@ -17,13 +16,11 @@ export interface DashKeys {
   readonly boxes: readonly Buffer[];
 }
 
-/** What signals a DRM system: the data of its `pssh` box. */
 export interface DrmSystemData {
   readonly systemId: string;
   readonly data: Buffer;
 }
 
-/** What encrypts and signals HLS under `cbcs`. */
 export interface HlsKeys {
   /** `fairPlayKeyId` of the address: the lines of FairPlay name no key id. */
   readonly keyId: Buffer;
@@ -31,7 +28,6 @@ export interface HlsKeys {
   readonly key: Buffer;
   /** 16 bytes, the same for every sample. */
   readonly iv: Buffer;
-  /** The `skd:` address that players hand to their license server. */
   readonly keyUri: string;
   /** The common box alone: FairPlay has none. */
   readonly boxes: readonly Buffer[];
@@ -108,7 +104,6 @@ function refused(code: PackagingProblem['code'], description: string): Read {
   return { ok: false, problem: { code, description } };
 }
 
-/** The whole `pssh` box. */
 export function boxOf({ systemId, data }: DrmSystemData): Buffer {
   return buildPsshBox(systemId, data);
 }

@@ -4,7 +4,6 @@ import type { XmlElement } from './xml';
 
 const malformed = refusedAs('malformed_object');
 
-/** PlayReady's system id in `pssh` boxes and key files. */
 export const PLAYREADY_SYSTEM_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
 
 /**
@@ -16,7 +15,6 @@ export function playReadyChecksum(keyId: Uint8Array, contentKey: Uint8Array): st
   return encryptedHead(swapKeyIdOrder(keyId), contentKey);
 }
 
-/** Decodes a PlayReady checksum: base64 of 8 bytes. */
 export function decodePlayReadyChecksum(text: string): Checked<Buffer> {
   const decoded = decodeBase64(text);
   if (!decoded.ok || decoded.value.length === 8) return decoded;
@@ -66,7 +64,6 @@ export function parsePlayReadyObject(bytes: Uint8Array): Checked<PlayReadyRecord
   return { ok: true, value: records };
 }
 
-/** Puts records into a PlayReady object, the data of a PlayReady `pssh` box. */
 export function buildPlayReadyObject(records: readonly PlayReadyRecord[]): Buffer {
   const parts = records.map(({ type, value }) => {
     const head = Buffer.alloc(4);
@@ -110,7 +107,6 @@ export interface HeaderKey {
   readonly attributes: readonly string[];
 }
 
-/** The keys that a header names, wherever its version puts them. */
 export function headerKeys(root: XmlElement): HeaderKey[] {
   const data = child(root, 'DATA');
   const info = child(data, 'PROTECTINFO');

@@ -2,19 +2,16 @@ import { type Checked, isJsonObject, type JsonObject, refused } from './bytes';
 import type { TextRule } from './envelope';
 import type { SmilStream } from './smil';
 
-/** What a quality may be called. */
 export const QUALITY: TextRule = {
   pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,19}$/,
   problem: { code: 'wrong_value', description: 'must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)' },
 };
 
-/** The most that each quality has, of lines or of bits a second. */
 export type Limits = Readonly<Record<string, number>>;
 
 /** The most lines of each quality: a picture of PAL is SD, one of 1080 lines HD. */
 const HEIGHTS: Limits = { SD: 576, HD: 1080, UHD: 4320 };
 
-/** The quality of streams without a picture. */
 const AUDIO = 'AUDIO';
 
 /** How the streams of a SMIL document are divided into qualities. Bit rates say little of the picture: they have no default limits. */
@@ -35,7 +32,6 @@ export function commonKeys(common: JsonObject): string[] {
   ];
 }
 
-/** Why such a field is refused, behind its name. */
 export const COMMON_KEY_FAULT =
   'would be that of every quality; put it into keys, next to the quality that has it';
 
@@ -63,7 +59,6 @@ export function qualityFields(quality: string, own: JsonObject, common: JsonObje
   return withParts(Object.fromEntries(Object.entries(common).filter(([name]) => isFor(name))), own);
 }
 
-/** Common fields and those of one's own, which count more; of a part that both have, field by field. */
 function withParts(common: JsonObject, own: JsonObject): JsonObject {
   const both = Object.entries(own).map(([name, value]) => {
     const other = common[name];
@@ -72,17 +67,14 @@ function withParts(common: JsonObject, own: JsonObject): JsonObject {
   return Object.fromEntries([...Object.entries(common), ...both]);
 }
 
-/** What a request has for a CPIX document alone. */
 const OF_DOCUMENT = ['cpix', 'kid', 'track', 'period', 'systems'];
 
-/** What a request supplies keys by. */
 const SUPPLYING = ['cenc', 'fairplay', 'keyfile'];
 
 function isGiven(value: unknown): boolean {
   return value !== null && value !== undefined;
 }
 
-/** The quality of a stream of a SMIL document, or why it is unknown. */
 export function qualityOf(
   { kind, lines, bitrate }: SmilStream,
   { heights = HEIGHTS, bitrates }: QualityLimits,
@@ -106,7 +98,6 @@ function within(value: number, limits: Limits, tooMuch: string): Checked<string>
   return found ? { ok: true, value: found[0] } : refused('no_quality', `the stream has ${value} ${tooMuch}`);
 }
 
-/** Reads limits as they are given. */
 export function readLimits(value: unknown): Checked<Limits> {
   const entries = isJsonObject(value) ? Object.entries(value) : [];
   const isLimit = ([name, most]: [string, unknown]) => QUALITY.pattern.test(name) && isCount(most);

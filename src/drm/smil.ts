@@ -8,7 +8,6 @@ const MAX_SMIL_MEMBERS = 1000;
 /** What the packager's stream names may begin with; it says how a file is read and is no part of the key file's name. */
 const MEDIA_PREFIX = /^(?:mp4|flv|mp3|id3):/i;
 
-/** A stream of a SMIL document, and what the document says of its picture. */
 export interface SmilStream {
   readonly name: string;
   /** `audio`: no video element names it. */

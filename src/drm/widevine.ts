@@ -11,7 +11,6 @@ import { error, type Finding, warning } from './finding';
 import { encodeField, parseProtobuf } from './protobuf';
 import { looksLikePsshBox, parsePsshBox } from './pssh';
 
-/** Widevine's system id in `pssh` boxes and key files. */
 export const WIDEVINE_SYSTEM_ID = 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed';
 
 /** The four schemes of ISO/IEC 23001-7, by the number that Widevine's field 9 carries: the four characters as u32be. */
@@ -38,7 +37,6 @@ export interface WidevinePsshData {
   readonly cryptoPeriodSeconds?: number | undefined;
 }
 
-/** The fields of the message, each at its number. */
 const FIELDS: readonly (
   | readonly [name: keyof WidevinePsshData, type: 'number' | 'text' | 'bytes']
   | undefined
@@ -82,7 +80,6 @@ export function parseWidevinePsshData(bytes: Uint8Array): Checked<WidevinePsshDa
   return { ok: true, value: { ...read, keyIds } };
 }
 
-/** Writes Widevine PSSH data, fields in the order of their numbers. */
 export function buildWidevinePsshData(data: WidevinePsshData): Buffer {
   const fields = FIELDS.flatMap((field, number) =>
     [field && data[field[0]]]
@@ -92,7 +89,6 @@ export function buildWidevinePsshData(data: WidevinePsshData): Buffer {
   return Buffer.concat(fields);
 }
 
-/** What a base64 value turned out to hold: the payload to write, and whether it came in a whole box. */
 interface ReadPsshData {
   readonly payload: string;
   readonly data: WidevinePsshData;
@@ -139,7 +135,6 @@ export function widevinePsshDataOf(keyId: Buffer, contentId: string | undefined)
   }).toString('base64');
 }
 
-/** The four characters of a scheme's number, or undefined for a number that is no scheme. */
 export function schemeName(scheme: number): ProtectionScheme | undefined {
   const names = Object.keys(PROTECTION_SCHEMES) as ProtectionScheme[];
   return names.find((name) => PROTECTION_SCHEMES[name] === scheme);
@@ -165,7 +160,6 @@ export function widevineFindings(data: WidevinePsshData, at: string): Finding[] 
   return findings;
 }
 
-/** What one of the key ids is called. */
 export function nameOfKeyId({ keyIds }: WidevinePsshData, index: number): string {
   return `key_id${keyIds.length > 1 ? `[${index}]` : ''}`;
 }

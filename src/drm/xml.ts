@@ -25,11 +25,9 @@ const CONTROL = /[^\t\n\r\x20-\ud7ff\ud800-\udfff\ue000-\ufffd]/;
 interface XmlOptions {
   readonly characters?: number;
   readonly elements?: number;
-  /** Whether the namespaces of elements are read (Namespaces in XML 1.0). A prefix that is not bound is a fault then. */
   readonly namespaces?: boolean;
 }
 
-/** Of elements without any; they are most. */
 const NO_ATTRIBUTES: Record<string, string> = Object.freeze(Object.create(null));
 
 /** Of a closed tag. */

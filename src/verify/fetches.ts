@@ -2,7 +2,6 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { refused } from '../drm/bytes';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 
-/** The limits of a test, above the need of any stream. */
 export interface Limits {
   /** Of all answers together, unpacked or not. */
   readonly totalBytes: number;
@@ -35,14 +34,12 @@ export const DEFAULT_LIMITS: Limits = {
 
 /** What is somewhere: a whole file, or a part of one; `last` is the last byte, undefined up to the end. */
 export interface Resource {
-  /** Absolute. */
   readonly url: string;
   readonly range?: { readonly first: number; readonly last: number | undefined } | undefined;
 }
 
 export interface Fetched {
   readonly ok: true;
-  /** Where it was in the end. */
   readonly url: string;
   /** Unpacked; the part that was asked for. */
   readonly body: Buffer;
@@ -54,7 +51,6 @@ export interface Fetched {
 /** Why something was not fetched. The description continues its name: `answers with 404`. */
 export type NotFetched = ReturnType<typeof refused>;
 
-/** What is fetched, by which the bytes are limited. */
 export type Wanted = 'manifest' | 'init' | 'segment';
 
 interface FetchesOptions {

@@ -25,7 +25,6 @@ export function streamFinding(
   return { severity, code, description: sentenceOf({ description }), evidence, names };
 }
 
-/** What a check has against one input, by itself. */
 export function ownFindings(
   name: string,
   { faults }: CheckedInput['result'],

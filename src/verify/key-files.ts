@@ -5,11 +5,9 @@ import { fairPlayKeyId } from '../drm/packaging';
 import type { MediaKey } from './media/judgement';
 import type { SegmentSource } from './rendition';
 
-/** A key file, as text. */
 export interface GivenKeyFile {
   readonly name: string;
   readonly text: string;
-  /** When it was changed the last time, as far as that is known. */
   readonly changed?: Date | undefined;
 }
 
@@ -18,7 +16,6 @@ export interface ReadKeyFile {
   readonly name: string;
   readonly changed: Date | undefined;
   readonly checked: CheckedInput;
-  /** The key of DASH and CMAF. */
   readonly cenc: { readonly keyId: Buffer; readonly contentKey: Buffer } | undefined;
   readonly fairPlay:
     | { readonly key: Buffer; readonly iv: Buffer | undefined; readonly url: string | undefined }
@@ -41,7 +38,6 @@ export function readKeyFile({ name, text, changed }: GivenKeyFile): ReadKeyFile 
   };
 }
 
-/** Whether a segment's key comes from FairPlay, as its playlist says. */
 export function isForFairPlay({ keys = [] }: SegmentSource): boolean {
   return keys.some(({ format, uri }) => format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(uri ?? ''));
 }

@@ -13,7 +13,6 @@ import type { TestedRendition, TestedSegment } from './test-rendition';
 
 interface FindingsOptions {
   readonly keyFiles: readonly ReadKeyFile[];
-  /** When a live stream began, as far as that is known. */
   readonly started: Date | undefined;
   /** Whether other pictures or sound of the stream are encrypted. */
   readonly othersEncrypted: boolean;
@@ -21,7 +20,6 @@ interface FindingsOptions {
   readonly othersDecrypt: boolean;
 }
 
-/** What is wrong with a rendition; of what follows from one cause, the cause alone. */
 export function findingsOf(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
   const compared = comparisons(
     tested,

@@ -1,9 +1,7 @@
 import type { Resource } from './fetches';
 import type { HlsEncryption, MediaKind } from './media/judgement';
 
-/** A media segment, as a manifest or playlist names it. */
 export interface SegmentSource extends Resource {
-  /** How long it plays, as far as that is said. */
   readonly seconds: number | undefined;
   /** Identifies it among the others of its rendition, in their order. */
   readonly number: number | undefined;
@@ -12,9 +10,7 @@ export interface SegmentSource extends Resource {
   readonly keys?: readonly KeyLine[] | undefined;
 }
 
-/** What an `#EXT-X-KEY` line says. */
 export interface KeyLine {
-  /** As it stands in the playlist. */
   readonly line: string;
   readonly method: string;
   /** `identity` where none is said. */
@@ -26,7 +22,6 @@ export interface KeyLine {
   readonly iv: Buffer | undefined;
 }
 
-/** The segments of a rendition that a test looks at. */
 export interface Segments {
   readonly first: SegmentSource | undefined;
   /** The newest, and those before it for the case that the newest is not there yet; the newest first. */
@@ -44,7 +39,6 @@ export interface Rendition {
   /** Unique in its stream: `video 640x360 257 kb/s`. */
   readonly name: string;
   readonly kind: MediaKind;
-  /** As the manifest has it. */
   readonly codec: string | undefined;
   /** The manifest or media playlist that says how it is protected: its name, and what it says, as a text to check. */
   readonly signalling: { readonly name: string; readonly text: string };
@@ -52,11 +46,9 @@ export interface Rendition {
   readonly segments: Segments | IndexedFile;
 }
 
-/** What a manifest, or a multivariant playlist with its media playlists, says. */
 export interface StreamOutline {
   readonly type: 'dash' | 'hls';
   readonly live: boolean;
-  /** When a live stream began, as far as that is said. */
   readonly started: Date | undefined;
   readonly renditions: readonly Rendition[];
 }

@@ -2,25 +2,21 @@ import type { CheckField } from '../drm/check/report';
 import type { Finding } from '../drm/finding';
 import type { Judgement, MediaKind, TrackJudgement } from './media/judgement';
 
-/** A DRM system that a stream signals. */
 export interface SystemReport {
   /** As registered, lower case; undefined for a key that is simply fetched (`identity`). */
   readonly systemId: string | undefined;
   /** `Widevine`; the id, for a system that is not known. */
   readonly name: string;
-  /** The manifests, playlists and init segments that signal it, in this way. */
   readonly in: readonly string[];
   /** What its box, or its line in the playlist, says; with no field, it is named and nothing is said for it. */
   readonly fields: readonly CheckField[];
 }
 
 interface FetchedFile {
-  /** Without its query. */
   readonly url: string;
   readonly bytes: number;
 }
 
-/** The judgement of the newest segment, and of each of its tracks. */
 export interface RenditionJudgement extends Judgement {
   readonly tracks: readonly (Omit<TrackJudgement, 'keyId'> & { readonly keyId: string | null })[];
 }
@@ -32,7 +28,6 @@ export interface RenditionReport {
   readonly codec: string;
   /** How its samples are encrypted: `cenc`, `cbcs`, `sample-aes`, `aes-128`; null for clear ones. */
   readonly scheme: string | null;
-  /** UUIDs. */
   readonly keyIds: readonly string[];
   readonly init: FetchedFile | null;
   /** The newest; `seconds` is 0 where that is not known. */

@@ -11,7 +11,6 @@ import type { SystemReport } from './stream-report';
 interface Signal {
   readonly systemId: string | undefined;
   readonly name: string;
-  /** Distinguishes it from others of its system. */
   readonly content: string;
   readonly fields: SystemReport['fields'];
 }
@@ -42,7 +41,6 @@ export function signalsOfManifest(xml: string): Signal[] {
     });
 }
 
-/** What an init segment's boxes signal. */
 export function signalsOfInit(init: Buffer): Signal[] {
   const top = boxesIn(init);
   const movies = top.filter(({ type }) => type === 'moov');
@@ -51,7 +49,6 @@ export function signalsOfInit(init: Buffer): Signal[] {
   );
 }
 
-/** The boxes that stand one after another in some bytes. */
 function signalsOfBoxes(bytes: Buffer): Signal[] {
   return boxesIn(bytes).flatMap(({ bytes: box }) => {
     const parsed = parsePsshBox(box);
@@ -62,7 +59,6 @@ function signalsOfBoxes(bytes: Buffer): Signal[] {
   });
 }
 
-/** What a key line of a playlist signals. */
 export function signalsOfKeyLine({ line, method, format, uri }: KeyLine): Signal[] {
   const isFairPlay = format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(uri ?? '');
   const inline = /^data:[^,]{0,100};base64,(.*)$/s.exec(uri ?? '')?.[1];

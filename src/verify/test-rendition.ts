@@ -24,7 +24,6 @@ import {
 } from './rendition';
 
 interface FetchedPart {
-  /** What it is called in sentences. */
   readonly name: string;
   readonly url: string;
   readonly bytes: Buffer;
@@ -32,17 +31,14 @@ interface FetchedPart {
 
 /** What it was, without its bytes and samples: many large ones would fill the memory. */
 export interface TestedSegment extends Omit<FetchedPart, 'bytes'> {
-  /** Bytes. */
   readonly size: number;
   readonly source: SegmentSource;
   readonly opened: OpenedMedia | undefined;
   /** Whether the playlist says where its key is simply fetched, and it was. */
   readonly identityKey: boolean;
-  /** With the keys that there are. */
   readonly judgement: MediaJudgement | undefined;
 }
 
-/** What came of a rendition. */
 export interface TestedRendition {
   readonly rendition: Rendition;
   readonly signalling: CheckedInput;
@@ -52,7 +48,6 @@ export interface TestedRendition {
   readonly first: TestedSegment | undefined;
   /** The newest segment that is named, which may have been tested before. */
   readonly newest: SegmentSource | undefined;
-  /** What could not be fetched or read. */
   readonly problems: readonly StreamFinding[];
   /** Of the former key files, the one that decrypts the newest segment, where the key files do not. */
   readonly former: ReadKeyFile | undefined;

@@ -28,7 +28,6 @@ import { keyIdField, showKeyId, textOrHex } from './values';
 
 const MAX_DEPTH = 2;
 
-/** Shows `pssh` boxes that stand one after another, and where these contradict each other. */
 export function describeBoxes(report: Report, bytes: Buffer): void {
   const boxes: Buffer[] = [];
   let end = 0;
@@ -44,7 +43,6 @@ export function describeBoxes(report: Report, bytes: Buffer): void {
   compareBoxes(report, describeBoxList(report, boxes), []);
 }
 
-/** Shows boxes, which are called `called`; answers what each names. */
 export function describeBoxList(report: Report, boxes: readonly Buffer[], called = 'box'): KeySignallingAt[] {
   return boxes.map((box, index) => {
     const at = boxes.length > 1 ? `${called}[${index}]` : called;
@@ -52,7 +50,6 @@ export function describeBoxList(report: Report, boxes: readonly Buffer[], called
   });
 }
 
-/** Shows one box; answers what it or its data name. */
 function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): KeySignalling {
   const parsed = parsePsshBox(bytes);
   if (!parsed.ok) {
@@ -192,7 +189,6 @@ const SYSTEMS: Readonly<Record<string, string>> = {
   '793b7956-9f94-4946-a942-23e7ef7e44b4': 'VisionCrypt',
 };
 
-/** The name of a protection system, or undefined for one that isn't known. */
 export function systemName(systemId: string): string | undefined {
   return Object.hasOwn(SYSTEMS, systemId) ? SYSTEMS[systemId] : undefined;
 }
@@ -224,7 +220,6 @@ export function boxesIn(bytes: Buffer): Mp4Box[] {
   return found;
 }
 
-/** The boxes at the end of a path below some boxes. */
 export function below(boxes: readonly Mp4Box[], path: readonly string[]): Mp4Box[] {
   return path.reduce<Mp4Box[]>(
     (found, step) => found.flatMap(({ body }) => boxesIn(body).filter(({ type }) => type === step)),

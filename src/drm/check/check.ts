@@ -44,7 +44,6 @@ const THE_VALUE: Subject = { called: 'The value' };
 export interface CheckOptions {
   /** Checks a body of the key-file API; without it, a JSON object is unknown. */
   readonly checkRequest?: (report: Report, body: JsonObject) => void;
-  /** Whether content keys may stand in the answer. */
   readonly reveal?: boolean;
   /** The name of the file that the text stood in. In one that ends with `.key` whatever is nothing else is a key file. */
   readonly name?: string;
@@ -68,7 +67,6 @@ export function check(input: unknown, options: CheckOptions = {}): CheckResult {
   return checkInput(input, options).result;
 }
 
-/** The same, for an input that is to be compared with others. */
 export function checkInput(input: unknown, options: CheckOptions = {}): CheckedInput {
   const { reveal = false, name } = options;
   const { report, kind } = readInput(input, options);
@@ -223,7 +221,6 @@ function unknown(report: Report, code: string, sentence: string): CheckKind {
   return 'unknown';
 }
 
-/** Detects what the bytes of a single value are, and checks them as that. */
 export function checkBytes(report: Report, bytes: Buffer, isInner = false): CheckKind {
   if (looksLikePsshBox(bytes)) {
     describeBoxes(report, bytes);
@@ -254,7 +251,6 @@ export function checkBytes(report: Report, bytes: Buffer, isInner = false): Chec
 /** The tags of fields 1, 2, 3, 4, 6 and 9 of Widevine PSSH data, one of which begins it. */
 const FIRST_BYTES = [0x08, 0x12, 0x1a, 0x22, 0x32, 0x48];
 
-/** A value of 16 bytes: most likely a key id. */
 export function checkKeyId(report: Report, bytes: Buffer): CheckKind {
   keyIdField(report, 'key_id', bytes);
   report.field('hex', bytes.toString('hex'));

@@ -8,7 +8,6 @@ import { cipherOf } from './protection';
 import { type ClaimOf, claimsOf } from './report';
 import { textOrHex } from './values';
 
-/** Holds the key ids of samples and boxes against those of a reference: a key file's, or the media's. */
 export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: Side): void {
   const known = keyIdsOf(reference);
   if (known.length === 0) return;
@@ -27,7 +26,6 @@ export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: 
   if (!differ) compareIds(comparison, reference, other, known, ofBoxes, 'boxes');
 }
 
-/** Whether the other side's key id is the content key of a key file; then it reports so. */
 function compareExchanged(comparison: Comparison, reference: Side, other: Side): boolean {
   const ids = [...other.of('track'), ...other.of('box'), ...other.of('checksum')].flatMap(
     ({ keyId }) => keyId ?? [],
@@ -130,7 +128,6 @@ function compareIds(
   return true;
 }
 
-/** Holds the keys of a key file against those of the documents that they come from. */
 export function compareOrigin(comparison: Comparison, documents: Side, keyFile: Side): void {
   const known = keyIdsOf(documents);
   const names = [...keyFile.names, ...documents.names];
@@ -212,7 +209,6 @@ function isForFairPlayAlone(reference: Side, other: Side): boolean {
   );
 }
 
-/** Holds the cipher of samples against what the lines of a key file ask for, or against the media's. */
 export function compareSchemes(comparison: Comparison, reference: Side, other: Side): void {
   const allowed = new Set(schemesOf(reference).map(cipherOf));
   const used = [...new Set(other.of('track').flatMap(({ scheme }) => (cipherOf(scheme) ? [scheme] : [])))];
@@ -261,7 +257,6 @@ function unique(keyIds: readonly Buffer[]): Buffer[] {
   return [...new Map(keyIds.map((keyId) => [keyId.toString('hex'), keyId])).values()];
 }
 
-/** Holds what players ask a license for, and by which address, against the key files. */
 export function compareContent(comparison: Comparison, reference: Side, other: Side): void {
   compareProtection(comparison, reference, other);
   compareChecksums(comparison, reference, other);
@@ -303,7 +298,6 @@ function compareChecksums(comparison: Comparison, reference: Side, other: Side):
   }
 }
 
-/** The same between media and manifests, which both may have a PlayReady header. */
 export function compareHeaders(comparison: Comparison, reference: Side, other: Side): void {
   for (const { keyId, checksum } of other.of('checksum')) {
     const known = reference.of('checksum').filter((one) => one.keyId.equals(keyId));

@@ -13,7 +13,6 @@ type ComparedAspect =
   | 'protection'
   | 'key_rotation';
 
-/** A difference; the inputs are named as they were given. */
 export interface ComparedFinding extends Finding {
   readonly inputs: readonly string[];
 }
@@ -29,9 +28,7 @@ export interface Side {
   readonly names: readonly string[];
   /** For a sentence: the names, or how many there are. */
   readonly called: string;
-  /** The verb that goes with it. */
   readonly has: 'has' | 'have';
-  /** The codes of what is wrong with it by itself. */
   readonly codes: ReadonlySet<string>;
   of<Kind extends Claim['of']>(kind: Kind): ClaimOf<Kind>[];
 }
@@ -51,7 +48,6 @@ export function sideOf(inputs: readonly CheckedInput[], each = 'file'): Side {
   };
 }
 
-/** What a comparison found so far. */
 export class Comparison {
   readonly faults: ComparedFinding[] = [];
   readonly #compared = new Set<ComparedAspect>();

@@ -14,12 +14,10 @@ import { cipherOf, compareKeyIds } from './protection';
 import { claimsOf, Report } from './report';
 import { checkAddress, readByteText, suspectByteOrder } from './values';
 
-/** A key, and what its fields begin with. */
 export interface PlacedKey extends CpixKey {
   readonly at: string;
 }
 
-/** What the checks of a key file's values call those of a key here. */
 export function namesOf(at: string, checksum = `${at}.checksum`): ValueNames {
   return {
     ...REQUEST_NAMES,
@@ -38,7 +36,6 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 
 export interface DocumentContext {
-  /** Whether no key has a value. */
   readonly isRequest: boolean;
   readonly subject: Subject;
 }
@@ -102,7 +99,6 @@ export function describeSystem(
   return report;
 }
 
-/** The claims of a signal, wherever they are; empty when there are none. */
 function contentOf({ claims }: Report): string {
   return claims
     .map(({ at: _at, ...claim }) => JSON.stringify(claim))

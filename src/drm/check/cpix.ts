@@ -123,7 +123,6 @@ function describeValue(report: Report, at: string, value: CpixValue | undefined,
   report.field(at, 'encrypted', `${algorithm}, ${mac}; it is not opened here`);
 }
 
-/** The last part of the address of an algorithm: `aes256-cbc`. */
 function shortName(algorithm: string): string {
   return /#([\w.-]{1,40})$/.exec(algorithm)?.[1] ?? 'no known algorithm';
 }
@@ -195,7 +194,6 @@ function describeCertificate(report: Report, at: string, certificate: Buffer | u
   }
 }
 
-/** What media, manifests and key files may not contradict. */
 function claimKey(report: Report, key: PlacedKey, systems: readonly CpixSystem[], hasSystems: boolean): void {
   const { at, keyId, scheme, explicitIv } = key;
   const contentKey = plainKey(key);

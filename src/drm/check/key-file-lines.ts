@@ -7,7 +7,6 @@ export type Lines = ReadonlyMap<string, string>;
 
 export const THE_FILE: Subject = { called: 'The file' };
 
-/** Reads a key file's lines by their names, and says what is wrong with the lines as such. */
 export function readLines(report: Report, text: string): Lines {
   const meant = readMeantText(report, text);
   checkText(report, meant);
@@ -73,7 +72,6 @@ function checkText(report: Report, text: string): void {
   }
 }
 
-/** What to say of a line of a name that is not known; a line of another family is like none that is. */
 export function unknownLine(name: string): UnknownName {
   return unknownName(name, FOREIGN_LINE.test(name) ? [] : KNOWN_LINES);
 }
@@ -104,7 +102,6 @@ export function readMeantText(report: Report, text: string): string {
   return withColons(report, isUtf16 ? withoutZeros(text) : text);
 }
 
-/** The letters of a text in UTF-16 that was read as UTF-8; what is no ASCII in it is lost. */
 function withoutZeros(text: string): string {
   return UTF_16.test(text) ? text.replaceAll('\0', '').replaceAll('\ufffd', '') : text;
 }

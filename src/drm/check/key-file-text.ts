@@ -17,7 +17,6 @@ import { Report } from './report';
 import { holdsSecret } from './secrets';
 import { checkAddress, textOrHex } from './values';
 
-/** What a list of key files shows of one. It holds no key material. */
 export interface KeyFileSummary {
   /** Of `cenc`, `widevine`, `playready`, `fairplay` and `cmaf`, those that the file has lines of. */
   readonly parts: readonly string[];
@@ -27,7 +26,6 @@ export interface KeyFileSummary {
   readonly faults: readonly Finding[];
 }
 
-/** Sums up a key file for a list. */
 export function summariseKeyFile(text: string): KeyFileSummary {
   const report = new Report();
   const { parts, keyId, contentId } = checkKeyFile(report, text);
@@ -36,7 +34,6 @@ export function summariseKeyFile(text: string): KeyFileSummary {
   return { parts, keyId: unlessSecret(keyId), contentId: unlessSecret(contentId), faults: report.findings };
 }
 
-/** Checks a key file's text: its lines as such, the parts that they make, and the values of those. */
 export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary, 'faults'> {
   const lines = readLines(report, text);
   const has = (prefix: string) => [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
@@ -131,7 +128,6 @@ const SYSTEMS = {
   playready: { id: PLAYREADY_SYSTEM_ID, needed: 'license-url' },
 } as const;
 
-/** Whether a system is switched on in a family; says which of its lines are missing or wrong. */
 function isOn(report: Report, lines: Lines, prefix: string, system: keyof typeof SYSTEMS): boolean {
   const { id, needed } = SYSTEMS[system];
   const name = `${prefix}-keyserver-${system}`;

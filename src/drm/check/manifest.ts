@@ -23,7 +23,6 @@ const ROOTS: Readonly<Record<string, string>> = {
   SmoothStreamingMedia: 'Smooth Streaming manifest',
 };
 
-/** Whether XML is a manifest, or a piece of one that says something about protection. */
 export function looksLikeManifest(xml: string): boolean {
   return rootOf(xml) !== undefined || xml.search(ELEMENT) >= 0 || xml.search(PROTECTION) >= 0;
 }
@@ -32,7 +31,6 @@ function rootOf(xml: string): string | undefined {
   return ROOTS[ROOT.exec(withoutComments(xml.slice(0, 10_000)))?.[1] ?? ''];
 }
 
-/** Shows the boxes, PlayReady objects, key ids and license addresses in a manifest, and where they contradict each other. */
 export function describeManifest(report: Report, manifest: string): void {
   const root = rootOf(manifest);
   const xml = withoutComments(manifest);
@@ -116,7 +114,6 @@ const MAX_ADDRESSES = 50;
 /** `<dashif:Laurl>…</dashif:Laurl>`, `<ms:laurl licenseUrl="…"/>` and their like. */
 const LAURL = /<(?:[\w-]{1,20}:)?laurl\b([^<>]{0,3000})>([^<]{0,3000})/gi;
 
-/** Shows the license addresses in the ContentProtection elements of a manifest (DASH-IF IOP 7.6.2.4), each once. */
 function describeLicenseAddresses(report: Report, xml: string): void {
   const found = new Map<string, { systemId: string; address: string }>();
   for (const element of xml.split(/<(?:[\w-]{1,20}:)?ContentProtection\b/).slice(1)) {

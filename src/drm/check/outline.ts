@@ -4,7 +4,6 @@ import { readBoxHeader } from './boxes';
 export interface ForwardReader {
   /** The next bytes; fewer than asked for at the end alone. */
   read(length: number): Promise<Buffer>;
-  /** Passes over bytes; answers how many there were. */
   skip(length: number): Promise<number>;
 }
 
@@ -120,12 +119,10 @@ const KEPT_LINE =
   /^#EXTM3U|^#EXT-X-(?:SESSION-)?KEY:|^#EXT-X-(?:STREAM-INF|MEDIA|I-FRAME-STREAM-INF|MAP):|^#EXT-X-TARGETDURATION/;
 const BEFORE_URI = /^#EXT-X-STREAM-INF:/;
 
-/** Whether a text begins as a manifest or a playlist does. */
 export function beginsAsManifest(text: string): boolean {
   return /^\ufeff?\s*(?:#EXTM3U|<)/.test(text);
 }
 
-/** What a long manifest or playlist says of its protection, without its segments. */
 export function outlineManifest(text: string): string {
   if (!/^\ufeff?\s*#/.test(text)) return text.replaceAll(SEGMENTS, '');
   const kept: string[] = [];

@@ -24,14 +24,11 @@ export interface PartsContext {
   readonly source: 'request' | 'key_file';
   readonly scheme: LineScheme | undefined;
   readonly contentId?: string | undefined;
-  /** What the values are called where they come from. */
   readonly names: ValueNames;
 }
 
-/** What of the values could be read, as it was meant. */
 export type PartValues = KeyValues;
 
-/** Checks the values of key-file parts, each by itself and all of them together, and shows what they decode to. */
 export function checkParts(report: Report, parts: Parts, context: PartsContext): PartValues {
   const { cenc, widevine, playready, fairplay } = parts;
   const reader: PartReader = { report, source: context.source, names: context.names };
@@ -59,7 +56,6 @@ export function tellNoSystem(report: Report, subject: Subject): void {
   report.warning('no_drm_system', subject, NO_SYSTEM);
 }
 
-/** What media and manifests made from these values may not contradict. */
 function claimParts(report: Report, parts: Parts, values: PartValues, { scheme, names }: PartsContext): void {
   const { keyId, contentKey, fairplay } = values;
   if (keyId) report.claim({ of: 'key', at: names['cenc.keyid'], keyId, contentKey });
@@ -84,7 +80,6 @@ interface PartReader extends Pick<PartsContext, 'source' | 'names'> {
   readonly report: Report;
 }
 
-/** Reads a key or an initialization vector, as `readBlock` does; what is shown of it is masked. */
 export function readSecretBlock(
   report: Report,
   name: string,

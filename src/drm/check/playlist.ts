@@ -18,12 +18,10 @@ const OF_MEDIA = /^#(?:EXTINF|EXT-X-TARGETDURATION|EXT-X-MAP)\b/m;
 const NEXT = /^#EXT-X-STREAM-INF:.*[\r\n]+([^#\s][^\r\n]*)|^#EXT-X-MEDIA:.*?\bURI="([^"\r\n]*)"/gm;
 const MAX_NEXT = 20;
 
-/** Whether a text is an HLS playlist, or lines of one that name keys. */
 export function looksLikePlaylist(text: string): boolean {
   return /^#EXTM3U\b/.test(text) || text.search(KEY_LINE) >= 0;
 }
 
-/** Shows what single bytes are. */
 type DescribeBytes = (report: Report, bytes: Buffer) => void;
 
 /**
@@ -54,7 +52,6 @@ export function describePlaylist(
   }
 }
 
-/** Where to go on: the keys of a multivariant playlist stand in its media playlists, session keys or none. */
 function describeVariants(report: Report, text: string, hasSessionKeys: boolean): void {
   if (!hasSessionKeys) {
     const note = 'no session keys, which is right: the keys are in the media playlists; check these next';
@@ -75,12 +72,10 @@ function withoutQuery(address: string): string {
     .slice(0, 300);
 }
 
-/** What the key lines say, each once, without the name of the tag. */
 export function keyLinesOf(text: string): string[] {
   return [...new Set([...text.matchAll(KEY_LINE)].map(([, line = '']) => line.trim()))];
 }
 
-/** The attributes of a line, by their names. */
 export function attributesOf(line: string): Map<string, string> {
   const attributes = new Map<string, string>();
   for (const [, name = '', quoted, plain = ''] of line.matchAll(ATTRIBUTE))

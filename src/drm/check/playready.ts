@@ -25,7 +25,6 @@ export function isUtf16Xml(bytes: Buffer): boolean {
   return bytes.length > start + 3 && bytes.readUInt16LE(start) === 0x3c && bytes.readUInt8(start + 3) === 0;
 }
 
-/** Shows a PlayReady object's records and their headers; answers what they name. */
 export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): KeySignalling {
   const object = wholeOf(at, 'The object');
   const records = parsePlayReadyObject(bytes);
@@ -50,7 +49,6 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
   return joinSignalling(headers.map(({ value }) => describeHeaderBytes(report, `${at}header.`, value)));
 }
 
-/** Shows a header that comes as bytes: they must be UTF-16LE. */
 export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): KeySignalling {
   const header = wholeOf(at, 'The header');
   if (isUtf16Xml(bytes)) {
@@ -154,7 +152,6 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'attribute_order',
 ]);
 
-/** What is wrong with a header by itself: its syntax, and its keys against its version. */
 function faultsOf(root: XmlElement, xml: string, keys: readonly HeaderKey[]): Record<string, string | false> {
   const { version } = root.attributes;
   const place = version !== undefined && Object.hasOwn(PLACES, version) ? PLACES[version] : undefined;

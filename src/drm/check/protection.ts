@@ -38,7 +38,6 @@ export function cipherOf(scheme: string | undefined): Cipher | undefined {
     : undefined;
 }
 
-/** Joins the claims of several parts of one thing. */
 export function joinSignalling(all: readonly KeySignalling[]): KeySignalling {
   return { keyIds: all.flatMap(({ keyIds }) => keyIds), ciphers: all.flatMap(({ ciphers }) => ciphers) };
 }
@@ -71,7 +70,6 @@ export function describeProtections(
 }
 
 interface TrackContext {
-  /** Whether fragments have the keys, so that a track may name none. */
   readonly rotates: boolean;
   /** Whether all the boxes that there may be are here; a manifest may leave some to the init segments. */
   readonly hasAllBoxes: boolean;

@@ -18,7 +18,6 @@ export type CheckKind =
   | 'license_address'
   | 'unknown';
 
-/** One thing that was decoded. */
 export interface CheckField {
   readonly name: string;
   readonly value: string;
@@ -46,13 +45,11 @@ export function wholeOf(at: string, called: string): Subject {
   return at === '' ? { called } : at.slice(0, -1);
 }
 
-/** What a check found so far. */
 export class Report {
   readonly fields: CheckField[] = [];
   readonly findings: Finding[] = [];
   /** Texts of the input that are key material. */
   readonly secrets = new Set<string>();
-  /** What other inputs may contradict. */
   readonly claims: Claim[] = [];
 
   get isFull(): boolean {
@@ -82,7 +79,6 @@ export class Report {
     this.add(warning(code, subject, description));
   }
 
-  /** What a check of a single value answers, as an error. */
   problem(subject: Subject, { code, description }: Problem): void {
     this.error(code, subject, description);
   }
@@ -137,9 +133,7 @@ export type Claim =
       readonly keyId: Buffer;
       readonly contentKey: Buffer | undefined;
     }
-  /** The scheme that the lines of a key file ask for. */
   | { readonly of: 'scheme'; readonly at: string; readonly scheme: ProtectionScheme }
-  /** That a key file, a request or a document has a part for FairPlay, and its key. */
   | { readonly of: 'fairplay'; readonly at: string; readonly key: Buffer | undefined }
   /** How samples are encrypted: `tenc` of a track, `seig` of a fragment, `default_KID`, KEYID of a playlist. */
   | {
@@ -148,9 +142,7 @@ export type Claim =
       readonly scheme: string | undefined;
       readonly keyId: Buffer | undefined;
     }
-  /** A key id that a box, its data or a PlayReady header names. */
   | { readonly of: 'box'; readonly at: string; readonly keyId: Buffer }
-  /** What such data are for. */
   | { readonly of: 'cipher'; readonly at: string; readonly cipher: Cipher }
   | { readonly of: 'checksum'; readonly at: string; readonly keyId: Buffer; readonly checksum: string }
   | { readonly of: 'content_id'; readonly at: string; readonly contentId: Buffer }
@@ -169,7 +161,6 @@ export type Claim =
 
 export type ClaimOf<Kind extends Claim['of']> = Extract<Claim, { readonly of: Kind }>;
 
-/** The claims of one kind. */
 export function claimsOf<Kind extends Claim['of']>(claims: readonly Claim[], kind: Kind): ClaimOf<Kind>[] {
   return claims.filter((claim): claim is ClaimOf<Kind> => claim.of === kind);
 }

@@ -12,7 +12,6 @@ export interface SampleProtection {
   readonly pattern: { readonly crypt: number; readonly skip: number } | undefined;
 }
 
-/** Reads a box `tenc`, given from its version on. */
 export function readTrackEncryption(body: Buffer): SampleProtection | undefined {
   if (body.length < FULL_BOX + 20) return undefined;
   // Version 0 has no pattern: the byte is reserved.

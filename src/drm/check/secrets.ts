@@ -4,7 +4,6 @@ import type { CheckedInput } from './check';
 import { type CheckField, type CheckResult, claimsOf } from './report';
 import { readByteText, readTwiceEncoded } from './values';
 
-/** The result with every secret masked, in whatever form one stands in it. */
 export function maskSecrets(result: CheckResult, secrets: ReadonlySet<string>): CheckResult {
   if (secrets.size === 0) return result;
   const finder = new SecretFinder();
@@ -110,7 +109,6 @@ export class SecretFinder {
   /** The lengths of the forms that start with the same letters, the longest first. */
   readonly #lengths = new Map<string, number[]>();
 
-  /** Finds the keys of 16 bytes among the secrets of all inputs. */
   static ofKeys(inputs: readonly Pick<CheckedInput, 'secrets'>[]): SecretFinder {
     const finder = new SecretFinder();
     for (const { secrets } of inputs) {

@@ -21,12 +21,10 @@ const MAX_FRAGMENTS = 10;
 /** The types by which a segment or a file of media begins, with a size that one may have. */
 const FIRST_TYPE = /^(?:ftyp|styp|moov|moof|sidx|emsg|prft|pdin|mdat|free|skip|wide)$/;
 
-/** Whether bytes begin as an init segment, a media segment or an mp4 file does. */
 export function looksLikeSegment(bytes: Buffer): boolean {
   return FIRST_TYPE.test(bytes.toString('latin1', 4, 8)) && (bytes[0] ?? 0) < 0x20;
 }
 
-/** Shows how the tracks and fragments are encrypted, and every `pssh` box; says where these contradict each other. */
 export function describeSegment(report: Report, bytes: Buffer): CheckKind {
   const segment = readSegment(report, bytes);
   const { protections, hasMovie, hasMedia } = segment;
@@ -136,17 +134,13 @@ function byContent(boxes: readonly Buffer[]): Map<string, Buffer> {
 }
 
 interface Segment {
-  /** Whether it has a `moov`, which says how its tracks are encrypted. */
   readonly hasMovie: boolean;
   readonly hasMedia: boolean;
   /** Clear tracks are left out. */
   readonly protections: readonly Protection[];
-  /** The `pssh` boxes inside and outside of its `moov`. */
   readonly boxes: readonly Buffer[];
-  /** The fragments with keys or boxes, each once. */
   readonly fragments: readonly Fragment[];
   readonly hasFragments: boolean;
-  /** Whether samples of a fragment are encrypted, by its `senc`. */
   readonly hasEncryptedSamples: boolean;
 }
 
@@ -161,7 +155,6 @@ const MAX_ENTRIES = 100;
 /** From a track down to what its samples are. */
 const TO_SAMPLES = ['trak', 'mdia', 'minf', 'stbl'];
 
-/** Reads how an init segment, a media segment or a whole file is protected (ISO/IEC 23001-7). */
 function readSegment(report: Report, bytes: Buffer): Segment {
   const top = boxesIn(bytes);
   const movies = top.filter(({ type }) => type === 'moov');

@@ -58,13 +58,11 @@ function readLooseBase64(text: string): ByteText | undefined {
   return { form: text.length % 4 === 0 ? 'not_canonical' : 'unpadded', bytes };
 }
 
-/** What bytes hold when they are themselves a text of bytes: something was encoded twice. */
 export function readTwiceEncoded(bytes: Uint8Array): ByteText | undefined {
   const text = Buffer.from(bytes).toString('latin1');
   return text.length >= 16 && /^[\x20-\x7e]+$/.test(text) ? readByteText(text) : undefined;
 }
 
-/** Bytes as text when that is what they are, else in hex. */
 export function textOrHex(bytes: Uint8Array): { value: string; note?: string } {
   const text = Buffer.from(bytes).toString('utf8');
   const isText = /^[^\p{Cc}\p{Cs}\ufffd]+$/u.test(text);
@@ -98,7 +96,6 @@ export function readBlock(report: Report, name: string, text: string, rule: Bloc
   return meant?.bytes.length === 16 ? meant.bytes : undefined;
 }
 
-/** Reads a PlayReady checksum: base64 of 8 bytes. */
 export function readChecksum(report: Report, name: string, text: string): string | undefined {
   const decoded = decodePlayReadyChecksum(text);
   if (decoded.ok) return text;
@@ -106,14 +103,12 @@ export function readChecksum(report: Report, name: string, text: string): string
   return undefined;
 }
 
-/** Shows a key id in the three forms in which it is met. */
 export function showKeyId(report: Report, name: string, keyId: Buffer): void {
   const base64 = keyId.toString('base64');
   const swapped = swapKeyIdOrder(keyId).toString('base64');
   report.field(name, formatUuid(keyId), `base64 ${base64}; in PlayReady's byte order ${swapped}`);
 }
 
-/** The same, and says when it is a placeholder. */
 export function keyIdField(report: Report, name: string, keyId: Buffer): void {
   showKeyId(report, name, keyId);
   if (isZero(keyId)) report.error('all_zero', name, ZERO_KEY_ID);
@@ -127,12 +122,10 @@ export function suspectByteOrder(report: Report, name: string, keyId: Buffer): v
 /** A part of a license address that may carry a secret: `token=…`, and `contentkey:…` of PlayReady's test server. */
 const SECRET_PART = /((?:^|[?&;,(])[\w-]*(?:key|token|secret|passw|auth|sig)[\w-]*[:=])([^&;,)#]+)/gi;
 
-/** Whether a text is one address, of the kinds that licenses are asked from. */
 export function looksLikeAddress(text: string): boolean {
   return /^(?:skd|https?):\/\/[^\r\n]*$/i.test(text);
 }
 
-/** Checks a license address and shows it when it is one, with the note. */
 export function checkAddress(
   report: Report,
   name: string,

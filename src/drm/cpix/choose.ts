@@ -39,10 +39,8 @@ export interface ChosenKey {
 }
 
 export interface ChosenKeys {
-  /** The key of the DASH lines, with Widevine and PlayReady. */
   readonly cenc: ChosenKey | undefined;
   readonly fairplay: ChosenKey | undefined;
-  /** What is left out or odd, as warnings. */
   readonly findings: readonly Finding[];
 }
 
@@ -121,7 +119,6 @@ const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature
 interface Role {
   readonly name: 'cenc' | 'fairplay';
   readonly called: string;
-  /** Whether it was asked for by the name of one of its systems. */
   readonly isAsked: boolean;
   /** The keys that there are for it, and those among them whose scheme can be written. */
   readonly candidates: readonly CpixKey[];
@@ -160,7 +157,6 @@ function rolesOf(document: CpixDocument, { systems }: CpixChoice): Role[] {
   return roles;
 }
 
-/** Systems that are asked for may be missing in the document: their signalling is made then. */
 function cencCandidates(
   document: CpixDocument,
   asked: readonly CpixSystemName[] | undefined,
@@ -185,11 +181,8 @@ function cencSystems(document: CpixDocument, { systems }: CpixChoice, { keyId }:
 }
 
 interface Rules {
-  /** Of all candidates. */
   readonly all: readonly CpixRule[];
-  /** In the period that was chosen. */
   readonly inPeriod: readonly CpixRule[];
-  /** The same by the text of the key id. */
   readonly byKey: ReadonlyMap<string, readonly CpixRule[]>;
   /** The ids of the keys that have rules, in whatever period. */
   readonly governed: ReadonlySet<string>;
@@ -238,7 +231,6 @@ function idOf({ keyId }: { readonly keyId: Buffer }): string {
 
 interface Narrowed {
   readonly role: Role;
-  /** In the period. */
   readonly present: readonly CpixKey[];
   /** Those that kid and track mean; all where none is given. */
   readonly matched: readonly CpixKey[];

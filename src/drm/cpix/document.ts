@@ -10,7 +10,6 @@ export interface CpixDocument {
   readonly id?: string | undefined;
   readonly contentId?: string | undefined;
   readonly version?: string | undefined;
-  /** Whether there is an XML signature. It is not checked here. */
   readonly isSigned: boolean;
   readonly deliveries: readonly CpixDelivery[];
   readonly keys: readonly CpixKey[];
@@ -36,7 +35,6 @@ export type CpixValue =
     }
   | ({ readonly kind: 'encrypted'; readonly mac: Buffer | undefined } & CpixCipher);
 
-/** The value of a key, where it is there and plain. */
 export function plainKey({ value }: CpixKey): Buffer | undefined {
   return value?.kind === 'plain' ? value.bytes : undefined;
 }
@@ -49,7 +47,6 @@ export interface CpixCipher {
   readonly cipher: Buffer;
 }
 
-/** What one recipient needs to open the encrypted values. */
 export interface CpixDelivery {
   /** DER. */
   readonly certificate: Buffer | undefined;
@@ -57,7 +54,6 @@ export interface CpixDelivery {
   readonly mac: CpixMac | undefined;
 }
 
-/** The key that content keys are encrypted with, encrypted for the recipient. */
 export interface CpixDocumentKey {
   /** What it is used with, as an XML Encryption address; `''` where none is named. */
   readonly algorithm: string;
@@ -66,13 +62,11 @@ export interface CpixDocumentKey {
   readonly keyIds: readonly Buffer[];
 }
 
-/** The key that values are authenticated with, encrypted for the recipient. */
 export interface CpixMac {
   readonly algorithm: string;
   readonly key: CpixCipher | undefined;
 }
 
-/** The ways to signal a DRM system. */
 export type CpixSignal =
   | 'pssh'
   | 'contentProtectionData'
@@ -90,7 +84,6 @@ export interface CpixSystem {
   readonly pssh?: Buffer | undefined;
   /** The XML that stands in `ContentProtection` of a DASH manifest. */
   readonly contentProtectionData?: string | undefined;
-  /** The address of `EXT-X-KEY`. */
   readonly uriExtXKey?: string | undefined;
   /** Lines of the two kinds of playlist. */
   readonly hlsMedia?: string | undefined;
@@ -111,13 +104,11 @@ export interface CpixRule {
   readonly keyId: Buffer;
   /** Free text: `SD`, `HD`, `AUDIO`, `ALL`. */
   readonly intendedTrackType?: string | undefined;
-  /** Ids of periods. */
   readonly periods: readonly string[];
   readonly labels: readonly string[];
   readonly isOfVideo: boolean;
   readonly isOfAudio: boolean;
   readonly isOfBitrates: boolean;
-  /** The names of filters that are not known here. */
   readonly unknownFilters: readonly string[];
 }
 
@@ -140,10 +131,8 @@ export const NO_FILTERS: Omit<CpixRule, 'keyId' | 'intendedTrackType'> = {
   unknownFilters: [],
 };
 
-/** What findings call a document. */
 export const THE_DOCUMENT = { called: 'The CPIX document' };
 
-/** The namespaces of a document. */
 export const CPIX_NAMESPACE = 'urn:dashif:org:cpix';
 export const PSKC_NAMESPACE = 'urn:ietf:params:xml:ns:keyprov:pskc';
 export const ENCRYPTION_NAMESPACE = 'http://www.w3.org/2001/04/xmlenc#';

@@ -31,7 +31,6 @@ const SHA1 = 'http://www.w3.org/2000/09/xmldsig#sha1';
 const AES_256_CBC = 'http://www.w3.org/2001/04/xmlenc#aes256-cbc';
 const HMAC_SHA512 = 'http://www.w3.org/2001/04/xmldsig-more#hmac-sha512';
 
-/** In bytes. */
 const DOCUMENT_KEY = 32;
 const MAC_KEY = 64;
 const LEAST_MAC_KEY = 16;
@@ -42,7 +41,6 @@ const CIPHER = 3 * BLOCK;
 /** Each costs an operation with the private key. */
 const MAX_DOCUMENT_KEYS = 8;
 
-/** Who encrypted content keys are for. */
 export interface CpixRecipient {
   /** DER. Deliveries are found by these bytes. */
   readonly certificate: Buffer;
@@ -129,13 +127,9 @@ const NOT_OPENED: { readonly ok: false; readonly problem: Problem } = notOpened(
 );
 
 interface Opening {
-  /** The encrypted key of the MAC. */
   readonly macKey: Buffer;
-  /** The encrypted document keys that are needed. */
   readonly documentKeys: readonly Buffer[];
-  /** What is to be authenticated. */
   readonly authenticated: readonly { readonly cipher: Buffer; readonly mac: Buffer }[];
-  /** What is to be decrypted, with which of the document keys. */
   readonly values: readonly {
     readonly keyId: Buffer;
     readonly cipher: Buffer;
@@ -143,7 +137,6 @@ interface Opening {
   }[];
 }
 
-/** Holds against the rules what the document says; the private key is not needed for it. */
 function planOpening(
   deliveries: readonly CpixDelivery[],
   certificate: Buffer,
@@ -215,7 +208,6 @@ function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]):
   return odd ?? { ok: true, value: value.cipher };
 }
 
-/** Algorithms that a document may name, by their addresses, as people call them. */
 const KNOWN_ALGORITHMS: Readonly<Record<string, string>> = {
   [RSA_OAEP]: 'RSA-OAEP with SHA-1 (rsa-oaep-mgf1p)',
   [AES_256_CBC]: 'AES-256-CBC',

@@ -17,7 +17,6 @@ import { fairPlayAddress, playReadySignal, widevineData } from './signalling';
 const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
 
 export interface CpixKeyFileOptions {
-  /** The PlayReady license address, in place of the document's. */
   readonly playReadyUrl?: string | undefined;
   /** What Widevine data is made of that the document lacks; without it, the document's content id. */
   readonly contentId?: string | undefined;
@@ -27,7 +26,6 @@ export type MadeKeyFile =
   | {
       readonly ok: true;
       readonly keyFile: KeyFile;
-      /** What is odd about the document and yet written, as warnings. */
       readonly findings: readonly Finding[];
       /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
       readonly isChecksumComputed: boolean;

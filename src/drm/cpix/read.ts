@@ -29,7 +29,6 @@ export const MAX_CPIX_BYTES = 256 * 1024;
 /** What is said of a larger one, behind its name. */
 export const CPIX_TOO_LARGE = `has more than ${MAX_CPIX_BYTES / 1024} KiB, the most that a CPIX document may have`;
 
-/** What ends the reading; its message goes on after the name of the document. */
 class CpixFault extends Error {}
 
 function refuse(sentence: string): never {
@@ -46,7 +45,6 @@ const HEAD = 8 * 1024;
 /** What may hold what looks like elements: comments, instructions, a DOCTYPE. */
 const BEFORE_ROOT = /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!DOCTYPE[^[>]*(?:\[[\s\S]*?\]\s*)?>/g;
 
-/** Whether bytes are most likely a CPIX document, in whatever encoding. */
 export function looksLikeCpixBytes(bytes: Buffer): boolean {
   const head = bytes.subarray(0, HEAD);
   const text = decodeXml(head);
@@ -102,7 +100,6 @@ function utf16Order([first, second]: Buffer): 'little' | 'big' | undefined {
   return (first === 0xfe && second === 0xff) || (first === 0 && second !== 0) ? 'big' : undefined;
 }
 
-/** The lists of a document, and what stands in each. */
 const LISTS = {
   DeliveryDataList: 'DeliveryData',
   ContentKeyList: 'ContentKey',
@@ -164,7 +161,6 @@ function named(parent: XmlElement | undefined, name: string): XmlElement[] {
   return (parent?.children ?? []).filter((child) => child.name === name);
 }
 
-/** The children of a name in one of these namespaces. */
 function all(parent: XmlElement | undefined, name: string, namespaces = [CPIX_NAMESPACE]): XmlElement[] {
   return named(parent, name).filter(({ namespace }) => namespaces.some((known) => known === namespace));
 }
@@ -177,7 +173,6 @@ function ofCpix(parent: XmlElement | undefined, name: string, namespaces = [CPIX
   return found;
 }
 
-/** The one child of a name; undefined when it is absent. */
 function only(parent: XmlElement | undefined, name: string, namespaces?: string[]): XmlElement | undefined {
   const found = namespaces ? all(parent, name, namespaces) : ofCpix(parent, name);
   return theOne(found, parent);
@@ -374,7 +369,6 @@ function plainText(element: XmlElement | undefined): string | undefined {
   return /^(?:skd:\/\/|https?:\/\/|data:|#EXT)/i.test(text) ? text : undefined;
 }
 
-/** Text in base64. */
 function textOf(bytes: Buffer | undefined, what: string): string | undefined {
   if (!bytes) return undefined;
   if (!isUtf8(bytes)) refuse(`has a ${what} that is no text in UTF-8`);

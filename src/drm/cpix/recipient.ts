@@ -71,7 +71,6 @@ function readPrivateKey(pem: string): Checked<KeyObject> {
   }
 }
 
-/** Why a key is none that content keys can be encrypted for: what it is, and what to do. */
 function whyUnfit({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string | undefined {
   if (asymmetricKeyType !== 'rsa')
     return `a key that is not RSA (${asymmetricKeyType ?? 'unknown'}); CPIX encrypts with RSA: make a key of ${LEAST_RSA_BITS} bits or more`;

@@ -41,13 +41,11 @@ export function widevineData(system: CpixSystem): Checked<string | undefined> {
   return line === undefined ? { ok: true, value: undefined } : read('HLSSignalingData', line);
 }
 
-/** The content of a document's PlayReady header, if it has one. */
 export interface PlayReadySignal {
   readonly licenseUrl: string | undefined;
   /** Whether the header has a checksum, and so proves key and key id. */
   readonly isProved: boolean;
   readonly isCbc: boolean;
-  /** Whether a header names other key ids alone. */
   readonly isOfOther: boolean;
 }
 
@@ -93,7 +91,6 @@ export function playReadySignal(
 }
 
 interface PlayReadySource {
-  /** The name of the element. */
   readonly what: string;
   readonly object?: Buffer;
   readonly address?: string;
@@ -194,7 +191,6 @@ function holdKeys(
   return { ok: true, value: { isProved: isOfKey && !isOfOther, isOfOther } };
 }
 
-/** The FairPlay address that a document has for a key; undefined when there is none. Two different ones are a fault. */
 export function fairPlayAddress(
   system: CpixSystem,
   explicitIv: Buffer | undefined,
@@ -225,7 +221,6 @@ function isOfFairPlay(attributes: ReadonlyMap<string, string>): boolean {
   return format === undefined ? /^skd:/i.test(attributes.get('URI') ?? '') : format === FAIRPLAY_KEY_FORMAT;
 }
 
-/** The base64 of a data URI in the playlist lines of a system. */
 function inlineData(
   { hlsMedia, hlsMultivariant }: CpixSystem,
   formats: readonly string[],
@@ -266,7 +261,6 @@ function textOf(elements: readonly XmlElement[], name: string): string | undefin
   return texts.find((text) => text !== '');
 }
 
-/** `<dashif:Laurl>…</dashif:Laurl>`, `<ms:laurl licenseUrl="…"/>`. */
 function addressOf(elements: readonly XmlElement[]): string | undefined {
   const addresses = elements
     .filter((element) => localName(element) === 'laurl')

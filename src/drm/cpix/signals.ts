@@ -4,7 +4,6 @@ import { buildPsshBox } from '../pssh';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import { CPIX_SYSTEM_IDS, type CpixSignal, type CpixSystem, type CpixSystemName } from './document';
 
-/** Every way to signal one system for one key; a system has only some. */
 type Signals = Readonly<Partial<Pick<CpixSystem, CpixSignal>>>;
 
 /** HLS's methods: the first for the pattern encryption of AES-CBC, the second for AES-CTR. */
@@ -32,7 +31,6 @@ export function widevineSignals(keyId: Buffer, data: Buffer, scheme: Scheme): Si
   };
 }
 
-/** How PlayReady is signalled, by its object. */
 export function playReadySignals(object: Buffer, scheme: Scheme): Signals {
   const pssh = buildPsshBox(PLAYREADY_SYSTEM_ID, object);
   const pro = object.toString('base64');
@@ -49,7 +47,6 @@ export function playReadySignals(object: Buffer, scheme: Scheme): Signals {
   };
 }
 
-/** How FairPlay is signalled, by its license address. */
 export function fairPlaySignals(licenseUrl: string): Signals {
   return {
     uriExtXKey: licenseUrl,
@@ -67,7 +64,6 @@ function playlistLines(attributes: readonly string[]): Signals {
   return { hlsMedia: `#EXT-X-KEY:${listed}`, hlsMultivariant: `#EXT-X-SESSION-KEY:${listed}` };
 }
 
-/** A system of a key with the signals given, or with those of them that are asked for. */
 export function cpixSystem(
   system: CpixSystemName,
   keyId: Buffer,

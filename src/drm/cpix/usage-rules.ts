@@ -1,7 +1,6 @@
 import { type Checked, formatUuid, refusedAs } from '../bytes';
 import type { CpixDocument, CpixKey, CpixPeriod, CpixRule } from './document';
 
-/** The sentences of all faults here go on after the name of the document. */
 const refused = refusedAs('cpix_choice');
 
 /** The rules that hold in a key period, which is named by its id, else by its index: those for it and those for all. */
@@ -50,7 +49,6 @@ export function rulesOfAllPeriods(
   return refused(`has other keys in each key period; choose one by period: ${listPeriods(named, rules)}`);
 }
 
-/** Whether a track identifies a key: every filter of its rules is known. */
 export function knownFilters(rules: readonly CpixRule[]): Checked<undefined> {
   const unknown = [...new Set(rules.flatMap(({ unknownFilters }) => unknownFilters))];
   if (unknown.length === 0) return { ok: true, value: undefined };
@@ -86,12 +84,10 @@ export function rulesOfTrack(rules: readonly CpixRule[], track: string): readonl
   return [];
 }
 
-/** Whether rules speak of a track, and not only of all tracks. */
 export function nameTrack(rules: readonly CpixRule[], track: string): boolean {
   return meaningsOf(track).some((isMeant) => rules.some(isMeant));
 }
 
-/** Whether a rule is for all tracks: it says so, or has no condition. */
 function isOfAll(rule: CpixRule): boolean {
   return (
     rule.intendedTrackType?.toLowerCase() === 'all' ||
@@ -104,7 +100,6 @@ function kindOf({ isOfVideo, isOfAudio }: CpixRule): 'VIDEO' | 'AUDIO' | undefin
   return isOfVideo ? 'VIDEO' : 'AUDIO';
 }
 
-/** Whether a key is for sound alone, as its filters or its names say. */
 export function isForSound(rules: readonly CpixRule[]): boolean {
   return rules.some((rule) => isOf(rule, 'AUDIO')) && !rules.some((rule) => isOf(rule, 'VIDEO'));
 }
@@ -133,7 +128,6 @@ function list(names: readonly string[], most = MAX_LISTED): string {
   return [...names.slice(0, most), ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
-/** Keys to choose from: what they are for, and their ids. */
 export function listKeys(keys: readonly CpixKey[], rules: readonly CpixRule[]): string {
   return list(
     keys.map(({ keyId }, index) => {
@@ -145,7 +139,6 @@ export function listKeys(keys: readonly CpixKey[], rules: readonly CpixRule[]): 
   );
 }
 
-/** The tracks that rules name; `''` for none. */
 export function listTracks(rules: readonly CpixRule[]): string {
   return list(tracksOf(rules).map(shown));
 }

@@ -10,7 +10,6 @@ export type Exported =
   | {
       readonly ok: true;
       readonly text: string;
-      /** What the text holds. */
       readonly keys: readonly [StreamKey, ...StreamKey[]];
       readonly findings: readonly Finding[];
     }
@@ -84,7 +83,6 @@ function lengthFindings(text: string, limit: (typeof EXPORT_FORMS)[ExportName]['
   return [warning('export_too_long', THE_EXPORT, `has ${bytes} bytes, and ${limit.sentence}`)];
 }
 
-/** An export with its keys and IVs masked, in whatever encoding they stand. */
 export function maskExport(text: string, keys: readonly StreamKey[]): string {
   return keys
     .flatMap(({ key, iv }) => (iv ? [key, iv] : [key]))
@@ -92,7 +90,6 @@ export function maskExport(text: string, keys: readonly StreamKey[]): string {
     .reduce((masked, secret) => masked.replaceAll(secret, MASK), text);
 }
 
-/** The keys of a key file that other packagers can take, that of `cenc` first. */
 function streamKeysOf({ dash, hls }: PackagingKeys): StreamKey[] {
   const keys: StreamKey[] = [];
   if (dash) {

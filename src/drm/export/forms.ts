@@ -6,16 +6,13 @@ import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import type { ExportName, ExportScheme } from './names';
 
-/** One of the keys of a key file, with what goes with it under its scheme. */
 export interface StreamKey {
   readonly scheme: ExportScheme;
   /** 16 bytes, big endian; of FairPlay, whose lines name none, the one that `fairPlayKeyId` makes of its address. */
   readonly keyId: Buffer;
-  /** 16 bytes. */
   readonly key: Buffer;
   /** 16 bytes. FairPlay's alone: under `cenc` each packager makes its own. */
   readonly iv?: Buffer;
-  /** FairPlay's address. */
   readonly keyUri?: string;
   /** Those that a `pssh` box signals. */
   readonly systems: readonly DrmSystemData[];
@@ -23,15 +20,12 @@ export interface StreamKey {
   readonly boxes: readonly Buffer[];
 }
 
-/** How keys are written for packagers that take no key file. */
 export interface ExportForm {
   /** The value of `content-type`. */
   readonly mediaType: string;
-  /** Of file names, without its dot. */
   readonly extension: string;
   /** Whether it holds the keys of both schemes where none is asked for. All others hold one key. */
   readonly holdsBoth: boolean;
-  /** The default value of the packager, in bytes. */
   readonly limit?: { readonly bytes: number; readonly sentence: string };
   render(keys: readonly [StreamKey, ...StreamKey[]]): string;
 }

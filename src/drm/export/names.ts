@@ -1,4 +1,3 @@
-/** The forms in which keys are written for other packagers. */
 export const EXPORT_NAMES = ['shaka', 'nginx-vod', 'bento4', 'cpix'] as const;
 export type ExportName = (typeof EXPORT_NAMES)[number];
 

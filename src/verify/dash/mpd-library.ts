@@ -35,7 +35,6 @@ interface RepresentationInfo {
 
 const library: MpdLibrary = require('mpd-parser');
 
-/** A Representation with all that it inherits. */
 export interface InheritedRepresentation {
   readonly period: XmlElement;
   readonly periodIndex: number;

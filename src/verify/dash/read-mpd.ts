@@ -18,7 +18,6 @@ const MAX_ELEMENTS = 400_000;
 interface MpdSource {
   /** Where it was in the end: what is relative starts there. */
   readonly url: string;
-  /** What it is called in sentences. */
   readonly name: string;
   readonly now: Date;
   readonly limits: Limits;
@@ -26,7 +25,6 @@ interface MpdSource {
 
 interface ReadMpd {
   readonly outline: StreamOutline;
-  /** How many renditions were left out because of a limit. */
   readonly left: number;
 }
 
@@ -123,7 +121,6 @@ function nameOf(each: InheritedRepresentation, withPeriod: boolean): string {
     .slice(0, 80);
 }
 
-/** How long each period is, and how much of it has been; 0 for one that has not begun. */
 function spansOf(all: readonly InheritedRepresentation[], live: boolean, now: Date) {
   const starts = new Map<number, number>();
   for (const { periodIndex, attributes } of all)

@@ -1,7 +1,6 @@
 import { boxesIn, FULL_BOX } from '../../drm/check/boxes';
 import type { Resource } from '../fetches';
 
-/** What a segment index names: segments, or further indexes. */
 interface IndexReference {
   readonly resource: Resource & { readonly range: { readonly first: number; readonly last: number } };
   readonly isIndex: boolean;

@@ -11,7 +11,6 @@ export interface TimedSegment {
 export interface PeriodSpan {
   readonly timescale: number;
   readonly presentationTimeOffset: number;
-  /** Undefined where it is not given. */
   readonly end: number | undefined;
   /** Of a live stream: how much of the period has been; segments that end later are not there yet. */
   readonly elapsed: number | undefined;
@@ -69,7 +68,6 @@ function repeatsUntil(
   return (until === end ? Math.ceil(whole - 0.001) : Math.floor(whole)) - 1;
 }
 
-/** The same where all segments have one duration. */
 export function evenSegments(
   duration: number,
   { timescale, presentationTimeOffset, end, elapsed }: PeriodSpan,

@@ -58,7 +58,6 @@ const {
   }) => PlaylistParser;
 } = require('m3u8-parser');
 
-/** The tags that the library reads. */
 const LINES =
   /^#EXT(?:M3U|INF:|-X-(?:TARGETDURATION|MEDIA-SEQUENCE|DISCONTINUITY|PLAYLIST-TYPE|BYTERANGE|MAP|STREAM-INF|ENDLIST|I-FRAMES-ONLY|DEFINE|PROGRAM-DATE-TIME)\b(?!-(?!SEQUENCE)))/;
 /** It takes the square of their length for attributes; no line of such a tag has as much. */
@@ -121,7 +120,6 @@ export function parsePlaylist(
   return { ok: true, value: parser.manifest };
 }
 
-/** `{$name}` (RFC 8216bis § 4.3). */
 function withVariables(line: string, definitions: Readonly<Record<string, string>> | undefined): string {
   if (!definitions || !line.includes('{$')) return line;
   return line.replaceAll(/\{\$([\w-]{1,100})\}/g, (whole, name: string) =>

@@ -4,7 +4,6 @@ import { type StreamFinding, streamFinding, THIS } from '../findings';
 import type { KeyLine, Rendition, StreamOutline } from '../rendition';
 import { type MediaPlaylist, type NamedPlaylist, readPlaylist } from './read-playlist';
 
-/** An HLS stream with its media playlists. */
 export interface HlsOutline extends StreamOutline {
   readonly sessionKeys: readonly KeyLine[];
 }
@@ -22,7 +21,6 @@ interface HlsStream {
   readonly problems: readonly StreamFinding[];
 }
 
-/** Reads a multivariant playlist and its media playlists, or one media playlist alone. */
 export async function readHlsStream(text: string, source: HlsSource): Promise<HlsStream> {
   const { url, name, fetches, limits } = source;
   const read = readPlaylist(text, { url });

@@ -16,7 +16,6 @@ export interface NamedPlaylist {
 interface MultivariantPlaylist {
   readonly type: 'multivariant';
   readonly playlists: readonly NamedPlaylist[];
-  /** The lines of session keys, as they stand there. */
   readonly sessionKeys: readonly KeyLine[];
   /** Variables that media playlists may import. */
   readonly definitions: Readonly<Record<string, string>>;
@@ -27,7 +26,6 @@ export interface MediaPlaylist {
   readonly live: boolean;
   /** When its first segment would have begun, by the time of day of those that are there. */
   readonly started: Date | undefined;
-  /** When the newest segment ended. */
   readonly ended: Date | undefined;
   readonly segments: Segments;
   /** The number of the newest segment, and how long segments are at most. */

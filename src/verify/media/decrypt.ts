@@ -90,7 +90,6 @@ function cipherOf({ scheme }: SampleEncryption, key: Buffer, iv: Buffer): (bytes
   };
 }
 
-/** Decrypts whole blocks by AES-128-CBC without padding. */
 export function decryptBlocks(key: Buffer, iv: Buffer, bytes: Buffer): Buffer {
   const cipher = createDecipheriv('aes-128-cbc', key, iv).setAutoPadding(false);
   return Buffer.concat([cipher.update(bytes), cipher.final()]);

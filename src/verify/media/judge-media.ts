@@ -15,7 +15,6 @@ import { openMedia } from './open-media';
 import { addTallies, encryptedPartOf, type Tally, tallySamples, verdictOf } from './tally';
 import type { MediaSample } from './track-content';
 
-/** The maximum of keys; each is tried. */
 const MAX_KEYS = 16;
 
 interface Part {
@@ -154,7 +153,6 @@ function judgeGroup(
   return conclude(tried, { state: 'unknown', description });
 }
 
-/** The number of samples that prove a cause. */
 const FIRST = 24;
 
 interface Conclusion {

@@ -1,7 +1,6 @@
 import type { Problem } from '../../drm/finding';
 import type { TrackContent } from './track-content';
 
-/** What a track is, as far as its samples are judged. */
 export type MediaKind = 'video' | 'audio' | 'text' | 'other';
 
 /**
@@ -10,17 +9,14 @@ export type MediaKind = 'video' | 'audio' | 'text' | 'other';
  */
 export type MediaScheme = 'cenc' | 'cens' | 'cbc1' | 'cbcs' | 'sample-aes' | 'aes-128';
 
-/** What `EXT-X-KEY` says of a segment. */
 export interface HlsEncryption {
   /** METHOD, as written: `NONE`, `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`. */
   readonly method: string;
   /** 16 bytes. Without one, AES-128 and SAMPLE-AES take the media sequence number. */
   readonly iv?: Buffer | undefined;
-  /** The media sequence number of the segment. */
   readonly sequence?: number | undefined;
 }
 
-/** What a segment and its init segment say of one track. */
 export interface MediaTrack {
   /** `track_ID` of an mp4 file, the PID of a transport stream; 0 where neither is known. */
   readonly id: number;
@@ -42,11 +38,9 @@ export interface MediaTrack {
   readonly encryptedSamples: number;
   /** How long the samples play; 0 where that is not known. */
   readonly seconds: number;
-  /** The samples, for `judgeMedia`. */
   readonly content: TrackContent;
 }
 
-/** A segment whose samples can be reached. */
 export interface OpenedMedia {
   readonly container: 'fmp4' | 'mp4' | 'mpegts' | 'packed_audio' | 'encrypted_segment';
   /** In the order of the file. A segment under `aes-128` shows one track of the kind `other` until it is decrypted. */
@@ -55,32 +49,13 @@ export interface OpenedMedia {
   readonly problems: readonly MediaProblem[];
 }
 
-/** Why nothing, or not all, can be read. */
-export type MediaProblem = Problem<MediaProblemCode>;
-
-type MediaProblemCode =
-  /** Neither mp4, transport stream nor packed audio. */
-  | 'not_media'
-  /** A media segment without the init segment that says how it is encrypted. */
-  | 'no_init_segment'
-  /** Boxes or packets that contradict each other, or lie about their sizes. */
-  | 'media_malformed'
-  /** The segment ends within a sample. */
-  | 'media_cut_short'
-  /** More samples, tracks or bytes than any segment has. */
-  | 'media_too_large'
-  /** Samples are encrypted, and their IVs are nowhere (neither `senc` nor `saiz` and `saio`). */
-  | 'no_sample_encryption'
-  /** A scheme that is none of those of ISO/IEC 23001-7. */
-  | 'scheme_unknown'
-  /** No samples at all. */
-  | 'no_samples';
+/** Why nothing, or not all, can be read: a whole sentence. */
+export type MediaProblem = Problem;
 
 export type Opened =
   | { readonly ok: true; readonly media: OpenedMedia }
   | { readonly ok: false; readonly problem: MediaProblem };
 
-/** A content key to decrypt with. */
 export interface MediaKey {
   /** 16 bytes, big endian: the samples that it is for. Without one, it is for all. */
   readonly keyId?: Buffer | undefined;
@@ -119,7 +94,6 @@ export interface Judgement {
   readonly cause?: JudgementCause | undefined;
   /** The kind of the track; `other` where tracks of several kinds were judged together and agree. */
   readonly kind: MediaKind;
-  /** How many samples were looked at. */
   readonly samples: number;
   /** One whole sentence for people: what it means. */
   readonly description: string;
@@ -129,9 +103,7 @@ export interface Judgement {
 
 /** The judgement of one track; that of the other tracks with its key id is in it where its own samples decide nothing. */
 export interface TrackJudgement extends Judgement {
-  /** As `MediaTrack.id`. */
   readonly track: number;
-  /** The key id of the samples, where media name one. */
   readonly keyId: Buffer | undefined;
 }
 

@@ -12,13 +12,11 @@ import { type Outcome, PictureCheck } from '../../codecs/picture-check';
 import { boxesIn } from '../../drm/check/boxes';
 import type { SampleFormat } from './track-content';
 
-/** What of a sample is encrypted. */
 export interface EncryptedPart extends FrameEnds {
   readonly bytes: number;
 }
 
 interface SampleCheck {
-  /** What samples are called, and what valid ones do: `AC-3 frames`, `have right checksums`. */
   readonly called: string;
   readonly proof: string;
   check(sample: Buffer, part: EncryptedPart): Outcome;
@@ -34,7 +32,6 @@ const byLength = ({ bytes }: EncryptedPart) => (bytes >= 1024 ? 10 : 5);
 /** Noise is never XML. */
 const certain = () => 10;
 
-/** What samples of a format are checked by. */
 export function sampleCheckOf(format: SampleFormat): SampleCheck {
   if (format.codec === 'h264') {
     const pictures = new PictureCheck(format.lengthSize, format.parameterSets);

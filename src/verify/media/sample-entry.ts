@@ -3,7 +3,6 @@ import { readTrackEncryption, type SampleProtection } from '../../drm/check/samp
 import type { MediaKind } from './judgement';
 import type { SampleFormat } from './track-content';
 
-/** What a sample entry (`stsd`) says. */
 export interface SampleEntry {
   /** As RFC 6381 has it, as far as that is known. */
   readonly codec: string;
@@ -19,7 +18,6 @@ const BEFORE_BOXES: Readonly<Record<MediaKind, number>> = { video: 78, audio: 28
 /** Of versions 1 and 2 of sound in QuickTime. */
 const MORE_OF_SOUND: readonly number[] = [0, 16, 36];
 
-/** The kind of a track by its handler. */
 export function kindOf(handler: string): MediaKind {
   if (handler === 'vide') return 'video';
   if (handler === 'soun') return 'audio';

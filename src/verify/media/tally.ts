@@ -4,7 +4,6 @@ import { encryptedBytesOf, soundBytesOf } from './sample-aes';
 import { type EncryptedPart, sampleCheckOf } from './sample-check';
 import type { MediaSample, SampleFormat } from './track-content';
 
-/** What samples were found to be. */
 export interface Tally {
   readonly samples: number;
   readonly valid: number;
@@ -12,7 +11,6 @@ export interface Tally {
   readonly undecided: number;
   /** How unlikely it is that noise looks so valid: the binary logarithm. */
   readonly weight: number;
-  /** One whole sentence. */
   readonly evidence: string;
 }
 

@@ -1,6 +1,5 @@
 import type { MediaScheme } from './judgement';
 
-/** How one sample is encrypted. */
 export interface SampleEncryption {
   readonly scheme: Exclude<MediaScheme, 'aes-128'>;
   /** 16 bytes, big endian; SAMPLE-AES names none. */
@@ -18,14 +17,12 @@ export interface Subsample {
   readonly protected: number;
 }
 
-/** A picture, a frame of sound or a text, as the container has it. */
 export interface MediaSample {
   readonly data: Buffer;
   /** Undefined where it is said to be clear. */
   readonly encryption: SampleEncryption | undefined;
 }
 
-/** What the samples of a track are, with what is needed to read them. */
 export type SampleFormat =
   | {
       readonly codec: 'h264' | 'h265';
@@ -46,6 +43,5 @@ export type SampleFormat =
 export interface TrackContent {
   readonly format: SampleFormat;
   readonly samples: readonly MediaSample[];
-  /** The init segment of a segment that is encrypted as a whole. */
   readonly init?: Buffer | undefined;
 }

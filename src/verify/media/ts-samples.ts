@@ -10,7 +10,6 @@ const MAX_STREAMS = 64;
 
 /** How the samples of a transport stream, or of packed audio, are encrypted; they do not say so themselves. */
 interface ElementaryEncryption {
-  /** 16 bytes. */
   readonly iv: Buffer;
   /** Whether the playlist names it; otherwise it is made of the sequence number, and FairPlay's comes with the key. */
   readonly isNamed: boolean;
