@@ -15,18 +15,22 @@ export interface SampleProtection {
 export function readTrackEncryption(body: Buffer): SampleProtection | undefined {
   if (body.length < FULL_BOX + 20) return undefined;
   // Version 0 has no pattern: the byte is reserved.
-  return readProtection(body.subarray(FULL_BOX), (body[0] ?? 0) > 0);
+  return readProtection(body.subarray(FULL_BOX), body.readUInt8(0) > 0);
 }
 
 /** Reads what `tenc` and an entry of `seig` have in common, given from the reserved byte on. */
 function readProtection(bytes: Buffer, hasPattern: boolean): SampleProtection | undefined {
   if (bytes.length < 20) return undefined;
-  const [, blocks = 0, isProtected, ivSize = 0] = bytes;
+  const [blocks, isProtected, ivSize] = [1, 2, 3].map((at) => bytes.readUInt8(at)) as [
+    number,
+    number,
+    number,
+  ];
   const pattern = { crypt: blocks >> 4, skip: blocks & 15 };
   const length = ivSize === 0 && isProtected === 1 ? (bytes[20] ?? 0) : 0;
   const iv = bytes.subarray(21, 21 + length);
   return {
-    isProtected: isProtected === 1,
+    isProtected,
     keyId: bytes.subarray(4, 20),
     ivSize,
     constantIv: iv.length === 8 || iv.length === 16 ? padIv(iv) : undefined,
