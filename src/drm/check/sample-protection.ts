@@ -21,13 +21,10 @@ export function readTrackEncryption(body: Buffer): SampleProtection | undefined 
 /** Reads what `tenc` and an entry of `seig` have in common, given from the reserved byte on. */
 function readProtection(bytes: Buffer, hasPattern: boolean): SampleProtection | undefined {
   if (bytes.length < 20) return undefined;
-  const [blocks, isProtected, ivSize] = [1, 2, 3].map((at) => bytes.readUInt8(at)) as [
-    number,
-    number,
-    number,
-  ];
-  const pattern = { crypt: blocks >> 4, skip: blocks & 15 };
-  const length = ivSize === 0 && isProtected === 1 ? (bytes[20] ?? 0) : 0;
+  const pattern = { crypt: bytes.readUInt8(1) >> 4, skip: bytes.readUInt8(1) & 15 };
+  const isProtected = bytes.readUInt8(2) === 1;
+  const ivSize = bytes.readUInt8(3);
+  const length = isProtected && ivSize === 0 ? (bytes[20] ?? 0) : 0;
   const iv = bytes.subarray(21, 21 + length);
   return {
     isProtected,

@@ -2,13 +2,7 @@ import * as fc from 'fast-check';
 import { readCpix } from '../../../src/drm/cpix/read';
 import { exportKeyFile, maskExport } from '../../../src/drm/export/export-key-file';
 import { EXPORT_FORMS } from '../../../src/drm/export/forms';
-import {
-  EXPORT_NAMES,
-  EXPORT_SCHEMES,
-  type ExportName,
-  isExportName,
-  isExportScheme,
-} from '../../../src/drm/export/names';
+import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName } from '../../../src/drm/export/names';
 import { type KeyFile, keyFileLines, MASK, renderKeyFile } from '../../../src/drm/key-file';
 import { fairPlayKeyId } from '../../../src/drm/packaging';
 import { playReadyChecksum, playReadyObjectOf } from '../../../src/drm/playready';
@@ -285,11 +279,6 @@ test('of a masked export, no key and no IV can be read, whatever the form and th
     }),
     { numRuns: 40 },
   );
-});
-
-test('a form and a scheme are known by name', () => {
-  expect([...EXPORT_NAMES, 'hls', undefined].filter(isExportName)).toEqual(EXPORT_NAMES);
-  expect([...EXPORT_SCHEMES, 'cens', undefined].filter(isExportScheme)).toEqual(EXPORT_SCHEMES);
 });
 
 test('each form has a media type and an extension of its own', () => {
