@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { FAIRPLAY_SYSTEM_ID } from '../../../src/drm/cpix/document';
 import { WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
-import { refusedUrl, type Script } from '../../support/fake-upstream';
+import type { Script } from '../../support/fake-upstream';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { asksFairPlay, playReadyHeader } from '../../support/speke-reference';
 import {
@@ -57,13 +57,6 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     ['401', { status: 401 }, `answered 401; ${NO_HEADERS}`],
     ['403 for FairPlay', toFairPlay({ status: 403 }), `answered 403; ${NO_HEADERS}`],
     ['204', { status: 204 }, 'answered 204'],
-    ['500 twice', { status: 500 }, 'answered 500'],
-    ['503 twice for FairPlay', toFairPlay({ status: 503 }), 'answered 503'],
-    [
-      'a redirect',
-      { status: 307, headers: { location: 'http://127.0.0.1:1/' } },
-      `answered a redirect (307); set ${URL_VARIABLE} to its final address`,
-    ],
     ['429, which is not about what was asked', { status: 429 }, 'answered 429'],
     ['HTML', HTML, NO_CPIX],
     [
@@ -74,21 +67,7 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     ['HTML without a version', { body: HTML.body }, NO_CPIX],
     ['nothing', { headers, body: '' }, NO_CPIX],
     ['JSON', { headers, body: { keys: [] } }, NO_CPIX],
-    [
-      'too much',
-      { headers, body: ' '.repeat(300_000) },
-      `answered with more than 262144 bytes; check ${URL_VARIABLE}`,
-    ],
-    ['without an end', 'endless', `answered with more than 262144 bytes; check ${URL_VARIABLE}`],
-    [
-      'a packed document',
-      { headers: { ...headers, 'content-encoding': 'gzip' }, body: 'x' },
-      `answered in the content-encoding gzip, which was not asked for; check ${URL_VARIABLE}`,
-    ],
-    ['a cut connection, twice', 'reset', `can't be reached (ECONNRESET); check ${URL_VARIABLE}`],
     ['silence', 'hang', 'did not answer within 150 ms'],
-    ['silence amid an answer', 'stall', 'did not answer within 150 ms'],
-    ['a byte now and then', 'drip', 'did not answer within 150 ms'],
     [
       'no version in its headers',
       withHeaders({ 'content-type': 'application/xml' }),
@@ -165,14 +144,6 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
     await sidecar.api.post(PATH).send(BODY).expect(status, body);
     expect(await sidecar.files()).toEqual({ 'demo.key': CENC_ONLY_FILE });
-  });
-
-  it('an address where nothing listens', async () => {
-    const { sidecar } = await startSpeke({ config: { keyProviderUrl: await refusedUrl() } });
-    await sidecar.api
-      .post(PATH)
-      .send(BODY)
-      .expect(502, told(`can't be reached (ECONNREFUSED); check ${URL_VARIABLE}`));
   });
 });
 

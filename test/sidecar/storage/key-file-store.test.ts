@@ -280,32 +280,16 @@ describe('the key-file folder', () => {
 
 /** A task that ends when it is told to. */
 function task(log: string[], name: string) {
-  let end: (failed?: Error) => void = () => {};
-  const ended = new Promise<string>((resolve, reject) => {
-    end = (failed) => (failed ? reject(failed) : resolve(name));
+  let end = () => {};
+  const ended = new Promise<string>((resolve) => {
+    end = () => resolve(name);
   });
   const run = () => {
     log.push(name);
     return ended;
   };
-  return { run, end: (failed?: Error) => end(failed) };
+  return { run, end: () => end() };
 }
-
-test('starts the tasks of one name one after another, in the order given', async () => {
-  const inTurn = queueByName();
-  const started: string[] = [];
-  const [a, b, c] = [task(started, 'a'), task(started, 'b'), task(started, 'c')];
-  const results = [a, b, c].map(({ run }) => inTurn('live', run));
-  expect(started).toEqual(['a']);
-  c.end();
-  a.end();
-  await results[0];
-  await Promise.resolve();
-  expect(started).toEqual(['a', 'b']);
-  b.end();
-  expect(await Promise.all(results)).toEqual(['a', 'b', 'c']);
-  expect(started).toEqual(['a', 'b', 'c']);
-});
 
 test('lets a task that comes when the first has ended wait for the second', async () => {
   const inTurn = queueByName();
@@ -321,28 +305,6 @@ test('lets a task that comes when the first has ended wait for the second', asyn
   b.end();
   c.end();
   expect(await Promise.all([second, third])).toEqual(['b', 'c']);
-});
-
-test('starts tasks of different names at once', () => {
-  const inTurn = queueByName();
-  const started: string[] = [];
-  void inTurn('live', task(started, 'a').run);
-  void inTurn('other', task(started, 'b').run);
-  expect(started).toEqual(['a', 'b']);
-});
-
-test('runs the next task after one that failed, and tells the failure to its caller alone', async () => {
-  const inTurn = queueByName();
-  const started: string[] = [];
-  const [a, b] = [task(started, 'a'), task(started, 'b')];
-  const results = Promise.allSettled([inTurn('live', a.run), inTurn('live', b.run)]);
-  const failure = new Error('disk full');
-  a.end(failure);
-  b.end();
-  expect(await results).toEqual([
-    { status: 'rejected', reason: failure },
-    { status: 'fulfilled', value: 'b' },
-  ]);
 });
 
 test.each([

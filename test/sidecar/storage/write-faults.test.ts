@@ -264,15 +264,3 @@ test('writes the other streams while one is held up by the disk', async () => {
   expect((await held).status).toBe(200);
   expect(readdirSync(sidecar.folder).sort()).toEqual(['live.key', 'other.key']);
 });
-
-test('lets a DELETE wait for the write of its stream that is under way', async () => {
-  const gate = faulty.hold('fdatasync');
-  const writing = post('live');
-  await gate.reached;
-  const removing = sidecar.api.delete('/api/keyfile/live').then(({ status, text }) => ({ status, text }));
-  await sidecar.unauthenticated.get('/healthz');
-  gate.release();
-  expect((await writing).status).toBe(200);
-  expect(await removing).toEqual({ status: 200, text: POST_MANUAL_FILE });
-  expect(await sidecar.files()).toEqual({});
-});
