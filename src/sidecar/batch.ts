@@ -10,7 +10,7 @@ import { createSemaphore, type Semaphore, yieldToEventLoop } from '../http/semap
 import { callerOf, requireScope, requireWrite } from './access/api-key';
 import { apiError } from './errors';
 import { type Accepted, type FleetWait, WAIT } from './fleet/wait';
-import { type Actor, attemptOf, type KeyFileChanges, type PutOutcome } from './key-files/changes';
+import { type Actor, changedBy, type KeyFileChanges, type PutOutcome } from './key-files/changes';
 import { lineChanges } from './key-files/dry-run';
 import { actorOf, warningText } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
@@ -235,7 +235,7 @@ export function createBatch(context: BatchContext): Batch {
       return;
     }
     onError?.(outcome);
-    refusals.failed(outcome, attemptOf(actor, planned.streamId), dryRun);
+    refusals.failed(outcome, { ...changedBy(actor), streamId: planned.streamId }, dryRun);
     const code = outcome.problems[0]?.code ?? '';
     const known = failures.get(code);
     if (known) known.count += 1;

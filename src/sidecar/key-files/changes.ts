@@ -8,18 +8,15 @@ import type { Log } from '../../http/log';
 import type { ApiKey } from '../access/api-key';
 import { apiError } from '../errors';
 import { notHereFindings } from '../fleet/wait';
-import type { Audit, AuditEntry } from '../observe/audit';
-import type { Attempt } from '../observe/refusals';
+import type { Audit } from '../observe/audit';
 import type { Provisioned } from '../provisioning/provision';
 import type { Conditions } from '../storage/conditions';
-import type { Change, ChangeContext, FleetChange, KeyFileStore } from '../storage/key-file-store';
+import type { Change, ChangedBy, FleetChange, KeyFileStore } from '../storage/key-file-store';
 import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './key-index';
 
 /** On whose behalf a key file is changed. */
-export interface Actor {
+export interface Actor extends ChangedBy {
   readonly apiKey: ApiKey;
-  readonly address: string;
-  readonly requestId: string;
 }
 
 interface ChangeOptions extends Conditions {
@@ -73,10 +70,11 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
     actor: Actor,
     { awaited = false, ...conditions }: ChangeOptions = {},
   ): Promise<PutOutcome> => {
-    const { keyFile } = provisioned;
+    const { keyFile, source } = provisioned;
+    const by = changedBy(actor);
     const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
     if (bytes.length > MAX_KEY_FILE_BYTES) throw tooLarge(bytes.length);
-    const change = await store.write(streamId, bytes, conditions, contextOf(actor, awaited));
+    const change = await store.write(streamId, bytes, conditions, { by, awaited });
     const { dryRun, skipUnchanged } = conditions;
     const { former } = change;
     const keys = keyFile.cenc && indexedKeysIn(keyFile.cenc);
@@ -91,21 +89,13 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
     if (!dryRun) {
       const written = !skipUnchanged || result !== 'unchanged';
       for (const { code, description } of written ? warnings : []) {
-        log.warn('key file written with a warning', {
-          requestId: actor.requestId,
-          streamId,
-          code,
-          description,
-        });
+        const fields = { requestId: by.requestId, streamId, code, description };
+        log.warn('key file written with a warning', fields);
       }
       const newKeyId = uuidOf(keyFile.cenc?.keyId);
       const oldKeyId = result === 'unchanged' ? newKeyId : keyIdOf(former);
-      const { source } = provisioned;
-      audit({
-        ...entry('put', streamId, actor, result, oldKeyId, newKeyId),
-        ...(source && { source }),
-        ...(isElsewhere(change) && { isElsewhere: true }),
-      });
+      const more = { ...(source && { source }), ...(isElsewhere(change) && { isElsewhere: true }) };
+      audit({ action: 'put', ...by, streamId, result, oldKeyId, newKeyId, ...more });
     }
     const fleet = dryRun ? undefined : change.fleet;
     return { bytes, former, etag: etagOf(bytes), result, warnings, fleet };
@@ -117,31 +107,22 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
     { notSynced, fleet }: Change,
     { requestId }: Actor,
   ): Finding[] => {
-    if (notSynced)
-      log.error('key-file folder not synced', {
-        requestId,
-        streamId,
-        cause: describeThrown(notSynced.cause),
-      });
-    if (fleet?.notHere)
-      log.error('a change of the fleet could not be made here', {
-        requestId,
-        streamId,
-        cause: describeThrown(fleet.notHere),
-      });
+    const report = (message: string, cause: unknown) =>
+      log.error(message, { requestId, streamId, cause: describeThrown(cause) });
+    if (notSynced) report('key-file folder not synced', notSynced.cause);
+    if (fleet?.notHere) report('a change of the fleet could not be made here', fleet.notHere);
     return [...(notSynced ? [NOT_DURABLE] : []), ...notHereFindings({ ...fleet })];
   };
 
   return {
     put,
     async remove(streamId, actor, { awaited = false, ...conditions } = {}) {
-      const change = await store.remove(streamId, conditions, contextOf(actor, awaited));
+      const by = changedBy(actor);
+      const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;
+      const more = { oldKeyId: keyIdOf(bytes), ...(isElsewhere(change) && { isElsewhere: true }) };
       if (bytes)
-        audit({
-          ...entry('delete', streamId, actor, 'deleted', keyIdOf(bytes), undefined),
-          ...(isElsewhere(change) && { isElsewhere: true }),
-        });
+        audit({ action: 'delete', ...by, streamId, result: 'deleted', newKeyId: undefined, ...more });
       return { bytes, warnings: storageFindings(streamId, change, actor), fleet };
     },
   };
@@ -162,13 +143,9 @@ function tooLarge(bytes: number): HttpError {
   return apiError('invalid_body', description);
 }
 
-/** An attempt of an actor, for the audit. */
-export function attemptOf({ apiKey, address, requestId }: Actor, streamId: StreamId | undefined): Attempt {
-  return { key: apiKey.name, address, streamId, requestId };
-}
-
-function contextOf({ apiKey, address, requestId }: Actor, awaited: boolean): ChangeContext {
-  return { by: { key: apiKey.name, address, requestId }, awaited };
+/** What the audit and the fleet are given of an actor. */
+export function changedBy({ key, address, requestId }: Actor): ChangedBy {
+  return { key, address, requestId };
 }
 
 /** Whether the folder here is as it was: the change is the fleet's, and made elsewhere or later. */
@@ -179,17 +156,6 @@ function isElsewhere({ fleet }: Change): boolean {
 function resultOf(former: Buffer | undefined, bytes: Buffer): PutOutcome['result'] {
   if (!former) return 'created';
   return former.equals(bytes) ? 'unchanged' : 'changed';
-}
-
-function entry(
-  action: AuditEntry['action'],
-  streamId: StreamId,
-  { apiKey, address, requestId }: Actor,
-  result: string,
-  oldKeyId: string | undefined,
-  newKeyId: string | undefined,
-): AuditEntry {
-  return { action, key: apiKey.name, address, streamId, result, oldKeyId, newKeyId, requestId };
 }
 
 /** The key id of a key file, as a UUID. */

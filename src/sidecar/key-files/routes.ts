@@ -147,8 +147,9 @@ export function streamIdOf(request: Request, response: Response): StreamId {
 
 /** On whose behalf a request behind the guard changes key files. */
 export function actorOf(request: Request, response: Response): Actor {
+  const apiKey = callerOf(response);
   const { requestId } = response.locals;
-  return { apiKey: callerOf(response), requestId, address: addressOf(request) };
+  return { apiKey, key: apiKey.name, address: addressOf(request), requestId };
 }
 
 type Body =
