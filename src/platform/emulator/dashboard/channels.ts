@@ -67,8 +67,7 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
   const kind: ResourcePages<Channel> = {
     noun: { one: 'channel', many: 'channels' },
     intro: 'A channel takes the stream of one encoder at a time. Each broadcast is a live event.',
-    items: () => state.channels.all(),
-    find: (id) => state.channels.find(id),
+    store: state.channels,
     nameOf: titleOf,
     columns: (query) => [
       ['State', (channel) => pill(...CHANNEL_WORDS[stateOf(channel)])],

@@ -41,8 +41,7 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
   const mountForm = mountResourcePages<Media>(app, context, {
     noun: { one: 'media', many: 'media' },
     intro: 'Video and audio on demand: uploads, and recordings of live events.',
-    items: () => state.media.all(),
-    find: (id) => state.media.find(id),
+    store: state.media,
     nameOf: titleOfMedia,
     nameCell: (each) => mediaName(context, each),
     columns: () => [

@@ -14,8 +14,7 @@ export function mountPlayerPages(app: Express, context: EmulatorContext): void {
   mountResourcePages(app, context, {
     noun: { one: 'player', many: 'players' },
     intro: 'The look and the behaviour of a player. Its setup configuration takes any option of the player.',
-    items: () => state.players.all(),
-    find: (id) => state.players.find(id),
+    store: state.players,
     nameOf: ({ metadata: { name } }) => (name.trim() === '' ? 'Unnamed player' : name),
     columns: () => [
       ['Release channel', ({ metadata }) => metadata.release_channel],

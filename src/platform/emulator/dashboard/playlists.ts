@@ -36,8 +36,7 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
   const mountForm = mountResourcePages<Playlist>(app, context, {
     noun: { one: 'playlist', many: 'playlists' },
     intro: 'Lists of media for players: in an order of your own, or made for each viewer.',
-    items: () => state.playlists.all(),
-    find: (id) => state.playlists.find(id),
+    store: state.playlists,
     nameOf: ({ metadata: { title } }) => (title.trim() === '' ? 'Untitled playlist' : title),
     columns: () => [
       ['Type', ({ playlistType }) => typeName(playlistType)],

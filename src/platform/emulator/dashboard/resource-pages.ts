@@ -51,8 +51,7 @@ export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'c
   readonly intro: string;
   /** For a list without items; otherwise that one can be made. */
   readonly empty?: Content;
-  readonly items: () => readonly T[];
-  readonly find: (id: string) => T | undefined;
+  readonly store: { all(): readonly T[]; find(id: string): T | undefined };
   readonly nameOf: (item: T) => string;
   /** The cell with the name in a list; otherwise the name and the id. */
   readonly nameCell?: (item: T) => Content;
@@ -133,7 +132,7 @@ export function mountResourcePages<T extends Item>(
       aside: html`<a class="button" href="#new">New ${noun}</a>`,
       intro: kind.intro,
       content: refusedFirst(asked, {
-        list: listOf(plural, kind.items(), asked.query, list),
+        list: listOf(plural, kind.store.all(), asked.query, list),
         upload: newForm.above?.(asked),
         new: formCard(asked, `New ${noun}`, form),
       }),
@@ -155,7 +154,7 @@ export function mountResourcePages<T extends Item>(
   });
 
   const itemOf = ({ params }: PageRequest) => {
-    const item = kind.find(params[idName] ?? '');
+    const item = kind.store.find(params[idName] ?? '');
     if (item) return item;
     throw absent(`There is no ${noun} with this id.`);
   };

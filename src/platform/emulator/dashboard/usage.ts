@@ -1,14 +1,13 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../../http/app';
 import { type Html, html } from '../../../http/html';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 
 import { USAGE_ACTIONS, usageOf } from '../resources/usage';
 import { bytes, type Column, duration, plainChoices, table } from './elements';
-import { type Asked, labelOf, problemList, problemsOf } from './forms';
+import { labelOf, mountPage, problemList, problemsOf } from './forms';
 import { layout } from './layout';
-import { optionsOf } from './list';
+import { optionsOf, type PageQuery } from './list';
 
 const PATH = '/dashboard/usage';
 const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body);
@@ -25,22 +24,20 @@ interface Day extends Record<Measure, number> {
 
 /** The page of what sites use. */
 export function mountUsagePage(app: Express, context: EmulatorContext): void {
-  app
-    .route(PATH)
-    .get((request, response) => {
-      try {
-        response.send(usagePage(context, { request, query: request.query }));
-      } catch (thrown) {
-        const problems = problemsOf(thrown);
-        if (!problems) throw thrown;
-        response.status(400).send(usagePage(context, { request, query: {} }, problems));
-      }
-    })
-    .all(onlyMethods('GET'));
+  mountPage(app, PATH, (asked) => {
+    try {
+      return usagePage(context, asked.query);
+    } catch (thrown) {
+      const problems = problemsOf(thrown);
+      if (!problems) throw thrown;
+      asked.request.res?.status(400);
+      return usagePage(context, {}, problems);
+    }
+  });
 }
 
 /** @throws HttpError 400 when the query asks for days that can't be shown. */
-function usagePage(context: EmulatorContext, { query }: Asked, problems: readonly string[] = []): string {
+function usagePage(context: EmulatorContext, query: PageQuery, problems: readonly string[] = []): string {
   const { seeds, clock } = context;
   const site = seeds.siteIds.find((id) => id === query.site);
   const asked = DAY_FIELDS.flatMap((name) => (query[name] ? [[name, query[name]] as const] : []));

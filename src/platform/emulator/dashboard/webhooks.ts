@@ -43,8 +43,7 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     noun: { one: 'webhook', many: 'webhooks' },
     intro:
       'The platform notifies these addresses of events, each time with a token that proves where the call comes from.',
-    items: () => webhooks.list(),
-    find: (id) => webhooks.find(id),
+    store: { all: () => webhooks.list(), find: (id) => webhooks.find(id) },
     nameOf: ({ metadata }) => metadata.name,
     columns: () => [
       ['Calls', ({ metadata }) => address(metadata.webhook_url)],
