@@ -5,7 +5,6 @@ import { CONNECTION_STATES, REFUSAL_CAUSES } from '../../../src/http/connections
 import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
 import { temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
-import { until } from '../../support/start-audit';
 import { seriesOf } from '../../support/start-observed';
 import {
   CENC_PATH,
@@ -18,6 +17,7 @@ import {
   startProvisioning,
 } from '../../support/start-provisioning';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { until } from '../../support/until';
 
 const ROUTE = '/api/keyfile/:streamid';
 
@@ -194,12 +194,18 @@ test('serves and writes while the disk of the audit is full', async () => {
 
 test('adds no series for stream ids that nobody can foresee', async () => {
   const ask = async (count: number) => {
-    const { api, unauthenticated } = await startSidecar();
+    const { api, unauthenticated, advance } = await startSidecar();
     for (let index = 0; index < count; index += 1) {
       await api.get(`/api/keyfile/hostile-${index}`).expect(404);
       await api.get(`/api/keyfile/hostile%2F${index}%0A`).expect(400);
       await api.put(`/api/keyfile/hostile-${index}`).expect(405);
     }
+    // The files of the start are surveyed meanwhile.
+    const faulty = 'packagerdrmapi_key_files_faulty{severity="error"}';
+    await until(async () => {
+      advance(1000);
+      return faulty in (await countsOf(unauthenticated));
+    });
     return countsOf(unauthenticated);
   };
   const names = Object.keys(await ask(100));
