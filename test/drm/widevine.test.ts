@@ -42,6 +42,11 @@ const message = fc
   )
   .filter(({ keyIds, ...rest }) => keyIds.length > 0 || Object.keys(rest).length > 0);
 
+const readAs = (payload: string | false, data: unknown, unwrapped = false) => ({
+  ok: true,
+  value: { payload, data, unwrapped },
+});
+
 test('has the registered system id', () => {
   expect(WIDEVINE_SYSTEM_ID).toBe(system_ids.widevine);
 });
@@ -60,10 +65,7 @@ describe.each(drmVectors.widevine_pssh_data)('$source', ({ data_b64, decoded, bo
   const data = widevineDataOf(decoded);
 
   test('is read as data', () => {
-    expect(readWidevinePsshData(data_b64)).toEqual({
-      ok: true,
-      value: { payload: data_b64, data, unwrapped: false },
-    });
+    expect(readWidevinePsshData(data_b64)).toEqual(readAs(data_b64, data));
     const scheme = decoded.protection_scheme;
     expect(scheme && schemeName(scheme.uint32)).toBe(scheme?.fourcc);
   });
@@ -76,10 +78,7 @@ describe.each(drmVectors.widevine_pssh_data)('$source', ({ data_b64, decoded, bo
   });
 
   test('is taken out of its box', () => {
-    expect(readWidevinePsshData(box_v0_b64)).toEqual({
-      ok: true,
-      value: { payload: data_b64, data, unwrapped: true },
-    });
+    expect(readWidevinePsshData(box_v0_b64)).toEqual(readAs(data_b64, data, true));
   });
 });
 
@@ -89,7 +88,7 @@ describe.each(keyFileSamples)('the sample %s', (_, { values, derived }) => {
   test('holds the data it is said to hold', () => {
     const data = widevineDataOf(derived.widevine_decoded);
     const payload = values.widevine.psshdata;
-    expect(readWidevinePsshData(payload)).toEqual({ ok: true, value: { payload, data, unwrapped: false } });
+    expect(readWidevinePsshData(payload)).toEqual(readAs(payload, data));
     const scheme = derived.widevine_decoded.protection_scheme;
     expect(scheme && schemeName(scheme.uint32)).toBe(scheme?.fourcc);
   });
@@ -109,18 +108,9 @@ describe.each(keyFileSamples)('the sample %s', (_, { values, derived }) => {
   test('makes data that names key id, content id and scheme', () => {
     const contentId = derived.contentid_from_fairplay_url;
     const payload = widevinePsshDataOf(keyId, contentId);
-    expect(readWidevinePsshData(payload)).toEqual({
-      ok: true,
-      value: {
-        payload,
-        data: {
-          keyIds: [keyId],
-          contentId: Buffer.from(contentId),
-          protectionScheme: PROTECTION_SCHEMES.cenc,
-        },
-        unwrapped: false,
-      },
-    });
+    const { cenc: protectionScheme } = PROTECTION_SCHEMES;
+    const data = { keyIds: [keyId], contentId: Buffer.from(contentId), protectionScheme };
+    expect(readWidevinePsshData(payload)).toEqual(readAs(payload, data));
   });
 });
 
@@ -142,7 +132,7 @@ test('takes the last of a field that may stand once, and passes over fields it d
 test('takes data for data when its content id spells the type of a box', () => {
   const data = { keyIds: [], contentId: Buffer.from('hopssh-show') };
   const payload = buildWidevinePsshData(data).toString('base64');
-  expect(readWidevinePsshData(payload)).toEqual({ ok: true, value: { payload, data, unwrapped: false } });
+  expect(readWidevinePsshData(payload)).toEqual(readAs(payload, data));
 });
 
 test('reads back any data it wrote, in a box or without one', () => {
@@ -150,9 +140,9 @@ test('reads back any data it wrote, in a box or without one', () => {
     fc.property(message, (data) => {
       const built = buildWidevinePsshData(data);
       const payload = built.toString('base64');
-      expect(readWidevinePsshData(payload)).toEqual({ ok: true, value: { payload, data, unwrapped: false } });
+      expect(readWidevinePsshData(payload)).toEqual(readAs(payload, data));
       const box = buildPsshBox(WIDEVINE_SYSTEM_ID, built, data.keyIds).toString('base64');
-      expect(readWidevinePsshData(box)).toEqual({ ok: true, value: { payload, data, unwrapped: true } });
+      expect(readWidevinePsshData(box)).toEqual(readAs(payload, data, true));
     }),
     { numRuns: 300 },
   );
@@ -178,14 +168,10 @@ describe('the published rejects', () => {
     expect(parseWidevinePsshData(whole).ok).toBe(false);
     const box = parsePsshBox(whole);
     const data = box.ok && parseWidevinePsshData(box.value.data);
-    expect(readWidevinePsshData(data_b64)).toEqual({
-      ok: true,
-      value: {
-        payload: box.ok && box.value.data.toString('base64'),
-        data: data && (data.ok ? data.value : data.problem.description),
-        unwrapped: true,
-      },
-    });
+    const payload = box.ok && box.value.data.toString('base64');
+    expect(readWidevinePsshData(data_b64)).toEqual(
+      readAs(payload, data && (data.ok ? data.value : data.problem), true),
+    );
   });
 
   test.each(rejects.filter(({ expect: wanted }) => wanted === 'refuse'))('refuses $name', ({ data_b64 }) => {
@@ -197,10 +183,7 @@ describe('the published rejects', () => {
 
   test.each(rejects.filter(({ decoded }) => decoded))('reads $name', ({ data_b64, decoded = {} }) => {
     const data = widevineDataOf(decoded);
-    expect(readWidevinePsshData(data_b64)).toEqual({
-      ok: true,
-      value: { payload: data_b64, data, unwrapped: false },
-    });
+    expect(readWidevinePsshData(data_b64)).toEqual(readAs(data_b64, data));
     expect(buildWidevinePsshData(data).toString('base64')).toBe(data_b64);
     expect(schemeName(data.protectionScheme ?? 0)).toBe(decoded.protection_scheme?.fourcc);
   });

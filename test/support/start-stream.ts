@@ -151,3 +151,9 @@ export function codesOf({ faults }: StreamReport): { errors: string[]; warnings:
 export function statesOf({ renditions }: StreamReport): (string | undefined)[] {
   return renditions.map(({ judgement }) => judgement?.state);
 }
+
+/** Expects that a report has no fault, and that each of so many renditions decrypts. */
+export function expectToPlay(report: StreamReport, renditions = 2): void {
+  const states = Array(renditions).fill('decrypts');
+  expect({ faults: report.faults, states: statesOf(report) }).toEqual({ faults: [], states });
+}
