@@ -246,7 +246,7 @@ async function openValues(
   opening: Opening,
   privateKey: KeyObject,
 ): Promise<ReadonlyMap<string, Buffer> | undefined> {
-  const unwrap = await unwrapperOf(privateKey);
+  const unwrap = await createUnwrap(privateKey);
   const macKey = await unwrap(opening.macKey, (length) => length >= LEAST_MAC_KEY);
   let isGood = macKey.isGood;
   const documentKeys: Buffer[] = [];
@@ -291,17 +291,6 @@ interface Unwrapped {
 }
 
 type Unwrap = (wrapped: Buffer, fits: (length: number) => boolean) => Promise<Unwrapped>;
-
-/** Cached by private key: to make one costs as much as an operation. */
-const unwrappers = new WeakMap<KeyObject, Promise<Unwrap>>();
-
-function unwrapperOf(privateKey: KeyObject): Promise<Unwrap> {
-  const known = unwrappers.get(privateKey);
-  if (known) return known;
-  const made = createUnwrap(privateKey);
-  unwrappers.set(privateKey, made);
-  return made;
-}
 
 const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
 

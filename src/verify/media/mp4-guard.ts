@@ -149,16 +149,14 @@ class Guard {
     else if (type === 'stsc') need(8 + 12 * count(4));
   }
 
-  /** Groups other than `seig` are hidden, and so is what has entries of no length. */
+  /** Groups other than `seig` are hidden. */
   #groups(box: number, at: number, end: number, version: number): void {
     if (end - at < 16) throw malformed('A box sgpd is too short for what it says to hold.');
     const isKeys = this.#bytes.toString('latin1', at + 4, at + 8) === 'seig';
     const counted = version === 0 ? 8 : 12;
-    const entries = this.#bytes.readUInt32BE(at + counted);
-    if (entries * 20 > end - at) {
-      if (isKeys) throw malformed('A box sgpd is too short for what it says to hold.');
-      this.#bytes.write('free', box + 4, 'latin1');
-    } else if (!isKeys) this.#bytes.write('free', box + 4, 'latin1');
+    if (!isKeys) this.#bytes.write('free', box + 4, 'latin1');
+    else if (this.#bytes.readUInt32BE(at + counted) * 20 > end - at)
+      throw malformed('A box sgpd is too short for what it says to hold.');
   }
 
   #count(samples: number): void {
