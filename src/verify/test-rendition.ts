@@ -230,7 +230,7 @@ class RenditionTest {
     init: Buffer | undefined,
   ): Promise<TestedSegment> {
     const opened = isText(body) ? undefined : openMedia(init, body, encryptionOf(source));
-    const keyIds = opened?.ok ? opened.media.tracks.flatMap((track) => track.keyIds) : [];
+    const keyIds = opened?.ok ? opened.value.tracks.flatMap((track) => track.keyIds) : [];
     const identityKey = await this.#identityKey(source, keyIds);
     const part = {
       name: fileName(url),
@@ -244,16 +244,16 @@ class RenditionTest {
       this.#report('error', opened.problem.code, part.name, `In ${THIS}: ${opened.problem.description}`);
       return { ...part, opened: undefined, judgement: undefined };
     }
-    for (const { code, description } of opened.media.problems)
+    for (const { code, description } of opened.value.problems)
       this.#report('warning', code, part.name, `In ${THIS}: ${description}`);
     const ofKeyFiles = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
     const keys = identityKey ? [{ key: identityKey }] : ofKeyFiles;
-    const judgement = judgeMedia(opened.media, keys);
+    const judgement = judgeMedia(opened.value, keys);
     if (judgement.state === 'garbage' || judgement.state === 'no_key')
       this.former ??= this.options.formerKeyFiles.find(
-        (former) => judgeMedia(opened.media, keysFor(former, source)).state === 'decrypts',
+        (former) => judgeMedia(opened.value, keysFor(former, source)).state === 'decrypts',
       );
-    return { ...part, opened: withoutSamples(opened.media), judgement };
+    return { ...part, opened: withoutSamples(opened.value), judgement };
   }
 
   /** The key of a playlist that says where everybody gets it (RFC 8216 § 4.3.2.4, KEYFORMAT identity). */

@@ -13,7 +13,7 @@ const noise = Array.from({ length: 2000 }, (_, number) => hash(number));
 function framesOf(name: string): Buffer[] {
   const opened = openMedia(undefined, readFileSync(join(__dirname, '../vectors/media', name)));
   if (!opened.ok) throw new Error(opened.problem.description);
-  const tracks = opened.media.tracks.filter(({ content }) => content.format.codec === 'aac');
+  const tracks = opened.value.tracks.filter(({ content }) => content.format.codec === 'aac');
   return tracks.flatMap(({ content }) =>
     content.samples.map(({ data }) => data.subarray(readAdtsHeader(data)?.headerLength ?? 0)),
   );

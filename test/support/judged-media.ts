@@ -19,7 +19,7 @@ export function vector(name: string): Buffer {
 export function opened(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): OpenedMedia {
   const result = openMedia(init, segment, hls);
   if (!result.ok) throw new Error(result.problem.description);
-  return result.media;
+  return result.value;
 }
 
 /** Three segments of two seconds of picture (`v`) and of sound (`a`), as shaka-packager encrypts them. */

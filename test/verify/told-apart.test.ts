@@ -54,7 +54,7 @@ describe('what the samples show', () => {
     const init = await fs.readFile(join(stream.folder, 'a.mp4'));
     await changeBytes(stream, 'a3.m4s', (segment) => {
       const opened = openMedia(init, segment);
-      const samples = opened.ok ? opened.media.tracks.flatMap(({ content }) => content.samples) : [];
+      const samples = opened.ok ? opened.value.tracks.flatMap(({ content }) => content.samples) : [];
       for (const { data } of samples) {
         const whole = data.subarray(0, data.length - (data.length % 16));
         const cipher = createCipheriv(

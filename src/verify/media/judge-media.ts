@@ -341,7 +341,7 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
   const judged = (bytes: Buffer) => {
     const opened = openMedia(init, bytes);
     if (!opened.ok) return undefined;
-    const judgement = judgeMedia(opened.media, keys);
+    const judgement = judgeMedia(opened.value, keys);
     return judgement.state === 'clear' || judgement.state === 'decrypts' ? judgement : undefined;
   };
   for (const { key, iv } of keys) {

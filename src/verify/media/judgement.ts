@@ -1,3 +1,4 @@
+import type { Checked } from '../../drm/bytes';
 import type { Problem } from '../../drm/finding';
 import type { TrackContent } from './track-content';
 
@@ -52,9 +53,7 @@ export interface OpenedMedia {
 /** Why nothing, or not all, can be read: a whole sentence. */
 export type MediaProblem = Problem;
 
-export type Opened =
-  | { readonly ok: true; readonly media: OpenedMedia }
-  | { readonly ok: false; readonly problem: MediaProblem };
+export type Opened = Checked<OpenedMedia>;
 
 export interface MediaKey {
   /** 16 bytes, big endian: the samples that it is for. Without one, it is for all. */

@@ -1,3 +1,4 @@
+import type { Checked } from '../../drm/bytes';
 import type { MediaProblem } from './judgement';
 
 /** The boxes that are read, and the parents that they count in. Others are passed over. */
@@ -17,23 +18,24 @@ const MAX_BOXES = 50_000;
 /** Ten minutes of sound have 30,000, and half an hour in one file 140,000; each takes about 500 bytes of memory. */
 const MAX_SAMPLES = 200_000;
 
-type Guarded =
-  | { readonly ok: true; readonly safe: ArrayBuffer; readonly isCutShort: boolean }
-  | { readonly ok: false; readonly problem: MediaProblem };
+interface Guarded {
+  readonly safe: ArrayBuffer;
+  readonly isCutShort: boolean;
+}
 
 /**
  * A copy of an mp4 file that is safe to parse by software that believes it: no box reaches beyond its parent, tables
  * have as many entries as their counts say, and what is not needed is hidden (as `free`). Sample entries are hidden
  * too, as their own boxes have tables.
  */
-export function guardMp4(bytes: Buffer): Guarded {
+export function guardMp4(bytes: Buffer): Checked<Guarded> {
   const safe = new ArrayBuffer(bytes.length);
   const copy = Buffer.from(safe);
   bytes.copy(copy);
   try {
     const guard = new Guard(copy);
     guard.walk('', 0, copy.length);
-    return { ok: true, safe, isCutShort: guard.isCutShort };
+    return { ok: true, value: { safe, isCutShort: guard.isCutShort } };
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, problem: error.problem };
     throw error;

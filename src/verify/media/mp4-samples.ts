@@ -1,5 +1,5 @@
 import { createFile, type ISOFile, Log, MP4BoxBuffer } from 'mp4box';
-import { isAmong } from '../../drm/bytes';
+import { isAmong, refused } from '../../drm/bytes';
 import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
 import { padIv, readKeyGroups, type SampleProtection } from '../../drm/check/sample-protection';
 import type { MediaProblem, MediaScheme, MediaTrack, Opened } from './judgement';
@@ -33,26 +33,26 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
   if (!guarded.ok) return guarded;
   try {
     const file = createFile();
-    file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(guarded.safe, 0), true);
+    file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(guarded.value.safe, 0), true);
     if (!file.moov) {
       const description =
         'The segment has no moov box; give its init segment too, which says what the samples are and how they are encrypted.';
-      return { ok: false, problem: { code: 'no_init_segment', description } };
+      return refused('no_init_segment', description);
     }
     const reader = new Mp4Reader(file, bytes, init?.length ?? 0);
     const tracks = (file.moov.traks ?? []).map((track) => reader.track(track));
-    if (guarded.isCutShort) reader.problem('media_cut_short', 'The media end before their last sample does.');
+    if (guarded.value.isCutShort)
+      reader.problem('media_cut_short', 'The media end before their last sample does.');
     if (tracks.every(({ samples }) => samples === 0)) {
       const [problem] = reader.problems;
       const description = problem?.description ?? 'The segment has no samples of the tracks in its moov box.';
-      return { ok: false, problem: { code: problem?.code ?? 'no_samples', description } };
+      return refused(problem?.code ?? 'no_samples', description);
     }
     const container = file.moofs.length > 0 ? 'fmp4' : 'mp4';
-    return { ok: true, media: { container, tracks, problems: reader.problems } };
+    return { ok: true, value: { container, tracks, problems: reader.problems } };
   } catch {
     // Its boxes are whole, and yet contradict each other; the parser's own error says nothing to a reader.
-    const description = 'The media have no table of a track, or not the track of a fragment.';
-    return { ok: false, problem: { code: 'media_malformed', description } };
+    return refused('media_malformed', 'The media have no table of a track, or not the track of a fragment.');
   }
 }
 

@@ -1,6 +1,7 @@
+import { refused } from '../../drm/bytes';
 import { looksLikeSegment } from '../../drm/check/segment';
 import { ivOfSequence } from './decrypt';
-import type { HlsEncryption, MediaProblem, MediaTrack, Opened } from './judgement';
+import type { HlsEncryption, MediaTrack, Opened } from './judgement';
 import { openMp4 } from './mp4-samples';
 import { looksLikeTransportStream, openPackedAudio, openTransportStream } from './ts-samples';
 
@@ -43,10 +44,6 @@ export function foreignFormat(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-function refused(code: MediaProblem['code'], description: string): Opened {
-  return { ok: false, problem: { code, description } };
-}
-
 function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer): Opened {
   const samples = [{ data: segment, encryption: undefined }];
   const track: MediaTrack = {
@@ -63,5 +60,5 @@ function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer): O
     seconds: 0,
     content: { format: { codec: 'unknown' }, samples, init },
   };
-  return { ok: true, media: { container: 'encrypted_segment', tracks: [track], problems: [] } };
+  return { ok: true, value: { container: 'encrypted_segment', tracks: [track], problems: [] } };
 }

@@ -1,6 +1,7 @@
 import { readAdtsHeader } from '../../codecs/aac-frame';
 import { readAc3Header } from '../../codecs/ac3-frame';
 import { nalUnitsOf } from '../../codecs/nal-units';
+import { refused } from '../../drm/bytes';
 import type { MediaKind, MediaProblem, MediaScheme, MediaTrack, Opened } from './judgement';
 import type { MediaSample, SampleEncryption, SampleFormat } from './track-content';
 
@@ -82,9 +83,9 @@ export function openTransportStream(bytes: Buffer, encryption: ElementaryEncrypt
   const tracks = [...streams].map(([id, { type, packets }]) => trackOf(id, type, packets, encryption));
   if (tracks.every(({ samples }) => samples === 0)) {
     const description = 'The transport stream has no program map with picture or sound, or nothing of them.';
-    return { ok: false, problem: { code: 'no_samples', description } };
+    return refused('no_samples', description);
   }
-  return { ok: true, media: { container: 'mpegts', tracks, problems } };
+  return { ok: true, value: { container: 'mpegts', tracks, problems } };
 }
 
 /** Reads packed audio: frames one behind the other, after ID3 tags (RFC 8216 § 3.4). Undefined if it is none. */
@@ -103,7 +104,7 @@ export function openPackedAudio(
   if (!type) return undefined;
   return {
     ok: true,
-    media: {
+    value: {
       container: 'packed_audio',
       tracks: [trackOf(0, type, [withMark(payload)], encryption)],
       problems: [],

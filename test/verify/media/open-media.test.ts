@@ -122,7 +122,7 @@ test('whatever bytes are changed, nothing is thrown, and little is done', () => 
           target.writeUInt8(byte, Math.floor(at * (Math.min(target.length, 1500) - 1)));
         }
         const result = openMedia(changedInit, changed, { method: 'SAMPLE-AES', iv: IV });
-        if (result.ok) judgeMedia(result.media, [{ key: KEY }]);
+        if (result.ok) judgeMedia(result.value, [{ key: KEY }]);
       },
     ),
     { numRuns: 1000, seed: 1 },
