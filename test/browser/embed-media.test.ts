@@ -206,9 +206,10 @@ describe('what is played', () => {
         { file: `${emulator.url}/manifests/nothing0.m3u8`, type: 'application/vnd.apple.mpegurl' },
         { file: `${media}/clip.mp4`, type: 'video/mp4' },
       ];
-      const page = await open(own, { one: { title: 'Uploaded', sources } });
+      const page = await open(own, { one: { title: 'Uploaded <b>', sources } });
       expect(await untilState(page, 'playing')).toMatchObject({ format: 'file', isEncrypted: false });
       await until(async () => (await decoded(page)).frames > 10);
+      expect(await page.locator('video').getAttribute('aria-label')).toBe('Uploaded <b>');
     },
   });
 });

@@ -133,30 +133,6 @@ test.each([
   expect(await page.getByText('The stream has no picture yet').count()).toBe(0);
 });
 
-test('keeps the viewers of a manual channel waiting until the event is published', async () => {
-  const town = channel({ publishing_mode: 'manual' });
-  const { page, until, untilTrue } = await openPage();
-  const polls = countPolls(page);
-  await page.goto(embedPage(town));
-  await until(WAITING);
-  await encoder('connect', town);
-  const before = polls();
-  await untilTrue(() => polls() > before + 2);
-  expect(await page.getByText(WAITING).isVisible()).toBe(true);
-  const event = emulator.context.state.events.find(town.currentEventId ?? '');
-  await emulator.admin
-    .put(`/v2/sites/${emulator.siteId}/channels/${town.id}/events/${event?.id}/publish/`)
-    .expect(204);
-  await untilTrue(active(page));
-});
-
-test('says so when the channel does not exist', async () => {
-  const { page, until } = await openPage();
-  await page.goto(embedPage({ id: 'nowhere0' }));
-  await until('This channel does not exist');
-  await screenshot(page, 'unknown');
-});
-
 test('waits on when the server answers with errors, broken connections or silence, and goes on by itself', async () => {
   const town = channel();
   const { page, until } = await openPage();
@@ -198,38 +174,6 @@ test('waits longer after each failure', async () => {
   expect(gaps).toEqual([...gaps].sort((one, other) => one - other));
   expect(gaps.slice(0, 4).map((gap) => gap > 39_000)).toEqual([false, false, false, true]);
 });
-
-test('plays the first source of the playlist when the page has no player of its own', async () => {
-  const town = channel();
-  const { page, untilTrue } = await openPage();
-  // The emulator's own source holds no media.
-  await page.route('**/v2/media/*', async (route) => {
-    const response = await route.fetch();
-    const { playlist } = await response.json();
-    const sources = [{ file: `${emulator.url}/silence.wav`, type: 'audio/wav' }];
-    await route.fulfill({ response, json: { playlist: [{ ...playlist[0], sources }] } });
-  });
-  await page.route('**/silence.wav', (route) => route.fulfill({ body: silence(), contentType: 'audio/wav' }));
-  await page.goto(embedPage(town));
-  await encoder('connect', town);
-  await untilTrue(active(page));
-  await untilTrue(() => page.evaluate<boolean>("document.querySelector('video').readyState > 1"));
-  await screenshot(page, 'playing');
-  expect(await page.locator('video').getAttribute('aria-label')).toBe('Town hall <b>2030</b>');
-});
-
-/** A second of silence as a WAV file, which every browser plays. */
-function silence(): Buffer {
-  const header = Buffer.from(
-    'RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\0\0\0\0\0\0\0\0\x01\0\x08\0data\0\0\0\0',
-    'latin1',
-  );
-  header.writeUInt32LE(8036, 4);
-  header.writeUInt32LE(8000, 24);
-  header.writeUInt32LE(8000, 28);
-  header.writeUInt32LE(8000, 40);
-  return Buffer.concat([header, Buffer.alloc(8000, 0x80)]);
-}
 
 test('hands the playlist to the page’s own player, and removes that at the end', async () => {
   const town = channel();
@@ -343,17 +287,19 @@ test('shows texts as text, whatever they hold', async () => {
   expect(await page.locator('b').count()).toBe(0);
 });
 
-test.each([
-  ['waiting', 'light', async () => {}],
-  ['active', 'dark', (town: Channel) => encoder('connect', town)],
-] as const)('fits a phone while %s, in a %s scheme', async (name, colorScheme, prepare) => {
+test('fits a phone while waiting, in a light scheme, and while active, in a dark one', async () => {
   const town = channel();
-  await prepare(town);
-  const { page, untilTrue } = await openPage({ ...PHONE, colorScheme });
+  const { page, untilTrue } = await openPage({ ...PHONE, colorScheme: 'light' });
   await page.goto(embedPage(town));
-  await untilTrue(() => page.locator(`[data-state="${name}"]`).isVisible());
-  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.viewport.width);
-  await screenshot(page, `phone-${name}`);
+  const fits = async (state: string) => {
+    await untilTrue(() => page.locator(`[data-state="${state}"]`).isVisible());
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.viewport.width);
+    await screenshot(page, `phone-${state}`);
+  };
+  await fits('waiting');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await encoder('connect', town);
+  await fits('active');
 });
 
 test('asks for a channel id when the address names none, and shows that channel', async () => {
