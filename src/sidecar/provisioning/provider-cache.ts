@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
 import type { ProviderContent } from '../../api/read-key-file-request';
 import type { CpixChoice } from '../../drm/cpix/choose';
@@ -116,16 +117,20 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
     }
   };
 
-  const tellUnsealed = () => {
+  /** The name and the secret of a content's entry; undefined: nothing can be sealed for who asks. */
+  const entryOf = (content: ProviderContent) => {
+    const secret = secretOf(scope, content);
+    if (secret !== undefined) return { name: entryName(scope, content, secret), secret };
     if (!toldUnsealed) log.warn(NO_SECRET, { folder });
     toldUnsealed = true;
+    return undefined;
   };
 
-  const write = async (name: string, secret: string, keyFile: KeyFile): Promise<void> => {
+  const write = async (name: string, secret: string, text: string): Promise<void> => {
     await inTurn(name, async () => {
       try {
         const time = clock();
-        const bytes = sealEntry(name, secret, newId(), { time, text: JSON.stringify(keyFile) });
+        const bytes = sealEntry(name, secret, newId(), { time, text });
         const notSynced = await writer.write(join(folder, name), bytes, MODE);
         entries.delete(name);
         entries.set(name, time.getTime());
@@ -178,32 +183,23 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
 
   return {
     keep(content, { cenc, widevine, playready, fairplay }) {
-      const secret = secretOf(scope, content);
-      if (secret === undefined) tellUnsealed();
-      if (secret === undefined || waiting.size >= MAX_WAITING) {
+      const entry = entryOf(content);
+      if (!entry || waiting.size >= MAX_WAITING) {
         observe('not_kept');
         return;
       }
       // Without `cmaf`, which each request says for itself.
-      const values = {
-        ...(cenc && { cenc }),
-        ...(widevine && { widevine }),
-        ...(playready && { playready }),
-        ...(fairplay && { fairplay }),
-      };
-      const writing = write(entryName(scope, content, secret), secret, values).finally(() =>
-        waiting.delete(writing),
-      );
+      const text = JSON.stringify({ cenc, widevine, playready, fairplay });
+      const writing = write(entry.name, entry.secret, text).finally(() => waiting.delete(writing));
       waiting.add(writing);
     },
     async find(content) {
-      const secret = secretOf(scope, content);
-      if (secret === undefined) {
-        tellUnsealed();
+      const entry = entryOf(content);
+      if (!entry) {
         observe('missed');
         return undefined;
       }
-      const name = entryName(scope, content, secret);
+      const { name, secret } = entry;
       const found = await inTurn(name, () => read(name, secret)).catch((thrown: unknown) => {
         log.warn('the provider cache cannot be read', { folder, cause: describeThrown(thrown) });
         return 'missed' as const;
@@ -230,12 +226,7 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
     },
     async close() {
       clearInterval(hourly);
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, CLOSE_MS);
-      });
-      await Promise.race([Promise.all(waiting), late]);
-      clearTimeout(timer);
+      await Promise.race([Promise.all(waiting), wait(CLOSE_MS, undefined, { ref: false })]);
     },
   };
 }
