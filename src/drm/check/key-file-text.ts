@@ -1,18 +1,11 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
-import { checkValues, type LineScheme, type ValueNames } from '../cross-check';
+import { checkValues, type KeyValues, type LineScheme, type ValueNames } from '../cross-check';
 import { type Finding, finding } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, NO_CMAF_CBCS } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID, type WidevinePsshData } from '../widevine';
 import { type Lines, readLines, THE_FILE } from './key-file-lines';
-import {
-  checkParts,
-  type Parts,
-  type PartsContext,
-  type PartValues,
-  readSecretBlock,
-  tellNoSystem,
-} from './part-values';
+import { checkParts, type Parts, type PartsContext, readSecretBlock, tellNoSystem } from './part-values';
 import { Report } from './report';
 import { holdsSecret } from './secrets';
 import { checkAddress, textOrHex } from './values';
@@ -153,7 +146,7 @@ const PSSH_DATA = 'keyserver-widevine-pssh-data';
 const COMPARED = ['key-id', 'content-key', 'keyserver-playready-license-url', PSSH_DATA];
 
 /** One stream's DASH and CMAF lines are usually of one key; the same key id with two keys never plays. */
-function compareFamilies(report: Report, lines: Lines, dash: PartValues, cmaf: PartValues): void {
+function compareFamilies(report: Report, lines: Lines, dash: KeyValues, cmaf: KeyValues): void {
   const isSameId = dash.keyId && cmaf.keyId?.equals(dash.keyId);
   const isSameKey = dash.contentKey && cmaf.contentKey?.equals(dash.contentKey);
   if (isSameKey && dash.keyId && cmaf.keyId?.equals(swapKeyIdOrder(dash.keyId)) && !isSameId) {

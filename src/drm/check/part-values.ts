@@ -27,12 +27,10 @@ export interface PartsContext {
   readonly names: ValueNames;
 }
 
-export type PartValues = KeyValues;
-
-export function checkParts(report: Report, parts: Parts, context: PartsContext): PartValues {
+export function checkParts(report: Report, parts: Parts, context: PartsContext): KeyValues {
   const { cenc, widevine, playready, fairplay } = parts;
   const reader: PartReader = { report, source: context.source, names: context.names };
-  const values: PartValues = {
+  const values: KeyValues = {
     ...(cenc && readCenc(reader, cenc)),
     ...(widevine && { widevine: readWidevine(reader, widevine) }),
     ...(playready && { checksum: readPlayReady(reader, playready) }),
@@ -43,7 +41,7 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
   return values;
 }
 
-function checkTogether(report: Report, values: PartValues, context: PartsContext): void {
+function checkTogether(report: Report, values: KeyValues, context: PartsContext): void {
   const slips = checkValues(values, context);
   // Then what looks like the key id is the key, and must not be shown.
   if (values.keyId && slips.some(({ code }) => code === 'key_and_key_id_swapped'))
@@ -56,7 +54,7 @@ export function tellNoSystem(report: Report, subject: Subject): void {
   report.warning('no_drm_system', subject, NO_SYSTEM);
 }
 
-function claimParts(report: Report, parts: Parts, values: PartValues, { scheme, names }: PartsContext): void {
+function claimParts(report: Report, parts: Parts, values: KeyValues, { scheme, names }: PartsContext): void {
   const { keyId, contentKey, fairplay } = values;
   if (keyId) report.claim({ of: 'key', at: names['cenc.keyid'], keyId, contentKey });
   if (parts.cenc && scheme) report.claim({ of: 'scheme', at: names['cenc.keyid'], scheme });
@@ -93,7 +91,7 @@ export function readSecretBlock(
   return bytes;
 }
 
-function readCenc(reader: PartReader, cenc: Readonly<Record<string, unknown>>): PartValues {
+function readCenc(reader: PartReader, cenc: Readonly<Record<string, unknown>>): KeyValues {
   const { report, source, names } = reader;
   const name = names['cenc.keyid'];
   const text = textOf(cenc.keyid);
@@ -110,7 +108,6 @@ function readWidevine(
 ): WidevinePsshData | undefined {
   const { report, source, names } = reader;
   const name = names['widevine.psshdata'];
-  if (psshdata === undefined || (psshdata === null && source === 'request')) return undefined;
   const text = textOf(psshdata);
   if (text === undefined) return undefined;
   const read = readWidevinePsshData(text);
@@ -152,13 +149,11 @@ function meantWidevineData(
 }
 
 function readPlayReady(reader: PartReader, playready: Readonly<Record<string, unknown>>): string | undefined {
-  const { report, source, names } = reader;
+  const { report, names } = reader;
   const address = textOf(playready.laurl);
   if (address !== undefined) checkAddress(report, names['playready.laurl'], 'playready', address);
-  const given = playready.checksum;
-  if (given === undefined || (given === null && source === 'request')) return undefined;
   const name = names['playready.checksum'];
-  const text = textOf(given);
+  const text = textOf(playready.checksum);
   const checksum = text === undefined ? undefined : readChecksum(report, name, text);
   if (checksum !== undefined) report.field(name, checksum);
   return checksum;
