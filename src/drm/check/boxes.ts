@@ -33,11 +33,9 @@ export function describeBoxes(report: Report, bytes: Buffer): void {
   let end = 0;
   for (const box of boxesIn(bytes)) {
     // What follows a box and has no type of its own is the rest of one that says a wrong size.
-    if (box.type !== 'pssh' && /^[a-z0-9]{4}$/i.test(box.type)) end += box.bytes.length;
-    else if (box.type === 'pssh') {
-      boxes.push(box.bytes);
-      end += box.bytes.length;
-    } else break;
+    if (!/^[a-z0-9]{4}$/i.test(box.type)) break;
+    if (box.type === 'pssh') boxes.push(box.bytes);
+    end += box.bytes.length;
   }
   if (end < bytes.length) boxes.push(bytes.subarray(end));
   compareBoxes(report, describeBoxList(report, boxes), []);

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { formatUuid } from '../bytes';
 import {
+  byKeyId,
   type CpixDocument,
   type CpixRule,
   type CpixSystem,
@@ -53,9 +54,9 @@ export function describeCpix(
     report.warning('request_document', subject, sentence);
   }
   const placed = keys.map((key, index) => ({ ...key, at: keys.length > 1 ? `key[${index}]` : 'key' }));
-  const byKeyId = new Map(placed.map((key) => [formatUuid(key.keyId), key]));
-  const rulesOf = grouped(document.rules);
-  const systemsOf = grouped(systems);
+  const keyOf = new Map(placed.map((key) => [formatUuid(key.keyId), key]));
+  const rulesOf = byKeyId(document.rules);
+  const systemsOf = byKeyId(systems);
   const periodIds = new Set(periods.map(({ id: periodId }) => periodId));
   for (const key of placed) {
     describeKey(report, key, isRequest);
@@ -68,7 +69,7 @@ export function describeCpix(
   for (const key of placed)
     claimKey(report, key, systemsOf.get(formatUuid(key.keyId)) ?? [], systems.length > 0);
   for (const system of systems) {
-    const key = byKeyId.get(formatUuid(system.keyId));
+    const key = keyOf.get(formatUuid(system.keyId));
     if (!key) continue;
     const part = describeSystem(system, key, { isRequest, subject });
     const isRoom = report.fields.length + part.fields.length + systems.length <= DETAILED;
@@ -78,16 +79,6 @@ export function describeCpix(
   for (const { at, keyId } of systems.length > 0 ? placed : [])
     if (!systemsOf.has(formatUuid(keyId))) tellNoSystem(report, at);
   return document;
-}
-
-function grouped<Item extends { readonly keyId: Buffer }>(items: readonly Item[]): Map<string, Item[]> {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const group = groups.get(formatUuid(item.keyId));
-    if (group) group.push(item);
-    else groups.set(formatUuid(item.keyId), [item]);
-  }
-  return groups;
 }
 
 function describeKey(report: Report, key: PlacedKey, isRequest: boolean): void {

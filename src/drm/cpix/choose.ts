@@ -1,6 +1,7 @@
 import { type Checked, formatUuid } from '../bytes';
 import { type Finding, type Problem, warning } from '../finding';
 import {
+  byKeyId,
   CPIX_SYSTEM_IDS,
   type CpixDocument,
   type CpixKey,
@@ -198,7 +199,7 @@ function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, rol
     required(rulesOfAllPeriods(document, asked));
   }
   const inPeriod = period === undefined ? all : required(rulesInPeriod(document, all, period));
-  return { all, inPeriod, byKey: byKey(inPeriod), governed: new Set(byKey(all).keys()) };
+  return { all, inPeriod, byKey: byKeyId(inPeriod), governed: new Set(all.map(idOf)) };
 }
 
 function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: string): readonly CpixRule[] {
@@ -214,19 +215,8 @@ function required<T>(checked: Checked<T>): T {
   throw new ChoiceFault(checked.problem);
 }
 
-function byKey(rules: readonly CpixRule[]): Map<string, CpixRule[]> {
-  const found = new Map<string, CpixRule[]>();
-  for (const rule of rules) {
-    const kid = idOf(rule);
-    const own = found.get(kid);
-    if (own) own.push(rule);
-    else found.set(kid, [rule]);
-  }
-  return found;
-}
-
 function idOf({ keyId }: { readonly keyId: Buffer }): string {
-  return keyId.toString('latin1');
+  return formatUuid(keyId);
 }
 
 interface Narrowed {

@@ -1,3 +1,4 @@
+import { formatUuid } from '../bytes';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../widevine';
 
@@ -110,6 +111,18 @@ export interface CpixRule {
   readonly isOfAudio: boolean;
   readonly isOfBitrates: boolean;
   readonly unknownFilters: readonly string[];
+}
+
+/** Of each key, by the UUID of its id. */
+export function byKeyId<Item extends { readonly keyId: Buffer }>(
+  items: readonly Item[],
+): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const kid = formatUuid(item.keyId);
+    groups.set(kid, [...(groups.get(kid) ?? []), item]);
+  }
+  return groups;
 }
 
 export const EMPTY_DOCUMENT: CpixDocument = {
