@@ -7,6 +7,7 @@ import { confirmedAction, counted, hiddenFields } from './elements';
 import { type Asked, FormBody, formButton, mountPage, problemList } from './forms';
 import { layout } from './layout';
 import { listOf } from './list';
+import { MEDIA_NOUN } from './playlists';
 import { inputsOf } from './resource-form';
 import { siteOf } from './resource-pages';
 
@@ -43,7 +44,7 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
           [
             'Media',
             ({ name, count }) =>
-              html`<a href="/dashboard/media?${new URLSearchParams({ q: name }).toString()}">${mediaCount(count)}</a>`,
+              html`<a href="/dashboard/media?${new URLSearchParams({ q: name }).toString()}">${counted(count, MEDIA_NOUN)}</a>`,
           ],
           ['Actions', (tag) => actionsOf(tag, asked)],
         ],
@@ -79,10 +80,6 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
     });
 }
 
-function mediaCount(count: number): string {
-  return counted(count, { one: 'media', many: 'media' });
-}
-
 function actionsOf({ name, siteId, count }: Tag, asked: Asked) {
   const id = `${siteId}-${name}`;
   const rename = {
@@ -91,7 +88,7 @@ function actionsOf({ name, siteId, count }: Tag, asked: Asked) {
     submit: 'Rename',
     fields: html`${hiddenFields({ site: siteId, old_tag: name })}${inputsOf(RENAMED, new FormBody({ new_tag: name }), id)}`,
   };
-  const loses = `${mediaCount(count)} ${count === 1 ? 'loses' : 'lose'} this tag.`;
+  const loses = `${counted(count, MEDIA_NOUN)} ${count === 1 ? 'loses' : 'lose'} this tag.`;
   const remove = { id: `remove-${id}`, site: siteId, tag: name };
   return html`<div class="actions">${formButton(asked, 'Rename', name, rename)}${confirmedAction(`${PATH}/remove_tag`, 'Remove', name, loses, remove)}</div>`;
 }
