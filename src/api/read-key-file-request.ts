@@ -145,23 +145,13 @@ export function readForm(
   const given = givenFields(body);
   if (given.has('keyfile')) {
     const others = othersThan(importedBody, given);
-    const rest = withoutFields(body, others);
-    const result = importedBody.safeParse(rest);
-    const faults = [
-      ...faultsIn(importedBody, result, rest),
-      ...beside('keyfile', 'all of the key file', others),
-    ];
-    if (!result.success || faults.length > 0) return { ok: false, faults };
-    return { ok: true, form: 'imported', value: result.data };
+    const broken = beside('keyfile', 'all of the key file', others);
+    return formed('imported', importedBody, withoutFields(body, others), broken);
   }
   if (given.has('cpix')) {
     const others = othersThan(cpixBody, given).filter((name) => name !== 'keepunknown');
-    const rest = withoutFields(body, others);
-    const result = cpixBody.safeParse(rest);
-    const orphans = [...beside('cpix', 'the keys', others), ...flagWithoutLines(given)];
-    const faults = [...orphans, ...faultsIn(cpixBody, result, rest)];
-    if (!result.success || faults.length > 0) return { ok: false, faults };
-    return { ok: true, form: 'cpix', value: result.data };
+    const broken = [...beside('cpix', 'the keys', others), ...flagWithoutLines(given)];
+    return formed('cpix', cpixBody, withoutFields(body, others), broken);
   }
   const isSupplied = given.has('cenc') || given.has('fairplay');
   const takes: readonly string[] = !isSupplied && given.has('contentId') ? taken : [];
@@ -170,12 +160,7 @@ export function readForm(
     ...flagWithoutLines(given),
     ...choiceWithoutDocument(given),
   ].filter(({ field = '' }) => !takes.includes(field));
-  if (isSupplied) {
-    const result = suppliedBody.safeParse(body);
-    const faults = [...orphans, ...faultsIn(suppliedBody, result, body)];
-    if (!result.success || faults.length > 0) return { ok: false, faults };
-    return { ok: true, form: 'supplied', value: result.data };
-  }
+  if (isSupplied) return formed('supplied', suppliedBody, body, orphans);
   const rest = withoutFields(
     body,
     DOCUMENT_FIELDS.filter((name) => !takes.includes(name)),
@@ -190,6 +175,19 @@ export function readForm(
   const faults = [...orphans, ...(isMeant ? found : found.filter(({ kind }) => kind === 'unknown'))];
   if (result.success && faults.length === 0) return { ok: true, form: 'provider', value: result.data };
   return { ok: false, faults: faults.length > 0 ? faults : [nothingGiven(body, needed)] };
+}
+
+/** A body of a form, unless a rule between its fields is broken or its schema refuses it. */
+function formed<Form extends FormedBody['form'], Value>(
+  form: Form,
+  schema: z.ZodType<Value>,
+  body: unknown,
+  broken: readonly RequestFault[],
+) {
+  const result = schema.safeParse(body);
+  const faults = [...broken, ...faultsIn(schema, result, body)];
+  if (!result.success || faults.length > 0) return { ok: false as const, faults };
+  return { ok: true as const, form, value: result.data };
 }
 
 function faultsIn(
