@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Problem } from './finding';
 
-/** What a check answers: the value, or what is wrong with it. */
+/** The value, or what is wrong with it; the description continues the name of what was checked. */
 export type Checked<T> = { ok: true; value: T } | { ok: false; problem: Problem };
 
 export function refused(code: string, description: string): { ok: false; problem: Problem } {
@@ -15,10 +15,7 @@ export function refusedAs(code: string): (description: string) => ReturnType<typ
 const HEX = /^[0-9a-fA-F]*$/;
 const UUID = /^\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\}?$/;
 
-/**
- * Decodes base64 strictly (RFC 4648 § 4): standard alphabet, padding in place, no white space, no stray bits after
- * the last byte. `Buffer.from` takes all of these silently and would write another key than the one meant.
- */
+/** Decodes base64 strictly (RFC 4648 § 4); `Buffer.from` would silently write another key than the one meant. */
 export function decodeBase64(text: string): Checked<Buffer> {
   if (text === '') return refused('empty', 'is empty');
   if (/\s/.test(text)) return refused('white_space', 'holds white space; send base64 in one piece');
@@ -70,10 +67,7 @@ export function decodeHexBlock(text: string): Checked<Buffer> {
   return refused('wrong_length', `has ${text.length} hex digits; it must have 32 (16 bytes)`);
 }
 
-/**
- * Changes a 16-byte key id between big endian (RFC 4122, as in `tenc` and Widevine) and the GUID order of PlayReady
- * (bytes 0-3, 4-5 and 6-7 reversed). It is its own inverse.
- */
+/** Changes a 16-byte key id between big endian (RFC 4122) and PlayReady's GUID order. It is its own inverse. */
 export function swapKeyIdOrder(keyId: Uint8Array): Buffer {
   const [a, b, c, d, e, f, g, h, ...rest] = keyId;
   return Buffer.from([d, c, b, a, f, e, h, g, ...rest] as number[]);
@@ -119,10 +113,7 @@ export function uuidOfName(namespace: Uint8Array, name: string): Buffer {
   return uuid;
 }
 
-/**
- * Whether a key id reads as a random UUID in the other byte order alone. One that is made of a name is as it should be:
- * by chance, one in sixteen of those reads as random in the other order.
- */
+/** Whether a key id reads as random in the other byte order alone. Ids made of a name do so by chance: one in sixteen. */
 export function looksSwapped(keyId: Buffer): boolean {
   return !isRandomUuid(keyId) && !isUuidOfName(keyId) && isRandomUuid(swapKeyIdOrder(keyId));
 }

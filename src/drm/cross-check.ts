@@ -241,10 +241,7 @@ function namesContent(licenseUrl: string, contentId: string): boolean {
 const OF_A_KEY_ID =
   /^skd:\/\/\{?(?:[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\}?(?::[0-9a-f]{32})?\/?$/i;
 
-/**
- * Whether a license address names the key by its id and not by the content: that of the CENC key anywhere in it, or one
- * alone, which may be of FairPlay's own key: no line of a key file has that.
- */
+/** Whether an address names the key by its id: that of the CENC key anywhere, or one alone, of FairPlay's own key. */
 function namesKeyId(licenseUrl: string, keyId: Buffer | undefined): boolean {
   if (OF_A_KEY_ID.test(licenseUrl)) return true;
   const address = licenseUrl.toLowerCase();

@@ -10,10 +10,7 @@ export interface Problem<Code extends string = string> {
   readonly description: string;
 }
 
-/**
- * Something that is wrong with key material that could be read: an `error` leaves viewers with a black screen, a `warning`
- * may be intended, since published key files exist that have it and play.
- */
+/** What is wrong with key material that could be read. A `warning` may be intended: published key files have it and play. */
 export interface Finding extends Problem {
   readonly severity: 'error' | 'warning';
 }

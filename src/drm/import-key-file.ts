@@ -224,10 +224,7 @@ function inHeader(description: string): string {
   return description.replaceAll(/[^\x20\x21\x23-\x7e]/g, '?');
 }
 
-/**
- * Why a text can't be imported as it is. The description continues the name of the field, else of the line; where there
- * is neither, it is whole.
- */
+/** Why a text can't be imported. The description continues the field's name, else the line; without both, it is whole. */
 export interface LineProblem extends Problem {
   /** From 1; undefined: all of the text. */
   readonly line?: number;

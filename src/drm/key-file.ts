@@ -37,10 +37,7 @@ export const NO_CMAF_CBCS =
   'no public source has key-file lines for CMAF under cbcs, and the packager does cbcs as HLS with SAMPLE-AES';
 export const CMAF_CBCS_REFUSED = `can't be cbcs: ${NO_CMAF_CBCS}; use cenc (or true) here, and fairplay for HLS`;
 
-/**
- * The lines of a key file in the order of the specification's table, those of CMAF between DASH and HLS; a part that
- * isn't there has no lines.
- */
+/** The lines in the order of the specification's table, those of CMAF between DASH and HLS. */
 export function keyFileLines(keyFile: KeyFile): KeyFileLine[] {
   const { cmaf, fairplay, lines } = keyFile;
   if (lines) return [...lines];
@@ -115,10 +112,7 @@ export function renderKeyFile(lines: readonly KeyFileLine[]): string {
     .join('');
 }
 
-/**
- * Whether a text can stand in a key file's line: no control character, no white space at either end, and no half of a
- * surrogate pair, which UTF-8 can't write.
- */
+/** Whether a text can stand in a line: no control character, no white space at its ends, no half of a surrogate pair. */
 export function isLineText(text: string): boolean {
   return text !== '' && text === text.trim() && !/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text);
 }

@@ -1,9 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 
-/**
- * The known name that a misspelt one most likely means, or undefined when none is near: two letters may be wrong, and in a
- * long name one of every `lettersPerError`.
- */
+/** The known name that a misspelt one most likely means: two letters may be wrong, or one of every `lettersPerError`. */
 export function nearestName(name: string, known: Iterable<string>, lettersPerError = 4): string | undefined {
   const lower = name.toLowerCase().slice(0, 100);
   let best: string | undefined;
@@ -24,10 +21,7 @@ export interface UnknownName {
   readonly near: string | undefined;
 }
 
-/**
- * What to say of a name out of a request or a file that is none of the known ones. It is shown without control characters,
- * not too long, and not at all when it could be a key: names are words, keys are full of digits and capitals.
- */
+/** What to say of an unknown name. It is not shown when it could be a key: keys are full of digits and capitals. */
 export function unknownName(name: string, known: Iterable<string>): UnknownName {
   const near = nearestName(name, known);
   const isPlain = /^[\x20-\x7e]{1,100}$/.test(name);

@@ -78,10 +78,7 @@ export function buildPlayReadyObject(records: readonly PlayReadyRecord[]): Buffe
   return Buffer.concat([head, body]);
 }
 
-/**
- * A version 4.0.0.0 rights management header for one AESCTR key, as a PlayReady object.
- * `licenseUrl` is written as XML text; the key id is 16 bytes, big endian; the checksum is base64.
- */
+/** A version 4.0.0.0 header for one AESCTR key, as an object. The key id is 16 bytes, big endian; the checksum base64. */
 export function playReadyObjectOf(
   keyId: Uint8Array,
   contentKey: Uint8Array,

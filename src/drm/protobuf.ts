@@ -17,10 +17,7 @@ const NOTHING = Buffer.alloc(0);
 /** Widevine's message has ten, and a key id may be there some times; each takes far more memory than it has bytes. */
 const MAX_FIELDS = 1000;
 
-/**
- * Reads the fields of a message without a schema (protobuf encoding: varint, 64-bit, length-delimited, 32-bit).
- * Varints above 2^53-1 are refused: no field of Widevine's message is that large.
- */
+/** Reads the fields of a message without a schema. Varints above 2^53-1 are refused: no field of Widevine's is so large. */
 export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
   const bytes = Buffer.from(message);
   const fields: ProtobufField[] = [];

@@ -95,10 +95,7 @@ interface ReadPsshData {
   readonly unwrapped: boolean;
 }
 
-/**
- * Reads a key file's Widevine value: base64 of the payload, as it is; a whole Widevine box is unwrapped, since a
- * packager puts its own box around the value. A box of another system is a fault.
- */
+/** Reads a key file's Widevine value: base64 of the payload. A box of Widevine is unwrapped, another is a fault. */
 export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
   // Before it is decoded: it is copied and compared some times on its way to a key file.
   if (text.length > MAX_PSSH_CHARACTERS)
@@ -140,10 +137,7 @@ export function schemeName(scheme: number): ProtectionScheme | undefined {
   return names.find((name) => PROTECTION_SCHEMES[name] === scheme);
 }
 
-/**
- * What is wrong with Widevine PSSH data by itself.
- * @param at the field that holds the data, which prefixes the names of its fields; `''` where it stands alone.
- */
+/** Faults of Widevine PSSH data by itself; `at` is the field that holds it, `''` where it stands alone. */
 export function widevineFindings(data: WidevinePsshData, at: string): Finding[] {
   const { keyIds, contentId } = data;
   const name = (field: string) => (at === '' ? field : `${at}.${field}`);

@@ -44,10 +44,7 @@ interface OpenElement {
   text: string;
 }
 
-/**
- * Reads a whole, well-formed XML document and answers its root. Comments and processing instructions say nothing; a
- * document type definition is refused, and with it every entity that isn't one of XML's own five. A fault names the line.
- */
+/** Reads a whole, well-formed XML document and answers its root. A DOCTYPE is refused. A fault names the line. */
 export function parseXml(
   text: string,
   { characters = MAX_XML_CHARACTERS, elements = MAX_ELEMENTS, namespaces = false }: XmlOptions = {},

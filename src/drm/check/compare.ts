@@ -18,10 +18,7 @@ import { type ComparedFinding, Comparison, type ComparisonResult, type Side, sid
 import { type CheckKind, claimsOf, MAX_FINDINGS } from './report';
 import { hideKeys, maskSecrets, SecretFinder } from './secrets';
 
-/**
- * Holds inputs against each other: media and manifests against key files (and requests), and manifests against the media.
- * Each difference is one sentence that names both. Secrets are masked unless `reveal` is given.
- */
+/** Compares media and manifests with key files and requests, and manifests with the media. */
 export function compareInputs(
   inputs: readonly CheckedInput[],
   { reveal = false }: { readonly reveal?: boolean } = {},
@@ -61,10 +58,7 @@ export function compareInputs(
   return { compared, faults: isShown ? first : maskFaults(first, hideKeys(inputs)) };
 }
 
-/**
- * The inputs as they are shown together: without those faults that ask for what another one of them has
- * (the init segment, the boxes), and without what another one shows to be a key.
- */
+/** The inputs without faults that ask for what another input has, and without what another one shows to be a key. */
 export function withoutAnswered<Input extends CheckedInput>(inputs: readonly Input[]): Input[] {
   const media = inputs.filter(({ result }) => isMedia(result.kind));
   const manifests = inputs.filter(({ result }) => result.kind === 'manifest');
@@ -174,10 +168,7 @@ const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[
   [['checksum_mismatch'], compareHeaders],
 ];
 
-/**
- * Compares what players are told with what the samples are encrypted with. What was reported of an input before,
- * against the key files, is not reported again.
- */
+/** Compares what players are told with the samples. What was reported against the key files is not repeated. */
 function compareMedia(
   comparison: Comparison,
   media: readonly CheckedInput[],

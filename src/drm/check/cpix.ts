@@ -24,10 +24,7 @@ import { keyIdField } from './values';
 /** So many fields are shown with the signalling of each system; what is without a fault and beyond that is named alone. */
 const DETAILED = 280;
 
-/**
- * Shows what a CPIX document says, key by key, and what is wrong with it; `subject` is what it is called. Encrypted values
- * are not opened. Answers the document where it can be read.
- */
+/** Shows what a CPIX document says, key by key. Encrypted values are not opened. Answers the document where it is read. */
 export function describeCpix(
   report: Report,
   input: Buffer | string,

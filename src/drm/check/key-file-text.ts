@@ -183,10 +183,7 @@ function isOfSameContent(one: WidevinePsshData | undefined, other: WidevinePsshD
 /** How the packager protects HLS with PlayReady (Wowza, "Secure HLS streaming using DRM encryption"). */
 const PLAYREADY_METHODS: readonly string[] = ['ENVELOPE-PLAYREADY', 'CHUNK-PLAYREADY'];
 
-/**
- * The HLS lines as a request's FairPlay part, or undefined when they are not FairPlay's: they may be PlayReady's, and with
- * the method AES-128 a packager encrypts with a key that anybody may fetch.
- */
+/** The HLS lines as a request's FairPlay part; undefined when they are PlayReady's, or of AES-128 with a public key. */
 export function fairplayPart(report: Report, lines: Lines): Record<string, string | undefined> | undefined {
   const get = (name: string) => lines.get(`${HLS}-${name}`);
   const [method, url, format] = [get('method'), get('url'), get('key-format')];

@@ -52,10 +52,7 @@ export function describeManifest(report: Report, manifest: string): void {
   report.warning('names_nothing', THE_MANIFEST, sentence);
 }
 
-/**
- * Shows the boxes and PlayReady objects that stand in elements; each once, for a manifest repeats them in every set. The
- * names of fields begin with `at`; `subject` is what has the elements.
- */
+/** Shows boxes and PlayReady objects in elements, each once. Fields begin with `at`; `subject` has the elements. */
 export function describeElements(
   report: Report,
   xml: string,

@@ -34,10 +34,7 @@ const MAX_BYTES = 512 * 1024;
 /** A day of fragments of two seconds has half of it, with all that is in them. */
 const MAX_BOXES = 1_000_000;
 
-/**
- * Reads of an mp4 file, or of a segment, the boxes that say how it is protected, and passes over the rest: media, sample
- * tables, indexes. The answer is a small file of the same boxes. Bounded in memory and in boxes, whatever sizes they say.
- */
+/** Reads the boxes of an mp4 file or segment that say how it is protected, as a small file. Bounded, whatever sizes say. */
 export async function outlineMedia(reader: ForwardReader, mostBoxes = MAX_BOXES): Promise<MediaOutline> {
   const outliner = new Outliner(reader, mostBoxes);
   const boxes = await outliner.file();

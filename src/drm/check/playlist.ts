@@ -24,10 +24,7 @@ export function looksLikePlaylist(text: string): boolean {
 
 type DescribeBytes = (report: Report, bytes: Buffer) => void;
 
-/**
- * Shows what a playlist's key lines say (RFC 8216 § 4.3.2.4), each once, and checks their addresses; `describeBytes` takes
- * the data that stand in one of them.
- */
+/** Shows what a playlist's key lines say (RFC 8216 § 4.3.2.4), each once; `describeBytes` takes their inline data. */
 export function describePlaylist(
   report: Report,
   text: string,

@@ -59,10 +59,7 @@ export function describeSegment(report: Report, bytes: Buffer): CheckKind {
   return hasMedia ? 'media_file' : 'init_segment';
 }
 
-/**
- * Whether fragments have the keys. An init segment alone proves nothing; but one that names neither a key nor a box of
- * one can be meant for that only.
- */
+/** Whether fragments have the keys; an init segment without a key and a box of one can be meant for that only. */
 function findRotation(report: Report, segment: Segment, ofMovie: readonly KeySignallingAt[]): boolean {
   const isProven = segment.fragments.some(({ keyIds }) => keyIds.length > 0);
   const ofTracks = segment.protections.flatMap(({ keyId }) => keyId ?? []);

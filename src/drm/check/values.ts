@@ -77,10 +77,7 @@ interface BlockRule {
   readonly uuid?: Finding['severity'];
 }
 
-/**
- * Reads 16 bytes (a key id, a key, an initialization vector). A value in another form is a fault, and still answers the
- * bytes that were meant, so that the other checks can go on.
- */
+/** Reads 16 bytes. A value in another form is a fault, and still answers the bytes that were meant. */
 export function readBlock(report: Report, name: string, text: string, rule: BlockRule): Buffer | undefined {
   const { wanted, uuid = 'error' } = rule;
   const strict = wanted === 'base64' ? decodeBase64Block(text) : decodeHexBlock(text);

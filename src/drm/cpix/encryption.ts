@@ -92,10 +92,7 @@ function whyMixed({ keys }: CpixDocument) {
     : undefined;
 }
 
-/**
- * What keeps a document's encrypted content keys from being opened by one of those that it names, as far as the document
- * says so itself; undefined where nothing does, or there are none. The fault goes on after the name of the document.
- */
+/** Why encrypted keys can't be opened by a recipient, as far as the document says so itself; undefined where nothing does. */
 export function sealingFault(document: CpixDocument): Problem | undefined {
   const encrypted = document.keys.filter(isEncrypted);
   if (encrypted.length === 0) return undefined;

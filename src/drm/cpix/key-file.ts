@@ -32,10 +32,7 @@ export type MadeKeyFile =
     }
   | { readonly ok: false; readonly faults: readonly Problem[] };
 
-/**
- * Makes the key file of the keys that were chosen in a document, whose values must be plain. Signalling that names another
- * key, or that can't be read, is refused. The sentences of faults go on after the name of the document.
- */
+/** Makes the key file of the keys that were chosen in a document, whose values must be plain. */
 export function cpixKeyFile(
   document: CpixDocument,
   { cenc, fairplay }: ChosenKeys,

@@ -74,10 +74,7 @@ export function readCpix(input: Buffer | string): Checked<CpixDocument> {
   }
 }
 
-/**
- * The text of an XML document. It says itself what it is encoded in: by its mark, by where its first zero byte is, or by
- * its declaration. The fault goes on after the name of the document.
- */
+/** The text of an XML document, which says its encoding by its mark, its first zero byte or its declaration. */
 export function decodeXml(bytes: Buffer): Checked<string> {
   if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(CPIX_TOO_LARGE);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) return invalid('is compressed by gzip; unpack it first');

@@ -39,10 +39,7 @@ function fits(block: string, privateKey: KeyObject): boolean {
   }
 }
 
-/**
- * Reads the certificate of a recipient, from PEM text, of which the first counts, or from DER; answers DER. The fault goes
- * on after the name of what was read.
- */
+/** Reads a certificate, from PEM text, of which the first counts, or from DER; answers DER. */
 export function readCertificate(certificate: string | Buffer): Checked<Buffer> {
   const first = typeof certificate === 'string' ? blocksOf(certificate)[0] : certificate;
   if (first === undefined)

@@ -19,10 +19,7 @@ import type { CpixSystem } from './document';
 
 const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
 
-/**
- * The Widevine data that a document has for a key, in base64 without its box: of PSSH, else of ContentProtectionData, else
- * of the playlist lines; undefined when there is none.
- */
+/** A key's Widevine data, base64 without box: of PSSH, else ContentProtectionData, else the playlist lines. */
 export function widevineData(system: CpixSystem): Checked<string | undefined> {
   const read = (what: string, base64: string): Checked<string> => {
     const data = readWidevinePsshData(base64);
@@ -148,10 +145,7 @@ interface HeldKeys {
   readonly isOfOther: boolean;
 }
 
-/**
- * Holds a header's key ids and checksums against a key. Another key id is no fault by itself, since nothing but the
- * address is taken from the header: some key servers answer each request with one header.
- */
+/** Holds a header's keys against a key. Another key id is no fault: some servers answer each request with one header. */
 function holdKeys(
   keys: readonly HeaderKey[],
   what: string,
@@ -234,10 +228,7 @@ function inlineData(
   return undefined;
 }
 
-/**
- * All elements of ContentProtectionData, but those in a ContentProtection of another system. It is a piece of a manifest:
- * it may have several roots, and prefixes that the manifest binds.
- */
+/** All elements but those of other systems. It is a piece of a manifest: several roots, and prefixes bound elsewhere. */
 function fragmentElements(fragment: string, systemId: string, called: string): Checked<XmlElement[]> {
   const pieces = fragment.replace(/^\s*<\?xml\s[^>]*\?>/, '');
   const parsed = parseXml(`<MPD>${pieces}</MPD>`);

@@ -11,10 +11,7 @@ const METHODS = { cbcs: 'SAMPLE-AES', cenc: 'SAMPLE-AES-CTR' } as const;
 
 type Scheme = keyof typeof METHODS;
 
-/**
- * How Widevine is signalled. `data` is that of its box. What is for DASH has one root element without a prefix, here and
- * for PlayReady: Unified's packager takes no other.
- */
+/** `data` is that of the box. XML for DASH has one root element without a prefix: Unified's packager takes no other. */
 export function widevineSignals(keyId: Buffer, data: Buffer, scheme: Scheme): Signals {
   const pssh = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
   const box = pssh.toString('base64');

@@ -20,10 +20,7 @@ export interface SpekeQuestion {
 /** A namespace of this project's own, made at random once. */
 const NAMESPACE = Buffer.from('c7c5b7f2a0d94b1c9a53d4c1f0f6e2a8', 'hex');
 
-/**
- * The key id that a request asks for: the version 5 UUID of the content id and the scheme, so that the same content has
- * the same keys. A provider may answer with another one, which counts then.
- */
+/** The version 5 UUID of content id and scheme, so that the same content has the same keys. A provider may answer another. */
 export function spekeKeyId(contentId: string, scheme: SpekeScheme): Buffer {
   return uuidOfName(NAMESPACE, `${scheme}:${contentId}`);
 }

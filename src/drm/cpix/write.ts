@@ -23,10 +23,7 @@ interface Node {
 /** Which elements stand for FairPlay's key format and PlayReady's object: those of CPIX 2.3, or SPEKE v1's own. */
 export type CpixDialect = 'cpix' | 'speke1';
 
-/**
- * Writes a document as XML that `readCpix` reads back. It is valid under the schema of CPIX 2.3, unless a document key
- * names its content keys (2.4) or is left to the provider (SPEKE). Signatures and unknown filters are not written.
- */
+/** Writes a document as XML that `readCpix` reads back. Signatures and unknown filters are not written. */
 export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix'): string {
   const { id, contentId, version, deliveries, keys, systems, periods, rules } = document;
   const isSealed = deliveries.length > 0 || keys.some(({ value }) => value?.kind === 'encrypted');

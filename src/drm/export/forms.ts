@@ -118,10 +118,7 @@ export function shakaFlags(key: Omit<StreamKey, 'systems'>): string[] {
   ];
 }
 
-/**
- * The CPIX document of some keys, each with its scheme. It has no usage rules: a single key without any is for all
- * tracks, while packagers disagree about what a rule for all tracks is.
- */
+/** The CPIX document of some keys. It has no usage rules: packagers disagree about a rule for all tracks. */
 export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
   return {
     ...EMPTY_DOCUMENT,
