@@ -3,7 +3,6 @@ import type { Outcome } from './picture-check';
 /** A frame in its ADTS header (ISO/IEC 13818-7 § 6.2). */
 interface AdtsFrame {
   readonly objectType: number;
-  /** The whole frame's length. */
   readonly length: number;
   readonly headerLength: number;
 }
@@ -11,7 +10,6 @@ interface AdtsFrame {
 /** sampling_frequency_index goes from 0 to 12. */
 const FREQUENCIES = 13;
 
-/** Reads an ADTS header; undefined where there is none. */
 export function readAdtsHeader(bytes: Buffer, at = 0): AdtsFrame | undefined {
   if (at + 7 > bytes.length || (bytes.readUInt16BE(at) & 0xfff6) !== 0xfff0) return undefined;
   const [, protection = 0, profile = 0, high = 0, middle = 0, low = 0] = bytes.subarray(at, at + 6);

@@ -1,4 +1,3 @@
-/** A frame of AC-3 or E-AC-3 (ETSI TS 102 366). */
 interface Ac3Frame {
   /** In bytes, with the sync word. */
   readonly length: number;
@@ -13,7 +12,6 @@ const WORDS_44 = [
   69, 87, 104, 121, 139, 174, 208, 243, 278, 348, 417, 487, 557, 696, 835, 975, 1114, 1253, 1393,
 ];
 
-/** Reads the header of a frame; undefined where there is none. */
 export function readAc3Header(bytes: Buffer, at = 0): Ac3Frame | undefined {
   if (at + 6 > bytes.length || bytes.readUInt16BE(at) !== 0x0b77) return undefined;
   const version = bytes.readUInt8(at + 5) >> 3;

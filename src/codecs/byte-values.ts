@@ -6,10 +6,7 @@ const LEAST_OF_NOISE = 2000;
 const NOISE = 3;
 const COMPRESSED = 6;
 
-/**
- * Distinguishes compressed data, whose codes make some byte values more frequent than others, from noise, where all are as
- * frequent: by chi square over the 256 values.
- */
+/** Distinguishes compressed data from noise, whose byte values are all as frequent: by chi square. */
 export function checkByteValues(bytes: Buffer): Outcome {
   const counts = new Uint32Array(256);
   for (const byte of bytes) counts[byte] = (counts[byte] ?? 0) + 1;

@@ -23,7 +23,6 @@ export function treeOf(words: readonly number[]): CodeTree {
   return Int16Array.from(nodes);
 }
 
-/** Reads one code; answers its value. */
 export function readCode(bits: BitReader, tree: CodeTree): number {
   let node = 0;
   while (true) {

@@ -15,8 +15,8 @@ const LAST = [
 const LEVEL = [227, 237, 247, 257, 266, 426];
 
 /** Where the blocks of 4 x 4 of a macroblock are, in the order of the stream. */
-const BLOCK_X = [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3];
-const BLOCK_Y = [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3];
+export const BLOCK_X = [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3];
+export const BLOCK_Y = [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3];
 
 interface Place {
   readonly mb: number;
@@ -46,11 +46,7 @@ export class BlockReader {
   /** coded_block_flag of a neighbour that there is not. */
   #outside = 0;
 
-  /**
-   * @param coded coded_block_pattern of each macroblock, with the flags of DC blocks from bit 8 on, which are set here
-   * @param width in macroblocks
-   * @param chromaRows rows of blocks of a chroma plane
-   */
+  /** @param coded coded_block_pattern, with the flags of DC blocks from bit 8 on, which are set here */
   constructor(cabac: Cabac, coded: Uint16Array, width: number, chromaRows: number, isField: boolean) {
     this.#cabac = cabac;
     this.#coded = coded;

@@ -1,5 +1,6 @@
 import { type BitReader, SyntaxBroken } from './bit-reader';
 import { readCode, treeOf } from './code-tree';
+import { BLOCK_X, BLOCK_Y } from './h264-blocks';
 import { CHROMA_ZEROS, CODED_PATTERNS, COEFFICIENT_TOKENS, RUNS, TOTAL_ZEROS } from './h264-codes';
 import type { H264SliceHeader } from './h264-parameters';
 import { B_PARTS, B_SUB_PARTS, type MotionPart, P_PARTS, P_SUB_PARTS, PART_SHAPES } from './h264-partitions';
@@ -10,17 +11,10 @@ const ZEROS_OF_CHROMA = CHROMA_ZEROS.map(treeOf);
 const RUN_BEFORE = RUNS.map(treeOf);
 const OF_CHROMA_DC = 4;
 
-/** Where the blocks of 4 x 4 of a macroblock are, in the order of the stream. */
-const BLOCK_X = [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3];
-const BLOCK_Y = [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3];
-
 /** The first types of macroblocks that do not refer to pictures, by the type of the slice (tables 7-13, 7-14). */
 const FIRST_INTRA = { I: 0, P: 5, B: 23 } as const;
 
-/**
- * Reads the macroblocks of one slice under CAVLC (ISO/IEC 14496-10 § 7.3.4, 7.3.5), of 4:2:0 and without MBAFF, as
- * `MacroblockReader` does under CABAC.
- */
+/** Reads macroblocks under CAVLC (ISO/IEC 14496-10 § 7.3.4, 7.3.5), of 4:2:0 and without MBAFF. */
 export class CavlcReader {
   readonly #bits: BitReader;
   readonly #header: H264SliceHeader;

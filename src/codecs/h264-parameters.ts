@@ -35,7 +35,6 @@ interface H264Picture {
   readonly transform8x8: boolean;
 }
 
-/** The parameter sets that slices refer to, by their ids. */
 export class H264Parameters {
   readonly sequences = new Map<number, H264Sequence>();
   readonly pictures = new Map<number, H264Picture>();
@@ -153,11 +152,7 @@ export interface H264SliceHeader {
   readonly references: readonly [number, number];
 }
 
-/**
- * Reads the header of a slice, and leaves `bits` at its data. Throws `SyntaxBroken` where it breaks a rule.
- *
- * @param nalHeader the first byte of the NAL unit
- */
+/** Reads the header of a slice, and leaves `bits` at its data. Throws `SyntaxBroken` where it breaks a rule. */
 export function readSliceHeader(
   bits: BitReader,
   nalHeader: number,

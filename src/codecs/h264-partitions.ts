@@ -1,4 +1,3 @@
-/** A partition of a macroblock with its motion, in blocks of 4 x 4. */
 export interface MotionPart {
   /** Bit 0: it refers to pictures of list 0; bit 1: of list 1. None: it is predicted directly. */
   readonly lists: number;

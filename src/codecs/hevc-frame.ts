@@ -8,9 +8,7 @@ export class HevcFrame {
   readonly order: Uint32Array;
   /** The number in `order` of each address. */
   readonly numbers: Uint32Array;
-  /** The tile of each address. */
   readonly tiles: Uint16Array;
-  /** The first column of the tile of each address. */
   readonly tileStarts: Uint16Array;
   /** One more than the address of the slice that has read each block; 0 before. */
   readonly slices: Uint32Array;

@@ -69,14 +69,12 @@ interface HevcTiles {
   readonly sizes: readonly [readonly number[], readonly number[]] | undefined;
 }
 
-/** The parameter sets that slices refer to, by their ids. */
 export class HevcParameters {
   readonly sequences = new Map<number, HevcSequence>();
   readonly pictures = new Map<number, HevcPicture>();
   /** Whether one could not be read, so that slices may name one that is missing here alone. */
   hasUnread = false;
 
-  /** Takes what is a parameter set; what can't be read is passed over. */
   take(nal: Buffer): void {
     const type = (nal[0] ?? 0) >> 1;
     try {
@@ -247,11 +245,7 @@ function skipScalingLists(bits: BitReader): void {
   }
 }
 
-/**
- * Reads a short-term reference picture set (§ 7.3.7): pictures before, the nearest first, and then those behind.
- *
- * @param index that of the set; `count` for that of a slice
- */
+/** Reads a reference picture set (§ 7.3.7): pictures before, the nearest first, and those behind. A slice's has `count`. */
 export function readReferenceSet(
   bits: BitReader,
   index: number,

@@ -2,7 +2,6 @@ import { SyntaxBroken } from './bit-reader';
 import type { Cabac } from './cabac';
 import { CONTEXT } from './hevc-contexts';
 
-/** Which way coefficients are scanned. */
 export type Scan = 0 | 1 | 2;
 
 /** Rows of positions are so far apart; what one goes over into is read later than its end. */
@@ -18,7 +17,6 @@ const ORDERS: readonly (readonly Uint8Array[])[] = [0, 1, 2, 3].map((log2) => {
   return [diagonal, all, columns].map((order) => new Uint8Array(order.map(({ x, y }) => y * STRIDE + x)));
 });
 
-/** The number of each position in its order. */
 const PLACES = ORDERS.map((orders) =>
   orders.map((order) => {
     const places = new Uint8Array(STRIDE * STRIDE);
@@ -46,7 +44,6 @@ const BY_NEIGHBOURS = [0, 1, 2, 3].map((coded) =>
   }),
 );
 
-/** Reads the coefficients of transform blocks (§ 7.3.8.11). */
 export class ResidualReader {
   readonly #cabac: Cabac;
   readonly #hasSkip: boolean;
@@ -54,9 +51,7 @@ export class ResidualReader {
   /** Which sub-blocks are coded, with one row more. */
   readonly #coded = new Uint8Array(STRIDE * (STRIDE + 1));
   #inside: Uint8Array = EMPTY;
-  /** The first context of sig_coeff_flag. */
   #base = 0;
-  /** Where coefficients of a sub-block are, the last first. */
   readonly #found = new Uint8Array(16);
   readonly #levels = new Uint8Array(16);
 
@@ -66,10 +61,7 @@ export class ResidualReader {
     this.#hidesSigns = hidesSigns;
   }
 
-  /**
-   * @param log2 of the size of the block, 2 to 5
-   * @param isBypassed cu_transquant_bypass_flag
-   */
+  /** @param log2 of the size of the block, 2 to 5 */
   read(log2: number, isChroma: boolean, scan: Scan, isBypassed: boolean): void {
     const cabac = this.#cabac;
     const chroma = isChroma ? 1 : 0;
@@ -127,13 +119,7 @@ export class ResidualReader {
     return (1 << bits) * (2 + (prefix & 1)) + this.#cabac.bypassBits(bits);
   }
 
-  /**
-   * Which coefficients are not 0: how many.
-   *
-   * @param near contexts by position, from `offset` on
-   * @param from the last one, which is not asked for, or 16
-   * @param isInferred whether the first is not 0 where no other one is
-   */
+  /** How many coefficients are not 0. `near` has contexts from `offset` on; the last, at `from`, is not asked for. */
   #significant(
     offset: number,
     near: Uint8Array,

@@ -14,7 +14,6 @@ export interface HevcSlice {
   readonly references: readonly [number, number];
   /** mvd_l1_zero_flag. */
   readonly isSecondZero: boolean;
-  /** Which list of contexts it begins with. */
   readonly contexts: number;
   readonly mergeCandidates: number;
   readonly qp: number;
@@ -28,7 +27,6 @@ export interface HevcSegment {
   readonly isDependent: boolean;
   /** The coding tree block that it begins with, in raster scan. */
   readonly address: number;
-  /** That of the slice before for a dependent one. */
   readonly slice: HevcSlice;
 }
 
@@ -38,13 +36,7 @@ export function blocksOf({ width, height, treeBlock }: HevcSequence): { columns:
   return { columns: Math.ceil(width / size), rows: Math.ceil(height / size) };
 }
 
-/**
- * Reads the header of a slice segment, and leaves `bits` at its data. Throws `SyntaxBroken` where it breaks a rule.
- *
- * @param type nal_unit_type
- * @param before the slice that the segment may depend on
- * @returns undefined where a parameter set is not known, or of a profile that is not read
- */
+/** Reads a segment's header, `bits` is left at its data. Undefined where a parameter set is unknown, or its profile. */
 export function readSegmentHeader(
   bits: BitReader,
   type: number,

@@ -6,12 +6,9 @@ import type { HevcSegment } from './hevc-slice-header';
 
 interface CodingUnit {
   readonly isIntra: boolean;
-  /** Whether it is predicted in four parts within the picture. */
   readonly isSplit: boolean;
-  /** Whether it is predicted as a whole. */
   readonly isWhole: boolean;
   readonly isBypassed: boolean;
-  /** Modes of the four parts, and that of chroma. */
   readonly modes: readonly number[];
   readonly chromaMode: number;
 }
@@ -47,11 +44,7 @@ export class TransformReader {
     this.#tree(unit, log2, 0, most, 0, 0, CB | CR);
   }
 
-  /**
-   * @param part which of the four parts of the unit it is in
-   * @param index which of the four of its parent it is
-   * @param parent which of Cb and Cr are coded in the parent
-   */
+  /** @param parent which of Cb and Cr are coded in the parent */
   #tree(
     unit: CodingUnit,
     log2: number,
@@ -98,7 +91,6 @@ export class TransformReader {
     if (chroma & CR) this.#residual.read(size, true, scan, unit.isBypassed);
   }
 
-  /** cu_qp_delta_abs and its sign (§ 9.3.3.10). */
   #delta(): void {
     const cabac = this.#cabac;
     this.#hasDelta = true;

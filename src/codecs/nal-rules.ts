@@ -1,10 +1,6 @@
 import { nalUnitsOf } from './nal-units';
 
-/**
- * The NAL units of a sample of H.265, or undefined where the sample breaks rules that need no parameter sets: lengths
- * that do not add up, headers that can't be (ISO/IEC 23008-2 § 7.3.1.2), and bytes that no NAL unit has. Noise breaks
- * them rarely, so that keeping them proves nothing.
- */
+/** A sample's NAL units; undefined where it breaks rules that need no parameter sets (ISO/IEC 23008-2 § 7.3.1.2). */
 export function hevcUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undefined {
   const units = nalUnitsOf(sample, lengthSize);
   if (!units || units.length === 0) return undefined;

@@ -1,12 +1,7 @@
 /** No picture has as many slices; a hostile one of four bytes each would fill the memory. */
 const MAX_UNITS = 20_000;
 
-/**
- * The NAL units of a sample.
- *
- * @param lengthSize bytes of each one's length (ISO/IEC 14496-15), or 0 for start codes (ISO/IEC 14496-10 Annex B)
- * @returns undefined where the lengths do not add up to the sample, or where it has more units than any picture has
- */
+/** The NAL units of a sample; `lengthSize` 0 is for start codes (Annex B). Undefined where lengths do not add up. */
 export function nalUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undefined {
   if (lengthSize === 0) return betweenStartCodes(sample);
   const units: Buffer[] = [];

@@ -6,10 +6,7 @@ import { MacroblockReader } from './h264-macroblocks';
 import { H264Parameters, readSliceHeader } from './h264-parameters';
 import { nalUnitsOf } from './nal-units';
 
-/**
- * What a sample is found to be: `valid` by rules that noise does not keep by chance, `broken` by rules that no encoder
- * breaks, `undecided` where neither is known.
- */
+/** `valid` by rules that noise breaks, `broken` by rules that no encoder breaks, `undecided` where neither is known. */
 export type Outcome = 'valid' | 'broken' | 'undecided';
 
 /** Reads pictures of H.264 one after another, with the parameter sets that stand before them. */
