@@ -134,10 +134,7 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   });
 }
 
-/**
- * An init segment that FairPlay alone plays may have any key id: FairPlay finds its key by the playlist. Such an id says
- * nothing against a key file, unless it is that of the key file's other key in the wrong byte order.
- */
+/** What FairPlay alone plays may have any key id, unless it is the key file's other key in the wrong byte order. */
 function withoutForeignKeyIds(
   init: CheckedInput,
   { newest, signalling }: TestedRendition,

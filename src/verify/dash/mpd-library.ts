@@ -47,10 +47,7 @@ export interface InheritedRepresentation {
 /** By it, what the library answers is found again among the elements. */
 const MARK = 'element-of-the-manifest';
 
-/**
- * Reads the Representations of a manifest that is known to be well-formed XML, `root` being its elements.
- * @throws what the library throws, for a manifest that is none.
- */
+/** The Representations of well-formed XML, `root` being its elements. @throws what the library throws. */
 export function inheritedRepresentations(
   text: string,
   root: XmlElement,

@@ -40,10 +40,7 @@ function hasQualifiedNames({ name, attributes, children }: XmlElement): boolean 
   );
 }
 
-/**
- * Reads a DASH manifest (ISO/IEC 23009-1). Of a live one the newest period is taken. A fault goes on after the manifest's
- * name.
- */
+/** Reads a DASH manifest (ISO/IEC 23009-1). Of a live one the newest period is taken. */
 export function readMpd(text: string, { url, name, now, limits }: MpdSource): Checked<ReadMpd> {
   const parsed = parseXml(text, { characters: limits.manifestBytes, elements: MAX_ELEMENTS });
   if (!parsed.ok) return unreadable(parsed.problem.description);

@@ -16,11 +16,7 @@ interface SegmentIndex {
 /** No segment index of a day has as many. */
 const MAX_REFERENCES = 65_535;
 
-/**
- * Reads the first `sidx` box (ISO/IEC 14496-12 § 8.16.3) in bytes of a file.
- * @param at where the bytes stand in the file, to which the references are relative.
- * @returns undefined where there is no whole one.
- */
+/** Reads the first whole `sidx` box (ISO/IEC 14496-12 § 8.16.3) in bytes that stand at `at` in their file. */
 export function readSegmentIndex(bytes: Buffer, url: string, at: number): SegmentIndex | undefined {
   let start = at;
   for (const { type, bytes: whole, body } of boxesIn(bytes)) {

@@ -19,10 +19,7 @@ export interface PeriodSpan {
 /** As many are named, the newest first: a clock may be wrong, or a segment late. */
 const NEWEST = 3;
 
-/**
- * The first and the newest segments of a SegmentTimeline (ISO/IEC 23009-1 § 5.3.9.6). Its repeats are computed, not
- * written out: a repeat count may be any number. Times are exact beyond 2^53, where streams with times since 1970 are.
- */
+/** The first and newest segments of a SegmentTimeline (ISO/IEC 23009-1 § 5.3.9.6), exact beyond 2^53. Any repeat count. */
 export function timelineSegments(
   entries: readonly XmlElement[],
   span: PeriodSpan,

@@ -5,13 +5,7 @@ import type { MediaSample, SampleEncryption, SampleFormat, Subsample } from './t
 const BLOCK = 16;
 const HALF = 1n << 64n;
 
-/**
- * Decrypts a sample by ISO/IEC 23001-7:2023 § 9 and 10, or SAMPLE-AES. Answers a copy; what lies outside the protected bytes stays as
- * it is, and so do subsamples that reach beyond the sample.
- *
- * @param key 16 bytes
- * @param iv 16 bytes, in place of the sample's own
- */
+/** Decrypts a copy of a sample by ISO/IEC 23001-7:2023 § 9 and 10, or SAMPLE-AES; `iv` is in place of its own. */
 export function decryptSample(
   { data, encryption }: MediaSample,
   format: SampleFormat,

@@ -4,10 +4,7 @@ import type { TrackContent } from './track-content';
 
 export type MediaKind = 'video' | 'audio' | 'text' | 'other';
 
-/**
- * How samples are encrypted: a scheme of ISO/IEC 23001-7 (`schm`), Apple's `sample-aes` of elementary streams in a
- * transport stream, or `aes-128` over the whole segment (RFC 8216 § 4.3.2.4).
- */
+/** A scheme of ISO/IEC 23001-7, Apple's `sample-aes`, or `aes-128` over the whole segment (RFC 8216 § 4.3.2.4). */
 export type MediaScheme = 'cenc' | 'cens' | 'cbc1' | 'cbcs' | 'sample-aes' | 'aes-128';
 
 export interface HlsEncryption {

@@ -23,10 +23,7 @@ interface Holder {
   readonly boxes?: readonly { readonly type: string; readonly start?: number; readonly size: number }[];
 }
 
-/**
- * Reads the samples of an mp4 file, or of an init segment and a media segment (ISO/IEC 14496-12), and how each is
- * encrypted (ISO/IEC 23001-7: `tenc`, `seig`, `senc`, `saiz` and `saio`). Key ids are big endian.
- */
+/** Reads the samples of mp4 (ISO/IEC 14496-12), and how each is encrypted (ISO/IEC 23001-7). Key ids are big endian. */
 export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
   const bytes = init ? Buffer.concat([init, segment]) : segment;
   const guarded = guardMp4(bytes);

@@ -22,12 +22,7 @@ const AT_LEAST = 8;
 
 const SURE = 10;
 
-/**
- * Looks at samples, spread over all of them.
- *
- * @param first how many at most
- * @param isClear whether to look at those without an encrypted byte too, which say nothing of a key
- */
+/** Looks at `first` samples, spread over all; `isClear` at those without an encrypted byte, too. */
 export function tallySamples(
   samples: readonly MediaSample[],
   format: SampleFormat,

@@ -45,12 +45,7 @@ export function looksLikeTransportStream(bytes: Buffer): boolean {
   return bytes.length >= PACKET && bytes[0] === SYNC && (bytes.length < 2 * PACKET || bytes[PACKET] === SYNC);
 }
 
-/**
- * Reads the samples of an MPEG transport stream (ISO/IEC 13818-1): pictures of H.264 and H.265, frames of AAC in ADTS,
- * AC-3 and E-AC-3.
- *
- * @param encryption of all of them, where the playlist says that they are under SAMPLE-AES
- */
+/** Reads an MPEG transport stream (ISO/IEC 13818-1); `encryption` is that of all samples, where a playlist names one. */
 export function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | undefined): Opened {
   const streams = new Map<number, { readonly type: StreamType; readonly packets: Buffer[] }>();
   let tablesAt = -1;
