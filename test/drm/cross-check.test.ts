@@ -307,3 +307,40 @@ test('tells which algorithm the scheme of the data is compared with', () => {
     'widevine.psshdata says cenc, but the algorithm is AESCBC (cbcs); make them agree.',
   ]);
 });
+
+describe('a FairPlay address that names the key by its id', () => {
+  const UUID = '44da52ef-4523-098e-6854-777ee322681d';
+  const DIGITS_OF_ID = UUID.replaceAll('-', '');
+  const forms = [UUID, UUID.toUpperCase(), DIGITS_OF_ID, DIGITS_OF_ID.toUpperCase()];
+  const codes = (keyFile: KeyFile, contentId?: string) =>
+    found(keyFile, contentId).flatMap(({ code }) => (code === 'not_skd' ? [] : [code]));
+
+  test.each([
+    ...forms.flatMap((form) => [`skd://${form}`, `skd://license.example/key/${form}?v=1`]),
+    `SKD://${UUID}`,
+    `skd://{${UUID}}`,
+    `skd://${UUID}/`,
+    `skd://${DIGITS_OF_ID}:${'2'.repeat(32)}`,
+  ])('is taken for right, whatever the content id is: %s', (licenseUrl) => {
+    const keyFile = { ...cenc, ...ofFairPlay({ licenseUrl }) };
+    const ofContent = ofData({ keyIds: [KEY_ID], contentId: Buffer.from('show') });
+    expect(codes({ ...keyFile, ...ofContent }, 'show')).toEqual([]);
+    expect(codes({ ...keyFile, ...ofContent })).toEqual([]);
+    expect(codes(keyFile, 'another')).toEqual([]);
+  });
+
+  test.each(forms)('may be that of a key of its own: skd://%s', (form) => {
+    const fairplay = ofFairPlay({ licenseUrl: `skd://${form}` });
+    expect(codes(fairplay, 'show')).toEqual([]);
+    expect(codes({ ...ofKey(Buffer.alloc(16, 7)), ...fairplay }, 'show')).toEqual([]);
+  });
+
+  test.each([
+    `skd://${UUID.slice(1)}`,
+    `skd://license.example/${'a'.repeat(32)}`,
+    `skd://${'a'.repeat(33)}`,
+    `https://${UUID}`,
+  ])('is nothing else: %s', (licenseUrl) => {
+    expect(codes(ofFairPlay({ licenseUrl }), 'show')).toEqual(['content_id_mismatch']);
+  });
+});

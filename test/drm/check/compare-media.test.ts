@@ -1,6 +1,7 @@
 import { withoutAnswered } from '../../../src/drm/check/compare';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { fairPlayKeyId } from '../../../src/drm/packaging';
+import { buildPlayReadyObject } from '../../../src/drm/playready';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
 import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
@@ -30,13 +31,7 @@ function objectWith(checksum: string): string {
     '<WRMHEADER xmlns="http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader" version="4.0.0.0"><DATA><PROTECTINFO>' +
     '<KEYLEN>16</KEYLEN><ALGID>AESCTR</ALGID></PROTECTINFO><KID>71LaRCNFjgloVHd+4yJoHQ==</KID>' +
     `<CHECKSUM>${checksum}</CHECKSUM></DATA></WRMHEADER>`;
-  const record = Buffer.from(header, 'utf16le');
-  const head = Buffer.alloc(10);
-  head.writeUInt32LE(10 + record.length, 0);
-  head.writeUInt16LE(1, 4);
-  head.writeUInt16LE(1, 6);
-  head.writeUInt16LE(record.length, 8);
-  return Buffer.concat([head, record]).toString('base64');
+  return buildPlayReadyObject([{ type: 1, value: Buffer.from(header, 'utf16le') }]).toString('base64');
 }
 
 describe('media and a manifest beside a key file', () => {
