@@ -1,7 +1,6 @@
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fs from 'fs-extra';
 
 type Cleanup = () => unknown;
 
@@ -37,9 +36,9 @@ export function onceForAll<Started>(start: () => Promise<Started>): () => Promis
   };
 }
 
-/** A new folder that is removed after the test. */
+/** A new folder that is removed after the test; what is stopped may still finish a write there. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'packager-drm-api-'));
-  afterTest(() => fs.remove(folder));
+  afterTest(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  type WriteStream,
+} from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -133,20 +141,26 @@ export class FileStore {
   }
 
   async #write(run: Run, source: Readable, room: Room, signal: AbortSignal | undefined): Promise<KeptFile> {
-    let path: string | undefined;
+    let target: WriteStream | undefined;
     try {
-      path = newPath(run, this.#settings.folder);
-      const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+      const path = newPath(run, this.#settings.folder);
+      target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
       const take = (bytes: number) => room.take(bytes);
       const received = await write(source, target, { take, stallMs: this.#settings.stallMs, signal });
       run.sizes.set(path, received.size);
       return { path, ...received };
     } catch (thrown) {
-      if (path !== undefined) await rm(path, { force: true }).catch(() => undefined);
+      if (target) await discard(target);
       room.leave();
       throw diskError(thrown);
     }
   }
+}
+
+/** Deletes a file that is not written to its end. One that is still being opened would come back. */
+async function discard(target: WriteStream): Promise<void> {
+  if (!target.destroy().closed) await new Promise<void>((resolve) => target.once('close', resolve));
+  await rm(target.path, { force: true }).catch(() => undefined);
 }
 
 function newRun(): Run {
