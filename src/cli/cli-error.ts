@@ -1,9 +1,7 @@
 import type { Problem } from '../http/errors';
 
-/** How the program ends, for scripts. */
 export const EXIT = {
   done: 0,
-  /** Something failed, was refused by the sidecar, or has a fault. */
   failed: 1,
   /** The program was called wrongly, or can't use what it was given; nothing was sent. */
   usage: 2,
@@ -33,7 +31,6 @@ export function usageError(description: string): CliError {
   return new CliError(EXIT.usage, { code: 'usage', description });
 }
 
-/** The error of a command that was stopped by the user. */
 export function interrupted(description = 'Stopped.'): CliError {
   return new CliError(EXIT.interrupted, { code: 'interrupted', description });
 }

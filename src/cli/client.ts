@@ -19,11 +19,9 @@ import type { Progress } from '../terminal/progress';
 import { CliError, EXIT, interrupted, usageError } from './cli-error';
 import type { Connection } from './connection';
 
-/** A key file as the sidecar has it. */
 interface StoredKeyFile {
   readonly bytes: Buffer;
   readonly etag: string | undefined;
-  /** What is odd about it and yet written. */
   readonly warnings: readonly Problem[];
   /** A change that a fleet has accepted: some packager has it not yet, as a warning says. */
   readonly isPending: boolean;
@@ -31,7 +29,6 @@ interface StoredKeyFile {
   readonly revision: number | undefined;
 }
 
-/** What a change asks of the present key file. */
 export type Precondition = { readonly ifMatch: string } | { readonly createOnly: true };
 
 /** The key-file API of a sidecar. Every call rejects with a CliError that says what to do. */
@@ -60,7 +57,6 @@ interface Call {
   /** The path below the sidecar's address, with its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
   readonly body?: unknown;
 }
 
@@ -125,7 +121,6 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   };
 
   return {
-    /** Its address, for a message. */
     address,
     get: async (streamId: string) => stored(await call({ method: 'GET', path: keyFile(streamId) }), address),
     /** The ETag of a key file, without its content; undefined when the sidecar gives none. */
@@ -152,7 +147,6 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       const answer = await call({ method: 'POST', path, body }, BATCH_MS);
       return { ...read(batchResults, answer), revision: revisionOf(answer.headers) };
     },
-    /** The fleet of packagers that the sidecar is in. */
     fleet: {
       status: () => getJson(fleetAnswer, FLEET),
       whereIs: (streamId: string) => getJson(fleetStreamAnswer, `${FLEET}/${idPart(streamId)}`),

@@ -5,12 +5,10 @@ import type { Tracks } from './commands/put';
 import type { CliContext } from './context';
 import { PACKAGER_URL, VERIFY_SECONDS, WAIT_SECONDS, WATCH_SECONDS } from './defaults';
 
-/** A command as the user types it, and what it does. */
 export interface CommandEntry {
   readonly usage: string;
   readonly description: string;
   readonly options?: readonly Option[];
-  /** Shown below the options. */
   readonly help?: string;
   /** Loads what the command does, with the arguments in the order of its usage, then its options. */
   readonly load?: () => Promise<(context: CliContext, ...args: never[]) => Promise<void>>;
@@ -46,7 +44,6 @@ function added(value: string, former: readonly string[] = []): readonly string[]
   return [...former, value];
 }
 
-/** The same of names that are separated by commas. */
 function namesAdded(text: string, former: readonly string[] = []): readonly string[] {
   const names = text
     .split(',')
@@ -60,7 +57,6 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** Name a content at the key provider. */
 const PROVIDER = [
   option('--client <name>', 'DRM account at the key provider'),
   option('--client-api-key <key>', 'its API key; others see it').conflicts('clientApiKeyFile'),

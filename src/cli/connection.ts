@@ -17,7 +17,6 @@ export interface ConnectionOptions {
   readonly config?: string;
 }
 
-/** A sidecar to talk to. */
 export interface Connection {
   readonly url: URL;
   /** What the address comes from, for a message: `--url`, a variable, a file. */
@@ -119,7 +118,6 @@ function findKey(
   cwd: string,
   file: ConfigFile | undefined,
 ): Found {
-  /** A key as it is given, or else in the named file. */
   const given = (
     key: string | undefined,
     keyFrom: string,
@@ -150,7 +148,6 @@ function findKey(
   return found;
 }
 
-/** The sidecar of this container, from the variables that it is configured with. */
 function urlOfContainer(env: Environment): Found | undefined {
   const { PACKAGERDRMAPI_PORT: port, PACKAGERDRMAPI_HOST: host, PACKAGERDRMAPI_TLSCERT: tls } = env;
   const { PACKAGERDRMAPI_APIKEY, PACKAGERDRMAPI_APIKEY_FILE, PACKAGERDRMAPI_APIKEYS_FILE } = env;
@@ -223,7 +220,6 @@ export interface ConfigFile {
   readonly allowFile: readonly string[];
   /** Whether it is the one of the working folder, and no option names it: others may have written it. */
   readonly isOfFolder: boolean;
-  /** Whether others than its owner can read it. */
   readonly isOpen: boolean;
 }
 
@@ -288,7 +284,6 @@ function folderPath(cwd: string): string {
   return join(cwd, 'packager-drm.yaml');
 }
 
-/** Whether a file lies elsewhere than in a folder, as itself or behind a link. */
 function leaves(folder: string, file: string): boolean {
   try {
     return !isBelow(realpathSync(folder), realpathSync(file));

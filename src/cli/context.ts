@@ -11,10 +11,8 @@ import {
   readConnection,
 } from './connection';
 
-/** What the program takes from its process. */
 export interface Ambient extends Omit<CommandRun, 'argv' | 'version'> {
   readonly env: Environment;
-  /** The time of day. */
   readonly now: () => Date;
   /** So many random bytes, fit for keys. */
   readonly random: (bytes: number) => Buffer;
@@ -22,7 +20,6 @@ export interface Ambient extends Omit<CommandRun, 'argv' | 'version'> {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** What a command works with. */
 export interface CliContext extends Ambient {
   readonly out: Output;
   /**

@@ -1,4 +1,3 @@
-/** Where Wowza Streaming Engine answers REST calls. */
 export const PACKAGER_URL = 'http://127.0.0.1:8087';
 
 /** How long `rotate --watch` waits unless `--timeout` is given, in seconds. */

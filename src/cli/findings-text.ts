@@ -2,7 +2,6 @@ import type { Finding } from '../drm/finding';
 import type { Output } from '../terminal/output';
 import { columns, count, shown } from '../terminal/text';
 
-/** A decoded field of key material. */
 interface ShownField {
   readonly name: string;
   readonly value: string;

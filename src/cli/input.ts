@@ -4,7 +4,6 @@ import { resolve, sep } from 'node:path';
 import type { CommandRun } from '../terminal/command';
 import { CliError, EXIT } from './cli-error';
 
-/** Far more than any input here has. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Reads a file that the user names, or standard input for `-`. @throws CliError when it can't be read. */
@@ -99,7 +98,6 @@ export function isBelow(folder: string, path: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-/** The options that name a content at the key provider. */
 export interface ProviderOptions {
   readonly client?: string;
   readonly clientApiKey?: string;

@@ -26,7 +26,6 @@ export function showKeyFile(bytes: Buffer, reveal: boolean): ShownKeyFile {
   };
 }
 
-/** The text of a key file, in whatever encoding it is. */
 export function textOf(bytes: Buffer): string {
   return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
 }
@@ -63,7 +62,6 @@ export function renderChanges(out: Output, lines: readonly LineChange[], indent 
     .join('');
 }
 
-/** A key id before and after a change, each as a UUID. */
 interface KeyIdChange {
   readonly former: string;
   readonly now: string;
@@ -103,7 +101,6 @@ export function renderKeyChange(
   ].join('');
 }
 
-/** As the sidecar takes it. */
 export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
 /** Whether what a user gives is a key file, and no body of a request. */
@@ -116,7 +113,6 @@ export function isKeyFileName(name: string): boolean {
   return /\.key$/i.test(name);
 }
 
-/** The request by which a sidecar takes a key file over. */
 export function importBody(text: string, keepUnknown: boolean): Record<string, unknown> {
   return { keyfile: text, ...(keepUnknown && { keepunknown: true }) };
 }

@@ -26,13 +26,11 @@ export function stopFields(stopped: CliError | undefined) {
   };
 }
 
-/** How a command for many streams ended. */
 export interface Ending {
   readonly sentence: string;
   readonly isFaulty: boolean;
   /** Why the rest was not done. */
   readonly stopped?: CliError | undefined;
-  /** What to do after a stop. */
   readonly resume?: string;
   /** Undefined when the user did not wait for packagers. */
   readonly waited?: WaitedForFleet | undefined;
@@ -52,7 +50,6 @@ export function endAs(context: CliContext, ending: Ending): void {
   else if (waited) context.endWith(EXIT_CODES[waited.end]);
 }
 
-/** How many results there are of each kind. */
 export function countsOf<Kind extends string>(
   kinds: readonly Kind[],
   results: readonly { readonly result: Kind }[],

@@ -119,10 +119,8 @@ function offsetOf(node: unknown): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-/** A fault, and the path of the value that has it. */
 export interface PlacedProblem extends FileProblem {
   readonly path: readonly PropertyKey[];
-  /** Whether a field there is unknown. */
   readonly isUnknown: boolean;
 }
 

@@ -48,9 +48,7 @@ export async function apply(
 
 interface Provisioning {
   readonly manifest: Manifest;
-  /** What the manifest is called in messages. */
   readonly name: string;
-  /** The fields of the JSON document that say where it comes from. */
   readonly fields: object;
 }
 
@@ -110,7 +108,6 @@ async function importedManifest(
   return readKeyFiles(context, sources, keepUnknown);
 }
 
-/** Whether the user means key files, and no manifest. */
 function namesKeyFiles(context: CliContext, source: string): boolean {
   return /\.key$/i.test(source) || statsOf(context, source)?.isDirectory() === true;
 }

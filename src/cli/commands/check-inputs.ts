@@ -12,7 +12,6 @@ import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { isEightBitText, isUtf16Words, statsOf, unusable } from '../input';
 
-/** One thing to check, as it was found. */
 export interface FoundInput extends CheckedInput {
   /** Whether it is one of a folder's: only its faults are shown. */
   readonly isOfFolder: boolean;
@@ -21,7 +20,6 @@ export interface FoundInput extends CheckedInput {
 interface Given {
   /** Files, folders, values, and `-` for standard input; none at all is standard input, too. */
   readonly inputs: readonly string[];
-  /** Streams whose key files the sidecar has. */
   readonly streams: readonly string[];
   readonly reveal: boolean;
 }

@@ -55,7 +55,6 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
   unknown: 'nothing that is known',
 };
 
-/** Shows what one input is, what it decodes to and what is wrong with it. */
 function showOne(out: Output, { result }: FoundInput): void {
   showInput(out, 'This', result);
   showFindings(out, result.faults);
@@ -89,7 +88,6 @@ function showInput(out: Output, subject: string, { kind, fields }: CheckResult):
   showFields(out, fields);
 }
 
-/** A whole manifest or playlist says of which kind it is. */
 function titleOf(kind: CheckResult['kind'], fields: CheckResult['fields']): string {
   const type = kind === 'manifest' && fields[0]?.name === 'type' ? fields[0].value : undefined;
   if (type === undefined) return KINDS[kind];

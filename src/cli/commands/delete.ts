@@ -6,14 +6,7 @@ import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import { type SidecarApi, withRetries } from '../client';
 import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
-import {
-  requireFleet,
-  secondsOfOne,
-  type WaitedForFleet,
-  type WaitOption,
-  waitFields,
-  waitForPackagers,
-} from '../fleet/wait';
+import { requireFleet, secondsOfOne, type WaitOption, waitFields, waitForPackagers } from '../fleet/wait';
 import { listPages } from '../list-pages';
 import { readStreamIds } from '../manifest/read-manifest';
 import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
@@ -45,7 +38,10 @@ export async function deleteKeyFiles(
   await requireFleet(context, options);
   const found =
     streamIds.length > 0
-      ? await findNamed(context, [...new Set(streamIds)], options.ifMatch)
+      ? await withEtags(
+          context,
+          [...new Set(streamIds)].map((streamid) => ({ streamid, etag: options.ifMatch })),
+        )
       : await findByRule(context, options);
   const { deletions } = found;
   if (!context.out.json) showPlan(context.out, found, options.all ?? false);
@@ -55,15 +51,28 @@ export async function deleteKeyFiles(
     if (!(await confirm(context, question, NOTHING))) return;
   }
   const sent = isDry ? undefined : await deleteFiles(context, deletions);
-  const results =
-    sent?.results ?? deletions.map(({ streamid }) => ({ streamid, result: 'deleted' as const, errors: [] }));
+  const results: readonly DeleteResult[] =
+    sent?.results ?? deletions.map(({ streamid }) => ({ streamid, result: 'deleted', errors: [] }));
   const waited = await waitForPackagers(context, {
     streamIds: results.flatMap(({ streamid, result }) => (result === 'deleted' ? [streamid] : [])),
     revision: sent?.revision,
     wait: sent && options.wait,
     stopped: sent?.stopped,
   });
-  showOutcome(context, { failed: found.failed, results, sent, waited }, options);
+  const all = [...found.failed, ...results];
+  const summary = countsOf(KINDS, all);
+  const { dryRun = false } = options;
+  const { stopped } = sent ?? {};
+  if (context.out.json) {
+    const document = { dry_run: dryRun, results: all, summary };
+    context.out.document({ ...document, ...waitFields(waited), ...stopFields(stopped) });
+  } else {
+    const late = results.filter(({ result }) => result === 'failed');
+    showFailed(context.out, late, options.all ?? false);
+  }
+  const nothing = dryRun ? NOTHING : 'There is nothing to delete.';
+  const sentence = sent ? `Key files: ${countsText(summary)}.` : nothing;
+  endAs(context, { sentence, isFaulty: summary.failed > 0, stopped, waited });
 }
 
 function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: DeleteOptions): void {
@@ -106,7 +115,6 @@ function showPlan(out: Output, { deletions, failed, staying }: Found, all: boole
     out.write(`${out.style('bold', `${count(staying, 'key file')} would stay`)}\n`);
 }
 
-/** Details of a key file, for the question. */
 function detailsOf({ modified, content_id }: Deletion): string {
   const parts = [
     ...(modified === undefined ? [] : [`of ${timeText(modified)} UTC`]),
@@ -125,50 +133,18 @@ function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean):
   showRest(out, failed, all);
 }
 
-interface Outcome extends Pick<Found, 'failed'> {
-  readonly results: readonly DeleteResult[];
-  /** Undefined for a dry run, or when nothing is to be deleted. */
-  readonly sent: Deleted | undefined;
-  /** Undefined when the user did not wait for packagers. */
-  readonly waited: WaitedForFleet | undefined;
-}
-
 const KINDS = ['deleted', 'gone', 'failed', 'not_reached'] as const;
-
-function showOutcome(
-  context: CliContext,
-  outcome: Outcome,
-  { dryRun = false, all = false }: DeleteOptions,
-): void {
-  const { sent, waited } = outcome;
-  const results = [...outcome.failed, ...outcome.results];
-  const { out } = context;
-  const stopped = sent?.stopped;
-  const summary = countsOf(KINDS, results);
-  if (out.json) {
-    const document = { dry_run: dryRun, results, summary };
-    out.document({ ...document, ...waitFields(waited), ...stopFields(stopped) });
-  } else {
-    const late = outcome.results.filter(({ result }) => result === 'failed');
-    showFailed(out, late, all);
-  }
-  const nothing = dryRun ? NOTHING : 'There is nothing to delete.';
-  const sentence = sent ? `Key files: ${countsText(summary)}.` : nothing;
-  endAs(context, { sentence, isFaulty: summary.failed > 0, stopped, waited });
-}
 
 /** Which key files are meant by what they are, not by name. */
 interface Selection {
   readonly prefix?: string;
-  /** The manifest of what stays. */
   readonly notIn?: string;
 }
 
-/** A key file that is to go. */
 interface Deletion {
   readonly streamid: string;
   /** Of the file that was looked at; another one is left. Undefined when the sidecar gives none. */
-  readonly etag: string | undefined;
+  readonly etag?: string | undefined;
   readonly modified?: string;
   readonly content_id?: string | null;
 }
@@ -177,20 +153,7 @@ interface Found {
   readonly deletions: readonly Deletion[];
   readonly failed: readonly DeleteResult[];
   /** How many key files were looked at and stay; undefined when streams were named. */
-  readonly staying: number | undefined;
-}
-
-/** Looks at the key files of streams that the user names. */
-async function findNamed(
-  context: CliContext,
-  streamIds: readonly string[],
-  ifMatch: string | undefined,
-): Promise<Found> {
-  const looked = await withEtags(
-    context,
-    streamIds.map((streamid) => ({ streamid, ...(ifMatch !== undefined && { etag: ifMatch }) })),
-  );
-  return { ...looked, staying: undefined };
+  readonly staying?: number;
 }
 
 /**
@@ -200,7 +163,7 @@ async function findNamed(
  */
 async function findByRule(context: CliContext, { prefix, notIn }: Selection): Promise<Found> {
   const kept = notIn === undefined ? undefined : new Set(readStreamIds(context, notIn));
-  const candidates: Omit<Deletion, 'etag'>[] = [];
+  const candidates: Deletion[] = [];
   let staying = 0;
   for await (const { keyfiles } of listPages(context.sidecar(), { prefix })) {
     for (const { streamid, modified, content_id } of keyfiles) {
@@ -219,13 +182,8 @@ async function findByRule(context: CliContext, { prefix, notIn }: Selection): Pr
   return { ...(await withEtags(context, candidates)), staying };
 }
 
-type Candidate = Omit<Deletion, 'etag'> & { readonly etag?: string };
-
 /** Reads the ETags, so that a file that changes from here on stays. A stream without a key file is a failure. */
-async function withEtags(
-  context: CliContext,
-  candidates: readonly Candidate[],
-): Promise<Omit<Found, 'staying'>> {
+async function withEtags(context: CliContext, candidates: readonly Deletion[]): Promise<Found> {
   const deletions: Deletion[] = [];
   const failed: DeleteResult[] = [];
   const progress = showProgress(context, 'Looking at', candidates.length);
@@ -313,7 +271,6 @@ async function isGone(
   }
 }
 
-/** Whether the sidecar says that a stream has no key file. */
 function isAbsent({ problems }: Pick<CliError, 'problems'>): boolean {
   return problems[0]?.code === 'key_file_not_found';
 }

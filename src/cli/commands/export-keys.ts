@@ -14,7 +14,6 @@ import { textOf, writeRevealed } from '../key-files';
 export interface ExportOptions {
   readonly as: ExportName;
   readonly scheme?: ExportScheme;
-  /** Files of certificates. */
   readonly recipient?: readonly string[];
   readonly reveal?: boolean;
 }

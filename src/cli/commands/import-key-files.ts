@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
-import { count, shown } from '../../terminal/text';
+import { count, shown, someNames } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import { encodingFault, statsOf } from '../input';
@@ -11,7 +11,6 @@ import type { Manifest, ManifestItem } from '../manifest/entries';
 import { type FileProblem, sentenceIn } from '../yaml-fields';
 
 const MAX_FAULTS = 50;
-/** How many files are named that have the same fault. */
 const MAX_NAMES = 5;
 
 /**
@@ -88,7 +87,10 @@ function faulty(problems: readonly FoundProblem[], hasUnknown: boolean): CliErro
   const all = [...together.values()].map(({ problem, paths }): Problem => {
     const { line } = problem;
     const place = line === undefined ? '' : paths.length > 1 ? `, line ${line}` : `:${line}`;
-    return { code: 'key_file', description: `${namesOf(paths)}${place}: ${sentenceIn(problem)}` };
+    return {
+      code: 'key_file',
+      description: `${someNames(paths, MAX_NAMES)}${place}: ${sentenceIn(problem)}`,
+    };
   });
   const first = all.slice(0, MAX_FAULTS);
   const more = all.length - first.length;
@@ -99,21 +101,12 @@ function faulty(problems: readonly FoundProblem[], hasUnknown: boolean): CliErro
   ]);
 }
 
-function namesOf(paths: readonly string[]): string {
-  const named = paths.slice(0, MAX_NAMES).join(', ');
-  const more = paths.length - MAX_NAMES;
-  return more > 0 ? `${named} and ${more.toLocaleString('en-US')} more` : named;
-}
-
-/** A key file that the user named, or that lies in a folder that he named. */
 interface FoundKeyFile {
-  /** As a message names it. */
   readonly path: string;
   /** What its place says that the stream is called; it may be no stream id. */
   readonly streamId: string;
 }
 
-/** Something that was named, or found, and is no key file. */
 interface NotFound {
   readonly path: string;
   /** Goes on after the path. */

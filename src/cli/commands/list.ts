@@ -123,7 +123,6 @@ function cellsOf(keyFile: ListedKeyFile): string[] {
   ];
 }
 
-/** One JSON document, written as it comes. */
 function jsonSink({ out }: CliContext): Sink {
   let before = '{"keyfiles":[';
   return {

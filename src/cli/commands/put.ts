@@ -93,7 +93,6 @@ function showDryRun({ out }: CliContext, { streamid, result, lines, warnings }: 
   out.note(`The key file of ${shown(streamid)} ${WORDS[result]}. Nothing was written.`);
 }
 
-/** Writes the key files of several tracks by one request. */
 async function putTracks(
   context: CliContext,
   streamId: string | undefined,
@@ -139,7 +138,6 @@ interface PutBodyOptions extends ProviderOptions {
   readonly fairplayLaurl?: string;
 }
 
-/** What a request says, and whether it says it by a CPIX document. */
 interface PutBody {
   readonly body: Readonly<Record<string, unknown>>;
   readonly isDocument: boolean;
@@ -148,7 +146,6 @@ interface PutBody {
 /** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */
 async function putBody(context: CliContext, options: PutBodyOptions): Promise<PutBody> {
   const { file, cpix, keepUnknown = false, ...fields } = options;
-  const { track, kid, period, systems, ...others } = fields;
   const isGiven = Object.values(fields).some((value) => value !== undefined);
   const source = cpix ?? file;
   if (source !== undefined) {
@@ -165,25 +162,25 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     if (cpix !== undefined && !text.ok) throw unusable(`${name} ${text.problem.description}.`);
     if (cpix !== undefined)
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request by --file.`);
-    refuseStray({ track, kid, period, systems });
+    refuseStray(fields);
     if (isGiven) throw twice();
     return { body: readBody(bytes, source, keepUnknown), isDocument: false };
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
   // Of a content, too, where the key provider answers a document: that is the sidecar's to know.
-  if (others.contentId === undefined) refuseStray({ track, kid, period, systems });
+  if (fields.contentId === undefined) refuseStray(fields);
   if (!isGiven)
     throw usageError(
       'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
     );
   const body = {
-    ...providerFields(context, others),
-    ...choiceFields({ track, kid, period, systems }),
-    contentId: others.contentId,
-    cenc: part({ keyid: others.cencKeyid, contentkey: others.cencContentkey }),
-    playready: part({ laurl: others.playreadyLaurl, checksum: others.playreadyChecksum }),
-    widevine: part({ psshdata: others.widevinePsshdata }) ?? (others.widevine ? {} : undefined),
-    fairplay: part({ key: others.fairplayKey, iv: others.fairplayIv, laurl: others.fairplayLaurl }),
+    ...providerFields(context, fields),
+    ...choiceFields(fields),
+    contentId: fields.contentId,
+    cenc: part({ keyid: fields.cencKeyid, contentkey: fields.cencContentkey }),
+    playready: part({ laurl: fields.playreadyLaurl, checksum: fields.playreadyChecksum }),
+    widevine: part({ psshdata: fields.widevinePsshdata }) ?? (fields.widevine ? {} : undefined),
+    fairplay: part({ key: fields.fairplayKey, iv: fields.fairplayIv, laurl: fields.fairplayLaurl }),
   };
   return { body, isDocument: false };
 }
@@ -195,19 +192,17 @@ function twice(): CliError {
   return usageError('Give the fields in the file or as options, not both.');
 }
 
-/** @throws CliError when options that choose in a document are given without one. */
-function refuseStray(options: Readonly<Record<string, string | undefined>>): void {
-  const [name] = Object.keys(options).filter((option) => options[option] !== undefined);
+/** Options that choose in a document. */
+const CHOICES = ['track', 'kid', 'period', 'systems'] as const;
+
+/** @throws CliError when they are given without one. */
+function refuseStray(options: PutBodyOptions): void {
+  const name = CHOICES.find((option) => options[option] !== undefined);
   if (name !== undefined)
     throw usageError(`--${name} chooses in a CPIX document; name one by --cpix, or leave it out.`);
 }
 
-function choiceFields({
-  track,
-  kid,
-  period,
-  systems,
-}: Readonly<Record<'track' | 'kid' | 'period' | 'systems', string | undefined>>) {
+function choiceFields({ track, kid, period, systems }: PutBodyOptions) {
   return {
     kid: kid === undefined ? undefined : keyIdOf(kid),
     track,
@@ -227,7 +222,7 @@ function documentBody(context: CliContext, bytes: Buffer, name: string, options:
   if (!text.ok) throw unusable(completed(text.problem, name));
   return {
     cpix: text.value,
-    ...choiceFields({ track, kid, period, systems }),
+    ...choiceFields(options),
     playready: part({ laurl: playreadyLaurl }),
     contentId,
     cmaf: providerFields(context, { ...(cmaf !== undefined && { cmaf }) }).cmaf,
@@ -245,19 +240,17 @@ function part(fields: Record<string, string | undefined>): Record<string, string
 function readBody(bytes: Buffer, file: string, keepUnknown: boolean): PutBody['body'] {
   const name = file === '-' ? 'standard input' : file;
   const text = decodeText(bytes, name === file ? name : 'Standard input');
-  if (isKeyFileText(text, name)) return readKeyFile(text, name, keepUnknown);
+  if (isKeyFileText(text, name)) {
+    const { problems, hasUnknown } = keyFileProblems(text, keepUnknown);
+    if (problems.length > 0) throw faulty(name, problems, hasUnknown ? [KEEP_UNKNOWN] : []);
+    return importBody(text, keepUnknown);
+  }
   if (keepUnknown)
     throw unusable(`${name} is not a key file, so --keep-unknown keeps nothing; leave it out.`);
   const { value, faults } = readYaml(text);
   if (faults.length > 0) throw faulty(name, faults);
   if (!isJsonObject(value)) throw unusable(`${name} holds no fields of a request.`);
   return value;
-}
-
-function readKeyFile(text: string, name: string, keepUnknown: boolean): PutBody['body'] {
-  const { problems, hasUnknown } = keyFileProblems(text, keepUnknown);
-  if (problems.length > 0) throw faulty(name, problems, hasUnknown ? [KEEP_UNKNOWN] : []);
-  return importBody(text, keepUnknown);
 }
 
 function faulty(name: string, found: readonly FileProblem[], more: readonly Problem[] = []): CliError {

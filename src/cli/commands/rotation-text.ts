@@ -14,11 +14,9 @@ import {
 } from './send-manifest';
 import type { Watched } from './watch-reads';
 
-/** What a rotation would do. */
 interface RotationPlan {
   readonly planned: readonly StreamResult[];
   readonly rotation: Rotation;
-  /** The content ids of the present key files. */
   readonly old: ReadonlyMap<string, string>;
 }
 
@@ -74,7 +72,6 @@ export function showFailed(out: Output, plan: RotationPlan, done: Provisioned, d
   for (const one of firstOf(late, detail.all)) showStream(out, plan, one, detail);
 }
 
-/** Shows what must be restarted. */
 export function showRestarts(
   out: Output,
   path: string,
@@ -97,7 +94,6 @@ export function showRestarts(
   );
 }
 
-/** Shows which key files the packager has read. */
 export function showWatched({ out }: CliContext, { end, read, unread, elsewhere }: Watched): void {
   const number = `${read.length.toLocaleString('en-US')} of ${count(read.length + unread.length, 'key file')}`;
   const all = read.length === 1 ? 'The key file was read' : `All ${count(read.length, 'key file')} were read`;

@@ -6,10 +6,8 @@ import { shellWord } from '../../terminal/text';
 import type { Manifest, ManifestItem } from '../manifest/entries';
 import type { FileProblem } from '../yaml-fields';
 
-/** A manifest with new content ids. */
 export interface Rotation {
   readonly manifest: Manifest;
-  /** The new content id of each stream. */
   readonly contentIds: ReadonlyMap<string, string>;
   /** The streams whose keys are in the manifest: only its author can make new ones. */
   readonly supplied: readonly string[];
@@ -18,7 +16,6 @@ export interface Rotation {
   readonly faults: readonly FileProblem[];
 }
 
-/** Streams of an entry that have one content id. */
 interface SharedContent {
   readonly streamIds: readonly string[];
   readonly fields: JsonObject;
@@ -122,12 +119,10 @@ function contentsByQuality({ body, streamIds }: ManifestItem): [string, SharedCo
   });
 }
 
-/** Whether the key provider makes an entry's keys. */
 function isProvided({ cenc, fairplay, cpix }: JsonObject): boolean {
   return cenc === undefined && fairplay === undefined && cpix === undefined;
 }
 
-/** The fault of a new content id, as the rest of a sentence about the stream. */
 function faultOf(
   filled: Checked<string>,
   takenBy: ReadonlyMap<string, string>,
@@ -140,12 +135,9 @@ function faultOf(
   return `would get the content id ${filled.value} of ${other}, and so its key; use {streamid}`;
 }
 
-/** The values of a pattern's placeholders. */
 interface PatternValues {
   readonly streamid: string;
-  /** The content id that the manifest gives. */
   readonly contentId: string | undefined;
-  /** The content id of the present key file. */
   readonly old: string | undefined;
 }
 

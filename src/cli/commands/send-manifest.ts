@@ -25,7 +25,6 @@ export interface Sent {
   readonly revision: number | undefined;
 }
 
-/** The result of one stream. */
 export interface StreamResult {
   readonly streamid: string;
   readonly result: BatchResult['result'] | 'not_reached';
@@ -68,7 +67,6 @@ export function isConfirmed(context: CliContext, keyFiles: number): Promise<bool
   return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
 }
 
-/** What a manifest has changed, or would. */
 export interface Provisioned {
   readonly results: readonly StreamResult[];
   /** Undefined when nothing was sent. */
@@ -121,12 +119,10 @@ export function provisionedFields({ results, sent, waited }: Provisioned) {
   return { results, summary: summaryOf(results), ...waitFields(waited), ...stopFields(sent?.stopped) };
 }
 
-/** The results of what failed when it was written. */
 export function failedIn({ sent }: Provisioned): StreamResult[] {
   return [...(sent?.results.values() ?? [])].flat().filter(({ result }) => result === 'failed');
 }
 
-/** Says how a command for a manifest ended. */
 export function endAsProvisioned(
   context: CliContext,
   { results, sent, waited }: Provisioned,
@@ -143,7 +139,6 @@ export function endAsProvisioned(
   endAs(context, { sentence, isFaulty, stopped: sent?.stopped, waited, ...(resume && { resume }) });
 }
 
-/** The defaults of a manifest that the options give. */
 export function givenDefaults(context: CliContext, options: ProviderOptions) {
   const { client, clientApiKey, cmaf } = providerFields(context, options);
   return {
@@ -279,7 +274,6 @@ function allOf(
   return namesOf(item).map((streamid) => ({ streamid, result, line: item.line, errors, warnings: [] }));
 }
 
-/** The names of an item's streams, as far as they are known. */
 function namesOf({ streamIds, name }: ManifestItem): readonly string[] {
   return streamIds.length > 0 ? streamIds : [name];
 }
@@ -290,11 +284,9 @@ export function summaryOf(results: readonly StreamResult[]) {
   return countsOf(KINDS, results);
 }
 
-/** How much is shown. */
 export interface Detail {
   /** Every stream, not the first of each kind. */
   readonly all?: boolean;
-  /** Each line of a stream that gets another key. */
   readonly verbose?: boolean;
 }
 

@@ -4,7 +4,6 @@ import { showProgress } from '../../terminal/progress';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 
-/** The system's file of mounts. */
 const MOUNTINFO = '/proc/self/mountinfo';
 
 /** The files of some streams as they were at a time; undefined for one that was not there. */
@@ -16,7 +15,6 @@ interface FileState {
   readonly accessedNs: bigint;
 }
 
-/** What came of watching. */
 export interface Watched {
   readonly read: readonly string[];
   readonly unread: readonly string[];
@@ -36,30 +34,21 @@ export function watchableFolder(
   folder: string,
   mountinfo = MOUNTINFO,
 ): string {
-  const path = realFolder(resolve(cwd, folder));
-  if (path === undefined)
+  const path = attempt(() => realpathSync(resolve(cwd, folder)));
+  if (path === undefined || !statSync(path).isDirectory())
     throw usageError(`The folder ${folder} of --folder is not there, or may not be read.`);
-  const why = untraceable(mountOf(path, textOf(mountinfo)));
+  const why = untraceable(mountOf(path, attempt(() => readFileSync(mountinfo, 'utf8')) ?? ''));
   if (why === undefined) return path;
   throw usageError(
     `Whether the packager has read a key file can't be known here: ${folder} ${why}. Leave --watch out, and see at the packager when the streams started. Nothing was written.`,
   );
 }
 
-function realFolder(path: string): string | undefined {
+function attempt<Result>(read: () => Result): Result | undefined {
   try {
-    const found = realpathSync(path);
-    return statSync(found).isDirectory() ? found : undefined;
+    return read();
   } catch {
     return undefined;
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
   }
 }
 
@@ -69,12 +58,8 @@ export function snapshotOf(folder: string, streamIds: readonly string[]): Snapsh
 }
 
 function stateOf(folder: string, streamId: string): FileState | undefined {
-  try {
-    const { ino, mtimeNs, atimeNs } = statSync(join(folder, `${streamId}.key`), { bigint: true });
-    return { inode: ino, modifiedNs: mtimeNs, accessedNs: atimeNs };
-  } catch {
-    return undefined;
-  }
+  const stats = attempt(() => statSync(join(folder, `${streamId}.key`), { bigint: true }));
+  return stats && { inode: stats.ino, modifiedNs: stats.mtimeNs, accessedNs: stats.atimeNs };
 }
 
 /**
@@ -151,19 +136,7 @@ function unescaped(text: string): string {
 }
 
 /** File systems of this machine's own that keep the time of the first read after a change. */
-const LOCAL = new Set([
-  'ext2',
-  'ext3',
-  'ext4',
-  'xfs',
-  'btrfs',
-  'f2fs',
-  'jfs',
-  'zfs',
-  'bcachefs',
-  'tmpfs',
-  'overlay',
-]);
+const LOCAL = new Set('ext2 ext3 ext4 xfs btrfs f2fs jfs zfs bcachefs tmpfs overlay'.split(' '));
 
 /** Why reads leave no trace that can be relied on, as the rest of a sentence about the folder; undefined when they do. */
 export function untraceable(mount: Mount | undefined): string | undefined {

@@ -7,7 +7,6 @@ import type { CliContext } from '../context';
 import { findingText, sumOf } from '../findings-text';
 import { showReport } from './verify-text';
 
-/** Tests the stream once. */
 export type StreamTest = (
   options: Partial<Pick<VerifyOptions, 'memory' | 'onProgress'>>,
 ) => Promise<StreamReport>;
@@ -63,7 +62,6 @@ function pauseOf({ renditions }: StreamReport): number | undefined {
   return Math.min(MOST_MS, Math.max(LEAST_MS, Math.min(...seconds) * 500));
 }
 
-/** What was seen in all looks so far. */
 class StreamWatch {
   hadError = false;
   readonly #episodes: Episode[] = [];

@@ -100,7 +100,6 @@ function listOf(element: XmlElement | undefined, name: string): string[] {
 
 const PLACE = 'Root/Application/HTTPStreamer/Properties';
 
-/** A setting that the packager must have. */
 interface WantedSetting {
   readonly code: string;
   readonly name: string;
@@ -290,7 +289,6 @@ function checkProtocol(application: ApplicationSettings, protocol: Protocol): Ch
   return [ok(code, `${name} is served (${streamer}) and ${how}`)];
 }
 
-/** The name in a list that most likely misspells a wanted one. */
 function misspelling(wanted: string, list: readonly string[]): string {
   const found = list.find((name) => !KNOWN.includes(name) && nearest(name, KNOWN) === wanted);
   return found === undefined ? '' : ` (${found} is none)`;

@@ -26,13 +26,11 @@ interface ExaminedApplication extends ApplicationFile {
 
 export interface ExaminedFolder {
   readonly path: string;
-  /** The applications that read it. */
   readonly applications: readonly string[];
   readonly disk: KeyFolder | Unread;
   readonly named: FoundStreams;
 }
 
-/** The state of an installation and its sidecar. */
 export interface Examined {
   readonly packager: string;
   readonly applications: readonly ExaminedApplication[];
@@ -40,7 +38,6 @@ export interface Examined {
   readonly keyFolders: readonly ExaminedFolder[];
   readonly sidecar: SidecarState;
   readonly user: PackagerUser | undefined;
-  /** Streams that the user names. */
   readonly given: readonly string[];
 }
 

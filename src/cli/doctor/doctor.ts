@@ -24,7 +24,6 @@ export interface DoctorOptions {
   readonly application?: readonly string[];
   readonly streams?: readonly string[];
   readonly manifest?: string;
-  /** Its former name. */
   readonly lineup?: string;
   readonly user?: string;
   readonly csv?: boolean;

@@ -1,9 +1,9 @@
 import type { Finding, Problem } from '../../drm/finding';
+import { someNames } from '../../terminal/text';
 
 /** One line of the checklist: a finding, or something that is right. The description has no full stop. */
 export interface Check extends Problem {
   readonly severity: Finding['severity'] | 'ok';
-  /** What to do about it. */
   readonly todo?: string;
   /** The XML element to add or to change, as it must be. */
   readonly xml?: string;
@@ -16,7 +16,6 @@ export interface Section {
   readonly kind: 'sidecar' | 'fleet' | 'application' | 'key_folder' | 'streams';
   /** The sidecar's address, the fleet's id, the application's name, or the folder's path. */
   readonly subject: string;
-  /** Where it was read, for a person. */
   readonly note: string;
   readonly checks: readonly Check[];
 }
@@ -33,10 +32,7 @@ export function error(code: string, description: string, todo: string, xml?: str
   return { severity: 'error', code, description, todo, ...(xml !== undefined && { xml }) };
 }
 
-const MAX_NAMES = 5;
-
 /** `a, b, c and 7 more`: the first of many names. */
-export function someOf(names: readonly string[], most = MAX_NAMES): string {
-  const more = names.length - most;
-  return more > 0 ? `${names.slice(0, most).join(', ')} and ${more} more` : names.join(', ');
+export function someOf(names: readonly string[], most = 5): string {
+  return someNames(names, most);
 }

@@ -12,7 +12,6 @@ import { count, shellWord } from '../../terminal/text';
 import { ageText, clockText } from '../fleet/status-text';
 import { type Check, error, ok, type Section, someOf, warning } from './finding';
 
-/** What a sidecar said of the fleet that it is in. */
 export interface FleetSaid {
   /** undefined: it is in none, or did not say. */
   readonly answer: FleetAnswer | undefined;
@@ -186,7 +185,6 @@ function spaceCommand(
   return { command };
 }
 
-/** The least part of the quota that is warned of. */
 const QUOTA_PART = 0.8;
 /** What etcd takes when it is given none: 2 GiB. */
 const USUAL_QUOTA = 2 * 1024 ** 3;

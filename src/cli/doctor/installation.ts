@@ -12,10 +12,8 @@ import {
 } from './application';
 import type { NamedStreams } from './streams';
 
-/** An application of the packager. */
 export interface ApplicationFile {
   readonly name: string;
-  /** The configuration it runs with, below the installation. */
   readonly file: string;
   readonly settings: Checked<ApplicationSettings>;
   /** What to do when the settings can't be read. */
@@ -40,7 +38,6 @@ export interface FoundStreams extends NamedStreams {
   readonly unread: readonly { readonly what: string; readonly todo: string }[];
 }
 
-/** Reads the configuration of a packager's installation. */
 export async function readPackager(packager: string): Promise<PackagerFiles | Unread> {
   let configured: string[];
   try {
@@ -130,9 +127,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** The key folder of an application that names none. */
 export const DEFAULT_KEY_DIR = `\${com.wowza.wms.context.VHostConfigHome}/keys`;
-/** The same for its content. */
 export const DEFAULT_STORAGE_DIR = `\${com.wowza.wms.context.VHostConfigHome}/content`;
 
 /**
@@ -191,7 +186,6 @@ export function unread(thrown: unknown, absent = 'make it'): Unread {
   };
 }
 
-/** Whether another user might be let in. */
 export function isDenied(thrown: unknown): boolean {
   const code = systemCode(thrown);
   return code === 'EACCES' || code === 'EPERM';

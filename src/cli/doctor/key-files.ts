@@ -5,7 +5,6 @@ import { decodeKeys, keysIn } from '../../drm/key-file';
 import { count } from '../../terminal/text';
 import { type Check, error, ok, someOf, warning } from './finding';
 
-/** A key file and what is known of it. */
 export interface CheckedKeyFile {
   readonly id: string;
   /** Undefined when neither the doctor nor the sidecar could read the file. */

@@ -12,7 +12,6 @@ import { type FileKeys, readFileKeys } from './key-files';
 import type { Rights } from './rights';
 import type { FolderPlace } from './sidecar';
 
-/** A key folder as it lies on the disk. */
 export interface KeyFolder {
   /** Without links on the way. */
   readonly realPath: string;
@@ -104,7 +103,6 @@ type Said = Pick<FolderEntry, 'summary' | 'keys'>;
 
 const UNKNOWN: Said = { summary: undefined, keys: undefined };
 
-/** What a key file says. */
 async function readSaid(file: string, size: number): Promise<Said> {
   if (size > MAX_BYTES) return faulty('too_large', 'The file is too large for a key file.');
   try {
@@ -138,7 +136,6 @@ function foldersAbove(path: string): string[] {
 /** `other` is a device, a pipe or a socket. */
 type EntryKind = 'file' | 'link' | 'folder' | 'other';
 
-/** Something in a key folder. */
 interface FolderEntry {
   /** Below the key folder, with slashes. */
   readonly path: string;

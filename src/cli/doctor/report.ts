@@ -78,7 +78,6 @@ function linesOf(
   return lines.join('\n');
 }
 
-/** The most names that are shown of what is right, or of exceptions. */
 const FEW = 4;
 
 function whereOk(subjects: readonly string[], all: readonly string[]): string {
@@ -117,7 +116,6 @@ function wrapped(indent: string, prefix: string, names: readonly string[]): stri
   return [...lines, line];
 }
 
-/** A check as programs read it. */
 function fieldsOf({ severity, code, description, ...more }: Check) {
   return { severity: severity === 'error' ? 'fault' : severity, code, message: description, ...more };
 }
@@ -140,7 +138,6 @@ export function reportDocument({ packager, user, sidecar }: Head, sections: read
 
 const HEADER = ['kind', 'subject', 'severity', 'code', 'message', 'todo', 'xml', 'command'];
 
-/** The report for a spreadsheet: a row for each check. */
 export function reportRows(sections: readonly Section[]): string {
   const rows = sections.flatMap(({ kind, subject, checks }) =>
     checks
@@ -152,19 +149,15 @@ export function reportRows(sections: readonly Section[]): string {
   return [csvRow(HEADER), ...rows].join('');
 }
 
-/** A check that several sections have, shown once. */
 interface MergedCheck {
   readonly check: Check;
-  /** The subjects of the sections that have it. */
   readonly subjects: readonly string[];
-  /** The different commands of the sections. */
   readonly commands: readonly string[];
 }
 
 interface MergedSection {
   readonly kind: Section['kind'];
   readonly subjects: readonly string[];
-  /** The notes of the sections, each with its subjects. */
   readonly notes: ReadonlyMap<string, readonly string[]>;
   readonly checks: readonly MergedCheck[];
 }

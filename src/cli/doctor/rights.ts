@@ -5,7 +5,6 @@ import { promisify } from 'node:util';
 import { count, shellWord } from '../../terminal/text';
 import { type Check, error, ok, someOf } from './finding';
 
-/** The user that the packager runs as. */
 export interface Identity {
   readonly name: string;
   readonly uid: number;
@@ -32,10 +31,8 @@ export function may({ uid, gids }: Identity, rights: Rights, right: number): boo
   return (rights.mode & right) === right;
 }
 
-/** A key folder and what lies on the way to its files. */
 interface GuardedFolder {
   readonly path: string;
-  /** The folder itself, its sub-folders, and all folders above. */
   readonly folders: readonly Rights[];
   readonly files: readonly Rights[];
 }
@@ -105,9 +102,7 @@ function shownRights({ path, mode, uid, gid }: Rights): string {
   return `${path} (${(mode & 0o7777).toString(8).padStart(4, '0')} ${uid}:${gid})`;
 }
 
-/** What the doctor asks of a machine. */
 export interface Machine {
-  /** The folder with its processes. */
   readonly proc: string;
   /** The user of a name, or of a number in digits; undefined when there is none. */
   readonly findUser: (user: string) => Promise<Identity | undefined>;
@@ -138,7 +133,6 @@ function unknownUser(uid: number): Identity {
   return { name: `uid ${uid}`, uid, gids: [] };
 }
 
-/** The user that the packager runs as, and the evidence. */
 export interface PackagerUser {
   readonly identity: Identity;
   readonly because: string;

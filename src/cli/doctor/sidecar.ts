@@ -9,19 +9,16 @@ import { listPages } from '../list-pages';
 import { type Check, error, ok, someOf, warning } from './finding';
 import type { FleetSaid } from './fleet';
 
-/** What the doctor asks of a sidecar. */
 export type AskedSidecar = Pick<SidecarApi, 'address' | 'list' | 'ready'> & {
   readonly fleet: Pick<SidecarApi['fleet'], 'status'>;
 };
 
-/** What a sidecar said of itself. */
 export interface SidecarState {
   readonly address: string | undefined;
   /** Why it isn't ready to write; none when it is, undefined when it could not be asked. */
   readonly notReady: readonly Problem[] | undefined;
   /** The folder that it writes in; undefined when it didn't say. */
   readonly folder: FolderIdentity | undefined;
-  /** All key files that it lists. */
   readonly listed: readonly ListedKeyFile[] | undefined;
   /** undefined: it was not asked. */
   readonly fleet: FleetSaid | undefined;
@@ -124,7 +121,6 @@ interface FolderEvidence {
   readonly files: readonly FileOnDisk[];
 }
 
-/** A folder of this machine. */
 export interface FolderPlace extends FolderIdentity {
   readonly path: string;
 }

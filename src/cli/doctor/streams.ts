@@ -1,14 +1,11 @@
 import { count } from '../../terminal/text';
 import { type Check, error, ok, someOf, warning } from './finding';
 
-/** A group of streams as a SMIL document names them. */
 interface StreamGroup {
-  /** The document's file, for a person. */
   readonly file: string;
   readonly members: readonly string[];
 }
 
-/** The streams that the packager's own files name. */
 export interface NamedStreams {
   readonly groups: readonly StreamGroup[];
   /** From `.stream` files; the packager knows such a stream by the file's whole name. */

@@ -141,7 +141,6 @@ interface Sentence {
   readonly style: Style;
 }
 
-/** The state of a fleet in one line. */
 export function statusSentence({ packagers, state, engine }: FleetAnswer): Sentence {
   const live = packagers.filter((packager) => packager.live);
   const gone = packagers.filter((packager) => !packager.live);
@@ -187,7 +186,6 @@ const STREAM_STATES: Readonly<Record<FleetStreamAnswer['state'], string>> = {
   unreadable: 'has an entry that can’t be opened here',
 };
 
-/** The packagers that have a stream, for a person. */
 export function streamLines(answer: FleetStreamAnswer, { style }: Styled): string[] {
   const { streamid, state, etag, revision, changed, key, from, packagers } = answer;
   const of = [

@@ -17,7 +17,6 @@ export interface StatusOptions {
   readonly all?: boolean;
 }
 
-/** What is shown of the fleet, or of a stream. */
 interface Look {
   readonly answer: FleetAnswer | FleetStreamAnswer;
   readonly lines: readonly string[];

@@ -101,7 +101,6 @@ export async function reseal(context: CliContext, { all = false }: StepsOptions)
 }
 
 interface StepAnswer {
-  /** How many streams were dealt with. */
   readonly done: number;
   readonly next: string | null;
   readonly total: number;

@@ -63,10 +63,8 @@ interface BehindPackager {
   readonly lacks: FleetPackager['lacks'];
 }
 
-/** What came of waiting. */
 export interface WaitedForFleet {
   readonly end: 'all' | 'timeout' | 'interrupted' | 'unknown';
-  /** How many packagers take the streams. */
   readonly packagers: number;
   readonly behind: readonly BehindPackager[];
   /** Why it can't be known. */
@@ -165,7 +163,6 @@ export function waitFields(waited: WaitedForFleet | undefined) {
   return { fleet: { end, packagers, behind, ...(errors && end === 'unknown' && { errors }) } };
 }
 
-/** Shows the result of waiting. */
 export function showWaiting({ out }: Pick<CliContext, 'out'>, waited: WaitedForFleet): void {
   if (out.json) return;
   const { end, packagers, behind, errors = [] } = waited;

@@ -24,7 +24,6 @@ const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_OPENING_QUOTE: 'a quote is inside a cell; put the whole cell in quotes, and write its quotes twice',
 };
 
-/** Columns that say which streams a row is of. */
 const NAMING = ['streamid', 'members', 'smil', 'tracks'];
 
 /**

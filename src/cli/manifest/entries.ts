@@ -21,14 +21,11 @@ import {
 export type Manifest = readonly ManifestItem[];
 
 export interface ManifestItem {
-  /** The list of a batch that it goes into. */
   readonly kind: 'streams' | 'groups';
   /** The stream id, or what a group is called in messages. */
   readonly name: string;
   readonly line: number | undefined;
-  /** The stream ids: one, or those of a group's members. */
   readonly streamIds: readonly string[];
-  /** The fields of the batch entry. */
   readonly body: JsonObject;
 }
 
@@ -59,7 +56,6 @@ interface Claimed<Entry> {
 }
 
 interface ClaimedGroup extends Claimed<GroupEntry> {
-  /** The text of its SMIL document. */
   readonly smil: string | undefined;
 }
 
@@ -123,7 +119,6 @@ function memberName(member: Member): string {
   return typeof member === 'object' ? member.streamid : member;
 }
 
-/** The files and variables that a manifest names. */
 interface Sources {
   /** Answers undefined when the file can't be read. */
   readText(path: string): string | undefined;
@@ -138,7 +133,6 @@ interface Sources {
 interface Place {
   readonly path: readonly PropertyKey[];
   readonly line: number | undefined;
-  /** How a message names the entry. */
   readonly label: string;
 }
 
@@ -238,7 +232,6 @@ export function buildManifest(
     return body;
   };
 
-  /** The requests of a group's qualities, by their names. */
   const keysOf = (keys: JsonObject, entry: GroupEntry, place: Place): JsonObject => {
     const { members, smil, tracks, folder, keys: _keys, heights, bitrates, ...own } = entry;
     const common = entry.cpix ? own : { ...own, contentId: own.contentId ?? groupDefaults.contentId };

@@ -24,7 +24,6 @@ const provider = {
 
 const keys = { cenc: part, playready: part, widevine: part, fairplay: part };
 
-/** A CPIX document, by its file, and the fields that choose keys in it. */
 const document = {
   cpix: text.nullish(),
   track: text.nullish(),
@@ -168,7 +167,6 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 export type Fields = Omit<StreamEntry, 'streamid'> | GroupEntry;
 
-/** What placeholders in defaults stand for. */
 interface Names {
   readonly streamid?: string | undefined;
   readonly contentId?: string | undefined;

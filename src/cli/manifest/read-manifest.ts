@@ -27,7 +27,6 @@ const READERS: Readonly<Record<string, (text: string) => ReadText>> = {
 };
 
 interface ManifestRequest {
-  /** Defaults of the command line, which win over the file's. */
   readonly given: Defaults;
   /** The variables and files that the manifest may name for keys. */
   readonly allowed: Allowances;
@@ -81,7 +80,6 @@ export function readStreamIds(context: Pick<CliContext, 'cwd'>, path: string): r
 interface Entries {
   readonly file: ManifestFile;
   readonly lineOf: ReadText['lineOf'];
-  /** The folder that relative paths start from. */
   readonly folder: string;
 }
 

@@ -7,14 +7,12 @@ import type { CliContext } from '../context';
 import { readDocumentText } from '../cpix-document';
 import { encodingFault, isBelow } from '../input';
 
-/** Larger than any key or SMIL document. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** The secrets of this machine that a manifest names. A problem follows the field's name, and quotes no secret. */
 interface NamedSecrets {
   ofVariable(name: string): Checked<string>;
   ofFile(path: string): Checked<string>;
-  /** The text of a CPIX document. */
   ofDocument(path: string): Checked<string>;
   /** The options that would allow what was refused so far, each as it is typed. */
   readonly missing: ReadonlySet<string>;
@@ -99,7 +97,6 @@ function realPath(path: string): string | undefined {
   }
 }
 
-/** A path as it is typed in the working folder. */
 function fromHere(cwd: string, path: string): string {
   const below = relative(realpathSync(cwd), path);
   if (below.startsWith('..') || isAbsolute(below)) return path;
