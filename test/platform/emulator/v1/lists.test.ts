@@ -1,5 +1,5 @@
 import { onceForAll } from '../../../support/after-test';
-import { createV1, okV1, refusedV1 } from '../../../support/call-v1';
+import { createV1, okV1 } from '../../../support/call-v1';
 import { START } from '../../../support/sign-v1';
 import { startEmulator } from '../../../support/start-emulator';
 
@@ -22,7 +22,6 @@ async function startVideos(videos: readonly Parameters[]) {
 const SEVEN = Array.from({ length: 7 }, (_, at) => ({ title: `T${at}` }));
 /** For tests that make nothing. */
 const sevenVideos = onceForAll(() => startVideos(SEVEN));
-const noVideos = onceForAll(() => startVideos([]));
 
 test('a list has the newest first, fifty at most when nothing is said', async () => {
   const { emulator, titlesOf } = await sevenVideos();
@@ -43,30 +42,6 @@ test.each([
   const { emulator, titlesOf } = await sevenVideos();
   expect(await titlesOf(parameters)).toEqual(titles);
   expect((await okV1(emulator, 'videos/list', parameters)).total).toBe(7);
-});
-
-test.each([
-  [{ result_limit: '1001' }, 'result_limit must be at most 1000.'],
-  [{ result_limit: '-1' }, 'result_limit must be a whole number, 0 or more.'],
-  [{ result_limit: 'all' }, 'result_limit must be a whole number, 0 or more.'],
-  [{ result_offset: '1.5' }, 'result_offset must be a whole number, 0 or more.'],
-  [{ result_offset: '9'.repeat(20) }, 'result_offset must be a whole number, 0 or more.'],
-  [{ order_by: 'date:up' }, 'order_by must be as date:asc or date:desc.'],
-  [{ tags: 'a', tags_mode: 'some' }, 'tags_mode must be all or any.'],
-  [{ order_by: 'shoesize:asc' }, 'order_by names a field that this list does not have.'],
-  [{ order_by: '{field}' }, 'order_by is a placeholder. Send a value.'],
-  [{ result_limit: '{limit}' }, 'result_limit is a placeholder. Send a value.'],
-  [{ order_by: 'title:asc,'.repeat(1000) }, 'order_by is longer than 200 characters.'],
-  [{ search: 'x'.repeat(201) }, 'search is longer than 200 characters.'],
-  [{ 'search:*': '"\\'.repeat(5000) }, 'search:* is longer than 200 characters.'],
-  [{ 'search:shoesize': '9' }, 'search:shoesize names a field that this list does not have.'],
-  [
-    { 'search:shoesize,custom.*': '9' },
-    'search:shoesize,custom.* names a field that this list does not have.',
-  ],
-] as const)('the window %j is refused', async (parameters, message) => {
-  const { emulator } = await noVideos();
-  expect(await refusedV1(emulator, 'videos/list', parameters)).toEqual([400, 'ParameterInvalid', message]);
 });
 
 test('a list is ordered by any of the fields, in both directions', async () => {

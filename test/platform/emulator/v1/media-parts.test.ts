@@ -174,39 +174,6 @@ test.each([{ position: '7.42' }, { thumbnail_index: '3' }])(
   },
 );
 
-const NOTHING = { video_key: 'none0000', conversion_key: 'none0000', track_key: 'none0000' };
-
-test.each([
-  ['videos/conversions/list', {}, 400, 'ParameterMissing'],
-  ['videos/conversions/list', { video_key: NOTHING.video_key }, 404, 'NotFound'],
-  ['videos/conversions/create', { video_key: 'VIDEO' }, 400, 'ParameterMissing'],
-  ['videos/conversions/create', { video_key: NOTHING.video_key, template_key: '1' }, 404, 'NotFound'],
-  ['videos/conversions/show', { conversion_key: NOTHING.conversion_key }, 404, 'NotFound'],
-  ['videos/conversions/delete', {}, 400, 'ParameterMissing'],
-  ['videos/tracks/create', { video_key: NOTHING.video_key, kind: 'captions' }, 404, 'NotFound'],
-  ['videos/tracks/create', { video_key: 'VIDEO', kind: 'poem' }, 400, 'ParameterInvalid'],
-  ['videos/tracks/show', { track_key: NOTHING.track_key }, 404, 'NotFound'],
-  ['videos/tracks/update', {}, 400, 'ParameterMissing'],
-  ['videos/tracks/delete', { track_key: NOTHING.track_key }, 404, 'NotFound'],
-  ['videos/thumbnails/show', { video_key: NOTHING.video_key }, 404, 'NotFound'],
-  ['videos/thumbnails/update', {}, 400, 'ParameterMissing'],
-  ['videos/thumbnails/update', { video_key: 'VIDEO', position: '-1' }, 400, 'ParameterInvalid'],
-  [
-    'videos/thumbnails/update',
-    { video_key: 'VIDEO', position: '1', thumbnail_index: '1' },
-    400,
-    'ParameterInvalid',
-  ],
-] as const)('%s with %j is refused with its code', async (call, parameters, status, code) => {
-  const emulator = await startEmulator();
-  const video_key = await createV1(emulator, 'video');
-  const given = 'video_key' in parameters && parameters.video_key === 'VIDEO' ? { video_key } : {};
-  const { state } = emulator.context;
-  const [refused, refusedCode] = await refusedV1(emulator, call, { ...parameters, ...given });
-  expect([refused, refusedCode]).toEqual([status, code]);
-  expect([state.renditions.all(), state.textTracks.all(), state.thumbnails.all()]).toEqual([[], [], []]);
-});
-
 test('what belongs to another site is not found', async () => {
   const emulator = await startEmulator({ EMULATOR_SITE_ID: 'demosite,othrsite' });
   const video_key = await readyVideo(emulator);

@@ -1,4 +1,3 @@
-import { onceForAll } from '../../../support/after-test';
 import {
   callV1,
   createV1,
@@ -11,8 +10,6 @@ import {
 } from '../../../support/call-v1';
 import { queryOf, START, signedPairs, signedPath } from '../../../support/sign-v1';
 import { startEmulator } from '../../../support/start-emulator';
-
-const shared = onceForAll(() => startEmulator());
 
 const V2 = '/v2/sites/demosite/media/';
 /** Of `a film`. */
@@ -178,62 +175,6 @@ test('several videos are deleted with a call, or none', async () => {
   expect(emulator.context.state.media.all()).toHaveLength(2);
   expect(await okV1(emulator, 'videos/delete', { video_key: `${a}, ${b},${a}` })).toEqual({ status: 'ok' });
   expect(emulator.context.state.media.all()).toHaveLength(0);
-});
-
-test.each([
-  ['videos/show', {}, 'ParameterMissing', 'video_key is missing.'],
-  ['videos/show', { video_key: ' ' }, 'ParameterEmpty', 'video_key is empty.'],
-  ['videos/delete', { video_key: ',' }, 'ParameterEmpty', 'video_key is empty.'],
-  [
-    'videos/delete',
-    { video_key: 'a,'.repeat(1001) },
-    'ParameterInvalid',
-    'video_key has more than 1000 keys.',
-  ],
-  ['videos/create', { upload_method: 'fetch' }, 'ParameterMissing', 'download_url is missing.'],
-  ['videos/create', { sourcetype: 'url' }, 'ParameterMissing', 'sourceurl is missing.'],
-  ['videos/create', { sourcetype: 'tape' }, 'ParameterInvalid', 'sourcetype must be one of file, url.'],
-  ['videos/create', { title: 'x'.repeat(1001) }, 'ParameterInvalid', 'title is longer than 1000 characters.'],
-  [
-    'videos/create',
-    { 'custom.a': 'x'.repeat(4001) },
-    'ParameterInvalid',
-    'custom.a is longer than 4000 characters.',
-  ],
-  ['videos/create', { tags: 'x'.repeat(201) }, 'ParameterInvalid', 'tags is longer than 200 characters.'],
-  [
-    'videos/create',
-    { date: 'today' },
-    'ParameterInvalid',
-    'date must be a UNIX time in seconds, as 1237387851.',
-  ],
-  [
-    'videos/create',
-    { trim_in_point: '5' },
-    'ParameterInvalid',
-    'trim_in_point must be a time as HH:MM:SS.mmm.',
-  ],
-  [
-    'videos/create',
-    { md5: 'x' },
-    'ParameterInvalid',
-    'md5 must be the MD5 of the file, as 32 hexadecimal digits.',
-  ],
-  ['videos/create', { size: '-1' }, 'ParameterInvalid', 'size must be a whole number, 0 or more.'],
-] as const)('%s with %j is refused by the name of the parameter', async (call, parameters, code, message) => {
-  const emulator = await shared();
-  expect(await refusedV1(emulator, call, parameters)).toEqual([400, code, message]);
-  expect(emulator.context.state.media.all()).toEqual([]);
-});
-
-test('a parameter that a call does not have is named, with the one that was meant', async () => {
-  const emulator = await startEmulator();
-  expect(await refusedV1(emulator, 'videos/create', { titel: 'A' })).toEqual([
-    405,
-    'NotSupported',
-    'titel is not a parameter of /v1/videos/create. Did you mean title?',
-  ]);
-  expect(emulator.context.state.media.all()).toEqual([]);
 });
 
 test('a video of another site is not found', async () => {

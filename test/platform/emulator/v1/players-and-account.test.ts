@@ -1,5 +1,6 @@
-import { createV1, okV1, refusedV1 } from '../../../support/call-v1';
-import { startEmulator } from '../../../support/start-emulator';
+import { createV1, okV1, readyVideo } from '../../../support/call-v1';
+import { START } from '../../../support/sign-v1';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const V2 = '/v2/sites/demosite/players/';
 
@@ -59,28 +60,35 @@ test('players are listed, searched and deleted', async () => {
   expect((await okV1(emulator, 'players/list')).total).toBe(0);
 });
 
-test.each([
-  ['players/create', {}, 400, 'ParameterMissing', 'name is missing.'],
-  ['players/create', { name: '' }, 400, 'ParameterEmpty', 'name is empty.'],
-  [
-    'players/create',
-    { name: 'x'.repeat(201) },
-    400,
-    'ParameterInvalid',
-    'name is longer than 200 characters.',
-  ],
-  [
-    'players/create',
-    { name: 'P', responsive: 'maybe' },
-    400,
-    'ParameterInvalid',
-    'responsive must be true or false.',
-  ],
-  ['players/show', {}, 400, 'ParameterMissing', 'player_key is missing.'],
-  ['players/show', { player_key: 'none0000' }, 404, 'NotFound', 'This site has no player with this id.'],
-  ['players/update', { player_key: 'none0000' }, 404, 'NotFound', 'This site has no player with this id.'],
-] as const)('%s with %j is refused', async (call, parameters, ...refusal) => {
+async function tagsOf(emulator: TestEmulator, video_key: string): Promise<unknown> {
+  return ((await okV1(emulator, 'videos/show', { video_key })).video as { tags: unknown }).tags;
+}
+
+test('a tag is renamed and taken off all videos of the site', async () => {
   const emulator = await startEmulator();
-  expect(await refusedV1(emulator, call, parameters)).toEqual(refusal);
-  expect(emulator.context.state.players.all()).toEqual([]);
+  const [a, b] = [
+    await createV1(emulator, 'video', { tags: 'old,x' }),
+    await createV1(emulator, 'video', { tags: 'new,old' }),
+  ];
+  expect(await okV1(emulator, 'accounts/tags/update', { name: 'old', new_name: 'new' })).toEqual({
+    status: 'ok',
+  });
+  expect([await tagsOf(emulator, a), await tagsOf(emulator, b)]).toEqual(['new,x', 'new']);
+  expect(await okV1(emulator, 'accounts/tags/delete', { name: 'new' })).toEqual({ status: 'ok' });
+  expect([await tagsOf(emulator, a), await tagsOf(emulator, b)]).toEqual(['x', '']);
+});
+
+test('the usage of the site is told for each day', async () => {
+  const emulator = await startEmulator();
+  await readyVideo(emulator);
+  const day = { start_date: String(START), end_date: String(START + 60) };
+  expect(await okV1(emulator, 'accounts/usage/show', day)).toEqual({
+    status: 'ok',
+    account: { key: 'demosite' },
+    start_date: '2030-01-01',
+    end_date: '2030-01-01',
+    usage: [expect.objectContaining({ site_id: 'demosite', date: '2030-01-01', uploaded_bytes: 6 })],
+  });
+  const { usage } = await okV1(emulator, 'accounts/usage/show', { account_key: 'demosite' });
+  expect(usage).toHaveLength(30);
 });
