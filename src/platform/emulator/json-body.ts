@@ -32,3 +32,19 @@ export const text = (max: number) =>
 export const objectParams = {
   error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an object' : undefined),
 };
+
+/** A field of an answer or a body, with what it is. */
+export const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
+
+/** A parameter of a query: one that is given twice arrives as an array. */
+export const queryText = z.string('is given twice');
+
+/** A whole number in a query, from 1. An empty one counts as absent. */
+export const queryNumber = (description: string, max: number, otherwise: number) =>
+  queryText
+    .regex(/^\d*$/, { message: 'must be a whole number from 1', abort: true })
+    .transform((digits) => (digits === '' ? otherwise : Number(digits)))
+    .refine((number) => number >= 1, 'must be at least 1')
+    .refine((number) => number <= max, `must be at most ${max}`)
+    .default(otherwise)
+    .meta({ description, type: 'integer', pattern: undefined, minimum: 1, maximum: max, default: otherwise });

@@ -1,5 +1,7 @@
+import * as z from 'zod';
 import { parseUuid } from '../../../drm/bytes';
 import type { EmulatorContext } from '../context';
+import { field } from '../json-body';
 import type { Channel } from '../resources/channels';
 import { type Media, publicationOf } from '../resources/media';
 import { renditionPath } from '../resources/renditions';
@@ -17,55 +19,53 @@ import type { Watchable } from './watchable';
 export const HLS = 'application/vnd.apple.mpegurl';
 export const DASH = 'application/dash+xml';
 
+const text = z.string();
+
 /** A source of a playlist item. What is not known of it is left out. */
-interface Source {
-  readonly file: string;
-  readonly type: string;
-  readonly height?: number;
-  readonly width?: number;
-  readonly label?: string;
-  /** Bits a second. */
-  readonly bitrate?: number;
-  /** Bytes. */
-  readonly filesize?: number;
-  /** Where players get the keys, by the systems that they have. */
-  readonly drm?: Drm;
-}
+const Source = z.object({
+  file: field(text, 'Its address.'),
+  type: field(text, 'Its media type.'),
+  height: field(z.int().optional(), 'Pixels.'),
+  width: field(z.int().optional(), 'Pixels.'),
+  label: field(text.optional(), 'Its name in the menu of the player.'),
+  bitrate: field(z.int().optional(), 'Bits a second.'),
+  filesize: field(z.int().optional(), 'Bytes.'),
+  drm: field(z.record(text, z.looseObject({})).optional(), 'Where players get the keys, by the DRM system.'),
+});
 
-interface Drm {
-  readonly widevine?: { readonly url: string };
-  readonly playready?: { readonly url: string };
-  readonly fairplay?: { readonly processSpcUrl: string; readonly certificateUrl: string };
-  /** `keyIds`: those that the stream does not name itself, in base64url. */
-  readonly clearkey?: { readonly url: string; readonly keyIds?: readonly string[] };
-}
+const Track = z.object({
+  kind: field(text, 'What it is.'),
+  file: field(text.optional(), 'Its address. Tracks in the stream itself have none.'),
+  label: field(text.optional(), 'Its name in the menu of the player.'),
+  language: field(text.optional(), 'The code of its language.'),
+});
 
-interface Track {
-  readonly kind: string;
-  /** Tracks in the stream itself have none. */
-  readonly file?: string;
-  readonly label?: string;
-  readonly language?: string;
-}
+const Picture = z.object({
+  src: field(text, 'Its address.'),
+  width: field(z.int(), 'Pixels.'),
+  type: field(text, 'Its media type.'),
+});
 
-/** A playlist item, but for the custom parameters that lie flat in it. */
-interface Item {
-  readonly title: string;
-  readonly mediaid: string;
-  readonly link: string;
-  readonly image: string;
-  readonly images: readonly { readonly src: string; readonly width: number; readonly type: string }[];
-  readonly feedid?: string;
-  /** Whole seconds: typed clients take no fraction. */
-  readonly duration: number;
-  /** Seconds since 1970. */
-  readonly pubdate: number;
-  readonly description: string;
-  readonly tags: string;
-  readonly sources: readonly Source[];
-  readonly tracks: readonly Track[];
-  readonly variations: object;
-}
+/** A playlist item, but for the custom parameters that lie flat in it. Typed clients take no fraction for an integer. */
+export const Item = z.object({
+  title: field(text, 'The title.'),
+  description: field(text, 'What it is about.'),
+  mediaid: field(text, 'The id of the media.'),
+  link: field(text, 'The page that it is shown on, or the address of its document.'),
+  image: field(text, 'The address of its poster.'),
+  images: field(z.array(Picture), 'The poster in several widths.'),
+  feedid: field(text.optional(), 'The playlist that it is of.'),
+  duration: field(z.int(), 'Whole seconds; 0 for a live event.'),
+  pubdate: field(z.int(), 'Since when viewers may watch it, in seconds since 1970.'),
+  tags: field(text, 'The tags, with commas between them.'),
+  sources: field(z.array(Source), 'What a player plays; the first that it can.'),
+  tracks: field(z.array(Track), 'Captions, chapters and others.'),
+  variations: field(z.strictObject({}), 'Always empty.'),
+});
+
+type Source = z.output<typeof Source>;
+type Track = z.output<typeof Track>;
+type Item = z.output<typeof Item>;
 
 /** Where a document is asked for, and which playlist it is of. */
 interface Shown {

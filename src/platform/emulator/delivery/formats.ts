@@ -1,5 +1,6 @@
 import type { Response } from 'express';
 import * as z from 'zod';
+import { field } from '../json-body';
 import { once } from '../resources/resource-calls';
 import { answer } from './answers';
 import { type Entry, type Feed, renderJson } from './documents';
@@ -8,7 +9,10 @@ type Format = 'json' | 'mrss';
 
 /** The parameter of every document. */
 export const Formatted = z.object({
-  format: z.enum(['json', 'mrss'], 'must be json or mrss').default('json'),
+  format: field(
+    z.enum(['json', 'mrss'], 'must be json or mrss').default('json'),
+    'The format of the answer.',
+  ),
 });
 
 /** Sends a feed in the format that is asked for. */

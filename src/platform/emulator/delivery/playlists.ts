@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { onlyMethods } from '../../../http/app';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
+import { field, queryText } from '../json-body';
 import type { Playlist } from '../resources/playlists';
 import { DYNAMIC_PLAYLIST, type PlaylistType } from '../resources/playlists';
 import { answer, readQuery } from './answers';
@@ -24,27 +25,51 @@ const KINDS: Readonly<Record<PlaylistType, string>> = {
 
 const MAX_PAGE = 500;
 
-// A parameter that is given twice arrives as an array.
-const text = z.string('is given twice');
-const positive = text.regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1').transform(Number);
-const words = text.default('');
+const positive = queryText.regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1').transform(Number);
+const whole = { type: 'integer', pattern: undefined, minimum: 1 } as const;
+const words = (description: string) => queryText.default('').meta({ description, default: undefined });
 
 /** Parameters of the playlist's document. Players send others of their own, which change nothing. */
 export const PlaylistQuery = Formatted.extend({
-  page_limit: positive.transform((limit) => Math.min(limit, MAX_PAGE)).default(MAX_PAGE),
-  page_offset: positive.default(1),
-  tags: text.transform((tags) => tags.split(',').filter((tag) => tag !== '')).default([]),
-  tags_mode: z.enum(['any', 'all'], 'must be any or all').default('all'),
-  sort: DYNAMIC_PLAYLIST.metadata.sort.schema.optional(),
-  backfill: z
-    .enum(['true', 'false'], 'must be true or false')
-    .transform((given) => given === 'true')
-    .optional(),
-  related_media_id: text.optional(),
-  search: words,
-  page_title: words,
-  page_description: words,
-  page_keywords: words,
+  page_limit: positive
+    .transform((limit) => Math.min(limit, MAX_PAGE))
+    .default(MAX_PAGE)
+    .meta({
+      ...whole,
+      description: 'How many items a page has at most.',
+      maximum: MAX_PAGE,
+      default: MAX_PAGE,
+    }),
+  page_offset: positive
+    .default(1)
+    .meta({ ...whole, description: 'Which item is the first, from 1.', default: 1 }),
+  tags: field(
+    queryText.transform((tags) => tags.split(',').filter((tag) => tag !== '')).default([]),
+    'Only media with these tags, separated by commas.',
+  ),
+  tags_mode: field(
+    z.enum(['any', 'all'], 'must be any or all').default('all'),
+    'Whether one of the tags is enough.',
+  ),
+  sort: field(
+    DYNAMIC_PLAYLIST.metadata.sort.schema.optional(),
+    'In place of the order of a dynamic playlist.',
+  ),
+  backfill: field(
+    z
+      .enum(['true', 'false'], 'must be true or false')
+      .transform((given) => given === 'true')
+      .optional(),
+    'Whether a playlist of searches or articles that finds nothing shows what is trending.',
+  ),
+  related_media_id: field(
+    queryText.optional(),
+    'The media that those of a recommendations playlist are like.',
+  ),
+  search: words('What a search playlist looks for.'),
+  page_title: words('The title of the page, for an article matching playlist.'),
+  page_description: words('The description of the page.'),
+  page_keywords: words('The keywords of the page.'),
 });
 
 type Parameters = z.output<typeof PlaylistQuery>;

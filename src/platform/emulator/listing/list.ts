@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import { printable } from '../../../http/faults';
+import { queryNumber, queryText } from '../json-body';
 import { type Field, type Fields, fieldOf, hintOfFields, numericOf, plainName, readFilter } from './filter';
 
 /** The items of a list. */
@@ -47,41 +48,34 @@ export function listPage<T>(
   };
 }
 
-export const MAX_PAGE_LENGTH = 10_000;
+const MAX_PAGE_LENGTH = 10_000;
 /** Of a page, unless the query has another one. */
 export const PAGE_LENGTH = 10;
 
-// A parameter that is given twice arrives as an array.
-const text = z.string('is given twice');
-const count = (max: number) =>
-  text
-    .regex(/^\d*$/, { message: 'must be a whole number from 1', abort: true })
-    .transform((digits) => (digits === '' ? undefined : Number(digits)))
-    .refine((number) => number === undefined || number >= 1, 'must be at least 1')
-    .refine((number) => number === undefined || number <= max, `must be at most ${max}`);
-
-const Parameters = z.object({
-  page: count(Number.MAX_SAFE_INTEGER).optional(),
-  page_length: count(MAX_PAGE_LENGTH).optional(),
-  q: text.optional(),
-  sort: text.optional(),
+/** The parameters of a list; others are ignored. */
+export const ListQuery = z.object({
+  q: queryText.optional().meta({
+    description:
+      'Which to list: `field: word`, `field: "several words"` or `field: [from TO to]`, joined by `AND`, `OR`, `NOT` and parentheses. `*` stands for any text, and a backslash takes the next character as it is.',
+  }),
+  sort: queryText.optional().meta({
+    description:
+      'The order: `field:asc` or `field:dsc`, several joined by commas; without it, `created:dsc`. The fields are those of `q`.',
+  }),
+  page: queryNumber('The page, from 1.', Number.MAX_SAFE_INTEGER, 1),
+  page_length: queryNumber('How many a page has at most.', MAX_PAGE_LENGTH, PAGE_LENGTH),
 });
 
-/** The parameters of a list; an empty one counts as absent, and others are ignored. `faults` has one sentence for each. */
+/** The valid parameters, even if others are wrong, so that all faults are reported: a sentence for each. */
 function readPaging(query: unknown) {
   const given = { ...(query as Readonly<Record<string, unknown>>) };
-  const parsed = Parameters.safeParse(given);
+  const parsed = ListQuery.safeParse(given);
   const faults = (parsed.error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}.`);
-  // The valid parameters are read even if others are wrong, so that all faults are reported.
-  const {
-    q = '',
-    sort = '',
-    page = 1,
-    page_length: pageLength = PAGE_LENGTH,
-  } = parsed.data ?? {
-    q: text.safeParse(given.q).data,
-    sort: text.safeParse(given.sort).data,
+  const { q = '', sort = '' } = parsed.data ?? {
+    q: queryText.safeParse(given.q).data,
+    sort: queryText.safeParse(given.sort).data,
   };
+  const { page = 1, page_length: pageLength = PAGE_LENGTH } = parsed.data ?? {};
   return { q, sort, page, pageLength, faults };
 }
 

@@ -1,10 +1,13 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
 import { contentOf, jsonSchema, type PathItem, parameter } from '../../../http/openapi';
+import { field } from '../json-body';
+import { LicenseRequest } from '../upstreams/clearkey-license';
+import { ClientRecord } from '../upstreams/config-service';
 import { CPIX_PATH, SPEKE_PATHS } from '../upstreams/cpix-provider';
 import { deriveKeys } from '../upstreams/derive-keys';
 import { KEY_ANSWERS } from '../upstreams/key-provider';
-import { type AnsweredError, field, json, operationsAt, type Row, type Seeded, text } from './operation';
+import { type AnsweredError, json, operationsAt, type Row, type Seeded, text } from './operation';
 
 export const PROVIDER_TAG = 'Key provider';
 
@@ -48,30 +51,15 @@ const Envelope = z.object({
   ),
 });
 
-const ClientRecord = z.object({
-  client: field(text, 'The name of the client.'),
-  shared_secret: field(text, 'What the envelopes of the key provider are sealed with.'),
-  drm_providers: field(z.array(text), 'The DRM systems of the client.'),
-  license_urls: field(z.record(text, text), 'Where players get licenses, by the DRM system.'),
-});
-
-const keyId = field(text, 'A key id: 16 bytes in base64url without padding.');
-const licenseType = field(z.literal('temporary'), 'What the license is for.');
-
-const LicenseRequest = z.object({
-  kids: field(
-    z.array(keyId).min(1).max(100),
-    'The ids of the keys, which the key provider has given out since its start.',
-  ),
-  type: licenseType.optional(),
-});
-
 const Key = z.object({
   kty: field(z.literal('oct'), 'What it is.'),
-  kid: keyId,
+  kid: field(text, 'The key id: 16 bytes in base64url without padding.'),
   k: field(text, 'The content key, in base64url without padding.'),
 });
-const License = z.object({ keys: field(z.array(Key), 'The keys.'), type: licenseType });
+const License = z.object({
+  keys: field(z.array(Key), 'The keys.'),
+  type: LicenseRequest.shape.type.unwrap(),
+});
 
 const NOT_A_REQUEST: readonly AnsweredError[] = [
   ...KEY_ERRORS,

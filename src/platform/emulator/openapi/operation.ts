@@ -149,16 +149,10 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   token: 'The token of the address that was given.',
 };
 
-/** A field of an answer or a body, with what it is. */
-export const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
 export const text = z.string();
 
-/** Which page of a list, and how long a page is. */
-export function pageParameters(says: string, length: { readonly maximum: number; readonly default: number }) {
-  return [
-    parameter('page', 'The page, from 1.', { type: 'integer', minimum: 1, default: 1 }),
-    parameter('page_length', says, { type: 'integer', minimum: 1, ...length }),
-  ];
+export function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
 /** An answer in JSON. */

@@ -1,20 +1,21 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
-import { type Answer, jsonSchema, type PathItem, parameter, schemaRef } from '../../../http/openapi';
-import { MAX_PAGE_LENGTH, PAGE_LENGTH } from '../listing/list';
+import {
+  type Answer,
+  jsonSchema,
+  type PathItem,
+  parameter,
+  queryParameters,
+  type Schema,
+  schemaRef,
+} from '../../../http/openapi';
+import { field as described } from '../json-body';
+import { ListQuery } from '../listing/list';
 import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
 import type { Action, Resource, Verb } from '../resources/resource';
 import { ACTIONS, RESOURCES } from '../resources/table';
-import {
-  type AnsweredError,
-  field as described,
-  json,
-  operationsAt,
-  pageParameters,
-  type Row,
-  type Seeded,
-} from './operation';
+import { type AnsweredError, capital, json, operationsAt, type Row, type Seeded } from './operation';
 
 const JSON_TYPE = 'application/json';
 const SITES_TAG = 'Sites';
@@ -50,16 +51,16 @@ function tagOf({ type, plural }: Resource): string {
 }
 
 const VERBS = {
-  list: { method: 'GET', path: 'collection', title: 'List' },
-  create: { method: 'POST', path: 'collection', title: 'Create' },
-  read: { method: 'GET', path: 'one', title: 'Read' },
-  update: { method: 'PATCH', path: 'one', title: 'Update' },
-  delete: { method: 'DELETE', path: 'one', title: 'Delete' },
-} as const satisfies Record<Verb, { method: string; path: 'collection' | 'one'; title: string }>;
+  list: { method: 'GET', path: 'collection', title: 'List', status: 200, made: 'A page.' },
+  create: { method: 'POST', path: 'collection', title: 'Create', status: 201, made: 'It is created.' },
+  read: { method: 'GET', path: 'one', title: 'Read', status: 200, made: 'It is there.' },
+  update: { method: 'PATCH', path: 'one', title: 'Update', status: 200, made: 'It is changed.' },
+  delete: { method: 'DELETE', path: 'one', title: 'Delete', status: 204, made: 'It is deleted.' },
+} as const;
 
 function verbRow(resource: Resource, verb: Verb): Row {
   const { noun, says, plural, refusals, type } = resource;
-  const { method, path, title } = VERBS[verb];
+  const { method, path, title, status, made } = VERBS[verb];
   const name = schemaName(resource);
   const takesBody = verb === 'create' || verb === 'update';
   const descriptions: Partial<Record<Verb, string>> = {
@@ -68,13 +69,9 @@ function verbRow(resource: Resource, verb: Verb): Row {
       'Changes the fields that `metadata` names, each as a whole; the others stay. `null` removes a value where there need be none.',
     delete: `Deletes the ${noun} for good.`,
   };
-  const answers: Record<Verb, Record<number, Answer>> = {
-    list: { 200: json('A page.', schemaRef(`${name}Page`), RATE_HEADERS) },
-    create: { 201: json('It is created.', schemaRef(madeName(resource)), RATE_HEADERS) },
-    read: { 200: json(`The ${noun}.`, schemaRef(name), RATE_HEADERS) },
-    update: { 200: json(`The ${noun}.`, schemaRef(name), RATE_HEADERS) },
-    delete: { 204: { description: 'It is deleted.', headers: RATE_HEADERS } },
-  };
+  const answered = { list: `${name}Page`, create: madeName(resource), read: name, update: name, delete: '' }[
+    verb
+  ];
   return {
     // The specification writes these paths with a slash at their end; they are taken without, too.
     at: `${method} ${resource[path]}/`,
@@ -85,7 +82,7 @@ function verbRow(resource: Resource, verb: Verb): Row {
     access: 'management',
     parameters: verb === 'list' ? listParameters(resource) : [],
     ...(takesBody && { body: { [JSON_TYPE]: schemaRef(`${name}${capital(verb)}`) } }),
-    answers: answers[verb],
+    answers: { [status]: done(made, answered === '' ? undefined : schemaRef(answered)) },
     errors: [
       ...(verb === 'list' ? (['invalid_parameter'] as const) : []),
       ...(takesBody ? BODY_ERRORS : []),
@@ -124,24 +121,19 @@ const RATE_HEADERS: NonNullable<Answer['headers']> = {
   'jw-request-remaining': { description: 'How many of them are left.', schema: count },
 };
 
+/** An answer of the management API. */
+function done(description: string, schema?: Schema): Answer {
+  return schema ? json(description, schema, RATE_HEADERS) : { description, headers: RATE_HEADERS };
+}
+
 function listParameters({ shown, metadata }: Resource): OpenApi.ParameterObject[] {
-  const named = [...Object.entries(shown), ...Object.entries(metadata)].flatMap(([name, { filter }]) =>
-    filter ? [name] : [],
-  );
+  const named = [...Object.entries(shown), ...Object.entries(metadata)];
   const params = 'custom_params' in metadata ? ['custom_params.<name>'] : [];
-  const fields = [...new Set(['id', 'created', 'last_modified', ...named, ...params])];
-  return [
-    parameter(
-      'q',
-      `Which to list: \`field: word\`, \`field: "several words"\` or \`field: [from TO to]\`, joined by \`AND\`, \`OR\`, \`NOT\` and parentheses. \`*\` stands for any text, and a backslash takes the next character as it is. Fields: ${fields.map((name) => `\`${name}\``).join(', ')}.`,
-    ),
-    parameter(
-      'sort',
-      'The order: `field:asc` or `field:dsc`, several joined by commas. The fields are those of `q`.',
-      { type: 'string', default: 'created:dsc' },
-    ),
-    ...pageParameters('How many a page has at most.', { maximum: MAX_PAGE_LENGTH, default: PAGE_LENGTH }),
-  ];
+  const filtered = named.flatMap(([name, { filter }]) => (filter ? [name] : []));
+  const fields = ['id', 'created', 'last_modified', ...filtered, ...params].map((name) => `\`${name}\``);
+  return queryParameters(ListQuery).map((each) =>
+    each.name === 'q' ? { ...each, description: `${each.description} Fields: ${fields.join(', ')}.` } : each,
+  );
 }
 
 /** @param resource without one, it acts on a site. */
@@ -154,7 +146,6 @@ function actionRow(id: string, method: string, action: Action, resource: Resourc
   const schema = reuploaded
     ? schemaRef(madeName(resource))
     : answer && jsonSchema(z.object(shownSchemas(answer)));
-  const done = 'It is done.';
   return {
     at: `${method} ${action.path}/`,
     id,
@@ -168,9 +159,7 @@ function actionRow(id: string, method: string, action: Action, resource: Resourc
       }),
     ),
     ...(given && { body: { [JSON_TYPE]: given } }),
-    answers: {
-      [status]: schema ? json(done, schema, RATE_HEADERS) : { description: done, headers: RATE_HEADERS },
-    },
+    answers: { [status]: done('It is done.', schema) },
     errors: [
       ...(given ? BODY_ERRORS : []),
       ...(query ? (['invalid_parameter'] as const) : []),
@@ -238,18 +227,17 @@ function keptSchemas(fields: SetFields): Record<string, z.ZodType> {
 /** The envelope of a list. */
 function pageSchema(resource: Resource): OpenApi.SchemaObject {
   const { plural, alsoListedAs } = resource;
-  const items = (description: string): OpenApi.SchemaObject => ({
-    type: 'array',
-    items: schemaRef(schemaName(resource)),
-    description,
+  const items = { type: 'array', items: schemaRef(schemaName(resource)) } as const;
+  const page = z.object({
+    page: described(z.int(), 'The page, from 1.'),
+    page_length: described(z.int(), 'How many a page has at most.'),
+    total: described(z.int(), 'How many there are on all pages.'),
   });
-  const properties: Record<string, OpenApi.SchemaObject> = {
-    page: { type: 'integer', description: 'The page, from 1.' },
-    page_length: { type: 'integer', description: 'How many a page has at most.' },
-    total: { type: 'integer', description: 'How many there are on all pages.' },
-    [plural]: items('Those of this page.'),
+  const properties: OpenApi.SchemaObject['properties'] = {
+    ...jsonSchema(page).properties,
+    [plural]: { ...items, description: 'Those of this page.' },
     ...(alsoListedAs !== undefined && {
-      [alsoListedAs]: items('The same once more, as a released client reads it.'),
+      [alsoListedAs]: { ...items, description: 'The same once more, as a released client reads it.' },
     }),
   };
   return { type: 'object', description: 'A page.', required: Object.keys(properties), properties };
@@ -282,10 +270,6 @@ function exampleBody({ noun, metadata }: Resource): object {
 }
 
 const words = (name: string) => name.replaceAll('_', ' ');
-
-function capital(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
-}
 
 function camelCase(name: string): string {
   return name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());

@@ -7,19 +7,13 @@ import {
   jsonSchema,
   type PathItem,
   parameter,
+  queryParameters,
   type Schema,
 } from '../../../http/openapi';
+import { field } from '../json-body';
+import { PartsQuery } from '../uploads/upload-api';
 import { EVENT_NAMES, type WebhookEventName } from '../webhooks/notification';
-import {
-  type AnsweredError,
-  field,
-  json,
-  operationsAt,
-  pageParameters,
-  type Row,
-  type Seeded,
-  text,
-} from './operation';
+import { type AnsweredError, json, operationsAt, type Row, type Seeded, text } from './operation';
 
 export const UPLOADS_TAG = 'Uploads';
 export const NOTIFICATIONS_TAG = 'Notifications';
@@ -112,7 +106,7 @@ const UPLOADS: readonly Row[] = [
     description:
       'The parts with their links. Those with an `etag` have been sent, so an upload can be resumed.',
     access: 'upload',
-    parameters: pageParameters('How many parts a page has at most.', { maximum: 1000, default: 1000 }),
+    parameters: queryParameters(PartsQuery),
     answers: { 200: json('A page.', jsonSchema(Parts)) },
     errors: ['invalid_parameter', ...TOKEN_ERRORS],
   },

@@ -12,11 +12,12 @@ import {
 } from '../../../http/openapi';
 import { CUSTOM, parametersOf } from '../../migration/mapping/fields';
 import { LIST_PARAMETERS } from '../../migration/mapping/lists';
-import { describeMapping, ROUTES, type RouteMapping, type V1Resource } from '../../migration/mapping/routes';
+import { describeMapping, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
+import { field } from '../json-body';
 import { V1_ERRORS } from '../v1/errors';
 import { FORMATS } from '../v1/serialize';
 import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-link';
-import { field, type Seeded, text } from './operation';
+import { capital, type Seeded, text } from './operation';
 
 export const V1_TAG = 'Management API v1';
 
@@ -24,7 +25,7 @@ export const V1_TAG = 'Management API v1';
 export function v1Operations({ siteId }: Seeded): Record<string, PathItem> {
   const calls = ROUTES.map((mapping) => [mapping.route, callOf(mapping, siteId)] as const);
   const forms = Object.entries(FORM_PATHS).map(([kind, path]) => [path, { post: formOf(kind) }] as const);
-  return { ...Object.fromEntries([...calls, ...forms]), [RESUMABLE_PATH]: { post: chunk() } };
+  return { ...Object.fromEntries([...calls, ...forms]), [RESUMABLE_PATH]: { post: CHUNK } };
 }
 
 /** How the calls of v1 are signed, for the description as a whole. */
@@ -37,53 +38,34 @@ const PROTOCOL = {
   api_nonce: 'Eight digits, different for each call.',
 } as const;
 
-type V1Code = keyof typeof V1_ERRORS;
-
-const FILE_ERRORS: readonly V1Code[] = [
-  'ParameterMissing',
-  'ParameterInvalid',
-  'PermissionDenied',
-  'NotFound',
-  'DigestInvalid',
-  'FileUploadFailed',
-  'FileSizeInvalid',
-  'InternalError',
-];
-const NOT_OF_CALLS: readonly V1Code[] = [
-  'DigestInvalid',
-  'FileUploadFailed',
-  'PreconditionFailed',
-  'CallUnavailable',
-];
-const CALL_ERRORS = (Object.keys(V1_ERRORS) as V1Code[]).filter((code) => !NOT_OF_CALLS.includes(code));
-
-/** @param statuses with which a body is refused, beside those of the codes. */
-function errorsOf(codes: readonly V1Code[], statuses: readonly number[]): Record<string, Answer> {
-  const all = new Set([...codes.map((code) => V1_ERRORS[code].status), ...statuses]);
-  const answers = [...all].map((status) => {
-    const own = codes.filter((code) => V1_ERRORS[code].status === status);
-    const lines = own.map((code) => `\`${code}\`: ${V1_ERRORS[code].title}`);
+/** The errors of v1 as answers. @param others the statuses with which a body is refused, beside those of the codes. */
+function errorsAnd(...others: readonly number[]): Record<string, Answer> {
+  const errors = Object.entries(V1_ERRORS);
+  const statuses = new Set([...errors.map(([, { status }]) => status), ...others]);
+  const answers = [...statuses].map((status) => {
+    const lines = errors.flatMap(([code, error]) =>
+      error.status === status ? [`\`${code}\`: ${error.title}`] : [],
+    );
     const description = lines.join('\n\n') || 'The body is refused.';
     return [status, { description, content: jsonContent(schemaRef('V1Error')) }] as const;
   });
   return Object.fromEntries(answers);
 }
 
+const CALL_ERRORS = errorsAnd(413);
+
 function callOf(mapping: RouteMapping, siteId: string): PathItem {
   const { route, v2, resource, action } = mapping;
   const names = route.split('/').slice(2);
   const id = `v1${names.map(capital).join('')}`;
   const takesCustom = CUSTOM.includes(resource) && ['create', 'update'].includes(action);
-  const summary = capital(names.join(' '));
-  const description = [
-    `${describeMapping(mapping)}.`,
-    ...(takesCustom ? ['`custom.<name>` sets a custom parameter, and `custom.-<name>` deletes it.'] : []),
-  ].join('\n\n');
+  const custom = '\n\n`custom.<name>` sets a custom parameter, and `custom.-<name>` deletes it.';
+  const description = `${describeMapping(mapping)}.${takesCustom ? custom : ''}`;
   const call = {
     tags: [V1_TAG],
-    summary: v2.length > 0 ? summary : `${summary} (not supported)`,
+    summary: `${capital(names.join(' '))}${v2.length > 0 ? '' : ' (not supported)'}`,
     security: [{ v1Signature: [] }],
-    responses: { ...(v2.length > 0 && { 200: answerOf(mapping) }), ...errorsOf(CALL_ERRORS, [413]) },
+    responses: { ...(v2.length > 0 && { 200: answerOf(mapping) }), ...CALL_ERRORS },
   };
   return {
     get: { ...call, operationId: id, description, parameters: parametersIn(mapping, siteId) },
@@ -125,15 +107,7 @@ function parametersIn(mapping: RouteMapping, siteId: string) {
       parameter(name, place === undefined ? 'As in v1.' : `In v2: \`${place}\`.`),
     ),
     ...Object.entries(PROTOCOL).map(([name, says]) =>
-      parameter(
-        name,
-        says,
-        { type: 'string' },
-        {
-          required: true,
-          ...(name === 'api_key' && { example: siteId }),
-        },
-      ),
+      parameter(name, says, undefined, { required: true, ...(name === 'api_key' && { example: siteId }) }),
     ),
     API_FORMAT,
   ];
@@ -147,20 +121,17 @@ const RateLimit = z.object({
 const status = (value: 'ok' | 'error') => field(z.literal(value), 'How the call went.');
 
 function answerOf(mapping: RouteMapping): Answer {
-  const schema = z.object({
+  const schema = z.looseObject({
     status: status('ok'),
     ...answerFields(mapping),
     rate_limit: field(RateLimit, 'The rate limit of the site.'),
   });
-  const other: Schema = { type: 'string', description: 'The same in another format.' };
+  const others = ['application/xml', 'text/plain', 'application/octet-stream'].map(
+    (type) => [type, { type: 'string', description: 'The same in another format.' }] as const,
+  );
   return {
     description: 'It is done.',
-    content: contentOf({
-      'application/json': jsonSchema(schema),
-      'application/xml': other,
-      'text/plain': other,
-      'application/octet-stream': other,
-    }),
+    content: contentOf({ 'application/json': jsonSchema(schema), ...Object.fromEntries(others) }),
   };
 }
 
@@ -178,21 +149,11 @@ export const V1_ERROR_SCHEMA = jsonSchema(
   ),
 );
 
-/** The names in answers of the resources that have another name there. */
-const NAMES: Partial<Readonly<Record<V1Resource, string>>> = { channel_video: 'video', video_tag: 'tag' };
-
 const Keyed = z.looseObject({ key: field(text, 'Its key.') });
 
-/** The fields of an answer beside `status` and `rate_limit`. */
+/** The fields of an answer that it always has, beside `status` and `rate_limit`, and those of a file that is wanted. */
 function answerFields({ resource, action }: RouteMapping): Readonly<Record<string, z.ZodType>> {
-  const name = NAMES[resource] ?? resource;
-  if (resource === 'usage')
-    return {
-      account: field(Keyed, 'The site.'),
-      start_date: field(text, 'The first day.'),
-      end_date: field(text, 'The last day.'),
-      usage: field(z.array(z.looseObject({})), 'What was used, day by day.'),
-    };
+  const name = resource.split('_').at(-1) ?? '';
   if (action === 'list')
     return {
       limit: field(z.int(), 'How many are listed at most.'),
@@ -200,35 +161,25 @@ function answerFields({ resource, action }: RouteMapping): Readonly<Record<strin
       total: field(z.int(), 'How many there are.'),
       [`${name}s`]: field(z.array(Keyed), 'Those that were asked for.'),
     };
-  if (action === 'show') return { [name]: field(Keyed, 'What was asked for.') };
-  if (['video', 'track', 'thumbnail'].includes(resource) && action !== 'delete')
-    return {
-      media: field(Keyed.optional(), 'What was created, and which kind of content it is.'),
-      video: field(Keyed.optional(), 'The media.'),
-      link: field(z.looseObject({}).optional(), 'Where the file goes, when the call has asked for one.'),
-      session_id: field(text.optional(), 'What the chunks of a large file are sent with.'),
-      ...(resource === 'track' && { track: field(Keyed.optional(), 'The text track.') }),
-    };
-  return action === 'create' && resource !== 'channel_video'
-    ? { [name]: field(Keyed, 'What was created.') }
-    : {};
+  if (action === 'show' && resource !== 'usage') return { [name]: field(Keyed, 'What was asked for.') };
+  if (!['video', 'track', 'thumbnail'].includes(resource) || action === 'delete') return {};
+  return {
+    media: field(Keyed.optional(), 'What was created, and which kind of content it is.'),
+    link: field(z.looseObject({}).optional(), 'Where the file goes, when the call has asked for one.'),
+    session_id: field(text.optional(), 'What the chunks of a large file are sent with.'),
+  };
 }
 
-const FileAnswer = z.object({
+const FileAnswer = z.looseObject({
   status: status('ok'),
   media: field(z.looseObject({}).optional(), 'What it is for.'),
-  video: field(z.looseObject({}).optional(), 'The media that it is of.'),
-  track: field(z.looseObject({}).optional(), 'The text track that it is of.'),
   file: field(
-    z.object({
-      size: field(text, 'Bytes.'),
-      md5: field(text.optional(), 'Its MD5 in hexadecimal.'),
-    }),
-    'The file.',
+    z.looseObject({ size: field(text, 'Bytes.') }),
+    'The file: its size, and its MD5 if it came at once.',
   ),
 });
 
-const KEY = parameter('key', 'The key of the link.', { type: 'string' }, { required: true });
+const KEY = parameter('key', 'The key of the link.', undefined, { required: true });
 const ARRIVED: Answer = {
   description: 'The file has arrived.',
   content: jsonContent(jsonSchema(FileAnswer)),
@@ -241,21 +192,21 @@ const fileOperation = (sent: Sent, type: string, schema: Schema): Operation => (
   tags: [V1_TAG],
   security: [],
   requestBody: { required: true, content: contentOf({ [type]: schema }) },
-  responses: {
-    ...sent.responses,
-    ...errorsOf([...FILE_ERRORS, 'PreconditionFailed'], [408, 409, 410, 413, 415, 507]),
-  },
+  responses: { ...sent.responses, ...errorsAnd(408, 410, 413, 415, 507) },
 });
 
-function formOf(kind: string): Operation {
-  const token = parameter('token', 'The secret of the link.', { type: 'string' }, { required: true });
-  return fileOperation(
+const formOf = (kind: string) =>
+  fileOperation(
     {
       operationId: `v1Upload${capital(kind)}`,
       summary: `Send the file of a ${kind} as a form`,
       description:
         'Takes the file that a call of v1 has asked for. The whole address is the `link` of its answer.',
-      parameters: [KEY, token, API_FORMAT],
+      parameters: [
+        KEY,
+        parameter('token', 'The secret of the link.', undefined, { required: true }),
+        API_FORMAT,
+      ],
       responses: { 200: ARRIVED },
     },
     'multipart/form-data',
@@ -265,37 +216,31 @@ function formOf(kind: string): Operation {
       properties: { file: { type: 'string', format: 'binary', description: 'The file.' } },
     },
   );
-}
 
-function chunk(): Operation {
-  const header = (name: string, says: string) =>
-    parameter(name, says, { type: 'string' }, { in: 'header', required: true });
-  return fileOperation(
-    {
-      operationId: 'v1UploadChunk',
-      summary: 'Send a chunk of a large file',
-      description:
-        'Takes a large file in chunks, one after the other. The whole address is the `link` of the answer that asked for the file.',
-      parameters: [
-        KEY,
-        API_FORMAT,
-        header('X-Session-ID', 'The `session_id` of the answer that asked for the file.'),
-        header('X-Content-Range', 'Which bytes these are, as `bytes 0-499/1000`.'),
-      ],
-      responses: {
-        200: ARRIVED,
-        201: {
-          description: 'The chunk has arrived.',
-          headers: { range: { description: 'Which bytes have arrived.', schema: { type: 'string' } } },
-          content: contentOf({ 'text/plain': { type: 'string', description: 'Which bytes have arrived.' } }),
-        },
+const header = (name: string, says: string) =>
+  parameter(name, says, undefined, { in: 'header', required: true });
+
+const CHUNK = fileOperation(
+  {
+    operationId: 'v1UploadChunk',
+    summary: 'Send a chunk of a large file',
+    description:
+      'Takes a large file in chunks, one after the other. The whole address is the `link` of the answer that asked for the file.',
+    parameters: [
+      KEY,
+      API_FORMAT,
+      header('X-Session-ID', 'The `session_id` of the answer that asked for the file.'),
+      header('X-Content-Range', 'Which bytes these are, as `bytes 0-499/1000`.'),
+    ],
+    responses: {
+      200: ARRIVED,
+      201: {
+        description: 'The chunk has arrived.',
+        headers: { range: { description: 'Which bytes have arrived.', schema: { type: 'string' } } },
+        content: contentOf({ 'text/plain': { type: 'string', description: 'Which bytes have arrived.' } }),
       },
     },
-    'application/octet-stream',
-    { type: 'string', format: 'binary' },
-  );
-}
-
-function capital(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
-}
+  },
+  'application/octet-stream',
+  { type: 'string', format: 'binary' },
+);

@@ -7,6 +7,7 @@ import { originOf } from '../addresses';
 import { secretOf } from '../auth';
 import type { EmulatorContext } from '../context';
 import { openFor } from '../delivery/answers';
+import { queryNumber } from '../json-body';
 import { MAX_PARTS, type Sent, type Upload, type UploadMethod } from './upload';
 import { partLink, partToken, type Uploads } from './uploads';
 
@@ -58,18 +59,9 @@ export function mountUploads(app: Express, { uploads }: Pick<EmulatorContext, 'u
 
 const MAX_PAGE_LENGTH = 1000;
 
-const count = (max: number, otherwise: number) =>
-  z
-    .string('is given twice')
-    .regex(/^\d*$/, { message: 'must be a whole number', abort: true })
-    .transform((digits) => (digits === '' ? otherwise : Number(digits)))
-    .refine((number) => number >= 1, 'must be at least 1')
-    .refine((number) => number <= max, `must be at most ${max}`)
-    .default(otherwise);
-
-const PartsQuery = z.object({
-  page: count(Number.MAX_SAFE_INTEGER, 1),
-  page_length: count(MAX_PAGE_LENGTH, MAX_PAGE_LENGTH),
+export const PartsQuery = z.object({
+  page: queryNumber('The page, from 1.', Number.MAX_SAFE_INTEGER, 1),
+  page_length: queryNumber('How many parts a page has at most.', MAX_PAGE_LENGTH, MAX_PAGE_LENGTH),
 });
 
 /** @throws HttpError 400 with everything that is wrong with the query. */

@@ -4,7 +4,7 @@ import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../../drm/cl
 import { onlyMethods } from '../../../http/app';
 import { HttpError, type Problem } from '../../../http/errors';
 import { openFor } from '../delivery/answers';
-import { checkedBody } from '../json-body';
+import { checkedBody, field } from '../json-body';
 
 /** The keys that the provider gave out since its start, and supplied ones that it was told, by key id. Over its limit, the ones asked for least recently go. */
 export class IssuedKeys {
@@ -44,9 +44,15 @@ const KeyIdText = z.string().transform((text, context) => {
 });
 
 /** The license request of W3C Encrypted Media Extensions § 9.1.3. */
-const LicenseRequest = z.object({
-  kids: z.array(KeyIdText).min(1, 'names no key id').max(100, 'names more than 100 key ids'),
-  type: z.literal('temporary', 'only temporary licenses are given').optional(),
+export const LicenseRequest = z.object({
+  kids: field(
+    z.array(KeyIdText).min(1, 'names no key id').max(100, 'names more than 100 key ids'),
+    'The ids of the keys, which the key provider has given out since its start: 16 bytes each, in base64url without padding.',
+  ),
+  type: field(
+    z.literal('temporary', 'only temporary licenses are given').optional(),
+    'What the license is for.',
+  ),
 });
 
 /** Where it is. */

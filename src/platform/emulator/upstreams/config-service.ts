@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Express } from 'express';
+import * as z from 'zod';
 import { PROVIDER_ID } from '../../../drm/envelope';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
+import { field } from '../json-body';
 
 /** An account of the key provider. The shared secret seals its envelopes and is never sent but by the configuration service. */
 export interface Client {
@@ -59,15 +61,15 @@ export const FAIRPLAY_SPC_URL = 'https://fairplay-license.example.com/license';
 export const FAIRPLAY_CERTIFICATE_URL = 'https://fairplay-license.example.com/certificate';
 export const AES_KEY_URL = 'https://keyprovider.example.com/aes/getkey';
 
-interface ClientRecord {
-  readonly client: string;
-  readonly shared_secret: string;
-  readonly drm_providers: readonly string[];
-  readonly license_urls: Readonly<Record<string, string>>;
-}
+export const ClientRecord = z.object({
+  client: field(z.string(), 'The name of the client.'),
+  shared_secret: field(z.string(), 'What the envelopes of the key provider are sealed with.'),
+  drm_providers: field(z.array(z.string()), 'The DRM systems of the client.'),
+  license_urls: field(z.record(z.string(), z.string()), 'Where players get licenses, by the DRM system.'),
+});
 
 /** A client's record as the configuration service gives it to who holds the client's API key. */
-export function clientRecord({ name, sharedSecret }: Client): ClientRecord {
+export function clientRecord({ name, sharedSecret }: Client): z.output<typeof ClientRecord> {
   const licenseUrls = {
     widevine: WIDEVINE_LICENSE_URL,
     playready: PLAYREADY_LICENSE_URL,

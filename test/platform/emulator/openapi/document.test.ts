@@ -1,4 +1,3 @@
-import { PlaylistQuery } from '../../../../src/platform/emulator/delivery/playlists';
 import { servedDocument } from '../../../../src/platform/emulator/openapi/document';
 import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
 import { EVENT_NAMES } from '../../../../src/platform/emulator/webhooks/notification';
@@ -69,12 +68,6 @@ async function mediaIn({ admin }: Awaited<ReturnType<typeof startEmulator>>): Pr
   const { body } = await admin.post('/v2/sites/demosite/media/').send({}).expect(201);
   return body.id;
 }
-
-it('names the parameters that the document of a playlist takes', () => {
-  const found = OPERATIONS.find(({ operation }) => operation.operationId === 'playlistDocument');
-  const names = found?.operation.parameters.filter((one) => one.in === 'query').map(({ name }) => name);
-  expect(names?.sort()).toEqual(Object.keys(PlaylistQuery.shape).sort());
-});
 
 it('describes every notification, and webhooks get them so', async () => {
   expect(Object.keys(DOCUMENT.webhooks)).toEqual([...EVENT_NAMES]);

@@ -96,7 +96,7 @@ test('everything that is wrong with the paging is told at once', async () => {
   );
   await list('?page=-1&page_length=1000000000').expect(
     400,
-    invalid('page: must be a whole number.', 'page_length: must be at most 1000.'),
+    invalid('page: must be a whole number from 1.', 'page_length: must be at most 1000.'),
   );
   await list('?page=1&page=2').expect(400, invalid('page: is given twice.'));
 });
