@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createLog } from '../../src/http/log';
 import { joinFleet } from '../../src/sidecar/fleet/join';
-import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
+import { createKeyIndex } from '../../src/sidecar/key-files/survey';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import { createKeyFileStore } from '../../src/sidecar/storage/key-file-store';
 

@@ -21,17 +21,22 @@ import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
-import { createKeyIndex, indexedKeysIn, keyConflictFindings } from './key-files/key-index';
 import { keyFileRoutes } from './key-files/routes';
+import { createKeyIndex, createSurvey, indexedKeysIn, keyConflictFindings } from './key-files/survey';
 import { createList, LIST_PATH } from './listing/list';
-import type { OpenAudit } from './observe/audit';
-import { createObservation, type MetricsOptions, type Observation } from './observe/metrics';
+import type { Audit, OpenAudit } from './observe/audit';
+import {
+  createMetrics,
+  METRICS_PATH,
+  type Metrics,
+  type MetricsOptions,
+  metricsRoutes,
+} from './observe/metrics';
 import { createRefusals } from './observe/refusals';
-import { createSurvey } from './observe/survey';
 import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
 import type { ReadProviderHeaders } from './provisioning/provider-headers';
 import { createProvision, createUpstreams, providerRules } from './provisioning/provision';
-import { createUpstream } from './provisioning/upstream';
+import { createUpstream, type UpstreamName } from './provisioning/upstream';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
@@ -78,7 +83,7 @@ const PROBE_KEPT_MS = 1000;
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
-  const { log, newId, now, findApiKey, audit, version, publicFolder } = ambient;
+  const { log, newId, now, clock, findApiKey, version, publicFolder } = ambient;
   const { providerHeaders, cpixRecipient = () => undefined } = ambient;
   const connections = createConnections({
     limits: config.connections,
@@ -88,32 +93,35 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   });
   const index = createKeyIndex();
   const survey = createSurvey(config.keyFilesPath, log, index);
-  const observation = createObservation({
+  const metrics = createMetrics({
     ...ambient,
-    metrics: config.metrics,
     connections,
     faultyKeyFiles: survey.counts,
-    ...(ambient.fleet && { fleetFigures: () => fleet?.figures() }),
+    observeProcess: config.metrics ? ambient.observeProcess : undefined,
   });
-  const writer = createDurableWriter(newId, observation.writes);
+  const audit: Audit = (entry) => {
+    metrics.changed(entry);
+    ambient.audit.audit(entry);
+  };
+  const writer = createDurableWriter(newId, { now, observe: metrics.writePhase });
   const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
   const fleet: Fleet | undefined = ambient.fleet?.(local, {
-    audit: observation.audit,
+    audit,
     index,
-    observer: observation.fleet,
+    observer: metrics.fleet(() => fleet?.figures()),
   });
   const store = fleet?.store ?? local;
   const wait = createFleetWait(fleet, log);
-  const cache = createCache(config, ambient, writer, observation);
+  const cache = createCache(config, ambient, writer, metrics);
   const { checks, cmaf } = config;
-  const { answered: onAnswer } = observation;
   const upstreams = createUpstreams({ ...config, providerHeaders, cpixRecipient }, (name) =>
-    createUpstream(name, { timeoutMs: config.upstreamTimeoutMs, log, now, ...observation.calls(name) }),
+    createUpstream(name, { timeoutMs: config.upstreamTimeoutMs, log, now, observe: metrics.upstreamCall }),
   );
   const rules = providerRules(config);
+  const onAnswer = (name: UpstreamName) => metrics.upstreamAnswered(name, clock());
   const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer, cpixRecipient });
-  const refusals = createRefusals(observation.audit);
-  const changes = createKeyFileChanges({ index, store, audit: observation.audit, log });
+  const refusals = createRefusals(audit);
+  const changes = createKeyFileChanges({ index, store, audit, log });
   let swept = false;
   const sweeping = new AbortController();
   const attempts = new MemoryStore();
@@ -138,7 +146,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     refusals,
     wait,
     log,
-    onError: observation.requests.onError,
+    onError: metrics.failed,
     stopping: () => hurrying,
     hasFleet: fleet !== undefined,
   });
@@ -150,13 +158,12 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     log,
   });
   // The page /fleet asks every two seconds.
-  const quietPaths = [...HEALTH_PATHS, ...observation.quietPaths, FLEET_PATH];
-  const { observe, onError: count } = observation.requests;
+  const quietPaths = [...HEALTH_PATHS, METRICS_PATH, FLEET_PATH];
   const onError: Shell['onError'] = (error, request, response) => {
-    count?.(error);
+    metrics.failed(error);
     refusals.answered(error, request, response);
   };
-  const shell = { log, newId, now, quietPaths, observe, onError };
+  const shell = { log, newId, now, quietPaths, observe: metrics.request, onError };
   const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();
   const app = createApp(shell, (routes) => {
     if (requireCertificate) {
@@ -175,7 +182,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     checkRoutes(routes, rules);
     fleetRoutes(routes, fleet, log);
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
-    observation.mount(routes);
+    if (config.metrics) metricsRoutes(routes, metrics, now);
     mountFleetPage(routes, publicFolder);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
   });
@@ -187,7 +194,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
       if (signal.aborted) return;
       if (count > 0) log.info('swept left-over temporary files', { count });
-      observation.keyFilesCounted(keyFiles);
+      metrics.keyFilesCounted(keyFiles);
       swept = true;
       fleet?.start();
       void cache?.open();
@@ -206,7 +213,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       await batch.idle();
       await fleet?.close();
       await cache?.close();
-      await audit.close();
+      await ambient.audit.close();
     },
   };
 }
@@ -221,7 +228,7 @@ function createCache(
   { providerCache, configServiceUrl, keyProviderUrl, keyProviderProtocol }: SidecarConfig,
   { log, newId, clock, providerHeaders }: Ambient,
   writer: DurableWriter,
-  { providerCache: observe }: Observation,
+  { providerCache: observe }: Pick<Metrics, 'providerCache'>,
 ): ProviderCache | undefined {
   if (!providerCache || keyProviderUrl === undefined) return undefined;
   const scope = { configServiceUrl, keyProviderUrl, keyProviderProtocol, providerHeaders };

@@ -1,4 +1,4 @@
-import { createKeyIndex, type IndexedKeys, indexedKeys } from '../../src/sidecar/key-files/key-index';
+import { createKeyIndex, type IndexedKeys, indexedKeys } from '../../src/sidecar/key-files/survey';
 
 const block = (number: number) => Buffer.alloc(16, number);
 const keys = (keyId: number, contentKey: number): IndexedKeys =>

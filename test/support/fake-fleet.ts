@@ -12,7 +12,7 @@ import { etagOf } from '../../src/http/etag';
 import { apiError } from '../../src/sidecar/errors';
 import type { AwaitedChange, Fleet, FleetHooks, OpenFleet, Step } from '../../src/sidecar/fleet/fleet';
 
-import { indexedKeysIn } from '../../src/sidecar/key-files/key-index';
+import { indexedKeysIn } from '../../src/sidecar/key-files/survey';
 import { type Conditions, isLeftAlone, requireMatch } from '../../src/sidecar/storage/conditions';
 import {
   type ChangeContext,

@@ -6,7 +6,7 @@ import type { ApiKey } from '../../src/sidecar/access/api-key';
 import { type BatchContext, createBatch } from '../../src/sidecar/batch';
 import { createFleetWait } from '../../src/sidecar/fleet/wait';
 import { createKeyFileChanges } from '../../src/sidecar/key-files/changes';
-import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
+import { createKeyIndex } from '../../src/sidecar/key-files/survey';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
 import { createRefusals } from '../../src/sidecar/observe/refusals';
 import { createProvision, type Provision } from '../../src/sidecar/provisioning/provision';

@@ -6,7 +6,7 @@ import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import type { Engine } from '../../src/sidecar/fleet/engine/engine';
 import type { Fleet } from '../../src/sidecar/fleet/fleet';
 import { openFleet } from '../../src/sidecar/fleet/open-fleet';
-import { createKeyIndex } from '../../src/sidecar/key-files/key-index';
+import { createKeyIndex } from '../../src/sidecar/key-files/survey';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import { createKeyFileStore, type KeyFileStore } from '../../src/sidecar/storage/key-file-store';

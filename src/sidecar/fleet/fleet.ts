@@ -8,7 +8,7 @@ import type {
 } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import type { Log } from '../../http/log';
-import type { KeyIndex } from '../key-files/key-index';
+import type { KeyIndex } from '../key-files/survey';
 import type { Audit } from '../observe/audit';
 import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
 

@@ -4,7 +4,7 @@ import { HttpError, systemCode } from '../../http/errors';
 import { cached } from '../cached';
 import { apiError } from '../errors';
 import { keyIdOf } from '../key-files/changes';
-import { indexedKeysIn } from '../key-files/key-index';
+import { indexedKeysIn } from '../key-files/survey';
 import { toStorageError } from '../storage/key-file-store';
 import type { FleetConfig } from './config';
 import { type Engine, type EngineServer, toFleetError } from './engine/engine';

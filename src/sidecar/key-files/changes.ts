@@ -12,7 +12,7 @@ import type { Audit } from '../observe/audit';
 import type { Provisioned } from '../provisioning/provision';
 import type { Conditions } from '../storage/conditions';
 import type { Change, ChangedBy, FleetChange, KeyFileStore } from '../storage/key-file-store';
-import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './key-index';
+import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './survey';
 
 /** On whose behalf a key file is changed. */
 export interface Actor extends ChangedBy {

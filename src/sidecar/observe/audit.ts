@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
+import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
-import { type AuditTimes, createLineQueue, type LineSink, openAuditFile } from './audit-file';
+import { type Batch, openAppendFile, type Sink, type Sizes } from './append-file';
 
 /** One change of a key file, or one attempt that was refused. Never key material. */
 export interface AuditEntry {
@@ -40,18 +41,29 @@ export interface OpenAudit {
   close(): Promise<void>;
 }
 
-export interface AuditOptions extends Partial<AuditTimes> {
+/**
+ * Times in milliseconds: how long lines are gathered, how long after a failure they are tried again, what a close may
+ * take, and how long the attempts of callers without an API key are summed up.
+ */
+export interface AuditOptions
+  extends Partial<Readonly<Record<'batchMs' | 'retryMs' | 'closeMs' | 'sumMs', number>>> {
   readonly log: Log;
   readonly clock: () => Date;
   /** Where `stdout` goes. */
   readonly stdout: Writable;
 }
 
-const TIMES = { retryMs: 1000, closeMs: 2000, sumMs: 1000 };
 /** As the log's. */
 const STDOUT_BATCH_MS = 10;
 /** A batch costs a file some hundred microseconds of processor time, however many its lines are. */
 const FILE_BATCH_MS = 50;
+
+/** Maximum bytes of clients' lines that wait for a file: twice the lines of a batch of 10,000 streams. */
+export const MAX_WAITING = 8 * 1024 * 1024;
+/** The same for standard output. */
+const MAX_WAITING_STDOUT = 1024 * 1024;
+/** The same of callers without an API key. It's their own: whatever they send, none of the clients' lines gives way. */
+export const MAX_UNAUTHENTICATED = 64 * 1024;
 
 // Whatever ends the process, a failed start or a second signal, what waits is written.
 const flushes = new Set<() => void>();
@@ -65,34 +77,116 @@ process.once('exit', () => {
   }
 });
 
-/** Opens the audit. `target` is `off`, `stdout` or the path of a file. Never throws: what can't be written waits. */
+/**
+ * Opens the audit. `target` is `off`, `stdout` or the path of a file. Lines are written in batches. While a file can't be
+ * written they wait and are tried again; later ones are dropped and counted. The log says when that begins and ends.
+ */
 export function openAudit(target: string, options: AuditOptions): OpenAudit {
   if (target === 'off')
     return { audit: () => undefined, waiting: () => 0, lost: () => 0, close: () => Promise.resolve() };
-  const { log, clock, stdout } = options;
-  const batchMs = target === 'stdout' ? STDOUT_BATCH_MS : FILE_BATCH_MS;
-  const times: AuditTimes = { ...TIMES, batchMs, ...options };
-  const sink = target === 'stdout' ? openAuditStream(stdout, times) : openAuditFile(target, log, times);
-  const unauthenticated = createAttemptSums(times.sumMs, clock, (entry, time) =>
-    sink.write(formatAuditLine(entry, time), 'unauthenticated'),
+  const isStdout = target === 'stdout';
+  const { log, clock, stdout, batchMs = isStdout ? STDOUT_BATCH_MS : FILE_BATCH_MS } = options;
+  const { retryMs = 1000, closeMs = 2000, sumMs = 1000 } = options;
+  const room: Sizes = {
+    client: isStdout ? MAX_WAITING_STDOUT : MAX_WAITING,
+    unauthenticated: MAX_UNAUTHENTICATED,
+  };
+  let lines: string[] = [];
+  let sizes: Sizes = { client: 0, unauthenticated: 0 };
+  let batch: Batch | undefined;
+  let running: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let lost = 0;
+  /** How many lines were lost before the failure that lasts. */
+  let lostBefore: number | undefined;
+  const sink = isStdout
+    ? openStream(stdout, (count) => {
+        lost += count;
+      })
+    : openAppendFile(target);
+
+  const nextBatch = (): Batch => {
+    const next = { bytes: Buffer.from(lines.join('')), count: lines.length, sizes, written: 0 };
+    lines = [];
+    sizes = { client: 0, unauthenticated: 0 };
+    return next;
+  };
+  const flush = async (): Promise<void> => {
+    try {
+      do {
+        batch ??= nextBatch();
+        await sink.write(batch);
+        room.client += batch.sizes.client;
+        room.unauthenticated += batch.sizes.unauthenticated;
+        batch = undefined;
+      } while (lines.length > 0);
+    } catch (thrown) {
+      if (lostBefore === undefined) {
+        lostBefore = lost;
+        const cause = describeThrown(thrown);
+        log.error('audit lines cannot be written; they wait in memory', { path: target, cause });
+      }
+      later(retryMs).unref();
+      return;
+    }
+    if (lostBefore === undefined) return;
+    log.warn('audit lines are written again', { path: target, dropped: lost - lostBefore });
+    lostBefore = undefined;
+  };
+  const later = (ms: number) => {
+    timer = setTimeout(() => {
+      timer = undefined;
+      running = flush().finally(() => {
+        running = undefined;
+      });
+    }, ms);
+    return timer;
+  };
+  const stopTimer = () => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  const finish = async () => {
+    await running;
+    stopTimer();
+    if (batch || lines.length > 0) await flush();
+    stopTimer();
+  };
+  const push = (whose: keyof Sizes, line: string) => {
+    const size = Buffer.byteLength(line);
+    if (size > room[whose]) {
+      lost += 1;
+      return;
+    }
+    room[whose] -= size;
+    sizes[whose] += size;
+    lines.push(line);
+    if (!running && !timer) later(batchMs);
+  };
+  const unauthenticated = createAttemptSums(sumMs, clock, (entry, time) =>
+    push('unauthenticated', formatAuditLine(entry, time)),
   );
   const flushNow = () => {
     unauthenticated.flush();
-    sink.flushNow();
+    if (batch) sink.writeNow(batch);
+    if (lines.length > 0) sink.writeNow(nextBatch());
   };
   flushes.add(flushNow);
+  // So that a path that can't be used is logged at the start, and not when the first line is due.
+  if (!isStdout) later(batchMs);
+  const waiting = () => lines.length + (batch?.count ?? 0);
   return {
     audit(entry) {
       if (entry.key === undefined) unauthenticated.attempted(entry);
-      else sink.write(formatAuditLine(entry, clock()), 'client');
+      else push('client', formatAuditLine(entry, clock()));
     },
-    waiting: sink.waiting,
-    lost: sink.lost,
+    waiting,
+    lost: () => lost,
     async close() {
       unauthenticated.flush();
       // A file system that hangs would hold up the end of the process as well.
-      if (!(await within(times.closeMs, sink.close()))) flushes.delete(flushNow);
-      const count = sink.waiting();
+      if (!(await within(closeMs, finish()))) flushes.delete(flushNow);
+      const count = waiting();
       if (count > 0) log.error('audit lines are lost: they could not be written before the stop', { count });
     },
   };
@@ -155,13 +249,6 @@ const MAX_LINES = 10;
 /** Maximum number of addresses and results with sums of their own in one span. */
 const MAX_SUMS = 10;
 
-interface AttemptSums {
-  /** Takes a refused attempt of somebody without an API key. */
-  attempted(entry: AuditEntry): void;
-  /** Hands on the sums so far. */
-  flush(): void;
-}
-
 interface Sum {
   readonly first: AuditEntry;
   readonly address: string | undefined;
@@ -170,14 +257,10 @@ interface Sum {
 }
 
 /**
- * Hands on what callers without an API key tried: the first `MAX_LINES` attempts of each `sumMs` as they are, and those beyond as sums,
- * by address and result, when the span ends. Who sends thousands a second fills no disk, and every attempt is counted.
+ * Hands on what callers without an API key tried: the first `MAX_LINES` attempts of each `sumMs` as they are, and those
+ * beyond as sums by address and result when the span ends. A flood fills no disk, and every attempt is counted.
  */
-function createAttemptSums(
-  sumMs: number,
-  clock: () => Date,
-  write: (entry: LineEntry, time: Date) => void,
-): AttemptSums {
+function createAttemptSums(sumMs: number, clock: () => Date, write: (entry: LineEntry, time: Date) => void) {
   const sums = new Map<string, Sum>();
   let lines = 0;
   let underWay = false;
@@ -189,82 +272,55 @@ function createAttemptSums(
     }
     sums.clear();
   };
-
-  const add = (entry: AuditEntry) => {
-    const { address, result } = entry;
-    const own = `${result} ${address}`;
-    // Beyond the bound only the result is written, which is a code of this service.
-    const isOwn = sums.has(own) || sums.size < MAX_SUMS;
-    const name = isOwn ? own : result;
-    const sum = sums.get(name);
-    if (sum) sum.count += 1;
-    else sums.set(name, { first: entry, address: isOwn ? address : undefined, time: clock(), count: 1 });
-  };
-
-  const beginSpan = () => {
-    underWay = true;
-    lines = 0;
-    setTimeout(() => {
-      underWay = false;
-      flush();
-    }, sumMs).unref();
-  };
-
   return {
-    attempted(entry) {
-      if (!underWay) beginSpan();
-      if (lines === MAX_LINES) {
-        add(entry);
-        return;
+    attempted(entry: AuditEntry) {
+      if (!underWay) {
+        underWay = true;
+        lines = 0;
+        setTimeout(() => {
+          underWay = false;
+          flush();
+        }, sumMs).unref();
       }
       lines += 1;
-      write(entry, clock());
+      if (lines <= MAX_LINES) {
+        write(entry, clock());
+        return;
+      }
+      const { address, result } = entry;
+      const own = `${result} ${address}`;
+      // Beyond the bound only the result is written, which is a code of this service.
+      const isOwn = sums.has(own) || sums.size < MAX_SUMS;
+      const name = isOwn ? own : result;
+      const sum = sums.get(name);
+      if (sum) sum.count += 1;
+      else sums.set(name, { first: entry, address: isOwn ? address : undefined, time: clock(), count: 1 });
     },
     flush,
   };
 }
 
-/** Maximum bytes that wait for a slow reader. The log's lines don't count. */
-const MAX_WAITING = 1024 * 1024;
-
-/** Takes lines for a stream, standard output, and writes them in batches, each whole, so that they mix with the log's by lines. */
-function openAuditStream(stream: Writable, { batchMs }: Pick<AuditTimes, 'batchMs'>): LineSink {
-  const queue = createLineQueue(MAX_WAITING);
-  let underWay = 0;
-  let lost = 0;
+/** Standard output: each batch is written at once, so that it mixes with the log by lines. What it loses is counted. */
+function openStream(stream: Writable, lose: (count: number) => void): Sink {
   // Every write has a callback that counts what is lost; an error without a listener would end the process.
   stream.on('error', () => undefined);
-
-  const flush = (done: () => void = () => undefined): void => {
-    if (queue.count() === 0) {
-      done();
-      return;
-    }
-    const { text, count, done: makeRoom } = queue.take();
-    if (!stream.writable) {
-      makeRoom();
-      lost += count;
-      done();
-      return;
-    }
-    underWay += count;
-    stream.write(text, (error) => {
-      makeRoom();
-      underWay -= count;
-      if (error) lost += count;
-      done();
+  const write = (batch: Batch) =>
+    new Promise<void>((resolve) => {
+      const done = (isLost: boolean) => {
+        if (isLost) lose(batch.count);
+        resolve();
+      };
+      if (!stream.writable) {
+        done(true);
+        return;
+      }
+      stream.write(String(batch.bytes.subarray(batch.written)), (error) => done(Boolean(error)));
+      batch.written = batch.bytes.length;
     });
-  };
-
   return {
-    write(line, whose) {
-      const isFirst = queue.count() === 0;
-      if (!queue.push(line, whose)) lost += 1;
-      else if (isFirst) setTimeout(flush, batchMs);
+    write,
+    writeNow: (batch) => {
+      if (batch.written === 0) void write(batch);
     },
-    waiting: () => queue.count() + underWay,
-    lost: () => lost,
-    flushNow: () => flush(),
-    close: () => new Promise(flush),
   };
 }

@@ -1,67 +1,17 @@
 import type { Express } from 'express';
-import { Registry } from 'prom-client';
-import { type AnsweredRequest, CLIENT_GONE, onlyMethods, type Shell } from '../../http/app';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { FLEET_STATES } from '../../api/fleet';
+import { type AnsweredRequest, CLIENT_GONE, onlyMethods } from '../../http/app';
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
 import type { CertificateEnds } from '../../http/tls';
 import { cached } from '../cached';
-import type { FleetFigures, FleetObserver } from '../fleet/fleet';
+import { ENTRY_RESULTS, type FleetFigures, type FleetObserver } from '../fleet/fleet';
+import type { FaultyKeyFiles } from '../key-files/survey';
 import { CACHE_EVENTS, type CacheEvent } from '../provisioning/provider-cache';
-import type { CallOutcome, UpstreamName, UpstreamOptions } from '../provisioning/upstream';
-import type { WritePhase, WriteTimes } from '../storage/durable-file';
-import type { Audit, AuditEntry, OpenAudit } from './audit';
-import { defineIn } from './define-metrics';
-import { createFleetMetrics, UNOBSERVED } from './fleet-metrics';
-import type { FaultyKeyFiles } from './survey';
-
-/** The observers of the sidecar's parts. */
-export interface Observation {
-  readonly audit: Audit;
-  readonly requests: Pick<Shell, 'observe'> & { readonly onError?: (error: HttpError) => void };
-  readonly writes: WriteTimes | undefined;
-  /** Paths that machines ask for every few seconds. */
-  readonly quietPaths: readonly string[];
-  calls(upstream: UpstreamName): Pick<UpstreamOptions, 'observe'>;
-  /** An upstream answered what could be used. */
-  answered(upstream: UpstreamName): void;
-  providerCache(event: CacheEvent): void;
-  readonly fleet: FleetObserver;
-  /** How many key files there were at the start. */
-  keyFilesCounted(count: number): void;
-  mount(app: Express): void;
-}
-
-interface ObservationOptions extends Omit<MetricsOptions, 'audit'> {
-  readonly audit: OpenAudit;
-  /** Whether there is a `/metrics`; without it nothing is measured. */
-  readonly metrics: boolean;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-  readonly clock: () => Date;
-}
-
-export function createObservation(options: ObservationOptions): Observation {
-  const { audit, now, clock } = options;
-  const metrics = options.metrics ? createMetrics(options) : undefined;
-  return {
-    audit(entry) {
-      metrics?.changed(entry);
-      audit.audit(entry);
-    },
-    requests: metrics ? { observe: metrics.request, onError: metrics.failed } : {},
-    writes: metrics && { now, observe: metrics.writePhase },
-    quietPaths: metrics ? [METRICS_PATH] : [],
-    calls: (upstream) =>
-      metrics ? { observe: (outcome, ms) => metrics.upstreamCall(upstream, outcome, ms) } : {},
-    answered: (upstream) => metrics?.upstreamAnswered(upstream, clock()),
-    providerCache: (event) => metrics?.providerCache(event),
-    fleet: metrics?.fleet ?? UNOBSERVED,
-    keyFilesCounted: (count) => metrics?.keyFilesCounted(count),
-    mount(app) {
-      if (metrics) metricsRoutes(app, metrics, now);
-    },
-  };
-}
+import type { CallOutcome, UpstreamName } from '../provisioning/upstream';
+import type { WritePhase } from '../storage/durable-file';
+import type { AuditEntry } from './audit';
 
 export const METRICS_PATH = '/metrics';
 
@@ -95,8 +45,8 @@ export interface Metrics {
   changed(entry: AuditEntry): void;
   /** How many key files there were at the start. */
   keyFilesCounted(count: number): void;
-  /** Measures nothing without `fleetFigures`. */
-  readonly fleet: FleetObserver;
+  /** Adds the metrics of a fleet. `figures` is called at each scrape; gauges are absent while it returns undefined. */
+  fleet(figures: () => FleetFigures | undefined): FleetObserver;
   scrape(): Promise<Scrape>;
 }
 
@@ -112,16 +62,16 @@ export interface MetricsOptions {
   readonly connections: Pick<Connections, 'counts' | 'refused'>;
   /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
-  /** Answers undefined before they are counted. */
+  /** Returns undefined before they are counted. */
   readonly faultyKeyFiles?: (() => FaultyKeyFiles | undefined) | undefined;
-  /** Answers how the sidecar is with its fleet; undefined: it is in none, and has no metrics of one. */
-  readonly fleetFigures?: (() => FleetFigures | undefined) | undefined;
   /** Adds the metrics of the process to these. It observes until the process ends, so a process needs it once. */
   readonly observeProcess?: ((registry: Registry) => void) | undefined;
 }
 
 /** Seconds. A read takes a quarter of a millisecond, a write a few, an upstream is given up after 5 s. */
 const BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Seconds. A change takes some milliseconds to reach a packager, and minutes where one was away. */
+const APPLY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Statuses that refuse a caller, not a request. */
@@ -135,16 +85,49 @@ const ALERTED_FAILURES = [
   'key_files_not_writable',
 ];
 
+/** A value that is read at the scrape, or the values of one label. What is undefined is absent. */
+type Reading = number | undefined | Readonly<Record<string, number | undefined>>;
+
 /**
  * Defines the metrics, in a registry of their own. No label holds a caller's text: routes are our own patterns, codes our
  * own words, methods and statuses those that there are.
  */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess, fleetFigures } =
-    options;
+  const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess } = options;
   const registry = new Registry();
-  const define = defineIn(registry);
-  const { counter, histogram } = define;
+  const described = <Label extends string>(name: string, help: string, labelNames: Label[] = []) => ({
+    name: `packagerdrmapi_${name}`,
+    help,
+    labelNames,
+    registers: [registry],
+  });
+  const counter = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
+    new Counter(described(name, help, labels));
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labels: Label[]
+  ) => new Histogram({ ...described(name, help, labels), buckets });
+  const read = (
+    Kind: typeof Gauge<string> | typeof Counter<string>,
+    name: string,
+    help: string,
+    take: () => Reading,
+    label?: string,
+  ): void => {
+    const metric = new Kind({
+      ...described(name, help, label === undefined ? [] : [label]),
+      collect() {
+        const reading = take();
+        metric.reset();
+        if (label === undefined) metric.remove();
+        const values = typeof reading === 'object' ? Object.entries(reading) : [['', reading] as const];
+        for (const [of, value] of values)
+          if (value !== undefined) metric.inc(label === undefined ? {} : { [label]: of }, value);
+      },
+    });
+  };
 
   const requests = counter('http_requests_total', 'HTTP requests answered.', 'method', 'route', 'status');
   const requestSeconds = histogram(
@@ -166,10 +149,12 @@ export function createMetrics(options: MetricsOptions): Metrics {
     BUCKETS,
     'upstream',
   );
-  const lastAnswer = define.gauge(
-    'upstream_last_answer_timestamp_seconds',
-    'When an upstream last answered what could be used, as Unix time.',
-    'upstream',
+  const lastAnswer = new Gauge(
+    described(
+      'upstream_last_answer_timestamp_seconds',
+      'When an upstream last answered what could be used, as Unix time.',
+      ['upstream'],
+    ),
   );
   const cacheEvents = counter('provider_cache_events_total', 'Events of the provider cache.', 'event');
   const phases = histogram(
@@ -197,43 +182,40 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   let keyFilesAtStart: number | undefined;
   let keyFilesSince = 0;
-  define.read('key_files', 'Key files: counted at the start, and kept by the changes made since.', () =>
+  read(Gauge, 'key_files', 'Key files: counted at the start, and kept by the changes made since.', () =>
     keyFilesAtStart === undefined ? undefined : keyFilesAtStart + keyFilesSince,
   );
-  define.readEach(
+  read(
+    Gauge,
     'key_files_faulty',
     'Key files by the severity of the worst fault that list and check find in them.',
-    'severity',
     () => ({ ...faultyKeyFiles?.() }),
+    'severity',
   );
-  define.readEach(
+  read(
+    Gauge,
     'tls_certificate_not_after_timestamp_seconds',
     'When the first certificate of the file ends, as Unix time.',
-    'certificate',
     () => {
       const ends = certificateEnds?.();
       return { server: seconds(ends?.server), client_authorities: seconds(ends?.clientAuthorities) };
     },
+    'certificate',
   );
-  define.readEach('connections', 'Open connections by what happens on them.', 'state', () =>
-    connections.counts(),
-  );
-  define.readCounters(
+  read(Gauge, 'connections', 'Open connections by what happens on them.', connections.counts, 'state');
+  read(
+    Counter,
     'connections_refused_total',
     'Connections that were ended or refused by a limit, by its name.',
-    'cause',
     connections.refused,
+    'cause',
   );
-  define.read('audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
-  define.readCounter(
-    'audit_lines_lost_total',
-    'Audit lines that could not be written and are lost.',
-    audit.lost,
+  read(Gauge, 'audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
+  read(Counter, 'audit_lines_lost_total', 'Audit lines that could not be written and are lost.', audit.lost);
+  new Gauge(described('build_info', 'Always 1; its labels say what runs.', ['version', 'node'])).set(
+    { version, node: process.version },
+    1,
   );
-  define
-    .gauge('build_info', 'Always 1; its labels say what runs.', 'version', 'node')
-    .set({ version, node: process.version }, 1);
-  const fleet = fleetFigures ? createFleetMetrics(define, fleetFigures) : UNOBSERVED;
   observeProcess?.(registry);
 
   return {
@@ -263,10 +245,70 @@ export function createMetrics(options: MetricsOptions): Metrics {
       keyFilesAtStart = count;
       keyFilesSince = 0;
     },
-    fleet,
+    fleet(figures) {
+      const gauge = (name: string, help: string, of: (present: FleetFigures) => Reading, label?: string) =>
+        read(
+          Gauge,
+          `fleet_${name}`,
+          help,
+          () => {
+            const present = figures();
+            return present ? of(present) : label === undefined ? undefined : {};
+          },
+          label,
+        );
+      gauge(
+        'state',
+        'How the sidecar is with its fleet: 1 for the present state.',
+        ({ state }) =>
+          Object.fromEntries(Object.keys(FLEET_STATES).map((each) => [each, each === state ? 1 : 0])),
+        'state',
+      );
+      gauge(
+        'behind_seconds',
+        'Seconds since the sidecar last had everything that the engine has; 0 while it does.',
+        ({ behindSeconds }) => behindSeconds,
+      );
+      for (const [reason, help] of Object.entries(LACKS) as [keyof FleetFigures['lacks'], string][])
+        gauge(reason, help, ({ lacks }) => lacks[reason]);
+      gauge(
+        'engine_size_bytes',
+        "Size of the database of the engine's largest server.",
+        ({ engineSize }) => engineSize,
+      );
+      gauge(
+        'engine_quota_bytes',
+        'The most bytes that this database may have.',
+        ({ engineQuota }) => engineQuota,
+      );
+      const entries = counter('fleet_entries_total', 'Entries that came from the engine.', 'result');
+      for (const result of ENTRY_RESULTS) entries.inc({ result }, 0);
+      const apply = histogram(
+        'fleet_apply_seconds',
+        'Time from the acceptance of a change anywhere to its file here, by the clocks of both sidecars.',
+        APPLY_BUCKETS,
+      );
+      const conflicts = counter(
+        'fleet_conflicts_total',
+        'Changes that were decided again, since another sidecar was faster.',
+      );
+      return {
+        entry: (result) => entries.inc({ result }),
+        // Clocks differ, and a histogram of negative times has a sum that falls.
+        applied: (seconds) => apply.observe(Math.max(0, seconds)),
+        conflict: () => conflicts.inc(),
+      };
+    },
     scrape: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
+
+const LACKS: Readonly<Record<keyof FleetFigures['lacks'], string>> = {
+  kept: "Streams at whose place a file lies that is not the fleet's.",
+  unreadable: 'Streams whose entry in the engine cannot be opened.',
+  failed: 'Streams whose key file could not be written or removed; it is tried again.',
+  older: 'Streams of which the engine holds an older state than the packager has.',
+};
 
 function statusLabel(status: number): string {
   return status >= 100 && status <= 599 ? String(status) : 'other';

@@ -54,7 +54,7 @@ export interface UpstreamOptions {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   /** Takes outcome and duration of every call, each retry for itself. Must not throw. */
-  readonly observe?: ((outcome: CallOutcome, ms: number) => void) | undefined;
+  readonly observe?: (upstream: UpstreamName, outcome: CallOutcome, ms: number) => void;
 }
 
 /** The status; `none`: there was no answer; `cancelled`: another call's failure made it pointless. */
@@ -103,7 +103,7 @@ export function createUpstream(
       const ms = Math.round((now() - started) * 100) / 100;
       const upstreamRequestId = printableId(answer?.headers['x-request-id']);
       log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
-      observe?.(answer?.status ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
+      observe?.(name, answer?.status ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
     }
   };
 

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MAX_WAITING } from '../../../src/sidecar/observe/audit-file';
+import { MAX_WAITING } from '../../../src/sidecar/observe/audit';
 import { temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
 import { auditLine, startAudit, until } from '../../support/start-audit';

@@ -114,12 +114,9 @@ test('keeps about a mebibyte for a slow reader, and counts what it drops beyond'
   const { stream, writes } = sink(() => undefined);
   const audit = startAudit('stdout', { stdout: stream, closeMs: 1 });
   const size = auditLine('request').length;
-  for (let batch = 0; batch < 20; batch += 1) {
-    for (let count = 0; count < 300; count += 1) audit.change('request');
-    await until(() => audit.waiting() === stream.writableLength / size);
-  }
-  expect(writes).toHaveLength(1);
-  expect(stream.writableLength).toBeLessThan(1024 * 1024 + 301 * size);
+  for (let count = 0; count < 6000; count += 1) audit.change('request');
+  await until(() => writes.length > 0);
+  expect(audit.waiting()).toBe(Math.floor((1024 * 1024) / size));
   expect(audit.lost()).toBe(6000 - audit.waiting());
   expect(audit.lost()).toBeGreaterThan(1000);
 });

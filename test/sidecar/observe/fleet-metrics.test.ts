@@ -1,7 +1,7 @@
 import { FLEET_STATES } from '../../../src/api/fleet';
 import { createConnections } from '../../../src/http/connections';
 import { ENTRY_RESULTS, type FleetFigures } from '../../../src/sidecar/fleet/fleet';
-import { createMetrics, createObservation, type MetricsOptions } from '../../../src/sidecar/observe/metrics';
+import { createMetrics, type MetricsOptions } from '../../../src/sidecar/observe/metrics';
 import { seriesOf } from '../../support/start-observed';
 
 const LEVEL: FleetFigures = {
@@ -18,8 +18,9 @@ const OPTIONS: MetricsOptions = {
   connections: createConnections(),
 };
 
-function observed(fleetFigures?: () => FleetFigures | undefined) {
-  const metrics = createMetrics({ ...OPTIONS, fleetFigures });
+function observed(figures: () => FleetFigures | undefined) {
+  const metrics = createMetrics(OPTIONS);
+  const fleet = metrics.fleet(figures);
   /** The series of the fleet, their common beginning left out. */
   const told = async () =>
     Object.fromEntries(
@@ -27,7 +28,7 @@ function observed(fleetFigures?: () => FleetFigures | undefined) {
         name.startsWith('packagerdrmapi_fleet_') ? [[name.replace('packagerdrmapi_fleet_', ''), value]] : [],
       ),
     );
-  return { ...metrics, told };
+  return { ...metrics, fleet, told };
 }
 
 const states = (present: keyof typeof FLEET_STATES) =>
@@ -41,14 +42,6 @@ const NOTHING_HAPPENED = {
   apply_seconds_count: 0,
   conflicts_total: 0,
 };
-
-test('tells nothing of a fleet where there is none, and takes what it is told of one', async () => {
-  const { fleet, told } = observed();
-  fleet.entry('written');
-  fleet.applied(1);
-  fleet.conflict();
-  expect(await told()).toEqual({});
-});
 
 test('tells how the sidecar is with its fleet at the scrape, and by 0 how it is not', async () => {
   let figures: FleetFigures | undefined;
@@ -123,16 +116,5 @@ test('counts what becomes of entries and how long they took, none less than no t
     '60: 4',
     '300: 4',
     '+Inf: 4',
-  ]);
-});
-
-test('takes what the fleet tells where nothing is measured', () => {
-  const observe = { ...OPTIONS, now: () => 0, clock: () => new Date(0), fleetFigures: () => LEVEL };
-  const audit = { ...OPTIONS.audit, audit: () => undefined, close: async () => undefined };
-  const { fleet } = createObservation({ ...observe, audit, metrics: false });
-  expect([fleet.entry('written'), fleet.applied(1), fleet.conflict()]).toEqual([
-    undefined,
-    undefined,
-    undefined,
   ]);
 });

@@ -4,13 +4,13 @@ import { collectDefaultMetrics } from 'prom-client';
 import request from 'supertest';
 import { CONNECTION_STATES, createConnections, REFUSAL_CAUSES } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
+import type { FaultyKeyFiles } from '../../../src/sidecar/key-files/survey';
 import {
   createMetrics,
   type MetricsOptions,
   metricsRoutes,
   type Scrape,
 } from '../../../src/sidecar/observe/metrics';
-import type { FaultyKeyFiles } from '../../../src/sidecar/observe/survey';
 import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
 import { AUDIT_ENTRY } from '../../support/start-audit';
 import { seriesOf, startObserved } from '../../support/start-observed';

@@ -53,15 +53,15 @@ async function fullScrape(): Promise<string> {
     connections: createConnections(),
     certificateEnds: () => ({ server: new Date(0), clientAuthorities: new Date(0) }),
     faultyKeyFiles: () => ({ error: 1, warning: 1 }),
-    fleetFigures: () => ({
-      state: 'level',
-      behindSeconds: 0,
-      lacks: { kept: 0, unreadable: 0, failed: 0, older: 0 },
-      engineSize: 1,
-      engineQuota: 2,
-    }),
     observeProcess: (register) => collectDefaultMetrics({ register }),
   });
+  metrics.fleet(() => ({
+    state: 'level',
+    behindSeconds: 0,
+    lacks: { kept: 0, unreadable: 0, failed: 0, older: 0 },
+    engineSize: 1,
+    engineQuota: 2,
+  }));
   metrics.upstreamAnswered('key_provider', new Date(0));
   metrics.request({ method: 'GET', route: '/readyz', status: 200, ms: 1, aborted: false });
   metrics.upstreamCall('key_provider', 200, 1);

@@ -1,7 +1,115 @@
 import { hash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { StreamId } from '../../api/stream-id';
+import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { Finding } from '../../drm/finding';
-import { decodeKeys, type keysIn } from '../../drm/key-file';
+import { decodeKeys, keysIn } from '../../drm/key-file';
+import { describeThrown } from '../../http/errors';
+import type { Log } from '../../http/log';
 import { type ApiKey, mayRead } from '../access/api-key';
+import { describeKeyFile, listStreamIds, type Summarise } from '../listing/folder';
+import { isLeftAlone } from '../storage/conditions';
+import type { KeyFileStore } from '../storage/key-file-store';
+
+/** How many key files have an error, and how many have warnings alone. */
+export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
+
+/** Counts the key files that have faults, and keeps the key index up to date with the files of the start and with removals. */
+interface Survey {
+  /** Undefined until the files that were there at the start are read. What was written is counted a little later. */
+  counts(): FaultyKeyFiles | undefined;
+  /** The same store, whose changes are followed. */
+  follow(store: KeyFileStore): KeyFileStore;
+  /** Reads all key files in the background, at most 2,000 a second. Never rejects. */
+  run(): Promise<void>;
+  close(): void;
+}
+
+/** As many files take a millisecond or two. */
+const FILES_AT_A_STRETCH = 20;
+const REST_MS = 10;
+/** Written files are looked at later, and slowly: a look takes a fifth of the time of a write. */
+const WRITTEN_REST_MS = 50;
+
+export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey {
+  const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
+  const written = new Set<StreamId>();
+  let isLooking = false;
+  let isComplete = false;
+  let isClosed = false;
+
+  /** Read and noted in one turn: what a change notes later is newer. */
+  const look = (streamId: StreamId, summarise: Summarise = summariseKeyFile) => {
+    const entry = describeKeyFile(folder, streamId, summarise);
+    if (!entry) return;
+    faulty.delete(streamId);
+    const { faults } = entry;
+    if (faults.length > 0)
+      faulty.set(streamId, faults.some(({ severity }) => severity === 'error') ? 'error' : 'warning');
+  };
+
+  /** The index knows the keys of what is written here, but not of what was there at the start. */
+  const summariseAndIndex: Summarise = (text, streamId) => {
+    index.set(streamId, indexedKeysIn(keysIn(text)));
+    return summariseKeyFile(text);
+  };
+
+  const runAll = async (): Promise<void> => {
+    for (const [count, streamId] of (await listStreamIds(folder)).entries()) {
+      if (isClosed) return;
+      look(streamId, summariseAndIndex);
+      if (count % FILES_AT_A_STRETCH === 0) await wait(REST_MS, undefined, { ref: false });
+    }
+    isComplete = true;
+  };
+
+  const lookAtWritten = async (): Promise<void> => {
+    isLooking = true;
+    while (written.size > 0 && !isClosed) {
+      await wait(WRITTEN_REST_MS, undefined, { ref: false });
+      for (const streamId of [...written].slice(0, FILES_AT_A_STRETCH)) {
+        written.delete(streamId);
+        look(streamId);
+      }
+    }
+    isLooking = false;
+  };
+
+  const failed = (thrown: unknown) => {
+    isLooking = false;
+    log.warn('key files can not be surveyed', { cause: describeThrown(thrown) });
+  };
+
+  return {
+    counts() {
+      if (!isComplete) return undefined;
+      const counts = { error: 0, warning: 0 };
+      for (const severity of faulty.values()) counts[severity] += 1;
+      return counts;
+    },
+    follow: (store) => ({
+      ...store,
+      async write(streamId, bytes, conditions = {}, context) {
+        const change = await store.write(streamId, bytes, conditions, context);
+        if (isLeftAlone(conditions, change.former, bytes)) return change;
+        written.add(streamId);
+        if (!isLooking) lookAtWritten().catch(failed);
+        return change;
+      },
+      async remove(streamId, conditions, context) {
+        const change = await store.remove(streamId, conditions, context);
+        written.delete(streamId);
+        faulty.delete(streamId);
+        index.set(streamId, undefined);
+        return change;
+      },
+    }),
+    run: () => runAll().catch(failed),
+    close() {
+      isClosed = true;
+    },
+  };
+}
 
 /** A key id, and a digest of its content key: the key itself is not kept. */
 export interface IndexedKeys {

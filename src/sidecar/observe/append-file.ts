@@ -1,0 +1,116 @@
+import { closeSync, constants, fstatSync, mkdir, open, openSync, readSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { systemCode } from '../../http/errors';
+import { writeBytes } from '../storage/durable-file';
+
+/** Bytes by whether the caller had an API key. */
+export type Sizes = Record<'client' | 'unauthenticated', number>;
+
+/** Whole lines on their way. */
+export interface Batch {
+  readonly bytes: Buffer;
+  readonly count: number;
+  readonly sizes: Sizes;
+  /** How many of the bytes are written, or given to the stream. */
+  written: number;
+}
+
+export interface Sink {
+  /** Rejects with the system's error; called again with the same lines it goes on where it stood still. */
+  write(batch: Batch): Promise<void>;
+  /** Writes the rest before it returns, for the end of the process. May throw. */
+  writeNow(batch: Batch): void;
+}
+
+const openAt = promisify(open);
+const makeFolder = promisify(mkdir);
+
+const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+// A pipe without a reader must fail, not hold a thread for ever.
+const APPEND = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
+const FILE_MODE = 0o640;
+const FOLDER_MODE = 0o750;
+const BREAK = Buffer.from('\n');
+/** Far longer than a write of some lines takes. */
+const OTHERS_MS = 10;
+
+/**
+ * A file that is appended to in whole lines, also after a disk was full in the middle of one. Lines go to what has the
+ * path at the time, so that the file may be renamed or truncated by others.
+ */
+export function openAppendFile(path: string): Sink {
+  /** The file as the last write left it. */
+  let left: { readonly dev: number; readonly ino: number; readonly size: number } | undefined;
+
+  /** Returns the file's size, and whether it ends in half a line of another program. */
+  const begin = (descriptor: number, lines: Batch) => {
+    const stat = fstatSync(descriptor);
+    const { dev, ino, size } = stat;
+    const asLeft = left?.dev === dev && left.ino === ino && left.size === size;
+    // In another file, or behind the lines of others, half a line can't go on: it begins again.
+    if (!asLeft) lines.written = lines.bytes.subarray(0, lines.written).lastIndexOf(BREAK) + 1;
+    const torn = !asLeft && stat.isFile() && size > 0 && endsMidLine(path, size);
+    return { dev, ino, size, torn };
+  };
+
+  return {
+    async write(lines) {
+      const descriptor = await openToAppend(path);
+      try {
+        let { dev, ino, size, torn } = begin(descriptor, lines);
+        if (torn) {
+          // Or half a line that another sidecar is writing now: a write grows a file page by page.
+          await wait(OTHERS_MS);
+          ({ dev, ino, size, torn } = begin(descriptor, lines));
+        }
+        if (torn) size += (await writeBytes(descriptor, BREAK, 0, 1)).bytesWritten;
+        left = { dev, ino, size };
+        while (lines.written < lines.bytes.length) {
+          const rest = lines.bytes.length - lines.written;
+          const { bytesWritten } = await writeBytes(descriptor, lines.bytes, lines.written, rest);
+          lines.written += bytesWritten;
+          size += bytesWritten;
+          left = { dev, ino, size };
+        }
+      } finally {
+        closeSync(descriptor);
+      }
+    },
+    writeNow(lines) {
+      const descriptor = openSync(path, APPEND, FILE_MODE);
+      if (begin(descriptor, lines).torn) writeSync(descriptor, BREAK, 0, 1);
+      while (lines.written < lines.bytes.length)
+        lines.written += writeSync(
+          descriptor,
+          lines.bytes,
+          lines.written,
+          lines.bytes.length - lines.written,
+        );
+      closeSync(descriptor);
+    },
+  };
+}
+
+async function openToAppend(path: string): Promise<number> {
+  try {
+    return await openAt(path, APPEND, FILE_MODE);
+  } catch (thrown) {
+    if (systemCode(thrown) !== 'ENOENT') throw thrown;
+    await makeFolder(dirname(path), { recursive: true, mode: FOLDER_MODE });
+    return openAt(path, APPEND, FILE_MODE);
+  }
+}
+
+function endsMidLine(path: string, size: number): boolean {
+  const last = Buffer.from(BREAK);
+  try {
+    const descriptor = openSync(path, O_RDONLY | O_NONBLOCK);
+    readSync(descriptor, last, 0, 1, size - 1);
+    closeSync(descriptor);
+  } catch {
+    // A file that may be written and not read is another program's to complete.
+  }
+  return !last.equals(BREAK);
+}
