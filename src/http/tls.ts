@@ -12,7 +12,7 @@ import { ConfigError } from './config';
 import { type HttpError, httpError, systemCode } from './errors';
 import type { Log } from './log';
 import { PiecewiseSocket } from './piecewise';
-import { type WatchedFiles, watchFiles, whyUnreadable } from './watched-file';
+import { followFiles } from './watched-file';
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -53,7 +53,7 @@ const WARN_DAYS = 14;
 
 /**
  * Reads a server's certificate and key, and again when one of them changes. Files that can't be used, or don't fit
- * together, are told in the log, and what is in force stays.
+ * together, are logged, and what is in force stays.
  * @throws ConfigError when they can't be used at the start.
  */
 export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsOptions): Tls {
@@ -79,11 +79,13 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsO
     const message = daysLeft > 0 ? 'the TLS certificate ends soon' : 'the TLS certificate has ended';
     log.warn(message, { certificate, daysLeft: Math.floor(daysLeft) });
   };
-  const onFault = (cause: unknown) =>
-    log.error('the TLS files cannot be used; the certificate read before stays in force', {
-      faults: faultsOf(cause),
-    });
-  const watched = watchOrRefuse(() => watchFiles(paths, { intervalMs, take, onFault }));
+  const watched = followFiles(paths, {
+    log,
+    intervalMs,
+    name: 'TLS',
+    message: 'the TLS files cannot be used; the certificate read before stays in force',
+    take,
+  });
   const daily = setInterval(warnOfEnd, DAY_MS).unref();
   return {
     asksClients: clientAuthorities !== undefined,
@@ -101,18 +103,6 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsO
       watched.close();
     },
   };
-}
-
-function watchOrRefuse(watch: () => WatchedFiles): WatchedFiles {
-  try {
-    return watch();
-  } catch (thrown) {
-    throw new ConfigError(faultsOf(thrown).map((fault) => `TLS: ${fault}`));
-  }
-}
-
-function faultsOf(cause: unknown): readonly string[] {
-  return cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
 }
 
 function check(

@@ -1,14 +1,16 @@
 import { hash } from 'node:crypto';
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
+import { ConfigError } from './config';
 import { describeThrown, systemCode } from './errors';
+import type { Log, LogFields } from './log';
 
 interface FileWatch {
-  /** How often the files are looked at. A fault must stand for two looks before it is told. */
+  /** How often the files are looked at. A fault must stand for two looks before it is reported. */
   readonly intervalMs?: number;
   /** Takes the files' contents, in the order of the paths. What it throws says why they can't be used. */
   readonly take: (contents: readonly Buffer[]) => void;
-  /** Hears once why a change was not taken; what was taken before stays in force. */
+  /** Called once with the reason why a change was not taken; what was taken before stays in force. */
   readonly onFault: (cause: unknown) => void;
 }
 
@@ -109,4 +111,49 @@ export function whyUnreadable(thrown: unknown): string {
     default:
       return `${path}the file cannot be read (${systemCode(thrown)})`;
   }
+}
+
+interface FollowedFiles extends Pick<FileWatch, 'take' | 'intervalMs'> {
+  readonly log: Log;
+  /** Logged, with `fields`, when files can't be used while the service runs. */
+  readonly message: string;
+  readonly fields?: LogFields;
+  /** Put before each fault at the start: the variable that names the file. */
+  readonly name?: string;
+  /** Put before the fault of a file that can't be read. */
+  readonly unreadable?: string;
+  /** Logged of a file that every user of the machine may read, with its path; undefined: they may. */
+  readonly openMessage?: string;
+}
+
+/**
+ * Follows files of the configuration. What can't be used while the service runs is logged, and what was read before
+ * stays in force.
+ * @throws ConfigError when they can't be used at the start.
+ */
+export function followFiles(paths: readonly string[], options: FollowedFiles): WatchedFiles {
+  const { log, message, fields, name, unreadable = '', openMessage, take, ...times } = options;
+  const faultsOf = (cause: unknown) =>
+    cause instanceof ConfigError ? cause.faults : [unreadable + whyUnreadable(cause)];
+  try {
+    return watchFiles(paths, {
+      ...times,
+      take(contents) {
+        take(contents);
+        for (const file of openMessage === undefined ? [] : paths.filter(isOpenToAll))
+          log.warn(openMessage ?? '', { file });
+      },
+      onFault: (cause) => log.error(message, { ...fields, faults: faultsOf(cause) }),
+    });
+  } catch (thrown) {
+    throw new ConfigError(
+      faultsOf(thrown).map((fault) => (name === undefined ? fault : `${name}: ${fault}`)),
+    );
+  }
+}
+
+/** Whether every user of the machine may read a file. */
+export function isOpenToAll(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && (found.mode & 0o004) !== 0;
 }

@@ -1,10 +1,9 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { statSync } from 'node:fs';
 import * as z from 'zod';
 import { ConfigError } from '../../http/config';
 import { printable, type SchemaFault, schemaFaults } from '../../http/faults';
 import type { Log } from '../../http/log';
-import { watchFiles, whyUnreadable } from '../../http/watched-file';
+import { followFiles } from '../../http/watched-file';
 import type { ApiKey, FindApiKey } from './api-key';
 
 interface KeyRingOptions {
@@ -24,7 +23,7 @@ export interface KeyRing {
 
 /**
  * The API keys of the service: the single one, named `default` and with all rights, and those of a file, which is read
- * again when it changes. A file that can't be used while the service runs is told in the log, and the keys stay.
+ * again when it changes. A file that can't be used while the service runs is logged, and the keys stay.
  * @throws ConfigError when it can't be used at the start.
  */
 export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingOptions): KeyRing {
@@ -39,35 +38,23 @@ export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingO
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
     keys = parseKeysFile(bytes, present);
     log.info('API keys read', { file, count: keys.length, names: keys.map(({ apiKey }) => apiKey.name) });
-    if (isOpenToAll(file)) log.warn('every user of this machine can read the file of API keys', { file });
   };
-  const onFault = (cause: unknown) =>
-    log.error('the file of API keys cannot be used; the keys read before stay in force', {
-      file,
-      faults: faultsOf(cause),
-    });
-  try {
-    const { close } = watchFiles([file], { intervalMs, take, onFault });
-    return { find, close };
-  } catch (thrown) {
-    throw new ConfigError(faultsOf(thrown).map((fault) => `PACKAGERDRMAPI_APIKEYS_FILE: ${fault}`));
-  }
+  const { close } = followFiles([file], {
+    log,
+    intervalMs,
+    name: 'PACKAGERDRMAPI_APIKEYS_FILE',
+    message: 'the file of API keys cannot be used; the keys read before stay in force',
+    fields: { file },
+    openMessage: 'every user of this machine can read the file of API keys',
+    take,
+  });
+  return { find, close };
 }
 
 /** In a time that shows nothing of a key: digests are compared, which a client cannot choose. */
 function findIn(keys: readonly HeldKey[], given: string): ApiKey | undefined {
   const digest = digestOf(given);
   return keys.find((key) => timingSafeEqual(key.digest, digest))?.apiKey;
-}
-
-/** Whether every user of the machine may read a file. */
-export function isOpenToAll(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && (found.mode & 0o004) !== 0;
-}
-
-function faultsOf(cause: unknown): readonly string[] {
-  return cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
 }
 
 /** An API key as it is kept: its SHA-256 digest in place of the key. */
@@ -78,14 +65,14 @@ interface HeldKey {
 
 const MAX_KEYS = 1000;
 const MIN_CHARACTERS = 16;
-const MAX_BEGINNINGS = 100;
+const MAX_PREFIXES = 100;
 /** Nobody corrects more than this at once. */
 const MAX_FAULTS = 20;
 
 const text = z.string('must be a string');
 
-/** What stream ids begin with, in configuration. */
-export const beginning = text
+/** A prefix of stream ids, in configuration. */
+export const streamIdPrefix = text
   .min(1, 'is empty; leave streams out for a key that reaches all streams')
   .max(200, 'must have at most 200 characters')
   .regex(/^[A-Za-z0-9._\-~@+/]*$/, 'takes letters, digits and . _ - ~ @ + /, and no * or other pattern')
@@ -107,9 +94,9 @@ const entry = z.strictObject(
     sha256: text.regex(SHA256, "must be the 64 hex digits of the key's SHA-256").optional(),
     scope: z.enum(['read', 'write'], 'must be read or write').default('write'),
     streams: z
-      .array(beginning, 'must be a list of prefixes of stream ids')
+      .array(streamIdPrefix, 'must be a list of prefixes of stream ids')
       .min(1, 'is empty; leave it out for a key that reaches all streams')
-      .max(MAX_BEGINNINGS, `must have at most ${MAX_BEGINNINGS} entries`)
+      .max(MAX_PREFIXES, `must have at most ${MAX_PREFIXES} entries`)
       .optional(),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined) },

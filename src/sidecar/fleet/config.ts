@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import * as z from 'zod';
 import type { Environment } from '../../http/config';
-import { beginning } from '../access/key-ring';
+import { streamIdPrefix } from '../access/key-ring';
 
 /** How the sidecar takes part in a fleet of packagers. */
 export interface FleetConfig {
@@ -75,7 +75,7 @@ const streams = z
   .transform(listOf)
   .pipe(
     z
-      .array(beginning)
+      .array(streamIdPrefix)
       .min(1, 'holds no prefix of stream ids; leave it out for a packager that takes all')
       .max(100, 'must have at most 100 prefixes of stream ids'),
   );

@@ -1,7 +1,6 @@
 import { ConfigError } from '../../http/config';
 import type { Log } from '../../http/log';
-import { watchFiles, whyUnreadable } from '../../http/watched-file';
-import { isOpenToAll } from '../access/key-ring';
+import { followFiles } from '../../http/watched-file';
 
 interface FleetSecretOptions {
   /** The path of the file. */
@@ -37,25 +36,19 @@ export function openFleetSecret({ file, log, intervalMs = 1000, onChange }: Flee
     const isChange = isOpen && read.join('\n') !== secrets.join('\n');
     secrets = read;
     log.info('fleet secret read', { file, count: read.length });
-    if (isOpenToAll(file)) log.warn('every user of this machine can read the secret of the fleet', { file });
     if (isChange) onChange(read);
   };
-  const onFault = (cause: unknown) =>
-    log.error('the file of the fleet secret cannot be used; what was read before stays in force', {
-      file,
-      faults: faultsOf(cause),
-    });
-  try {
-    const { close } = watchFiles([file], { intervalMs, take, onFault });
-    isOpen = true;
-    return { secrets: () => secrets, close };
-  } catch (thrown) {
-    throw new ConfigError(faultsOf(thrown).map((fault) => `${VARIABLE}: ${fault}`));
-  }
-}
-
-function faultsOf(cause: unknown): readonly string[] {
-  return cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
+  const { close } = followFiles([file], {
+    log,
+    intervalMs,
+    name: VARIABLE,
+    message: 'the file of the fleet secret cannot be used; what was read before stays in force',
+    fields: { file },
+    openMessage: 'every user of this machine can read the secret of the fleet',
+    take,
+  });
+  isOpen = true;
+  return { secrets: () => secrets, close };
 }
 
 /** @throws ConfigError with every fault at once; none quotes a secret. */

@@ -4,7 +4,7 @@ import { readRecipient } from '../../drm/cpix/recipient';
 import { sentenceOf } from '../../drm/finding';
 import { ConfigError } from '../../http/config';
 import type { Log } from '../../http/log';
-import { type WatchedFiles, watchFiles, whyUnreadable } from '../../http/watched-file';
+import { followFiles } from '../../http/watched-file';
 
 /** Paths of PEM files. */
 export interface CpixFiles {
@@ -47,13 +47,13 @@ export function openCpixRecipient(
         certificate: files.certificate,
       });
   };
-  const onFault = (cause: unknown) =>
-    log.error('the CPIX certificate and key cannot be used; those read before stay in force', {
-      faults: faultsOf(cause),
-    });
-  const watched = watchOrRefuse(() =>
-    watchFiles([files.certificate, files.key], { intervalMs, take, onFault }),
-  );
+  const watched = followFiles([files.certificate, files.key], {
+    log,
+    intervalMs,
+    unreadable: `${CERTIFICATE}, ${KEY}: `,
+    message: 'the CPIX certificate and key cannot be used; those read before stay in force',
+    take,
+  });
   return {
     recipient() {
       if (!inForce) throw new Error('no CPIX recipient was read');
@@ -63,21 +63,8 @@ export function openCpixRecipient(
   };
 }
 
-function watchOrRefuse(watch: () => WatchedFiles): WatchedFiles {
-  try {
-    return watch();
-  } catch (thrown) {
-    throw new ConfigError(faultsOf(thrown));
-  }
-}
-
-function faultsOf(cause: unknown): readonly string[] {
-  return cause instanceof ConfigError ? cause.faults : [`${NAMES}: ${whyUnreadable(cause)}`];
-}
-
 const CERTIFICATE = 'PACKAGERDRMAPI_CPIXCERT';
 const KEY = 'PACKAGERDRMAPI_CPIXKEY';
-const NAMES = `${CERTIFICATE}, ${KEY}`;
 
 function recipientOf(certificatePem: string, keyPem: string, { certificate, key }: CpixFiles): CpixRecipient {
   const read = readRecipient(certificatePem, keyPem);

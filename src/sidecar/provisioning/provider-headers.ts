@@ -1,8 +1,7 @@
 import { isAscii } from 'node:buffer';
 import { ConfigError } from '../../http/config';
 import type { Log } from '../../http/log';
-import { type WatchedFiles, watchFiles, whyUnreadable } from '../../http/watched-file';
-import { isOpenToAll } from '../access/key-ring';
+import { followFiles, type WatchedFiles } from '../../http/watched-file';
 
 /** Headers by their names, as the key provider is sent them. */
 export type ProviderHeaders = Readonly<Record<string, string>>;
@@ -32,25 +31,17 @@ export function openProviderHeaders(
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
     headers = parseProviderHeaders(bytes);
     log.info('key provider headers read', { file, count: Object.keys(headers).length });
-    if (isOpenToAll(file)) {
-      log.warn('every user of this machine can read the file of key provider headers', { file });
-    }
   };
-  const onFault = (cause: unknown) =>
-    log.error('the file of key provider headers cannot be used; the headers read before stay in force', {
-      file,
-      faults: faultsOf(cause),
-    });
-  try {
-    const { close } = watchFiles([file], { intervalMs, take, onFault });
-    return { read: () => headers, close };
-  } catch (thrown) {
-    throw new ConfigError(faultsOf(thrown).map((fault) => `${HEADERS_VARIABLE}: ${fault}`));
-  }
-}
-
-function faultsOf(cause: unknown): readonly string[] {
-  return cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
+  const { close } = followFiles([file], {
+    log,
+    intervalMs,
+    name: HEADERS_VARIABLE,
+    message: 'the file of key provider headers cannot be used; the headers read before stay in force',
+    fields: { file },
+    openMessage: 'every user of this machine can read the file of key provider headers',
+    take,
+  });
+  return { read: () => headers, close };
 }
 
 /** More than a header of any provider has; servers take 16 KiB of all of them. */

@@ -2,8 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { ConfigError } from '../../../http/config';
 import type { Log } from '../../../http/log';
 import { certificatesOf, privateKeyOf } from '../../../http/tls';
-import { type WatchedFiles, watchFiles, whyUnreadable } from '../../../http/watched-file';
-import { isOpenToAll } from '../../access/key-ring';
+import { isOpenToAll, type WatchedFiles, watchFiles, whyUnreadable } from '../../../http/watched-file';
 import { refuseUnreadable } from '../../start-up';
 import type { FleetConfig } from '../config';
 
