@@ -13,7 +13,15 @@ import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } fr
 import { describeWidevineData } from './boxes';
 import { isUtf16Xml, looksLikePlayReadyObject } from './playready';
 import type { Report } from './report';
-import { checkAddress, readBlock, readByteText, readChecksum, readTwiceEncoded, showKeyId } from './values';
+import {
+  checkAddress,
+  encodingFault,
+  readBlock,
+  readByteText,
+  readChecksum,
+  readTwiceEncoded,
+  showKeyId,
+} from './values';
 
 /** The values of a request's parts, or of a key file's lines, under the request's names; nothing of them is sure yet. */
 export type Parts = Partial<
@@ -129,7 +137,7 @@ function meantWidevineData(
   report: Report,
   name: string,
   text: string,
-  { code, description: sentence }: Problem,
+  { description: sentence }: Problem,
 ): WidevinePsshData | undefined {
   const meant = readByteText(text);
   const isBase64 = decodeBase64(text).ok;
@@ -138,7 +146,7 @@ function meantWidevineData(
   const data: Checked<WidevinePsshData> = parseWidevinePsshData(bytes);
   if (twice && (data.ok || looksLikePsshBox(bytes)))
     report.error('encoded_twice', name, 'was encoded twice; decode it once');
-  else if (!isBase64) report.error(code, name, sentence);
+  else if (!isBase64) report.error(encodingFault(text, 'base64'), name, sentence);
   else if (looksLikePsshBox(bytes)) report.error('box_of_other_system', name, sentence);
   else if (looksLikePlayReadyObject(bytes) || isUtf16Xml(bytes)) {
     report.error('data_of_other_system', name, 'is a PlayReady object or header; Widevine data belongs here');

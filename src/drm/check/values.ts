@@ -89,14 +89,36 @@ export function readBlock(report: Report, name: string, text: string, rule: Bloc
     return twice.bytes;
   }
   const severity = meant?.form === 'uuid' ? uuid : 'error';
-  report.add(finding(severity, strict.problem.code, name, strict.problem.description));
+  report.add(finding(severity, encodingFault(text, wanted), name, strict.problem.description));
   return meant?.bytes.length === 16 ? meant.bytes : undefined;
+}
+
+/** The code of what is wrong with a text that should be base64 or hex: it names the form that the text has. */
+export function encodingFault(text: string, wanted: 'base64' | 'hex'): string {
+  if (text === '') return 'empty';
+  const meant = readByteText(text);
+  if (!meant) return `not_${wanted}`;
+  if (meant.form === 'uuid') return `uuid_for_${wanted}`;
+  const isHex = meant.form === 'hex' || meant.form === 'separated_hex';
+  if (isHex !== (wanted === 'hex')) return isHex ? 'hex_for_base64' : 'base64_for_hex';
+  if (/\s/.test(text)) return 'white_space';
+  switch (meant.form) {
+    case 'separated_hex':
+      return 'separators';
+    case 'unpadded':
+      return 'padding_missing';
+    case 'base64url':
+    case 'not_canonical':
+      return meant.form;
+    default:
+      return 'wrong_length';
+  }
 }
 
 export function readChecksum(report: Report, name: string, text: string): string | undefined {
   const decoded = decodePlayReadyChecksum(text);
   if (decoded.ok) return text;
-  report.problem(name, decoded.problem);
+  report.error(encodingFault(text, 'base64'), name, decoded.problem.description);
   return undefined;
 }
 

@@ -99,6 +99,14 @@ describe('a key file', () => {
       'a key id as a UUID: W uuid_for_base64 D-key-id': set({
         'D-key-id': '44da52ef-4523-098e-6854-777ee322681d',
       }),
+      'a checksum as a UUID: E uuid_for_base64 D-ks-playready-checksum': set({
+        'D-ks-playready-checksum': '44da52ef-4523-098e-6854-777ee322681d',
+      }),
+      'a key id of 8 bytes as hex: E hex_for_base64 D-key-id': set({ 'D-key-id': 'a5c4ece82129f7c0' }),
+      'Widevine data with words: E not_base64 D-ks-widevine-pssh-data': set({
+        'D-ks-widevine-pssh-data': 'the data: later',
+      }),
+      'a FairPlay key of 8 bytes as base64: E base64_for_hex H-key': set({ 'H-key': 'pcTs6CEp98A=' }),
       "a key id in PlayReady's order: E key_id_byte_order D-ks-playready-checksum": set({
         'D-key-id': SWAPPED_KEY_ID,
       }),
