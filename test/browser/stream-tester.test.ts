@@ -114,6 +114,6 @@ test('says so when the address is wrong or answers nothing', async () => {
   await page.getByText('Key file from the sidecar, former key file').click();
   await page.getByLabel('Address of the sidecar').fill('http://127.0.0.1:1');
   await page.getByRole('button', { name: 'Test' }).click();
-  await page.locator('#problems').getByText('Give the stream id').waitFor();
+  await page.locator('#tester-problems').getByText('Give the stream id').waitFor();
   expect(await picture(page, 'tester-sidecar-phone')).toEqual([]);
 });

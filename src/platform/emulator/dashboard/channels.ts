@@ -29,8 +29,8 @@ import {
   pill,
   plainChoices,
   secret,
+  section,
   table,
-  tagList,
   time,
   unseen,
   type Words,
@@ -88,7 +88,7 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
         ({ metadata }) => metadata.publishing_mode,
       ),
     ],
-    newForm: { metadata: { title, publishing_mode, tags, dvr, reconnect_window }, calls: () => calls },
+    newForm: { metadata: { title, publishing_mode, tags, dvr, reconnect_window } },
     calls: () => calls,
     fields: () => ({ metadata: SETTINGS }),
     aside: (channel) =>
@@ -101,7 +101,10 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
       settings,
     }),
     facts: ({ metadata: { simulcast_targets: targets, text_tracks } }) => [
-      ['Simulcast targets', tagList(targets.map(({ title: name, stream_url }) => `${name} ${stream_url}`))],
+      [
+        'Simulcast targets',
+        targets.length === 0 ? NONE : html`<ul class="tags">${targets.map(targetItem)}</ul>`,
+      ],
       ['Text tracks', text_tracks.length],
     ],
     farewell: [
@@ -117,8 +120,9 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
     mountForm(act, (channel, { request }) => {
       change(context, channel);
       if (request.query.back !== 'list') return `channel-${act}d`;
-      const { query } = askedOf(request.query, kind);
-      return `${PATH}?${query && `${query}&`}done=channel-${act}d`;
+      const asked = askedOf(request.query, kind);
+      asked.set('done', `channel-${act}d`);
+      return `${PATH}?${asked}`;
     });
   mountForm('events/:eventId/publish', (channel, { request }) => {
     const event = state.events.find(request.params.eventId ?? '');
@@ -128,6 +132,12 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
     const description = `Nothing was published. ${EVENT_REFUSALS[published.refusal]}`;
     throw new HttpError(409, { code: published.refusal, description });
   });
+}
+
+const NONE = html`<span class="muted">none</span>`;
+
+function targetItem({ title: name, stream_url }: Channel['metadata']['simulcast_targets'][number]): Html {
+  return html`<li>${name} ${stream_url}</li>`;
 }
 
 /** The button that lets encoders connect, or not. */
@@ -141,19 +151,15 @@ function switchButton(channel: Channel, query = ''): Html {
 const EVENTS_SHOWN = 10;
 
 function channelParts(context: EmulatorContext, channel: Channel, addresses: Addresses) {
-  const events = table(
-    'Recent events',
-    eventColumns(context.state, true),
-    eventsOf(context.state, channel, EVENTS_SHOWN),
-    html`<p>No encoder has streamed to this channel yet.</p>`,
-  );
+  const recent = eventsOf(context.state, channel, EVENTS_SHOWN);
+  const none = html`<p>No encoder has streamed to this channel yet.</p>`;
+  const events = table('Recent events', eventColumns(context.state, true), recent, none);
   const all =
-    eventsOf(context.state, channel, 1).length > 0 &&
-    html`<a href="/dashboard/events?q=${channel.id}">All events of this channel</a>`;
+    recent.length > 0 && html`<a href="/dashboard/events?q=${channel.id}">All events of this channel</a>`;
   return {
     current: live('current', currentEvent(context, channel, addresses)),
     encoder: encoderSettings(channel, addresses),
-    events: html`<section aria-labelledby="events-title"><div class="title-2"><h2 id="events-title">Recent events</h2>${all}</div>${live('events', events)}</section>`,
+    events: section('events', 'Recent events', live('events', events), all),
     addresses: card('addresses', 'For players', playerAddresses(channel, addresses)),
   };
 }

@@ -13,11 +13,11 @@ import {
 import type { EmulatorContext } from '../context';
 import { CredentialBody } from '../control/credentials';
 import { checkedBody } from '../json-body';
-import { confirmedAction, copyable, plainChoices, secret, table, time } from './elements';
-import { type Asked, absent, formCard, mountPage, refusedFirst, sentOf } from './forms';
+import { confirmedAction, copyable, plainChoices, secret, section, table, time } from './elements';
+import { type Asked, absent, formCard, mountPage, refusedFirst } from './forms';
+import { readFields } from './inputs';
 import { layout } from './layout';
 import { filterBy, type List, listOf } from './list';
-import { inputsOf, readFields } from './resource-form';
 
 const PATH = '/dashboard/credentials';
 
@@ -36,13 +36,13 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
       aside: html`<a class="button" href="#new">New credential</a>`,
       intro: html`Send a secret to the management API as <code>Authorization: Bearer …</code>`,
       content: refusedFirst(asked, {
-        list: html`<section aria-labelledby="v2-title"><h2 id="v2-title">V2 API credentials</h2>${listOf('credentials', state.credentials.list(), asked.query, CREDENTIALS)}</section>${v1Credentials(seeds)}`,
-        new: formCard(asked, 'New credential', {
-          id: 'new',
-          path: PATH,
-          submit: 'Add key name',
-          fields: inputsOf(fields, sentOf(asked, 'new'), 'new'),
-        }),
+        v2: section(
+          'v2',
+          'V2 API credentials',
+          listOf('credentials', state.credentials.list(), asked.query, CREDENTIALS),
+        ),
+        v1: v1Credentials(seeds),
+        new: formCard(asked, 'New credential', { id: 'new', path: PATH, submit: 'Add key name', fields }),
       }),
       asked,
     });
@@ -118,5 +118,5 @@ function v1Credentials({ siteIds, v1Secret }: EmulatorContext['seeds']) {
     siteIds,
     undefined,
   );
-  return html`<section aria-labelledby="v1-title"><h2 id="v1-title">V1 API credentials</h2>${list}</section>`;
+  return section('v1', 'V1 API credentials', list);
 }

@@ -21,6 +21,41 @@ export function plainChoices(values: readonly string[]): Choice[] {
   return values.map((value) => ({ value, label: value }));
 }
 
+export function optionsOf(choices: readonly Choice[], chosen: string): Html[] {
+  return choices.map(
+    ({ value, label }) =>
+      html`<option value="${value}"${value === chosen && html` selected`}>${label}</option>`,
+  );
+}
+
+const LABELS: Readonly<Record<string, string>> = {
+  webhook_url: 'URL',
+  site_ids: 'Sites',
+  dvr: 'DVR',
+  sidecar: 'Address of the sidecar',
+  url: 'Address of the manifest or playlist',
+  api_key: 'API key',
+  former: 'Former key file',
+  call: 'A curl command, or an address with its parameters',
+};
+const SPELLED: Readonly<Record<string, string>> = {
+  params: 'parameters',
+  srclang: 'language code',
+  config: 'configuration',
+  url: 'address',
+  adschedule: 'advertising schedule',
+};
+
+/** The label of a field, by its name in the API: `publish_start_date` is Publish start date. */
+export function labelOf(path: string): string {
+  const words = path.split(/[._]/).map((word) => SPELLED[word] ?? word);
+  return LABELS[path] ?? titleCase(words.join(' '));
+}
+
+export function titleCase(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** A state in a word or two. The word carries the meaning; the colour only helps. */
 export function pill(word: string, tone: Tone): Html {
   return html`<span class="badge" data-variant="${tone}">${word}</span>`;
@@ -78,12 +113,12 @@ export function address(text: string): Html {
 }
 
 /** A text to take away, with a button that copies it where scripts run. */
-export function copyable(name: string, text: string): Html {
-  return html`<span class="copyable"><code>${text}</code>${copyButton(name)}</span>`;
+export function copyable(name: string, text: string, shown = html`<code>${text}</code>`): Html {
+  return html`<span class="copyable">${shown}${copyButton(name)}</span>`;
 }
 
 export function copyableAddress(name: string, text: string): Html {
-  return html`<span class="copyable">${address(text)}${copyButton(name)}</span>`;
+  return copyable(name, text, address(text));
 }
 
 /** Several lines to take away, such as a command. */
@@ -174,23 +209,15 @@ export function facts(pairs: readonly Fact[]): Html {
   return html`<dl class="facts">${pairs.map((pair) => pair && html`<div><dt>${pair[0]}</dt><dd>${pair[1]}</dd></div>`)}</dl>`;
 }
 
-/** Short values next to each other. */
-export function tagList(values: readonly string[]): Content {
-  if (values.length === 0) return html`<span class="muted">none</span>`;
-  return html`<ul class="tags">${values.map((value) => html`<li>${value}</li>`)}</ul>`;
+/** A part of a page, with its heading. @param aside next to the heading. */
+export function section(id: string, title: string, content: Content, aside?: Content): Html {
+  const heading = html`<h2 id="${id}-title">${title}</h2>`;
+  const head = aside === undefined ? heading : html`<div class="title-2">${heading}${aside}</div>`;
+  return html`<section aria-labelledby="${id}-title">${head}${content}</section>`;
 }
 
 export function card(id: string, title: string, content: Content, look = ''): Html {
   return html`<section class="card ${look}" id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${content}</section>`;
-}
-
-/** The last card of a page. */
-export function deleteCard(path: string, noun: string, name: string, says: string, consequence = ''): Html {
-  return card(
-    'delete',
-    `Delete this ${noun}`,
-    html`<p>${says}</p>${confirmedAction(`${path}/delete`, 'Delete', name, `${consequence} This can’t be undone.`.trim())}`,
-  );
 }
 
 /** A part of a page that the script keeps up to date. */

@@ -1,46 +1,17 @@
-import { type Express, type Request, urlencoded } from 'express';
+import { type Express, type Request, text } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
-import { unseen } from './elements';
+import type { SetFields } from '../resources/fields';
+import { type Hidden, hiddenFields, labelOf, unseen } from './elements';
+import { FormBody, inputsOf, isFilled } from './inputs';
 import type { PageQuery } from './list';
 
 /** Reads a form, which may hold as much as a JSON body of the management API, percent-encoded. */
-const readForm = urlencoded({ extended: false, limit: '1mb', parameterLimit: 5000 });
-
-/** The fields that a form sent. */
-export class FormBody {
-  readonly #fields: ReadonlyMap<string, unknown>;
-
-  /** @param body as the body parser left it; `undefined` when nothing was sent. */
-  constructor(body?: unknown) {
-    this.#fields = new Map(typeof body === 'object' && body !== null ? Object.entries(body) : []);
-  }
-
-  /** The field's text, or the first one's when it was sent several times; empty when it was not sent. */
-  text(name: string): string {
-    return this.texts(name)[0] ?? '';
-  }
-
-  /** Every value of a field, such as the boxes that were ticked, with the line ends of JavaScript. */
-  texts(name: string): string[] {
-    const values: unknown[] = [this.#fields.get(name)].flat();
-    return values.flatMap((one) => (typeof one === 'string' ? one.replaceAll('\r\n', '\n') : []));
-  }
-
-  /** Whether the field, or one within it, was sent, empty or not. */
-  has(name: string): boolean {
-    return this.namesIn(name).length > 0;
-  }
-
-  /** The names of a field and of those within it. */
-  namesIn(name: string): string[] {
-    return [...this.#fields.keys()].filter((each) => each === name || each.startsWith(`${name}.`)).sort();
-  }
-}
+const readForm = text({ type: 'application/x-www-form-urlencoded', limit: '1mb' });
 
 /** A form that was refused. */
-export interface Refused {
+interface Refused {
   /** The id of the form on its page. */
   readonly form: string;
   readonly sent: FormBody;
@@ -80,7 +51,7 @@ export function mountPage(
   if (post) {
     const { form, change, again = get } = post;
     route.post(readForm, async (request: PageRequest, response) => {
-      const sent = new FormBody(request.body);
+      const sent = new FormBody(typeof request.body === 'string' ? request.body : '');
       try {
         const answer = await change(request, sent);
         if (typeof answer === 'string' && answer.startsWith('/')) response.redirect(303, answer);
@@ -106,27 +77,9 @@ export function absent(description: string): HttpError {
   return new HttpError(404, { code: 'not_found', description: `${description} It may have been deleted.` });
 }
 
-const LABELS: Readonly<Record<string, string>> = {
-  webhook_url: 'URL',
-  site_ids: 'Sites',
-  dvr: 'DVR',
-  sidecar: 'Address of the sidecar',
-};
-const SPELLED: Readonly<Record<string, string>> = {
-  params: 'parameters',
-  srclang: 'language code',
-  config: 'configuration',
-  url: 'address',
-  adschedule: 'advertising schedule',
-};
-
-/** The label of a field, by its name in the API: `publish_start_date` is Publish start date. */
-export function labelOf(path: string): string {
-  const words = path
-    .split(/[._]/)
-    .map((word) => SPELLED[word] ?? word)
-    .join(' ');
-  return LABELS[path] ?? words.charAt(0).toUpperCase() + words.slice(1);
+/** A form that can't be used. */
+export function invalid(description: string): HttpError {
+  return new HttpError(400, { code: 'invalid_body', description });
 }
 
 /** How the API describes a problem of a field, or of two. */
@@ -149,12 +102,18 @@ interface Form {
   readonly id: string;
   readonly path: string;
   readonly submit: string;
-  readonly fields: Content;
-}
-
-/** What a form is filled in with: what was sent when it was refused. */
-export function sentOf({ refused }: Asked, id: string, otherwise = new FormBody()): FormBody {
-  return refused?.form === id ? refused.sent : otherwise;
+  readonly fields: SetFields;
+  /** What the fields have unless the form was refused. */
+  readonly filled?: FormBody;
+  readonly hidden?: Hidden;
+  /** More fields, each group behind a link. */
+  readonly more?: Readonly<Record<string, SetFields>>;
+  /** Below the fields. */
+  readonly below?: Content;
+  /** Next to the button. */
+  readonly buttons?: Content;
+  /** More attributes. */
+  readonly attributes?: Html;
 }
 
 /** Why a form was refused. */
@@ -169,9 +128,18 @@ export function problemList(problems: readonly string[]): Content {
   )}</ul></div>`;
 }
 
-function bareForm(asked: Asked, { id, path, submit, fields }: Form, subject?: string): Html {
+/** A form, with what was sent when it was refused. @param subject of its button, for screen readers. */
+export function bareForm(asked: Asked, form: Form, subject?: string): Html {
+  const { id, path, submit, fields, filled, hidden = {}, more = {}, below, buttons } = form;
+  const isRefused = asked.refused?.form === id;
+  const sent = isRefused ? asked.refused.sent : (filled ?? new FormBody());
+  const groups = Object.entries(more).map(
+    ([title, group]) =>
+      html`<details class="more" id="${id}-${Object.keys(group)[0]}"${isFilled(group, sent) && html` open`}><summary class="link">${title}</summary><div class="fields">${inputsOf(group, sent, id)}</div></details>`,
+  );
   const button = html`<button>${submit}${subject !== undefined && unseen(subject)}</button>`;
-  return html`${refusalOf(asked, id)}<form method="post" action="${path}" class="form"><div class="fields">${fields}</div><p>${button}</p></form>`;
+  return html`<div id="${id}-problems">${refusalOf(asked, id)}</div><form method="post" action="${path}"${form.attributes ?? html` class="form"`}>${hiddenFields(hidden)}
+    <div class="fields">${inputsOf(fields, sent, id)}${below}</div>${groups}<div class="actions">${button}${buttons}</div></form>`;
 }
 
 /** A form in a card of its own. */
@@ -181,17 +149,15 @@ export function formCard(asked: Asked, title: string, form: Form): Html {
 
 /** A form behind a link, within a card. */
 export function formMore(asked: Asked, title: string, form: Form): Html {
-  const isOpen = asked.refused?.form === form.id;
-  return html`<details class="more" id="${form.id}"${isOpen && html` open`}><summary class="link">${title}</summary>${bareForm(asked, form)}</details>`;
+  return html`<details class="more" id="${form.id}"${asked.refused?.form === form.id && html` open`}><summary class="link">${title}</summary>${bareForm(asked, form)}</details>`;
 }
 
 /** A form behind a button, within a row. */
 export function formButton(asked: Asked, label: string, subject: string, form: Form): Html {
-  const isOpen = asked.refused?.form === form.id;
-  return html`<details class="opened-form" id="${form.id}"${isOpen && html` open`}><summary class="button outline small">${label}…${unseen(subject)}</summary>${bareForm(asked, form, subject)}</details>`;
+  return html`<details class="opened-form" id="${form.id}"${asked.refused?.form === form.id && html` open`}><summary class="button outline small">${label}…${unseen(subject)}</summary>${bareForm(asked, form, subject)}</details>`;
 }
 
-/** The parts of a page by their names. The one with the refused form, whose id begins with the name, comes first. */
+/** The parts of a page by their names. The one with the refused form, whose id starts with the name, comes first. */
 export function refusedFirst({ refused }: Asked, parts: Readonly<Record<string, Content>>): Content {
   const [first = ''] = refused?.form.split('-') ?? [];
   return [parts[first], ...Object.entries(parts).map(([name, part]) => name !== first && part)];

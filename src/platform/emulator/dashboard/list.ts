@@ -1,6 +1,5 @@
 import { type Content, type Html, html } from '../../../http/html';
-import { type Choice, type Column, counted, live, type Noun, table } from './elements';
-import { labelOf } from './forms';
+import { type Choice, type Column, counted, labelOf, live, type Noun, optionsOf, table } from './elements';
 
 const PAGE_LENGTH = 50;
 const MAX_WORDS_LENGTH = 200;
@@ -45,23 +44,15 @@ export interface List<T> {
   readonly pageLength?: number;
 }
 
-interface Asked {
-  readonly words: string;
-  readonly chosen: ReadonlyMap<string, string>;
-  /** The words and the choices as a query, without its `?`. */
-  readonly query: string;
-}
-
-/** What a query asks of a list; parameters that can't be read are ignored. */
-export function askedOf<T>(query: PageQuery, { filters = [] }: Pick<List<T>, 'filters'>): Asked {
+/** What a query asks of a list: the words (`q`) and the choices. Parameters that can't be read are ignored. */
+export function askedOf<T>(query: PageQuery, { filters = [] }: Pick<List<T>, 'filters'>): URLSearchParams {
   const words = textOf(query.q).trim().slice(0, MAX_WORDS_LENGTH);
-  const chosen = new Map<string, string>();
+  const asked = new URLSearchParams(words === '' ? {} : { q: words });
   for (const { name, choices } of filters) {
     const choice = choices.find(({ value }) => value === query[name]);
-    if (choice) chosen.set(name, choice.value);
+    if (choice) asked.set(name, choice.value);
   }
-  const asked = new URLSearchParams({ ...(words !== '' && { q: words }), ...Object.fromEntries(chosen) });
-  return { words, chosen, query: asked.toString() };
+  return asked;
 }
 
 /**
@@ -72,11 +63,11 @@ export function askedOf<T>(query: PageQuery, { filters = [] }: Pick<List<T>, 'fi
 export function listOf<T>(id: string, items: readonly T[], query: PageQuery, list: List<T>): Html {
   const { path, noun, texts, filters = [], pageLength = PAGE_LENGTH } = list;
   const asked = askedOf(query, list);
-  const wanted = asked.words.toLowerCase().split(/\s+/);
+  const words = asked.get('q')?.toLowerCase().split(/\s+/) ?? [];
   const matching = items.filter((item) => {
-    if (!filters.every(({ name, of }) => (asked.chosen.get(name) ?? of(item)) === of(item))) return false;
+    if (!filters.every(({ name, of }) => (asked.get(name) ?? of(item)) === of(item))) return false;
     const text = texts(item).join('\n').toLowerCase();
-    return wanted.every((word) => text.includes(word));
+    return words.every((word) => text.includes(word));
   });
   const pages = Math.max(Math.ceil(matching.length / pageLength), 1);
   const page = pageIn(query.page, pages);
@@ -85,13 +76,11 @@ export function listOf<T>(id: string, items: readonly T[], query: PageQuery, lis
   const count = counted(items.length, noun);
   const all = html`<a href="${path}">Show all</a>`;
   const noMatch = items.length === 1 ? `The one ${noun.one} doesn’t match.` : `None of the ${count} matches.`;
-  const summary = asked.query === '' ? count : html`<span>${matching.length} of ${count}</span> ${all}`;
+  const summary = asked.size === 0 ? count : html`<span>${matching.length} of ${count}</span> ${all}`;
   const none = items.length === 0 ? list.empty : html`<p>${noMatch} ${all}</p>`;
-  const addressOf = (to: number) => `${path}?${asked.query && `${asked.query}&`}page=${to}`;
-  return html`${(items.length > 0 || asked.query !== '') && searchForm(list, asked)}${live(
-    id,
-    html`${matching.length > 0 && html`<p class="found">${summary}</p>`}${table(list.caption, list.columns(asked.query), shown, none)}${pageLinks(page, pages, addressOf)}`,
-  )}`;
+  const found = html`${matching.length > 0 && html`<p class="found">${summary}</p>`}${table(list.caption, list.columns(asked.toString()), shown, none)}`;
+  const links = pageLinks(page, pages, (to) => `${path}?${asked.size > 0 ? `${asked}&` : ''}page=${to}`);
+  return html`${(items.length > 0 || asked.size > 0) && searchForm(list, asked)}${live(id, html`${found}${links}`)}`;
 }
 
 function textOf(value: unknown): string {
@@ -103,24 +92,17 @@ export function pageIn(value: unknown, pages: number): number {
   return Math.min(Number(/^[1-9]\d{0,6}$/.exec(textOf(value))?.[0] ?? 1), pages);
 }
 
-function searchForm<T>({ path, noun, hint, filters = [] }: List<T>, { words, chosen }: Asked): Html {
+function searchForm<T>({ path, noun, hint, filters = [] }: List<T>, asked: URLSearchParams): Html {
   const fields = filters.map(({ name, label, unset, choices }) => {
     const options = [{ value: '', label: unset }, ...choices];
-    return html`<label class="unseen" for="search-${name}">${label}</label><select id="search-${name}" name="${name}">${optionsOf(options, chosen.get(name) ?? '')}</select>`;
+    return html`<label class="unseen" for="search-${name}">${label}</label><select id="search-${name}" name="${name}">${optionsOf(options, asked.get(name) ?? '')}</select>`;
   });
   return html`<form class="search" role="search" aria-label="Search ${noun.many}" action="${path}" data-search>
     <label class="unseen" for="search-q">Search ${noun.many}</label>
-    <input id="search-q" name="q" type="search" value="${words}" placeholder="Search ${hint}" maxlength="${MAX_WORDS_LENGTH}" autocomplete="off" spellcheck="false">
+    <input id="search-q" name="q" type="search" value="${asked.get('q') ?? ''}" placeholder="Search ${hint}" maxlength="${MAX_WORDS_LENGTH}" autocomplete="off" spellcheck="false">
     ${fields}
     <button>Search</button>
   </form>`;
-}
-
-export function optionsOf(choices: readonly Choice[], chosen: string): Html[] {
-  return choices.map(
-    ({ value, label }) =>
-      html`<option value="${value}"${value === chosen && html` selected`}>${label}</option>`,
-  );
 }
 
 /** Links to the pages before and after this one; nothing when there is one page. */

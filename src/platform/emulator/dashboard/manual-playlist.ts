@@ -3,10 +3,11 @@ import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { Media } from '../resources/media';
 import type { Playlist, PlaylistMetadata } from '../resources/playlists';
-import { action, hiddenFields, live } from './elements';
-import { absent, type FormBody, wantsJson } from './forms';
+import { action, hiddenFields, live, section } from './elements';
+import { absent, wantsJson } from './forms';
+import type { FormBody } from './inputs';
 import { type List, listOf, type PageQuery, pageIn, pageLinks } from './list';
-import { mediaName, publication, statusPill, titleOfMedia } from './media-words';
+import { MEDIA_NOUN, mediaName, publication, statusPill, titleOfMedia } from './media-words';
 import type { MountForm } from './resource-pages';
 
 /** The ids of the media of a manual playlist, in their order. */
@@ -91,47 +92,45 @@ export function manualParts(context: EmulatorContext, playlist: Playlist, query:
   const pages = Math.max(Math.ceil(ids.length / PLACES_SHOWN), 1);
   const page = pageIn(query.places, pages);
   const first = (page - 1) * PLACES_SHOWN;
-  const words = typeof query.q === 'string' ? query.q : '';
-  const backFrom = (places: number) =>
-    new URLSearchParams({
-      ...(words !== '' && { q: words }),
-      ...(places > 1 && { places: String(places) }),
-    }).toString();
+  const backFrom = (places: number) => {
+    const back = new URLSearchParams(typeof query.q === 'string' && query.q !== '' ? { q: query.q } : {});
+    if (places > 1) back.set('places', String(places));
+    return back.toString();
+  };
   const back = backFrom(page);
   const rows = ids
     .slice(first, first + PLACES_SHOWN)
     .map((id, index) => orderRow(context, { playlist, id, place: first + index, count: ids.length, back }));
+  const links = pageLinks(page, pages, (to) => `${path}?${backFrom(to)}`, ['Earlier', 'Later']);
   const order =
     rows.length === 0
       ? html`<div class="empty"><p>No media yet. Search for some below and add them.</p></div>`
-      : html`<ol class="order" start="${first + 1}" data-order="${path}/order">${rows}</ol>${pageLinks(page, pages, (to) => `${path}?${backFrom(to)}`, ['Earlier', 'Later'])}`;
-  const how: List<Media> = {
+      : html`<ol class="order" start="${first + 1}" data-order="${path}/order">${rows}</ol>${links}`;
+  const add = (media: Media) =>
+    ids.includes(media.id)
+      ? html`<span class="muted">in the playlist</span>`
+      : action(`${path}/add`, 'Add', titleOfMedia(media), { media: media.id, back });
+  const list: List<Media> = {
     path,
-    noun: { one: 'media', many: 'media' },
+    noun: MEDIA_NOUN,
     caption: 'Media of the site',
     columns: () => [
       ['Media', (media) => mediaName(context, media)],
       ['Status', ({ status }) => statusPill(status)],
       ['Viewers', (media) => publication(media, context.clock.now())],
-      [
-        'Actions',
-        (media) =>
-          ids.includes(media.id)
-            ? html`<span class="muted">in the playlist</span>`
-            : action(`${path}/add`, 'Add', titleOfMedia(media), { media: media.id, back }),
-      ],
+      ['Actions', add],
     ],
     hint: 'title, id or tag',
     texts: ({ id, metadata: { title, tags } }) => [title, id, ...tags],
     empty: html`<p>The site has no media yet. <a href="/dashboard/media#upload-media">Upload some</a> first.</p>`,
     pageLength: 10,
   };
+  const how =
+    rows.length > 1 &&
+    html`<span class="muted" data-scripted>Drag them, or move them with the arrow keys.</span>`;
   return {
-    order: html`<section aria-labelledby="order-title"><div class="title-2"><h2 id="order-title">Media in their order</h2>${
-      rows.length > 1 &&
-      html`<span class="muted" data-scripted>Drag them, or move them with the arrow keys.</span>`
-    }</div>${live('order', order)}</section>`,
-    add: html`<section aria-labelledby="add-title"><h2 id="add-title">Add media</h2>${listOf('found', context.state.media.of(playlist.siteId), query, how)}</section>`,
+    order: section('order', 'Media in their order', live('order', order), how),
+    add: section('add', 'Add media', listOf('found', context.state.media.of(playlist.siteId), query, list)),
   };
 }
 

@@ -1,11 +1,8 @@
 import type { Express } from 'express';
-import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import { isPublished, MEDIA, type Media } from '../resources/media';
-import type { View } from '../resources/resource';
 import { viewOf } from '../resources/resource-routes';
-import { receiveForm } from '../uploads/upload-form';
 import {
   bytes,
   card,
@@ -20,16 +17,14 @@ import {
   time,
   unseen,
 } from './elements';
-import { type Asked, type FormBody, formMore, refusalOf, sentOf } from './forms';
+import { type Asked, formMore, invalid, refusalOf } from './forms';
+import { FormBody, inputsOf, readFields } from './inputs';
 import { filterBy } from './list';
-import { mountPictures, picturesCard } from './media-pictures';
-import { mountRenditions, renditionsCard } from './media-renditions';
-import { mountTracks, tracksCard } from './media-tracks';
+import { mediaParts, mountMediaParts } from './media-parts';
 import { mediaName, publication, STATUS_WORDS, statusPill, titleOfMedia } from './media-words';
 import { packagingFacts } from './packaging';
-import { inputsOf, isFilled, readFields } from './resource-form';
-import { type Change, mountResourcePages, siteField } from './resource-pages';
-import { begunAnswer, methodOf, openUpload, uploadZone } from './upload-zone';
+import { mountResourcePages, type Sent, siteField } from './resource-pages';
+import { methodOf, mountUpload, openedAnswer, uploadZone, waitingUpload } from './upload-zone';
 
 const { title: TITLE, ...MORE } = MEDIA.metadata;
 const { method: _method, ...SOURCE } = MEDIA.upload;
@@ -38,6 +33,15 @@ const { method: _method, ...SOURCE } = MEDIA.upload;
 export function mountMediaPages(app: Express, context: EmulatorContext): void {
   const { state, seeds, clock, library } = context;
   const calls = library.media;
+  const upload = uploadZone({
+    id: 'upload-media',
+    begin: '/dashboard/media',
+    what: 'files',
+    accept: 'video/*,audio/*',
+    hint: 'Each becomes a media that is called like its file.',
+    isMultiple: true,
+    fields: inputsOf(siteField(seeds.siteIds), new FormBody(), 'upload'),
+  });
   const mountForm = mountResourcePages<Media>(app, context, {
     noun: { one: 'media', many: 'media' },
     intro: 'Video and audio on demand: uploads, and recordings of live events.',
@@ -52,14 +56,8 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
       ['Created', ({ created }) => time(created)],
     ],
     hint: 'title, id, tag or author',
-    texts: ({ id, siteId, metadata: { title, author, external_id, tags } }) => [
-      title,
-      id,
-      siteId,
-      author ?? '',
-      external_id ?? '',
-      ...tags,
-    ],
+    texts: ({ id, siteId, metadata: { title, author, external_id, tags } }) =>
+      [title, id, siteId, author ?? [], external_id ?? [], tags].flat(),
     filters: [
       filterBy('status', choicesOf(STATUS_WORDS), ({ status }) => status),
       filterBy('type', plainChoices(MEDIA.shown.media_type.schema.options), ({ mediaType }) => mediaType),
@@ -68,23 +66,15 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
     scripts: ['upload'],
     newForm: {
       metadata: MEDIA.metadata,
-      calls: () => calls,
+      shown: { title: TITLE },
+      more: { 'Fetch the content, or leave it where it is': SOURCE, 'More metadata': MORE },
+      below: html`<p class="hint field-wide">Without an address to fetch the content from, the page of the media takes a file.</p>`,
+      above: html`<section class="card" data-scripted aria-label="Upload">${upload}</section>`,
       body: (sent) => ({ upload: readSource(sent) }),
-      inputs: newInputs,
-      above: (asked) =>
-        html`<section class="card" data-scripted aria-label="Upload">${uploadZone({
-          id: 'upload-media',
-          begin: '/dashboard/media',
-          what: 'files',
-          accept: 'video/*,audio/*',
-          hint: 'Each becomes a media that is called like its file.',
-          isMultiple: true,
-          fields: inputsOf(siteField(seeds.siteIds), sentOf(asked, 'new'), 'upload'),
-        })}</section>`,
       made(id, origin) {
-        const { upload } = state.media.find(id) ?? {};
         const page = `/dashboard/media/${id}`;
-        return upload && begunAnswer(upload, origin, { page, undo: `${page}/delete` });
+        const waits = state.media.find(id)?.upload;
+        return waits && openedAnswer(waits, origin, { page, undo: `${page}/delete` });
       },
     },
     calls: () => calls,
@@ -94,9 +84,7 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
     parts: (each, asked, settings) => ({
       content: contentCard(context, each, asked),
       settings,
-      picture: picturesCard(context, each, asked),
-      track: tracksCard(context, each, asked),
-      rendition: renditionsCard(context, each, asked),
+      ...mediaParts(context, each, asked),
     }),
     facts: ({ id }, origin) => [
       ['For players', copyableAddress('address for players', `${origin}/v2/media/${id}`)],
@@ -107,34 +95,22 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
     ],
   });
 
-  /** The upload that waits for the first file, or a new one that replaces the content. */
-  const uploadFor = async (media: Media, method: string, view: View) => {
-    const waiting = media.status === 'created' ? openUpload(context, media.upload) : undefined;
-    if (waiting && (waiting.method === method || method === 'multipart')) return waiting;
-    await calls.act('reupload', idsOf(media), { body: { upload: { method } } }, view);
-    return media.upload;
-  };
   const idsOf = ({ siteId, id }: Media) => ({ siteId, mediaId: id });
-  mountForm('upload', async (media, { sent, view }) =>
-    begunAnswer(await uploadFor(media, methodOf(sent.text('method')), view), view.origin),
-  );
-  const takeFile: Change<Media> = async (media, { request, view }) => {
-    const upload = await uploadFor(media, 'direct', view);
-    if (upload) await receiveForm(request, upload);
-    return 'file-received';
-  };
-  mountForm('file', takeFile, 'content-file');
-  const useSource: Change<Media> = async (media, { sent, view }) => {
-    const upload = readSource(sent);
-    if (upload.method !== 'fetch' && upload.method !== 'external')
-      throw new HttpError(400, { code: 'invalid_body', description: NO_ADDRESS });
-    await calls.act('reupload', idsOf(media), { body: { upload } }, view);
+  // The upload that waits for the first file, or a new one that replaces the content.
+  mountUpload(mountForm, '', 'content-file', 'file-received', async (media, { view }, method) => {
+    const waiting = media.status === 'created' ? waitingUpload(context, media.upload) : undefined;
+    if (waiting && (waiting.method === method || method === 'multipart')) return { upload: waiting };
+    await calls.act('reupload', idsOf(media), { body: { upload: { method } } }, view);
+    return { upload: media.upload };
+  });
+  const useSource = async (media: Media, { sent, view }: Sent) => {
+    const source = readSource(sent);
+    if (source.method !== 'fetch' && source.method !== 'external') throw invalid(NO_ADDRESS);
+    await calls.act('reupload', idsOf(media), { body: { upload: source } }, view);
     return 'content-requested';
   };
   mountForm('source', useSource, 'content-source');
-  mountPictures(app, context, mountForm);
-  mountTracks(context, mountForm);
-  mountRenditions(context, mountForm);
+  mountMediaParts(app, context, mountForm);
 }
 
 const NO_ADDRESS = 'Fill in one of the addresses: where to fetch the content from, or where it stays.';
@@ -142,16 +118,7 @@ const NO_ADDRESS = 'Fill in one of the addresses: where to fetch the content fro
 /** How a content comes, as a form asks for it: from an address if it has one. */
 function readSource(sent: FormBody) {
   const given = readFields(SOURCE, sent);
-  const ofFile = methodOf(sent.text('method'));
-  return { ...given, method: given.download_url ? 'fetch' : given.source_url ? 'external' : ofFile };
-}
-
-function newInputs(sent: FormBody, site: Content): Html {
-  const more = (fields: typeof SOURCE | typeof MORE, title: string) =>
-    html`<details class="more"${isFilled(fields, sent) && html` open`}><summary class="link">${title}</summary><div class="fields">${inputsOf(fields, sent, 'new')}</div></details>`;
-  return html`${inputsOf({ title: TITLE }, sent, 'new')}${site}
-    ${more(SOURCE, 'Fetch the content, or leave it where it is')}${more(MORE, 'More metadata')}
-    <p class="hint field-wide">Without an address to fetch the content from, the page of the media takes a file.</p>`;
+  return { ...given, method: given.download_url ? 'fetch' : given.source_url ? 'external' : methodOf(sent) };
 }
 
 /** The player, for media that viewers may have. */
@@ -177,18 +144,14 @@ function contentCard(context: EmulatorContext, media: Media, asked: Asked): Html
       ? 'A video or an audio file.'
       : 'It replaces the content; the id, the metadata and the addresses stay.',
   });
-  const source = {
-    id: 'content-source',
-    path: `${path}/source`,
-    submit: 'Use this content',
-    fields: inputsOf(SOURCE, sentOf(asked, 'content-source'), 'source'),
-  };
+  const source = { path: `${path}/source`, submit: 'Use this content', fields: SOURCE };
+  const known = facts(contentFacts(context, media, viewOf(context, asked.request).origin));
   return card(
     'content-card',
     'Content',
-    html`${live('content-facts', facts(contentFacts(context, media, viewOf(context, asked.request).origin)))}
+    html`${live('content-facts', known)}
     <h3>${isFirst ? 'Upload the content' : 'Replace the content'}</h3>
-    ${refusalOf(asked, 'content-file')}${zone}${formMore(asked, 'Fetch it from an address, or leave it where it is', source)}`,
+    ${refusalOf(asked, 'content-file')}${zone}${formMore(asked, 'Fetch it from an address, or leave it where it is', { ...source, id: 'content-source' })}`,
   );
 }
 

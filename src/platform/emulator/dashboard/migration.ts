@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http';
 import type { Express } from 'express';
-import { HttpError } from '../../../http/errors';
 import type { GetAnswer } from '../../../http/get-request';
 import { type Content, type Html, html } from '../../../http/html';
 import { AUTHENTICATION } from '../../migration/mapping/fields';
@@ -19,27 +18,36 @@ import { readCurl } from '../../migration/read-calls/curl';
 import { readUrl } from '../../migration/read-calls/found-call';
 import { asCurl } from '../../migration/render';
 import { originOf } from '../addresses';
-import { reachesSite } from '../auth';
+import { type Credential, reachesSite } from '../auth';
 import type { EmulatorContext } from '../context';
 import { signatureOf } from '../v1/signature';
 import { callPlatform } from './call-platform';
 import { card, copyableLines, pill, type Words } from './elements';
-import { type Asked, mountPage, refusalOf, sentOf } from './forms';
+import { type Asked, formCard, invalid, mountPage } from './forms';
+import { Lines } from './inputs';
 import { layout } from './layout';
-import { inputsOf } from './resource-form';
 import { siteField, siteOf } from './resource-pages';
 
 const PATH = '/dashboard/migration';
 
 /** A page that shows what a call of v1 becomes in v2, and what both answer here. */
 export function mountMigrationPage(app: Express, context: EmulatorContext, platform: RequestListener): void {
-  const { siteIds } = context.seeds;
+  const form = {
+    id: 'v1-call',
+    path: PATH,
+    submit: 'Show the v2 call',
+    fields: {
+      call: { schema: Lines, required: true, says: CALL_HINT },
+      ...siteField(context.seeds.siteIds),
+    },
+    buttons: html`<button class="outline" name="do" value="run">Run both here</button>`,
+  } as const;
   const page = (asked: Asked, result?: Html) =>
     layout({
       title: 'v1 → v2',
       section: PATH,
       intro: 'What a call of Management API v1 becomes in v2, and what both answer here.',
-      content: html`${callForm(siteIds, asked)}${result}`,
+      content: html`${formCard(asked, 'A call of v1', form)}${result}`,
     });
   mountPage(app, PATH, page, {
     form: 'v1-call',
@@ -49,30 +57,29 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
       const migration = migrateCall(call, { site });
       const runner = { context, platform, host: request.get('host') ?? '', site };
       const answers = sent.text('do') === 'run' ? await runBoth(runner, call, migration) : undefined;
-      const result = resultOf(call, migration, originOf(request), answers);
       // The form stays filled in.
-      return page({ request, query: {}, refused: { form: 'v1-call', sent, problems: [] } }, result);
+      const asked = { request, query: {}, refused: { form: 'v1-call', sent, problems: [] } };
+      return page(asked, resultOf(call, migration, originOf(request), answers));
     },
   });
 }
+
+const CALL_HINT =
+  'Such as `curl https://api.jwplatform.com/v1/videos/list?search=news`; the page signs it with the secret of the site.';
 
 /** Reads a curl command, or an address with its query. The signature is dropped: the page makes its own. */
 function readV1Call(text: string): V1Call {
   const isCurl = /\bcurl\b/.test(text);
   const { calls, fromFiles } = isCurl ? readCurl(text) : { calls: [readUrl(text)].flat(), fromFiles: [] };
   const [call, ...others] = calls.filter((each) => each !== undefined);
-  if (text.trim() === '') throw refused('Paste a call first: a curl command, or its address.');
+  if (text.trim() === '') throw invalid('Paste a call first: a curl command, or its address.');
   if (!call)
-    throw refused('This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.');
-  if (others.length > 0) throw refused('These are several calls. Paste one at a time.');
+    throw invalid('This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.');
+  if (others.length > 0) throw invalid('These are several calls. Paste one at a time.');
   if (fromFiles.length > 0)
-    throw refused('A part of this call comes from a file. Paste what the file holds.');
+    throw invalid('A part of this call comes from a file. Paste what the file holds.');
   const parameters = Object.entries(call.parameters).filter(([name]) => !AUTHENTICATION.includes(name));
   return { route: call.route, parameters: Object.fromEntries(parameters) };
-}
-
-function refused(description: string): HttpError {
-  return new HttpError(400, { code: 'invalid_body', description });
 }
 
 interface Runner {
@@ -82,50 +89,67 @@ interface Runner {
   readonly site: string;
 }
 
-/** A call that was made, or why it could not be. */
+/** A call, and its answer, or why there is none. */
 interface Answered {
   readonly name: string;
-  readonly answer: GetAnswer | undefined;
+  readonly answer?: GetAnswer;
   readonly instead?: string;
 }
 
 interface BothAnswers {
-  readonly v1: readonly Answered[];
+  readonly v1: Answered;
   readonly v2: readonly Answered[];
 }
 
-/** Makes a call as a client does. */
-type Run = (
-  method: HttpMethod,
-  target: string,
-  headers: Readonly<Record<string, string>>,
-  body: string | undefined,
-) => Promise<Answered>;
-
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const TIMEOUT_MS = 60_000;
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
+/** Makes the call of v1, and then those of v2 in their order, each with the answers of those before. */
 async function runBoth(runner: Runner, call: V1Call, migration: Migration): Promise<BothAnswers> {
+  const { context, site } = runner;
   const own = await callPlatform(runner.platform);
-  const run: Run = async (method, target, headers, body) => {
-    const request = {
-      method,
-      headers: { host: runner.host, ...headers },
-      body: body === undefined ? undefined : Buffer.from(body),
-      maxBytes: MAX_ANSWER_BYTES,
-      timeoutMs: TIMEOUT_MS,
-    };
+  const run = async (
+    method: HttpMethod,
+    target: string,
+    type: string | undefined,
+    body?: string,
+    more = {},
+  ) => {
     const name = `${method} ${target}`;
-    const instead = 'The connection broke before there was an answer.';
-    return own.call(target, request).then(
-      (answer) => ({ name, answer }),
-      () => ({ name, answer: undefined, instead }),
+    const headers = { host: runner.host, ...(type && { 'content-type': type }), ...more };
+    const given = body === undefined ? undefined : Buffer.from(body);
+    const limits = { maxBytes: MAX_ANSWER_BYTES, timeoutMs: TIMEOUT_MS };
+    return own.call(target, { method, headers, body: given, ...limits }).then(
+      (answer): Answered => ({ name, answer }),
+      (): Answered => ({ name, instead: 'The connection broke before there was an answer.' }),
     );
   };
+  const runV2 = async ({ method, path, query, body }: V2Call): Promise<Answered> => {
+    const search = new URLSearchParams(query).toString();
+    const target = search === '' ? path : `${path}?${search}`;
+    const isAdmin = ({ permission }: Credential) => permission === 'Admin';
+    const admin = context.state.credentials.list().find((each) => isAdmin(each) && reachesSite(each, site));
+    if (!admin) return { name: `${method} ${target}`, instead: 'No Admin credential reaches this site.' };
+    if ([path, body, query].some(hasPlaceholder))
+      return {
+        name: `${method} ${target}`,
+        instead: 'This was not called: replace the words in braces by hand.',
+      };
+    const authorization = `Bearer ${admin.secret}`;
+    return run(method, target, body && 'application/json', body && JSON.stringify(body), { authorization });
+  };
   try {
-    const v1 = await run('POST', call.route, FORM, signedBody(runner, call));
-    return { v1: [v1], v2: await runV2(runner, run, call, migration.calls) };
+    const type = 'application/x-www-form-urlencoded';
+    const v1 = await run('POST', call.route, type, signedBody(runner, call));
+    const v2: Answered[] = [];
+    let known: JsonObject = {};
+    for (const each of migration.calls) {
+      const made = await runV2(completed(each, call, known));
+      v2.push(made);
+      const answered = parsedJson(made.answer?.body.toString() ?? '');
+      if (isObject(answered)) known = { ...known, ...answered };
+    }
+    return { v1, v2 };
   } finally {
     own.close();
   }
@@ -134,61 +158,19 @@ async function runBoth(runner: Runner, call: V1Call, migration: Migration): Prom
 /** The body of a call of v1 as its client sends it, signed with the secret of the site. */
 function signedBody({ context, site }: Runner, { parameters }: V1Call): string {
   const { wallClock, newBytes, seeds } = context;
-  const given = Object.entries(parameters).flatMap(([name, value]) =>
-    [value].flat().map((each) => ({ name, value: each })),
-  );
   const nonce = newBytes(4).readUInt32BE() % 100_000_000;
-  const own = {
+  const all = {
+    ...parameters,
     api_format: 'json',
     api_key: site,
     api_nonce: String(nonce).padStart(8, '0'),
     api_timestamp: String(Math.floor(wallClock().getTime() / 1000)),
   };
-  const signed = [...given, ...Object.entries(own).map(([name, value]) => ({ name, value }))];
+  const signed = Object.entries(all).flatMap(([name, value]) =>
+    [value].flat().map((each) => ({ name, value: each })),
+  );
   const pairs = [...signed, { name: 'api_signature', value: signatureOf(signed, seeds.v1Secret) }];
   return new URLSearchParams(pairs.map(({ name, value }): [string, string] => [name, value])).toString();
-}
-
-/** Makes the calls of v2 in their order, each with the answers of those before. */
-async function runV2(
-  { context, site }: Runner,
-  run: Run,
-  call: V1Call,
-  calls: readonly V2Call[],
-): Promise<readonly Answered[]> {
-  const credential = context.state.credentials
-    .list()
-    .find((each) => each.permission === 'Admin' && reachesSite(each, site));
-  const answered: Answered[] = [];
-  let known: JsonObject = {};
-  for (const each of calls) {
-    const { method, path, query, body } = completed(each, call, known);
-    const search = new URLSearchParams(query).toString();
-    const target = search === '' ? path : `${path}?${search}`;
-    const name = `${method} ${target}`;
-    if (!credential) {
-      answered.push({ name, answer: undefined, instead: 'No Admin credential reaches this site.' });
-      continue;
-    }
-    if (hasPlaceholder(path) || hasPlaceholder(body) || hasPlaceholder(query)) {
-      const instead = 'This was not called: replace the words in braces by hand.';
-      answered.push({ name, answer: undefined, instead });
-      continue;
-    }
-    const headers = {
-      authorization: `Bearer ${credential.secret}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    };
-    const made = await run(method, target, headers, body && JSON.stringify(body));
-    answered.push(made);
-    known = { ...known, ...answerOf(made) };
-  }
-  return answered;
-}
-
-function answerOf({ answer }: Answered): JsonObject {
-  const parsed = parsedJson(answer?.body.toString() ?? '');
-  return isObject(parsed) ? parsed : {};
 }
 
 function parsedJson(text: string): Json | undefined {
@@ -222,29 +204,6 @@ function hasPlaceholder(value: Json | undefined): boolean {
   if (Array.isArray(value)) return value.some((each: Json) => hasPlaceholder(each));
   if (!isObject(value)) return false;
   return Object.entries(value).some(([name, each]) => isPlaceholder(name) || hasPlaceholder(each));
-}
-
-const EXAMPLE = "curl 'https://api.jwplatform.com/v1/videos/list?search=news&order_by=date:desc'";
-
-function callForm(siteIds: readonly string[], asked: Asked): Html {
-  const sent = sentOf(asked, 'v1-call');
-  return card(
-    'v1-call',
-    'A call of v1',
-    html`${refusalOf(asked, 'v1-call')}
-    <form method="post" action="${PATH}" class="form">
-      <div class="fields">
-        <div class="field field-wide">
-          <label for="field-call">A curl command, or an address with its parameters</label>
-          <textarea id="field-call" class="code" name="call" rows="5" required spellcheck="false" autocomplete="off" placeholder="${EXAMPLE}" aria-describedby="hint-call">${sent.text('call')}</textarea>
-          <p class="hint" id="hint-call">It needs no signature: the page signs with the secret of the site.</p>
-        </div>
-        ${inputsOf(siteField(siteIds), sent, 'call')}
-      </div>
-      <p class="actions"><button name="do" value="show">Show the v2 call</button>
-      <button class="outline" name="do" value="run">Run both here</button></p>
-    </form>`,
-  );
 }
 
 const VERDICTS: Words<Verdict> = {
@@ -295,7 +254,7 @@ function answersOf({ v1, v2 }: BothAnswers): Html {
     'What both answered here',
     html`<p class="muted">Both ran on what the emulator holds, the call of v1 first: what it deletes, v2 does not find any more.</p>
     <div class="answers">
-      <div><h3>v1</h3>${v1.map((each, place) => answerText('v1', each, place))}</div>
+      <div><h3>v1</h3>${answerText('v1', v1, 0)}</div>
       <div><h3>v2</h3>${ofV2}</div>
     </div>`,
   );

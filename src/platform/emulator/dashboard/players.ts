@@ -29,10 +29,9 @@ export function mountPlayerPages(app: Express, context: EmulatorContext): void {
       release_channel,
       ...Object.keys(setup_config),
     ],
-    newForm: { ...FIELDS, calls: () => library.players },
+    newForm: FIELDS,
     calls: () => library.players,
     fields: () => FIELDS,
-    facts: () => [],
     farewell: ['Pages that embed it show nothing any more.'],
   });
 }

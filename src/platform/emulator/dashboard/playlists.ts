@@ -1,18 +1,15 @@
 import type { Express } from 'express';
-import { HttpError } from '../../../http/errors';
-import { type Content, type Html, html } from '../../../http/html';
+import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import { watchablesOf } from '../delivery/playlist-media';
 import { Choice } from '../resources/fields';
-import type { Media } from '../resources/media';
-import type { Playlist } from '../resources/playlists';
-import { PLAYLIST, type PlaylistType, TYPED_PLAYLISTS } from '../resources/playlists';
-import { type Column, copyableAddress, counted, duration, live, NOTHING, table, time } from './elements';
-import type { Asked } from './forms';
+import { PLAYLIST, type Playlist, type PlaylistType, TYPED_PLAYLISTS } from '../resources/playlists';
+import { copyableAddress, counted, duration, live, NOTHING, section, table, time } from './elements';
+import { type Asked, invalid } from './forms';
+import { FormBody } from './inputs';
 import { filterBy } from './list';
 import { idsIn, manualParts, mountManualPlaylist } from './manual-playlist';
-import { mediaName } from './media-words';
-import { inputsOf } from './resource-form';
+import { MEDIA_NOUN, mediaName } from './media-words';
 import { mountResourcePages } from './resource-pages';
 
 const [FIRST = 'manual_playlist', ...OTHERS] = TYPED_PLAYLISTS.map(({ type }) => type);
@@ -30,7 +27,7 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
   const callsFor = (type: PlaylistType) => {
     const calls = library.typedPlaylists.get(type);
     if (calls) return calls;
-    throw new HttpError(400, { code: 'invalid_body', description: 'There is no such type of playlist.' });
+    throw invalid('There is no such type of playlist.');
   };
   const resourceOf = ({ playlistType }: Playlist) => callsFor(playlistType).resource;
   const mountForm = mountResourcePages<Playlist>(app, context, {
@@ -61,11 +58,10 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
     scripts: ['order'],
     newForm: {
       metadata: TITLE,
-      calls: (sent) => callsFor(sent.text('type') as PlaylistType),
-      inputs: (sent, site) => html`${inputsOf({ ...TITLE, ...TYPE }, sent, 'new')}${site}
-        <dl class="field-wide kinds">${TYPED_PLAYLISTS.map(({ type, says }) => html`<div><dt>${typeName(type)}</dt><dd>${says.replaceAll('`', '')}</dd></div>`)}</dl>`,
+      shown: { ...TITLE, ...TYPE },
+      below: html`<dl class="field-wide kinds">${TYPED_PLAYLISTS.map(({ type, says }) => html`<div><dt>${typeName(type)}</dt><dd>${says.replaceAll('`', '')}</dd></div>`)}</dl>`,
     },
-    calls: ({ playlistType }) => callsFor(playlistType),
+    calls: (of) => callsFor(of instanceof FormBody ? (of.text('type') as PlaylistType) : of.playlistType),
     fields(playlist) {
       const { media_filter, ...others } = resourceOf(playlist).metadata;
       // The order of a manual playlist has a list of its own.
@@ -87,8 +83,6 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
   });
   mountManualPlaylist(context, mountForm);
 }
-
-export const MEDIA_NOUN = { one: 'media', many: 'media' };
 
 /** The parameter that the request of a viewer has, by the type that needs it. */
 const PARAMETERS: Readonly<Record<string, readonly [name: 'search' | 'related_media_id', label: string]>> = {
@@ -113,26 +107,28 @@ function previewPart(context: EmulatorContext, playlist: Playlist, { query }: As
     sort: undefined,
     backfill: undefined,
   });
-  const rows = watchables.flatMap((each, place) =>
-    each.live ? [] : [{ media: each.media, place: place + 1 }],
-  );
-  const columns: Column<{ readonly media: Media; readonly place: number }>[] = [
-    ['Media', ({ media }) => mediaName(context, media)],
-    ['Place', ({ place }) => place],
-    ['Duration', ({ media }) => (media.duration > 0 ? duration(media.duration) : NOTHING)],
-    ['Requests', ({ media }) => media.views],
-  ];
+  const shown = watchables.slice(0, PREVIEWED).map((each, place) => ({ ...each, place: place + 1 }));
   const none = html`<p>Nothing now. It has what is published and fits its settings${name !== undefined && ' and the request'}.</p>`;
+  const list = table(
+    'What it delivers now',
+    [
+      ['Media', ({ media }) => mediaName(context, media)],
+      ['Place', ({ place }) => place],
+      ['Duration', ({ media }) => (media.duration > 0 ? duration(media.duration) : NOTHING)],
+      ['Requests', ({ media }) => media.views],
+    ],
+    shown.flatMap((each) => (each.live ? [] : [each])),
+    none,
+  );
   const more = watchables.length > PREVIEWED && `, of which these are the first ${PREVIEWED}`;
   const count =
     watchables.length > 0 && html`<p class="found">${counted(watchables.length, MEDIA_NOUN)}${more}</p>`;
-  const form: Content =
+  const form =
     name !== undefined &&
     html`<form class="search" aria-label="The request of a viewer" action="/dashboard/playlists/${playlist.id}" data-search>
     <label class="unseen" for="preview-asked">${label}</label>
     <input id="preview-asked" name="${name}" value="${text}" placeholder="${label}" maxlength="${MAX_LENGTH}" autocomplete="off" dir="auto">
     <button>Show</button>
   </form>`;
-  const list = table('What it delivers now', columns, rows.slice(0, PREVIEWED), none);
-  return html`<section aria-labelledby="preview-title"><h2 id="preview-title">What it delivers now</h2>${form}${live('preview', html`${count}${list}`)}</section>`;
+  return section('preview', 'What it delivers now', html`${form}${live('preview', html`${count}${list}`)}`);
 }

@@ -3,7 +3,7 @@ import type { Express, RequestHandler } from 'express';
 import * as z from 'zod';
 import { looksLikeKeyFile } from '../../../drm/check/key-file-lines';
 import { HttpError } from '../../../http/errors';
-import { type Content, type Html, html } from '../../../http/html';
+import { type Html, html } from '../../../http/html';
 import type { Limits } from '../../../verify/fetches';
 import type { GivenKeyFile } from '../../../verify/key-files';
 import { verifyStream } from '../../../verify/verify-stream';
@@ -11,11 +11,10 @@ import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { addressKey } from '../rate-limit';
 import { WebAddress } from '../resources/fields';
-import { card } from './elements';
-import { type Asked, FormBody, mountPage, type PageRequest, refusalOf, sentOf } from './forms';
+import { type Asked, formCard, invalid, mountPage, type PageRequest } from './forms';
+import { FormBody, LongAddress, Secret, SecretLines } from './inputs';
 import { layout } from './layout';
-import { inputsOf, isFilled } from './resource-form';
-import { createTesterGet, fetchKeyFile, isWebAddress, refused } from './tester-fetch';
+import { createTesterGet, fetchKeyFile, isWebAddress } from './tester-fetch';
 import { reportView } from './tester-report';
 
 const PATH = '/dashboard/stream-tester';
@@ -31,7 +30,24 @@ const LIMITS: Partial<Limits> = {
 };
 /** For all clients together. */
 const MAX_TESTS = 3;
-const MAX_ADDRESS_LENGTH = 4000;
+
+const STREAM = {
+  url: {
+    schema: LongAddress,
+    required: true,
+    says: 'Such as https://cdn.example.com/live/news/manifest.mpd',
+  },
+  key_file: { schema: SecretLines, says: 'Paste its lines to have the stream decrypted. They are not kept.' },
+} as const;
+const MORE_KEYS = {
+  sidecar: { schema: WebAddress, says: 'It has the key file of the stream.' },
+  stream_id: { schema: z.string(), says: 'Stream id' },
+  api_key: { schema: Secret, says: 'A key with read rights is enough.' },
+  former: {
+    schema: SecretLines,
+    says: 'Paste the key file that the stream had before: the test then reports whether the packager still uses it.',
+  },
+} as const;
 
 /** The stream tester: it fetches a stream as any player does, decrypts it and plays it. No key is kept or shown. */
 export function mountStreamTester(app: Express, context: EmulatorContext, platform: RequestListener): void {
@@ -43,7 +59,7 @@ export function mountStreamTester(app: Express, context: EmulatorContext, platfo
   });
   app.use(PATH, playerHeaders);
   const emptyForm = (asked: Asked) =>
-    page(asked, sentOf(asked, 'tester', new FormBody(addressIn(asked))), html`<div id="report"></div>`);
+    page(asked, new FormBody(addressIn(asked)), html`<div id="report"></div>`);
   mountPage(app, PATH, emptyForm, {
     form: 'tester',
     async change(request, sent) {
@@ -86,14 +102,19 @@ async function test(
   request: PageRequest,
   sent: FormBody,
 ): Promise<Html> {
-  const address = sent.text('url').trim();
-  if (address === '') throw refused('Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).');
-  if (address.length > MAX_ADDRESS_LENGTH)
-    throw refused(`The address has more than ${MAX_ADDRESS_LENGTH} characters.`);
+  const [address = '', sidecar = '', streamId = '', apiKey = ''] = [
+    'url',
+    'sidecar',
+    'stream_id',
+    'api_key',
+  ].map((name) => sent.text(name).trim());
+  if (address === '') throw invalid('Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).');
+  if (!LongAddress.safeParse(address).success)
+    throw invalid(`The address has more than ${LongAddress.maxLength} characters.`);
   if (!isWebAddress(address))
-    throw refused('The address must be a whole one, which begins with https:// or http://.');
+    throw invalid('The address must be a whole one, which begins with https:// or http://.');
   const own = pasted(sent, 'key_file', 'Key file');
-  const former = pasted(sent, 'former', 'Former key file');
+  const formerKeyFiles = pasted(sent, 'former', 'Former key file');
   const origin = originOf(request);
   const rules = { allowHttp: context.seeds.allowHttpWebhooks };
   const { get, close } = await createTesterGet({ rules, origin, platform });
@@ -101,20 +122,11 @@ async function test(
   request.res?.on('close', () => stopped.abort());
   const { signal } = stopped;
   try {
-    const sidecar = sent.text('sidecar').trim();
-    const [streamId, apiKey] = [sent.text('stream_id').trim(), sent.text('api_key').trim()];
-    const fetched =
-      sidecar === '' ? [] : [await fetchKeyFile({ address: sidecar, streamId, apiKey }, { get, signal })];
+    const of = { address: sidecar, streamId, apiKey };
+    const keyFiles = sidecar === '' ? own : [...own, await fetchKeyFile(of, { get, signal })];
     const now = context.wallClock;
-    const keyFiles = [...own, ...fetched];
-    const report = await verifyStream(address, {
-      get,
-      keyFiles,
-      formerKeyFiles: former,
-      limits: LIMITS,
-      signal,
-      now,
-    });
+    const how = { get, keyFiles, formerKeyFiles, limits: LIMITS, signal, now };
+    const report = await verifyStream(address, how);
     return reportView({ report, address, tested: now(), clearKeyUrl: `${origin}/keyprovider/clearkey` });
   } finally {
     close();
@@ -127,62 +139,32 @@ function pasted(sent: FormBody, name: string, label: string): GivenKeyFile[] {
   // A form drops the line break at the end, without which a key file counts as cut off.
   const whole = text.endsWith('\n') ? text : `${text}\n`;
   if (looksLikeKeyFile(whole)) return [{ name: `${name}.key`, text: whole }];
-  throw refused(
+  throw invalid(
     `${label}: what was pasted has no line "name: value" as key files have. Paste all lines of the key file.`,
   );
 }
 
 /** The page never holds a key: what was pasted is not sent back. With script, the form stays as it is filled in. */
-function page(asked: Asked, sent: FormBody, report: Html): string {
+function page(asked: Asked, filled: FormBody, report: Html): string {
+  const form = formCard(asked, 'The stream', {
+    id: 'tester',
+    path: PATH,
+    submit: 'Test',
+    fields: STREAM,
+    filled,
+    more: { 'Key file from the sidecar, former key file': MORE_KEYS },
+    buttons: html`
+      <label class="box" data-scripted><input type="checkbox" name="repeat" value="on" data-repeat> Repeat every 10 s</label>
+      <span class="muted" id="progress" role="status"></span>`,
+    attributes: html` class="form" data-tester`,
+  });
   return layout({
     title: 'Stream tester',
     section: PATH,
     intro:
       'Fetches a stream as a player does, decrypts it with the key file, and reports what is wrong with it. It also plays the stream.',
-    content: html`${testForm(asked, sent)}${report}
+    content: html`${form}${report}
       <script src="/embed/channel.js" defer></script><script src="/embed/page.js" defer></script>`,
     scripts: ['stream-tester'],
   });
-}
-
-const SIDECAR = {
-  sidecar: { schema: WebAddress, says: 'It has the key file of the stream.' },
-  stream_id: { schema: z.string(), says: 'Stream id' },
-};
-
-function testForm(asked: Asked, sent: FormBody): Html {
-  const keyFile = (name: string, label: string, hint: Content) => html`<div class="field field-wide">
-      <label for="field-${name}">${label}</label>
-      <textarea id="field-${name}" class="code" name="${name}" rows="4" spellcheck="false" autocomplete="off" aria-describedby="hint-${name}"></textarea>
-      <p class="hint" id="hint-${name}">${hint}</p>
-    </div>`;
-  return card(
-    'tester',
-    'The stream',
-    html`<div id="problems">${refusalOf(asked, 'tester')}</div>
-    <form method="post" action="${PATH}" class="form" data-tester>
-      <div class="fields">
-        <div class="field field-wide">
-          <label for="field-url">Address of the manifest or playlist</label>
-          <input id="field-url" name="url" type="url" required maxlength="${MAX_ADDRESS_LENGTH}" value="${sent.text('url')}" placeholder="https://cdn.example.com/live/news/manifest.mpd" autocomplete="off" spellcheck="false">
-        </div>
-        ${keyFile('key_file', 'Key file', 'Paste its lines to have the stream decrypted. They are not kept.')}
-      </div>
-      <details class="more" id="more-keys"${isFilled(SIDECAR, sent) && html` open`}>
-        <summary class="link">Key file from the sidecar, former key file</summary>
-        <div class="fields">
-          ${inputsOf(SIDECAR, sent, 'tester')}
-          <div class="field">
-            <label for="field-api_key">API key</label>
-            <input id="field-api_key" name="api_key" type="password" autocomplete="off" aria-describedby="hint-api_key">
-            <p class="hint" id="hint-api_key">A key with read rights is enough.</p>
-          </div>
-          ${keyFile('former', 'Former key file', 'Paste the key file that the stream had before: the test then reports whether the packager still uses it.')}
-        </div>
-      </details>
-      <p class="actions"><button>Test</button>
-      <label class="box" data-scripted><input type="checkbox" name="repeat" value="on" data-repeat> Repeat every 10 s</label>
-      <span class="muted" id="progress" role="status"></span></p>
-    </form>`,
-  );
 }

@@ -3,12 +3,12 @@ import { html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 
 import { changeTags, countTags, TAG_ACTIONS } from '../resources/tags';
-import { confirmedAction, counted, hiddenFields } from './elements';
-import { type Asked, FormBody, formButton, mountPage, problemList } from './forms';
+import { confirmedAction, counted } from './elements';
+import { type Asked, formButton, mountPage, problemList } from './forms';
+import { FormBody } from './inputs';
 import { layout } from './layout';
 import { listOf } from './list';
-import { MEDIA_NOUN } from './playlists';
-import { inputsOf } from './resource-form';
+import { MEDIA_NOUN } from './media-words';
 import { siteOf } from './resource-pages';
 
 const PATH = '/dashboard/tags';
@@ -86,7 +86,9 @@ function actionsOf({ name, siteId, count }: Tag, asked: Asked) {
     id: `rename-${id}`,
     path: `${PATH}/rename_tag`,
     submit: 'Rename',
-    fields: html`${hiddenFields({ site: siteId, old_tag: name })}${inputsOf(RENAMED, new FormBody({ new_tag: name }), id)}`,
+    hidden: { site: siteId, old_tag: name },
+    fields: RENAMED,
+    filled: new FormBody({ new_tag: name }),
   };
   const loses = `${counted(count, MEDIA_NOUN)} ${count === 1 ? 'loses' : 'lose'} this tag.`;
   const remove = { id: `remove-${id}`, site: siteId, tag: name };

@@ -1,12 +1,12 @@
 import type { RequestListener } from 'node:http';
 import { isIP } from 'node:net';
-import { HttpError } from '../../../http/errors';
 import { createGet } from '../../../http/get';
 import { type Get, GetFailed, whyNoAnswer } from '../../../http/get-request';
 import type { GivenKeyFile } from '../../../verify/key-files';
 import { mayCall, type ReceiverRules } from '../webhooks/receiver-address';
 import { FETCH_AGENT, lookupWithin } from '../webhooks/receiver-call';
 import { callPlatform } from './call-platform';
+import { invalid } from './forms';
 
 interface TesterGetOptions {
   readonly rules: ReceiverRules;
@@ -68,26 +68,25 @@ export async function fetchKeyFile(
   { get, signal }: { readonly get: Get; readonly signal: AbortSignal },
 ): Promise<GivenKeyFile> {
   if (!isWebAddress(address))
-    throw refused('The address of the sidecar must be a whole one, which begins with https:// or http://.');
-  if (streamId === '') throw refused('Give the stream id by which the sidecar has the key file.');
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw refused('Give the API key of the sidecar: printable ASCII.');
-  const url = new URL(
-    `api/keyfile/${encodeURIComponent(streamId)}`,
-    address.endsWith('/') ? address : `${address}/`,
-  ).href;
+    throw invalid('The address of the sidecar must be a whole one, which begins with https:// or http://.');
+  if (streamId === '') throw invalid('Give the stream id by which the sidecar has the key file.');
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw invalid('Give the API key of the sidecar: printable ASCII.');
+  const url = new URL(`api/keyfile/${encodeURIComponent(streamId)}`, address.replace(/\/?$/, '/')).href;
   const headers = { 'x-api-key': apiKey, accept: 'text/plain' };
-  const answer = await get({ url, headers, maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS, signal }).catch(
-    (thrown: unknown) => {
-      throw thrown instanceof GetFailed
-        ? refused(`The sidecar does not answer: ${reasonOf(thrown)}.`)
-        : thrown;
-    },
-  );
+  const limits = { maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS, signal };
+  const answer = await get({ url, headers, ...limits }).catch((thrown: unknown) => {
+    if (!(thrown instanceof GetFailed)) throw thrown;
+    const remedies = {
+      untrusted: 'give the emulator its authority by NODE_EXTRA_CA_CERTS',
+      tls: 'look at the TLS settings of the sidecar',
+    };
+    throw invalid(`The sidecar does not answer: ${thrown.why ?? whyNoAnswer(thrown.causeCode, remedies)}.`);
+  });
   const { status, body, headers: answered } = answer;
   const reason = REFUSALS[status]?.replace('{id}', streamId);
-  if (reason !== undefined) throw refused(`${reason} (${status}).`);
+  if (reason !== undefined) throw invalid(`${reason} (${status}).`);
   if (status !== 200 || !/^text\/plain\b/.test(answered['content-type'] ?? ''))
-    throw refused(`The service at this address is no sidecar: it answered ${status}.`);
+    throw invalid(`The service at this address is no sidecar: it answered ${status}.`);
   return { name: `${streamId}.key`, text: body.toString() };
 }
 
@@ -97,15 +96,6 @@ const REFUSALS: Readonly<Record<number, string>> = {
   404: 'The sidecar has no key file for the stream {id}',
 };
 
-function reasonOf({ why, causeCode }: GetFailed): string {
-  const untrusted = 'give the emulator its authority by NODE_EXTRA_CA_CERTS';
-  return why ?? whyNoAnswer(causeCode, { untrusted, tls: 'look at the TLS settings of the sidecar' });
-}
-
 export function isWebAddress(address: string): boolean {
   return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol);
-}
-
-export function refused(description: string): HttpError {
-  return new HttpError(400, { code: 'invalid_body', description });
 }

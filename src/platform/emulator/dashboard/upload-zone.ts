@@ -1,14 +1,18 @@
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import type { Upload } from '../uploads/upload';
+import type { Media } from '../resources/media';
+import type { Upload, UploadMethod } from '../uploads/upload';
+import { receiveForm } from '../uploads/upload-form';
 import { uploadFields } from '../uploads/uploads';
+import type { FormBody } from './inputs';
+import type { MountForm, Sent } from './resource-pages';
 
 /** Larger files go in parts, so that a broken connection costs one part. */
 const PART_BYTES = 16 * 1000 ** 2;
 
 interface Zone {
   readonly id: string;
-  /** The path at which the script begins an upload. */
+  /** The path at which the script opens an upload. */
   readonly begin: string;
   /** The path to which the browser itself sends the file as a form; without it, the zone needs the script. */
   readonly send?: string;
@@ -37,24 +41,61 @@ export function uploadZone({ id, begin, send, what, accept, hint, isMultiple, fi
 }
 
 /** The method that the script asks for: one piece unless it asks for parts. */
-export function methodOf(value: string): 'direct' | 'multipart' {
-  return value === 'multipart' ? 'multipart' : 'direct';
+export function methodOf(sent: FormBody): UploadMethod {
+  return sent.text('method') === 'multipart' ? 'multipart' : 'direct';
 }
 
-interface Begun {
-  readonly page?: string;
+/** An upload that is open, and what was made for it. */
+interface Opened {
+  readonly upload: Upload | undefined;
   /** The path that removes what was made for the file. */
   readonly undo?: string;
+  /** Removes it. */
+  readonly remove?: () => void;
 }
 
-/** The answer to the script: where the file goes. */
-export function begunAnswer(upload: Upload | undefined, origin: string, begun: Begun = {}): object {
+type Open = (media: Media, sent: Sent, method: UploadMethod) => Opened | Promise<Opened>;
+
+/**
+ * Routes an upload below the page of a media: for the script, which sends the file elsewhere, and as a form.
+ * @param form the id of the form. @param done what was done when the file has come.
+ */
+export function mountUpload(
+  mountForm: MountForm<Media>,
+  below: string,
+  form: string,
+  done: string,
+  open: Open,
+): void {
+  mountForm(`${below}upload`, async (media, sent) => {
+    const { upload, undo } = await open(media, sent, methodOf(sent.sent));
+    return openedAnswer(upload, sent.view.origin, { undo });
+  });
+  const takeFile = async (media: Media, sent: Sent) => {
+    const { upload, remove } = await open(media, sent, 'direct');
+    try {
+      if (upload) await receiveForm(sent.request, upload);
+    } catch (thrown) {
+      remove?.();
+      throw thrown;
+    }
+    return done;
+  };
+  mountForm(`${below}file`, takeFile, form);
+}
+
+/** The answer to the script: where the file goes, the page of its media, and the path that removes what was made for it. */
+export function openedAnswer(
+  upload: Upload | undefined,
+  origin: string,
+  more: { readonly page?: string; readonly undo?: string | undefined },
+): object {
   if (!upload) throw new Error('An item that waits for its file has an upload.');
-  return { ...uploadFields(upload, origin), ...begun };
+  return { ...uploadFields(upload, origin), ...more };
 }
 
 /** The upload of an item that still waits for its file: its sender may have left. */
-export function openUpload(
+export function waitingUpload(
   { clock }: Pick<EmulatorContext, 'clock'>,
   upload: Upload | undefined,
 ): Upload | undefined {

@@ -4,10 +4,10 @@ import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 
 import { USAGE_ACTIONS, usageOf } from '../resources/usage';
-import { bytes, type Column, duration, plainChoices, table } from './elements';
-import { labelOf, mountPage, problemList, problemsOf } from './forms';
+import { bytes, type Column, duration, labelOf, optionsOf, plainChoices, table } from './elements';
+import { mountPage, problemList, problemsOf } from './forms';
 import { layout } from './layout';
-import { optionsOf, type PageQuery } from './list';
+import type { PageQuery } from './list';
 
 const PATH = '/dashboard/usage';
 const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body);

@@ -7,7 +7,8 @@ import { type Delivery, isDelivered } from '../webhooks/delivery-queue';
 import { EVENT_NAMES } from '../webhooks/notification';
 import { webhookBehaviour, webhookResource } from '../webhooks/webhook-api';
 import type { Webhook } from '../webhooks/webhooks';
-import { address, type Column, card, choicesOf, copyable, pill, time, type Words } from './elements';
+import { address, type Column, card, choicesOf, copyable, pill, section, time, type Words } from './elements';
+import { FormBody } from './inputs';
 import { filterBy, listOf, type PageQuery } from './list';
 import { mountResourcePages, requireSite } from './resource-pages';
 
@@ -62,14 +63,7 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
       ],
     ],
     hint: 'name, id, URL or event',
-    texts: ({ id, metadata }) => [
-      metadata.name,
-      id,
-      metadata.description,
-      metadata.webhook_url,
-      ...metadata.events,
-      ...metadata.site_ids,
-    ],
+    texts: ({ id, metadata }) => [id, ...Object.values(metadata).flat()],
     filters: [
       filterBy('last_try', [...choicesOf(OUTCOMES), { value: 'none', label: 'none yet' }], (webhook) => {
         const last = lastOf(webhook);
@@ -79,16 +73,15 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     newForm: {
       metadata: fields,
       hasSite: false,
-      calls(sent) {
-        for (const site of sent.texts('site_ids')) requireSite(context, site);
-        return calls;
-      },
       made(id) {
         unshown.add(id);
         return undefined;
       },
     },
-    calls: () => calls,
+    calls(of) {
+      if (of instanceof FormBody) for (const site of of.texts('site_ids')) requireSite(context, site);
+      return calls;
+    },
     fields: () => ({ metadata: fields }),
     parts: (webhook, { request, query }, settings) => ({
       secret: request.method === 'GET' && unshown.delete(webhook.id) && secretCard(webhook),
@@ -130,7 +123,7 @@ function historyPart(history: readonly Delivery[], { id }: Webhook, query: PageQ
     filters: [filterBy('outcome', choicesOf(OUTCOMES), outcomeOf)],
     empty: html`<p>Nothing has happened yet that this webhook asked for.</p>`,
   });
-  return html`<section aria-labelledby="history-title"><h2 id="history-title">Deliveries</h2>${tries}</section>`;
+  return section('history', 'Deliveries', tries);
 }
 
 function secretCard({ secret }: Webhook): Html {

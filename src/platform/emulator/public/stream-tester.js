@@ -21,7 +21,8 @@
   function show(fresh) {
     const before = document.getElementById('report');
     const report = fresh.getElementById('report');
-    document.getElementById('problems').replaceChildren(...fresh.getElementById('problems').childNodes);
+    const problems = 'tester-problems';
+    document.getElementById(problems).replaceChildren(...fresh.getElementById(problems).childNodes);
     const parts = PARTS.map((id) => [before.querySelector(`#${id}`), report.querySelector(`#${id}`)]);
     const isAlike = itemIn(before) === itemIn(report) && parts.every(([part, next]) => !part === !next);
     if (itemIn(before) && isAlike) {

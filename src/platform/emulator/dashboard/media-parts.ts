@@ -1,0 +1,335 @@
+import type { Express } from 'express';
+import { HttpError } from '../../../http/errors';
+import { type Content, type Html, html } from '../../../http/html';
+import type { EmulatorContext } from '../context';
+import { sendThumbnail } from '../delivery/pictures';
+import type { Media } from '../resources/media';
+import type { Original } from '../resources/originals';
+import { MEDIA_RENDITION, type Rendition } from '../resources/renditions';
+import type { PathIds } from '../resources/resource';
+import type { ResourceCalls } from '../resources/resource-calls';
+import { TEXT_TRACK, type TextTrack } from '../resources/text-tracks';
+import { THUMBNAIL, type Thumbnail, thumbnailsOf } from '../resources/thumbnails';
+import { action, bytes, card, confirmedAction, live, NOTHING, pill, table } from './elements';
+import {
+  type Asked,
+  absent,
+  bareForm,
+  formButton,
+  formMore,
+  type PageRequest,
+  refusalOf,
+  wantsJson,
+} from './forms';
+import { formOf, readFields } from './inputs';
+import { picturePath, statusPill, titleOfMedia } from './media-words';
+import type { MountForm, Sent } from './resource-pages';
+import { mountUpload, openedAnswer, uploadZone, waitingUpload } from './upload-zone';
+
+const POSITION = { video_position: THUMBNAIL.upload.video_position };
+const TRACK_FILES = '.vtt,.srt,.ttml,.dfxp,.xml,text/vtt';
+const { track_kind, ...CHANGEABLE } = TEXT_TRACK.metadata;
+const NEW_TRACK = { ...CHANGEABLE, track_kind };
+const { method: _method, ...TRACK_SOURCE } = TEXT_TRACK.upload;
+const NOT_WAITING = 'This text track waits for no file. For another file, make a new text track.';
+const FOR_GOOD = 'This can’t be undone.';
+
+/** One of the things that a media has several of. */
+interface Part<T> {
+  /** As in `picture-deleted`. */
+  readonly noun: string;
+  /** Of its path, below that of the media. */
+  readonly plural: string;
+  readonly calls: ResourceCalls;
+  readonly find: (media: Media, id: string) => T | undefined;
+  readonly idsOf: (part: T) => PathIds;
+}
+
+/** Mounts the form that deletes a part. @returns finds the part that a request is about. @throws HttpError 404 */
+function mountPart<T>(mountForm: MountForm<Media>, { noun, plural, calls, find, idsOf }: Part<T>) {
+  const partOf = (media: Media, { params }: PageRequest): T => {
+    const part = find(media, params.partId ?? '');
+    if (part) return part;
+    throw absent(`This media has no ${noun.replace('-', ' ')} with this id.`);
+  };
+  mountForm(`${plural}/:partId/delete`, (media, { request }) => {
+    calls.remove(idsOf(partOf(media, request)));
+    return `${noun}-deleted`;
+  });
+  return partOf;
+}
+
+/** Mounts the forms for the pictures, the text tracks and the renditions of a media, and the pictures. */
+export function mountMediaParts(app: Express, context: EmulatorContext, mountForm: MountForm<Media>): void {
+  mountPictures(app, context, mountForm);
+  mountTracks(context, mountForm);
+  const { library, state } = context;
+  mountPart<Rendition>(mountForm, {
+    noun: 'rendition',
+    plural: 'renditions',
+    calls: library.renditions,
+    find: ({ id: mediaId }, id) => state.renditions.findOf(mediaId, id),
+    idsOf: ({ siteId, mediaId, id }) => ({ siteId, mediaId, renditionId: id }),
+  });
+  const makeRendition = async ({ siteId, id }: Media, { sent, view }: Sent) => {
+    const relationships = readFields(MEDIA_RENDITION.relationships, sent);
+    await library.renditions.create({ siteId, mediaId: id }, { relationships }, view);
+    return 'rendition-created';
+  };
+  mountForm('renditions', makeRendition, 'rendition-new');
+}
+
+function mountPictures(app: Express, { library, state }: EmulatorContext, mountForm: MountForm<Media>): void {
+  const calls = library.thumbnails;
+  const idsOf = ({ siteId, id }: Thumbnail) => ({ siteId, thumbnailId: id });
+  const create = async ({ siteId, id }: Media, upload: object, { view }: Sent): Promise<Thumbnail> => {
+    const body = { upload, relationships: { media: [{ id }] } };
+    const made = await calls.create({ siteId }, body, view);
+    const thumbnail = state.thumbnails.find('id' in made ? String(made.id) : '');
+    if (!thumbnail) throw new Error('A thumbnail that was made exists.');
+    return thumbnail;
+  };
+  const pictureOf = mountPart<Thumbnail>(mountForm, {
+    noun: 'picture',
+    plural: 'pictures',
+    calls,
+    find(media, id) {
+      const picture = state.thumbnails.find(id);
+      return picture?.mediaId === media.id ? picture : undefined;
+    },
+    idsOf,
+  });
+  mountUpload(mountForm, 'pictures/', 'picture-file', 'picture-added', async (media, sent) => {
+    const made = await create(media, { method: 'direct' }, sent);
+    const undo = `/dashboard/media/${media.id}/pictures/${made.id}/delete`;
+    return { upload: made.upload, undo, remove: () => calls.remove(idsOf(made)) };
+  });
+  const takeFromContent = async (media: Media, sent: Sent) => {
+    const source = { source_type: 'video_position', source_media_id: media.id };
+    await create(media, { ...source, ...readFields(POSITION, sent.sent) }, sent);
+    return 'picture-added';
+  };
+  mountForm('pictures/position', takeFromContent, 'picture-position');
+  mountForm('pictures/:partId/poster', (media, { request, view }) => {
+    const body = { relationships: { media: [{ id: media.id, is_poster: true }] } };
+    calls.update(idsOf(pictureOf(media, request)), body, view);
+    return 'poster-chosen';
+  });
+  app.get(picturePath({ id: ':thumbnailId' }), async (request: PageRequest, response) => {
+    const picture = state.thumbnails.find(request.params.thumbnailId ?? '');
+    if (picture?.status !== 'ready') throw absent('There is no picture with this id.');
+    const media = state.media.find(picture.mediaId ?? '');
+    const title = media ? titleOfMedia(media) : '';
+    await sendThumbnail(response, picture, { title, width: request.query.width });
+  });
+}
+
+function mountTracks(context: EmulatorContext, mountForm: MountForm<Media>): void {
+  const { textTracks: calls } = context.library;
+  const { textTracks } = context.state;
+  const idsOf = ({ siteId, mediaId, id }: TextTrack) => ({ siteId, mediaId, trackId: id });
+  const trackOf = mountPart<TextTrack>(mountForm, {
+    noun: 'text-track',
+    plural: 'tracks',
+    calls,
+    find: ({ id: mediaId }, id) => textTracks.findOf(mediaId, id),
+    idsOf,
+  });
+  const create = async ({ siteId, id }: Media, { request, sent, view }: Sent) => {
+    const source = readFields(TRACK_SOURCE, sent);
+    const upload = { ...source, method: source.download_url ? 'fetch' : 'direct' };
+    const body = { metadata: readFields(NEW_TRACK, sent), upload };
+    const made = await calls.create({ siteId, mediaId: id }, body, view);
+    if (!wantsJson(request)) return 'text-track-created';
+    const track = textTracks.find('id' in made ? String(made.id) : '');
+    const undo = `/dashboard/media/${id}/tracks/${track?.id}/delete`;
+    return openedAnswer(track?.upload, view.origin, { undo });
+  };
+  mountForm('tracks', create, 'track-new');
+  const change = (media: Media, { request, sent, view }: Sent) => {
+    calls.update(idsOf(trackOf(media, request)), { metadata: readFields(CHANGEABLE, sent) }, view);
+    return 'text-track-saved';
+  };
+  mountForm('tracks/:partId', change, 'track-changed');
+  for (const act of ['publish', 'unpublish'])
+    mountForm(`tracks/:partId/${act}`, async (media, { request, view }) => {
+      await calls.act(act, idsOf(trackOf(media, request)), {}, view);
+      return `text-track-${act}ed`;
+    });
+  mountUpload(mountForm, 'tracks/:partId/', 'track-file', 'file-received', (media, { request }) => {
+    const upload = waitingUpload(context, trackOf(media, request).upload);
+    if (upload) return { upload };
+    throw new HttpError(409, { code: 'conflict', description: NOT_WAITING });
+  });
+}
+
+/** The cards with the parts of a media, and the forms for them, by the names that the ids of the forms start with. */
+export function mediaParts(context: EmulatorContext, media: Media, asked: Asked) {
+  return {
+    picture: picturesCard(context, media, asked),
+    track: tracksCard(context, media, asked),
+    rendition: renditionsCard(context, media, asked),
+  };
+}
+
+/** The pictures of a media, of which one is its poster. */
+function picturesCard({ state }: EmulatorContext, media: Media, asked: Asked): Html {
+  const path = `/dashboard/media/${media.id}/pictures`;
+  const pictures = thumbnailsOf(state, media);
+  const items = pictures.map((picture, place) => pictureItem(picture, place + 1, media, path));
+  const list =
+    pictures.length === 0
+      ? html`<p class="muted">None yet. The platform takes one of the content when that is ready.</p>`
+      : html`<ul class="pictures">${items}</ul>`;
+  const zone = uploadZone({
+    id: 'upload-picture',
+    begin: `${path}/upload`,
+    send: `${path}/file`,
+    what: 'a picture',
+    accept: 'image/*',
+    hint: 'Choose it as the poster then.',
+  });
+  const position = {
+    id: 'picture-position',
+    path: `${path}/position`,
+    submit: 'Take the picture',
+    fields: POSITION,
+  };
+  return card(
+    'pictures-card',
+    'Pictures',
+    html`${live('pictures', list)}<h3>Add a picture</h3>${refusalOf(asked, 'picture-file')}${zone}${formMore(asked, 'Take it from the content', position)}`,
+  );
+}
+
+function pictureItem(picture: Thumbnail, number: number, media: Media, pictures: string): Html {
+  const { id, status, isPoster } = picture;
+  const path = `${pictures}/${id}`;
+  const name = `picture ${number}`;
+  const isReady = status === 'ready';
+  const image = isReady
+    ? html`<img src="${picturePath(picture)}" alt="Picture ${number} of ${titleOfMedia(media)}" width="320" height="180" loading="lazy">`
+    : html`<span class="picture-none">${statusPill(status)}</span>`;
+  const choose = isReady && action(`${path}/poster`, 'Use as poster', name);
+  const consequence = isPoster ? 'The media is left without a poster.' : FOR_GOOD;
+  return html`<li class="picture${isPoster && ' picture-poster'}">${image}
+    <div class="actions">${isPoster ? pill('poster', 'success') : choose}${confirmedAction(`${path}/delete`, 'Delete', name, consequence)}</div>
+  </li>`;
+}
+
+function tracksCard(context: EmulatorContext, { id }: Media, asked: Asked): Html {
+  const path = `/dashboard/media/${id}/tracks`;
+  const tracks = context.state.textTracks.of(id);
+  const list = table<TextTrack>(
+    'Text tracks',
+    [
+      ['Text track', (track) => named(nameOf(track), html`${languageOf(track)}<code>${track.id}</code>`)],
+      ['Kind', ({ metadata }) => metadata.track_kind],
+      [
+        'Status',
+        ({ status, file, errorMessage }) =>
+          html`${statusPill(status)}${file && html`<span class="sub">${bytes(file.size)}</span>`}${errorMessage !== null && html`<span class="sub">${errorMessage}</span>`}`,
+      ],
+      [
+        'Viewers',
+        ({ isPublished }) => (isPublished ? pill('published', 'success') : pill('not published', 'neutral')),
+      ],
+      ['Actions', (track) => trackActions(`${path}/${track.id}`, track, asked)],
+    ],
+    tracks,
+    html`<p>None yet. Captions, subtitles and chapters are added below.</p>`,
+  );
+  const waiting = tracks.filter(
+    (track) => track.status === 'created' && waitingUpload(context, track.upload),
+  );
+  const zones = waiting.map((track) =>
+    uploadZone({
+      id: `upload-${track.id}`,
+      begin: `${path}/${track.id}/upload`,
+      send: `${path}/${track.id}/file`,
+      what: `the file of ${nameOf(track)}`,
+      accept: TRACK_FILES,
+      hint: 'The text track was made without its file.',
+    }),
+  );
+  const form = bareForm(asked, {
+    id: 'track-new',
+    path,
+    submit: 'Create text track',
+    fields: NEW_TRACK,
+    more: { 'More, or fetch it from an address': TRACK_SOURCE },
+    below: html`<div class="field" data-scripted><label for="track-file">File</label><input type="file" id="track-file" name="file" accept="${TRACK_FILES}"><p class="hint">Choose it, or drop it here.</p></div>`,
+    attributes: html` class="form zone" data-begin="${path}" data-with-fields id="upload-track"`,
+    buttons: html`<ul class="transfers" aria-label="Uploads"></ul>`,
+  });
+  return card(
+    'tracks-card',
+    'Text tracks',
+    html`${live('tracks', list)}${refusalOf(asked, 'track-file')}${zones}<h3>New text track</h3>${form}`,
+  );
+}
+
+function nameOf({ metadata: { label, srclang } }: TextTrack): string {
+  return label || srclang || 'Untitled';
+}
+
+function languageOf({ metadata: { label, srclang } }: TextTrack): Content {
+  return label && srclang ? `${srclang} · ` : undefined;
+}
+
+/** A name in a list, and what it is. */
+function named(name: string, what: Content): Html {
+  return html`<span class="name" dir="auto">${name}</span><span class="sub">${what}</span>`;
+}
+
+function trackActions(path: string, track: TextTrack, asked: Asked): Html {
+  const name = nameOf(track);
+  const isRefused = asked.request.params.partId === track.id;
+  const edit = {
+    id: isRefused ? 'track-changed' : `edit-${track.id}`,
+    path,
+    submit: 'Save',
+    fields: CHANGEABLE,
+    filled: formOf(CHANGEABLE, track.metadata),
+  };
+  const publish = track.isPublished
+    ? action(`${path}/unpublish`, 'Unpublish', name)
+    : action(`${path}/publish`, 'Publish', name);
+  return html`<div class="actions">${publish}${formButton(asked, 'Change', name, edit)}${confirmedAction(`${path}/delete`, 'Delete', name, FOR_GOOD)}</div>`;
+}
+
+function renditionsCard({ state }: EmulatorContext, { id }: Media, asked: Asked): Html {
+  const path = `/dashboard/media/${id}/renditions`;
+  const isOriginal = (file: Original | Rendition): file is Original => 'isPrimary' in file;
+  const list = table<Original | Rendition>(
+    'Originals and renditions',
+    [
+      [
+        'File',
+        (file) =>
+          isOriginal(file)
+            ? named(file.metadata.name, html`${file.metadata.type} original <code>${file.id}</code>`)
+            : named(file.templateId, html`rendition <code>${file.id}</code>`),
+      ],
+      ['Size', ({ width, height }) => (height > 0 ? `${width} × ${height}` : NOTHING)],
+      ['Bytes', (file) => bytes(isOriginal(file) ? (file.file?.size ?? 0) : file.filesize)],
+      ['Status', ({ status }) => statusPill(status)],
+      [
+        'Actions',
+        (file) => {
+          if (isOriginal(file)) return NOTHING;
+          const consequence = 'Players don’t get it any more.';
+          return confirmedAction(`${path}/${file.id}/delete`, 'Delete', file.templateId, consequence);
+        },
+      ],
+    ],
+    [...state.originals.of(id), ...state.renditions.of(id)],
+    html`<p>None yet. The platform makes them of the content.</p>`,
+  );
+  const form = { id: 'rendition-new', path, submit: 'Make rendition', fields: MEDIA_RENDITION.relationships };
+  return card(
+    'renditions-card',
+    'Renditions',
+    html`${live('renditions', list)}${formMore(asked, 'Make another rendition', form)}`,
+  );
+}
