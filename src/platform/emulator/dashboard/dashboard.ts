@@ -59,7 +59,7 @@ const FILES = {
   'order.js': 'dashboard-order.js',
   'upload.js': 'dashboard-upload.js',
   'stream-tester.js': 'stream-tester.js',
-} as const;
+};
 
 function mountAssets(app: Express, root: string): void {
   for (const [path, name] of Object.entries(FILES))

@@ -46,41 +46,35 @@ export function mountOverviewPages(app: Express, context: EmulatorContext): void
 
 /** Where to start, while there is nothing. */
 function firstSteps({ state }: EmulatorContext): Content {
-  const step = (id: string, title: string, says: string, link: Html) =>
-    html`<section class="card first" aria-labelledby="${id}"><div><h2 id="${id}">${title}</h2><p>${says}</p></div>${link}</section>`;
+  const step = (kind: string, title: string, says: string) =>
+    html`<section class="card first" aria-labelledby="first-${kind}"><div><h2 id="first-${kind}">${title}</h2><p>${says}</p></div><a class="button" href="/dashboard/${kind === 'media' ? kind : `${kind}s`}#new">New ${kind}</a></section>`;
+  const channel =
+    'Then stream to it with OBS, ffmpeg or a simulated encoder: the channel’s page has the address and the commands.';
+  const media =
+    'Upload a video or an audio file. It becomes ready by itself, and its page has everything that players ask for.';
   return [
-    state.channels.all().length === 0 &&
-      step(
-        'first-channel',
-        'Begin with a channel',
-        'Then stream to it with OBS, ffmpeg or a simulated encoder: the channel’s page has the address and the commands.',
-        html`<a class="button" href="/dashboard/channels#new">New channel</a>`,
-      ),
-    state.media.all().length === 0 &&
-      step(
-        'first-media',
-        'Or with a media',
-        'Upload a video or an audio file. It becomes ready by itself, and its page has everything that players ask for.',
-        html`<a class="button" href="/dashboard/media#new">New media</a>`,
-      ),
+    state.channels.all().length === 0 && step('channel', 'Begin with a channel', channel),
+    state.media.all().length === 0 && step('media', 'Or with a media', media),
   ];
 }
 
 function counts({ state, webhooks }: EmulatorContext): Html {
   const channels = state.channels.all();
   const active = channels.filter(({ status }) => status === 'active').length;
-  const tile = (path: string, count: number, one: string, many = `${one}s`) =>
-    html`<li><a class="tile" href="/dashboard/${path}"><b>${count}</b> <span>${count === 1 ? one : many}</span></a></li>`;
-  return html`<ul class="tiles" aria-label="Counts">
-    ${tile('channels', channels.length, 'channel')}
-    ${tile('channels?state=active', active, 'active now', 'active now')}
-    ${tile('events', state.events.all().length, 'event')}
-    ${tile('media', state.media.all().length, 'media', 'media')}
-    ${tile('playlists', state.playlists.all().length, 'playlist')}
-    ${tile('players', state.players.all().length, 'player')}
-    ${tile('webhooks', webhooks.list().length, 'webhook')}
-    ${tile('credentials', state.credentials.list().length, 'credential')}
-  </ul>`;
+  const tiles: readonly [path: string, count: number, one: string, many?: string][] = [
+    ['channels', channels.length, 'channel'],
+    ['channels?state=active', active, 'active now', 'active now'],
+    ['events', state.events.all().length, 'event'],
+    ['media', state.media.all().length, 'media', 'media'],
+    ['playlists', state.playlists.all().length, 'playlist'],
+    ['players', state.players.all().length, 'player'],
+    ['webhooks', webhooks.list().length, 'webhook'],
+    ['credentials', state.credentials.list().length, 'credential'],
+  ];
+  return html`<ul class="tiles" aria-label="Counts">${tiles.map(
+    ([path, count, one, many = `${one}s`]) =>
+      html`<li><a class="tile" href="/dashboard/${path}"><b>${count}</b> <span>${count === 1 ? one : many}</span></a></li>`,
+  )}</ul>`;
 }
 
 function addressFacts({ origin, rtmp, control, embedScript }: Addresses): Html {

@@ -8,7 +8,18 @@ import type {
   StreamReport,
   SystemReport,
 } from '../../../verify/stream-report';
-import { breakable, bytes, type Column, facts, NOTHING, pill, table, time, type Words } from './elements';
+import {
+  address as addressView,
+  breakable,
+  bytes,
+  card,
+  facts,
+  NOTHING,
+  pill,
+  table,
+  time,
+  type Words,
+} from './elements';
 
 interface ShownReport {
   readonly report: StreamReport;
@@ -18,24 +29,19 @@ interface ShownReport {
   readonly clearKeyUrl: string;
 }
 
-/** What a test found, beside the stream as it plays. Its parts have ids, so that the script renews them one by one. */
+/** What a test found, next to the stream as it plays. Its parts have ids, so that the script renews them one by one. */
 export function reportView({ report, address, tested, clearKeyUrl }: ShownReport): Html {
   const { faults, renditions, systems, type } = report;
   const item = type === 'unknown' ? undefined : playerItem(report, address, clearKeyUrl);
+  const part = (id: string, title: string, content: Content, look = 'card') =>
+    html`<section class="${look}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2><div id="${id}">${content}</div></section>`;
+  const none = html`<p class="muted">None is signalled.</p>`;
   return html`<div id="report">
     <div id="verdict">${verdict(report)}</div>
-    <div class="tested">
-      ${item !== undefined && player(item)}
-      <section class="card" aria-labelledby="findings-title"><h2 id="findings-title">Findings</h2><div id="findings">${findings(report)}</div></section>
-    </div>
-    ${
-      renditions.length > 0 &&
-      html`<section aria-labelledby="renditions-title"><h2 id="renditions-title">Renditions</h2><div id="renditions">${renditionTable(report)}</div></section>`
-    }
-    <section class="card" aria-labelledby="systems-title"><h2 id="systems-title">DRM systems</h2><div id="systems">${
-      systems.length > 0 ? systems.map(systemView) : html`<p class="muted">None is signalled.</p>`
-    }</div></section>
-    <section class="card" aria-labelledby="test-title"><h2 id="test-title">The test</h2><div id="test">${testFacts(report, tested)}</div></section>
+    <div class="tested">${item && player(item)}${part('findings', 'Findings', findings(report))}</div>
+    ${renditions.length > 0 && part('renditions', 'Renditions', renditionTable(report), '')}
+    ${part('systems', 'DRM systems', systems.length > 0 ? systems.map(systemView) : none)}
+    ${part('test', 'The test', testFacts(report, tested))}
     <p class="unseen" role="status" id="summary">${summaryOf(faults)}</p>
   </div>`;
 }
@@ -47,9 +53,8 @@ function count(number: number, word: string): string {
 function summaryOf(faults: StreamReport['faults']): string {
   const errors = faults.filter(({ severity }) => severity === 'error').length;
   const warnings = faults.length - errors;
-  const parts = [errors > 0 && count(errors, 'fault'), warnings > 0 && count(warnings, 'warning')];
-  const told = parts.filter((part) => part !== false);
-  return told.length === 0 ? 'Nothing wrong was found' : told.join(', ');
+  const parts = [errors > 0 ? count(errors, 'fault') : [], warnings > 0 ? count(warnings, 'warning') : []];
+  return parts.flat().join(', ') || 'Nothing wrong was found';
 }
 
 function verdict({ faults, renditions, decrypted }: StreamReport): Html {
@@ -98,22 +103,27 @@ function judgementView(judgement: RenditionJudgement | null, decrypted: boolean)
 }
 
 function renditionTable({ renditions, decrypted }: StreamReport): Html {
-  const columns: Column<RenditionReport>[] = [
-    ['Rendition', ({ name, kind, codec }) => html`<b>${name}</b><p class="muted">${kind} ${codec}</p>`],
+  return table<RenditionReport>(
+    'Renditions',
     [
-      'Encryption',
-      ({ scheme, keyIds }) => html`${scheme ?? 'none'}${keyIds.map((id) => html`<p><code>${id}</code></p>`)}`,
+      ['Rendition', ({ name, kind, codec }) => html`<b>${name}</b><p class="muted">${kind} ${codec}</p>`],
+      [
+        'Encryption',
+        ({ scheme, keyIds }) =>
+          html`${scheme ?? 'none'}${keyIds.map((id) => html`<p><code>${id}</code></p>`)}`,
+      ],
+      [
+        'Newest segment',
+        ({ segment }) =>
+          segment
+            ? html`${breakable(segment.url.split('/').at(-1) ?? '')}<p class="muted">${bytes(segment.bytes)}${segment.seconds > 0 && `, ${segment.seconds.toFixed(1)} s`}</p>`
+            : NOTHING,
+      ],
+      ['Judgement', ({ judgement }) => judgementView(judgement, decrypted)],
     ],
-    [
-      'Newest segment',
-      ({ segment }) =>
-        segment
-          ? html`${breakable(segment.url.split('/').at(-1) ?? '')}<p class="muted">${bytes(segment.bytes)}${segment.seconds > 0 && `, ${segment.seconds.toFixed(1)} s`}</p>`
-          : NOTHING,
-    ],
-    ['Judgement', ({ judgement }) => judgementView(judgement, decrypted)],
-  ];
-  return table('Renditions', columns, renditions, undefined);
+    renditions,
+    undefined,
+  );
 }
 
 function systemView({ name, systemId, in: places, fields }: SystemReport): Html {
@@ -131,15 +141,11 @@ function systemView({ name, systemId, in: places, fields }: SystemReport): Html 
   </div>`;
 }
 
-const TYPES: Readonly<Record<StreamReport['type'], string>> = {
-  dash: 'DASH',
-  hls: 'HLS',
-  unknown: 'not known',
-};
+const TYPES = { dash: 'DASH', hls: 'HLS', unknown: 'not known' };
 
 function testFacts({ url, type, live, fetched }: StreamReport, tested: Date): Html {
   return facts([
-    ['Address', html`<code class="address">${breakable(url)}</code>`],
+    ['Address', addressView(url)],
     ['Type', `${TYPES[type]}${type === 'unknown' ? '' : live ? ', live' : ', on demand'}`],
     ['Tested', time(tested)],
     [
@@ -156,7 +162,7 @@ function playerItem({ type, renditions, systems }: StreamReport, file: string, c
     return read.ok ? [read.value.toString('base64url')] : [];
   });
   const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
-  // A player finds the key ids of later parts in the common box; without one, it is told those of now.
+  // A player finds the key ids of later parts in the common box; without one, it gets those of now.
   const isFound = type === 'dash' && systems.some(({ systemId }) => systemId === COMMON_SYSTEM_ID);
   const drm = isEncrypted && {
     clearkey: { url: clearKeyUrl, ...(!isFound && keyIds.length > 0 && { keyIds }) },
@@ -166,8 +172,7 @@ function playerItem({ type, renditions, systems }: StreamReport, file: string, c
 }
 
 function player(item: object): Html {
-  return html`<section class="card" aria-labelledby="player-title"><h2 id="player-title">In the browser</h2>
-    <div id="stage" data-options="${JSON.stringify({ item })}"></div>
-    <p class="muted" id="playback">Without script, the stream is not played.</p>
-  </section>`;
+  const stage = html`<div id="stage" data-options="${JSON.stringify({ item })}"></div>
+    <p class="muted" id="playback">Without script, the stream is not played.</p>`;
+  return card('player', 'In the browser', stage);
 }
