@@ -10,16 +10,10 @@ import { THE_DOCUMENT } from '../drm/cpix/document';
 import { cpixKeyFile } from '../drm/cpix/key-file';
 import { crossCheck, REQUEST_NAMES } from '../drm/cross-check';
 import { unknownName } from '../drm/nearest';
-import type { UnknownField } from '../http/faults';
+import type { SchemaFault, UnknownField } from '../http/faults';
 import type { cpixBody } from './key-file-request';
 import { choiceOf } from './read-cpix-request';
-import {
-  ASKED_BY_ANY,
-  ASKED_BY_JSON,
-  type ProviderRules,
-  type RequestFault,
-  readForm,
-} from './read-key-file-request';
+import { ASKED_BY_ANY, ASKED_BY_JSON, type ProviderRules, readForm } from './read-key-file-request';
 
 interface RequestCheckOptions extends CheckOptions {
   /** What the key provider asks of a request; `unknown`: that depends on a service of which nothing is known. */
@@ -60,15 +54,9 @@ function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unk
 }
 
 /** Adds a fault of the schema, unless the check of the value's text reports more. */
-function tell(report: Report, body: JsonObject, fault: RequestFault): void {
+function tell(report: Report, body: JsonObject, fault: SchemaFault): void {
   if (fault.kind === 'unknown') {
     tellUnknown(report, fault);
-    return;
-  }
-  if (fault.kind === 'rule') {
-    const code = fault.reason === 'missing' ? 'missing' : 'wrong_value';
-    if (fault.field === undefined) report.error(code, THE_BODY, NO_KEYS);
-    else report.error(code, fault.field, fault.sentence);
     return;
   }
   const [part, field] = fault.path;
@@ -76,7 +64,8 @@ function tell(report: Report, body: JsonObject, fault: RequestFault): void {
   const value = isPart && isJsonObject(body[String(part)]) ? valueAt(body, String(part), field) : undefined;
   if (typeof value === 'string') return;
   const code = { missing: 'missing', type: 'wrong_type', value: 'wrong_value' }[fault.reason];
-  report.error(code, fault.path.join('.'), fault.sentence);
+  if (part === undefined) report.error(code, THE_BODY, NO_KEYS);
+  else report.error(code, fault.path.join('.'), fault.sentence);
 }
 
 const MAY_BE_MISSING =

@@ -142,7 +142,7 @@ export function trackRules(
     problems.push(invalidBody('tracks: must name the streams of each track, as {"SD": "news_sd"}'));
   const isOfProvider = isGiven(request.contentId) && rules.taken.includes('track');
   if (!isGiven(request.cpix) && !isOfProvider)
-    problems.push(invalidBody('tracks: needs cpix: give the text of a CPIX document with it'));
+    problems.push(invalidBody('tracks: needs cpix; give the text of a CPIX document with it'));
   for (const name of ['track', 'kid']) {
     if (isGiven(request[name])) problems.push(invalidBody(`${name}: tracks chooses the keys; leave it out`));
   }

@@ -5,7 +5,7 @@ import type { CpixChoice } from '../drm/cpix/choose';
 import { looksLikeCpixBytes, readCpix } from '../drm/cpix/read';
 import { BOX_FOR_DATA } from '../drm/cross-check';
 import { type Finding, sentenceOf, warning } from '../drm/finding';
-import { importKeyFile, type LineProblem, listUnknownLines } from '../drm/import-key-file';
+import { importKeyFile, listUnknownLines } from '../drm/import-key-file';
 import type { KeyFile } from '../drm/key-file';
 import { playReadyChecksum } from '../drm/playready';
 import { widevinePsshDataOf } from '../drm/widevine';
@@ -78,18 +78,6 @@ export interface RequestOptions {
   readonly readDocument?: ReadDocument | undefined;
 }
 
-/** A fault of a body: of its schema, or of a rule between fields. */
-export type RequestFault = SchemaFault | BrokenRule;
-
-interface BrokenRule {
-  readonly kind: 'rule';
-  readonly reason: 'missing' | 'value';
-  /** The field that breaks it; undefined for the body as a whole. */
-  readonly field: string | undefined;
-  /** It goes on after the name of the field; for the body as a whole it is a whole sentence. Without a full stop. */
-  readonly sentence: string;
-}
-
 /** A body by its form, as far as it fits. What a key file in it says is another matter. */
 type FormedBody =
   | { readonly form: 'imported'; readonly value: z.output<typeof importedBody> }
@@ -107,7 +95,7 @@ export function parseKeyFileRequest(
   { rules = ASKED_BY_JSON, readDocument = readCpix }: RequestOptions = {},
 ): Parsed<KeyFileRequest> {
   const read = readForm(body, rules);
-  if (!read.ok) return { ok: false, problems: read.faults.slice(0, MAX_PROBLEMS).map(problemOf) };
+  if (!read.ok) return { ok: false, problems: read.faults.slice(0, MAX_PROBLEMS).map(bodyProblem) };
   const { form, value } = read;
   if (form === 'imported')
     return parseImport(value.keyfile, value.keepunknown ?? false, 'Give "keepunknown": true');
@@ -131,17 +119,11 @@ function contentOf(body: z.output<typeof providerBody>): ProviderContent {
   };
 }
 
-function problemOf(fault: RequestFault): Problem {
-  if (fault.kind !== 'rule') return bodyProblem(fault);
-  const { field, sentence } = fault;
-  return { code: 'invalid_body', description: sentenceOf({ description: sentence }, field) };
-}
-
 /** Finds out which form of request a body is, and everything that keeps it from being one. */
 export function readForm(
   body: unknown,
   { needed, taken }: ProviderRules,
-): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly RequestFault[] } {
+): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly SchemaFault[] } {
   const given = givenFields(body);
   if (given.has('keyfile')) {
     const others = othersThan(importedBody, given);
@@ -159,7 +141,7 @@ export function readForm(
     ...partsWithoutCenc(given, body),
     ...flagWithoutLines(given),
     ...choiceWithoutDocument(given),
-  ].filter(({ field = '' }) => !takes.includes(field));
+  ].filter(({ path: [name] }) => !takes.includes(String(name)));
   if (isSupplied) return formed('supplied', suppliedBody, body, orphans);
   const rest = withoutFields(
     body,
@@ -167,7 +149,7 @@ export function readForm(
   );
   const result = providerBody.safeParse(rest);
   const found = inFieldOrder([
-    ...needed.filter((name) => !given.has(name)).map(missing),
+    ...needed.filter((name) => !given.has(name)).map((name) => missing(name)),
     ...faultsIn(providerBody, result, rest, suppliedBody),
   ]);
   // Where nothing of the provider's is there, three "missing" would only hide what was meant.
@@ -182,7 +164,7 @@ function formed<Form extends FormedBody['form'], Value>(
   form: Form,
   schema: z.ZodType<Value>,
   body: unknown,
-  broken: readonly RequestFault[],
+  broken: readonly SchemaFault[],
 ) {
   const result = schema.safeParse(body);
   const faults = [...broken, ...faultsIn(schema, result, body)];
@@ -199,8 +181,8 @@ function faultsIn(
   return error ? schemaFaults(schema, error, body, { names }) : [];
 }
 
-function missing(name: string): SchemaFault {
-  return { kind: 'wrong', path: [name], reason: 'missing', sentence: 'is missing' };
+function missing(name: string, sentence = 'is missing'): SchemaFault {
+  return { kind: 'wrong', path: [name], reason: 'missing', sentence };
 }
 
 function inFieldOrder(faults: readonly SchemaFault[]): SchemaFault[] {
@@ -271,32 +253,29 @@ function withoutFields(body: unknown, others: readonly string[]): unknown {
   );
 }
 
-function rule(field: string | undefined, reason: BrokenRule['reason'], sentence: string): BrokenRule {
-  return { kind: 'rule', reason, field, sentence };
-}
-
 /** The fields given that a form has not and others have. */
 function othersThan({ shape }: z.ZodObject, given: ReadonlySet<string>): string[] {
   return [...given].filter((name) => FIELDS.includes(name) && !(name in shape));
 }
 
-function beside(field: 'keyfile' | 'cpix', what: string, others: readonly string[]): BrokenRule[] {
+function beside(field: 'keyfile' | 'cpix', what: string, others: readonly string[]): SchemaFault[] {
   if (others.length === 0) return [];
-  return [rule(field, 'value', `holds ${what}: leave ${others.join(', ')} out`)];
+  const sentence = `holds ${what}; leave ${others.join(', ')} out`;
+  return [{ kind: 'wrong', path: [field], reason: 'value', sentence }];
 }
 
-function choiceWithoutDocument(given: ReadonlySet<string>): BrokenRule[] {
+function choiceWithoutDocument(given: ReadonlySet<string>): SchemaFault[] {
   return (['kid', 'track', 'period', 'systems'] as const)
     .filter((name) => given.has(name))
-    .map((name) => rule(name, 'missing', 'needs cpix: give the text of a CPIX document with it'));
+    .map((name) => missing(name, 'needs cpix; give the text of a CPIX document with it'));
 }
 
-function flagWithoutLines(given: ReadonlySet<string>): BrokenRule[] {
+function flagWithoutLines(given: ReadonlySet<string>): SchemaFault[] {
   if (!given.has('keepunknown')) return [];
-  return [rule('keepunknown', 'missing', 'needs keyfile: give the lines of a key file with it')];
+  return [missing('keepunknown', 'needs keyfile; give the lines of a key file with it')];
 }
 
-function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): BrokenRule[] {
+function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): SchemaFault[] {
   if (given.has('cenc')) return [];
   const names = [
     'playready',
@@ -305,15 +284,15 @@ function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): BrokenRule
   ];
   return names
     .filter((name) => given.has(name))
-    .map((name) => rule(name, 'missing', 'needs cenc: give cenc.keyid and cenc.contentkey with it'));
+    .map((name) => missing(name, 'needs cenc; give cenc.keyid and cenc.contentkey with it'));
 }
 
-function nothingGiven(body: unknown, needed: ProviderRules['needed']): BrokenRule {
+function nothingGiven(body: unknown, needed: ProviderRules['needed']): SchemaFault {
   const provisioned = [...needed, 'contentId'].join(', ').replace(/, (?=contentId$)/, ' and ');
   const sentence = isJsonObject(body)
-    ? `The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with ${provisioned}`
-    : 'Send a JSON object with content-type: application/json';
-  return rule(undefined, 'missing', sentence);
+    ? `The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with ${provisioned}.`
+    : 'Send a JSON object with content-type: application/json.';
+  return { kind: 'wrong', path: [], reason: 'missing', sentence };
 }
 
 /**
@@ -371,7 +350,7 @@ function bodyFault(body: Buffer): string | undefined {
   return `Line ${number} holds bytes that are not UTF-8. Save the key file as UTF-8.`;
 }
 
-function invalidLine(problem: LineProblem): Problem {
+function invalidLine(problem: Problem): Problem {
   const { line, field } = problem;
   const place = line === undefined ? '' : `Line ${line}`;
   const description =

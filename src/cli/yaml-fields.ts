@@ -10,16 +10,11 @@ import {
   visit,
 } from 'yaml';
 import type { z } from 'zod';
-import { sentenceOf } from '../drm/finding';
+import { type Problem, sentenceOf } from '../drm/finding';
 import { schemaFaults, type UnknownField } from '../http/faults';
 
-/** A problem of a file, with its line (from 1) where that is known. No description quotes a value. */
-export interface FileProblem {
-  readonly line?: number | undefined;
-  /** The field, as a person names it; the description follows it. */
-  readonly field?: string | undefined;
-  readonly description: string;
-}
+/** A problem of a file; its command gives it a code. No description quotes a value. */
+export type FileProblem = Omit<Problem, 'code'>;
 
 /** A problem as one sentence that begins with the place: `manifest.yaml:7: …`. */
 export function problemSentence(file: string, problem: FileProblem): string {

@@ -7,6 +7,8 @@ export interface Problem<Code extends string = string> {
   /** Stable, in snake_case; programs read it. */
   readonly code: Code;
   readonly field?: string;
+  /** Of a text: the line that it is about, from 1. */
+  readonly line?: number | undefined;
   readonly description: string;
 }
 

@@ -29,7 +29,8 @@ export type Imported =
     }
   | {
       readonly ok: false;
-      readonly problems: readonly LineProblem[];
+      /** A description continues the field's name, else the line; without both, it is whole. */
+      readonly problems: readonly Problem[];
       readonly unknown: readonly UnknownLine[];
     };
 
@@ -89,7 +90,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   [`${HLS}-iv`, decodeHexBlock],
 ]);
 
-function valueProblems({ known }: ImportLines): LineProblem[] {
+function valueProblems({ known }: ImportLines): Problem[] {
   return [...known.values()].flatMap(({ name, value, number }) => {
     // Reported elsewhere, or of a system that is switched off: a packager ignores it.
     if (!isLineText(value) || isOfSystemOff(known, name)) return [];
@@ -103,7 +104,7 @@ function isOfSystemOff(known: ImportLines['known'], name: string): boolean {
   return onOff !== undefined && known.get(onOff)?.value === 'false';
 }
 
-function missingLines({ known }: ImportLines): LineProblem[] {
+function missingLines({ known }: ImportLines): Problem[] {
   const has = (name: string) => known.has(name);
   const lacking = (names: readonly string[], why: string) =>
     names
@@ -224,12 +225,6 @@ function inHeader(description: string): string {
   return description.replaceAll(/[^\x20\x21\x23-\x7e]/g, '?');
 }
 
-/** Why a text can't be imported. The description continues the field's name, else the line; without both, it is whole. */
-export interface LineProblem extends Problem {
-  /** From 1; undefined: all of the text. */
-  readonly line?: number;
-}
-
 export interface UnknownLine {
   readonly line: number;
   /** The name as it may be shown; undefined for one that could be key material in the wrong place. */
@@ -240,14 +235,14 @@ export interface UnknownLine {
 export interface ImportLines {
   readonly known: ReadonlyMap<string, NumberedLine>;
   readonly unknown: readonly NumberedLine[];
-  readonly problems: readonly LineProblem[];
+  readonly problems: readonly Problem[];
 }
 
 /** Reads the lines of a key file of another program: line ends, byte order mark, blanks and comments are no matter. */
 export function readImportLines(text: string): ImportLines {
   const report = new Report();
   const meant = readMeantText(report, text);
-  const problems: LineProblem[] = report.findings.map(({ code, description }) => ({ code, description }));
+  const problems: Problem[] = report.findings.map(({ code, description }) => ({ code, description }));
   const { lines, unreadable } = parseNumberedLines(meant);
   for (const line of unreadable) {
     problems.push({
@@ -299,7 +294,7 @@ function nameOf(line: NumberedLine): string {
   return describeUnknownLine(line).name ?? 'this line';
 }
 
-function textProblems(line: NumberedLine): LineProblem[] {
+function textProblems(line: NumberedLine): Problem[] {
   const { name, value, number } = line;
   const report = (code: string, description: string) => [
     { line: number, code, field: nameOf(line), description },

@@ -39,16 +39,15 @@ export interface PackagingKeys {
   readonly hls: HlsKeys | undefined;
 }
 
-/** Why nothing may be packaged with a key file; the description continues its name. */
-export type PackagingProblem = Problem<'key_file_torn' | 'key_file_foreign' | 'key_file_incomplete'>;
+export type PackagingCode = 'key_file_torn' | 'key_file_foreign' | 'key_file_incomplete';
 
 type Read =
   | { readonly ok: true; readonly keys: PackagingKeys }
-  | { readonly ok: false; readonly problem: PackagingProblem };
+  | { readonly ok: false; readonly problem: Problem<PackagingCode> };
 
 /**
  * Reads a key file as a packager does at the start of a stream, but for its leniency: what would leave a stream without
- * protection, or with a wrong one, is refused. Lines with unknown names are passed over.
+ * protection, or with a wrong one, is refused; a problem continues the name of the file. Lines with unknown names are passed over.
  * @param needsSystem refuses a key for DASH that no DRM system signals.
  */
 export function readPackagingKeys(text: string, needsSystem = true): Read {
@@ -100,7 +99,7 @@ function hlsKeysOf(fairplay: { licenseUrl: string; key: string; iv: string }): H
   };
 }
 
-function refused(code: PackagingProblem['code'], description: string): Read {
+function refused(code: PackagingCode, description: string): Read {
   return { ok: false, problem: { code, description } };
 }
 

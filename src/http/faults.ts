@@ -1,10 +1,9 @@
 import * as z from 'zod';
+import type { Problem as ProblemOfValue } from '../drm/finding';
 import { nearestName } from '../drm/nearest';
 
-/** One thing that is wrong with a request: `code` is stable and for programs, `description` is for a person. */
-export interface Problem {
-  readonly code: string;
-  readonly description: string;
+/** One thing that is wrong with a request. */
+export interface Problem extends ProblemOfValue {
   /** What a schema said, for who has another name for the field. No answer has it. */
   readonly fault?: SchemaFault;
 }

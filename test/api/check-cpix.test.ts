@@ -43,7 +43,7 @@ it.each<[body: object, faults: readonly unknown[]]>([
     ],
   ],
   [{ cpix: SAMPLE, track: '' }, ['error wrong_value: track must have 1 to 200 characters.']],
-  [{ cpix: SAMPLE, track: 'SD', cenc: {} }, ['error wrong_value: cpix holds the keys: leave cenc out.']],
+  [{ cpix: SAMPLE, track: 'SD', cenc: {} }, ['error wrong_value: cpix holds the keys; leave cenc out.']],
   [{ cpix: 7 }, ['error wrong_type: cpix must be a string.']],
   [
     { cpix: '<a/>' },
@@ -51,7 +51,7 @@ it.each<[body: object, faults: readonly unknown[]]>([
   ],
   [
     { track: 'SD', cenc: {} },
-    expect.arrayContaining(['error missing: track needs cpix: give the text of a CPIX document with it.']),
+    expect.arrayContaining(['error missing: track needs cpix; give the text of a CPIX document with it.']),
   ],
   [
     { cpix: CPIX_OF_TRACKS, track: 'SD', playready: { laurl } },

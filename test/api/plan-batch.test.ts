@@ -298,7 +298,7 @@ it('a SMIL document that does not say the quality of a member is told', () => {
 });
 
 const TRACKS = 'tracks: must name the streams of each track, as {"SD": "news_sd"}';
-const NO_DOCUMENT = 'tracks: needs cpix: give the text of a CPIX document with it';
+const NO_DOCUMENT = 'tracks: needs cpix; give the text of a CPIX document with it';
 
 it.each<[what: string, entry: object, ...faults: string[]]>([
   ['no document', { tracks: { SD: 'a' } }, NO_DOCUMENT],

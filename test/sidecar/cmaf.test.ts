@@ -99,7 +99,7 @@ test('refuses cmaf=cbcs beside a CPIX document', async () => {
 
 test('refuses CMAF without cenc, which its lines are made of', async () => {
   const { api } = await startSidecar();
-  const description = 'cmaf needs cenc: give cenc.keyid and cenc.contentkey with it.';
+  const description = 'cmaf: needs cenc; give cenc.keyid and cenc.contentkey with it';
   await api
     .post(PATH)
     .send({ fairplay: POST_MANUAL.fairplay, cmaf: true })

@@ -191,7 +191,7 @@ describe('a CPIX document', () => {
     [
       'keys of its own',
       { cenc: POST_MANUAL.cenc },
-      problem('invalid_body', 'cpix holds the keys: leave cenc out.'),
+      problem('invalid_body', 'cpix: holds the keys; leave cenc out'),
     ],
     [
       'more of PlayReady than its address',
@@ -204,7 +204,7 @@ describe('a CPIX document', () => {
     [
       'a key file',
       { keyfile: 'a: b' },
-      problem('invalid_body', 'keyfile holds all of the key file: leave cpix out.'),
+      problem('invalid_body', 'keyfile: holds all of the key file; leave cpix out'),
     ],
   ])('is refused with %s, and nothing is written', async (_what, choice, expected) => {
     const sidecar = await startSidecar();
@@ -283,7 +283,7 @@ describe('a CPIX document', () => {
 
   it.each(['kid', 'track', 'period', 'systems'])('is missed by %s', async (name) => {
     const { api } = await startSidecar();
-    const expected = problem('invalid_body', `${name} needs cpix: give the text of a CPIX document with it.`);
+    const expected = problem('invalid_body', `${name}: needs cpix; give the text of a CPIX document with it`);
     await api
       .post(PATH)
       .send({ cenc: POST_MANUAL.cenc, [name]: 'a' })

@@ -218,12 +218,12 @@ describe('keyfile, the same as a field of JSON', () => {
     [
       { keyfile: UNKNOWN, cenc, client: 'a' },
       'invalid_body',
-      'keyfile holds all of the key file: leave cenc, client out.',
+      'keyfile: holds all of the key file; leave cenc, client out',
     ],
     [
       { cenc, keepunknown: true },
       'invalid_body',
-      'keepunknown needs keyfile: give the lines of a key file with it.',
+      'keepunknown: needs keyfile; give the lines of a key file with it',
     ],
     [{ keyfil: UNKNOWN }, 'unknown_field', 'keyfil is not a field of this request. Did you mean keyfile?'],
   ])('is refused as %j', async (body, code, description) => {

@@ -111,14 +111,14 @@ describe('a body that supplies keys', () => {
     ['widevine', { widevine, fairplay }],
   ])('is refused with %s but no cenc', (name, body) => {
     expect(parseKeyFileRequest(body)).toEqual(
-      refused(`${name} needs cenc: give cenc.keyid and cenc.contentkey with it.`),
+      refused(`${name}: needs cenc; give cenc.keyid and cenc.contentkey with it`),
     );
   });
 
   it('is never mixed with keys of the provider', () => {
     expect(parseKeyFileRequest({ ...PROVIDED, cenc })).toEqual(supplied({ cenc: CENC }, PROVIDED.contentId));
     expect(parseKeyFileRequest({ ...PROVIDED, playready })).toEqual(
-      refused('playready needs cenc: give cenc.keyid and cenc.contentkey with it.'),
+      refused('playready: needs cenc; give cenc.keyid and cenc.contentkey with it'),
     );
   });
 });

@@ -1,7 +1,7 @@
 import { NO_SYSTEM } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, MASK, parseKeyFile } from '../key-file';
-import { boxOf, type PackagingKeys, type PackagingProblem, readPackagingKeys } from '../packaging';
+import { boxOf, type PackagingCode, type PackagingKeys, readPackagingKeys } from '../packaging';
 import { EXPORT_FORMS, type StreamKey } from './forms';
 import type { ExportName, ExportScheme } from './names';
 
@@ -13,7 +13,7 @@ export type Exported =
       readonly keys: readonly [StreamKey, ...StreamKey[]];
       readonly findings: readonly Finding[];
     }
-  | { readonly ok: false; readonly problem: Problem<PackagingProblem['code'] | 'keys_missing'> };
+  | { readonly ok: false; readonly problem: Problem<PackagingCode | 'keys_missing'> };
 
 /**
  * Writes the keys of a key file's text as another packager takes them.

@@ -44,11 +44,8 @@ export interface OpenedMedia {
   /** In the order of the file. A segment under `aes-128` shows one track of the kind `other` until it is decrypted. */
   readonly tracks: readonly MediaTrack[];
   /** What is wrong with the container, though samples could be read: cut short, samples outside the file, and so on. */
-  readonly problems: readonly MediaProblem[];
+  readonly problems: readonly Problem[];
 }
-
-/** Why nothing, or not all, can be read: a whole sentence. */
-export type MediaProblem = Problem;
 
 export type Opened = Checked<OpenedMedia>;
 

@@ -1,5 +1,5 @@
 import type { Checked } from '../../drm/bytes';
-import type { MediaProblem } from './judgement';
+import type { Problem } from '../../drm/finding';
 
 /** The boxes that are read, and the parents that they count in. Others are passed over. */
 const READ: Readonly<Record<string, readonly string[]>> = {
@@ -43,7 +43,7 @@ export function guardMp4(bytes: Buffer): Checked<Guarded> {
 }
 
 class Refusal extends Error {
-  constructor(readonly problem: MediaProblem) {
+  constructor(readonly problem: Problem) {
     super(problem.code);
   }
 }

@@ -2,7 +2,8 @@ import { createFile, type ISOFile, Log, MP4BoxBuffer } from 'mp4box';
 import { isAmong, refused } from '../../drm/bytes';
 import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
 import { padIv, readKeyGroups, type SampleProtection } from '../../drm/check/sample-protection';
-import type { MediaProblem, MediaScheme, MediaTrack, Opened } from './judgement';
+import type { Problem } from '../../drm/finding';
+import type { MediaScheme, MediaTrack, Opened } from './judgement';
 import { guardMp4 } from './mp4-guard';
 import { kindOf, readSampleEntries, type SampleEntry } from './sample-entry';
 import type { MediaSample, SampleEncryption, Subsample } from './track-content';
@@ -59,7 +60,7 @@ interface OwnEncryption {
 }
 
 class Mp4Reader {
-  readonly problems: MediaProblem[] = [];
+  readonly problems: Problem[] = [];
   readonly #file: ISOFile;
   readonly #bytes: Buffer;
   readonly #segmentStart: number;
@@ -70,7 +71,7 @@ class Mp4Reader {
     this.#segmentStart = segmentStart;
   }
 
-  problem(code: MediaProblem['code'], description: string): void {
+  problem(code: string, description: string): void {
     if (!this.problems.some((known) => known.code === code)) this.problems.push({ code, description });
   }
 

@@ -2,7 +2,8 @@ import { readAdtsHeader } from '../../codecs/aac-frame';
 import { readAc3Header } from '../../codecs/ac3-frame';
 import { nalUnitsOf } from '../../codecs/nal-units';
 import { refused } from '../../drm/bytes';
-import type { MediaKind, MediaProblem, MediaScheme, MediaTrack, Opened } from './judgement';
+import type { Problem } from '../../drm/finding';
+import type { MediaKind, MediaScheme, MediaTrack, Opened } from './judgement';
 import type { MediaSample, SampleEncryption, SampleFormat } from './track-content';
 
 const PACKET = 188;
@@ -67,7 +68,7 @@ export function openTransportStream(bytes: Buffer, encryption: ElementaryEncrypt
       }
     } else streams.get(pid)?.packets.push(begins ? withMark(payload) : payload);
   }
-  const problems: MediaProblem[] = [];
+  const problems: Problem[] = [];
   if (broken > 0) {
     const description = `${broken} packets of the transport stream do not begin with their sync byte.`;
     problems.push({ code: 'media_malformed', description });

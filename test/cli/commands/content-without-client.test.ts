@@ -28,7 +28,7 @@ test('put says what the sidecar says of a choice that its provider does not take
   const { code, stderr } = await run('put', 'a', '--content-id', CONTENT_ID, '--track', 'HD');
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: expect.stringContaining('track needs cpix: give the text of a CPIX document with it.'),
+    stderr: expect.stringContaining('track: needs cpix; give the text of a CPIX document with it'),
   });
 });
 
