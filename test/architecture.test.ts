@@ -83,7 +83,6 @@ const PURE: readonly string[] = [
   'sidecar/fleet/ledger/ledger-lines',
   'sidecar/fleet/members/replication-lag',
   'sidecar/fleet/engine-keys',
-  'sidecar/key-files/dry-run',
 
   'platform/emulator/live/live-event',
   'platform/emulator/listing/',

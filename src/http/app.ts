@@ -7,7 +7,7 @@ import express, {
   type Response,
 } from 'express';
 import helmet, { type HelmetOptions } from 'helmet';
-import { requireType } from './body';
+import typeIs from 'type-is';
 import { describeThrown, errorBody, type HttpError, httpError, toHttpError } from './errors';
 import type { Log } from './log';
 
@@ -121,6 +121,11 @@ function requestLog({ log, newId, now, quietPaths = [], observe }: Shell): Reque
   };
 }
 
+/** Where a request came from, for the audit. */
+export function addressOf({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? 'unknown';
+}
+
 /** The path of a request, as it came. */
 export function pathOf({ url = '/' }: IncomingMessage): string {
   return url.split('?', 1).join();
@@ -196,6 +201,20 @@ export function onlyMethods(...methods: string[]): RequestHandler {
     const description = `This path accepts ${allow}, not ${request.method}.`;
     throw httpError('method_not_allowed', description, { headers: { allow } });
   };
+}
+
+/**
+ * Whether the body is declared as one of these media types. A request that announces no body passes.
+ * @throws HttpError 415 with the sentence given.
+ */
+export function requireType(
+  request: IncomingMessage,
+  types: readonly string[],
+  description: string,
+): string | undefined {
+  const found = typeIs(request, [...types]);
+  if (found === false) throw httpError('unsupported_media_type', description);
+  return found ?? undefined;
 }
 
 /** Refuses a body that isn't declared as JSON; a request that announces no body passes. */

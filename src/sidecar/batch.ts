@@ -10,14 +10,18 @@ import { createSemaphore, type Semaphore, yieldToEventLoop } from '../http/semap
 import { callerOf, requireScope, requireWrite } from './access/api-key';
 import { apiError } from './errors';
 import { type Accepted, type FleetWait, WAIT } from './fleet/wait';
-import { type Actor, changedBy, type KeyFileChanges, type PutOutcome } from './key-files/changes';
-import { lineChanges } from './key-files/dry-run';
+import {
+  type Actor,
+  changedBy,
+  type KeyFileChanges,
+  lineChanges,
+  type PutOutcome,
+} from './key-files/changes';
 import { actorOf, warningText } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
 import type { Provision, Provisioned } from './provisioning/provision';
 import { RefusalError } from './provisioning/upstream';
-import { createReadBatch } from './request-body';
-import { isDryRun } from './storage/conditions';
+import { createReadBatch, isDryRun } from './read-request';
 
 export interface BatchContext {
   readonly changes: KeyFileChanges;

@@ -5,12 +5,11 @@ import * as z from 'zod';
 import { MAX_BODY_BYTES } from '../api/key-file-request';
 import type { ProviderRules } from '../api/read-key-file-request';
 import { looksLikeCpixBytes, MAX_CPIX_BYTES } from '../drm/cpix/read';
-import { onlyMethods } from '../http/app';
-import { createReadBytes, requireType } from '../http/body';
+import { onlyMethods, requireType } from '../http/app';
 import { parsedOr400 } from '../http/errors';
 import { readQuery } from '../http/faults';
 import { apiError } from './errors';
-import { CPIX_TYPES, createReadRequest, inKib, tooLarge } from './request-body';
+import { CPIX_TYPES, createReadBytes, createReadRequest, inKib, tooLarge } from './read-request';
 
 const CHECK_PATH = '/api/check';
 

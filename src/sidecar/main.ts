@@ -21,7 +21,8 @@ import {
   refuseUnreadable,
   whyNotWritable,
 } from './start-up';
-import { openKeyFilesFolder, toStorageError } from './storage/key-file-store';
+import { openKeyFilesFolder } from './storage/key-file-store';
+import { toStorageError } from './storage/open-file';
 
 /** The page that describes the variables. */
 const VARIABLES = 'docs/configuration.md';

@@ -1,4 +1,4 @@
-import { networkOf } from '../../src/http/address';
+import { networkOf } from '../../src/http/connections';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

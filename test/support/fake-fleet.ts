@@ -13,12 +13,14 @@ import { apiError } from '../../src/sidecar/errors';
 import type { AwaitedChange, Fleet, FleetHooks, OpenFleet, Step } from '../../src/sidecar/fleet/fleet';
 
 import { indexedKeysIn } from '../../src/sidecar/key-files/survey';
-import { type Conditions, isLeftAlone, requireMatch } from '../../src/sidecar/storage/conditions';
 import {
   type ChangeContext,
   type ChangedBy,
+  type Conditions,
+  isLeftAlone,
   type KeyFileStore,
   queueByName,
+  requireMatch,
 } from '../../src/sidecar/storage/key-file-store';
 
 const FLEET_ID = '5b1f2a52-6f0e-4a0f-9d0c-3f4d2b1a0c9e';

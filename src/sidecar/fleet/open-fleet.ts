@@ -5,7 +5,7 @@ import { cached } from '../cached';
 import { apiError } from '../errors';
 import { keyIdOf } from '../key-files/changes';
 import { indexedKeysIn } from '../key-files/survey';
-import { toStorageError } from '../storage/key-file-store';
+import { toStorageError } from '../storage/open-file';
 import type { FleetConfig } from './config';
 import { type Engine, type EngineServer, toFleetError } from './engine/engine';
 import { groupCalls } from './engine/grouped';

@@ -8,7 +8,7 @@ import type { Log } from '../../http/log';
 import { callerOf, requireAllStreams, requireScope } from '../access/api-key';
 import { apiError } from '../errors';
 import { actorOf, streamIdOf } from '../key-files/routes';
-import { refuseQuery, unknownParameter } from '../storage/conditions';
+import { refuseQuery, unknownParameter } from '../read-request';
 import type { Fleet } from './fleet';
 
 export const FLEET_PATH = '/api/fleet';

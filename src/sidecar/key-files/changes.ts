@@ -1,7 +1,16 @@
+import type { LineChange } from '../../api/answers';
 import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/finding';
-import { keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
+import {
+  isSecretLine,
+  type KeyFileLine,
+  keyFileLines,
+  keysIn,
+  MASK,
+  parseKeyFile,
+  renderKeyFile,
+} from '../../drm/key-file';
 import { describeThrown, type HttpError } from '../../http/errors';
 import { etagOf } from '../../http/etag';
 import type { Log } from '../../http/log';
@@ -10,8 +19,7 @@ import { apiError } from '../errors';
 import { notHereFindings } from '../fleet/wait';
 import type { Audit } from '../observe/audit';
 import type { Provisioned } from '../provisioning/provision';
-import type { Conditions } from '../storage/conditions';
-import type { Change, ChangedBy, FleetChange, KeyFileStore } from '../storage/key-file-store';
+import type { Change, ChangedBy, Conditions, FleetChange, KeyFileStore } from '../storage/key-file-store';
 import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './survey';
 
 /** On whose behalf a key file is changed. */
@@ -166,4 +174,41 @@ export function keyIdOf(bytes: Buffer | undefined): string | undefined {
 function uuidOf(keyId: string | undefined): string | undefined {
   const bytes = decodeBase64Block(keyId ?? '');
   return bytes.ok ? formatUuid(bytes.value) : undefined;
+}
+
+/** Compares the file that would be written with the present one, line by line. Secret values are masked. */
+export function lineChanges(next: string, present: Buffer | undefined): LineChange[] {
+  const before = new Map(linesOf(present?.toString('utf8') ?? '').map(({ name, value }) => [name, value]));
+  const after = linesOf(next);
+  const kept = after.map(({ name, value }): LineChange => {
+    const former = before.get(name);
+    before.delete(name);
+    if (former === undefined) return { name, value: shown(name, value), change: 'added' };
+    if (former === value) return { name, value: shown(name, value), change: 'same' };
+    return { name, value: shown(name, value), change: 'changed', former: shown(name, former) };
+  });
+  const removed = [...before].map(
+    ([name, value]): LineChange => ({ name, value: shown(name, value), change: 'removed' }),
+  );
+  return [...kept, ...removed];
+}
+
+/** The same as text: `+` for what comes, `-` for what goes, two spaces before what stays. */
+export function renderLineChanges(changes: readonly LineChange[]): string {
+  const line = (mark: string, name: string, value: string) => `${mark} ${name}: ${value}\n`;
+  return changes
+    .map(({ name, value, change, former }) => {
+      if (change === 'same') return line(' ', name, value);
+      if (change === 'removed') return line('-', name, value);
+      return (former === undefined ? '' : line('-', name, former)) + line('+', name, value);
+    })
+    .join('');
+}
+
+function linesOf(text: string): readonly KeyFileLine[] {
+  return parseKeyFile(text).lines;
+}
+
+function shown(name: string, value: string): string {
+  return isSecretLine(name) ? MASK : value;
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Express, Request, RequestHandler, Response } from 'express';
+import type * as z from 'zod';
 import { cpixQuery, exportQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
 import {
   type KeyFileRequest,
@@ -12,9 +13,7 @@ import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import { type Finding, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
-import { addressOf } from '../../http/address';
-import { onlyMethods } from '../../http/app';
-import { createReadBytes, createReadText, requireType } from '../../http/body';
+import { addressOf, onlyMethods, requireType } from '../../http/app';
 import { type HttpError, parsedOr400 } from '../../http/errors';
 import { etagOf } from '../../http/etag';
 import { type Parsed, readQuery } from '../../http/faults';
@@ -22,12 +21,18 @@ import { callerOf, requireRead, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import { type FleetWait, WAIT } from '../fleet/wait';
 import type { Provision } from '../provisioning/provision';
-import { CPIX_TYPES, createReadRequest } from '../request-body';
-import { conditionsIn, isDryRun, isKeepUnknown, isNamed, refuseQuery } from '../storage/conditions';
-import type { FleetChange, KeyFileStore } from '../storage/key-file-store';
-import type { Actor, KeyFileChanges, PutOutcome } from './changes';
-import { lineChanges, renderLineChanges } from './dry-run';
-import { exportKeyFile } from './exports';
+import {
+  CPIX_TYPES,
+  conditionsIn,
+  createReadBytes,
+  createReadRequest,
+  createReadText,
+  isDryRun,
+  isKeepUnknown,
+  refuseQuery,
+} from '../read-request';
+import { type FleetChange, isNamed, type KeyFileStore } from '../storage/key-file-store';
+import { type Actor, type KeyFileChanges, lineChanges, type PutOutcome, renderLineChanges } from './changes';
 
 interface KeyFileContext {
   readonly store: KeyFileStore;
@@ -269,3 +274,41 @@ function linesOf(bytes: Buffer) {
 function malformed(description: string): HttpError {
   return apiError('key_file_malformed', description);
 }
+
+/** A key file as another packager takes it. */
+interface ExportAnswer {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  readonly mediaType: string;
+  readonly extension: string;
+  readonly warnings: readonly Finding[];
+}
+
+/** Exports a key file. @throws HttpError 409 when it does not have what the export needs. */
+export async function exportKeyFile(
+  bytes: Buffer,
+  { as, scheme }: z.output<typeof exportQuery>,
+): Promise<ExportAnswer> {
+  if (!isUtf8(bytes))
+    throw apiError(
+      'key_file_malformed',
+      'The key file is not UTF-8, so that it cannot be exported. Write it again.',
+    );
+  // Few sidecars export, and what writes the forms would make the start of each longer.
+  const { exportKeyFile: exportText } = await import('../../drm/export/export-key-file');
+  const { EXPORT_FORMS } = await import('../../drm/export/forms');
+  const exported = exportText(bytes.toString('utf8'), as, scheme);
+  if (!exported.ok)
+    throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
+  const { text, findings: warnings } = exported;
+  const { mediaType, extension } = EXPORT_FORMS[as];
+  const written = Buffer.from(text);
+  return { bytes: written, etag: etagOf(written), mediaType, extension, warnings };
+}
+
+const CODES = {
+  key_file_torn: 'key_file_malformed',
+  key_file_foreign: 'key_file_malformed',
+  key_file_incomplete: 'keys_missing',
+  keys_missing: 'keys_missing',
+} as const;

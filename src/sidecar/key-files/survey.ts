@@ -8,8 +8,7 @@ import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { type ApiKey, mayRead } from '../access/api-key';
 import { describeKeyFile, listStreamIds, type Summarise } from '../listing/folder';
-import { isLeftAlone } from '../storage/conditions';
-import type { KeyFileStore } from '../storage/key-file-store';
+import { isLeftAlone, type KeyFileStore } from '../storage/key-file-store';
 
 /** How many key files have an error, and how many have warnings alone. */
 export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}

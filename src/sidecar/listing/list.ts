@@ -12,7 +12,7 @@ import type { Log } from '../../http/log';
 import { yieldToEventLoop } from '../../http/semaphore';
 import { type ApiKey, callerOf, mayRead } from '../access/api-key';
 import { apiError } from '../errors';
-import { toStorageError } from '../storage/key-file-store';
+import { toStorageError } from '../storage/open-file';
 import { describeKeyFile, type KeyFileEntry, listStreamIds } from './folder';
 
 export const LIST_PATH = '/api/keyfiles';

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { addressOf } from '../../http/address';
+import { addressOf } from '../../http/app';
 import type { HttpError } from '../../http/errors';
 import { API } from '../access/api-key';
 import type { Audit, AuditEntry } from './audit';

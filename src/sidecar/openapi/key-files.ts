@@ -11,7 +11,7 @@ import {
   queryParameters,
   schemaRef,
 } from '../../http/openapi';
-import { CPIX_TYPES } from '../request-body';
+import { CPIX_TYPES } from '../read-request';
 import { CPIX_DOCUMENT, FROM_PROVIDER, fileOf, STREAM, SUPPLIED, SWAPPED } from './examples';
 import { ACCEPTED, FLEET_ERRORS, REVISION_HEADER, WAIT } from './fleet';
 import { type Example, pathItem } from './operation';

@@ -2,9 +2,9 @@ import { chmodSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamId } from '../../api/stream-id';
-import { HttpError, systemCode } from '../../http/errors';
+import type { HttpError } from '../../http/errors';
+import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
-import { type Conditions, isLeftAlone, requireMatch } from './conditions';
 import type { DurableWriter, NotSynced } from './durable-file';
 import {
   FOLDER_MODE,
@@ -15,6 +15,7 @@ import {
   notAKeyFile,
   readSmallFile,
   rootFolder,
+  toStorageError,
 } from './open-file';
 
 /**
@@ -36,6 +37,18 @@ export interface KeyFileStore {
   probe(): Promise<void>;
   /** Throws when the folder can't be used, or is another than at the start. */
   check(): void;
+}
+
+/** When a change is made, in view of the present file. */
+export interface Conditions {
+  /** The value of `If-Match` (RFC 9110 § 13.1.1). */
+  readonly ifMatch?: string | undefined;
+  /** The value of `If-None-Match` (RFC 9110 § 13.1.2). */
+  readonly ifNoneMatch?: string | undefined;
+  /** A file that already has these bytes is not written. */
+  readonly skipUnchanged?: boolean;
+  /** Nothing is written. */
+  readonly dryRun?: boolean;
 }
 
 /** The result of a change. */
@@ -315,33 +328,49 @@ export function queueByName(): <T>(name: string, task: () => Promise<T>) => Prom
   };
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  EROFS: 'the folder is mounted read-only',
-  EACCES: 'the user of this service may not use the folder or the file',
-  EPERM: 'the user of this service may not use the folder or the file',
-  ENOENT: 'the folder is gone',
-  ENODEV:
-    'another file system is at its path than at the start; mount the one of the start again, or restart the service if this is the right one',
-  ENOTDIR: 'the path of the folder is not a folder',
-  EIO: 'the disk reports an error',
-  ESTALE: 'the network file system has lost the folder',
-  ENOTCONN: 'the file system that was mounted there is gone',
-  ETIMEDOUT: 'the network file system does not answer',
-  EHOSTDOWN: 'the network file system does not answer',
-  ENAMETOOLONG: 'the path is too long for the file system',
-  ELOOP: 'the path holds a loop of links',
-};
+/** Checks the entity tags of a change against the present file. @throws HttpError 412. */
+export function requireMatch({ ifMatch, ifNoneMatch }: Conditions, present: Buffer | undefined): void {
+  if (ifMatch !== undefined && !matches(ifMatch, present)) throw failed(whyNoMatch(ifMatch, present));
+  if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, present)) {
+    throw failed('The key file is there already, and If-None-Match does not allow changing it.');
+  }
+}
 
-/** Turns a file system's error into the answer for it; an `HttpError` and what is no system error pass unchanged. */
-export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
-  const code = systemCode(thrown);
-  if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
-  const options = { cause: thrown };
-  if (code === 'ENOSPC' || code === 'EDQUOT') return apiError('insufficient_storage', undefined, options);
-  if (code === 'EMFILE' || code === 'ENFILE') return apiError('too_many_open_files', undefined, options);
-  const reason = REASONS[code];
-  if (reason === undefined) return thrown;
-  const verb = doing === 'read' ? 'readable' : 'writable';
-  const description = `The key-file folder is not ${verb}: ${reason} (${code}). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
-  return apiError(`key_files_not_${verb}`, description, options);
+/** Whether a write that is allowed changes nothing: a dry run, or a file that already has these bytes. */
+export function isLeftAlone(
+  { dryRun, skipUnchanged }: Conditions,
+  present: Buffer | undefined,
+  bytes: Buffer,
+): boolean {
+  return dryRun === true || (skipUnchanged === true && present?.equals(bytes) === true);
+}
+
+function whyNoMatch(ifMatch: string, present: Buffer | undefined): string {
+  if (!present)
+    return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
+  if (matchesWeakly(ifMatch, present))
+    return 'If-Match accepts only strong entity tags: send the ETag as it came, without W/.';
+  return 'The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.';
+}
+
+/** Whether `If-None-Match` names what has an entity tag, by the weak comparison that reads have. */
+export function isNamed(header: string, etag: string): boolean {
+  return names(header.replaceAll('W/', ''), etag);
+}
+
+function matchesWeakly(header: string, present: Buffer | undefined): boolean {
+  return present !== undefined && isNamed(header, etagOf(present));
+}
+
+function matches(header: string, present: Buffer | undefined): boolean {
+  return present !== undefined && names(header, etagOf(present));
+}
+
+function names(header: string, etag: string): boolean {
+  const tags = header.split(',').map((tag) => tag.trim());
+  return header.trim() === '*' || tags.includes(etag);
+}
+
+function failed(description: string): HttpError {
+  return apiError('precondition_failed', description);
 }

@@ -9,7 +9,7 @@ import {
   openSync,
   readSync,
 } from 'node:fs';
-import { type HttpError, systemCode } from '../../http/errors';
+import { HttpError, systemCode } from '../../http/errors';
 import { apiError } from '../errors';
 
 /** A key file has about 1 KiB; a megabyte under its name is something else. */
@@ -154,4 +154,35 @@ function refuseOther(path: string): void {
 /** The error for what stands in a key file's place, or on the way to it. */
 export function notAKeyFile(what: string): HttpError {
   return apiError('not_a_key_file', `${what}; it is left as it is. Remove it, or use another stream id.`);
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EROFS: 'the folder is mounted read-only',
+  EACCES: 'the user of this service may not use the folder or the file',
+  EPERM: 'the user of this service may not use the folder or the file',
+  ENOENT: 'the folder is gone',
+  ENODEV:
+    'another file system is at its path than at the start; mount the one of the start again, or restart the service if this is the right one',
+  ENOTDIR: 'the path of the folder is not a folder',
+  EIO: 'the disk reports an error',
+  ESTALE: 'the network file system has lost the folder',
+  ENOTCONN: 'the file system that was mounted there is gone',
+  ETIMEDOUT: 'the network file system does not answer',
+  EHOSTDOWN: 'the network file system does not answer',
+  ENAMETOOLONG: 'the path is too long for the file system',
+  ELOOP: 'the path holds a loop of links',
+};
+
+/** Turns a file system's error into the answer for it; an `HttpError` and what is no system error pass unchanged. */
+export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
+  const code = systemCode(thrown);
+  if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
+  const options = { cause: thrown };
+  if (code === 'ENOSPC' || code === 'EDQUOT') return apiError('insufficient_storage', undefined, options);
+  if (code === 'EMFILE' || code === 'ENFILE') return apiError('too_many_open_files', undefined, options);
+  const reason = REASONS[code];
+  if (reason === undefined) return thrown;
+  const verb = doing === 'read' ? 'readable' : 'writable';
+  const description = `The key-file folder is not ${verb}: ${reason} (${code}). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
+  return apiError(`key_files_not_${verb}`, description, options);
 }

@@ -1,8 +1,7 @@
 import { MemoryStore } from 'express-rate-limit';
 import { createApp } from '../../../src/http/app';
 import { listen } from '../../../src/http/server';
-import { type FindApiKey, requireApiKey } from '../../../src/sidecar/access/api-key';
-import { limitUnauthenticated } from '../../../src/sidecar/access/unauthenticated';
+import { type FindApiKey, limitUnauthenticated, requireApiKey } from '../../../src/sidecar/access/api-key';
 import { recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
 

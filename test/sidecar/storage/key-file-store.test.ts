@@ -9,8 +9,8 @@ import {
   type KeyFileStore,
   openKeyFilesFolder,
   queueByName,
-  toStorageError,
 } from '../../../src/sidecar/storage/key-file-store';
+import { toStorageError } from '../../../src/sidecar/storage/open-file';
 import { temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
 

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net';
-import { networkOf } from '../../../http/address';
+import { networkOf } from '../../../http/connections';
 import { describeThrown, systemCode } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { type Broadcast, CONNECT_REFUSALS, type ConnectRefusal } from './broadcast';

@@ -2,14 +2,15 @@ import type { StreamId } from '../../../api/stream-id';
 import { HttpError, toHttpError } from '../../../http/errors';
 import { etagOf } from '../../../http/etag';
 import { apiError } from '../../errors';
-import { type Conditions, requireMatch } from '../../storage/conditions';
 import {
   type Change,
   type ChangeContext,
   type ChangedBy,
+  type Conditions,
   type FleetChange,
   type KeyFileStore,
   queueByName,
+  requireMatch,
 } from '../../storage/key-file-store';
 import { type StoredValue, toFleetError } from '../engine/engine';
 import type { Grouped } from '../engine/grouped';
