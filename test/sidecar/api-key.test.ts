@@ -92,12 +92,3 @@ describe('the API key', () => {
     },
   );
 });
-
-describe('the health routes', () => {
-  it('answer without a key', async () => {
-    const { unauthenticated, files } = await startSidecar();
-    await unauthenticated.get('/healthz').expect(200, { status: 'ok' });
-    await unauthenticated.get('/readyz').expect(200, { status: 'ready' });
-    expect(await files()).toEqual({});
-  });
-});

@@ -2,8 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
-import fs from 'fs-extra';
-import { CENC_ONLY, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange } from '../support/raw-http';
 import { API_KEY, type LogEntry, startSidecar, type TestSidecar } from '../support/start-sidecar';
 import { until } from '../support/until';
@@ -67,86 +66,6 @@ test.each(PATHS)('answers and logs a GET of %s', async (path) => {
   const fields = { requestId: 'the-same', route: '/api/keyfile/:streamid', status: 200, streamId: 'live' };
   expect(logged[0]).toMatchObject({ message: 'request', ...fields });
 });
-
-test('answers 304 to a GET for who has the file', async () => {
-  const sidecar = await startSidecar();
-  await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
-  const answer = await send(sidecar.url + PATH, { headers: asking({ 'if-none-match': TAG }) });
-  expect(answer).toMatchObject({ status: 304, headers: { etag: TAG }, text: '' });
-});
-
-const WARNED = { ...CENC_ONLY, widevine: { psshdata: 'SPPGiZsG' }, contentId: 'other' };
-const BODIES: readonly [
-  what: string,
-  body: string,
-  status: number,
-  result: string,
-  headers?: Record<string, string>,
-][] = [
-  ['keys', text(POST_MANUAL), 200, 'changed'],
-  ['keys behind a byte order mark', `\ufeff${text(POST_MANUAL)}`, 200, 'changed'],
-  ['keys behind white space', ` \r\n\t${text(POST_MANUAL)}`, 200, 'changed'],
-  ['keys with a warning', text(WARNED), 200, 'changed'],
-  ['keys with several faults', text({ cenc: { keyid: 'x' }, plaready: {} }), 400, 'invalid_body'],
-  ['a list', '[]', 400, 'invalid_body'],
-  ['a text', '"cenc"', 400, 'malformed_json'],
-  ['null', 'null', 400, 'malformed_json'],
-  ['a number', '1', 400, 'malformed_json'],
-  ['half a body', text(POST_MANUAL).slice(0, 40), 400, 'malformed_json'],
-  ['bytes that are no UTF-8', '{"\ud800":1}', 400, 'unknown_field'],
-  ['a tag of another file', text(POST_MANUAL), 412, 'precondition_failed', { 'if-match': '"other"' }],
-  ['a file that must not be there', text(POST_MANUAL), 412, 'precondition_failed', { 'if-none-match': '*' }],
-  [
-    'a provider that is not configured',
-    text({ client: 'a', clientApiKey: 'b', contentId: 'c' }),
-    503,
-    'provisioning_not_configured',
-  ],
-];
-
-test.each([PATH, `${PATH}?dryrun=true`])('answers a POST of %s with all its warnings', async (path) => {
-  const sidecar = await startSidecar();
-  const body = text({
-    ...POST_MANUAL,
-    fairplay: { ...POST_MANUAL.fairplay, laurl: 'https://a/b' },
-    contentId: 'other',
-  });
-  const { headers } = await send(sidecar.url + path, {
-    method: 'POST',
-    headers: { ...asking(), 'content-type': 'application/json' },
-    body,
-  });
-  const codes = [...(headers.warning ?? '').matchAll(/299 - "(\w+): /g)].map(([, code]) => code);
-  expect(codes).toEqual(['content_id_mismatch', 'content_id_mismatch', 'not_skd']);
-});
-
-test.each(BODIES)(
-  'answers, logs and audits a POST of %s',
-  async (_what, body, status, result, headers = {}) => {
-    const sidecar = await startSidecar({ audit: 'stdout' });
-    await fs.outputFile(join(sidecar.folder, 'live.key'), 'old: 1\n');
-    const answer = await send(sidecar.url + PATH, {
-      method: 'POST',
-      headers: { ...asking(headers), 'content-type': 'application/json' },
-      body,
-    });
-    const { etag, warning, 'content-length': length, ...common } = answer.headers;
-    const kind = status === 200 ? 'text/plain' : 'application/json';
-    const changed = status === 200 ? { 'cache-control': 'no-store' } : {};
-    const { 'cache-control': _noStore, ...always } = HEADERS;
-    expect(common).toEqual({ ...always, ...changed, 'content-type': `${kind}; charset=utf-8` });
-    expect([answer.status, Number(length)]).toEqual([status, Buffer.byteLength(answer.text)]);
-    expect([etag !== undefined, warning !== undefined]).toEqual([status === 200, body === text(WARNED)]);
-    const written = status === 200 ? answer.text : 'old: 1\n';
-    expect(await sidecar.files()).toEqual({ 'live.key': written });
-    const log = await wholeLog(sidecar);
-    expect(log.at(-1)).toMatchObject({ audit: true, stream_id: 'live', result, request_id: 'the-same' });
-    expect(log.filter(({ message }) => message === 'request')).toEqual([
-      expect.objectContaining({ route: '/api/keyfile/:streamid', status, streamId: 'live' }),
-    ]);
-    if (status >= 400) expect(JSON.parse(answer.text).errors[0].code).toBe(result);
-  },
-);
 
 test.each(['end', 'destroy', 'resetAndDestroy'] as const)(
   'writes nothing of a body that does not arrive whole, and logs its client as gone (%s)',

@@ -56,30 +56,6 @@ test.each([
   expect([await ask(), await ask(), newFiles().length]).toEqual([status, status, 2]);
 });
 
-test('is ready again within a second after the folder is', async () => {
-  const { unauthenticated, advance } = await startSidecar();
-  faulty.reset();
-  faulty.fail('fdatasync', 1, 'EIO');
-  expect((await unauthenticated.get('/readyz')).status).toBe(503);
-  advance(1000);
-  expect((await unauthenticated.get('/readyz')).status).toBe(200);
-});
-
-test('answers everybody who asks for /readyz during one probe by that probe', async () => {
-  const { unauthenticated } = await startSidecar();
-  faulty.reset();
-  const gate = faulty.hold('fdatasync');
-  const first = unauthenticated.get('/readyz').then(({ status }) => status);
-  await gate.reached;
-  const others = Array.from({ length: 20 }, () =>
-    unauthenticated.get('/readyz').then(({ status }) => status),
-  );
-  await unauthenticated.get('/healthz');
-  gate.release();
-  expect(await Promise.all([first, ...others])).toEqual(Array.from({ length: 21 }, () => 200));
-  expect(newFiles().length).toBeLessThan(21);
-});
-
 test('logs probes at debug, and those that fail where they are seen', async () => {
   const sidecar = await startSidecar();
   await sidecar.unauthenticated.get('/readyz');

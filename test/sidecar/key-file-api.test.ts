@@ -52,10 +52,11 @@ describe('POST', () => {
   });
 
   it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"'])(
-    'takes a body of type %s',
+    'takes a body of type %s behind a byte order mark and white space',
     async (type) => {
       const { api } = await startSidecar();
-      await api.post(PATH).set('content-type', type).send(JSON.stringify(CENC_ONLY)).expect(200);
+      const text = `\ufeff \r\n\t${JSON.stringify(CENC_ONLY)}`;
+      await api.post(PATH).set('content-type', type).send(text).expect(200, CENC_ONLY_FILE);
     },
   );
 });

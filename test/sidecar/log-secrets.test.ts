@@ -73,6 +73,44 @@ const BAD: [what: string, body: string | object][] = [
   ['a content key as content id', { ...PROVIDED, contentId: cenc.contentkey }],
 ];
 
+const BATCHES: [what: string, batch: object][] = [
+  [
+    'good keys',
+    { streams: [{ streamid: 'a', ...POST_MANUAL }], groups: [{ members: ['b'], ...POST_MANUAL }] },
+  ],
+  [
+    'provisioned keys',
+    { streams: [{ streamid: 'a', ...PROVIDED }], groups: [{ members: ['b'], ...PROVIDED }] },
+  ],
+  ['a key as stream id', { streams: [{ streamid: cenc.contentkey, ...CENC_ONLY }] }],
+  ['a key as entry', { streams: [cenc.contentkey] }],
+  ['a key as group', { groups: [cenc.contentkey] }],
+  [
+    'a key as member',
+    { groups: [{ members: [cenc.contentkey, { streamid: cenc.contentkey }], ...CENC_ONLY }] },
+  ],
+  ['a key as folder', { groups: [{ members: ['a'], folder: cenc.contentkey, ...CENC_ONLY }] }],
+  ['a key as kind of keys', { groups: [{ members: ['a'], keys: cenc.contentkey, ...CENC_ONLY }] }],
+  ['a key as document', { groups: [{ smil: cenc.contentkey, ...CENC_ONLY }] }],
+  [
+    'a key in a document',
+    { groups: [{ smil: `<smil><body><video src="a?key=${fairplay.key}"/></body></smil>` }] },
+  ],
+  [
+    'a key as content id',
+    { groups: [{ members: [{ streamid: 'a', contentId: cenc.contentkey }], keys: 'each', ...PROVIDED }] },
+  ],
+  ['hex where base64 belongs', { streams: [{ streamid: 'a', cenc: { ...cenc, contentkey: fairplay.key } }] }],
+  [
+    'a checksum of another key',
+    { streams: [{ streamid: 'a', ...POST_MANUAL, cenc: { ...cenc, keyid: SWAPPED_KEY_ID } }] },
+  ],
+  [
+    'a key as checksum',
+    { groups: [{ members: ['a'], cenc, playready: { ...playready, checksum: cenc.contentkey } }] },
+  ],
+];
+
 describe('the log and the answers give no secret away', () => {
   it.each(GOOD)('when a POST brings %s, and GET and DELETE follow', async (_what, body) => {
     const { sidecar } = await startProvisioning();
@@ -90,6 +128,18 @@ describe('the log and the answers give no secret away', () => {
     expect(secretsIn(JSON.stringify([answer.text, answer.headers]))).toEqual([]);
     const log = await sidecar.logText();
     expect(log).toContain('"status":400');
+    expect(secretsIn(log)).toEqual([]);
+  });
+
+  it.each(BATCHES)('when a batch brings %s', async (_what, batch) => {
+    const { sidecar } = await startProvisioning();
+    const answers = [
+      await sidecar.api.post('/api/keyfiles?dryrun=true').send(batch).expect(200),
+      await sidecar.api.post('/api/keyfiles').send(batch).expect(200),
+    ];
+    expect(secretsIn(JSON.stringify(answers.map(({ text, headers }) => [text, headers])))).toEqual([]);
+    const log = await sidecar.logText();
+    expect(log.match(/"message":"batch"/g)).toHaveLength(2);
     expect(secretsIn(log)).toEqual([]);
   });
 

@@ -71,25 +71,8 @@ it('tells ten faults of an entry at most, and those of a group for every member'
 });
 
 describe('a bomb', () => {
-  const elements = (count: number) =>
-    Array.from({ length: count }, (_, index) => `<video src="a${index}"/>`).join('');
   it.each([
-    [
-      'of entities',
-      '<!DOCTYPE s [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><smil><body>&b;</body></smil>',
-      'has a DOCTYPE; leave it out',
-    ],
     ['of 10 MB', `<smil><body>${' '.repeat(10_000_000)}`, 'is longer than 1048576 characters'],
-    [
-      'of 100,000 members',
-      `<smil><body>${elements(100_000)}</body></smil>`,
-      'is longer than 1048576 characters',
-    ],
-    [
-      'of 40,000 members',
-      `<smil><body>${elements(40_000)}</body></smil>`,
-      'has more than 1000 video and audio elements',
-    ],
     ['of elements in elements', `<smil><body>${'<par>'.repeat(100_000)}`, 'has elements more than 50 deep'],
   ])('%s goes off without harm', async (_what, smil, fault) => {
     const sidecar = await startSidecar();
@@ -144,11 +127,6 @@ describe('when the folder is gone', () => {
 });
 
 describe('a client', () => {
-  it('without an API key is refused before its body is read', async () => {
-    const { unauthenticated } = await startSidecar();
-    await unauthenticated.post(PATH).send({ streams: [] }).expect(401);
-  });
-
   it('that goes away has its batch done all the same', async () => {
     const sidecar = await startSidecar();
     const streams = Array.from({ length: 500 }, (_, index) => ({ streamid: `s-${index}`, ...CENC_ONLY }));

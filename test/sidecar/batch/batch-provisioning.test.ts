@@ -198,33 +198,6 @@ describe('upstreams', () => {
     expect(most).toBeGreaterThan(8);
     expect(most).toBeLessThanOrEqual(24);
   });
-
-  it('that answer nobody in time are not asked for the rest of the batch', async () => {
-    const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs: 50 });
-    upstream.on(CONFIG_PATH, 'hang');
-    upstream.on(CENC_PATH, 'hang');
-    upstream.on(FAIRPLAY_PATH, 'hang');
-    const streams = Array.from({ length: 200 }, (_, index) => ({ streamid: `s-${index}`, ...PROVIDED }));
-    const { body } = await sidecar.api
-      .post(PATH)
-      .send({ streams: [...streams, { streamid: 'supplied', ...CENC_ONLY }] })
-      .expect(200);
-    expect(body.summary).toEqual({ created: 1, changed: 0, unchanged: 0, failed: 200 });
-    expect(body.results[0]).toEqual(
-      failure('s-0', [
-        'config_service_failed',
-        'The configuration service did not answer within 50 ms. No key file was changed.',
-      ]),
-    );
-    expect(body.results[199]).toEqual(
-      failure('s-199', [
-        'config_service_failed',
-        'Not tried: 24 streams of this batch in a row were not provisioned in time. No key file was changed; send the batch again later.',
-      ]),
-    );
-    expect(upstream.received.length).toBeLessThanOrEqual(3 * (24 + 8));
-    expect(await sidecar.files()).toEqual({ 'supplied.key': CENC_ONLY_FILE });
-  });
 });
 
 it('asks the provider again in a repeated batch, and writes nothing', async () => {

@@ -292,65 +292,9 @@ describe('a dry run', () => {
     });
     expect(await sidecar.files()).toEqual({ 'old.key': PLAIN_FILE, 'same.key': PLAIN_FILE });
   });
-
-  it('is asked for with true or false alone', async () => {
-    const sidecar = await startSidecar();
-    const description = 'dryrun must be true or false. Nothing was written.';
-    await sidecar.api
-      .post(`${PATH}?dryrun=yes`)
-      .send({ streams: [{ streamid: 'a', ...PLAIN }] })
-      .expect(400, { errors: [{ code: 'invalid_query', description }] });
-    expect(await sidecar.files()).toEqual({});
-  });
 });
 
 describe('a batch of many', () => {
-  /** Every tenth is bad. */
-  const many = Array.from({ length: 200 }, (_, index) => ({
-    streamid: `live/s-${index}`,
-    ...(index % 10 === 9 ? { cenc: { keyid: 'x' } } : PLAIN),
-  }));
-
-  it('writes nine of ten when every tenth is bad, and nothing the second time', async () => {
-    const sidecar = await startSidecar();
-    const streams = many;
-    const answer = await post(sidecar, { streams });
-    expect(answer.summary).toEqual(summary({ created: 180, failed: 20 }));
-    const errors = [
-      { code: 'invalid_body', description: 'cenc.keyid: is not base64' },
-      { code: 'invalid_body', description: 'cenc.contentkey: is missing' },
-    ];
-    expect(answer.results).toEqual(
-      streams.map(({ streamid }, index) =>
-        index % 10 === 9
-          ? {
-              index: expect.any(Number),
-              streamid,
-              result: 'failed',
-              errors: [expect.objectContaining({ code: 'invalid_body' }), errors[1]],
-            }
-          : created(streamid),
-      ),
-    );
-    const before = await marks(sidecar.folder);
-    expect(Object.keys(before).sort()).toEqual(
-      streams
-        .filter((_, index) => index % 10 !== 9)
-        .map(({ streamid }) => `${streamid}.key`)
-        .sort(),
-    );
-    expect(new Set(Object.values(await sidecar.files()))).toEqual(new Set(['folder', PLAIN_FILE]));
-    const again = await post(sidecar, { streams });
-    expect(again.summary).toEqual(summary({ unchanged: 180, failed: 20 }));
-    expect(again.results).toEqual(
-      answer.results.map((result: { result: string }) => ({
-        ...result,
-        result: result.result === 'failed' ? 'failed' : 'unchanged',
-      })),
-    );
-    expect(await marks(sidecar.folder)).toEqual(before);
-  });
-
   it('has its most streams, those of a SMIL document counted', async () => {
     const owner: ApiKey = { name: 'owner', scope: 'write', streams: undefined };
     const { post: send } = await startBatch(owner, { mostStreams: 3 });
@@ -369,12 +313,13 @@ describe('a batch of many', () => {
 
   it('goes on beside another over the same streams, and leaves each file whole', async () => {
     const sidecar = await startSidecar();
-    const streams = (fields: object) => many.slice(0, 100).map(({ streamid }) => ({ streamid, ...fields }));
+    const members = Array.from({ length: 100 }, (_, index) => `live/s-${index}`);
+    const streams = (fields: object) => members.map((streamid) => ({ streamid, ...fields }));
     const answers = await Promise.all([
       post(sidecar, { streams: streams(PLAIN) }),
       post(sidecar, { streams: streams(POST_MANUAL) }),
       post(sidecar, {
-        groups: [{ members: many.slice(0, 100).map(({ streamid }) => streamid), ...PLAIN }],
+        groups: [{ members, ...PLAIN }],
       }),
     ]);
     for (const { summary: counts } of answers) expect(counts).toMatchObject({ failed: 0 });

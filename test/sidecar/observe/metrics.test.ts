@@ -1,16 +1,9 @@
 import { connect } from 'node:net';
-import express from 'express';
 import { collectDefaultMetrics } from 'prom-client';
-import request from 'supertest';
 import { CONNECTION_STATES, createConnections, REFUSAL_CAUSES } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
 import type { FaultyKeyFiles } from '../../../src/sidecar/key-files/survey';
-import {
-  createMetrics,
-  type MetricsOptions,
-  metricsRoutes,
-  type Scrape,
-} from '../../../src/sidecar/observe/metrics';
+import { createMetrics, type MetricsOptions } from '../../../src/sidecar/observe/metrics';
 import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
 import { AUDIT_ENTRY } from '../../support/start-audit';
 import { seriesOf, startObserved } from '../../support/start-observed';
@@ -191,16 +184,6 @@ test('counts a client that went away as 499', async () => {
   });
 });
 
-test('answers scrapes that come together, each with the whole', async () => {
-  const { client } = await startObserved([1], observeProcess);
-  const answers = await Promise.all(Array.from({ length: 10 }, () => client.get('/metrics')));
-  for (const { status, text } of answers) {
-    expect(status).toBe(200);
-    expect(text).toContain('packagerdrmapi_build_info');
-    expect(text).toContain('nodejs_version_info');
-  }
-});
-
 describe('hostile callers', () => {
   const lines = async (client: Awaited<ReturnType<typeof startObserved>>['client']) =>
     (await client.get('/metrics')).text.split('\n').filter((line) => line.startsWith('packagerdrmapi_'))
@@ -259,59 +242,4 @@ describe('hostile callers', () => {
       'packagerdrmapi_http_requests_total{method="other",route="unmatched",status="404"}': methods.length,
     });
   });
-});
-
-/** `/metrics` with scrapes that are counted, each ended by the test. */
-function start() {
-  const runs: { end(): void; fail(): void }[] = [];
-  const time = { now: 0 };
-  const scrape = () =>
-    new Promise<Scrape>((resolve, reject) => {
-      const text = `run ${runs.length + 1}\n`;
-      runs.push({
-        end: () => resolve({ contentType: 'text/plain; version=0.0.4', text }),
-        fail: () => reject(new Error('out of luck')),
-      });
-    });
-  const app = express();
-  metricsRoutes(app, { scrape }, () => time.now);
-  app.use(((_error, _request, response, _next) => {
-    response.status(500).send('failed\n');
-  }) satisfies express.ErrorRequestHandler);
-  const ask = () =>
-    request(app)
-      .get('/metrics')
-      .then(({ text }) => text);
-  /** Asks, and ends the run that this begins. */
-  const askAnew = async (how: 'end' | 'fail' = 'end') => {
-    const before = runs.length;
-    const answer = ask();
-    while (runs.length === before) await new Promise((resolve) => setImmediate(resolve));
-    runs[before]?.[how]();
-    return answer;
-  };
-  return { ask, askAnew, runs, time };
-}
-
-test('runs once for scrapes that come together', async () => {
-  const { ask, runs } = start();
-  const answers = Promise.all(Array.from({ length: 20 }, ask));
-  while (runs.length === 0) await new Promise((resolve) => setImmediate(resolve));
-  runs[0]?.end();
-  expect(await answers).toEqual(Array.from({ length: 20 }, () => 'run 1\n'));
-  expect(runs).toHaveLength(1);
-});
-
-test('answers the same for a second, and anew after it', async () => {
-  const { ask, askAnew, time } = start();
-  expect(await askAnew()).toBe('run 1\n');
-  time.now = 999;
-  expect(await ask()).toBe('run 1\n');
-  time.now = 1000;
-  expect(await askAnew()).toBe('run 2\n');
-});
-
-test('keeps no failure', async () => {
-  const { askAnew } = start();
-  expect([await askAnew('fail'), await askAnew()]).toEqual(['failed\n', 'run 2\n']);
 });
