@@ -100,8 +100,7 @@ export function createBatch(context: BatchContext): Batch {
   const mostWrites = hasFleet ? MAX_FLEET_WRITES : MAX_WRITES;
   const writes = createSemaphore(mostWrites);
   const places = { supplied: createSemaphore(mostWrites), provider: createSemaphore(MAX_PROVISIONINGS) };
-  let underWay = 0;
-  const whenIdle = new Set<() => void>();
+  const underWay = new Set<Promise<unknown>>();
 
   const handle: RequestHandler = async (request, response) => {
     requireScope(callerOf(response));
@@ -109,15 +108,14 @@ export function createBatch(context: BatchContext): Batch {
     const dryRun = isDryRun(request.query, WAIT);
     const seconds = wait.secondsOf(request.query);
     // Asked for before a body is received in vain, and again when it is there.
-    if (underWay >= MAX_BATCHES) throw tooManyBatches();
+    if (underWay.size >= MAX_BATCHES) throw tooManyBatches();
     await readBody(request, response);
-    if (underWay >= MAX_BATCHES) throw tooManyBatches();
+    if (underWay.size >= MAX_BATCHES) throw tooManyBatches();
     if (stopping()) throw apiError('stopping');
-    underWay += 1;
     const actor = actorOf(request, response);
-    const { text, accepted } = await run(request, { actor, dryRun, awaited: seconds !== undefined }).finally(
-      leave,
-    );
+    const running = run(request, { actor, dryRun, awaited: seconds !== undefined });
+    underWay.add(running);
+    const { text, accepted } = await running.finally(() => underWay.delete(running));
     // A client that waits for packagers holds no place: others may write meanwhile.
     const { status, warnings, headers } = await wait.settle(accepted, seconds, actor.requestId);
     const [name, value] = headers;
@@ -125,13 +123,6 @@ export function createBatch(context: BatchContext): Batch {
     if (warnings.length > 0) response.setHeader('warning', warnings.map(warningText));
     response.setHeader('cache-control', 'no-store');
     response.status(status).type('json').send(text);
-  };
-
-  const leave = () => {
-    underWay -= 1;
-    if (underWay > 0) return;
-    for (const resolve of whenIdle) resolve();
-    whenIdle.clear();
   };
 
   /** Writes what the request says. */
@@ -248,7 +239,9 @@ export function createBatch(context: BatchContext): Batch {
 
   return {
     handlers: [requireJson, handle],
-    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.add(resolve))),
+    async idle() {
+      await Promise.allSettled(underWay);
+    },
   };
 }
 

@@ -63,6 +63,9 @@ export interface SidecarConfig {
 const PREFIX = 'PACKAGERDRMAPI_';
 const HOUR_MS = 60 * 60_000;
 
+const HTTPS_PAIR = 'HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use';
+const CPIX_PAIR = 'encrypted content keys need both; set the other one, too, or none';
+
 /**
  * Reads the `PACKAGERDRMAPI_*` variables. `readText` reads the file that holds a container secret; a ConfigError
  * that it throws says why it can't.
@@ -81,8 +84,9 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     faults.push(...thrown.faults);
   }
   const key = readApiKey(env, readText, faults);
-  const tls = readTls(env, faults);
-  const cpix = readCpixFiles(env, faults);
+  const clientAuthorities = env.PACKAGERDRMAPI_TLSCLIENTCA || undefined;
+  const tls = readPair(env, 'TLS', HTTPS_PAIR, faults, clientAuthorities !== undefined);
+  const cpix = readPair(env, 'CPIX', CPIX_PAIR, faults);
   refuseWithoutProvider(env, faults);
   faults.push(...fleetFaults(env));
   if (!values || faults.length > 0) throw new ConfigError(faults);
@@ -111,7 +115,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     cmaf: values.PACKAGERDRMAPI_CMAF,
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
-    tls,
+    tls: tls && { ...tls, clientAuthorities },
     cpix,
     fleet: fleetConfig(values),
     connections: {
@@ -161,27 +165,19 @@ function readApiKey(
   return undefined;
 }
 
-function readTls(env: Environment, faults: string[]): TlsFiles | undefined {
-  const certificate = env.PACKAGERDRMAPI_TLSCERT || undefined;
-  const key = env.PACKAGERDRMAPI_TLSKEY || undefined;
-  const clientAuthorities = env.PACKAGERDRMAPI_TLSCLIENTCA || undefined;
-  if (certificate !== undefined && key !== undefined) return { certificate, key, clientAuthorities };
-  if (certificate !== undefined || key !== undefined || clientAuthorities !== undefined) {
-    faults.push(
-      'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use',
-    );
-  }
-  return undefined;
-}
-
-function readCpixFiles(env: Environment, faults: string[]): CpixFiles | undefined {
-  const certificate = env.PACKAGERDRMAPI_CPIXCERT || undefined;
-  const key = env.PACKAGERDRMAPI_CPIXKEY || undefined;
+/** The paths of a certificate and its key, which are set together; undefined: neither is. */
+function readPair(
+  env: Environment,
+  prefix: 'TLS' | 'CPIX',
+  fault: string,
+  faults: string[],
+  isAsked = false,
+): { readonly certificate: string; readonly key: string } | undefined {
+  const names = [`${PREFIX}${prefix}CERT`, `${PREFIX}${prefix}KEY`];
+  const [certificate, key] = names.map((name) => env[name] || undefined);
   if (certificate !== undefined && key !== undefined) return { certificate, key };
-  if (certificate !== undefined || key !== undefined)
-    faults.push(
-      'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
-    );
+  if (certificate !== undefined || key !== undefined || isAsked)
+    faults.push(`${names.join(' and ')}: ${fault}`);
   return undefined;
 }
 

@@ -329,34 +329,6 @@ describe('a failure of an upstream changes no key file', () => {
     expect([...new Set(asked)]).toEqual(['identity']);
   });
 
-  it.each(['drip', 'endless'] as const)(
-    'an answer that does not end (%s) is given up in time',
-    async (script) => {
-      // One that has no end is too large long before it is too late.
-      const upstreamTimeoutMs = script === 'drip' ? 200 : 10_000;
-      const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs });
-      upstream.on(CENC_PATH, script);
-      const answers = await Promise.all(
-        Array.from({ length: 5 }, () => sidecar.api.post(PATH).send(PROVIDED)),
-      );
-      expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(script === 'drip' ? 504 : 502));
-      upstream.on(CENC_PATH, 'reset');
-      expect((await sidecar.api.post(PATH).send(PROVIDED)).status).toBe(502);
-      expect(await sidecar.files()).toEqual({});
-    },
-  );
-
-  it('asks again on a new connection when a kept one turns out to be closed', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    for (let round = 0; round < 30; round += 1) {
-      await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-      // The connections are closed at the moment at which they are used again.
-      const asking = sidecar.api.post(PATH).send(PROVIDED).expect(200);
-      upstream.closeIdle();
-      await asking;
-    }
-  });
-
   it.each<[what: string, script: Script]>([
     ['a byte order mark', { body: `\ufeff${JSON.stringify({ shared_secret: SHARED_SECRET })}` }],
     [
@@ -367,20 +339,6 @@ describe('a failure of an upstream changes no key file', () => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(CONFIG_PATH, script);
     await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-  });
-
-  it.each<[what: string, path: string, code: string]>([
-    ['configuration service: a connection cut twice', CONFIG_PATH, CONFIG],
-    ['key provider: a connection cut twice', CENC_PATH, KEYS],
-  ])('%s', async (_what, path, code) => {
-    const { sidecar, upstream } = await startProvisioning();
-    upstream.on(path, 'reset');
-    const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(502);
-    expect(answer.body.errors).toEqual([
-      { code, description: expect.stringContaining("can't be reached (") },
-    ]);
-    expect(upstream.received.filter((request) => request.path === path)).toHaveLength(2);
-    expect(await sidecar.files()).toEqual({});
   });
 
   it.each<[status: number, path: string, body: (why: string) => object, variable: string]>([

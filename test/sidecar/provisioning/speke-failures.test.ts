@@ -158,13 +158,6 @@ describe('a SPEKE provider that fails once', () => {
     const bodies = upstream.received.map(({ body }) => body);
     expect([bodies.length, new Set(bodies).size]).toEqual([3, 2]);
   });
-
-  it('is asked once more on a new connection when it has closed a kept one', async () => {
-    const { sidecar, upstream } = await startSpeke();
-    await sidecar.api.post(PATH).send(BODY).expect(200);
-    upstream.closeIdle();
-    await sidecar.api.post(PATH).send(BODY).expect(200);
-  });
 });
 
 test('no change of an answer makes another file or a fault of the service', async () => {

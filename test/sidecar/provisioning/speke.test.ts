@@ -276,22 +276,6 @@ describe('a request for a SPEKE provider', () => {
     expect(body.errors[0].code).toBe('client_api_key_refused');
   });
 
-  it('is 503 while the address of the provider alone is missing', async () => {
-    const { sidecar } = await startSpeke({ config: { keyProviderUrl: undefined } });
-    await sidecar.api
-      .post(PATH)
-      .send(BODY)
-      .expect(503, {
-        errors: [
-          {
-            code: 'provisioning_not_configured',
-            description:
-              "Keys can't be provisioned: set PACKAGERDRMAPI_KEYPROVIDERURL, or supply cenc and fairplay in the body.",
-          },
-        ],
-      });
-  });
-
   it('is checked by what this provider asks, also by POST /api/check', async () => {
     const { sidecar } = await startSpeke();
     const { body } = await sidecar.api.post('/api/check').send(BODY).expect(200);
