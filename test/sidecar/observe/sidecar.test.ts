@@ -192,27 +192,6 @@ test('serves and writes while the disk of the audit is full', async () => {
   });
 });
 
-test('adds no series for stream ids that nobody can foresee', async () => {
-  const ask = async (count: number) => {
-    const { api, unauthenticated, advance } = await startSidecar();
-    for (let index = 0; index < count; index += 1) {
-      await api.get(`/api/keyfile/hostile-${index}`).expect(404);
-      await api.get(`/api/keyfile/hostile%2F${index}%0A`).expect(400);
-      await api.put(`/api/keyfile/hostile-${index}`).expect(405);
-    }
-    // The files of the start are surveyed meanwhile.
-    const faulty = 'packagerdrmapi_key_files_faulty{severity="error"}';
-    await until(async () => {
-      advance(1000);
-      return faulty in (await countsOf(unauthenticated));
-    });
-    return countsOf(unauthenticated);
-  };
-  const names = Object.keys(await ask(100));
-  expect(names).toEqual(Object.keys(await ask(1)));
-  expect(names.join()).not.toContain('hostile');
-});
-
 test('is quiet in the log about scrapes', async () => {
   const sidecar = await startSidecar();
   await sidecar.unauthenticated.get('/metrics').expect(200);

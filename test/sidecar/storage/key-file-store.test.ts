@@ -139,17 +139,6 @@ describe('sub-folders', () => {
   });
 });
 
-test.each(['0640', '0600', '0644'])('writes key files of the mode %s', async (octal) => {
-  const parsed = Number.parseInt(octal, 8);
-  store = createKeyFileStore(
-    folder,
-    parsed,
-    createDurableWriter(() => ID),
-  );
-  await store.write(id('live'), Buffer.from('name: value\n'));
-  expect(`0${mode('live.key')}`).toBe(octal);
-});
-
 test('makes the changes of one stream one after another, in the order they were asked for', async () => {
   const gate = faulty.hold('fdatasync');
   const changes = [

