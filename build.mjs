@@ -12,18 +12,19 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
-/** The programs of each house. */
+/** The programs of each house. What tests a stream for another program, `src/verify/main.ts`, is next to it. */
 const PROGRAMS = {
   sidecar: ['main', 'health-check'],
-  cli: ['main'],
+  cli: ['main', 'stream-test'],
   migration: ['main'],
-  emulator: ['main'],
+  emulator: ['main', 'stream-test'],
   packager: ['main'],
   demo: ['main'],
 };
 
 /** The houses of the workshop, below `src/platform`. */
 const PLATFORM = ['migration', 'emulator', 'packager', 'demo'];
+const STREAM_TEST = { in: 'src/verify/main.ts', out: 'stream-test' };
 const sourceOf = (house) => (PLATFORM.includes(house) ? `src/platform/${house}` : `src/${house}`);
 
 /** The houses whose program npm puts on the path. */
@@ -81,7 +82,9 @@ async function buildHouse(esbuild, house) {
     // It splits ES modules alone, and CommonJS starts sooner; so it reads its own output once more.
     format: 'esm',
     splitting: true,
-    entryPoints: PROGRAMS[house].map((program) => `${sourceOf(house)}/${program}.ts`),
+    entryPoints: PROGRAMS[house].map((program) =>
+      program === STREAM_TEST.out ? STREAM_TEST : { in: `${sourceOf(house)}/${program}.ts`, out: program },
+    ),
     outdir: folder,
     legalComments: 'eof',
     plugins: [jsonAsText],

@@ -55,6 +55,7 @@ const ENTRIES = [
   'sidecar/main.ts',
   'sidecar/health-check.ts',
   'cli/main.ts',
+  'verify/main.ts',
   'platform/migration/main.ts',
   'platform/emulator/main.ts',
   'platform/demo/main.ts',
@@ -113,7 +114,12 @@ const PURE: readonly string[] = [
 ];
 
 /** What of the pure folders does input and output after all. */
-const NOT_PURE: readonly string[] = ['platform/migration/main.ts', 'platform/migration/command/'];
+const NOT_PURE: readonly string[] = [
+  'platform/migration/main.ts',
+  'platform/migration/command/',
+  'verify/main.ts',
+  'verify/fenced-tester.ts',
+];
 
 const BANNED_NAMES = [
   'utils',

@@ -1,6 +1,7 @@
 import type { Environment } from '../http/config';
 import type { CommandRun } from '../terminal/command';
 import type { Output } from '../terminal/output';
+import type { Fence } from '../verify/fenced-tester';
 import type { ExitCode } from './cli-error';
 import { createHttpCall, createSidecarApi, type SidecarApi } from './client';
 import {
@@ -18,6 +19,8 @@ export interface Ambient extends Omit<CommandRun, 'argv' | 'version'> {
   readonly random: (bytes: number) => Buffer;
   /** Resolves after so many milliseconds, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** What a test of a stream may take; without it, it runs in this process. */
+  readonly fence?: Fence;
 }
 
 export interface CliContext extends Ambient {

@@ -5,6 +5,9 @@ import { setTimeout } from 'node:timers/promises';
 import { commandRun } from '../terminal/command';
 import { runCli } from './run';
 
+/** Far more than any manifest and the newest segments of it need. */
+const FENCE = { program: join(__dirname, 'stream-test.js'), processorSeconds: 60, heapMib: 512 };
+
 async function main(): Promise<void> {
   process.exitCode = await runCli({
     ...commandRun(join(__dirname, '../../package.json')),
@@ -12,6 +15,7 @@ async function main(): Promise<void> {
     now: () => new Date(),
     random: randomBytes,
     wait: (ms, signal) => setTimeout(ms, undefined, { signal }).catch(() => undefined),
+    fence: FENCE,
   });
 }
 

@@ -193,8 +193,13 @@ function unpack(body: Buffer, encoding: string | undefined, most: number): Buffe
   }
 }
 
+const MAX_ADDRESS = 8 * 1024;
+/** A longer one is cut where it is shown. */
+const MAX_SHOWN = 1000;
+
 function addressFault(url: string): string | undefined {
   if (!URL.canParse(url)) return 'is no address';
+  if (url.length > MAX_ADDRESS) return `has more than ${MAX_ADDRESS} characters, which no server takes`;
   const { protocol } = new URL(url);
   return protocol === 'http:' || protocol === 'https:'
     ? undefined
@@ -235,7 +240,9 @@ export function shownAddress(address: string): string {
   const url = new URL(address);
   // What such an address holds may be a key.
   if (url.protocol === 'data:') return 'data:…';
-  return `${url.protocol}//${url.host}${url.pathname}${url.search === '' ? '' : '?…'}`;
+  const shown = `${url.protocol}//${url.host}${url.pathname}`;
+  if (shown.length > MAX_SHOWN) return `${shown.slice(0, MAX_SHOWN)}…`;
+  return `${shown}${url.search === '' ? '' : '?…'}`;
 }
 
 /** The name of a file, by its address: its last part, or its host. */

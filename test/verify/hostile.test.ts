@@ -35,6 +35,12 @@ const endless: Answer = (_request, response) => {
   pour(response, Buffer.alloc(64 * 1024, '#EXTINF:2,\na.ts\n'));
 };
 
+const TOO_LARGE = ['manifest_too_large'];
+const lines = (count: number, line: (at: number) => string) =>
+  Array.from({ length: count }, (_, at) => line(at)).join('\n');
+const mpd = (set: string) =>
+  `<MPD type="static" mediaPresentationDuration="PT10S"><Period><AdaptationSet mimeType="video/mp4">${set}</AdaptationSet></Period></MPD>`;
+
 type Row = [string, Answer | string | Buffer, string[], (object | undefined)?];
 
 /** Each row is whole: jest takes a parameter that a row lacks for its callback. */
@@ -88,6 +94,34 @@ test.each(
       'a playlist with lines of many attributes',
       `#EXTM3U\n${`#EXT-X-MAP:${'a,'.repeat(4000)}\n`.repeat(900)}`,
       ['manifest_unreadable'],
+    ],
+    [
+      'a playlist whose variables make a long line',
+      `#EXTM3U\n#EXT-X-DEFINE:NAME="a",VALUE="${'x'.repeat(8000)}"\n#EXT-X-KEY:URI="${'{$a}'.repeat(17)}"\n`,
+      ['manifest_unreadable'],
+    ],
+    [
+      'a playlist of many variables',
+      `#EXTM3U\n${lines(1001, (at) => `#EXT-X-DEFINE:NAME="${at}",VALUE=""`)}`,
+      TOO_LARGE,
+    ],
+    [
+      'many keys at once',
+      `#EXTM3U\n${lines(1001, (at) => `#EXT-X-KEY:METHOD=A,KEYFORMAT="${at}"`)}`,
+      TOO_LARGE,
+    ],
+    ['many session keys', `#EXTM3U\n${lines(1001, () => '#EXT-X-SESSION-KEY:METHOD=A')}`, TOO_LARGE],
+    ['many periods', `<MPD>${'<Period/>'.repeat(2001)}</MPD>`, TOO_LARGE],
+    ['many representations', mpd('<Representation/>'.repeat(2001)), TOO_LARGE],
+    [
+      'a long template',
+      mpd(`<SegmentTemplate media="${'$Number%099d$'.repeat(400)}"/><Representation/>`),
+      TOO_LARGE,
+    ],
+    [
+      'a template of a long address',
+      mpd(`<SegmentTemplate duration="2" media="${'$Number%099d$'.repeat(100)}"/><Representation id="a"/>`),
+      ['address_refused', 'not_protected'],
     ],
     [
       'a playlist with a variable that is not there',

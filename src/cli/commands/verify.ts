@@ -5,8 +5,8 @@ import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
 import { createGet } from '../../http/get';
 import { type Progress, showProgress } from '../../terminal/progress';
 import { shown } from '../../terminal/text';
+import { openTester } from '../../verify/fenced-tester';
 import type { GivenKeyFile } from '../../verify/key-files';
-import { verifyStream } from '../../verify/verify-stream';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { VERIFY_SECONDS } from '../defaults';
@@ -42,20 +42,20 @@ export async function verify(
   const ca = context.authority();
   const tls = ca === undefined ? {} : { ca: [...rootCertificates, ca] };
   const { get, close } = createGet({ userAgent: USER_AGENT, tls });
+  const tester = openTester(get, context);
   const test: StreamTest = (more) =>
-    verifyStream(address, {
-      get,
+    tester.test(address, {
       keyFiles,
       formerKeyFiles,
       limits: { totalMs: timeout * 1000 },
       signal: context.interrupted,
-      now: context.now,
       ...more,
     });
   try {
     const isFaulty = watch ? await watchStream(context, test) : await testOnce(context, test);
     if (isFaulty) context.endWith(EXIT.failed);
   } finally {
+    tester.close();
     close();
   }
 }
@@ -72,7 +72,7 @@ async function testOnce(context: CliContext, test: StreamTest): Promise<boolean>
     tested = done;
   };
   try {
-    const report = await test({ onProgress });
+    const { report } = await test({ onProgress });
     progress?.stop();
     progress = undefined;
     if (context.interrupted.aborted) throw interrupted();

@@ -1,15 +1,12 @@
 import type { Finding } from '../../drm/finding';
 import { count, jsonText, timeText } from '../../terminal/text';
 import type { StreamReport } from '../../verify/stream-report';
-import { StreamMemory } from '../../verify/test-rendition';
-import type { VerifyOptions } from '../../verify/verify-stream';
+import type { TestOptions, TestResult } from '../../verify/tester';
 import type { CliContext } from '../context';
 import { findingText, sumOf } from '../findings-text';
 import { showReport } from './verify-text';
 
-export type StreamTest = (
-  options: Partial<Pick<VerifyOptions, 'memory' | 'onProgress'>>,
-) => Promise<StreamReport>;
+export type StreamTest = (options: Pick<TestOptions, 'remember' | 'onProgress'>) => Promise<TestResult>;
 
 /** How long it waits for the next segment: half of one, but neither hammers a server nor misses what happens. */
 const LEAST_MS = 500;
@@ -33,11 +30,10 @@ interface Episode {
 export async function watchStream(context: CliContext, test: StreamTest): Promise<boolean> {
   const { out, interrupted: signal } = context;
   const watch = new StreamWatch(context);
-  const memory = new StreamMemory();
   let pause = MOST_MS;
   try {
     while (!signal.aborted) {
-      const report = await test({ memory });
+      const { report, hasMore } = await test({ remember: true });
       if (signal.aborted) break;
       watch.take(report);
       if (!report.live && report.type !== 'unknown') {
@@ -45,7 +41,7 @@ export async function watchStream(context: CliContext, test: StreamTest): Promis
         break;
       }
       pause = pauseOf(report) ?? pause;
-      if (!memory.hasMore) await context.wait(pause, signal);
+      if (!hasMore) await context.wait(pause, signal);
     }
   } finally {
     watch.stop();

@@ -1,4 +1,5 @@
 import type { Log } from '../../http/log';
+import type { Fence } from '../../verify/fenced-tester';
 import type { Listening } from './addresses';
 import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
@@ -31,6 +32,8 @@ export interface Surroundings {
   readonly newBytes: (count: number) => Buffer;
   /** The folder of the pages, style sheets and scripts that the emulator serves. */
   readonly publicFolder: string;
+  /** What a test of a stream may take; without it, it runs in this process. */
+  readonly fence?: Fence;
 }
 
 /** The behaviour of the emulator. */

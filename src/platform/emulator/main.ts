@@ -22,6 +22,9 @@ const UPLOAD_MS = 24 * 60 * 60 * 1000;
 const LOG_BATCH_MS = 10;
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
+/** Anybody on the machine may test a stream, a few at a time. */
+const FENCE = { program: join(__dirname, 'stream-test.js'), processorSeconds: 20, heapMib: 192 };
+
 async function main(): Promise<void> {
   loadDotenv({ quiet: true });
   const config = configOrExit(VARIABLES, () => readEmulatorConfig(process.env));
@@ -36,6 +39,7 @@ async function main(): Promise<void> {
     newSecret: () => randomText(40),
     newBytes: randomBytes,
     publicFolder: join(__dirname, 'public'),
+    fence: FENCE,
   };
   const tls = config.tls && (await tlsOrExit(openPlatformTls(config.tls, { log, clock: wallClock })));
   void runAsProcess({ name: 'emulator', log, start: () => start(config, surroundings, tls) });

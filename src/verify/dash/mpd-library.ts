@@ -55,6 +55,7 @@ export function inheritedRepresentations(
 ): InheritedRepresentation[] {
   const mpd = library.stringToMpdXml(text);
   keepFirstBaseUrl(mpd);
+  removeSegments(mpd);
   const elements: Pick<
     InheritedRepresentation,
     'period' | 'periodIndex' | 'adaptationSet' | 'representation'
@@ -83,6 +84,14 @@ export function inheritedRepresentations(
 /** The library makes each Representation once for each combination of all BaseURL elements above it. */
 function keepFirstBaseUrl(node: MpdNode | undefined): void {
   for (const other of node ? nodesOf(node, 'BaseURL').slice(1) : []) node?.removeChild(other);
+}
+
+/** The library copies the segments of a Period or AdaptationSet to each Representation in it. */
+function removeSegments(node: MpdNode): void {
+  for (const child of Array.from(node.childNodes)) {
+    if (child.tagName === 'SegmentTimeline' || child.tagName === 'SegmentURL') node.removeChild(child);
+    else if (child.tagName !== undefined) removeSegments(child);
+  }
 }
 
 function nodesOf({ childNodes }: MpdNode, name: string): MpdNode[] {

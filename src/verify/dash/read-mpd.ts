@@ -14,6 +14,10 @@ import {
 
 /** No manifest of a day with one entry for each segment has as many. */
 const MAX_ELEMENTS = 400_000;
+/** Of each of these elements. */
+const MAX_PARTS = 2000;
+/** Characters of a SegmentTemplate. */
+const MAX_TEMPLATE = 4000;
 
 interface MpdSource {
   /** Where it was in the end: what is relative starts there. */
@@ -53,6 +57,13 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Ch
     return unreadable(
       'has an element or attribute with a name that is none in XML; check it with a validator',
     );
+  const parts = ['Period', 'AdaptationSet', 'Representation'];
+  const tooMany = parts.find((part) => countOf(root, part) > MAX_PARTS);
+  if (tooMany !== undefined)
+    return refused(
+      'manifest_too_large',
+      `has more than ${MAX_PARTS} elements ${tooMany}; no player reads it`,
+    );
   let inherited: InheritedRepresentation[];
   try {
     inherited = inheritedRepresentations(text, root, { url, now });
@@ -60,6 +71,8 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Ch
     // The library throws for what it can't read, in words of its own.
     return unreadable('has no Period that can be read; check it with a DASH validator');
   }
+  if (inherited.some(({ segmentInfo }) => JSON.stringify(segmentInfo.template ?? {}).length > MAX_TEMPLATE))
+    return refused('manifest_too_large', `has an address template of more than ${MAX_TEMPLATE} characters`);
   const live = root.attributes.type === 'dynamic';
   const startedAt = numberOf(inherited[0]?.attributes.availabilityStartTime);
   const spanOf = spansOf(inherited, live, now);
@@ -85,6 +98,10 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Ch
   const started = live && startedAt !== undefined ? new Date(startedAt * 1000) : undefined;
   const outline = { type: 'dash', live, started, renditions } as const;
   return { ok: true, value: { outline, left: (live ? chosen : readable).length - taken.length } };
+}
+
+function countOf({ name, children }: XmlElement, part: string): number {
+  return children.reduce((sum, child) => sum + countOf(child, part), name === part ? 1 : 0);
 }
 
 /** What is neither picture, sound nor text has no samples: thumbnails, for example. */

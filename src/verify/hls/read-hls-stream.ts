@@ -30,7 +30,7 @@ export async function readHlsStream(text: string, source: HlsSource): Promise<Hl
     const own = { url, name: 'media playlist', kind: 'video', codec: undefined } as const;
     return streamOf([{ named: own, playlist, name }], [], [], source);
   }
-  const { playlists, sessionKeys, definitions } = playlist;
+  const { playlists, sessionKeys, variables } = playlist;
   const problems: StreamFinding[] = [];
   const found: FoundPlaylist[] = [];
   for (const named of playlists.slice(0, limits.renditions)) {
@@ -41,7 +41,7 @@ export async function readHlsStream(text: string, source: HlsSource): Promise<Hl
       problems.push(problem({ code, description }, named.url));
       continue;
     }
-    const media = readPlaylist(fetched.body.toString('utf8'), { url: fetched.url, definitions });
+    const media = readPlaylist(fetched.body.toString('utf8'), { url: fetched.url, imported: variables });
     if (!media.ok) problems.push(problem(media.problem, fetched.url));
     else if (media.value.type === 'media')
       found.push({ named, playlist: media.value, name: fileName(fetched.url) });

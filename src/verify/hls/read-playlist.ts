@@ -3,7 +3,7 @@ import { attributesOf } from '../../drm/check/playlist';
 import type { Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
 import type { KeyLine, SegmentSource, Segments } from '../rendition';
-import { type OwnTag, parsePlaylist } from './playlist-library';
+import { type OwnTag, parsePlaylist, type Variables } from './playlist-library';
 
 /** A playlist that a multivariant playlist names: a variant, or a rendition of one. */
 export interface NamedPlaylist {
@@ -18,7 +18,7 @@ interface MultivariantPlaylist {
   readonly playlists: readonly NamedPlaylist[];
   readonly sessionKeys: readonly KeyLine[];
   /** Variables that media playlists may import. */
-  readonly definitions: Readonly<Record<string, string>>;
+  readonly variables: Variables;
 }
 
 export interface MediaPlaylist {
@@ -35,13 +35,14 @@ export interface MediaPlaylist {
 
 interface PlaylistSource {
   readonly url: string;
-  readonly definitions?: Readonly<Record<string, string>>;
+  /** Of the multivariant playlist. */
+  readonly imported?: Variables;
 }
 
 /** Reads an HLS playlist (RFC 8216, and 8216bis for variables and gaps). A fault goes on after its name. */
 export function readPlaylist(
   text: string,
-  { url, definitions = {} }: PlaylistSource,
+  { url, imported = new Map() }: PlaylistSource,
 ): Checked<MultivariantPlaylist | MediaPlaylist> {
   if (!/^\ufeff?#EXTM3U\b/.test(text))
     return refused('not_a_manifest', 'does not begin with #EXTM3U, as a playlist does');
@@ -54,22 +55,23 @@ export function readPlaylist(
     { tag: '#EXT-X-MEDIA:', read: (line) => renditions.push(attributesOf(line)) },
     { tag: '#EXT-X-GAP', name: 'gap', read: () => true },
   ];
-  const parsed = parsePlaylist(text.replace(/^\ufeff/, ''), { uri: url, mainDefinitions: definitions, own });
+  const parsed = parsePlaylist(text.replace(/^\ufeff/, ''), { uri: url, imported, own });
   if (!parsed.ok) return parsed;
-  const manifest = parsed.value;
+  if (inForce.isFull || sessionKeys.length > MAX_KEYS)
+    return refused('manifest_too_large', `has more than ${MAX_KEYS} keys at once; no player needs as many`);
+  const { manifest, variables } = parsed.value;
   const { playlists: variants = [], segments } = manifest;
   if (variants.length + renditions.length > 0) {
     const playlists = uniquePlaylists([
       ...variants.flatMap(({ uri, attributes = {} }) => (uri ? variantOf(uri, attributes, url) : [])),
       ...renditions.flatMap((attributes) => renditionOf(attributes, url)),
     ]);
-    const { definitions: defined = {} } = manifest;
-    return { ok: true, value: { type: 'multivariant', playlists, sessionKeys, definitions: defined } };
+    return { ok: true, value: { type: 'multivariant', playlists, sessionKeys, variables } };
   }
   return { ok: true, value: mediaPlaylistOf(manifest, segments, url) };
 }
 
-type Manifest = Extract<ReturnType<typeof parsePlaylist>, { ok: true }>['value'];
+type Manifest = Extract<ReturnType<typeof parsePlaylist>, { ok: true }>['value']['manifest'];
 
 function mediaPlaylistOf(manifest: Manifest, segments: Manifest['segments'], url: string): MediaPlaylist {
   const sequence = Math.max(0, manifest.mediaSequence ?? 0);
@@ -107,11 +109,17 @@ function mediaPlaylistOf(manifest: Manifest, segments: Manifest['segments'], url
   };
 }
 
+/** Of different key formats for one segment, or of a session. */
+const MAX_KEYS = 1000;
+
 /** The key lines that hold for the next segment: one for each key format, until NONE. */
 class KeysInForce {
   #keys: readonly KeyLine[] = [];
+  isFull = false;
 
   add(key: KeyLine): readonly KeyLine[] {
+    this.isFull ||= this.#keys.length >= MAX_KEYS;
+    if (this.isFull) return this.#keys;
     const others = this.#keys.filter(({ format }) => format !== key.format);
     this.#keys = key.method === 'NONE' ? [] : [...others, key];
     return this.#keys;

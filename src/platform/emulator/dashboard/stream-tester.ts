@@ -4,12 +4,11 @@ import * as z from 'zod';
 import { looksLikeKeyFile } from '../../../drm/check/key-file-lines';
 import { HttpError } from '../../../http/errors';
 import { type Html, html } from '../../../http/html';
+import { openTester } from '../../../verify/fenced-tester';
 import type { Limits } from '../../../verify/fetches';
 import type { GivenKeyFile } from '../../../verify/key-files';
-import { verifyStream } from '../../../verify/verify-stream';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { addressKey } from '../rate-limit';
 import { WebAddress } from '../resources/fields';
 import { type Asked, formCard, invalid, mountPage, type PageRequest } from './forms';
 import { FormBody, LongAddress, Secret, SecretLines } from './inputs';
@@ -51,7 +50,7 @@ const MORE_KEYS = {
 
 /** The stream tester: it fetches a stream as any player does, decrypts it and plays it. No key is kept or shown. */
 export function mountStreamTester(app: Express, context: EmulatorContext, platform: RequestListener): void {
-  const running = new Set<string>();
+  let running = 0;
   const addressIn = ({ query: { url } }: Pick<Asked, 'query'>) => (typeof url === 'string' ? { url } : {});
   app.get('/verify', (request, response) => {
     const query = new URLSearchParams(addressIn(request)).toString();
@@ -63,13 +62,12 @@ export function mountStreamTester(app: Express, context: EmulatorContext, platfo
   mountPage(app, PATH, emptyForm, {
     form: 'tester',
     async change(request, sent) {
-      const client = addressKey(request);
-      refuseMoreThanOne(running, client);
-      running.add(client);
+      if (running >= MAX_TESTS) throw tooManyTests();
+      running += 1;
       try {
         return page({ request, query: {} }, sent, await test(context, platform, request, sent));
       } finally {
-        running.delete(client);
+        running -= 1;
       }
     },
   });
@@ -83,16 +81,9 @@ const playerHeaders: RequestHandler = (_request, response, next) => {
   next();
 };
 
-function refuseMoreThanOne(running: ReadonlySet<string>, client: string): void {
-  const headers = { 'retry-after': '5' };
-  if (running.has(client)) {
-    const description = 'A test of yours is under way. Wait until it is over.';
-    throw new HttpError(429, { code: 'test_running', description }, { headers });
-  }
-  if (running.size >= MAX_TESTS) {
-    const description = `${MAX_TESTS} tests are under way. Wait until one of them is over.`;
-    throw new HttpError(503, { code: 'tests_running', description }, { headers });
-  }
+function tooManyTests(): HttpError {
+  const description = `${MAX_TESTS} tests are under way. Wait until one of them is over.`;
+  return new HttpError(503, { code: 'tests_running', description }, { headers: { 'retry-after': '5' } });
 }
 
 /** @throws HttpError 400 when the form can't be used. */
@@ -118,17 +109,18 @@ async function test(
   const origin = originOf(request);
   const rules = { allowHttp: context.seeds.allowHttpWebhooks };
   const { get, close } = await createTesterGet({ rules, origin, platform });
+  const tester = openTester(get, { fence: context.fence, now: context.wallClock });
   const stopped = new AbortController();
   request.res?.on('close', () => stopped.abort());
   const { signal } = stopped;
   try {
     const of = { address: sidecar, streamId, apiKey };
     const keyFiles = sidecar === '' ? own : [...own, await fetchKeyFile(of, { get, signal })];
-    const now = context.wallClock;
-    const how = { get, keyFiles, formerKeyFiles, limits: LIMITS, signal, now };
-    const report = await verifyStream(address, how);
-    return reportView({ report, address, tested: now(), clearKeyUrl: `${origin}/keyprovider/clearkey` });
+    const { report } = await tester.test(address, { keyFiles, formerKeyFiles, limits: LIMITS, signal });
+    const tested = context.wallClock();
+    return reportView({ report, address, tested, clearKeyUrl: `${origin}/keyprovider/clearkey` });
   } finally {
+    tester.close();
     close();
   }
 }

@@ -282,7 +282,7 @@ test('writes no key, API key or query into the page or the log', async () => {
   }
 });
 
-test('makes one test at a time for a client, which ends when its client goes', async () => {
+test('makes three tests at a time, and each ends when its client goes', async () => {
   const emulator = await startEmulator();
   let asked = 0;
   let gone = 0;
@@ -292,16 +292,15 @@ test('makes one test at a time for a client, which ends when its client goes', a
       gone += 1;
     });
   });
-  const first = send(emulator, { url });
-  first.end(() => undefined);
-  await until(() => asked === 1);
-  const second = await send(emulator, { url: 'http://127.0.0.1:1/' });
-  expect({ status: second.status, retry: second.headers['retry-after'] }).toEqual({
-    status: 429,
-    retry: '5',
-  });
-  expect(second.text).toContain('A test of yours is under way. Wait until it is over.');
-  first.abort();
+  const tests = [1, 2, 3].map(() => send(emulator, { url }));
+  for (const test of tests) test.end(() => undefined);
+  await until(() => asked === 3);
+  const other = () => send(emulator, { url: 'http://127.0.0.1:1/' });
+  const { status, headers, text } = await other();
+  expect({ status, retry: headers['retry-after'] }).toEqual({ status: 503, retry: '5' });
+  expect(text).toContain('3 tests are under way. Wait until one of them is over.');
+  tests[0]?.abort();
   await until(() => gone === 1);
-  await until(async () => (await send(emulator, { url: 'http://127.0.0.1:1/' })).status === 200);
+  await until(async () => (await other()).status === 200);
+  for (const test of tests) test.abort();
 });

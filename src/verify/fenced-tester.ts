@@ -1,0 +1,149 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { type Get, type GetAnswer, GetFailed, type GetRequest } from '../http/get-request';
+import { shownAddress } from './fetches';
+import type { StreamReport } from './stream-report';
+import { createStreamTester, type StreamTester, type TestOptions, type TestResult } from './tester';
+
+export interface Fence {
+  /** The path of the built `verify/main.ts`. */
+  readonly program: string;
+  /** What one test may take. Fetching takes next to none of it. */
+  readonly processorSeconds: number;
+  readonly heapMib: number;
+}
+
+/** Messages to the process of the tests. */
+export type ToTest =
+  | { readonly test: Omit<TestOptions, 'signal' | 'onProgress'> & { readonly address: string } }
+  | { readonly id: number; readonly answer: GetAnswer }
+  | { readonly id: number; readonly failed: Pick<GetFailed, 'causeCode' | 'why'> };
+
+/** Messages of the process of the tests. */
+export type FromTest =
+  | { readonly id: number; readonly get: Omit<GetRequest, 'signal'> }
+  | { readonly progress: Parameters<NonNullable<TestOptions['onProgress']>> }
+  | { readonly result: TestResult }
+  /** What the test threw. */
+  | { readonly thrown: string };
+
+/** Opens what tests streams, which it fetches through `get`: within a fence where there is one. */
+export function openTester(
+  get: Get,
+  { fence, now }: { readonly fence?: Fence | undefined; readonly now: () => Date },
+): StreamTester {
+  return fence ? createFencedTester({ fence, get, now }) : createStreamTester({ get, now });
+}
+
+interface FencedParts {
+  readonly fence: Fence;
+  readonly get: Get;
+  readonly now: () => Date;
+}
+
+/**
+ * Creates a tester whose tests run in a process of their own, which fetches through `get` of this one. A manifest that
+ * takes more processor time or memory than the fence allows ends that process alone, and the report is
+ * `manifest_too_large`.
+ */
+function createFencedTester(parts: FencedParts): StreamTester {
+  const { fence } = parts;
+  let child: ChildProcess | undefined;
+  const start = () =>
+    fork(fence.program, [String(fence.processorSeconds)], {
+      execArgv: [`--max-old-space-size=${fence.heapMib}`],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+  return {
+    async test(address, options) {
+      child ??= start();
+      try {
+        return await testIn(child, address, options, parts);
+      } finally {
+        if (!child.connected) child = undefined;
+      }
+    },
+    close: () => child?.kill('SIGKILL'),
+  };
+}
+
+function testIn(
+  child: ChildProcess,
+  address: string,
+  { signal, onProgress, ...asked }: TestOptions,
+  { fence, get, now }: FencedParts,
+): Promise<TestResult> {
+  const started = now().getTime();
+  const fetched = { requests: 0, bytes: 0 };
+  const send = (message: ToTest) => child.connected && child.send(message, () => undefined);
+  const answer = async (id: number, request: Omit<GetRequest, 'signal'>) => {
+    fetched.requests += 1;
+    try {
+      const got = await get({ ...request, signal });
+      fetched.bytes += got.body.length;
+      send({ id, answer: got });
+    } catch (thrown) {
+      if (!(thrown instanceof GetFailed)) throw thrown;
+      send({ id, failed: { causeCode: thrown.causeCode, why: thrown.why } });
+    }
+  };
+  const stop = () => {
+    child.disconnect();
+    child.kill('SIGKILL');
+  };
+  const tested = new Promise<TestResult>((resolve, reject) => {
+    const end = (code: string, description: string) => {
+      const decrypted = (asked.keyFiles ?? []).length > 0;
+      const report = unfinished(address, {
+        code,
+        description,
+        decrypted,
+        fetched: { ...fetched, ms: now().getTime() - started },
+      });
+      resolve({ report, hasMore: false });
+    };
+    child.on('message', (message: FromTest) => {
+      if ('get' in message) answer(message.id, message.get).catch(reject);
+      else if ('progress' in message) onProgress?.(...message.progress);
+      else if ('result' in message) resolve(message.result);
+      else reject(new Error(`The test of a stream failed: ${message.thrown}`));
+    });
+    child.once('error', reject).once('exit', (code, killedBy) => {
+      if (signal?.aborted) end('interrupted', 'The stream was not tested: the test was stopped.');
+      else if (killedBy !== null) end('manifest_too_large', tooLarge(fence));
+      else reject(new Error(`The process of a stream test ended with ${code}`));
+    });
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop);
+    send({ test: { address, ...asked } });
+  });
+  return tested.finally(() => {
+    signal?.removeEventListener('abort', stop);
+    child.removeAllListeners();
+  });
+}
+
+function tooLarge({ processorSeconds, heapMib }: Fence): string {
+  return `The stream was not tested: its manifest or media takes more than the ${processorSeconds} seconds of processor time or the ${heapMib} MiB of memory that a test has; make the manifest shorter, players need to read it, too.`;
+}
+
+function unfinished(
+  address: string,
+  {
+    code,
+    description,
+    decrypted,
+    fetched,
+  }: Pick<StreamReport, 'decrypted' | 'fetched'> & { readonly code: string; readonly description: string },
+): StreamReport {
+  return {
+    url: shownAddress(address),
+    type: 'unknown',
+    live: false,
+    decrypted,
+    systems: [],
+    renditions: [],
+    faults: [{ severity: 'error', code, description }],
+    fetched,
+  };
+}

@@ -1,0 +1,64 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterTest } from '../support/after-test';
+import { DIST, runScript, startBuilt } from '../support/built-program';
+
+const head = '#EXTM3U\n#EXT-X-TARGETDURATION:2\n';
+const longVariable = `#EXT-X-DEFINE:NAME="a",VALUE="${'x'.repeat(8000)}"\n`;
+const segment = (keyFormat: number, uri = 'a') =>
+  `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="${uri}",KEYFORMAT="k${keyFormat}"\n#EXTINF:2,\na.ts\n`;
+
+/** Each within the bounds of what may be read at all. */
+const HOSTILE = {
+  memory: head + longVariable + segment(1, '{$a}'.repeat(16)).repeat(60_000),
+  time: head + Array.from({ length: 100_000 }, (_, index) => segment(index % 999)).join(''),
+};
+
+async function serveHostile(): Promise<string> {
+  const texts = new Map(Object.entries(HOSTILE).map(([name, text]) => [`/${name}.m3u8`, text]));
+  const server = createServer((request, response) => response.end(texts.get(request.url ?? '')));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterTest(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('manifests that take all memory or time end their test alone, while the emulator answers', async () => {
+  const [hostile, { url }] = await Promise.all([
+    serveHostile(),
+    startBuilt('emulator', { cwd: tmpdir(), env: {} }),
+  ]);
+  const tests = Object.keys(HOSTILE).map(async (name) => {
+    const body = new URLSearchParams({ url: `${hostile}/${name}.m3u8` });
+    const response = await fetch(`${url}/dashboard/stream-tester`, { method: 'POST', body });
+    return [response.status, /manifest_too_large/.test(await response.text())];
+  });
+  let over = false;
+  const all = Promise.all(tests).finally(() => {
+    over = true;
+  });
+  const probes: number[] = [];
+  while (!over) {
+    const { status } = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5000) });
+    probes.push(status);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect(await all).toEqual([
+    [200, true],
+    [200, true],
+  ]);
+  expect(new Set(probes)).toEqual(new Set([200]));
+});
+
+test('the command line reports a manifest that takes all memory as a fault of the stream', async () => {
+  const args = ['--json', 'verify', `${await serveHostile()}/memory.m3u8`];
+  const { code, stdout, stderr } = await runScript(join(DIST, 'cli/main.js'), { args, cwd: tmpdir() }).ended;
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+  expect(JSON.parse(stdout)).toMatchObject({
+    type: 'unknown',
+    renditions: [],
+    fetched: { requests: 1 },
+    faults: [{ severity: 'error', code: 'manifest_too_large' }],
+  });
+});
