@@ -76,32 +76,36 @@ export async function startMember(engine: Engine, options: MemberOptions = {}): 
   let conflicts = 0;
   let stopped: Promise<void> | undefined;
   const local = around(createKeyFileStore(folder, 0o640, createDurableWriter(randomUUID)));
-  const fleet = openFleet({
-    config,
-    engine,
-    secrets: () => secrets,
-    onSecrets: (heard) => {
-      listener = heard;
+  const fleet = openFleet(
+    {
+      config,
+      engine,
+      secrets: () => secrets,
+      onSecrets: (heard) => {
+        listener = heard;
+      },
+      folder,
+      ...(options.folderMs !== undefined && { folderMs: options.folderMs }),
+      log,
+      newId: randomUUID,
+      random: randomBytes,
+      now: () => performance.now(),
+      clock,
+      version: '1.2.3',
     },
-    folder,
-    ...(options.folderMs !== undefined && { folderMs: options.folderMs }),
-    log,
-    newId: randomUUID,
-    random: randomBytes,
-    now: () => performance.now(),
-    clock,
-    version: '1.2.3',
-  })(local, {
-    audit: (entry) => audit.push(entry),
-    index: createKeyIndex(),
-    observer: {
-      entry: (result) => results.push(result),
-      applied: () => undefined,
-      conflict: () => {
-        conflicts += 1;
+    local,
+    {
+      audit: (entry) => audit.push(entry),
+      index: createKeyIndex(),
+      observer: {
+        entry: (result) => results.push(result),
+        applied: () => undefined,
+        conflict: () => {
+          conflicts += 1;
+        },
       },
     },
-  });
+  );
   fleet.start();
   const path = (stream: string) => join(folder, `${stream}.key`);
   const member: Member = {

@@ -25,16 +25,20 @@ export function joinFleet(config: FleetConfig, options: FleetProcess): (folder: 
       now,
       clock,
     });
-    const fleet = openFleet({
-      ...options,
-      config,
-      engine,
-      folder,
-      secrets: secret.secrets,
-      onSecrets(onChange) {
-        listener = onChange;
+    const fleet = openFleet(
+      {
+        ...options,
+        config,
+        engine,
+        folder,
+        secrets: secret.secrets,
+        onSecrets(onChange) {
+          listener = onChange;
+        },
       },
-    })(local, hooks);
+      local,
+      hooks,
+    );
     return {
       ...fleet,
       async close() {

@@ -20,13 +20,15 @@ export interface Applied {
   readonly bytes?: Buffer | undefined;
   /** Why it could not be written or removed, or noted. */
   readonly cause?: unknown;
+  /** It was applied before, as this sidecar made it. */
+  readonly isReturned?: true;
 }
 
 /**
- * Where an entry comes from: the engine, in the order of its changes (`news`) or read out of that order (`reread`); this
- * sidecar, which made it just now (`made`); the engine after it was applied as such (`returned`).
+ * Where an entry comes from: a read of the whole fleet (`level`), a change that the engine reports (`news`), a read out of
+ * that order (`again`), or this sidecar, which made it just now (`made`).
  */
-type Origin = 'news' | 'reread' | 'made' | 'returned';
+export type Origin = 'level' | 'news' | 'again' | 'made';
 
 /** Applies entries to the folder: streams in parallel, the changes of one stream in order. */
 export interface Apply {
@@ -108,7 +110,8 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
       inTurn(entry.streamId, async () => {
         const { streamId } = entry;
         // A late older entry may have been taken for what the engine holds: apply it again.
-        if (origin === 'returned' && !lacks.has(streamId)) return { result: 'unchanged' };
+        if (origin === 'news' && !lacks.has(streamId) && isNoted(ledger.get(streamId), entry, revision))
+          return { result: 'unchanged', isReturned: true };
         try {
           for (;;) {
             const applied = await step(entry, revision);
@@ -116,7 +119,7 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
             const { result } = applied;
             // A newer entry was applied in between: its result counts.
             const isPassed =
-              result === 'older' && (origin === 'made' || (origin === 'reread' && !lacks.has(streamId)));
+              result === 'older' && (origin === 'made' || (origin === 'again' && !lacks.has(streamId)));
             if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
             return applied;
           }
@@ -134,4 +137,8 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
     hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
     without: (streamId, lack) => inTurn(streamId, async () => settle(streamId, lack)),
   };
+}
+
+function isNoted(record: LedgerRecord | undefined, { version }: Entry, revision: number): boolean {
+  return record?.version === version && record.revision === revision;
 }

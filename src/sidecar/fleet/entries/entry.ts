@@ -24,6 +24,13 @@ export interface Entry {
   readonly isFound: boolean;
 }
 
+/** The versions of entries: a new one is higher than all that were seen, and at least the milliseconds since 1970. */
+export interface Versions {
+  readonly highest: number;
+  see(version: number): void;
+  next(): number;
+}
+
 /** The result of opening a sealed value. */
 export type Opened =
   | { readonly ok: true; readonly entry: Entry }

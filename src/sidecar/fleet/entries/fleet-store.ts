@@ -17,8 +17,7 @@ import type { Grouped } from '../engine/grouped';
 import type { EngineKeys } from '../engine-keys';
 import type { Identity } from '../identity';
 import type { Applied } from './apply';
-import type { Entry, Seal } from './entry';
-import type { OwnChanges, Versions } from './own-changes';
+import type { Entry, Seal, Versions } from './entry';
 
 interface FleetStoreOptions {
   /** Of the packager. */
@@ -30,7 +29,8 @@ interface FleetStoreOptions {
   readonly identity: () => Promise<Identity>;
   readonly newId: () => string;
   readonly versions: Versions;
-  readonly ownChanges: Pick<OwnChanges, 'add'>;
+  /** Called with the id of a change before it is asked for. */
+  readonly onAsked: (id: string) => void;
   readonly clock: () => Date;
   readonly isTaken: (streamId: StreamId) => boolean;
   /** Applies an entry that this sidecar made to its folder. */
@@ -110,7 +110,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     isFound = false,
   ): Entry => {
     const id = options.newId();
-    options.ownChanges.add(id);
+    options.onAsked(id);
     const [version, at] = [versions.next(), clock().getTime()];
     return { streamId, id, version, bytes, at, by, from: name, awaited, isFound };
   };

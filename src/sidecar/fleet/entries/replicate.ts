@@ -13,9 +13,8 @@ import type {
 import type { EngineKeys } from '../engine-keys';
 import type { EntryResult } from '../fleet';
 import type { Ledger } from '../ledger/ledger';
-import type { Applied, Apply } from './apply';
-import type { Entry, Seal } from './entry';
-import type { OwnChanges, Versions } from './own-changes';
+import type { Applied, Apply, Origin } from './apply';
+import type { Entry, Seal, Versions } from './entry';
 
 interface ReplicationOptions {
   readonly engine: Engine;
@@ -24,12 +23,10 @@ interface ReplicationOptions {
   readonly apply: Apply;
   readonly ledger: Pick<Ledger, 'get' | 'records'>;
   readonly versions: Pick<Versions, 'see'>;
-  readonly ownChanges: Pick<OwnChanges, 'takeApplied'>;
   /** The ranges of the entries that this packager takes. */
   readonly ranges: readonly KeyRange[];
   readonly isTaken: (streamId: StreamId) => boolean;
-  /** Called with the result of each entry. `isNews`: it came while the packager was level. */
-  readonly onApplied: (entry: Entry, applied: Applied, isNews: boolean) => void;
+  readonly onApplied: (entry: Entry, applied: Applied, origin: Origin) => void;
   readonly onResult: (result: EntryResult) => void;
   /** Called when the description of the fleet has changed. */
   readonly onFleetChanged: () => void;
@@ -53,9 +50,6 @@ export interface Replication {
   again(streams: readonly StreamId[]): Promise<void>;
 }
 
-/** Why an entry is applied. */
-type Reason = 'level' | 'news' | 'again';
-
 /** Entries of one answer: a megabyte or two. */
 const PAGE = 500;
 /** Files that are written at a time: they share the syncs of the ledger and of the folder. */
@@ -70,7 +64,7 @@ export function createReplication(options: ReplicationOptions): Replication {
   let since: Moment = { cluster: '', term: 0, revision: 0 };
 
   /** Applies an entry; answers whether somebody waits for it. */
-  const take = async ({ key, value, revision }: StoredValue, reason: Reason): Promise<boolean> => {
+  const take = async ({ key, value, revision }: StoredValue, origin: Origin): Promise<boolean> => {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;
     missing.delete(streamId);
@@ -84,13 +78,11 @@ export function createReplication(options: ReplicationOptions): Replication {
       }
       const { entry } = opened;
       options.versions.see(entry.version);
-      if (options.ownChanges.takeApplied(entry.id)) {
-        await apply.entry(entry, revision, 'returned');
-        return entry.awaited;
+      const done = await apply.entry(entry, revision, origin);
+      if (!done.isReturned) {
+        onResult(done.result);
+        options.onApplied(entry, done, origin);
       }
-      const done = await apply.entry(entry, revision, reason === 'again' ? 'reread' : 'news');
-      onResult(done.result);
-      options.onApplied(entry, done, reason === 'news');
       return entry.awaited;
     } finally {
       leave();

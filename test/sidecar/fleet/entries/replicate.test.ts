@@ -36,7 +36,6 @@ test('what was applied of an engine that was restored meanwhile does not count i
     },
     ledger: { get: ignore, records: () => [].values() },
     versions: { see: ignore },
-    ownChanges: { takeApplied: () => false },
     isTaken: () => true,
     onApplied: ignore,
     onResult: ignore,
