@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Log } from '../../../http/log';
 import type { FleetConfig } from '../config';
 import { EngineError } from './engine';
-import { Failed, faultOfAnswer, faultOfForeignAnswer, faultOfNoAnswer, parseAnswer } from './etcd-faults';
-import { type Ask, type Credentials, createExchange, type Exchange, NoAnswer } from './etcd-http';
+import { Failed, faultOfAnswer, faultOfForeignAnswer, parseAnswer } from './etcd-faults';
+import { type Ask, type Credentials, createEtcdHttp, type EtcdHttp } from './etcd-http';
 import { type Fields, fields, momentOf, text } from './etcd-json';
 
 export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
   /** Another object after each change of the files. */
   readonly tls?: () => Credentials;
-  /** Who signs in; undefined: nobody. Asked at each sign-in. */
+  /** The etcd user, read at each sign-in; undefined: there is none. */
   readonly user?: () => { readonly name: string; readonly password: string } | undefined;
   readonly log: Log;
   /** Monotonic milliseconds. */
@@ -30,20 +30,15 @@ interface Pace {
 
 const PACE: Pace = { attemptMs: 1500, heartbeatMs: 2000, deniedMs: 3000 };
 
-/** One server of etcd. */
-export interface EtcdServer {
-  readonly url: string;
-  readonly exchange: Exchange;
-}
-
-/** Calls to etcd. */
+/** Calls to the servers of etcd, which are named by their addresses. */
 export interface Calls {
-  readonly servers: readonly EtcdServer[];
+  readonly servers: readonly string[];
+  readonly http: EtcdHttp;
   readonly pace: Pace;
   /** The server that is asked first. */
-  readonly current: EtcdServer;
+  readonly current: string;
   /** Makes the next server the first one, unless that was done since. */
-  skip(server: EtcdServer, why: string): void;
+  skip(server: string, why: string): void;
   /**
    * Asks one server after the other until one answers or `timeoutMs` are over.
    * @param isChange whether it matters, when it fails, that it may have been done
@@ -51,10 +46,10 @@ export interface Calls {
    */
   call(path: string, body: object, isChange?: boolean): Promise<Fields>;
   /** One attempt at one server. @throws Failed */
-  once(server: EtcdServer, path: string, body: object, silenceMs?: number): Promise<Fields>;
+  once(server: string, path: string, body: object): Promise<Fields>;
   /** Opens an endless answer; `signInAgain` makes the next call sign in. @throws Failed */
   open(
-    server: EtcdServer,
+    server: string,
     path: string,
     body: object,
   ): Promise<{ readonly response: IncomingMessage; readonly signInAgain: () => void }>;
@@ -68,57 +63,51 @@ const LEADER_NEEDED = { 'grpc-metadata-hasleader': 'true' };
 export const ALARM = '/v3/maintenance/alarm';
 const FIRST_WAIT_MS = 25;
 const LONGEST_WAIT_MS = 800;
+const NO_CREDENTIALS = {};
 
 export function createCalls(options: EtcdOptions): Calls {
-  const { urls, timeoutMs, tls, log, now } = options;
-  const noCredentials = {};
-  const servers = urls.map(
-    (url): EtcdServer => ({ url, exchange: createExchange(url, tls ?? (() => noCredentials)) }),
-  );
+  const { urls, timeoutMs, tls = () => NO_CREDENTIALS, log, now } = options;
+  const [nearest] = urls;
+  if (nearest === undefined) throw new RangeError('An engine needs an address');
+  const http = createEtcdHttp(nearest.startsWith('https:'), tls);
   const pace = { ...PACE, ...options.pace };
   const attemptMs = Math.min(timeoutMs / 3, pace.attemptMs);
   const clock = createClockCheck(options);
-  let first = 0;
+  let current = nearest;
   /** Whether a server has answered since the last loss: a loss is logged once. */
   let hasAnswered = true;
   let isClosed = false;
 
-  const current = (): EtcdServer => {
-    const server = servers[first];
-    if (server === undefined) throw new RangeError('An engine needs an address');
-    return server;
-  };
-
-  const skip = (server: EtcdServer, why: string) => {
-    if (server !== current() || isClosed) return;
-    first = (first + 1) % servers.length;
-    if (hasAnswered) log.warn("a server of the fleet's engine does not answer", { server: server.url, why });
+  const skip = (server: string, why: string) => {
+    if (server !== current || isClosed) return;
+    current = urls[urls.indexOf(server) + 1] ?? nearest;
+    if (hasAnswered) log.warn("a server of the fleet's engine does not answer", { server, why });
     hasAnswered = false;
   };
 
-  const ask = async (server: EtcdServer, asked: Ask): Promise<Fields> => {
+  const ask = async (server: string, asked: Ask): Promise<Fields> => {
     const began = now();
-    const { status, date, body } = await server.exchange.ask(asked).catch(toFailed(server));
+    const { status, date, body } = await http.ask(server, asked);
     const json = parseAnswer(body);
     if (status !== 200 || json === undefined || json.error !== undefined)
-      throw new Failed(server.url, faultOfAnswer(status, body));
+      throw new Failed(server, faultOfAnswer(status, body));
     // The gateway puts the messages of a stream into `result`.
     const answer = fields(json.result ?? json);
     if (asked.path !== ALARM && momentOf(answer) === undefined)
-      throw new Failed(server.url, faultOfForeignAnswer(status));
+      throw new Failed(server, faultOfForeignAnswer(status));
     clock.learn(date, now() - began);
-    hasAnswered ||= server === current();
+    hasAnswered ||= server === current;
     return answer;
   };
 
   const tokens = createTokens(options, ask);
 
-  const once: Calls['once'] = async (server, path, body, silenceMs = pace.attemptMs) => {
-    const sent = JSON.stringify(body);
+  const attempt = async (server: string, path: string, body: object, silenceMs: number): Promise<Fields> => {
     for (let isFirst = true; ; isFirst = false) {
-      const token = await tokens.current(server, silenceMs);
+      const token = tokens.current(server, silenceMs);
+      const asked = { path, body: JSON.stringify(body), headers: headersWith(await token), silenceMs };
       try {
-        return await ask(server, { path, body: sent, headers: headersWith(token), silenceMs });
+        return await ask(server, asked);
       } catch (thrown) {
         const mustSignIn = thrown instanceof Failed && thrown.fault.signIn && options.user !== undefined;
         if (mustSignIn) tokens.drop(token);
@@ -130,21 +119,21 @@ export function createCalls(options: EtcdOptions): Calls {
   const call: Calls['call'] = async (path, body, isChange = false) => {
     const began = now();
     let mayBeDone = false;
-    for (let attempt = 1; ; attempt++) {
+    for (let attempts = 1; ; attempts++) {
       if (isClosed) throw new EngineError('unavailable', 'The connections to the engine are closed');
       // A pause may take longer than it was to.
       const left = Math.max(1, timeoutMs - (now() - began));
       // The last attempt has all that is left: two short ones would find out less.
       const silenceMs = left < 2 * attemptMs ? left : attemptMs;
-      const server = current();
+      const server = current;
       try {
-        return await once(server, path, body, silenceMs);
+        return await attempt(server, path, body, silenceMs);
       } catch (thrown) {
         if (!(thrown instanceof Failed)) throw thrown;
         const { again, why } = thrown.fault;
         mayBeDone ||= isChange && thrown.fault.mayBeDone;
         if (again) skip(server, why);
-        const wait = pauseBefore(attempt - servers.length);
+        const wait = pauseBefore(attempts - urls.length);
         if (!again || isClosed || now() - began + wait >= timeoutMs) throw lastError(thrown, mayBeDone);
         if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
       }
@@ -152,29 +141,30 @@ export function createCalls(options: EtcdOptions): Calls {
   };
 
   return {
-    servers,
+    servers: urls,
+    http,
     pace,
     get current() {
-      return current();
+      return current;
     },
     skip,
     call,
-    once,
+    once: (server, path, body) => attempt(server, path, body, pace.attemptMs),
     async open(server, path, body) {
       const silenceMs = pace.attemptMs;
-      const token = await tokens.current(server, silenceMs);
-      const asked = { path, body: JSON.stringify(body), headers: headersWith(token), silenceMs };
-      const response = await server.exchange.open(asked).catch(toFailed(server));
+      const token = tokens.current(server, silenceMs);
+      const asked = { path, body: JSON.stringify(body), headers: headersWith(await token), silenceMs };
+      const response = await http.open(server, asked);
       const signInAgain = () => tokens.drop(token);
       if (response.statusCode === 200) return { response, signInAgain };
       const fault = faultOfAnswer(response.statusCode ?? 0, await startOf(response, silenceMs));
       if (fault.signIn) signInAgain();
-      throw new Failed(server.url, fault);
+      throw new Failed(server, fault);
     },
     clockAhead: clock.ahead,
     close() {
       isClosed = true;
-      for (const { exchange } of servers) exchange.close();
+      http.close();
     },
   };
 }
@@ -183,11 +173,7 @@ function headersWith(token: string | undefined): Readonly<Record<string, string>
   return token === undefined ? LEADER_NEEDED : { ...LEADER_NEEDED, authorization: token };
 }
 
-const toFailed = (server: EtcdServer) => (thrown: unknown) => {
-  throw thrown instanceof NoAnswer ? new Failed(server.url, faultOfNoAnswer(thrown)) : thrown;
-};
-
-/** 0 until every server was asked. */
+/** The pause before an attempt, in ms: 0 until every server was asked. */
 export function pauseBefore(round: number): number {
   return round < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** round, LONGEST_WAIT_MS);
 }
@@ -214,21 +200,14 @@ async function startOf(response: IncomingMessage, silenceMs: number): Promise<Bu
 /** A refused sign-in is not repeated for so long: each one costs the server as much as 1,000 reads. */
 const REFUSAL_KEPT_MS = 1000;
 
-interface SignIn {
-  readonly token: Promise<string | undefined>;
-  /** Set once the token is there. */
-  value?: string | undefined;
-}
+type Token = Promise<string | undefined>;
 
 /** The token of the user, which all calls share. */
-function createTokens(
-  { user, log, now }: EtcdOptions,
-  ask: (server: EtcdServer, asked: Ask) => Promise<Fields>,
-) {
-  let held: SignIn | undefined;
+function createTokens({ user, log, now }: EtcdOptions, ask: (server: string, asked: Ask) => Promise<Fields>) {
+  let held: Token | undefined;
   let refusal: { readonly thrown: unknown; readonly at: number } | undefined;
 
-  const signIn = async (server: EtcdServer, silenceMs: number, who: { name: string; password: string }) => {
+  const signIn = async (server: string, silenceMs: number, who: { name: string; password: string }) => {
     if (refusal && now() - refusal.at < REFUSAL_KEPT_MS) throw refusal.thrown;
     try {
       const body = JSON.stringify(who);
@@ -236,11 +215,11 @@ function createTokens(
     } catch (thrown) {
       if (!(thrown instanceof Failed)) throw thrown;
       if (/authentication is not enabled/.test(thrown.fault.why)) {
-        log.warn("the fleet's engine has no users: the sidecar does not sign in", { server: server.url });
+        log.warn("the fleet's engine has no users: the sidecar does not sign in", { server });
         return undefined;
       }
       // The call that needed the token was not sent.
-      const failed = new Failed(server.url, { ...thrown.fault, mayBeDone: false, signIn: false });
+      const failed = new Failed(server, { ...thrown.fault, mayBeDone: false, signIn: false });
       if (!failed.fault.again) refusal = { thrown: failed, at: now() };
       throw failed;
     }
@@ -248,25 +227,20 @@ function createTokens(
 
   return {
     /** Signs in if needed; undefined: no token is needed. @throws Failed */
-    current(server: EtcdServer, silenceMs: number): Promise<string | undefined> {
+    current(server: string, silenceMs: number): Token {
       const who = user?.();
       if (who === undefined) return Promise.resolve(undefined);
-      if (held) return held.token;
-      const made: SignIn = { token: signIn(server, silenceMs, who) };
+      if (held) return held;
+      const made = signIn(server, silenceMs, who);
       held = made;
-      made.token.then(
-        (value) => {
-          made.value = value;
-        },
-        () => {
-          if (held === made) held = undefined;
-        },
-      );
-      return made.token;
+      made.catch(() => {
+        if (held === made) held = undefined;
+      });
+      return made;
     },
     /** Makes the next call sign in again, unless that was done since. */
-    drop(token: string | undefined): void {
-      if (held?.value === token) held = undefined;
+    drop(token: Token): void {
+      if (held === token) held = undefined;
     },
   };
 }

@@ -1,6 +1,5 @@
 import { whyNoAnswer } from '../../../http/get-request';
 import { EngineError, type EngineFault } from './engine';
-import type { NoAnswer } from './etcd-http';
 import { type Fields, fields, text, whole } from './etcd-json';
 
 /** Why an attempt at a server failed, and what follows. */
@@ -122,7 +121,12 @@ const CERTIFICATE_FAULTS: Readonly<Record<string, string>> = {
   INVALID_PURPOSE: 'its certificate is not one for servers (extended key usage serverAuth)',
 };
 
-export function faultOfNoAnswer({ code, isSent }: NoAnswer): Fault {
+/**
+ * The fault of no answer, or of an incomplete one.
+ * @param code of the system, of TLS or of the HTTP parser; `ETIMEDOUT`: silence; `TOO_LARGE`
+ * @param isSent whether the server may have received the request
+ */
+export function faultOfNoAnswer(code: string, isSent: boolean): Fault {
   if (code === 'TOO_LARGE')
     return { kind: 'refused', why: 'answered with more than any answer can be', ...UNCLEAR };
   if (CERTIFICATE_REFUSED.test(code))

@@ -1,6 +1,7 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { systemCode } from '../../../http/errors';
+import { Failed, faultOfNoAnswer } from './etcd-faults';
 
 /** What a TLS connection presents and trusts: PEM. Without `ca`, the public authorities. */
 export interface Credentials {
@@ -25,35 +26,23 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** No answer, or an incomplete one. */
-export class NoAnswer extends Error {
-  constructor(
-    /** Of the system, of TLS or of the HTTP parser; `ETIMEDOUT`: silence; `TOO_LARGE`. */
-    readonly code: string,
-    /** Whether the server may have received the request. */
-    readonly isSent: boolean,
-  ) {
-    super(code);
-    this.name = 'NoAnswer';
-  }
-}
-
-/** HTTP to one server. */
-export interface Exchange {
-  /** @throws NoAnswer */
-  ask(ask: Ask): Promise<Answer>;
-  /** The same on a connection of its own, for an endless answer, which the caller destroys. @throws NoAnswer */
-  open(ask: Ask): Promise<http.IncomingMessage>;
+/** HTTP to the servers, by their addresses. */
+export interface EtcdHttp {
+  /** @throws Failed */
+  ask(url: string, ask: Ask): Promise<Answer>;
+  /** The same on a connection of its own, for an endless answer, which the caller destroys. @throws Failed */
+  open(url: string, ask: Ask): Promise<http.IncomingMessage>;
   close(): void;
 }
 
+/** To one server. */
 const MAX_CONNECTIONS = 64;
 /** More than the largest page that is asked for. */
 const MAX_ANSWER = 256 * 1024 * 1024;
 
-/** @param credentials answers another object after a change of the files; new connections use it. */
-export function createExchange(url: string, credentials: () => Credentials): Exchange {
-  const { request, Agent } = url.startsWith('https:') ? https : http;
+/** @param credentials returns another object after a change of the files; new connections use it. */
+export function createEtcdHttp(isTls: boolean, credentials: () => Credentials): EtcdHttp {
+  const { request, Agent } = isTls ? https : http;
   let used: Credentials | undefined;
   let kept: http.Agent | undefined;
 
@@ -68,11 +57,15 @@ export function createExchange(url: string, credentials: () => Credentials): Exc
     return kept;
   };
 
-  const send = ({ path, body, headers, silenceMs }: Ask, isKept: boolean): Promise<http.IncomingMessage> =>
+  const send = (
+    url: string,
+    { path, body, headers, silenceMs }: Ask,
+    isKept: boolean,
+  ): Promise<http.IncomingMessage> =>
     new Promise((resolve, reject) => {
       let isSent = false;
       let received: http.IncomingMessage | undefined;
-      const fail = (code: string) => reject(new NoAnswer(code, isSent));
+      const fail = (code: string) => reject(new Failed(url, faultOfNoAnswer(code, isSent)));
       const sending = request(`${url}${path}`, {
         method: body === undefined ? 'GET' : 'POST',
         ...(isKept ? { agent: agent() } : { ...credentials(), agent: false }),
@@ -88,8 +81,7 @@ export function createExchange(url: string, credentials: () => Credentials): Exc
       });
       sending.on('timeout', () => {
         const silence = Object.assign(new Error('silence'), { code: 'ETIMEDOUT' });
-        if (received) received.destroy(silence);
-        else sending.destroy(silence);
+        (received ?? sending).destroy(silence);
       });
       sending.on('response', (response) => {
         received = response;
@@ -107,12 +99,15 @@ export function createExchange(url: string, credentials: () => Credentials): Exc
     });
 
   return {
-    async ask(ask) {
-      const response = await send(ask, true);
-      return { status: response.statusCode ?? 0, date: response.headers.date, body: await bodyOf(response) };
+    async ask(url, ask) {
+      const response = await send(url, ask, true);
+      const body = await bodyOf(response).catch((thrown: unknown) => {
+        throw new Failed(url, faultOfNoAnswer(systemCode(thrown) ?? 'ECONNRESET', true));
+      });
+      return { status: response.statusCode ?? 0, date: response.headers.date, body };
     },
-    async open(ask) {
-      const response = await send(ask, false);
+    async open(url, ask) {
+      const response = await send(url, ask, false);
       response.setTimeout(0);
       return response;
     },
@@ -120,18 +115,14 @@ export function createExchange(url: string, credentials: () => Credentials): Exc
   };
 }
 
-/** @throws NoAnswer */
+/** Rejects with the code `TOO_LARGE` or the system's. */
 async function bodyOf(response: http.IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  try {
-    for await (const chunk of response) {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length > MAX_ANSWER) throw Object.assign(new Error('too large'), { code: 'TOO_LARGE' });
-    }
-  } catch (thrown) {
-    throw new NoAnswer(systemCode(thrown) ?? 'ECONNRESET', true);
+  for await (const chunk of response) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > MAX_ANSWER) throw Object.assign(new Error('too large'), { code: 'TOO_LARGE' });
   }
   return Buffer.concat(chunks, length);
 }

@@ -8,7 +8,7 @@ import {
   type WatchedEvent,
   type WatchOptions,
 } from './engine';
-import { type Calls, type EtcdServer, pauseBefore } from './etcd-calls';
+import { type Calls, pauseBefore } from './etcd-calls';
 import { Failed, faultOfAnswer, faultOfText, parseAnswer } from './etcd-faults';
 import { type Fields, fields, list, momentOf, rangeOf, storedValue, text, whole } from './etcd-json';
 
@@ -16,7 +16,7 @@ import { type Fields, fields, list, momentOf, rangeOf, storedValue, text, whole 
  * Asks a server what only one with a majority answers: how far the engine is. Watches share an answer that is at most a
  * second old, unless it has to be `fresh`. @throws Failed
  */
-export type Heartbeat = (server: EtcdServer, fresh: boolean) => Promise<Moment>;
+export type Heartbeat = (server: string, fresh: boolean) => Promise<Moment>;
 
 /** While a server has no leader, its watches stay, and so many heartbeats come at an eighth of the interval. */
 const ELECTION_HEARTBEATS = 6;
@@ -87,7 +87,7 @@ class EtcdWatch {
   }
 
   /** Watches over one connection; resolves with the reason of its end. */
-  async #follow(server: EtcdServer): Promise<unknown> {
+  async #follow(server: string): Promise<unknown> {
     const [key, range_end] = rangeOf(this.range);
     // Without fragments, a message of many large changes after an absence would take several times its size in memory.
     const options = { start_revision: String(this.#reported + 1), progress_notify: true, fragment: true };
@@ -136,7 +136,7 @@ class EtcdWatch {
   /** Checks again and again, while a connection lasts, that its server has a majority. */
   async #heartbeatWhile(
     response: IncomingMessage,
-    server: EtcdServer,
+    server: string,
     fail: (thrown: unknown) => void,
   ): Promise<void> {
     const { heartbeatMs } = this.calls.pace;
@@ -198,7 +198,7 @@ class EtcdWatch {
   }
 
   /** The pause before the next attempt: none until every server was tried. */
-  #waitAfter(server: EtcdServer, thrown: unknown): number {
+  #waitAfter(server: string, thrown: unknown): number {
     const { kind, signIn = false } = thrown instanceof Failed ? thrown.fault : {};
     const isTokenOld = signIn && !this.#isTokenRefused;
     this.#isTokenRefused = signIn;
@@ -275,14 +275,14 @@ function eventOf(event: unknown): WatchedEvent {
 }
 
 /** @throws Failed */
-function readMessage(server: EtcdServer, line: Buffer): Fields {
+function readMessage(server: string, line: Buffer): Fields {
   const json = parseAnswer(line);
   if (json === undefined || json.error !== undefined || json.result === undefined)
-    throw new Failed(server.url, faultOfAnswer(200, line));
+    throw new Failed(server, faultOfAnswer(200, line));
   return fields(json.result);
 }
 
-function endOrFault(server: EtcdServer, message: Fields, signInAgain: () => void): Ended | Failed {
+function endOrFault(server: string, message: Fields, signInAgain: () => void): Ended | Failed {
   const failed = troubleOf(server, text(message.cancel_reason) || 'cancelled the watch');
   if (whole(message.compact_revision) > 0 || failed.fault.kind === 'compacted')
     return new Ended({ kind: 'compacted' });
@@ -291,8 +291,8 @@ function endOrFault(server: EtcdServer, message: Fields, signInAgain: () => void
 }
 
 /** The fault of a server, by default `unavailable`: gRPC's code 14. */
-function troubleOf(server: EtcdServer, why: string): Failed {
-  return new Failed(server.url, faultOfText(why, 14));
+function troubleOf(server: string, why: string): Failed {
+  return new Failed(server, faultOfText(why, 14));
 }
 
 function messageOf(thrown: unknown): string {

@@ -13,7 +13,7 @@ import {
   type StoredValue,
   type Watch,
 } from './engine';
-import { ALARM, type Calls, createCalls, type EtcdOptions, type EtcdServer } from './etcd-calls';
+import { ALARM, type Calls, createCalls, type EtcdOptions } from './etcd-calls';
 import { Failed } from './etcd-faults';
 import {
   encodeKey,
@@ -50,7 +50,7 @@ export function createEtcd(options: EtcdOptions): Engine {
     return { at: at(answer), values };
   };
 
-  const askHeartbeat = async (server: EtcdServer): Promise<Moment> =>
+  const askHeartbeat = async (server: string): Promise<Moment> =>
     at(await calls.once(server, '/v3/kv/range', { key: readable, keys_only: true }));
   const heartbeats = new Map(
     calls.servers.map((server) => [
@@ -59,7 +59,7 @@ export function createEtcd(options: EtcdOptions): Engine {
       cached(calls.pace.heartbeatMs / 2, options.now, () => askHeartbeat(server)),
     ]),
   );
-  const heartbeat = (server: EtcdServer, fresh: boolean) =>
+  const heartbeat = (server: string, fresh: boolean) =>
     (fresh ? undefined : heartbeats.get(server))?.() ?? askHeartbeat(server);
 
   return {
@@ -194,13 +194,12 @@ function toTransaction(changes: readonly Change[], guard: Guard | undefined) {
   };
 }
 
-async function askServer(calls: Calls, server: EtcdServer): Promise<EngineServer> {
-  const { url } = server;
-  const ask = (path: string, body: object) => calls.once(server, path, body);
+async function askServer(calls: Calls, url: string): Promise<EngineServer> {
+  const ask = (path: string, body: object) => calls.once(url, path, body);
   const [status, alarms, quota] = await Promise.allSettled([
     ask('/v3/maintenance/status', {}),
     ask(ALARM, { action: 'GET' }),
-    readQuota(server, calls.pace.attemptMs),
+    readQuota(calls, url),
   ]);
   if (status.status === 'rejected') {
     const { reason } = status;
@@ -230,8 +229,8 @@ function alarmsOf(answer: Fields, member: unknown): string[] {
 }
 
 /** From the server's metrics; undefined where they have another address. */
-async function readQuota({ exchange }: EtcdServer, silenceMs: number): Promise<number | undefined> {
-  const { status, body } = await exchange.ask({ path: '/metrics', silenceMs });
+async function readQuota({ http, pace }: Calls, url: string): Promise<number | undefined> {
+  const { status, body } = await http.ask(url, { path: '/metrics', silenceMs: pace.attemptMs });
   const [, quota] = /^etcd_server_quota_backend_bytes (\S+)$/m.exec(body.toString('latin1')) ?? [];
   return status === 200 && quota !== undefined ? Number(quota) : undefined;
 }

@@ -5,7 +5,6 @@ import {
   faultOfNoAnswer,
   faultOfText,
 } from '../../../../src/sidecar/fleet/engine/etcd-faults';
-import { NoAnswer } from '../../../../src/sidecar/fleet/engine/etcd-http';
 import {
   type Answer,
   type Asked,
@@ -350,7 +349,7 @@ describe('faults', () => {
     ['INVALID_PURPOSE', false, 'unavailable, again', 'serverAuth'],
     ['SELF_SIGNED_CERT_IN_CHAIN', false, 'unavailable, again', 'PACKAGERDRMAPI_FLEET_TLSCA'],
   ])('no answer for %s, sent: %s, is %s', (code, isSent, fault, why) => {
-    const answered = faultOfNoAnswer(new NoAnswer(code, isSent));
+    const answered = faultOfNoAnswer(code, isSent);
     expect(row(answered)).toBe(fault);
     expect(answered.why).toContain(why);
   });
