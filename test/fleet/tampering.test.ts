@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises';
-import { temporaryFolder } from '../support/after-test';
 import { type EtcdCluster, startKeptEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
 import { type FleetPackager, startFleet, type TestFleet } from '../support/start-fleet';
@@ -66,48 +65,6 @@ test('keys that are removed from etcd with etcdctl remove no file, and an import
   await until(async () => (await one.status()).missing === 0);
 });
 
-test('a fleet that is removed from etcd altogether is told as lost, and is founded again', async () => {
-  const fleet = await startFleet({ urls: etcd.urls, packagers: 2 });
-  await fleet.level();
-  const [one, two] = [fleet.packager(0), fleet.packager(1)];
-  await post(one, 'news', CENC_ONLY);
-  await fleet.untilFile('news', CENC_ONLY_FILE);
-  await etcd.control('del', '--prefix', 'packagerdrmapi/');
-  await untilFigures(fleet, 'state{state="lost_fleet"}', 1);
-  expect(await two.file('news')).toBe(CENC_ONLY_FILE);
-  const answer = await two.ask('POST', '/api/fleet/import?found=true');
-  expect(await answer.json()).toMatchObject({ imported: 1, refused: [] });
-  await fleet.level();
-  await post(one, 'news', PLAIN);
-  await fleet.untilFile('news', PLAIN_FILE);
-});
-
-test('entries that are replayed, swapped or damaged in etcd change no file, and a POST mends them', async () => {
-  const fleet = await startFleet({ urls: etcd.urls, packagers: 2 });
-  await fleet.level();
-  const [one, two] = [fleet.packager(0), fleet.packager(1)];
-  await post(one, 'news', CENC_ONLY);
-  const former = await sealedOf('news');
-  await post(two, 'news', PLAIN);
-  await post(one, 'sport', CENC_ONLY);
-  await fleet.untilFile('sport', CENC_ONLY_FILE);
-  const sport = await sealedOf('sport');
-  for (const [value, lack] of [
-    [former, 'older'],
-    [sport, 'unreadable'],
-    [Buffer.from('garbage').toString('base64'), 'unreadable'],
-    ['', 'unreadable'],
-  ] as const) {
-    await etcd.post(0, '/v3/kv/put', { key: keyOf('news'), value });
-    await settled(fleet);
-    expect([await one.file('news'), await two.file('news')]).toEqual([PLAIN_FILE, PLAIN_FILE]);
-    await untilFigures(fleet, lack, 1);
-  }
-  await post(two, 'news', CENC_ONLY);
-  await fleet.untilFile('news', CENC_ONLY_FILE);
-  for (const lack of ['older', 'unreadable', 'kept', 'failed']) await untilFigures(fleet, lack, 0);
-});
-
 test('a secret is rotated at three sidecars, and resealed, without a file changing', async () => {
   const fleet = await startFleet({ urls: etcd.urls });
   await fleet.level();
@@ -150,64 +107,4 @@ test('a secret is rotated at three sidecars, and resealed, without a file changi
   await fleet.untilFile('news', PLAIN_FILE);
   for (const lack of ['older', 'unreadable', 'kept', 'failed']) await untilFigures(fleet, lack, 0);
   expect([await one.file('sport'), await one.file('gone')]).toEqual([CENC_ONLY_FILE, undefined]);
-});
-
-test('a sidecar with a wrong secret takes and gives nothing until it has the right one', async () => {
-  const secretFile = `${await temporaryFolder()}/secret`;
-  await writeFile(secretFile, 'a-secret-that-nobody-else-has-0123456789\n', { mode: 0o600 });
-  const first = await startFleet({ urls: etcd.urls, packagers: 1 });
-  await first.level();
-  const { packagers } = await startFleet({
-    urls: etcd.urls,
-    packagers: 1,
-    own: [{ name: 'stranger', secretFile }],
-  });
-  const [one, stranger] = [first.packager(0), packagers[0] as FleetPackager];
-  await post(one, 'news', CENC_ONLY);
-  await until(async () => (await stranger.figure('fleet_state{state="wrong_secret"}')) === 1);
-  const refused = await stranger.ask('POST', path('news'), PLAIN);
-  expect([refused.status, await refused.json()]).toMatchObject([
-    ...[503, { errors: [{ code: 'fleet_wrong_secret' }] }],
-  ]);
-  expect([await stranger.isReady(), await stranger.file('news')]).toEqual([false, undefined]);
-  await writeFile(secretFile, `${'fleet-secret-of-the-tests-'.repeat(2)}\n`);
-  await until(async () => (await stranger.file('news')) === CENC_ONLY_FILE);
-  await until(() => stranger.isReady());
-});
-
-test('of two sidecars with one name the second is not ready, has all key files, and holds the name when the first has gone', async () => {
-  const fleet = await startFleet({ urls: etcd.urls, packagers: 1 });
-  await fleet.level();
-  const second = await startFleet({ urls: etcd.urls, packagers: 1 });
-  const [one, same] = [fleet.packager(0), second.packager(0)];
-  await until(async () => (await same.figure('fleet_state{state="name_taken"}')) === 1);
-  await post(one, 'news', CENC_ONLY);
-  await second.untilFile('news', CENC_ONLY_FILE);
-  expect([await one.isReady(), await same.isReady()]).toEqual([true, false]);
-  expect((await one.status()).packagers.map(({ name }) => name)).toEqual(['packager-1']);
-  await one.stop();
-  await second.level();
-  await post(same, 'news', PLAIN);
-});
-
-test('clocks that are wrong by an hour order nothing wrongly, and are told', async () => {
-  const hour = 60 * 60_000;
-  const own = [{ clockAhead: hour }, { clockAhead: -hour }, {}];
-  const fleet = await startFleet({ urls: etcd.urls, own });
-  await fleet.level();
-  for (const [index, body, text] of [
-    [0, CENC_ONLY, CENC_ONLY_FILE],
-    [1, PLAIN, PLAIN_FILE],
-    [2, CENC_ONLY, CENC_ONLY_FILE],
-    [1, PLAIN, PLAIN_FILE],
-  ] as const) {
-    await post(fleet.packager(index), 'news', body);
-    await fleet.untilFile('news', text);
-  }
-  expect((await fleet.packager(1).ask('DELETE', path('news'))).status).toBe(200);
-  await fleet.untilFile('news', undefined);
-  await until(async () => {
-    const { packagers } = await fleet.packager(2).status();
-    return packagers.map(({ clock_ahead_ms: ms }) => Math.round((ms ?? NaN) / hour)).join() === '1,-1,0';
-  });
 });

@@ -28,11 +28,8 @@ export interface OwnSetUp {
   readonly name?: string;
   /** Stays after the test. */
   readonly folder?: string;
-  readonly secretFile?: string;
   /** Of the engine, with its password. */
   readonly user?: { readonly name: string; readonly password: string };
-  /** By how many milliseconds its clock is ahead; not of a program. */
-  readonly clockAhead?: number;
 }
 
 /** A sidecar of a fleet, with a folder and a way to the engine of its own. */
@@ -51,7 +48,7 @@ export interface FleetPackager {
   isReady(): Promise<boolean>;
   /** What a packager reads of a stream; undefined: there is no file. */
   file(stream: string): Promise<string | undefined>;
-  /** Nothing reaches the engine any more, nor comes from it, and nobody is told. */
+  /** Nothing reaches the engine any more, nor comes from it, and no error reports it. */
   partition(): void;
   /** Its connections to the engine are reset, and new ones, too. */
   cut(): void;
@@ -67,7 +64,7 @@ export interface TestFleet {
   packager(index: number): FleetPackager;
   /** Resolves when all that run are ready. */
   level(): Promise<void>;
-  /** Resolves when a file is as expected beside some packagers, by default beside all. */
+  /** Resolves when a file is as expected at some packagers, by default at all. */
   untilFile(stream: string, text: string | undefined, beside?: readonly FleetPackager[]): Promise<void>;
   readonly secretFile: string;
 }
@@ -86,18 +83,17 @@ interface Place {
   readonly secretFile: string;
   readonly timeoutMs: number;
   readonly user: { readonly name: string; readonly passwordFile: string } | undefined;
-  readonly clockAhead: number;
 }
 
 type Launch = (place: Place) => Promise<Running>;
 
 /** Starts sidecars of one fleet in this process; they are stopped after the test. */
 export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
-  return launchFleet(setUp, async ({ folder, secretFile, clockAhead, user, ...place }) => {
+  return launchFleet(setUp, async ({ folder, user, ...place }) => {
     const signIn = user && { user };
-    const config: FleetConfig = { ...place, ...signIn, secretFile, prefix: 'packagerdrmapi/', tls: {} };
+    const config: FleetConfig = { ...place, ...signIn, prefix: 'packagerdrmapi/', tls: {} };
     const { log, lines } = recordedLog();
-    const clock = () => new Date(Date.now() + clockAhead);
+    const clock = () => new Date();
     const open = joinFleet(config, {
       log,
       newId: randomUUID,
@@ -146,7 +142,7 @@ async function launchFleet(
   const packagers = await Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const numbered = `packager-${index + 1}`;
-      const { name = numbered, user, clockAhead = 0, ...has } = own[index] ?? {};
+      const { name = numbered, user, ...has } = own[index] ?? {};
       const folder = has.folder ?? join(root, numbered);
       await mkdir(folder, { recursive: true });
       const passwordFile = join(root, `${numbered}-password`);
@@ -157,10 +153,9 @@ async function launchFleet(
         folder,
         urls: proxies.map(({ url }) => url),
         streams: streams[name],
-        secretFile: has.secretFile ?? secretFile,
+        secretFile,
         timeoutMs,
         user: user && { name: user.name, passwordFile },
-        clockAhead,
       };
       return launchPackager(place, proxies, launch);
     }),
