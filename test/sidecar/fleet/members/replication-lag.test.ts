@@ -197,6 +197,8 @@ test('a packager has a stream when it has heard of the change and does not lack 
     packager('kept', { applied: [12], lacks: { news: 'kept' }, lacking: 1 }),
     packager('new'),
     packager('other', { applied: [12] }, ['sports']),
+    packager('two ranges', { applied: [9, 12] }, ['a/', 'news']),
+    packager('two ranges, one late', { applied: [9, 12] }, ['news', 'sports']),
   ];
   expect(streamLag(list, 'news' as StreamId, 10)).toEqual([
     { name: 'behind', live: true, has: false, why: 'behind' },
@@ -204,6 +206,8 @@ test('a packager has a stream when it has heard of the change and does not lack 
     { name: 'gone', live: false, has: true },
     { name: 'kept', live: true, has: false, why: 'kept' },
     { name: 'new', live: true, has: false, why: 'behind' },
+    { name: 'two ranges', live: true, has: true },
+    { name: 'two ranges, one late', live: true, has: false, why: 'behind' },
   ]);
 });
 

@@ -1,7 +1,5 @@
-import fc from 'fast-check';
-import { type StreamId, takes } from '../../../../src/api/stream-id';
+import type { StreamId } from '../../../../src/api/stream-id';
 import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
-import { followed } from '../../../../src/sidecar/fleet/engine-keys';
 import {
   type Report,
   registrationValue,
@@ -10,7 +8,6 @@ import {
 } from '../../../../src/sidecar/fleet/members/member-records';
 import { FakeCluster } from '../../../support/fake-engine';
 import { fleetMember, KEYS, type Member, NO_REPORT } from '../../../support/fleet-member';
-import { processorMs } from '../../../support/processor-time';
 import { until } from '../../../support/until';
 
 const KEY = KEYS.report('origin-1');
@@ -306,78 +303,4 @@ test('the end of a sidecar ends its waits', async () => {
   await until(() => engine.count('list') >= 6);
   await membership.close();
   expect(await wait).toEqual(['p1']);
-});
-
-test('3,000 changes are awaited from 500 packagers at little cost', async () => {
-  const cluster = new FakeCluster();
-  const site = (index: number) => (index % 2 ? [`site-${index}/`, 'all/'] : undefined);
-  for (let index = 0; index < 500; index += 1) register(cluster, `p${index}`, site(index));
-  const changes = Array.from({ length: 3000 }, (_, index) =>
-    change(`site-${index % 500}/${index}`, 10 + index),
-  );
-  const { membership, engine } = sidecar(cluster);
-  const wait = membership.waitFor(changes, 20);
-  await until(() => engine.count('list') >= 6);
-  const spent = await processorMs(async () => {
-    for (let index = 0; index < 500; index += 1) report(cluster, `p${index}`, { applied: [4000, 4000] });
-    await wait;
-  });
-  expect(await wait).toEqual([]);
-  // A look at every change for every packager would take seconds.
-  expect(spent).toBeLessThan(1000);
-});
-
-const ids = ['a', 'a/1', 'a/2', 'b', 'b/1', 'constructor', '__proto__'];
-const anyStreams = fc.option(fc.array(fc.constantFrom('', 'a', 'a/', 'b/1', '_'), { maxLength: 2 }), {
-  nil: undefined,
-});
-const anyReport = fc.record({
-  applied: fc.option(fc.integer({ min: 0, max: 30 }), { nil: undefined }),
-  lacked: fc.uniqueArray(fc.constantFrom(...ids), { maxLength: 2 }),
-  unnamed: fc.constantFrom(0, 0, 1),
-});
-const appliedOf = (streams: readonly string[] | undefined, revision: number | undefined) =>
-  revision === undefined ? [] : followed(streams).map(() => revision);
-const anyChanges = fc.array(fc.tuple(fc.constantFrom(...ids), fc.integer({ min: 1, max: 30 })), {
-  minLength: 1,
-  maxLength: 6,
-});
-
-test('a wait names those packagers that a look at each of the changes finds', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.tuple(anyStreams, fc.option(anyReport)), { minLength: 1, maxLength: 4 }),
-      anyChanges,
-      async (packagers, changes) => {
-        const cluster = new FakeCluster();
-        cluster.revision = 100;
-        const expected = packagers.flatMap(([streams, said], index) => {
-          const name = `p${index}`;
-          register(cluster, name, streams);
-          if (said) {
-            const lacks = Object.fromEntries(said.lacked.map((streamId) => [streamId, 'kept' as const]));
-            const lacking = said.lacked.length + said.unnamed;
-            report(cluster, name, { applied: appliedOf(streams, said.applied), lacks, lacking });
-          }
-          const isMissing = changes.some(
-            ([streamId, revision]) =>
-              takes(streams, streamId) &&
-              (said?.applied === undefined ||
-                said.applied < revision ||
-                said.unnamed > 0 ||
-                said.lacked.includes(streamId)),
-          );
-          return isMissing ? [name] : [];
-        });
-        const { membership } = fleetMember(cluster, 'central');
-        const named = await membership.waitFor(
-          changes.map(([streamId, revision]) => change(streamId, revision)),
-          0.2,
-        );
-        await membership.close();
-        expect(named).toEqual(expected);
-      },
-    ),
-    { numRuns: 15 },
-  );
 });
