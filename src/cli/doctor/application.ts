@@ -142,55 +142,49 @@ function checkSetting(
   { settings, places }: ApplicationSettings,
   defaults: readonly Setting[],
 ): Check {
-  const { code, name } = wanted;
+  const { code, name, type, value: right, good } = wanted;
+  const xml = propertyXml(wanted);
+  const isRight = ({ value }: Setting) => value.toLowerCase() === right;
   const named = settings.filter((setting) => setting.name === name);
-  const here = named.filter(({ place }) => place === PLACE);
-  const [first] = here;
-  if (first && here.some(({ value }) => value !== first.value)) {
-    const values = here.map(({ value }) => quoted(value)).join(' and ');
-    const description = `${name} is set more than once, to ${values}`;
-    return error(`${code}_twice`, description, `in ${PLACE} leave only`, propertyXml(wanted));
+  const [here, ...others] = named.filter(({ place }) => place === PLACE);
+  if (here) {
+    const { value } = here;
+    if (others.some((other) => other.value !== value)) {
+      const values = [here, ...others].map((each) => quoted(each.value)).join(' and ');
+      const description = `${name} is set more than once, to ${values}`;
+      return error(`${code}_twice`, description, `in ${PLACE} leave only`, { xml });
+    }
+    if (wanted === EXT_X_VERSION && /^\d{1,3}$/.test(value) && Number(value) > 5)
+      return warning(
+        code,
+        `EXT-X-VERSION is ${value}: enough for SAMPLE-AES, but key files are documented with 5`,
+        'set it to 5 unless a higher version is meant',
+      );
+    if (!isRight(here))
+      return error(code, wanted.bad(quoted(value)), `change the Value in ${PLACE} to`, { xml });
+    if (here.type === type) return ok(code, good);
+    return warning(
+      `${code}_type`,
+      `${good}, but its Type is ${quoted(here.type)} where the packager's documentation has ${type}`,
+      `write <Type>${type}</Type>`,
+    );
   }
-  if (first) return checkValue(wanted, first);
+  const [elsewhere] = named;
+  const byDefault = defaults.find((setting) => setting.name === name);
+  const misspelt = settings.find((setting) => distance(setting.name.toLowerCase(), name.toLowerCase()) <= 2);
   const hasPlace = places.includes(PLACE);
   const add = `add in ${hasPlace ? PLACE : 'Root/Application'}`;
-  const xml = hasPlace ? propertyXml(wanted) : streamerXml(wanted);
-  const [elsewhere] = named;
+  const remedy = { xml: hasPlace ? xml : streamerXml(xml) };
   if (elsewhere) {
     const description = `${name} is in ${elsewhere.place}, where the packager does not look for it`;
-    return error(`${code}_misplaced`, description, `remove it there and ${add}`, xml);
+    return error(`${code}_misplaced`, description, `remove it there and ${add}`, remedy);
   }
-  const misspelt = settings.find((setting) => distance(setting.name.toLowerCase(), name.toLowerCase()) <= 2);
   if (misspelt) {
     const description = `${misspelt.name} in ${misspelt.place} is not a setting of the packager: ${name} is meant`;
-    return error(`${code}_misspelt`, description, `remove it and ${add}`, xml);
+    return error(`${code}_misspelt`, description, `remove it and ${add}`, remedy);
   }
-  const byDefault = defaults.find((setting) => setting.name === name);
-  if (byDefault && isRight(wanted, byDefault.value))
-    return ok(code, `${wanted.good} (by conf/HTTPStreamers.xml)`);
-  return error(code, wanted.unset, add, xml);
-}
-
-function isRight({ value: right }: WantedSetting, value: string): boolean {
-  return value.toLowerCase() === right;
-}
-
-function checkValue(wanted: WantedSetting, { value, type }: Setting): Check {
-  const { code, good } = wanted;
-  if (wanted === EXT_X_VERSION && /^\d{1,3}$/.test(value) && Number(value) > 5)
-    return warning(
-      code,
-      `EXT-X-VERSION is ${value}: enough for SAMPLE-AES, but key files are documented with 5`,
-      'set it to 5 unless a higher version is meant',
-    );
-  if (!isRight(wanted, value))
-    return error(code, wanted.bad(quoted(value)), `change the Value in ${PLACE} to`, propertyXml(wanted));
-  if (type === wanted.type) return ok(code, good);
-  return warning(
-    `${code}_type`,
-    `${good}, but its Type is ${quoted(type)} where the packager's documentation has ${wanted.type}`,
-    `write <Type>${wanted.type}</Type>`,
-  );
+  if (byDefault && isRight(byDefault)) return ok(code, `${good} (by conf/HTTPStreamers.xml)`);
+  return error(code, wanted.unset, add, remedy);
 }
 
 function quoted(value: string): string {
@@ -201,32 +195,16 @@ function propertyXml({ name, value, type }: WantedSetting): string {
   return `<Property>\n  <Name>${name}</Name>\n  <Value>${value}</Value>\n  <Type>${type}</Type>\n</Property>`;
 }
 
-function streamerXml(wanted: WantedSetting): string {
-  const property = propertyXml(wanted).replaceAll('\n', '\n    ');
-  return `<HTTPStreamer>\n  <Properties>\n    ${property}\n  </Properties>\n</HTTPStreamer>`;
+function streamerXml(property: string): string {
+  return `<HTTPStreamer>\n  <Properties>\n    ${property.replaceAll('\n', '\n    ')}\n  </Properties>\n</HTTPStreamer>`;
 }
 
 const CMAF = 'cmafstreamingpacketizer';
 
-interface Protocol {
-  readonly code: string;
-  readonly name: string;
-  readonly streamer: string;
-  readonly packetizer: string;
-}
-
-const HLS: Protocol = {
-  code: 'hls',
-  name: 'HLS',
-  streamer: 'cupertinostreaming',
-  packetizer: 'cupertinostreamingpacketizer',
-};
-const DASH: Protocol = {
-  code: 'dash',
-  name: 'MPEG-DASH',
-  streamer: 'mpegdashstreaming',
-  packetizer: 'mpegdashstreamingpacketizer',
-};
+const PROTOCOLS = [
+  { code: 'hls', name: 'HLS', streamer: 'cupertinostreaming' },
+  { code: 'dash', name: 'MPEG-DASH', streamer: 'mpegdashstreaming' },
+] as const;
 
 /**
  * How an application gets its media. A live one packages what an encoder sends; an edge passes on what its origin has
@@ -240,29 +218,38 @@ function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): 'li
 
 /** Checks that an application serves HLS and MPEG-DASH, packages both, and takes its keys from the key files. */
 export function checkStreaming(application: ApplicationSettings): Check[] {
-  const byModule = application.settings.find(
+  const byModule = application.settings.filter(
     ({ name, value }) => name === 'cupertinoEncryptionAPIBased' && value.toLowerCase() === 'true',
   );
-  const keySource = byModule && [
-    warning(
-      'keys_from_module',
-      'The HLS keys come from a module, not from key files: cupertinoEncryptionAPIBased is true',
-      `remove it from ${byModule.place} if the key files are to be used`,
-    ),
+  return [
+    ...PROTOCOLS.flatMap((protocol) => checkProtocol(application, protocol)),
+    ...byModule
+      .slice(0, 1)
+      .map(({ place }) =>
+        warning(
+          'keys_from_module',
+          'The HLS keys come from a module, not from key files: cupertinoEncryptionAPIBased is true',
+          `remove it from ${place} if the key files are to be used`,
+        ),
+      ),
   ];
-  return [...checkProtocol(application, HLS), ...checkProtocol(application, DASH), ...(keySource ?? [])];
 }
 
 /** Whether only the CMAF packetizer, which has key-file lines of its own, packages HLS or MPEG-DASH. */
 export function needsCmafLines(application: ApplicationSettings): boolean {
   const { packetizers } = application;
-  const hasOwn = packetizers.includes(HLS.packetizer) && packetizers.includes(DASH.packetizer);
+  const hasOwn = PROTOCOLS.every(({ streamer }) => packetizers.includes(`${streamer}packetizer`));
   return deliveryOf(application) === 'live' && packetizers.includes(CMAF) && !hasOwn;
 }
 
-function checkProtocol(application: ApplicationSettings, protocol: Protocol): Check[] {
-  const { code, name, streamer, packetizer } = protocol;
+function checkProtocol(
+  application: ApplicationSettings,
+  { code, name, streamer }: (typeof PROTOCOLS)[number],
+): Check[] {
   const { streamers, packetizers } = application;
+  const packetizer = `${streamer}packetizer`;
+  const delivery = deliveryOf(application);
+  const packages = [packetizer, CMAF].filter((known) => packetizers.includes(known));
   const checks: Check[] = [];
   if (!streamers.includes(streamer))
     checks.push(
@@ -270,18 +257,16 @@ function checkProtocol(application: ApplicationSettings, protocol: Protocol): Ch
         `${code}_not_served`,
         `${name} is not served: HTTPStreamers has no ${streamer}${misspelling(streamer, streamers)}`,
         'change Root/Application/HTTPStreamers to',
-        listXml('HTTPStreamers', streamer, streamers),
+        { xml: listXml('HTTPStreamers', streamer, streamers) },
       ),
     );
-  const delivery = deliveryOf(application);
-  const packages = [packetizer, CMAF].filter((known) => packetizers.includes(known));
   if (delivery === 'live' && packages.length === 0)
     checks.push(
       error(
         `${code}_not_packaged`,
         `${name} is not packaged: LiveStreamPacketizers has neither ${packetizer} nor ${CMAF}${misspelling(packetizer, packetizers)}`,
         'change Root/Application/Streams/LiveStreamPacketizers to',
-        listXml('LiveStreamPacketizers', packetizer, packetizers),
+        { xml: listXml('LiveStreamPacketizers', packetizer, packetizers) },
       ),
     );
   if (checks.length > 0) return checks;
@@ -290,13 +275,17 @@ function checkProtocol(application: ApplicationSettings, protocol: Protocol): Ch
 }
 
 function misspelling(wanted: string, list: readonly string[]): string {
-  const found = list.find((name) => !KNOWN.includes(name) && nearest(name, KNOWN) === wanted);
+  const found = list.find((name) => isMisspelt(name, wanted));
   return found === undefined ? '' : ` (${found} is none)`;
 }
 
 function listXml(element: string, missing: string, list: readonly string[]): string {
-  const kept = list.filter((name) => KNOWN.includes(name) || nearest(name, KNOWN) !== missing);
+  const kept = list.filter((name) => !isMisspelt(name, missing));
   return `<${element}>${[...kept, missing].join(', ')}</${element}>`;
+}
+
+function isMisspelt(name: string, wanted: string): boolean {
+  return !KNOWN.includes(name) && nearest(name, KNOWN) === wanted;
 }
 
 const KNOWN = [

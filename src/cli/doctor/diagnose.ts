@@ -119,7 +119,7 @@ function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Check
     'key_dir',
     `KeyDir ${keyDir.problem.description}`,
     'change Root/Application/Streams/KeyDir to',
-    `<KeyDir>${DEFAULT_KEY_DIR}</KeyDir>`,
+    { xml: `<KeyDir>${DEFAULT_KEY_DIR}</KeyDir>` },
   );
 }
 

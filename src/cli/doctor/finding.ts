@@ -4,11 +4,11 @@ import { someNames } from '../../terminal/text';
 /** One line of the checklist: a finding, or something that is right. The description has no full stop. */
 export interface Check extends Problem {
   readonly severity: Finding['severity'] | 'ok';
-  readonly todo?: string;
+  readonly todo?: string | undefined;
   /** The XML element to add or to change, as it must be. */
-  readonly xml?: string;
+  readonly xml?: string | undefined;
   /** A line for a shell that does it. */
-  readonly command?: string;
+  readonly command?: string | undefined;
 }
 
 /** The checks of the sidecar, the fleet, an application, a key folder, or the streams that the user names. */
@@ -20,16 +20,18 @@ export interface Section {
   readonly checks: readonly Check[];
 }
 
+type Remedy = Pick<Check, 'xml' | 'command'>;
+
 export function ok(code: string, description: string): Check {
   return { severity: 'ok', code, description };
 }
 
-export function warning(code: string, description: string, todo?: string): Check {
-  return { severity: 'warning', code, description, ...(todo !== undefined && { todo }) };
+export function warning(code: string, description: string, todo?: string, remedy: Remedy = {}): Check {
+  return { severity: 'warning', code, description, todo, ...remedy };
 }
 
-export function error(code: string, description: string, todo: string, xml?: string): Check {
-  return { severity: 'error', code, description, todo, ...(xml !== undefined && { xml }) };
+export function error(code: string, description: string, todo: string, remedy: Remedy = {}): Check {
+  return { severity: 'error', code, description, todo, ...remedy };
 }
 
 /** `a, b, c and 7 more`: the first of many names. */

@@ -56,73 +56,52 @@ function fleetLeft(path: string): Check {
 function checkFleet(answer: FleetAnswer): Check[] {
   return [
     stateFinding(answer),
-    ...checkEngine(answer),
+    serversFinding(answer),
+    ...checkAlarms(answer),
+    ...checkQuota(answer),
+    ...checkCompaction(answer),
     ...checkMissing(answer),
     ...checkClocks(answer),
     ...checkPackagers(answer),
   ];
 }
 
-interface Verdict {
-  readonly isFault: boolean;
-  readonly todo: string;
-}
-
-/** What to do about a state; one that passes by itself is no fault. */
-const STATES: Readonly<Record<Exclude<FleetState, 'level'>, Verdict>> = {
-  joining: { isFault: false, todo: 'wait, and run this again; if it stays so, its log says why' },
-  away: {
-    isFault: true,
-    todo: 'start the servers of PACKAGERDRMAPI_FLEET_URLS, or correct the addresses, the network or the certificates',
-  },
-  wrong_secret: {
-    isFault: true,
-    todo: 'put the secret of the fleet into the file of PACKAGERDRMAPI_FLEET_SECRET_FILE; it is read again by itself',
-  },
-  other_fleet: {
-    isFault: true,
-    todo: 'correct PACKAGERDRMAPI_FLEET_URLS or PACKAGERDRMAPI_FLEET_PREFIX; docs/fleet.md says how a packager moves to another fleet',
-  },
-  lost_fleet: {
-    isFault: true,
-    todo: 'restore a backup of the engine, or found the fleet again from the packager with the newest key files: packager-drm fleet import --found',
-  },
-  name_taken: {
-    isFault: true,
-    todo: 'give each sidecar a PACKAGERDRMAPI_FLEET_NAME of its own; copied machines may have one host name',
-  },
-  denied: {
-    isFault: true,
-    todo: 'check PACKAGERDRMAPI_FLEET_USER, its password and the rights of its role; a client certificate must have no CN',
-  },
-  no_folder: { isFault: true, todo: 'check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner' },
+/** What to do about a state. */
+const STATES: Readonly<Record<Exclude<FleetState, 'level'>, string>> = {
+  joining: 'wait, and run this again; if it stays so, its log says why',
+  away: 'start the servers of PACKAGERDRMAPI_FLEET_URLS, or correct the addresses, the network or the certificates',
+  wrong_secret:
+    'put the secret of the fleet into the file of PACKAGERDRMAPI_FLEET_SECRET_FILE; it is read again by itself',
+  other_fleet:
+    'correct PACKAGERDRMAPI_FLEET_URLS or PACKAGERDRMAPI_FLEET_PREFIX; docs/fleet.md says how a packager moves to another fleet',
+  lost_fleet:
+    'restore a backup of the engine, or found the fleet again from the packager with the newest key files: packager-drm fleet import --found',
+  name_taken:
+    'give each sidecar a PACKAGERDRMAPI_FLEET_NAME of its own; copied machines may have one host name',
+  denied:
+    'check PACKAGERDRMAPI_FLEET_USER, its password and the rights of its role; a client certificate must have no CN',
+  no_folder: 'check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner',
 };
 
-function judged({ isFault, todo }: Verdict, code: string, message: string, where = ''): Check {
-  return (isFault ? error : warning)(code, message, `${where}${todo}`);
+/** A state that passes by itself is no fault. */
+function ofState(state: Exclude<FleetState, 'level'>): typeof error {
+  return state === 'joining' ? warning : error;
 }
 
 function stateFinding({ name, state, since }: FleetAnswer): Check {
   if (state === 'level') return ok('fleet_state', `${name} is level with the fleet`);
   const message = `${name} is not level with the fleet: ${FLEET_STATES[state]} (${state}, since ${since})`;
-  return judged(STATES[state], `fleet_${state}`, message);
+  return ofState(state)(`fleet_${state}`, message, STATES[state]);
 }
 
-function checkEngine(answer: FleetAnswer): Check[] {
-  const { compacted } = answer;
+function checkCompaction({ compacted }: FleetAnswer): Check[] {
+  if (compacted !== false) return [];
   return [
-    serversFinding(answer),
-    ...checkAlarms(answer),
-    ...checkQuota(answer),
-    ...(compacted === false
-      ? [
-          warning(
-            'fleet_compaction_off',
-            'The engine is not compacted: it keeps every former revision until its quota is used up',
-            'start its servers with --auto-compaction-mode=periodic --auto-compaction-retention=1h',
-          ),
-        ]
-      : []),
+    warning(
+      'fleet_compaction_off',
+      'The engine is not compacted: it keeps every former revision until its quota is used up',
+      'start its servers with --auto-compaction-mode=periodic --auto-compaction-retention=1h',
+    ),
   ];
 }
 
@@ -160,29 +139,21 @@ function checkAlarms(answer: FleetAnswer): Check[] {
         message,
         'a server has damaged data: remove it from the cluster, and add it again with an empty folder; docs/fleet.md says how',
       );
-    return {
-      ...error(
-        'fleet_engine_alarm',
-        `${message}: its quota is used up, and it takes no change`,
-        'compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes',
-      ),
-      ...spaceCommand(answer, ['compact', 'defrag', 'alarm disarm']),
-    };
+    return error(
+      'fleet_engine_alarm',
+      `${message}: its quota is used up, and it takes no change`,
+      'compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes',
+      { command: spaceCommand(answer, ['compact', 'defrag', 'alarm disarm']) },
+    );
   });
 }
 
 /** A line for a shell that gives the engine space again. */
-function spaceCommand(
-  { engine, revision }: FleetAnswer,
-  steps: readonly ('compact' | 'defrag' | 'alarm disarm')[],
-): Pick<Check, 'command'> {
+function spaceCommand({ engine, revision }: FleetAnswer, steps: readonly string[]): string | undefined {
   const urls = engine.filter((server) => server.fault === undefined).map(({ url }) => url);
-  if (revision === null || urls.length === 0) return {};
+  if (revision === null || urls.length === 0) return undefined;
   const etcdctl = `etcdctl --endpoints=${shellWord(urls.join(','))}`;
-  const command = steps
-    .map((step) => `${etcdctl} ${step}${step === 'compact' ? ` ${revision}` : ''}`)
-    .join(' && ');
-  return { command };
+  return steps.map((step) => `${etcdctl} ${step}${step === 'compact' ? ` ${revision}` : ''}`).join(' && ');
 }
 
 const QUOTA_PART = 0.8;
@@ -200,14 +171,12 @@ function checkQuota(answer: FleetAnswer): Check[] {
   const isTold = engine.every(({ quota, fault: why }) => quota !== undefined || why !== undefined);
   const quota = isTold ? 'the quota' : 'the quota (2 GiB unless --quota-backend-bytes says another)';
   return [
-    {
-      ...warning(
-        'fleet_quota',
-        `More than ${QUOTA_PART * 100} % of ${quota} of the engine is used: ${someOf(full)}. When it is used up nothing can be changed`,
-        'compact and defragment it, with the user and certificates that etcdctl needs there, or give it a larger --quota-backend-bytes',
-      ),
-      ...spaceCommand(answer, ['compact', 'defrag']),
-    },
+    warning(
+      'fleet_quota',
+      `More than ${QUOTA_PART * 100} % of ${quota} of the engine is used: ${someOf(full)}. When it is used up nothing can be changed`,
+      'compact and defragment it, with the user and certificates that etcdctl needs there, or give it a larger --quota-backend-bytes',
+      { command: spaceCommand(answer, ['compact', 'defrag']) },
+    ),
   ];
 }
 
@@ -226,20 +195,17 @@ function checkMissing({ missing }: FleetAnswer): Check[] {
 const CLOCK = { warning: 2000, fault: 60_000 } as const;
 
 function checkClocks({ packagers }: FleetAnswer): Check[] {
-  const off = (least: number, most: number) =>
-    packagers.flatMap(({ name, clock_ahead_ms: ahead }) => {
-      if (ahead === null || Math.abs(ahead) <= least || Math.abs(ahead) > most) return [];
-      return [`${name} (${clockText(ahead)})`];
+  return ([error, warning] as const).flatMap((make) => {
+    const names = packagers.flatMap(({ name, clock_ahead_ms: ahead }) => {
+      const isFault = Math.abs(ahead ?? 0) > CLOCK.fault;
+      const isOff = isFault === (make === error) && Math.abs(ahead ?? 0) > CLOCK.warning;
+      return ahead !== null && isOff ? [`${name} (${clockText(ahead)})`] : [];
     });
-  const todo = 'have it set by NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
-  const check = (names: readonly string[], make: typeof error) =>
-    names.length === 0
-      ? []
-      : [make('fleet_clock', `The clock differs from the engine's: ${someOf(names)}`, todo)];
-  return [
-    ...check(off(CLOCK.fault, Number.POSITIVE_INFINITY), error),
-    ...check(off(CLOCK.warning, CLOCK.fault), warning),
-  ];
+    if (names.length === 0) return [];
+    const message = `The clock differs from the engine's: ${someOf(names)}`;
+    const todo = 'have it set by NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
+    return [make('fleet_clock', message, todo)];
+  });
 }
 
 /** Reports come every five seconds; who is behind for no longer is not late. */
@@ -265,14 +231,12 @@ function checkPackagers({ name: here, packagers, state }: FleetAnswer): Check[] 
 function notLive({ name, reported, behind }: FleetPackager): Check {
   const last = reported === null ? '' : `, and reported last at ${reported}`;
   const late = behind > 0 ? `; it is ${count(behind, 'change')} behind` : '';
-  return {
-    ...warning(
-      'fleet_packager_not_live',
-      `${name} is not live${last}${late}`,
-      'start its sidecar, or let it reach the engine; one that is no more is retired by',
-    ),
-    command: `packager-drm fleet retire ${shellWord(name)}`,
-  };
+  return warning(
+    'fleet_packager_not_live',
+    `${name} is not live${last}${late}`,
+    'start its sidecar, or let it reach the engine; one that is no more is retired by',
+    { command: `packager-drm fleet retire ${shellWord(name)}` },
+  );
 }
 
 function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here: string): Check[] {
@@ -280,7 +244,7 @@ function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here:
   // This sidecar's own state stands above.
   if (state !== 'level' && name !== here) {
     const message = `${name}: ${FLEET_STATES[state]} (${state})`;
-    findings.push(judged(STATES[state], `fleet_packager_${state}`, message, `at ${name}: `));
+    findings.push(ofState(state)(`fleet_packager_${state}`, message, `at ${name}: ${STATES[state]}`));
   }
   if (behind > 0 && behind_seconds > LATE_SECONDS)
     findings.push(
@@ -295,23 +259,20 @@ function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here:
 
 const REASONS = ['unreadable', 'failed', 'kept', 'older'] as const satisfies readonly LackReason[];
 
-const LACKS: Readonly<Record<(typeof REASONS)[number], Verdict>> = {
-  unreadable: {
-    isFault: true,
-    todo: 'give it the secret that they were sealed with; what is damaged is written again by a POST',
-  },
-  failed: {
-    isFault: true,
-    todo: 'free space on its disk, or correct the rights of its folder; its log says more',
-  },
-  kept: {
-    isFault: false,
-    todo: 'if the fleet is right, remove the file from the packager’s folder: that of the fleet comes by itself; else provision the stream with the keys of the file. Until then the packager plays with the file that is there',
-  },
-  older: {
-    isFault: false,
-    todo: 'the packager keeps its newer state; bring it back by packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup',
-  },
+const LACKS: Readonly<Record<(typeof REASONS)[number], readonly [typeof error, todo: string]>> = {
+  unreadable: [
+    error,
+    'give it the secret that they were sealed with; what is damaged is written again by a POST',
+  ],
+  failed: [error, 'free space on its disk, or correct the rights of its folder; its log says more'],
+  kept: [
+    warning,
+    'if the fleet is right, remove the file from the packager’s folder: that of the fleet comes by itself; else provision the stream with the keys of the file. Until then the packager plays with the file that is there',
+  ],
+  older: [
+    warning,
+    'the packager keeps its newer state; bring it back by packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup',
+  ],
 };
 
 function checkLacks(packagers: readonly FleetPackager[], wanted: (typeof REASONS)[number]): Check[] {
@@ -325,5 +286,6 @@ function checkLacks(packagers: readonly FleetPackager[], wanted: (typeof REASONS
   const them = streams === 1 ? 'it' : 'them';
   const names = lacking.map(({ streamid, name }) => `${streamid} at ${name}`);
   const message = `${count(streams, 'stream')} not as the fleet has ${them}, since ${LACK_REASONS[wanted]}: ${someOf(names)}${more}`;
-  return [judged(LACKS[wanted], `fleet_${wanted}`, message)];
+  const [make, todo] = LACKS[wanted];
+  return [make(`fleet_${wanted}`, message, todo)];
 }

@@ -98,46 +98,52 @@ export function readFileKeys(text: string): FileKeys | undefined {
   return { keyId: formatUuid(keys.keyId), contentKey: digestOf(keys.contentKey) };
 }
 
-const CORRECT_FIRST = 'correct those above, and run this again';
-const USE_ONE_ID = 'check whether the same key was meant, and then use one id for it';
-const OWN_ID = 'give each content key an id of its own';
-const SHOW_BLACK = 'players that have one of the keys show black for the other';
+/** What is said of keys that several files share in part. */
+const CLASHES = [
+  {
+    code: KEY_ID_REUSED,
+    make: error,
+    of: 'keyId',
+    by: 'contentKey',
+    more: (number: number) => `${count(number, 'more key id')} with several content keys`,
+    reported: 'Key ids have other content keys',
+    effect: ': players that have one of the keys show black for the other',
+    todo: 'give each content key an id of its own',
+  },
+  {
+    code: CONTENT_KEY_REUSED,
+    make: warning,
+    of: 'contentKey',
+    by: 'keyId',
+    more: (number: number) => `${count(number, 'more content key')} with several key ids`,
+    reported: 'Content keys have other key ids',
+    effect: '',
+    todo: 'check whether the same key was meant, and then use one id for it',
+  },
+] as const;
 
 /**
  * Finds key ids with several content keys, and content keys with several key ids. Of files that the doctor could not
  * read it repeats what the sidecar says, which names no content key.
  */
 export function checkKeyClashes(files: readonly KeyedFile[]): Check[] {
-  const ofIds = clashesOf(files, 'keyId', 'contentKey');
-  const ofKeys = clashesOf(files, 'contentKey', 'keyId');
+  const sorted = files.toSorted((one, other) => (one.id < other.id ? -1 : 1));
   const contentKeys = new Set(files.flatMap(({ keys }) => keys?.contentKey ?? []));
-  const reportedIn = (code: string) =>
-    files.filter(({ reported }) => reported.includes(code)).map(({ id }) => id);
-  const [moreIds, moreKeys] = [ofIds.length - MAX_LINES, ofKeys.length - MAX_LINES];
-  const [withIds, withKeys] = [reportedIn(KEY_ID_REUSED), reportedIn(CONTENT_KEY_REUSED)];
-  const has = (what: string, names: readonly string[]) =>
-    `${what} as well, according to the sidecar, in ${someOf(names.toSorted(compare))}`;
-  const ifAny = (number: number, check: () => Check) => (number > 0 ? [check()] : []);
-  return [
-    ...ofIds.slice(0, MAX_LINES).map((clash) => checkKeyId(clash, contentKeys)),
-    ...ifAny(moreIds, () =>
-      error(KEY_ID_REUSED, `${count(moreIds, 'more key id')} with several content keys`, CORRECT_FIRST),
-    ),
-    ...ifAny(withIds.length, () =>
-      error(KEY_ID_REUSED, `${has('Key ids have other content keys', withIds)}: ${SHOW_BLACK}`, OWN_ID),
-    ),
-    ...ofKeys.slice(0, MAX_LINES).map(checkContentKey),
-    ...ifAny(moreKeys, () =>
-      warning(
-        CONTENT_KEY_REUSED,
-        `${count(moreKeys, 'more content key')} with several key ids`,
-        CORRECT_FIRST,
-      ),
-    ),
-    ...ifAny(withKeys.length, () =>
-      warning(CONTENT_KEY_REUSED, has('Content keys have other key ids', withKeys), USE_ONE_ID),
-    ),
-  ];
+  return CLASHES.flatMap(({ code, make, of, by, more, reported, effect, todo }) => {
+    const clashes = clashesOf(sorted, of, by);
+    const left = clashes.length - MAX_LINES;
+    const said = sorted.flatMap((file) => (file.reported.includes(code) ? [file.id] : []));
+    return [
+      ...clashes.slice(0, MAX_LINES).map((clash) => {
+        const text = of === 'keyId' ? keyIdText(clash, contentKeys) : contentKeyText(clash);
+        return make(code, text + effect, todo);
+      }),
+      ...(left > 0 ? [make(code, more(left), 'correct those above, and run this again')] : []),
+      ...(said.length > 0
+        ? [make(code, `${reported} as well, according to the sidecar, in ${someOf(said)}${effect}`, todo)]
+        : []),
+    ];
+  });
 }
 
 /** Files that have one value in common, and differ in another. */
@@ -151,50 +157,46 @@ interface Clash {
 /** The clashes with the most files first. */
 function clashesOf(files: readonly KeyedFile[], common: keyof FileKeys, other: keyof FileKeys): Clash[] {
   return [...groupedBy(files, common)]
-    .flatMap(([value, same]): Clash[] => {
-      const groups = [...groupedBy(same, other).values()]
-        .map((group) => group.map(({ id }) => id).sort(compare))
-        .sort((one, another) => another.length - one.length || compare(one[0], another[0]));
-      return groups.length < 2 ? [] : [{ value, files: same, groups }];
-    })
-    .sort(
-      (one, another) =>
-        another.files.length - one.files.length || compare(one.groups[0]?.[0], another.groups[0]?.[0]),
-    );
+    .map(([value, same]) => ({ value, files: same, groups: [...groupedBy(same, other).values()] }))
+    .filter(({ groups }) => groups.length > 1)
+    .sort((one, another) => another.files.length - one.files.length)
+    .map(({ groups, ...clash }) => ({
+      ...clash,
+      groups: groups
+        .toSorted((one, another) => another.length - one.length)
+        .map((group) => group.map(({ id }) => id)),
+    }));
 }
 
 function groupedBy(files: readonly KeyedFile[], field: keyof FileKeys): ReadonlyMap<string, KeyedFile[]> {
   const groups = new Map<string, KeyedFile[]>();
   for (const file of files) {
     if (!file.keys) continue;
-    const value = file.keys[field];
-    const group = groups.get(value) ?? [];
+    const group = groups.get(file.keys[field]) ?? [];
     group.push(file);
-    groups.set(value, group);
+    groups.set(file.keys[field], group);
   }
   return groups;
 }
 
-function checkKeyId({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): Check {
+function keyIdText({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): string {
   const isShown = files.every(({ shownKeyId }) => shownKeyId === value) && !isContentKey(value, contentKeys);
   const subject = isShown ? `Key id ${value}` : 'One key id';
-  const where = `${count(groups.length, 'content key')}, ${eachOf(groups)}`;
-  return error(KEY_ID_REUSED, `${subject} is that of ${where}: ${SHOW_BLACK}`, OWN_ID);
+  return `${subject} is that of ${count(groups.length, 'content key')}, ${eachOf(groups)}`;
 }
 
 /** Shows no key id: in files where key and key id are swapped they all would be keys. */
-function checkContentKey({ groups }: Clash): Check {
-  const description = `One content key has ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
-  return warning(CONTENT_KEY_REUSED, description, USE_ONE_ID);
+function contentKeyText({ groups }: Clash): string {
+  return `One content key has ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
 }
 
-const MAX_GROUPS = 3;
+/** Of how many groups, and of how many files of each, the names are shown. */
 const MAX_NAMES = 3;
 
 /** `one in a, b, c and 7 more, one in d`. */
 function eachOf(groups: readonly (readonly string[])[]): string {
-  const named = groups.slice(0, MAX_GROUPS).map((names) => `one in ${someOf(names, MAX_NAMES)}`);
-  const others = groups.slice(MAX_GROUPS);
+  const named = groups.slice(0, MAX_NAMES).map((names) => `one in ${someOf(names, MAX_NAMES)}`);
+  const others = groups.slice(MAX_NAMES);
   if (others.length === 0) return named.join(', ');
   return `${named.join(', ')}, and ${count(others.length, 'more', 'more')} in ${count(others.flat().length, 'key file')}`;
 }
@@ -209,9 +211,4 @@ function isContentKey(keyId: string, contentKeys: ReadonlySet<string>): boolean 
 
 function digestOf(bytes: Buffer): string {
   return hash('sha256', bytes, 'base64');
-}
-
-function compare(one = '', other = ''): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
 }

@@ -24,10 +24,10 @@ export interface KeyFolder {
   readonly hasJoinedFleet: boolean;
 }
 
+const KEY = '.key';
 /** Larger than any key file; nothing of a larger file is read. */
 const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 8;
-const AT_ONCE = 64;
 
 /** Reads a key folder: names, sizes, times, rights, and what each key file says without its secrets. */
 export async function readKeyFolder(folder: string): Promise<KeyFolder | Unread> {
@@ -55,23 +55,14 @@ async function readInto(
   entries: FolderEntry[],
   subFolders: string[],
 ): Promise<void> {
-  const found = await readdir(join(root, below), { withFileTypes: true });
-  // A folder counts only where a key file could stand.
-  const files = found
-    .filter((entry) => !entry.isDirectory() || entry.name.endsWith('.key'))
-    .map(({ name }) => name);
-  for (let at = 0; at < files.length; at += AT_ONCE) {
-    const names = files.slice(at, at + AT_ONCE);
-    const read = await Promise.all(
-      names.map((name) => readEntry(root, below === '' ? name : `${below}/${name}`)),
-    );
-    entries.push(...read.filter((entry) => entry !== undefined));
-  }
-  for (const entry of found) {
+  for (const found of await readdir(join(root, below), { withFileTypes: true })) {
+    const path = below === '' ? found.name : `${below}/${found.name}`;
+    const isFolder = found.isDirectory();
+    // A folder counts only where a key file could stand.
+    const entry = !isFolder || path.endsWith(KEY) ? await readEntry(root, path) : undefined;
+    if (entry) entries.push(entry);
     // The sidecar's own, which no other user may enter.
-    if (below === '' && entry.name === FLEET_FOLDER) continue;
-    if (!entry.isDirectory() || below.split('/').length >= MAX_DEPTH) continue;
-    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    if (!isFolder || path === FLEET_FOLDER || path.split('/').length > MAX_DEPTH) continue;
     subFolders.push(join(root, path));
     await readInto(root, path, entries, subFolders);
   }
@@ -84,8 +75,7 @@ async function readEntry(root: string, path: string): Promise<FolderEntry | unde
     const stats = await lstat(file);
     const { size, mtimeMs, mode, uid, gid } = stats;
     const kind = kindOf(stats);
-    const isKeyFile = kind === 'file' && path.endsWith('.key');
-    const said = isKeyFile ? await readSaid(file, size) : UNKNOWN;
+    const said = kind === 'file' && path.endsWith(KEY) ? await readSaid(file, size) : {};
     return { path, kind, size, mtimeMs, mode, uid, gid, ...said };
   } catch (thrown) {
     if (systemCode(thrown) === 'ENOENT') return undefined;
@@ -99,26 +89,20 @@ function kindOf(stats: Stats): EntryKind {
   return stats.isDirectory() ? 'folder' : 'other';
 }
 
-type Said = Pick<FolderEntry, 'summary' | 'keys'>;
-
-const UNKNOWN: Said = { summary: undefined, keys: undefined };
-
-async function readSaid(file: string, size: number): Promise<Said> {
+async function readSaid(file: string, size: number): Promise<Pick<FolderEntry, 'summary' | 'keys'>> {
   if (size > MAX_BYTES) return faulty('too_large', 'The file is too large for a key file.');
   try {
     const text = await readFile(file, 'utf8');
     return { summary: summariseKeyFile(text), keys: readFileKeys(text) };
   } catch (thrown) {
     // The rights of the packager's user are checked by themselves.
-    return isDenied(thrown)
-      ? UNKNOWN
-      : faulty('unreadable', `The file ${unread(thrown).problem.description}.`);
+    return isDenied(thrown) ? {} : faulty('unreadable', `The file ${unread(thrown).problem.description}.`);
   }
 }
 
-function faulty(code: string, description: string): Said {
+function faulty(code: string, description: string): Pick<FolderEntry, 'summary'> {
   const faults = [{ severity: 'error' as const, code, description }];
-  return { summary: { parts: [], keyId: undefined, contentId: undefined, faults }, keys: undefined };
+  return { summary: { parts: [], keyId: undefined, contentId: undefined, faults } };
 }
 
 async function lookAt(path: string): Promise<Rights & FolderPlace> {
@@ -146,12 +130,11 @@ interface FolderEntry {
   readonly uid: number;
   readonly gid: number;
   /** What a key file's text says, without its secrets; undefined when it may not be read. */
-  readonly summary: KeyFileSummary | undefined;
+  readonly summary?: KeyFileSummary;
   /** Undefined when it has none that are well formed, or may not be read. */
-  readonly keys: FileKeys | undefined;
+  readonly keys?: FileKeys | undefined;
 }
 
-const KEY = '.key';
 const GROUP = /\.smil$|^(?:smil|ngrp):/i;
 
 /** The stream id of a key file's path, or undefined when the path is not that of a key file. */
@@ -184,59 +167,50 @@ export function checkNames(
   const isGroup = (id: string) => isGroupName(id, groups, streams);
   const paths = (found: (entry: FolderEntry) => boolean, among = named) =>
     among.filter(found).map(({ path }) => path);
-  const about = (names: readonly string[], code: string, text: string, todo: string): Check[] => {
-    if (names.length === 0) return [];
-    const files = code === 'not_a_file' ? '' : `${count(names.length, 'file')}: `;
-    return [warning(code, `${files}${text}: ${someOf(names)}`, todo)];
-  };
-  return [
-    ...about(
+  const rows: [names: readonly string[], code: string, text: string, todo: string][] = [
+    [
       ids.filter(isGroup),
       'group_key_file',
       'named after a group, which the packager never reads',
       'give each member stream a key file (packager-drm apply takes the SMIL), and delete these',
-    ),
-    ...about(
-      paths(isWrongSuffix),
+    ],
+    [
+      paths((entry) => /\.key[^/]*$/i.test(entry.path) && streamIdOf(entry) === undefined),
       'wrong_suffix',
       'not named <stream>.key, so the packager never reads it',
       'rename to <stream>.key (lower case, nothing after it), or delete',
-    ),
-    ...about(
-      paths(isTemporary),
+    ],
+    [
+      paths(({ path }) => /(?:^|\/)\.packagerdrmapi-[^/]*\.tmp$/.test(path)),
       'temporaries',
       'temporary of the sidecar, left over unless it is writing now',
       'restart the sidecar on this folder: it removes them at the start',
-    ),
-    ...about(
+    ],
+    [
       ids.filter((id) => !isGroup(id) && !parseStreamId(id).ok),
       'unmanageable_name',
       'a name that is not a stream id for the sidecar',
       'name streams with letters, digits and . _ - ~ @ +',
-    ),
-    ...about(
+    ],
+    [
       paths((entry) => entry.kind === 'link' && streamIdOf(entry) !== undefined),
       'link',
       'a link, which the packager follows and the sidecar does not',
       'put the file itself there, or provision the stream',
-    ),
-    ...about(
+    ],
+    [
       paths((entry) => !isFileOrLink(entry) && streamIdOf(entry) !== undefined, [...entries]),
       'not_a_file',
       'A folder or a pipe is in the place of a key file, so the sidecar refuses to write there',
       'remove it, or give it another name',
-    ),
+    ],
   ];
+  return rows.flatMap(([names, code, text, todo]) => {
+    const files = code === 'not_a_file' ? '' : `${count(names.length, 'file')}: `;
+    return names.length === 0 ? [] : [warning(code, `${files}${text}: ${someOf(names)}`, todo)];
+  });
 }
 
 function isFileOrLink({ kind }: FolderEntry): boolean {
   return kind === 'file' || kind === 'link';
-}
-
-function isTemporary({ path }: FolderEntry): boolean {
-  return /(?:^|\/)\.packagerdrmapi-[^/]*\.tmp$/.test(path);
-}
-
-function isWrongSuffix(entry: FolderEntry): boolean {
-  return /\.key[^/]*$/i.test(entry.path) && streamIdOf(entry) === undefined;
 }

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Output } from '../../terminal/output';
-import { count, csvRow, shown } from '../../terminal/text';
+import { count, csvRow, shown, someNames } from '../../terminal/text';
 import type { Check, Section } from './finding';
 import type { PackagerUser } from './rights';
 import type { SidecarState } from './sidecar';
@@ -18,15 +18,16 @@ export function summaryOf(sections: readonly Section[]): Record<'ok' | 'warnings
 }
 
 const LABELS = {
-  ok: ['ok', 'green'],
-  warning: ['warning', 'yellow'],
   error: ['FAULT', 'red'],
+  warning: ['warning', 'yellow'],
+  ok: ['ok', 'green'],
 } as const;
+const RANKS = Object.keys(LABELS);
 const INDENT = ' '.repeat(11);
 
 /**
- * The checklist for a person: a block for each section, a line for each check, and below it what to do. Checks that
- * several applications or key folders share are shown once, with the names.
+ * The checklist for a person: a block for each section, a line for each check, and below it what to do. All applications
+ * are one block, and so are key folders with the same checks: a check that they share is shown once.
  */
 export function renderReport(
   { packager, user }: Head,
@@ -37,83 +38,105 @@ export function renderReport(
     `packager   ${packager}`,
     ...(user ? [`runs as    ${user.identity.name} (${user.because})`] : []),
   ];
-  const merged = mergeSections(sections);
-  const blocks = merged.map((section) =>
-    [...headOf(section, style), ...section.checks.map((check) => linesOf(check, section, style))].join('\n'),
-  );
+  const groups = new Map<string, Section[]>();
+  for (const section of sections) {
+    const { kind, subject, checks } = section;
+    const same = kind === 'key_folder' ? checks.map((check) => keyOf(section, check)).join() : subject;
+    const key = kind === 'application' ? kind : `${kind} ${same}`;
+    groups.set(key, [...(groups.get(key) ?? []), section]);
+  }
+  const blocks = [...groups.values()].map((group) => blockOf(group, style).join('\n'));
   const { warnings, faults } = summaryOf(sections);
-  const different = merged
-    .flatMap(({ checks }) => checks)
-    .filter(({ check }) => check.severity === 'error').length;
-  const same = different < faults ? ` (${different} different)` : '';
-  const end = faults > 0 ? style('red', `${count(faults, 'fault')}${same}`) : style('green', 'No fault');
+  const end = faults > 0 ? style('red', count(faults, 'fault')) : style('green', 'No fault');
   return `${[head.map(shown).join('\n'), ...blocks, `${end}, ${count(warnings, 'warning')}.`].join('\n\n')}\n`;
 }
 
-function headOf({ kind, subjects, notes }: MergedSection, style: Output['style']): string[] {
-  const [subject = ''] = subjects;
-  const [note = ''] = notes.keys();
-  if (subjects.length === 1) return [`${style('bold', shown(subject))}  ${style('dim', shown(note))}`];
-  const what = style('bold', count(subjects.length, kind.replace('_', ' ')));
-  if (kind === 'key_folder') return [what, ...subjects.map((path) => `  ${shown(path)}`)];
-  if (notes.size === 1) return [`${what}  ${style('dim', shown(note))}`];
-  return [what, ...[...notes].flatMap(([one, names]) => wrapped('  ', `${one}: `, names))];
+interface MergedCheck {
+  readonly check: Check;
+  readonly subjects: readonly string[];
+  readonly commands: readonly string[];
 }
 
-function linesOf(
-  { check, subjects, commands }: MergedCheck,
-  { kind, subjects: all }: MergedSection,
-  style: Output['style'],
-): string {
+function blockOf(group: readonly Section[], style: Output['style']): string[] {
+  const [first] = group;
+  if (!first) return [];
+  if (group.length === 1) {
+    const checks = first.checks.map((check) => ({ check, subjects: [''], commands: [check.command ?? ''] }));
+    return [
+      `${style('bold', shown(first.subject))}  ${style('dim', shown(first.note))}`,
+      ...checks.flatMap((check) => linesOf(check, 1, style)),
+    ];
+  }
+  const merged = new Map<string, MergedCheck>();
+  const notes = new Map<string, string[]>();
+  for (const section of group) {
+    const note = inGeneral(section, section.note);
+    notes.set(note, [...(notes.get(note) ?? []), section.subject]);
+    for (const check of section.checks) {
+      const key = keyOf(section, check);
+      const { subjects = [], commands = [] } = merged.get(key) ?? {};
+      merged.set(key, {
+        check: subjects.length > 0 ? generalised(section, check) : check,
+        subjects: [...subjects, section.subject],
+        commands: [...commands, check.command ?? ''],
+      });
+    }
+  }
+  const checks = [...merged.values()].toSorted((one, other) => rankOf(one) - rankOf(other));
+  const title = style('bold', count(group.length, first.kind.replace('_', ' ')));
+  const named = [...notes].map(([note, names]) => `  ${shown(note)}: ${someNames(names)}`);
+  const [note = ''] = notes.keys();
+  const heads =
+    first.kind === 'key_folder'
+      ? [title, ...group.map(({ subject }) => `  ${shown(subject)}`)]
+      : notes.size === 1
+        ? [`${title}  ${style('dim', shown(note))}`]
+        : [title, ...named];
+  return [...heads, ...checks.flatMap((check) => linesOf(check, group.length, style))];
+}
+
+function rankOf({ check }: MergedCheck): number {
+  return RANKS.indexOf(check.severity);
+}
+
+function linesOf({ check, subjects, commands }: MergedCheck, all: number, style: Output['style']): string[] {
   const { severity, description, todo, xml } = check;
   const [label, colour] = LABELS[severity];
-  const isShared = kind === 'application' && all.length > 1;
-  const isOk = severity === 'ok';
-  const where = isShared && isOk ? ` (${whereOk(subjects, all)})` : '';
-  const lines = [`  ${style(colour, label.padEnd(7))}  ${shown(description)}${where}`];
-  if (isShared && !isOk) lines.push(...whereFaulty(subjects, all));
-  const more = [...(xml?.split('\n') ?? []), ...commands];
+  const number = `${subjects.length} of ${all}`;
+  const isShared = subjects.length === all;
+  const lines = [
+    `  ${style(colour, label.padEnd(7))}  ${shown(description)}${isShared || severity !== 'ok' ? '' : ` (${number})`}`,
+  ];
+  if (!isShared && severity !== 'ok') lines.push(`${INDENT}in ${number}: ${someNames(subjects)}`);
+  const more = [...(xml?.split('\n') ?? []), ...new Set(commands.filter(Boolean))];
   if (todo !== undefined) lines.push(`${INDENT}to do: ${shown(todo)}${more.length === 0 ? '' : ':'}`);
-  for (const text of more) lines.push(`${INDENT}  ${shown(text)}`);
-  return lines.join('\n');
+  return [...lines, ...more.map((text) => `${INDENT}  ${shown(text)}`)];
 }
 
-const FEW = 4;
-
-function whereOk(subjects: readonly string[], all: readonly string[]): string {
-  if (subjects.length === all.length) return allOf(all);
-  const number = `${subjects.length} of ${all.length}`;
-  return subjects.length <= FEW ? `${number}: ${subjects.map(shown).join(', ')}` : number;
+/** What makes checks of two sections the same, whatever the name of the application or the path of the folder. */
+function keyOf(section: Section, check: Check): string {
+  return JSON.stringify({ ...generalised(section, check), command: undefined });
 }
 
-function whereFaulty(subjects: readonly string[], all: readonly string[]): string[] {
-  if (subjects.length === all.length) return [`${INDENT}in ${allOf(all)}`];
-  const others = all.filter((subject) => !subjects.includes(subject));
-  const number = `in ${subjects.length} of ${all.length}`;
-  return others.length <= FEW && subjects.length > FEW
-    ? wrapped(INDENT, `${number}, all but `, others)
-    : wrapped(INDENT, `${number}: `, subjects);
+function generalised(section: Section, check: Check): Check {
+  const { description, todo } = check;
+  return {
+    ...check,
+    description: inGeneral(section, description),
+    todo: todo && inGeneral(section, todo),
+  };
 }
 
-function allOf(all: readonly string[]): string {
-  return all.length === 2 ? 'both' : `all ${all.length}`;
-}
-
-const WIDTH = 110;
-
-/** Names after a prefix, separated by commas, on as many lines as they need. */
-function wrapped(indent: string, prefix: string, names: readonly string[]): string[] {
-  const lines: string[] = [];
-  let line = `${indent}${shown(prefix)}`;
-  names.forEach((name, index) => {
-    const word = `${shown(name)}${index < names.length - 1 ? ', ' : ''}`;
-    if (line.length + word.trimEnd().length > WIDTH && index > 0) {
-      lines.push(line.trimEnd());
-      line = `${indent}  `;
-    }
-    line += word;
-  });
-  return [...lines, line];
+/** A text with NAME for the name of the application, or with FOLDER for the path of the key folder. */
+function inGeneral({ kind, subject }: Section, text: string): string {
+  if (kind === 'key_folder')
+    // Stream ids may begin with the folder's own name.
+    return text.replaceAll(subject, 'FOLDER').replaceAll(` ${basename(subject)}/`, ' NAME/');
+  // Only as a whole part of a path.
+  return text
+    .split(/(?<=\/)|(?=[/\s,()])/)
+    .map((part, index, parts) => (part === subject && parts[index - 1]?.endsWith('/') ? 'NAME' : part))
+    .join('');
 }
 
 function fieldsOf({ severity, code, description, ...more }: Check) {
@@ -123,9 +146,7 @@ function fieldsOf({ severity, code, description, ...more }: Check) {
 export function reportDocument({ packager, user, sidecar }: Head, sections: readonly Section[]): unknown {
   return {
     packager,
-    user: user
-      ? { name: user.identity.name, uid: user.identity.uid, gids: user.identity.gids, because: user.because }
-      : null,
+    user: user ? { ...user.identity, because: user.because } : null,
     sidecar: {
       address: sidecar.address ?? null,
       ready: sidecar.notReady === undefined ? null : sidecar.notReady.length === 0,
@@ -147,91 +168,4 @@ export function reportRows(sections: readonly Section[]): string {
       ),
   );
   return [csvRow(HEADER), ...rows].join('');
-}
-
-interface MergedCheck {
-  readonly check: Check;
-  readonly subjects: readonly string[];
-  readonly commands: readonly string[];
-}
-
-interface MergedSection {
-  readonly kind: Section['kind'];
-  readonly subjects: readonly string[];
-  readonly notes: ReadonlyMap<string, readonly string[]>;
-  readonly checks: readonly MergedCheck[];
-}
-
-/**
- * Merges all applications into one section, and key folders with the same checks. Checks are the same when they differ
- * only in the name of the application, or the path of the folder.
- */
-function mergeSections(sections: readonly Section[]): MergedSection[] {
-  const groups = new Map<string, Section[]>();
-  for (const section of sections) {
-    const { kind, subject, checks } = section;
-    const same = JSON.stringify(checks.map((check) => keyOf(section, check)));
-    const key = kind === 'application' ? kind : `${kind} ${kind === 'key_folder' ? same : subject}`;
-    groups.set(key, [...(groups.get(key) ?? []), section]);
-  }
-  return [...groups.values()].map(mergeGroup);
-}
-
-const RANKS = { error: 0, warning: 1, ok: 2 } as const;
-
-function mergeGroup(group: readonly Section[]): MergedSection {
-  const isAlone = group.length === 1;
-  const merged = new Map<string, MergedCheck>();
-  const notes = new Map<string, string[]>();
-  for (const section of group) {
-    const { subject, checks } = section;
-    const note = isAlone ? section.note : inGeneral(section, section.note);
-    notes.set(note, [...(notes.get(note) ?? []), subject]);
-    for (const check of checks) {
-      const key = keyOf(section, check);
-      const former = merged.get(key);
-      merged.set(key, {
-        check: former ? generalised(section, check) : check,
-        subjects: [...(former?.subjects ?? []), subject],
-        commands: [...new Set([...(former?.commands ?? []), ...(check.command ? [check.command] : [])])],
-      });
-    }
-  }
-  const all = [...merged.values()];
-  return {
-    kind: group[0]?.kind ?? 'application',
-    subjects: group.map(({ subject }) => subject),
-    notes,
-    checks: isAlone
-      ? all
-      : all.toSorted((one, other) => RANKS[one.check.severity] - RANKS[other.check.severity]),
-  };
-}
-
-/** What makes two checks the same; each command is shown. */
-function keyOf(section: Section, check: Check): string {
-  const { command, ...rest } = generalised(section, check);
-  return JSON.stringify(rest);
-}
-
-function generalised(section: Section, check: Check): Check {
-  const { description, todo } = check;
-  return {
-    ...check,
-    description: inGeneral(section, description),
-    ...(todo !== undefined && { todo: inGeneral(section, todo) }),
-  };
-}
-
-/** A text with NAME for the name of the application, or with FOLDER for the path of the key folder. */
-function inGeneral({ kind, subject }: Section, text: string): string {
-  if (kind === 'key_folder')
-    // Stream ids may begin with the folder's own name.
-    return text.replaceAll(subject, 'FOLDER').replaceAll(` ${basename(subject)}/`, ' NAME/');
-  if (kind !== 'application') return text;
-  // Only as a whole part of a path.
-  return text
-    .split(/(?<=\/)|(?=[/\s,()])/)
-    .map((part, index, parts) => (part === subject && parts[index - 1]?.endsWith('/') ? 'NAME' : part))
-    .join('');
 }

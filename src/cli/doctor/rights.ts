@@ -67,7 +67,7 @@ export function checkAccess(identity: Identity, guarded: GuardedFolder): Check[]
 type Todo = readonly [todo: string, command?: string];
 
 function closed(code: string, message: string, ...[todo, command]: Todo): Check {
-  return { ...error(code, message, todo), ...(command !== undefined && { command }) };
+  return error(code, message, todo, { command });
 }
 
 /** What opens a key folder with all below, and keeps it open for files that come: its folders hand their group on. */

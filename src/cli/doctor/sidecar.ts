@@ -155,7 +155,7 @@ export function compareFolders(evidence: FolderEvidence, sidecar: SidecarState):
       'sidecar_below',
       `The sidecar writes in ${place.path}, and the packager reads the folder above it`,
       'set PACKAGERDRMAPI_KEYFILESPATH to the upper folder, or in Root/Application/Streams write',
-      `<KeyDir>${place.path}</KeyDir>`,
+      { xml: `<KeyDir>${place.path}</KeyDir>` },
     );
     return { prefix: undefined, check };
   }
@@ -205,7 +205,7 @@ function elsewhere(
     'other_folder',
     `The sidecar writes in another folder: device ${written.device}, inode ${written.inode}; this one is device ${here?.device}, inode ${here?.inode}`,
     'set PACKAGERDRMAPI_KEYFILESPATH (in a container: the mount behind it) to this folder, or in Root/Application/Streams name the sidecar’s',
-    '<KeyDir>/the/folder/of/the/sidecar</KeyDir>',
+    { xml: '<KeyDir>/the/folder/of/the/sidecar</KeyDir>' },
   );
 }
 

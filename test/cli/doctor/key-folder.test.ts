@@ -142,7 +142,7 @@ test('takes times that are told in whole seconds for the same', async () => {
 test('reads every page of the sidecar’s list', async () => {
   const packager = await install();
   const [first, ...others] = await listed(join(packager, 'keys'));
-  const list = async ({ cursor }: { cursor?: string }) =>
+  const list = async ({ cursor }: { cursor?: string | undefined }) =>
     cursor === undefined
       ? { keyfiles: first ? [first] : [], cursor: 'next' }
       : { keyfiles: others, cursor: null };

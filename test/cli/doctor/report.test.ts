@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { applicationXml, EXT_X_VERSION, install, property, SESSION_ID } from './installation';
-import { runDoctor, sectionsOf } from './run-doctor';
+import { runDoctor } from './run-doctor';
 
 const WITHOUT_SESSION_ID = { httpStreamer: `<Properties>${EXT_X_VERSION}</Properties>` };
 const OF_NAME = `<KeyDir>\${com.wowza.wms.context.VHostConfigHome}/keys/\${com.wowza.wms.context.Application}</KeyDir>`;
@@ -41,7 +41,7 @@ http://127.0.0.1:9000  the sidecar
 
 29 applications  conf/NAME/Application.xml
   FAULT    The session id is appended to the license address, which is the default of the packager
-           in 25 of 29, all but channel03, channel05, live, vod
+           in 25 of 29: channel01, channel02, channel04, channel06, channel07, channel08, channel09, channel10, channel11, channel12, channel13, channel14, channel15, channel16, channel17, channel18, channel19, channel20, channel21, channel22 and 5 more
            to do: add in Root/Application/HTTPStreamer/Properties:
              <Property>
                <Name>cupertinoAppendQueryParamsToEncUrl</Name>
@@ -63,10 +63,10 @@ http://127.0.0.1:9000  the sidecar
   ok       HLS is served (cupertinostreaming) and packaged (cupertinostreamingpacketizer) (28 of 29)
   ok       MPEG-DASH is served (mpegdashstreaming) and packaged (mpegdashstreamingpacketizer) (28 of 29)
   ok       Key files are read from /wowza/keys (26 of 29)
-  ok       The session id is not appended to the license address (4 of 29: channel03, channel05, live, vod)
-  ok       Key files are read from /wowza/keys/NAME (3 of 29: channel25, channel26, channel27)
-  ok       HLS is served (cupertinostreaming) and needs no packetizer, on demand (1 of 29: vod)
-  ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand (1 of 29: vod)
+  ok       The session id is not appended to the license address (4 of 29)
+  ok       Key files are read from /wowza/keys/NAME (3 of 29)
+  ok       HLS is served (cupertinostreaming) and needs no packetizer, on demand (1 of 29)
+  ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand (1 of 29)
 
 /wowza/keys  the key folder of channel01, channel02, channel03, channel04, channel05 and 21 more
   ok       This is the sidecar’s folder, by device and inode, and the list agrees (3 key files)
@@ -81,19 +81,10 @@ http://127.0.0.1:9000  the sidecar
   FAULT    The key folder is not there
            to do: make it, or correct KeyDir: FOLDER
 
-29 faults (3 different), 2 warnings.
+29 faults, 2 warnings.
 ",
 }
 `);
-});
-
-test('still gives each finding with its application as JSON', async () => {
-  const sections = await sectionsOf(await installMany());
-  expect(
-    sections.filter(({ findings }) =>
-      findings.some((found) => found.code === 'session_id' && found.severity === 'fault'),
-    ),
-  ).toHaveLength(25);
 });
 
 test('tells each command that corrects the same fault of several key folders', async () => {

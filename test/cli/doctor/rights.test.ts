@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { checkAccess, type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
-import { shellWord } from '../../../src/terminal/text';
 import { applicationXml, install, KEY_FILE } from './installation';
 import { lineOf, runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
 
@@ -53,15 +52,6 @@ test('names the file that the packager may not read, with mode and owner, and wh
     ],
   ]);
   expect(await troubles(packager, ['--user', 'member'], ACCOUNTS)).toEqual([]);
-});
-
-test('shows a command on a line of its own, to be pasted whole', async () => {
-  const packager = await install();
-  await fs.chmod(packager, 0o700);
-  const { stdout } = await runDoctor(packager, ['--user', 'wowza'], ACCOUNTS);
-  expect(stdout).toContain(
-    `           to do: run as root:\n             chgrp 54321 ${packager} && chmod g+x ${packager}\n`,
-  );
 });
 
 test.each([
@@ -179,13 +169,4 @@ test('opens with the owner’s rights what the packager owns', () => {
     'chmod u+x /w',
     expect.stringContaining('chmod ug+r'),
   ]);
-});
-
-test.each([
-  ['/usr/local/W-1.2', '/usr/local/W-1.2'],
-  ['/W sp$(id)', "'/W sp$(id)'"],
-  ["/it's", "'/it'\\''s'"],
-  ['', "''"],
-])('makes %j one word of a shell', (text, word) => {
-  expect(shellWord(text)).toBe(word);
 });

@@ -56,30 +56,6 @@ test('proves with a real sidecar that its folder is the packager’s, before and
   ]);
 });
 
-test('says of keys in several files what the POST said', async () => {
-  const packager = await install({ ...NO_KEYS, 'keys/.keep': '', 'content/news.smil': undefined });
-  const { api, sidecar } = await startOn(join(packager, 'keys'));
-  const { keyid, contentkey } = POST_MANUAL.cenc;
-  const other = 'AAAAAAAAAAAAAAAAAAAAAQ==';
-  await api.post('/api/keyfile/a').send({ cenc: { keyid, contentkey } }).expect(200);
-  const said: string[] = [];
-  for (const [name, cenc] of [
-    ['b', { keyid, contentkey: other }],
-    ['c', { keyid: other, contentkey }],
-  ] as const) {
-    const { headers } = await api.post(`/api/keyfile/${name}`).send({ cenc }).expect(200);
-    said.push(headers.warning ?? '');
-  }
-  const findings = (await folderFindings(packager, sidecar)).filter(({ code }) => code.endsWith('_reused'));
-  expect(findings).toHaveLength(2);
-  findings.forEach(({ code, message, todo = '-' }, index) => {
-    expect(said[index]).toContain(`${code}: `);
-    expect(said[index]).toContain(`; ${todo}"`);
-    // What follows from it, where that is said.
-    expect(said[index]).toContain(message.split(': ')[1] ?? '');
-  });
-});
-
 test('checks the packager’s part when no sidecar answers, which is a fault of its own', async () => {
   const packager = await install();
   const problem = {
