@@ -34,6 +34,12 @@ export type Precondition = { readonly ifMatch: string } | { readonly createOnly:
 /** The key-file API of a sidecar. Every call rejects with a CliError that says what to do. */
 export type SidecarApi = ReturnType<typeof createSidecarApi>;
 
+interface ListQuery {
+  readonly prefix?: string | undefined;
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
 export interface FleetStep {
   /** The stream after which it goes on. */
   readonly after: string | undefined;
@@ -137,10 +143,8 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       change({ method: 'DELETE', streamId }, precondition, waitSeconds),
     /** Resolves when a key file could be written, with the folder (undefined: the sidecar does not say). */
     ready: async () => (await getJson(readyAnswer, '/readyz')).folder,
-    list: (query: { readonly prefix?: string; readonly limit: number; readonly cursor?: string }) => {
-      const { prefix, limit, cursor } = query;
-      return getJson(listAnswer, `/api/keyfiles${queryOf({ prefix, limit, cursor })}`);
-    },
+    list: ({ prefix, limit, cursor }: ListQuery) =>
+      getJson(listAnswer, `/api/keyfiles${queryOf({ prefix, limit, cursor })}`),
     /** @throws SidecarAway, which is worth another try. */
     batch: async (body: unknown, dryRun: boolean, waitSeconds?: number) => {
       const path = `/api/keyfiles${queryOf({ dryrun: dryRun || undefined, wait: waitSeconds })}`;

@@ -45,29 +45,34 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
     throw usageError('Give --key or --key-file, not both.');
   const file = findConfigFile(env, cwd, options.config);
   const { find, pem } = findersOf(options, env, cwd, file);
-  const url = find('url', 'PACKAGERDRM_URL') ?? urlOfContainer(env);
-  if (!url) {
+  const places = configPaths(env, cwd).join(' or ');
+  const url = find('url') ?? urlOfContainer(env);
+  if (!url)
+    throw usageError(`Which sidecar? Give its address by --url, in PACKAGERDRM_URL, or as url in ${places}.`);
+  const apiKey = findKey(find, env, cwd);
+  if (!apiKey)
     throw usageError(
-      `Which sidecar? Give its address by --url, in PACKAGERDRM_URL, or as url in ${configPaths(env, cwd).join(' or ')}.`,
+      `The sidecar's API key is missing: give it by --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${places}.`,
     );
-  }
-  const apiKey = findKey(options, env, cwd, file);
+  if (!/^[\x21-\x7e]+$/.test(apiKey.value))
+    throw usageError(
+      `The API key of ${apiKey.from} must be printable ASCII without spaces: it travels in a header.`,
+    );
   requireOneSource(url, apiKey, file);
-  if (!find('cert', 'PACKAGERDRM_CERT') !== !find('certKey', 'PACKAGERDRM_CERTKEY')) {
+  if (!find('cert') !== !find('certKey'))
     throw usageError('A client certificate needs both: --cert and --cert-key.');
-  }
+  const isShown = file?.settings.key !== undefined && (statSync(file.path).mode & 0o044) !== 0;
   return {
     url: parseUrl(url),
     urlFrom: url.from,
     apiKey: apiKey.value,
     apiKeyFrom: apiKey.from,
-    ca: pem('ca', 'PACKAGERDRM_CA'),
-    cert: pem('cert', 'PACKAGERDRM_CERT'),
-    certKey: pem('certKey', 'PACKAGERDRM_CERTKEY'),
-    warnings:
-      file?.settings.key !== undefined && file.isOpen
-        ? [`${file.path} holds an API key and others can read it; run: chmod 600 ${file.path}`]
-        : [],
+    ca: pem('ca'),
+    cert: pem('cert'),
+    certKey: pem('certKey'),
+    warnings: isShown
+      ? [`${file.path} holds an API key and others can read it; run: chmod 600 ${file.path}`]
+      : [],
   };
 }
 
@@ -76,22 +81,42 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
  * @throws CliError when it can't be used.
  */
 export function readAuthority(options: ConnectionOptions, env: Environment, cwd: string): string | undefined {
-  const file = findConfigFile(env, cwd, options.config);
-  return findersOf(options, env, cwd, file).pem('ca', 'PACKAGERDRM_CA');
+  return findersOf(options, env, cwd, findConfigFile(env, cwd, options.config)).pem('ca');
 }
 
-/** Finds settings, and the PEM files that they name. */
+/** What each setting is called on the command line and in the environment. */
+const NAMES: Readonly<Record<Setting, readonly [option: string, variable: string]>> = {
+  url: ['--url', 'PACKAGERDRM_URL'],
+  key: ['--key', 'PACKAGERDRM_APIKEY'],
+  keyFile: ['--key-file', 'PACKAGERDRM_APIKEY_FILE'],
+  ca: ['--ca', 'PACKAGERDRM_CA'],
+  cert: ['--cert', 'PACKAGERDRM_CERT'],
+  certKey: ['--cert-key', 'PACKAGERDRM_CERTKEY'],
+};
+
+const SOURCES = ['options', 'environment', 'file'] as const;
+type Source = (typeof SOURCES)[number];
+type Find = (name: Setting, sources?: readonly Source[]) => Found | undefined;
+
+/** Finds settings, and the PEM files that they name. An empty variable counts as absent. */
 function findersOf(options: ConnectionOptions, env: Environment, cwd: string, file: ConfigFile | undefined) {
-  const find = (name: Exclude<Setting, 'key' | 'keyFile'>, variable: string): Found | undefined =>
-    first(
-      [options[name], `--${name === 'certKey' ? 'cert-key' : name}`],
-      [env[variable], variable],
-      inFile(file, name),
-    );
-  const pem = (name: 'ca' | 'cert' | 'certKey', variable: string) => {
-    const found = find(name, variable);
+  const find: Find = (name, sources = SOURCES) => {
+    const [option, variable] = NAMES[name];
+    const given = {
+      options: { value: options[name], from: option },
+      environment: { value: env[variable], from: variable },
+      file: { value: file?.settings[name], from: inFile(file, name) },
+    };
+    for (const source of sources) {
+      const { value, from } = given[source];
+      if (value) return { value, from };
+    }
+    return undefined;
+  };
+  const pem = (name: 'ca' | 'cert' | 'certKey') => {
+    const found = find(name);
     if (!found) return undefined;
-    const text = readNamed(resolve(cwd, found.value), found.from);
+    const text = readNamed(found, cwd);
     const what = name === 'certKey' ? 'private key' : 'certificate';
     if (!/-----BEGIN [A-Z ]+-----/.test(text))
       throw usageError(`The file of ${found.from} holds no ${what}: a PEM file has a line -----BEGIN ….`);
@@ -105,47 +130,25 @@ function findersOf(options: ConnectionOptions, env: Environment, cwd: string, fi
  * for another sidecar. @throws CliError
  */
 function requireOneSource(url: Found, apiKey: Found, file: ConfigFile | undefined): void {
-  if (!file?.isOfFolder || url.from !== inFile(file, 'url')[1]) return;
-  if (apiKey.from === inFile(file, 'key')[1] || apiKey.from === inFile(file, 'keyFile')[1]) return;
+  if (!file?.isOfFolder || url.from !== inFile(file, 'url')) return;
+  if (apiKey.from === inFile(file, 'key') || apiKey.from === inFile(file, 'keyFile')) return;
   throw usageError(
     `The address is from ${file.path}, and the API key from ${apiKey.from}: a file that lies in the working folder gets no key from elsewhere. Say that you mean it by --config ${file.path}, or give the address by --url.`,
   );
 }
 
-function findKey(
-  options: ConnectionOptions,
-  env: Environment,
-  cwd: string,
-  file: ConfigFile | undefined,
-): Found {
-  const given = (
-    key: string | undefined,
-    keyFrom: string,
-    name: string | undefined,
-    nameFrom: string,
-  ): Found | undefined => {
-    if (key) return { value: key, from: keyFrom };
-    return name
-      ? { value: readNamed(resolve(cwd, name), nameFrom).replace(/\r?\n$/, ''), from: nameFrom }
-      : undefined;
-  };
-  const ofVariables = (name: string) => given(env[name], name, env[`${name}_FILE`], `${name}_FILE`);
-  const found =
-    given(options.key, '--key', options.keyFile, '--key-file') ??
-    ofVariables('PACKAGERDRM_APIKEY') ??
-    given(...inFile(file, 'key'), ...inFile(file, 'keyFile')) ??
-    ofVariables('PACKAGERDRMAPI_APIKEY');
-  if (!found) {
-    throw usageError(
-      `The sidecar's API key is missing: give it by --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${configPaths(env, cwd).join(' or ')}.`,
-    );
+/** The API key, or the one in the file that the same source names. */
+function findKey(find: Find, env: Environment, cwd: string): Found | undefined {
+  const inText = (named: Found) => ({ ...named, value: readNamed(named, cwd).replace(/\r?\n$/, '') });
+  for (const source of SOURCES) {
+    const key = find('key', [source]);
+    const file = find('keyFile', [source]);
+    if (key) return key;
+    if (file) return inText(file);
   }
-  if (!/^[\x21-\x7e]+$/.test(found.value)) {
-    throw usageError(
-      `The API key of ${found.from} must be printable ASCII without spaces: it travels in a header.`,
-    );
-  }
-  return found;
+  const { PACKAGERDRMAPI_APIKEY: value, PACKAGERDRMAPI_APIKEY_FILE: file } = env;
+  if (value) return { value, from: 'PACKAGERDRMAPI_APIKEY' };
+  return file ? inText({ value: file, from: 'PACKAGERDRMAPI_APIKEY_FILE' }) : undefined;
 }
 
 function urlOfContainer(env: Environment): Found | undefined {
@@ -173,17 +176,12 @@ function parseUrl({ value, from }: Found): URL {
   return url;
 }
 
-function inFile(file: ConfigFile | undefined, name: Setting): [string | undefined, string] {
-  return [file?.settings[name], `${name} in ${file?.path}`];
+function inFile(file: ConfigFile | undefined, name: Setting): string {
+  return `${name} in ${file?.path}`;
 }
 
-/** The first that is given; an empty variable counts as absent. */
-function first(...candidates: [value: string | undefined, from: string][]): Found | undefined {
-  for (const [value, from] of candidates) if (value) return { value, from };
-  return undefined;
-}
-
-function readNamed(path: string, from: string): string {
+function readNamed({ value, from }: Found, cwd: string): string {
+  const path = resolve(cwd, value);
   try {
     return readFileSync(path, 'utf8');
   } catch {
@@ -220,7 +218,6 @@ export interface ConfigFile {
   readonly allowFile: readonly string[];
   /** Whether it is the one of the working folder, and no option names it: others may have written it. */
   readonly isOfFolder: boolean;
-  readonly isOpen: boolean;
 }
 
 const PATHS: readonly Setting[] = ['keyFile', 'ca', 'cert', 'certKey'];
@@ -269,7 +266,6 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
     allowEnv,
     allowFile: allowFile.map((file) => resolve(dirname(path), file)),
     isOfFolder,
-    isOpen: (statSync(path).mode & 0o044) !== 0,
   };
 }
 

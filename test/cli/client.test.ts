@@ -86,18 +86,6 @@ test.each<[number, string, number, string]>([
   });
 });
 
-test('a command ends with 3 when the server would rather speak another protocol', async () => {
-  const head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
-  const server = createTcpServer((socket) => void socket.once('data', () => socket.write(head)));
-  afterTest(() => server.close());
-  const url = await listen(server);
-  expect(await cli(['get', 'news', '--url', url, '--key', 'k'], { cwd: '/' })).toEqual({
-    code: 3,
-    stdout: '',
-    stderr: `error: No sidecar answers at ${url}: the connection was cut (is it http:// in place of https://?). The address comes from --url; --url and PACKAGERDRM_URL set another.\n`,
-  });
-});
-
 test('follows no redirect: the key is for the address alone', async () => {
   const elsewhere = await startFakeUpstream();
   const upstream = await startFakeUpstream();

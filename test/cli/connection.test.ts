@@ -37,41 +37,27 @@ async function write(path: string, text: string, mode = 0o600): Promise<void> {
 const NOTHING_ELSE = { ca: undefined, cert: undefined, certKey: undefined, warnings: [] };
 
 test('options win over the environment, which wins over the configuration file, which wins over the container', async () => {
+  const file = join(home, '.config', 'packager-drm', 'config.yaml');
+  await write(file, 'url: http://of-the-file\nkey: of-the-file\n');
   const container = { PACKAGERDRMAPI_PORT: '9000', PACKAGERDRMAPI_APIKEY: 'of-the-container' };
+  const variables = { PACKAGERDRM_URL: 'http://of-the-variable', PACKAGERDRM_APIKEY: 'of-the-variable' };
+  const found = (of: string, url: string, key: string) => ({
+    url: `http://of-the-${of}/`,
+    urlFrom: url,
+    apiKey: `of-the-${of}`,
+    apiKeyFrom: key,
+    ...NOTHING_ELSE,
+  });
+  const options = { url: 'http://of-the-option', key: 'of-the-option' };
+  expect(read(options, { ...container, ...variables })).toEqual(found('option', '--url', '--key'));
+  expect(read({}, { ...container, ...variables })).toEqual(
+    found('variable', 'PACKAGERDRM_URL', 'PACKAGERDRM_APIKEY'),
+  );
+  expect(read({}, container)).toEqual(found('file', `url in ${file}`, `key in ${file}`));
+  await fs.remove(file);
   expect(read({}, container)).toEqual({
+    ...found('container', 'PACKAGERDRMAPI_PORT', 'PACKAGERDRMAPI_APIKEY'),
     url: 'http://127.0.0.1:9000/',
-    urlFrom: 'PACKAGERDRMAPI_PORT',
-    apiKey: 'of-the-container',
-    apiKeyFrom: 'PACKAGERDRMAPI_APIKEY',
-    ...NOTHING_ELSE,
-  });
-  const path = join(home, '.config', 'packager-drm', 'config.yaml');
-  await write(path, 'url: http://of-the-file\nkey: of-the-file\n');
-  expect(read({}, container)).toEqual({
-    url: 'http://of-the-file/',
-    urlFrom: `url in ${path}`,
-    apiKey: 'of-the-file',
-    apiKeyFrom: `key in ${path}`,
-    ...NOTHING_ELSE,
-  });
-  const variables = {
-    ...container,
-    PACKAGERDRM_URL: 'http://of-the-variable',
-    PACKAGERDRM_APIKEY: 'of-the-variable',
-  };
-  expect(read({}, variables)).toEqual({
-    url: 'http://of-the-variable/',
-    urlFrom: 'PACKAGERDRM_URL',
-    apiKey: 'of-the-variable',
-    apiKeyFrom: 'PACKAGERDRM_APIKEY',
-    ...NOTHING_ELSE,
-  });
-  expect(read({ url: 'https://of-the-option/base/', key: 'of-the-option' }, variables)).toEqual({
-    url: 'https://of-the-option/base/',
-    urlFrom: '--url',
-    apiKey: 'of-the-option',
-    apiKeyFrom: '--key',
-    ...NOTHING_ELSE,
   });
 });
 
@@ -170,62 +156,37 @@ test('warns of a configuration file that holds a key and is open to others', asy
   expect(read({}).warnings).toEqual([]);
 });
 
-test('says where an address can be given', () => {
-  expect(fault({ key: 'k' })).toEqual([
-    '2',
-    `Which sidecar? Give its address by --url, in PACKAGERDRM_URL, or as url in ${cwd}/packager-drm.yaml or ${home}/.config/packager-drm/config.yaml.`,
-  ]);
-});
-
-test('says where a key can be given', () => {
-  expect(fault({ url: 'http://h' })).toEqual([
-    '2',
-    `The sidecar's API key is missing: give it by --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${cwd}/packager-drm.yaml or ${home}/.config/packager-drm/config.yaml.`,
-  ]);
-});
-
 const ADDRESS =
   'must start with http:// or https:// and have no user, query or space, as http://127.0.0.1:9000.';
+const FILES = 'CWD/packager-drm.yaml or HOME/.config/packager-drm/config.yaml';
+const UNREADABLE = "CWD/none, can't be read; check the path and who may read it.";
 
-test.each<[string, ConnectionOptions, Environment, string]>([
-  ['an address without scheme', { url: 'localhost:9000', key: 'k' }, {}, `The address of --url ${ADDRESS}`],
+test.each<[ConnectionOptions, string, Environment?]>([
+  [{ key: 'k' }, `Which sidecar? Give its address by --url, in PACKAGERDRM_URL, or as url in ${FILES}.`],
   [
-    'an address with a user',
-    { key: 'k' },
-    { PACKAGERDRM_URL: 'http://a:SECRET@h' },
-    `The address of PACKAGERDRM_URL ${ADDRESS}`,
+    { url: 'http://h' },
+    `The sidecar's API key is missing: give it by --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${FILES}.`,
   ],
-  ['an address with a query', { url: 'http://h?x=1', key: 'k' }, {}, `The address of --url ${ADDRESS}`],
+  [{ url: 'localhost:9000', key: 'k' }, `The address of --url ${ADDRESS}`],
+  [{ key: 'k' }, `The address of PACKAGERDRM_URL ${ADDRESS}`, { PACKAGERDRM_URL: 'http://a:SECRET@h' }],
+  [{ url: 'http://h?x=1', key: 'k' }, `The address of --url ${ADDRESS}`],
   [
-    'a key with a space',
     { url: 'http://h', key: 'SECRET key' },
-    {},
     'The API key of --key must be printable ASCII without spaces: it travels in a header.',
   ],
+  [{ url: 'http://h', key: 'SECRET', keyFile: 'f' }, 'Give --key or --key-file, not both.'],
   [
-    'a key and a file of one',
-    { url: 'http://h', key: 'SECRET', keyFile: 'f' },
-    {},
-    'Give --key or --key-file, not both.',
-  ],
-  [
-    'a certificate without its key',
     { url: 'https://h', key: 'k', cert: '/dev/null' },
-    {},
     'A client certificate needs both: --cert and --cert-key.',
   ],
-])('refuses %s', (_name, options, env, sentence) => {
-  expect(fault(options, env)).toEqual(['2', sentence]);
-});
-
-test.each<[string, ConnectionOptions, string]>([
-  ['key', { keyFile: 'none' }, '--key-file'],
-  ['authority', { key: 'k', ca: 'none' }, '--ca'],
-])('says which file of a %s can’t be read', (_name, options, from) => {
-  expect(fault({ url: 'https://h', ...options })).toEqual([
-    '2',
-    `The file of ${from}, ${cwd}/none, can't be read; check the path and who may read it.`,
-  ]);
+  [{ url: 'https://h', keyFile: 'none' }, `The file of --key-file, ${UNREADABLE}`],
+  [{ url: 'https://h', key: 'k', ca: 'none' }, `The file of --ca, ${UNREADABLE}`],
+  [
+    { config: 'none.yaml' },
+    "The configuration file CWD/none.yaml can't be read; check the path and who may read it.",
+  ],
+])('refuses %j', (options, sentence, env = {}) => {
+  expect(fault(options, env)).toEqual(['2', sentence.replace('CWD', cwd).replace('HOME', home)]);
 });
 
 test.each([
@@ -242,11 +203,4 @@ test.each([
   const path = join(cwd, 'packager-drm.yaml');
   await write(path, text);
   expect(fault({})).toEqual(['2', `${path}${sentence}`]);
-});
-
-test('says that a configuration file that was named is not there', () => {
-  expect(fault({ config: 'none.yaml' })).toEqual([
-    '2',
-    `The configuration file ${cwd}/none.yaml can't be read; check the path and who may read it.`,
-  ]);
 });

@@ -129,88 +129,47 @@ describe('put', () => {
   });
 
   test('tells what is odd and yet written', async () => {
-    const fairplay = [
-      '--fairplay-key',
-      '2'.repeat(32),
-      '--fairplay-iv',
-      '1'.repeat(32),
-      '--fairplay-laurl',
-      'skd://h/a',
-    ];
-    const { code, stderr } = await run(['put', 'news', ...fairplay, '--content-id', 'another']);
+    const options = `--fairplay-key ${'2'.repeat(32)} --fairplay-iv ${'1'.repeat(32)} --fairplay-laurl skd://h/a`;
+    const argv = ['put', 'news', ...options.split(' '), '--content-id', 'another'];
+    const { code, stderr } = await run(argv);
     expect({ code, first: stderr.split('\n')[0] }).toEqual({
       code: 0,
       first: expect.stringMatching(/^warning: \w+: .*contentId/),
     });
-    const { stdout } = await run(['put', 'news', ...fairplay, '--content-id', 'another', '--json']);
+    const { stdout } = await run([...argv, '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       warnings: [{ code: expect.stringMatching(/^\w+$/), description: expect.any(String) }],
     });
   });
 
   test('tells every problem that the sidecar has with the request', async () => {
-    const { code, stderr } = await run([
-      'put',
-      'news',
-      '--fairplay-key',
-      'SECRET',
-      '--fairplay-laurl',
-      'skd://h',
-    ]);
+    const { code, stderr } = await run('put news --fairplay-key SECRET --fairplay-laurl skd://h'.split(' '));
     expect({ code, lines: stderr.split('\n') }).toEqual({
       code: 1,
       lines: ['error: fairplay.key: is not hex; send 32 hex digits', 'error: fairplay.iv: is missing', ''],
     });
   });
 
-  test.each<[string, readonly string[], string]>([
-    [
-      'no fields',
-      [],
-      'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
-    ],
-    [
-      'a file and fields',
-      ['--file', 'x', '--client', 'c'],
-      'Give the fields in the file or as options, not both.',
-    ],
-    [
-      'a file that is not there',
-      ['--file', 'none.json'],
-      "The file none.json can't be read; check the path and who may read it.",
-    ],
-    [
-      'a file that is no JSON',
-      ['--file', 'bad.json'],
-      'bad.json:2: misses a character, most likely a closing quote, a colon or a comma.',
-    ],
-    ['a file that is no body', ['--file', 'list.json'], 'list.json holds no fields of a request.'],
-    [
-      'a scheme that is none',
-      ['--cmaf', 'cbc'],
-      "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, true, false.",
-    ],
-    [
-      'a scheme that the packager has no lines for',
-      ['--cmaf=cbcs'],
-      "option '--cmaf [scheme]' argument 'cbcs' is invalid. It can't be cbcs: no public source has key-file lines for " +
+  test.each(
+    Object.entries({
+      '': 'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
+      '--file x --client c': 'Give the fields in the file or as options, not both.',
+      '--file none.json': "The file none.json can't be read; check the path and who may read it.",
+      '--file bad.json': 'bad.json:2: misses a character, most likely a closing quote, a colon or a comma.',
+      '--file list.json': 'list.json holds no fields of a request.',
+      '--cmaf cbc':
+        "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, true, false.",
+      '--cmaf=cbcs':
+        "option '--cmaf [scheme]' argument 'cbcs' is invalid. It can't be cbcs: no public source has key-file lines for " +
         'CMAF under cbcs, and the packager does cbcs as HLS with SAMPLE-AES; use cenc (or true) here, and fairplay for HLS.',
-    ],
-    [
-      'two preconditions',
-      ['--if-match', '*', '--create-only'],
-      "option '--if-match <etag>' cannot be used with option '--create-only'",
-    ],
-    ['a misspelt option', ['--contentkey=SECRET'], "unknown option '--contentkey'"],
-    [
-      'a dry run that reveals',
-      ['--dry-run', '--reveal'],
-      'A dry run shows no key material; leave --reveal out.',
-    ],
-  ])('refuses %s, and sends nothing', async (_name, args, sentence) => {
+      '--if-match * --create-only': "option '--if-match <etag>' cannot be used with option '--create-only'",
+      '--contentkey=SECRET': "unknown option '--contentkey'",
+      '--dry-run --reveal': 'A dry run shows no key material; leave --reveal out.',
+    }),
+  )('refuses %j, and sends nothing', async (args, sentence) => {
     await fs.writeFile(join(cwd, 'bad.json'), '{"cenc": {\n"keyid": "SECRET');
     await fs.writeFile(join(cwd, 'list.json'), '["SECRET"]');
-    expect(await run(['put', 'news', ...args])).toEqual(refused(2, sentence));
+    expect(await run(['put', 'news', ...args.split(' ').filter(Boolean)])).toEqual(refused(2, sentence));
   });
 });
 
@@ -300,24 +259,19 @@ describe('a sidecar that refuses or is not there', () => {
   test.each([
     [
       200,
-      { 'content-type': 'text/html' },
-      "this version's key-file API (status 200, text/html). Check the address.",
+      "What answers at URL is not this version's key-file API (status 200, text/html). Check the address.",
     ],
-    [302, { location: '/login' }, "this version's key-file API (status 302, text/html). Check the address."],
-    [404, {}, "this version's key-file API (status 404, text/html). Check the address."],
-  ])('ends with 3 when something else answers %i', async (status, headers, sentence) => {
+    [
+      404,
+      "What answers at URL is not this version's key-file API (status 404, text/html). Check the address.",
+    ],
+    [502, 'The proxy in front of the sidecar at URL does not reach it (status 502).'],
+  ])('ends with 3 when something else answers %i', async (status, sentence) => {
     const upstream = await startFakeUpstream();
-    upstream.on('/api/keyfile/news', { status, headers, body: '<html>' });
-    expect(await run(['get', 'news', '--url', upstream.url])).toEqual(
-      refused(3, `What answers at ${upstream.url} is not ${sentence}`),
-    );
-  });
-
-  test('ends with 3 when a proxy does not reach the sidecar', async () => {
-    const upstream = await startFakeUpstream();
-    upstream.on('/base/api/keyfile/news', { status: 502, body: '<html>' });
+    const headers = { 'content-type': 'text/html' };
+    upstream.on('/base/api/keyfile/news', { status, headers, body: '<html>' });
     expect(await run(['get', 'news', '--url', `${upstream.url}/base/`])).toEqual(
-      refused(3, `The proxy in front of the sidecar at ${upstream.url}/base does not reach it (status 502).`),
+      refused(3, sentence.replace('URL', `${upstream.url}/base`)),
     );
   });
 });

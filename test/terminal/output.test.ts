@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { createOutput } from '../../src/terminal/output';
 import { showProgress } from '../../src/terminal/progress';
+import { csvRow, shellWord } from '../../src/terminal/text';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { type CliRun, cli } from '../support/run-cli';
 
@@ -147,4 +148,33 @@ test('tells nothing of it beside a JSON document', () => {
   jest.advanceTimersByTime(60_000);
   progress.stop();
   expect(told()).toBe('');
+});
+
+test.each<[string, string]>([
+  ['plain', 'plain'],
+  ['a,b', '"a,b"'],
+  ['a "b"', '"a ""b"""'],
+  ['a\nb', '"a\nb"'],
+  ['a;=1+1', '"a;=1+1"'],
+  [' a', '" a"'],
+  ['=1+1', `"'=1+1"`],
+  ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
+  ['+49', `"'+49"`],
+  ['-1', `"'-1"`],
+  ['@SUM(A1)', `"'@SUM(A1)"`],
+  ['\t=1', `"'�=1"`],
+  ['＝1', `"'＝1"`],
+  ['\u001b[2J', '�[2J'],
+  ['', ''],
+])('writes the cell %j as %j', (cell, text) => {
+  expect(csvRow([cell, 'x'])).toBe(`${text},x\r\n`);
+});
+
+test.each([
+  ['/usr/local/W-1.2', '/usr/local/W-1.2'],
+  ['/W sp$(id)', "'/W sp$(id)'"],
+  ["/it's", "'/it'\\''s'"],
+  ['', "''"],
+])('makes %j one word of a shell', (text, word) => {
+  expect(shellWord(text)).toBe(word);
 });

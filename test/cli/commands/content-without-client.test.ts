@@ -23,15 +23,6 @@ test('put writes the keys of a content id alone, and of the systems that are nam
   expect(await sidecar.files()).toEqual({ 'a.key': ALL, 'b.key': dashLines() });
 });
 
-test('put says what the sidecar says of a choice that its provider does not take', async () => {
-  const { run } = await start();
-  const { code, stderr } = await run('put', 'a', '--content-id', CONTENT_ID, '--track', 'HD');
-  expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: expect.stringContaining('track: needs cpix; give the text of a CPIX document with it'),
-  });
-});
-
 test('apply provisions the streams of a manifest without a client', async () => {
   const { sidecar, cwd, run } = await start();
   const manifest = `\
@@ -50,14 +41,4 @@ groups:
     'live/b.key': dashLines(),
     'c.key': hlsLines(),
   });
-});
-
-test('check warns of a body without a client, which some services take and others refuse', async () => {
-  const { cwd, run } = await start();
-  await fs.writeFile(join(cwd, 'body.json'), JSON.stringify({ contentId: CONTENT_ID }));
-  const { code, stdout } = await run('check', 'body.json', '--json');
-  const [{ faults }] = JSON.parse(stdout).checked ?? [JSON.parse(stdout)];
-  expect([code, faults.map(({ severity, field }: Record<string, string>) => `${severity} ${field}`)]).toEqual(
-    [0, ['warning client', 'warning clientApiKey']],
-  );
 });

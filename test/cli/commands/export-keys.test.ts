@@ -9,7 +9,6 @@ import { readRecipient } from '../../../src/drm/cpix/recipient';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../../src/drm/export/names';
 import { MASK } from '../../../src/drm/key-file';
-import { recipientNamed } from '../../support/cpix';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
@@ -93,26 +92,6 @@ describe('--recipient', () => {
     const opened = await openCpix(sealed.value, recipient.value);
     expect(opened.ok && opened.value.keys).toEqual(plain.value.keys);
     expect(opened.ok && opened.value.systems).toEqual(plain.value.systems);
-  });
-
-  it("gives a document that the recipient's sidecar makes the same key file of", async () => {
-    const { stdout } = await get(['--as', 'cpix', '--recipient', CERTIFICATE]);
-    const { api } = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('Cert1') });
-    const { status, text } = await api.post('/api/keyfile/copy').type('application/cpix+xml').send(stdout);
-    expect([status, text.toLowerCase()]).toEqual([200, POST_MANUAL_FILE.toLowerCase()]);
-  });
-
-  it('may be given again, for several recipients', async () => {
-    const { stdout } = await get([
-      '--as',
-      'cpix',
-      '--recipient',
-      CERTIFICATE,
-      '--recipient',
-      join(VECTORS, 'next.pem'),
-    ]);
-    const sealed = readCpix(stdout);
-    expect(sealed.ok && sealed.value.deliveries).toHaveLength(2);
   });
 
   it.each([

@@ -51,31 +51,6 @@ describe('put --file with a key file', () => {
     });
   });
 
-  test('tells of what is kept as given', async () => {
-    await write({ 'old.key': KEPT_IV });
-    const { code, stderr } = await run(['put', 'news', '--file', 'old.key']);
-    expect([code, await sidecar.files()]).toEqual([0, { 'news.key': KEPT_IV }]);
-    expect(stderr).toMatch(
-      /^warning: iv_in_playlist: cupertinostreaming-aes128-iv-include-in-chunklist should be false/,
-    );
-  });
-
-  test('shows with --dry-run how the present file would change', async () => {
-    await run(['put', 'news', '--file', '-'], { stdin: POST_MANUAL_FILE });
-    await write({ 'old.key': KEPT_IV + UNKNOWN });
-    const { code, stdout } = await run(['put', 'news', '--file', 'old.key', '--dry-run', '--keep-unknown']);
-    const changed = stdout.split('\n').filter((line) => /^[+-]/.test(line));
-    expect([code, changed]).toEqual([
-      0,
-      [
-        '- cupertinostreaming-aes128-iv-include-in-chunklist: false',
-        '+ cupertinostreaming-aes128-iv-include-in-chunklist: true',
-        '+ vendor-tier: ********',
-      ],
-    ]);
-    expect(await sidecar.files()).toEqual({ 'news.key': POST_MANUAL_FILE });
-  });
-
   test('refuses unknown lines with what to do, and keeps them when asked', async () => {
     await write({ 'old.key': POST_MANUAL_FILE + UNKNOWN });
     expect(await run(['put', 'news', '--file', 'old.key'])).toEqual({
@@ -113,13 +88,6 @@ ${ADVICE}`,
     expect(stderr).not.toContain(contentkey);
   });
 
-  test('tells what the sidecar refuses of it', async () => {
-    await write({ 'old.key': POST_MANUAL_FILE.replace('com.apple.streamingkeydelivery', 'identity') });
-    expect(await run(['put', 'news', '--file', 'old.key'])).toEqual(
-      refused(1, 'cupertinostreaming-aes128-key-format must be com.apple.streamingkeydelivery for FairPlay.'),
-    );
-  });
-
   test.each(
     Object.entries({
       '--file old.key --cmaf': 'Give the fields in the file or as options, not both.',
@@ -130,12 +98,6 @@ ${ADVICE}`,
   )('refuses %j', async (args, description) => {
     await write({ 'old.key': POST_MANUAL_FILE, 'body.json': JSON.stringify(POST_MANUAL) });
     expect(await run(['put', 'news', ...args.split(' ')])).toEqual(refused(2, description));
-  });
-
-  test('takes a body in JSON from a file of any name', async () => {
-    await write({ 'body.key': JSON.stringify(POST_MANUAL) });
-    await run(['put', 'news', '--file', 'body.key']);
-    expect(await sidecar.files()).toEqual({ 'news.key': POST_MANUAL_FILE });
   });
 });
 
@@ -291,18 +253,6 @@ ${ADVICE}`,
       cupertinostreaming-aes128-key-format must be com.apple.streamingkeydelivery for FairPlay.
 `,
       stderr: 'old: 2 created, 1 failed.\n',
-    });
-  });
-
-  test('answers JSON with --json', async () => {
-    await write(many(1));
-    const { stdout } = await run(['apply', 'old', '--yes', '--json']);
-    expect(JSON.parse(stdout)).toEqual({
-      keyfiles: ['old'],
-      dry_run: false,
-      stopped: null,
-      results: [{ streamid: 'ch1000', result: 'created', errors: [], warnings: [] }],
-      summary: { created: 1, changed: 0, unchanged: 0, failed: 0, not_reached: 0 },
     });
   });
 

@@ -384,19 +384,4 @@ const folderIsTraceable =
       told: '--folder is not the sidecar’s key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; whether they were read is not known.',
     });
   });
-
-  test('tells in the JSON document what was read', async () => {
-    const { code, stdout } = await run(
-      ['rotate', 'manifest.yaml', '--yes', '--json', '--watch', '--folder', sidecar.folder, '--timeout', '1'],
-      { onWait: () => read('x') },
-    );
-    expect({ code, watched: JSON.parse(stdout).watched }).toEqual({
-      code: 1,
-      watched: {
-        end: 'timeout',
-        read: ['x'],
-        unread: ['live/news', 'camera.stream', 'vod/hi', 'vod/lo', 'y'],
-      },
-    });
-  });
 });

@@ -3,32 +3,11 @@ import { parse } from 'csv-parse/sync';
 import fs from 'fs-extra';
 import { CliError } from '../../../src/cli/cli-error';
 import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
-import { csvRow } from '../../../src/terminal/text';
 import { temporaryFolder } from '../../support/after-test';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
 import { cli } from '../../support/run-cli';
 import { install } from '../doctor/installation';
 import { runDoctor } from '../doctor/run-doctor';
-
-test.each<[string, string]>([
-  ['plain', 'plain'],
-  ['a,b', '"a,b"'],
-  ['a "b"', '"a ""b"""'],
-  ['a\nb', '"a\nb"'],
-  ['a;=1+1', '"a;=1+1"'],
-  [' a', '" a"'],
-  ['=1+1', `"'=1+1"`],
-  ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
-  ['+49', `"'+49"`],
-  ['-1', `"'-1"`],
-  ['@SUM(A1)', `"'@SUM(A1)"`],
-  ['\t=1', `"'�=1"`],
-  ['＝1', `"'＝1"`],
-  ['\u001b[2J', '�[2J'],
-  ['', ''],
-])('writes the cell %j as %j', (cell, text) => {
-  expect(csvRow([cell, 'x'])).toBe(`${text},x\r\n`);
-});
 
 describe('list --csv', () => {
   const NEWS = {
@@ -75,13 +54,8 @@ describe('list --csv', () => {
       stderr: '2 key files, 1 of them with faults.\n',
     });
     expect((await list('--faulty')).code).toBe(1);
-  });
-
-  test('prints the header alone when there is no key file', async () => {
     upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
-    expect((await list()).stdout).toBe(
-      'streamid,modified,size,parts,key_id,content_id,severity,faults,descriptions\r\n',
-    );
+    expect((await list()).stdout).toBe(`${stdout.split('\r\n')[0]}\r\n`);
   });
 
   test('is refused together with --json', async () => {
@@ -198,19 +172,5 @@ groups:
 `,
     );
     expect(read()).toEqual(['live/a', 'live/b', 'vod/hi', 'vod/lo', 'c', 'd']);
-  });
-
-  test('are refused when one of them is none, is there twice, or can’t be read', async () => {
-    await fs.writeFile(
-      join(cwd, 'manifest.yaml'),
-      'streams:\n  - live//a\n  - b\n  - b\ngroups:\n  - { smil: none.smil }\n',
-    );
-    expect(problemsOf(read)).toEqual([
-      'manifest.yaml:2: A part of the stream id is empty.',
-      'manifest.yaml:4: b is given before on line 3; give each stream once.',
-      'manifest.yaml:6: smil names a file that can’t be read, or is not UTF-8.',
-    ]);
-    await fs.writeFile(join(cwd, 'manifest.yaml'), 'streams: []\n');
-    expect(problemsOf(read)).toEqual(['manifest.yaml: the file names no streams and no groups.']);
   });
 });

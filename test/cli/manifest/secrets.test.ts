@@ -3,7 +3,6 @@ import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
 import { type CliOptions, cli } from '../../support/run-cli';
-import { runDoctor } from '../doctor/run-doctor';
 
 const SECRET = 'secret-of-this-machine';
 const OF_FILE = 'secret-of-the-file';
@@ -73,12 +72,6 @@ describe('a variable that a manifest names', () => {
       stderr: expect.stringContaining('manifest.yaml:2: clientApiKeyEnv names a variable that is not set.\n'),
       sent: [],
     });
-  });
-
-  test('is not told by its name when there is none: a key may have slipped there', async () => {
-    const { stderr } = await apply('clientApiKeyEnv: c0ffee-a-key', ['--yes']);
-    expect(stderr).toContain('clientApiKeyEnv names a variable that is not set.');
-    expect(stderr).not.toContain('c0ffee');
   });
 });
 
@@ -227,16 +220,4 @@ test('a manifest has no field that allows something', async () => {
     code: 2,
     stderr: 'error: manifest.yaml:1: a name here is not a field; the fields are defaults, streams, groups.\n',
   });
-});
-
-test('the doctor, which sends no key, reads none and needs no leave', async () => {
-  const packager = await temporaryFolder();
-  await fs.outputFile(join(packager, 'conf', 'live', 'Application.xml'), '<Root/>');
-  await fs.outputFile(join(packager, 'keys', 'a.key'), '');
-  const text =
-    'streams:\n  - { streamid: gone, contentId: c, client: c, clientApiKeyEnv: NOT_SET }\n  - { streamid: a, contentId: c, client: c, clientApiKeyFile: none.txt }\n';
-  await fs.writeFile(join(packager, 'manifest.yaml'), text);
-  const { stdout, problems } = await runDoctor(packager, ['--lineup', 'manifest.yaml']);
-  expect(problems).toEqual([]);
-  expect(stdout).toContain('No key file for gone');
 });
