@@ -81,7 +81,10 @@ test('logs and archives of any length are read in the same memory, and a line wi
     code: 0,
     stdout: expect.stringContaining('longer than 1 MiB'),
   });
-  expect(await small('long.har')).toMatchObject({ code: 1, stdout: expect.stringContaining('64 calls of v1') });
+  expect(await small('long.har')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('64 calls of v1'),
+  });
 });
 
 test('a reader that has seen enough is no fault', async () => {
