@@ -44,7 +44,7 @@ test('tells Prometheus of its process, too', async () => {
   const { url } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: 'any-key' } });
   const text = await (await fetch(`${url}/metrics`)).text();
   expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
-  expect(text).toMatch(/^nodejs_gc_duration_seconds_count/m);
+  expect(text).toMatch(/^# TYPE nodejs_gc_duration_seconds histogram$/m);
 });
 
 test('refuses to start with every fault of the configuration in one message', async () => {
