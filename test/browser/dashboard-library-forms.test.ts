@@ -136,7 +136,7 @@ test('usage is shown for other days, another site and another measure, with a ta
   const { page, context } = await open('phone', { env: { EMULATOR_SITE_ID: 'siteAAAA,siteBBBB' } });
   const { usage } = context.state;
   usage.count('siteAAAA', new Date('2029-11-15T00:00:00Z'), 'deliveries', 12);
-  usage.count('siteBBBB', new Date('2029-11-16T00:00:00Z'), 'uploadedBytes', 3_000_000);
+  usage.count('siteBBBB', new Date('2029-11-16T00:00:00Z'), 'uploaded_bytes', 3_000_000);
   await page.goto('/dashboard/usage');
   await page.getByText('Nothing was used in these days.').waitFor();
   await page.getByRole('link', { name: '90 days' }).click();

@@ -15,10 +15,11 @@ const BODIES: Readonly<Record<string, object>> = {
 };
 
 /** Every resource of the table that can be made, with the least body for it. */
-export const CREATABLE = RESOURCES.filter(
-  // Channels have tests of their own.
-  ({ type, verbs }) => verbs.includes('create') && type !== 'channel',
-).map((resource) => ({ type: resource.type, resource, body: BODIES[resource.type] ?? { metadata: {} } }));
+export const CREATABLE = RESOURCES.filter(({ verbs }) => verbs.includes('create')).map((resource) => ({
+  type: resource.type,
+  resource,
+  body: BODIES[resource.type] ?? { metadata: {} },
+}));
 
 /** A path of the table with the ids that it names. */
 export function pathWith(path: string, ids: Readonly<Record<string, string>>): string {

@@ -87,7 +87,7 @@ export function countBytes(
     const length = Number(response.getHeader('content-length') ?? 0);
     // Of a viewer who went away, about what was sent.
     const sent = response.writableFinished ? length : (socket?.bytesWritten ?? 0) - before;
-    state.usage.count(siteId, clock.now(), 'deliveredBytes', Math.max(0, Math.min(sent, length)));
+    state.usage.count(siteId, clock.now(), 'delivered_bytes', Math.max(0, Math.min(sent, length)));
     const range = String(response.getHeader('content-range') ?? 'bytes 0-');
     if (range.startsWith('bytes 0-')) onBegin?.();
   });

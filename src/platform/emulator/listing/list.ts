@@ -12,19 +12,27 @@ interface Listed<T> {
   readonly render: (item: T) => unknown;
 }
 
+/** Which items of a list are asked for. */
+export interface Window {
+  readonly offset: number;
+  readonly limit: number;
+}
+
 /** The number of results of a `q` that can be read, whatever the paging: the platform has this limit. */
 const MOST_FOUND = 10_000;
 
 /**
  * The page of a list that the query of a request (`q`, `sort`, `page`, `page_length`) asks for.
  * @param items oldest first.
+ * @param window in place of the page, for a caller that counts otherwise.
  * @throws HttpError 400 `invalid_parameter` with everything that is wrong with the query.
  */
 export function listPage<T>(
   items: readonly T[],
   query: unknown,
   { name, fields, render }: Listed<T>,
-): object {
+  window?: Window,
+): Readonly<Record<string, unknown>> {
   const { page, pageLength, q, sort, faults } = readPaging(query);
   const filter = readFilter(q, fields);
   const order = readOrder(sort, fields);
@@ -36,16 +44,11 @@ export function listPage<T>(
       faults.map((description) => ({ code: 'invalid_parameter', description })),
     );
   }
-  const found = order.sorted(filter.predicate ? items.filter(filter.predicate) : items);
-  const most = filter.predicate ? MOST_FOUND : Number.POSITIVE_INFINITY;
-  const start = (page - 1) * pageLength;
-  const shown = found.slice(start, Math.min(start + pageLength, most));
-  return {
-    page,
-    page_length: pageLength,
-    total: Math.min(found.length, most),
-    [name]: shown.map(render),
-  };
+  const { predicate } = filter;
+  const found = predicate ? order.sorted(items.filter(predicate)).slice(0, MOST_FOUND) : order.sorted(items);
+  const { offset, limit } = window ?? { offset: (page - 1) * pageLength, limit: pageLength };
+  const shown = found.slice(offset, offset + limit);
+  return { page, page_length: pageLength, total: found.length, [name]: shown.map(render) };
 }
 
 const MAX_PAGE_LENGTH = 10_000;

@@ -122,7 +122,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     const { event, encoder } = air;
     event.endedAt = clock.now();
     event.encoderGoneAt ??= event.endedAt;
-    if (encoder) state.usage.countTime(channel.siteId, encoder.since, event.endedAt, 'liveSeconds');
+    if (encoder) state.usage.countTime(channel.siteId, encoder.since, event.endedAt, 'live_seconds');
     channel.currentEventId = undefined;
     channel.status = 'idle';
     state.channels.changed(channel);
@@ -160,7 +160,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       take(air.event, 'encoder_gone');
       const now = clock.now();
       air.event.encoderGoneAt = now;
-      state.usage.countTime(channel.siteId, encoder.since, now, 'liveSeconds');
+      state.usage.countTime(channel.siteId, encoder.since, now, 'live_seconds');
       const wait = channel.metadata.reconnect_window * 1000;
       air.window = clock.after(wait, () => end(channel, 'window_over', 'encoder_gone'));
     },

@@ -16,7 +16,7 @@ import { describeMapping, ROUTES, type RouteMapping } from '../../migration/mapp
 import { field } from '../json-body';
 import { V1_ERRORS } from '../v1/errors';
 import { FORMATS } from '../v1/serialize';
-import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-link';
+import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-api';
 import { capital, type Seeded, text } from './operation';
 
 export const V1_TAG = 'Management API v1';

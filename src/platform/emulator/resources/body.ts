@@ -74,24 +74,9 @@ const Empty = z.strictObject({}, objectParams);
 export function readResourceBody<R extends Resource>(
   resource: R,
   schema: z.ZodType,
-  body: unknown,
+  body: unknown = {},
   use: Use,
 ) {
-  const { metadata, upload, relationships } = readParts(resource, schema, body, use) as Partial<BodyOf<R>>;
-  return {
-    metadata: metadata ?? {},
-    upload: upload ?? {},
-    relationships: relationships ?? {},
-  } as BodyOf<R>;
-}
-
-/** The new content that the body of an action has. @throws HttpError 400 with every problem. */
-export function readUpload(resource: Resource, schema: z.ZodType, body: unknown) {
-  const { upload } = readParts(resource, schema, body, 'create') as Pick<BodyOf<Resource>, 'upload'>;
-  return { upload: upload ?? {} };
-}
-
-function readParts(resource: Resource, schema: z.ZodType, body: unknown = {}, use: Use): unknown {
   const parsed = schema.safeParse(body);
   const faults = parsed.success ? [] : schemaFaults(schema, parsed.error, body);
   const others = [
@@ -102,8 +87,13 @@ function readParts(resource: Resource, schema: z.ZodType, body: unknown = {}, us
     ...faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
     ...others.map((description) => ({ code: 'invalid_body', description })),
   ];
-  if (parsed.success && problems.length === 0) return parsed.data;
-  throw new HttpError(400, problems.slice(0, MAX_PROBLEMS));
+  if (!parsed.success || problems.length > 0) throw new HttpError(400, problems.slice(0, MAX_PROBLEMS));
+  const { metadata, upload, relationships } = parsed.data as Partial<BodyOf<R>>;
+  return {
+    metadata: metadata ?? {},
+    upload: upload ?? {},
+    relationships: relationships ?? {},
+  } as BodyOf<R>;
 }
 
 const LOST = '__proto__';

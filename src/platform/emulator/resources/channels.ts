@@ -3,8 +3,7 @@ import { objectParams, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { dropMaster, type LiveEvent, previewPath, statusOf } from '../live/live-event';
 import { channelNotification } from '../webhooks/notification';
-import { valuesAfter } from './body';
-import { Choice, CUSTOM_PARAMS, FlatObject, list, SITE, TAGS } from './fields';
+import { Choice, CUSTOM_PARAMS, FlatObject, list, row, SITE, TAGS } from './fields';
 import { KEY_FILE_PARAMETER } from './media';
 import {
   type Behaviour,
@@ -41,68 +40,60 @@ export const CHANNEL = {
   ...named('channel', SITE, 'channelId'),
   says: 'Takes the stream of one encoder at a time. Each broadcast is a live event.',
   metadata: {
-    title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
+    title: row(text(1000), 'The title.', { default: '', filter: 'words' }),
     tags: TAGS,
     custom_params: CUSTOM_PARAMS,
-    dvr: {
-      schema: Choice(['on', 'off']),
+    dvr: row(Choice(['on', 'off']), 'Whether viewers may go back in a running event.', {
       default: 'on',
       filter: 'text',
-      says: 'Whether viewers may go back in a running event.',
-    },
-    publishing_mode: {
-      schema: Choice(['auto', 'manual']),
-      default: 'auto',
-      filter: 'text',
-      says: 'Whether viewers get an event as soon as the encoder connects, or after a publish call.',
-    },
-    latency: {
-      schema: text(50).regex(/^[a-z0-9_-]+$/, 'must be a name such as default'),
-      default: 'default',
-      filter: 'text',
-      says: 'How far viewers are behind. The value is kept; it has no effect.',
-    },
-    reconnect_window: {
-      schema: z
+    }),
+    publishing_mode: row(
+      Choice(['auto', 'manual']),
+      'Whether viewers get an event as soon as the encoder connects, or after a publish call.',
+      { default: 'auto', filter: 'text' },
+    ),
+    latency: row(
+      text(50).regex(/^[a-z0-9_-]+$/, 'must be a name such as default'),
+      'How far viewers are behind. The value is kept; it has no effect.',
+      { default: 'default', filter: 'text' },
+    ),
+    reconnect_window: row(
+      z
         .int('must be a whole number of seconds')
         .min(0, 'must not be negative')
         .max(1800, 'must be at most 1800 seconds'),
-      default: 60,
-      filter: 'number',
-      says: 'Seconds that the encoder may be gone without ending the event.',
-    },
-    simulcast_targets: {
-      schema: list(SimulcastTarget, 20),
-      default: [],
-      says: 'Where else the stream is to be sent. The packager sends it; without one nothing is sent.',
-    },
-    text_tracks: {
-      schema: list(FlatObject, 50),
-      default: [],
-      says: 'Text tracks of the stream. They are kept and delivered as they are given.',
-    },
+      'Seconds that the encoder may be gone without ending the event.',
+      { default: 60, filter: 'number' },
+    ),
+    simulcast_targets: row(
+      list(SimulcastTarget, 20),
+      'Where else the stream is to be sent. The packager sends it; without one nothing is sent.',
+      { default: [] },
+    ),
+    text_tracks: row(
+      list(FlatObject, 50),
+      'Text tracks of the stream. They are kept and delivered as they are given.',
+      { default: [] },
+    ),
   },
   shown: {
-    status: {
-      schema: Choice(STATUS),
-      filter: 'text',
-      says: '`creating` until the first encoder connects; then `active` while there is a current event, else `idle`.',
-    },
-    enabled: { schema: z.boolean(), says: 'Whether encoders may connect.' },
-    stream_key: { schema: z.string(), says: 'What the encoder is configured with. It is a secret.' },
-    preview_url: {
-      schema: z.array(z.string()),
-      says: 'Where the current event can be watched before it is published.',
-    },
-    recent_events: {
-      schema: z.array(
+    status: row(
+      Choice(STATUS),
+      '`creating` until the first encoder connects; then `active` while there is a current event, else `idle`.',
+      { filter: 'text' },
+    ),
+    enabled: row(z.boolean(), 'Whether encoders may connect.'),
+    stream_key: row(z.string(), 'What the encoder is configured with. It is a secret.'),
+    preview_url: row(z.array(z.string()), 'Where the current event can be watched before it is published.'),
+    recent_events: row(
+      z.array(
         z.object({
           media_id: z.string().meta({ description: 'The media of the event.' }),
           status: z.enum(['active', 'idle']).meta({ description: '`idle` when it is over.' }),
         }),
       ),
-      says: 'The newest 10 events, newest first.',
-    },
+      'The newest 10 events, newest first.',
+    ),
   },
   actions: {
     enable: putAction(`${ONE_CHANNEL}/enable`, 'Enable a channel', 'Lets encoders connect.'),
@@ -158,17 +149,13 @@ export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL,
   };
   return {
     ...inSite(state.channels, 'channelId'),
-    create: ({ siteId = '' }, { metadata }) =>
-      createChannel(parts, siteId, valuesAfter(CHANNEL.metadata, metadata)),
+    create: ({ siteId = '' }, { metadata }) => createChannel(parts, siteId, metadata),
     update(channel, metadata) {
       channel.metadata = metadata;
       modified(parts, channel);
     },
     remove: (channel) => deleteChannel(parts, channel),
     shown: {
-      status: ({ status }) => status,
-      enabled: ({ enabled }) => enabled,
-      stream_key: ({ streamKey }) => streamKey,
       preview_url: (channel, { origin }) => previewUrls(state, channel, origin),
       recent_events: (channel) =>
         eventsOf(state, channel, RECENT_EVENTS).map((event) => ({

@@ -2,37 +2,40 @@ import * as z from 'zod';
 import type { ItemStore } from '../listing/item-store';
 import type { StoredFile, Upload } from '../uploads/upload';
 import { type Uploads, uploadFields } from '../uploads/uploads';
-import { Choice, MediaType, type ShownFields, WebAddress } from './fields';
+import { Choice, MediaType, row, type ShownFields, WebAddress } from './fields';
 import type { GivenUpload, Platform } from './resource';
 
-const shownOnce = (says: string) => ({ schema: z.string(), once: true, says }) as const;
+const shownOnce = (says: string) => row(z.string(), says, { once: true });
 
-/** The addresses of an upload. Only the answer of the call that starts the upload has them. */
-export const LINK_FIELDS = {
+const STATUS = ['created', 'processing', 'updating', 'ready', 'failed'] as const;
+
+export const STATE_FIELDS = {
+  status: row(
+    Choice(STATUS),
+    '`created` until its file is there, `processing` or `updating` until it can be played, then `ready`, or `failed`.',
+    { filter: 'text' },
+  ),
+  error_message: row(z.string().nullable(), 'Why it failed.'),
+} as const satisfies ShownFields;
+
+/** What everything with a content shows. Only the answer of the call that starts an upload has its addresses. */
+export const CONTENT_FIELDS = {
+  ...STATE_FIELDS,
   upload_link: shownOnce('Where to PUT the file, for the method `direct`.'),
   upload_id: shownOnce('The upload whose parts to send, for the method `multipart`.'),
   upload_token: shownOnce('The bearer token of this upload, for the method `multipart`.'),
 } as const satisfies ShownFields;
 
-const STATUS = ['created', 'processing', 'updating', 'ready', 'failed'] as const;
-
-export const status = {
-  schema: Choice(STATUS),
-  filter: 'text',
-  says: '`created` until its file is there, `processing` or `updating` until it can be played, then `ready`, or `failed`.',
-} as const;
-export const errorMessage = { schema: z.string().nullable(), says: 'Why it failed.' } as const;
-
-export const mimeType = { schema: MediaType, says: 'The media type of the file.' } as const;
-export const downloadUrl = {
-  schema: WebAddress,
-  says: 'Where to fetch the file from, for the method `fetch`.',
-} as const;
-export const method = (methods: readonly [string, ...string[]]) =>
+/** Where a content comes from, by one of these methods. */
+export const uploadBy = (...methods: readonly [string, ...string[]]) =>
   ({
-    schema: Choice(methods),
-    default: 'direct',
-    says: 'How the file comes: sent to a link, sent in parts, fetched from an address, or left where it is.',
+    method: row(
+      Choice(methods),
+      'How the file comes: sent to a link, sent in parts, fetched from an address, or left where it is.',
+      { default: 'direct' },
+    ),
+    mime_type: row(MediaType, 'The media type of the file.'),
+    download_url: row(WebAddress, 'Where to fetch the file from, for the method `fetch`.'),
   }) as const;
 
 export type ContentStatus = (typeof STATUS)[number];
@@ -101,7 +104,7 @@ export function takeContent<Item extends Content>(
     content.upload = undefined;
     content.fetching = undefined;
     content.errorMessage = null;
-    state.usage.count(siteId, clock.now(), 'uploadedBytes', file.size);
+    state.usage.count(siteId, clock.now(), 'uploaded_bytes', file.size);
     await arrived(content.file);
     if (before) await uploads.remove(before);
   };
@@ -162,10 +165,8 @@ const linkOf =
   ({ upload }: Pick<Content, 'upload'>, { origin }: { readonly origin: string }) =>
     upload && uploadFields(upload, origin)[name];
 
-/** The values of the fields that everything with a content shows. */
+/** The values of the fields of a content that are not its own. */
 export const CONTENT_VALUES = {
-  status: ({ status }: Content) => status,
-  error_message: ({ errorMessage }: Content) => errorMessage,
   upload_link: linkOf('upload_link'),
   upload_id: linkOf('upload_id'),
   upload_token: linkOf('upload_token'),

@@ -17,7 +17,7 @@ import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
 import { valuesAfter } from './body';
 import { type Channel, channelOf, eventsOf, keyFileOfChannel, ONE_CHANNEL } from './channels';
-import { Choice, secondsOf, Timecode } from './fields';
+import { Choice, row, secondsOf, Timecode } from './fields';
 import { MEDIA, type Media, newMedia } from './media';
 import { takeRecording } from './media-behaviour';
 import { type Behaviour, named, type Platform, putAction, type Resource } from './resource';
@@ -35,14 +35,14 @@ export const EVENT = {
   verbs: ['list', 'read'],
   metadata: {},
   shown: {
-    media_id: { schema: z.string(), filter: 'text', says: 'The media of the event. It is the same id.' },
-    status: { schema: Choice(['active', 'idle']), filter: 'text', says: '`idle` when it is over.' },
-    published_at: { schema: z.string().nullable(), says: 'From when on viewers may watch it.' },
-    ended_at: { schema: z.string().nullable(), says: 'When it ended.' },
-    master_access: {
-      schema: z.object(masterAccess),
-      says: 'Whether the master of the recording can be had, and until when.',
-    },
+    media_id: row(z.string(), 'The media of the event. It is the same id.', { filter: 'text' }),
+    status: row(Choice(['active', 'idle']), '`idle` when it is over.', { filter: 'text' }),
+    published_at: row(z.string().nullable(), 'From when on viewers may watch it.'),
+    ended_at: row(z.string().nullable(), 'When it ended.'),
+    master_access: row(
+      z.object(masterAccess),
+      'Whether the master of the recording can be had, and until when.',
+    ),
   },
   actions: {
     publish: {
@@ -77,14 +77,14 @@ export const EVENT = {
       says: 'The master of the recording, while it is available. It has a file where a packager records.',
       refusals: [{ status: 404, code: 'master_unavailable', when: 'No master is available.' }],
       answer: {
-        id: { schema: z.string(), says: 'The id of the event.' },
-        type: { schema: z.literal('master'), says: 'What it is.' },
-        status: { schema: masterAccess.status, says: 'Always `available`.' },
-        expiration: { schema: masterAccess.expiration, says: 'Until when.' },
-        delivery_url: {
-          schema: z.string().optional(),
-          says: 'Where its file is. Everybody with this address can have it until then.',
-        },
+        id: row(z.string(), 'The id of the event.'),
+        type: row(z.literal('master'), 'What it is.'),
+        status: row(masterAccess.status, 'Always `available`.'),
+        expiration: row(masterAccess.expiration, 'Until when.'),
+        delivery_url: row(
+          z.string().optional(),
+          'Where its file is. Everybody with this address can have it until then.',
+        ),
       },
     },
     clip: {
@@ -94,10 +94,10 @@ export const EVENT = {
       status: 200,
       says: 'Makes a media of a piece of an event, while it runs or after. It is `processing` until its file has come from the packager.',
       query: {
-        trim_in_point: { schema: Timecode, required: true, says: 'Where the piece begins in the event.' },
-        trim_out_point: { schema: Timecode, required: true, says: 'Where it ends.' },
+        trim_in_point: row(Timecode, 'Where the piece begins in the event.', { required: true }),
+        trim_out_point: row(Timecode, 'Where it ends.', { required: true }),
       },
-      answer: { media_id: { schema: z.string(), says: 'The new media.' } },
+      answer: { media_id: row(z.string(), 'The new media.') },
       refusals: [{ status: 409, code: 'beyond_recording', when: 'The piece goes beyond what is recorded.' }],
     },
   },
@@ -272,7 +272,14 @@ function makeClip(
   const { state, clock, newResourceId, notify, recordings } = parts;
   const created = clock.now();
   if (piece.to > secondsStreamed(event, created)) return undefined;
-  const clip = clipOf(event, channel, { id: newResourceId(), created, ...piece });
+  const duration = Math.round((piece.to - piece.from) * 1000) / 1000;
+  const clip = recorded(event, channel, {
+    id: newResourceId(),
+    created,
+    duration,
+    hidden: false,
+    clip: piece,
+  });
   const announce = () => {
     clip.status = 'ready';
     clip.errorMessage = null;
@@ -314,16 +321,6 @@ export function replayOf(event: LiveEvent, channel: Channel): Media {
     hidden: !isViewable(event.state),
     clip: undefined,
   });
-}
-
-/** A piece of an event, as a media of its own. `from` and `to` are seconds into the event. */
-function clipOf(
-  event: LiveEvent,
-  channel: Channel,
-  { id, created, from, to }: { id: string; created: Date; from: number; to: number },
-): Media {
-  const duration = Math.round((to - from) * 1000) / 1000;
-  return recorded(event, channel, { id, created, duration, hidden: false, clip: { from, to } });
 }
 
 function recorded(

@@ -38,6 +38,13 @@ export interface ShownField {
 export type SetFields = Readonly<Record<string, SetField>>;
 export type ShownFields = Readonly<Record<string, ShownField>>;
 
+/** A row of a resource's table. */
+export const row = <Schema extends z.ZodType, const Options extends object = object>(
+  schema: Schema,
+  says: string,
+  options?: Options,
+) => ({ schema, says, ...options }) as { schema: Schema; says: string } & Options;
+
 type ValueOf<F extends SetField> = F extends { required: true } | { default: unknown }
   ? z.output<F['schema']>
   : z.output<F['schema']> | null;
@@ -166,15 +173,13 @@ export const Reference = z.strictObject(
 /** The path of a site, as Express writes it. */
 export const SITE = '/v2/sites/:siteId';
 
-export const TAGS = {
-  schema: list(text(200).min(1, 'is empty'), 100),
+export const TAGS = row(list(text(200).min(1, 'is empty'), 100), 'Words to find it by.', {
   default: [],
   filter: 'text',
-  says: 'Words to find it by.',
-} as const;
+});
 
-export const CUSTOM_PARAMS = {
-  schema: CustomParams,
-  default: {},
-  says: 'Names and values of your own. An update replaces all of them: send the ones to keep as well.',
-} as const;
+export const CUSTOM_PARAMS = row(
+  CustomParams,
+  'Names and values of your own. An update replaces all of them: send the ones to keep as well.',
+  { default: {} },
+);

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
-import { valuesAfter } from './body';
-import { Choice, Flag, list, SITE, TAGS, WebAddress } from './fields';
+import { Choice, Flag, list, row, SITE, TAGS, WebAddress } from './fields';
 import {
   type Behaviour,
   inSite,
@@ -17,41 +16,34 @@ export const IMPORT = {
   ...named('import', SITE, 'importId'),
   says: 'A feed whose items become media.',
   metadata: {
-    url: { schema: WebAddress, required: true, filter: 'text', says: 'The address of the feed.' },
-    title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
-    state: {
-      schema: Choice(['active', 'Active', 'paused', 'Paused', 'inactive', 'Inactive']),
-      default: 'active',
-      filter: 'text',
-      says: 'Whether the feed is read.',
-    },
-    type: { schema: text(50), default: 'mrss', filter: 'text', says: 'The form of the feed.' },
-    host_on_import: {
-      schema: Flag,
-      default: false,
-      says: 'Whether the content is fetched, or stays where it is.',
-    },
-    username: { schema: text(200), says: 'For a feed that asks for it.' },
-    password: { schema: text(200), unseen: true, says: 'For a feed that asks for it. It is never shown.' },
+    url: row(WebAddress, 'The address of the feed.', { required: true, filter: 'text' }),
+    title: row(text(1000), 'The title.', { default: '', filter: 'words' }),
+    state: row(
+      Choice(['active', 'Active', 'paused', 'Paused', 'inactive', 'Inactive']),
+      'Whether the feed is read.',
+      { default: 'active', filter: 'text' },
+    ),
+    type: row(text(50), 'The form of the feed.', { default: 'mrss', filter: 'text' }),
+    host_on_import: row(Flag, 'Whether the content is fetched, or stays where it is.', { default: false }),
+    username: row(text(200), 'For a feed that asks for it.'),
+    password: row(text(200), 'For a feed that asks for it. It is never shown.', { unseen: true }),
     tags: TAGS,
-    ingest_metadata: {
-      schema: z.record(z.string(), Flag, 'must be an object whose values are true or false'),
-      default: {},
-      says: 'Which parts of an item are taken: captions, categories, credits, description, keywords, publish_date, tags, thumbnails. Those that are left out are.',
-    },
-    ingest_tags: {
-      schema: list(text(200).min(1, 'is empty'), 100),
+    ingest_metadata: row(
+      z.record(z.string(), Flag, 'must be an object whose values are true or false'),
+      'Which parts of an item are taken: captions, categories, credits, description, keywords, publish_date, tags, thumbnails. Those that are left out are.',
+      { default: {} },
+    ),
+    ingest_tags: row(list(text(200).min(1, 'is empty'), 100), 'Tags that every media of the feed gets.', {
       default: [],
-      says: 'Tags that every media of the feed gets.',
-    },
+    }),
   },
   shown: {
-    total_items_ingested: { schema: z.int(), filter: 'number', says: 'How many media it has made.' },
-    error_message: {
-      schema: z.string().nullable(),
-      says: 'Why the feed, or an item of it, could not be taken when it was last read.',
-    },
-    last_import: { schema: z.string().nullable(), filter: 'time', says: 'When the feed was last read.' },
+    total_items_ingested: row(z.int(), 'How many media it has made.', { filter: 'number' }),
+    error_message: row(
+      z.string().nullable(),
+      'Why the feed, or an item of it, could not be taken when it was last read.',
+    ),
+    last_import: row(z.string().nullable(), 'When the feed was last read.', { filter: 'time' }),
   },
 } as const satisfies Resource;
 
@@ -69,7 +61,7 @@ export function importBehaviour(parts: Platform): Behaviour<typeof IMPORT, Impor
   return {
     ...inSite(state.imports, 'importId'),
     create({ siteId = '' }, { metadata }) {
-      const made = { ...newItem(parts, siteId), metadata: valuesAfter(IMPORT.metadata, metadata) };
+      const made = { ...newItem(parts, siteId), metadata };
       state.imports.add(made);
       return made;
     },

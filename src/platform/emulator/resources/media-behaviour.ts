@@ -2,10 +2,9 @@ import { wireTime } from '../clock';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
-import { valuesAfter } from './body';
 import { CONTENT_VALUES, dropContent, MAX_FILE_BYTES, statusUnderWay, takeContent } from './content';
 import { secondsOf } from './fields';
-import { isPublished, MEDIA, type Media, type MediaMetadata, newMedia, publicationOf } from './media';
+import { isPublished, type MEDIA, type Media, type MediaMetadata, newMedia, publicationOf } from './media';
 import { dropOriginals, keepOriginal } from './originals';
 import { takeFromPlaylists } from './playlists';
 import { CONVERSION_MS, dropRenditions, makeRenditions } from './renditions';
@@ -16,20 +15,12 @@ export function mediaBehaviour(parts: Platform): Behaviour<typeof MEDIA, Media> 
   const { state, notify } = parts;
   return {
     ...inSite(state.media, 'mediaId'),
-    create: ({ siteId = '' }, { metadata, upload }) =>
-      createMedia(parts, siteId, valuesAfter(MEDIA.metadata, metadata), upload),
+    create: ({ siteId = '' }, { metadata, upload }) => createMedia(parts, siteId, metadata, upload),
     update: (media, metadata) => updateMedia(parts, media, metadata),
     remove: (media) => deleteMedia(parts, media),
     shown: {
       ...CONTENT_VALUES,
-      media_type: ({ mediaType }) => mediaType,
-      hosting_type: ({ hostingType }) => hostingType,
-      mime_type: ({ mimeType }) => mimeType,
-      duration: ({ duration }) => duration,
-      trim_in_point: ({ trimInPoint }) => trimInPoint,
-      trim_out_point: ({ trimOutPoint }) => trimOutPoint,
       external_id: ({ metadata }) => metadata.external_id,
-      source_url: ({ sourceUrl }) => sourceUrl,
     },
     actions: {
       reupload(media, { upload }) {
@@ -47,7 +38,7 @@ function createMedia(parts: Platform, siteId: string, metadata: MediaMetadata, u
   const from = { publish_start_date: metadata.publish_start_date ?? wireTime(made.created) };
   const media = newMedia({ ...made, metadata: { ...metadata, ...from } });
   state.media.add(media);
-  state.usage.count(siteId, made.created, 'media');
+  state.usage.count(siteId, made.created, 'media_created');
   notify(mediaNotification('media_created', media));
   beginContent(parts, media, upload);
   return media;

@@ -2,17 +2,8 @@ import * as z from 'zod';
 import type { Timer } from '../clock';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
-import {
-  type Content,
-  downloadUrl,
-  errorMessage,
-  LINK_FIELDS,
-  method,
-  mimeType,
-  noContent,
-  status,
-} from './content';
-import { Choice, CUSTOM_PARAMS, Moment, SITE, TAGS, Timecode, WebAddress } from './fields';
+import { CONTENT_FIELDS, type Content, noContent, uploadBy } from './content';
+import { Choice, CUSTOM_PARAMS, Moment, row, SITE, TAGS, Timecode, WebAddress } from './fields';
 import {
   type MetadataOf,
   newItem,
@@ -35,60 +26,42 @@ export const MEDIA = {
   one: ONE_MEDIA,
   verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
-    title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
-    description: { schema: text(5000), filter: 'words', says: 'What it is about.' },
-    author: { schema: text(200), filter: 'text', says: 'Who made it.' },
-    permalink: { schema: text(2000), filter: 'text', says: 'The page that it is shown on.' },
-    category: {
-      schema: text(200),
-      filter: 'text',
-      says: 'The category for advertising and recommendations.',
-    },
-    language: { schema: text(50), filter: 'text', says: 'The spoken language.' },
-    publish_start_date: {
-      schema: Moment,
+    title: row(text(1000), 'The title.', { default: '', filter: 'words' }),
+    description: row(text(5000), 'What it is about.', { filter: 'words' }),
+    author: row(text(200), 'Who made it.', { filter: 'text' }),
+    permalink: row(text(2000), 'The page that it is shown on.', { filter: 'text' }),
+    category: row(text(200), 'The category for advertising and recommendations.', { filter: 'text' }),
+    language: row(text(50), 'The spoken language.', { filter: 'text' }),
+    publish_start_date: row(Moment, 'From when viewers may watch it. Without it, from its creation.', {
       filter: 'time',
       otherwise: 'created',
-      says: 'From when viewers may watch it. Without it, from its creation.',
-    },
-    publish_end_date: {
-      schema: Moment,
+    }),
+    publish_end_date: row(Moment, 'Until when viewers may watch it. `null`: without an end.', {
       filter: 'time',
-      says: 'Until when viewers may watch it. `null`: without an end.',
-    },
+    }),
     tags: TAGS,
-    external_id: { schema: text(200), filter: 'text', says: 'Its id in a system of yours.' },
-    protection_rule_key: {
-      schema: text(200),
-      filter: 'text',
-      says: 'The protection rule that applies to it.',
-    },
+    external_id: row(text(200), 'Its id in a system of yours.', { filter: 'text' }),
+    protection_rule_key: row(text(200), 'The protection rule that applies to it.', { filter: 'text' }),
     custom_params: CUSTOM_PARAMS,
   },
   upload: {
-    method: method(['direct', 'multipart', 'fetch', 'external']),
-    mime_type: mimeType,
-    download_url: downloadUrl,
-    source_url: { schema: WebAddress, says: 'Where the content stays, for the method `external`.' },
-    trim_in_point: { schema: Timecode, says: 'Where it is to begin. Not for `external`.' },
-    trim_out_point: { schema: Timecode, says: 'Where it is to end. Not for `external`.' },
+    ...uploadBy('direct', 'multipart', 'fetch', 'external'),
+    source_url: row(WebAddress, 'Where the content stays, for the method `external`.'),
+    trim_in_point: row(Timecode, 'Where it is to begin. Not for `external`.'),
+    trim_out_point: row(Timecode, 'Where it is to end. Not for `external`.'),
   },
   shown: {
-    status,
-    media_type: { schema: Choice(['video', 'audio']), filter: 'text', says: 'What it is.' },
-    hosting_type: {
-      schema: Choice(['hosted', 'external']),
+    ...CONTENT_FIELDS,
+    media_type: row(Choice(['video', 'audio']), 'What it is.', { filter: 'text' }),
+    hosting_type: row(Choice(['hosted', 'external']), 'Whether the platform has the content.', {
       filter: 'text',
-      says: 'Whether the platform has the content.',
-    },
-    mime_type: { schema: z.string().nullable(), filter: 'text', says: 'The media type of the content.' },
-    error_message: errorMessage,
-    duration: { schema: z.number(), filter: 'number', says: 'Seconds; 0 while it is not known.' },
-    trim_in_point: { schema: z.string().nullable(), says: 'Where it begins in the uploaded file.' },
-    trim_out_point: { schema: z.string().nullable(), says: 'Where it ends in the uploaded file.' },
-    external_id: { schema: z.string().nullable(), says: 'The same as in the metadata.' },
-    source_url: { schema: z.string().nullable(), says: 'Where external content is.' },
-    ...LINK_FIELDS,
+    }),
+    mime_type: row(z.string().nullable(), 'The media type of the content.', { filter: 'text' }),
+    duration: row(z.number(), 'Seconds; 0 while it is not known.', { filter: 'number' }),
+    trim_in_point: row(z.string().nullable(), 'Where it begins in the uploaded file.'),
+    trim_out_point: row(z.string().nullable(), 'Where it ends in the uploaded file.'),
+    external_id: row(z.string().nullable(), 'The same as in the metadata.'),
+    source_url: row(z.string().nullable(), 'Where external content is.'),
   },
   actions: {
     reupload: {

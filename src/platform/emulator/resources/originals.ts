@@ -6,20 +6,17 @@ import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { valuesAfter } from './body';
 import {
+  CONTENT_FIELDS,
   CONTENT_VALUES,
   type Content,
-  downloadUrl,
   dropContent,
-  errorMessage,
-  LINK_FIELDS,
   MAX_FILE_BYTES,
-  method,
-  mimeType,
   noContent,
-  status,
   statusUnderWay,
   takeContent,
+  uploadBy,
 } from './content';
+import { row } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
 import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
 
@@ -27,25 +24,19 @@ export const ORIGINAL = {
   ...named('original', ONE_MEDIA, 'originalId'),
   says: 'A file as it was uploaded for a media. The primary one is what is converted.',
   metadata: {
-    name: { schema: text(200), default: 'Original', filter: 'words', says: 'The name.' },
-    language: { schema: text(100), filter: 'text', says: 'The spoken language, such as English.' },
-    language_code: { schema: text(50), filter: 'text', says: 'Its code, such as en.' },
-    type: { schema: text(50), default: 'primary', filter: 'text', says: 'What it is for.' },
+    name: row(text(200), 'The name.', { default: 'Original', filter: 'words' }),
+    language: row(text(100), 'The spoken language, such as English.', { filter: 'text' }),
+    language_code: row(text(50), 'Its code, such as en.', { filter: 'text' }),
+    type: row(text(50), 'What it is for.', { default: 'alternate', filter: 'text' }),
   },
-  upload: {
-    method: method(['direct', 'multipart', 'fetch']),
-    mime_type: mimeType,
-    download_url: downloadUrl,
-  },
+  upload: uploadBy('direct', 'multipart', 'fetch'),
   shown: {
-    status,
-    error_message: errorMessage,
-    container_format: { schema: z.string().nullable(), says: 'The format of the file, such as mp4.' },
-    duration: { schema: z.number(), says: 'Seconds; 0 while it is not known.' },
-    size: { schema: z.int(), filter: 'number', says: 'Bytes.' },
-    md5: { schema: z.string().nullable(), says: 'The MD5 of the file, in hexadecimal.' },
-    includes: { schema: z.looseObject({}), says: 'Its tracks, by their kind.' },
-    ...LINK_FIELDS,
+    ...CONTENT_FIELDS,
+    container_format: row(z.string().nullable(), 'The format of the file, such as mp4.'),
+    duration: row(z.number(), 'Seconds; 0 while it is not known.'),
+    size: row(z.int(), 'Bytes.', { filter: 'number' }),
+    md5: row(z.string().nullable(), 'The MD5 of the file, in hexadecimal.'),
+    includes: row(z.looseObject({}), 'Its tracks, by their kind.'),
   },
   refusals: {
     delete: [
@@ -82,7 +73,7 @@ export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, O
       const original: Original = {
         ...noContent(),
         ...partOf(parts, mediaOf(parts, ids)),
-        metadata: { ...valuesAfter(ORIGINAL.metadata, metadata), type: metadata.type ?? 'alternate' },
+        metadata,
         isPrimary: false,
         containerFormat: null,
         duration: 0,
@@ -107,8 +98,6 @@ export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, O
     },
     shown: {
       ...CONTENT_VALUES,
-      container_format: ({ containerFormat }) => containerFormat,
-      duration: ({ duration }) => duration,
       size: ({ file }) => file?.size ?? 0,
       md5: ({ file }) => file?.md5 ?? null,
       includes: ({ id, width, height }) => (width > 0 ? { video_track: { [id]: { width, height } } } : {}),
@@ -151,7 +140,7 @@ export function keepOriginal(parts: Platform, media: Media, duration: number): v
     originals.add({
       ...noContent(),
       ...partOf(parts, media),
-      metadata: valuesAfter(ORIGINAL.metadata, {}),
+      metadata: valuesAfter(ORIGINAL.metadata, { type: 'primary' }),
       isPrimary: true,
       ...facts,
     });

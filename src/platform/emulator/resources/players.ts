@@ -1,8 +1,7 @@
 import { HttpError } from '../../../http/errors';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
-import { valuesAfter } from './body';
-import { CUSTOM_PARAMS, FreeObject, Reference, SITE } from './fields';
+import { CUSTOM_PARAMS, FreeObject, Reference, row, SITE } from './fields';
 import {
   type Behaviour,
   type BodyOf,
@@ -18,23 +17,21 @@ export const PLAYER = {
   ...named('player', SITE, 'playerId'),
   says: 'How a player looks and behaves.',
   metadata: {
-    name: { schema: text(200), default: '', filter: 'words', says: 'The name.' },
-    release_channel: {
-      schema: text(50),
+    name: row(text(200), 'The name.', { default: '', filter: 'words' }),
+    release_channel: row(text(50), 'Which version of the player it gets.', {
       default: 'production',
       filter: 'text',
-      says: 'Which version of the player it gets.',
-    },
-    setup_config: {
-      schema: FreeObject,
-      default: {},
-      says: 'The options of the player; any are allowed. An update replaces all of them.',
-    },
+    }),
+    setup_config: row(
+      FreeObject,
+      'The options of the player; any are allowed. An update replaces all of them.',
+      { default: {} },
+    ),
     custom_params: CUSTOM_PARAMS,
   },
   relationships: {
-    recommendations_playlist: { schema: Reference, says: 'The playlist that goes on at the end.' },
-    adschedule: { schema: Reference, says: 'When advertisements are shown.' },
+    recommendations_playlist: row(Reference, 'The playlist that goes on at the end.'),
+    adschedule: row(Reference, 'When advertisements are shown.'),
   },
   shown: {},
 } as const satisfies Resource;
@@ -64,8 +61,7 @@ export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Playe
     ...inSite(state.players, 'playerId'),
     create({ siteId = '' }, { metadata, relationships }) {
       requirePlaylist(siteId, relationships);
-      const values = valuesAfter(PLAYER.metadata, metadata);
-      const player = { ...newItem(parts, siteId), metadata: values, relationships };
+      const player = { ...newItem(parts, siteId), metadata, relationships };
       state.players.add(player);
       return player;
     },

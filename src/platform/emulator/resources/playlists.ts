@@ -2,8 +2,7 @@ import * as z from 'zod';
 import { PLAYLIST_TYPES } from '../../migration/mapping/values';
 import { objectParams, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
-import { valuesAfter } from './body';
-import { Choice, CUSTOM_PARAMS, CustomParams, list, type SetFields, SITE, WholeNumber } from './fields';
+import { Choice, CUSTOM_PARAMS, CustomParams, list, row, type SetFields, SITE, WholeNumber } from './fields';
 import {
   type Behaviour,
   inSite,
@@ -21,10 +20,10 @@ const match = Choice(['any', 'all']);
 
 /** The fields of every type of playlist. */
 const COMMON = {
-  title: { schema: text(1000), default: '', filter: 'words', says: 'The title.' },
-  description: { schema: text(5000), filter: 'words', says: 'What it is about.' },
-  author: { schema: text(200), filter: 'text', says: 'Who made it.' },
-  link: { schema: text(2000), filter: 'text', says: 'The page that it is shown on.' },
+  title: row(text(1000), 'The title.', { default: '', filter: 'words' }),
+  description: row(text(5000), 'What it is about.', { filter: 'words' }),
+  author: row(text(200), 'Who made it.', { filter: 'text' }),
+  link: row(text(2000), 'The page that it is shown on.', { filter: 'text' }),
   custom_params: CUSTOM_PARAMS,
 } as const satisfies SetFields;
 
@@ -48,24 +47,20 @@ const criteria = z.strictObject(
 );
 
 /** Which media belong to a playlist that is computed for each viewer. */
-const MEDIA_FILTER = {
-  schema: z.strictObject(
+const MEDIA_FILTER = row(
+  z.strictObject(
     {
       include: criteria.nullish().meta({ description: 'Which to take.' }),
       exclude: criteria.nullish().meta({ description: 'Which of these to leave out.' }),
     },
     objectParams,
   ),
-  default: {},
-  says: 'Which media it has: those with any or all of the tags, or custom parameters, of `include`, without those of `exclude`. Without `include` all media.',
-} as const;
+  'Which media it has: those with any or all of the tags, or custom parameters, of `include`, without those of `exclude`. Without `include` all media.',
+  { default: {} },
+);
 
 const mediaLimit = (most: number) =>
-  ({
-    schema: WholeNumber(5000).min(1, 'must be at least 1'),
-    default: most,
-    says: 'How many media at most.',
-  }) as const;
+  row(WholeNumber(5000).min(1, 'must be at least 1'), 'How many media at most.', { default: most });
 
 const SORTS = [
   'created:asc',
@@ -82,11 +77,7 @@ const SORTS = [
 export type PlaylistType = (typeof PLAYLIST_TYPES)[number];
 
 const shown = {
-  playlist_type: {
-    schema: Choice(PLAYLIST_TYPES),
-    filter: 'text',
-    says: 'Its type.',
-  },
+  playlist_type: row(Choice(PLAYLIST_TYPES), 'Its type.', { filter: 'text' }),
 } as const;
 
 /** Playlists of every type, with what they have in common. */
@@ -116,8 +107,8 @@ function playlistOf<const T extends PlaylistType, const F extends SetFields>(
 }
 
 const MANUAL_PLAYLIST = playlistOf('manual_playlist', 'A list of media in an order of your own.', {
-  media_filter: {
-    schema: z.strictObject(
+  media_filter: row(
+    z.strictObject(
       {
         include: z
           .strictObject(
@@ -129,9 +120,9 @@ const MANUAL_PLAYLIST = playlistOf('manual_playlist', 'A list of media in an ord
       },
       objectParams,
     ),
-    default: {},
-    says: 'The ids of the media, in their order, as `include.values`.',
-  },
+    'The ids of the media, in their order, as `include.values`.',
+    { default: {} },
+  ),
 });
 
 export const DYNAMIC_PLAYLIST = playlistOf(
@@ -139,7 +130,7 @@ export const DYNAMIC_PLAYLIST = playlistOf(
   'All media with certain tags or custom parameters.',
   {
     media_filter: MEDIA_FILTER,
-    sort: { schema: Choice(SORTS), default: 'publish_start_date:dsc', says: 'Their order.' },
+    sort: row(Choice(SORTS), 'Their order.', { default: 'publish_start_date:dsc' }),
     media_limit: mediaLimit(50),
   },
 );
@@ -160,7 +151,7 @@ const SEARCH_PLAYLIST = playlistOf(
   'The media that fit what a viewer searches for, which the request has as `search`.',
   {
     media_filter: MEDIA_FILTER,
-    query: { schema: text(500), says: 'What to search for when the request does not say.' },
+    query: row(text(500), 'What to search for when the request does not say.'),
     media_limit: mediaLimit(50),
   },
 );
@@ -242,11 +233,9 @@ function changeFilters(
   }
 }
 
-const SHOWN = { playlist_type: ({ playlistType }: Playlist) => playlistType };
-
 /** The calls for playlists of all types: they show what all have in common, and change none. */
 export function playlistCalls({ state, clock }: Platform): ResourceCalls {
-  return callsOf(PLAYLIST, { ...inSite(state.playlists, 'playlistId'), shown: SHOWN }, clock.now);
+  return callsOf(PLAYLIST, { ...inSite(state.playlists, 'playlistId'), shown: {} }, clock.now);
 }
 
 /** The calls for each type of playlist. */
@@ -268,12 +257,12 @@ function callsOfType(parts: Platform, typed: TypedPlaylist): ResourceCalls {
       return playlist?.playlistType === typed.type ? playlist : undefined;
     },
     create({ siteId = '' }, { metadata }) {
-      const values = valuesAfter(resource.metadata, metadata) as (Playlist & Kept<AnyPlaylist>)['metadata'];
+      const values = metadata as (Playlist & Kept<AnyPlaylist>)['metadata'];
       const playlist = { ...newItem(parts, siteId), playlistType: typed.type, metadata: values };
       state.playlists.add(playlist);
       return playlist;
     },
-    shown: SHOWN,
+    shown: {},
   };
   return callsOf(resource, behaviour, clock.now);
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import type { ItemStore } from '../listing/item-store';
-import { type ContentStatus, errorMessage, status } from './content';
-import { Choice, Reference } from './fields';
+import { type ContentStatus, STATE_FIELDS } from './content';
+import { Choice, Reference, row } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
 import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
 
@@ -13,20 +13,17 @@ export const MEDIA_RENDITION = {
   verbs: ['list', 'create', 'read', 'delete'],
   metadata: {},
   relationships: {
-    media_rendition_template: {
-      schema: Reference,
+    media_rendition_template: row(Reference, 'What to make. A media has one rendition for each template.', {
       required: true,
-      says: 'What to make. A media has one rendition for each template.',
-    },
+    }),
   },
   shown: {
-    status,
-    error_message: errorMessage,
-    media_type: { schema: Choice(['video', 'audio']), filter: 'text', says: 'What it is.' },
-    delivery_url: { schema: z.string().nullable(), says: 'Where the file is, once it is ready.' },
-    filesize: { schema: z.int(), filter: 'number', says: 'Bytes.' },
-    width: { schema: z.int(), filter: 'number', says: 'Pixels.' },
-    height: { schema: z.int(), filter: 'number', says: 'Pixels.' },
+    ...STATE_FIELDS,
+    media_type: row(Choice(['video', 'audio']), 'What it is.', { filter: 'text' }),
+    delivery_url: row(z.string().nullable(), 'Where the file is, once it is ready.'),
+    filesize: row(z.int(), 'Bytes.', { filter: 'number' }),
+    width: row(z.int(), 'Pixels.', { filter: 'number' }),
+    height: row(z.int(), 'Pixels.', { filter: 'number' }),
   },
   refusals: {
     create: [
@@ -80,16 +77,12 @@ export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_REND
     },
     remove: (rendition) => state.renditions.remove(rendition),
     shown: {
-      status: (rendition) => rendition.status,
       error_message: () => null,
       media_type: ({ mediaId }) => state.media.find(mediaId)?.mediaType ?? 'video',
       delivery_url: (rendition, { origin }) =>
         rendition.status === 'ready' && !isEncrypted(parts, rendition)
           ? `${origin}${renditionPath(rendition)}`
           : null,
-      filesize: ({ filesize }) => filesize,
-      width: ({ width }) => width,
-      height: ({ height }) => height,
     },
     relationships: ({ templateId }) => ({ media_rendition_template: { id: templateId } }),
   };

@@ -1,14 +1,13 @@
 import { HttpError } from '../../../http/errors';
 import { wireTime } from '../clock';
 import type { Field, Fields } from '../listing/filter';
-import { listPage } from '../listing/list';
+import { listPage, type Window } from '../listing/list';
 import {
   actionSchema,
   bodySchema,
   querySchema,
   readActionFields,
   readResourceBody,
-  readUpload,
   uploadSchema,
   valuesAfter,
 } from './body';
@@ -18,8 +17,8 @@ import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View }
 /** The calls of a resource, for the routes of v2, those of v1 and the dashboard. */
 export interface ResourceCalls {
   readonly resource: Resource;
-  /** A page of them. `query` is that of a list. @throws HttpError 400, 404 */
-  list(ids: PathIds, query: unknown, view: View): object;
+  /** A page of them, or a window. `query` is that of a list. @throws HttpError 400, 404 */
+  list(ids: PathIds, query: unknown, view: View, window?: Window): Readonly<Record<string, unknown>>;
   /** @throws HttpError 400 with every problem of the body. */
   create(ids: PathIds, body: unknown, view: View): Promise<object>;
   /** @throws HttpError 404 */
@@ -74,16 +73,17 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
 
   return {
     resource,
-    list(ids, query, view) {
+    list(ids, query, view, window) {
       const listed = { name: resource.plural, fields: fields(), render: (item: Item) => shown(item, view) };
-      const page = listPage(behaviour.list(ids, view), query, listed) as Record<string, unknown>;
+      const page = listPage(behaviour.list(ids, view), query, listed, window);
       const { alsoListedAs: other } = resource;
       return other === undefined ? page : { ...page, [other]: page[resource.plural] };
     },
     async create(ids, body, view) {
       if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
       const given = readResourceBody(resource, createBody(), body, 'create');
-      return shown(await behaviour.create(ids, given, view), view, true);
+      const metadata = valuesAfter(resource.metadata, given.metadata) as MetadataOf<R>;
+      return shown(await behaviour.create(ids, { ...given, metadata }, view), view, true);
     },
     read: (ids, view) => shown(found(ids, view), view),
     update(ids, body, view) {
@@ -112,7 +112,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       if (!act || !read) throw new Error(`A ${resource.noun} has no action ${name}.`);
       const item = found(ids, view);
       const done = await act(item, {
-        ...(read.upload ? readUpload(resource, read.upload, body) : { upload: {} }),
+        upload: read.upload ? readResourceBody<Resource>(resource, read.upload, body, 'create').upload : {},
         body: read.body ? readActionFields(read.body, body, 'invalid_body') : {},
         query: read.query ? readActionFields(read.query, query, 'invalid_parameter') : {},
         view,
@@ -150,7 +150,7 @@ export function renderResource<R extends Resource, Item extends Kept<R>>(
   { view, isNew = false }: { readonly view: View; readonly isNew?: boolean },
 ): Readonly<Record<string, unknown>> {
   const values = Object.entries<ShownField>(resource.shown).flatMap(([name, field]) =>
-    field.unseen || (field.once && !isNew) ? [] : [[name, behaviour.shown[name]?.(item, view)] as const],
+    field.unseen || (field.once && !isNew) ? [] : [[name, shownValue(behaviour, name, item, view)] as const],
   );
   const metadata = Object.entries(resource.metadata).flatMap(([name, { unseen }]) =>
     unseen ? [] : [[name, item.metadata[name]] as const],
@@ -167,6 +167,19 @@ export function renderResource<R extends Resource, Item extends Kept<R>>(
   };
 }
 
+/** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */
+function shownValue<R extends Resource, Item extends Kept<R>>(
+  { shown }: Behaviour<R, Item>,
+  name: string,
+  item: Item,
+  view: View,
+): unknown {
+  const values: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> = shown;
+  const own = name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
+  const fields: object = item;
+  return values[name] ? values[name](item, view) : (fields as Readonly<Record<string, unknown>>)[own];
+}
+
 /** The fields that lists of a resource are filtered and sorted by, from its table. */
 function filterFields<R extends Resource, Item extends Kept<R>>(
   resource: R,
@@ -179,7 +192,7 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
     last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
   };
   for (const [name, { filter }] of Object.entries<ShownField>(resource.shown)) {
-    if (filter) named[name] = fieldOf(filter, (item) => behaviour.shown[name]?.(item, view));
+    if (filter) named[name] = fieldOf(filter, (item) => shownValue(behaviour, name, item, view));
   }
   for (const [name, { filter, otherwise }] of Object.entries(resource.metadata)) {
     if (!filter) continue;

@@ -1,7 +1,7 @@
 import { HttpError } from '../../../http/errors';
 import { text } from '../json-body';
 import { actionSchema, readActionFields } from './body';
-import { SITE } from './fields';
+import { row, SITE } from './fields';
 import { updateMedia } from './media-behaviour';
 import { changeTagOfPlaylists } from './playlists';
 import type { Action, Platform } from './resource';
@@ -15,8 +15,8 @@ export const TAG_ACTIONS = {
     status: 202,
     says: 'Takes a tag off all media of the site.',
     body: {
-      tag: { schema: text(200).min(1, 'is empty'), says: 'The tag.' },
-      name: { schema: text(200).min(1, 'is empty'), says: 'The same, by its other name.' },
+      tag: row(text(200).min(1, 'is empty'), 'The tag.'),
+      name: row(text(200).min(1, 'is empty'), 'The same, by its other name.'),
     },
   },
   rename_tag: {
@@ -26,10 +26,10 @@ export const TAG_ACTIONS = {
     status: 202,
     says: 'Renames a tag of all media of the site. A media with both keeps one.',
     body: {
-      old_tag: { schema: text(200).min(1, 'is empty'), says: 'The tag as it is.' },
-      new_tag: { schema: text(200).min(1, 'is empty'), says: 'What it is to be called.' },
-      old_name: { schema: text(200).min(1, 'is empty'), says: '`old_tag`, by its other name.' },
-      new_name: { schema: text(200).min(1, 'is empty'), says: '`new_tag`, by its other name.' },
+      old_tag: row(text(200).min(1, 'is empty'), 'The tag as it is.'),
+      new_tag: row(text(200).min(1, 'is empty'), 'What it is to be called.'),
+      old_name: row(text(200).min(1, 'is empty'), '`old_tag`, by its other name.'),
+      new_name: row(text(200).min(1, 'is empty'), '`new_tag`, by its other name.'),
     },
   },
 } as const satisfies Readonly<Record<string, Action>>;

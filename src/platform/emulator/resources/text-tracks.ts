@@ -2,21 +2,16 @@ import * as z from 'zod';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { mediaNotification } from '../webhooks/notification';
-import { valuesAfter } from './body';
 import {
+  CONTENT_FIELDS,
   CONTENT_VALUES,
   type Content,
-  downloadUrl,
   dropContent,
-  errorMessage,
-  LINK_FIELDS,
-  method,
-  mimeType,
   noContent,
-  status,
   takeContent,
+  uploadBy,
 } from './content';
-import { Choice, Flag, WholeNumber } from './fields';
+import { Choice, Flag, row, WholeNumber } from './fields';
 import { inMedia, mediaOf, ONE_MEDIA, partOf } from './media';
 import {
   type Behaviour,
@@ -36,31 +31,21 @@ export const TEXT_TRACK = {
   ...named('text_track', ONE_MEDIA, 'trackId'),
   says: 'Captions, subtitles or chapters of a media. Viewers get it when it is published.',
   metadata: {
-    label: { schema: text(200), filter: 'words', says: 'The name in the menu of the player.' },
-    srclang: { schema: text(50), filter: 'text', says: 'The code of the language, such as en.' },
-    position: { schema: WholeNumber(1000), default: 0, filter: 'number', says: 'The place in the menu.' },
-    track_kind: {
-      schema: Choice(TRACK_KINDS),
-      default: 'captions',
-      fixed: true,
-      unseen: true,
-      says: 'What it is.',
-    },
+    label: row(text(200), 'The name in the menu of the player.', { filter: 'words' }),
+    srclang: row(text(50), 'The code of the language, such as en.', { filter: 'text' }),
+    position: row(WholeNumber(1000), 'The place in the menu.', { default: 0, filter: 'number' }),
+    track_kind: row(Choice(TRACK_KINDS), 'What it is.', { default: 'captions', fixed: true, unseen: true }),
   },
   upload: {
-    method: method(['direct', 'fetch']),
-    file_format: { schema: text(50), says: 'The format of the file, such as vtt or srt.' },
-    auto_publish: { schema: Flag, default: false, says: 'Whether to publish it as soon as it is ready.' },
-    mime_type: mimeType,
-    download_url: downloadUrl,
+    ...uploadBy('direct', 'fetch'),
+    file_format: row(text(50), 'The format of the file, such as vtt or srt.'),
+    auto_publish: row(Flag, 'Whether to publish it as soon as it is ready.', { default: false }),
   },
   shown: {
-    status,
-    error_message: errorMessage,
-    track_kind: { schema: Choice(TRACK_KINDS), filter: 'text', says: 'What it is.' },
-    published: { schema: z.boolean(), says: 'Whether viewers get it.' },
-    delivery_url: { schema: z.string().nullable(), says: 'Where the file is, once it is ready.' },
-    ...LINK_FIELDS,
+    ...CONTENT_FIELDS,
+    track_kind: row(Choice(TRACK_KINDS), 'What it is.', { filter: 'text' }),
+    published: row(z.boolean(), 'Whether viewers get it.'),
+    delivery_url: row(z.string().nullable(), 'Where the file is, once it is ready.'),
   },
   actions: {
     publish: putAction(`${ONE}/publish`, 'Publish a text track', 'Lets viewers have it.'),
@@ -103,7 +88,7 @@ export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK
       const track: TextTrack = {
         ...noContent(),
         ...partOf(parts, media),
-        metadata: valuesAfter(TEXT_TRACK.metadata, metadata),
+        metadata,
         isPublished: false,
         fileFormat: formatOf(upload),
       };

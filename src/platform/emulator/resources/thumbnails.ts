@@ -4,19 +4,15 @@ import { objectParams, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { mediaNotification } from '../webhooks/notification';
 import {
+  CONTENT_FIELDS,
   CONTENT_VALUES,
   type Content,
-  downloadUrl,
   dropContent,
-  errorMessage,
-  LINK_FIELDS,
-  method,
-  mimeType,
   noContent,
-  status,
   takeContent,
+  uploadBy,
 } from './content';
-import { Choice, Flag, list, SITE, WholeNumber } from './fields';
+import { Choice, Flag, list, row, SITE, WholeNumber } from './fields';
 import type { Media } from './media';
 import {
   type Behaviour,
@@ -38,25 +34,16 @@ export const THUMBNAIL = {
   says: 'A picture of a media. One of them is its poster.',
   metadata: {},
   upload: {
-    method: method(['direct', 'multipart', 'fetch']),
-    thumbnail_type: {
-      schema: Choice(THUMBNAIL_TYPES),
-      default: 'static',
-      says: 'A picture, or a short moving one.',
-    },
-    mime_type: mimeType,
-    download_url: downloadUrl,
-    source_type: {
-      schema: Choice(SOURCE_TYPES),
-      says: 'Where the picture comes from. It follows from the other fields.',
-    },
-    source_media_id: { schema: text(200), says: 'The media to take the picture from.' },
-    video_position: { schema: z.number('must be a number').min(0), says: 'Seconds into that media.' },
-    thumbstrip_index: { schema: WholeNumber(10_000), says: 'The picture of its strip of pictures.' },
+    ...uploadBy('direct', 'multipart', 'fetch'),
+    thumbnail_type: row(Choice(THUMBNAIL_TYPES), 'A picture, or a short moving one.', { default: 'static' }),
+    source_type: row(Choice(SOURCE_TYPES), 'Where the picture comes from. It follows from the other fields.'),
+    source_media_id: row(text(200), 'The media to take the picture from.'),
+    video_position: row(z.number('must be a number').min(0), 'Seconds into that media.'),
+    thumbstrip_index: row(WholeNumber(10_000), 'The picture of its strip of pictures.'),
   },
   relationships: {
-    media: {
-      schema: list(
+    media: row(
+      list(
         z.strictObject(
           {
             id: text(200).min(1, 'is empty').meta({ description: 'The media.' }),
@@ -66,17 +53,15 @@ export const THUMBNAIL = {
         ),
         1,
       ),
-      says: 'The media that it is of, and whether it is its poster.',
-    },
+      'The media that it is of, and whether it is its poster.',
+    ),
   },
   shown: {
-    status,
-    error_message: errorMessage,
-    thumbnail_type: { schema: Choice(THUMBNAIL_TYPES), filter: 'text', says: 'What it is.' },
-    source_type: { schema: z.string(), filter: 'text', says: 'Where the picture comes from.' },
-    delivery_url: { schema: z.string().nullable(), says: 'Where the picture is, once it is ready.' },
-    media_id: { schema: z.string(), filter: 'text', unseen: true, says: 'The media that it is of.' },
-    ...LINK_FIELDS,
+    ...CONTENT_FIELDS,
+    thumbnail_type: row(Choice(THUMBNAIL_TYPES), 'What it is.', { filter: 'text' }),
+    source_type: row(z.string(), 'Where the picture comes from.', { filter: 'text' }),
+    delivery_url: row(z.string().nullable(), 'Where the picture is, once it is ready.'),
+    media_id: row(z.string(), 'The media that it is of.', { filter: 'text', unseen: true }),
   },
 } as const satisfies Resource;
 
@@ -164,11 +149,8 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
     },
     shown: {
       ...CONTENT_VALUES,
-      thumbnail_type: ({ thumbnailType }) => thumbnailType,
-      source_type: ({ sourceType }) => sourceType,
       delivery_url: (thumbnail, { origin }) =>
         thumbnail.status === 'ready' ? `${origin}${thumbnailPath(thumbnail)}` : null,
-      media_id: ({ mediaId }) => mediaId,
     },
     relationships: ({ mediaId, isPoster }) => ({
       media: mediaId === undefined ? [] : [{ id: mediaId, is_poster: isPoster }],

@@ -1,33 +1,36 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import type { Clock } from '../clock';
+import { field } from '../json-body';
 import { actionSchema, readActionFields } from './body';
-import { Day, type SetFields, type ShownFields, SITE } from './fields';
+import { Day, row, type SetFields, type ShownFields, SITE } from './fields';
 import type { Action } from './resource';
 import { once } from './resource-calls';
 
+/** What is counted of a site on a day. */
+const Counts = z.object({
+  media_created: field(z.int(), 'How many media were made.'),
+  uploaded_bytes: field(z.int(), 'Bytes that were uploaded or fetched.'),
+  deliveries: field(z.int(), 'How often viewers asked for a media or a playlist.'),
+  delivered_bytes: field(z.int(), 'Bytes that viewers got.'),
+  live_seconds: field(z.number(), 'Seconds that encoders streamed.'),
+});
+type Counts = z.output<typeof Counts>;
+
+const DayOfSite = Counts.extend({
+  site_id: field(z.string(), 'The site.'),
+  date: field(Day, 'The day.'),
+});
+
 const DAYS = {
-  start_date: { schema: Day, says: 'The first day.' },
-  end_date: { schema: Day, says: 'The last day.' },
-  results: {
-    schema: z.array(
-      z.object({
-        site_id: z.string().meta({ description: 'The site.' }),
-        date: Day.meta({ description: 'The day.' }),
-        media_created: z.int().meta({ description: 'How many media were made.' }),
-        uploaded_bytes: z.int().meta({ description: 'Bytes that were uploaded or fetched.' }),
-        deliveries: z.int().meta({ description: 'How often viewers asked for a media or a playlist.' }),
-        delivered_bytes: z.int().meta({ description: 'Bytes that viewers got.' }),
-        live_seconds: z.number().meta({ description: 'Seconds that encoders streamed.' }),
-      }),
-    ),
-    says: 'Each day of each site, the oldest first.',
-  },
+  start_date: row(Day, 'The first day.'),
+  end_date: row(Day, 'The last day.'),
+  results: row(z.array(DayOfSite), 'Each day of each site, the oldest first.'),
 } as const satisfies ShownFields;
 
 const ASKED_DAYS = {
-  start_date: { schema: Day, says: 'The first day. Without it, 30 days before the last.' },
-  end_date: { schema: Day, says: 'The last day. Without it, today.' },
+  start_date: row(Day, 'The first day. Without it, 30 days before the last.'),
+  end_date: row(Day, 'The last day. Without it, today.'),
 } as const satisfies SetFields;
 
 /** The usage of a site, and of the account. */
@@ -52,26 +55,12 @@ export const USAGE_ACTIONS = {
   },
 } as const satisfies Readonly<Record<string, Action>>;
 
-/** The usage of a site on one day. */
-interface DayOfUsage {
-  /** Media that were made. */
-  media: number;
-  /** Bytes that were uploaded or fetched. */
-  uploadedBytes: number;
-  /** Documents of media and playlists that viewers asked for. */
-  deliveries: number;
-  /** Bytes of media, pictures and text tracks that viewers got. */
-  deliveredBytes: number;
-  /** Seconds that encoders streamed. */
-  liveSeconds: number;
-}
-
 /** Counts the usage of each site and day, by the platform's clock in UTC. */
 export class Usage {
-  readonly #days = new Map<string, DayOfUsage>();
+  readonly #days = new Map<string, Counts>();
 
   /** Adds to the day of a site. */
-  count(siteId: string, at: Date, name: keyof DayOfUsage, much = 1): void {
+  count(siteId: string, at: Date, name: keyof Counts, much = 1): void {
     const key = `${siteId} ${dayOf(at)}`;
     const day = this.#days.get(key) ?? { ...NOTHING };
     day[name] += much;
@@ -79,7 +68,7 @@ export class Usage {
   }
 
   /** Adds the seconds from one moment to another, each to its own day. */
-  countTime(siteId: string, from: Date, to: Date, name: keyof DayOfUsage): void {
+  countTime(siteId: string, from: Date, to: Date, name: keyof Counts): void {
     for (let start = from.getTime(); start < to.getTime(); ) {
       const end = Math.min(to.getTime(), (Math.floor(start / DAY_MS) + 1) * DAY_MS);
       this.count(siteId, new Date(start), name, (end - start) / 1000);
@@ -88,7 +77,7 @@ export class Usage {
   }
 
   /** The usage of a site on a day such as 2030-01-31. */
-  on(siteId: string, day: string): Readonly<DayOfUsage> {
+  on(siteId: string, day: string): Readonly<Counts> {
     return this.#days.get(`${siteId} ${day}`) ?? NOTHING;
   }
 
@@ -103,7 +92,13 @@ declare module './resource' {
   }
 }
 
-const NOTHING: DayOfUsage = { media: 0, uploadedBytes: 0, deliveries: 0, deliveredBytes: 0, liveSeconds: 0 };
+const NOTHING: Counts = {
+  media_created: 0,
+  uploaded_bytes: 0,
+  deliveries: 0,
+  delivered_bytes: 0,
+  live_seconds: 0,
+};
 const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 366;
 
@@ -136,18 +131,11 @@ export function usageOf(
   }
   const results = Array.from({ length: days }, (_, place) =>
     dayOf(new Date(Date.parse(start) + place * DAY_MS)),
-  ).flatMap((date) => siteIds.map((siteId) => renderDay(siteId, date, state.usage.on(siteId, date))));
+  ).flatMap((date) => siteIds.map((site_id) => dayOfSite(state.usage, site_id, date)));
   return { start_date: start, end_date: end, results };
 }
 
-function renderDay(siteId: string, date: string, day: Readonly<DayOfUsage>) {
-  return {
-    site_id: siteId,
-    date,
-    media_created: day.media,
-    uploaded_bytes: day.uploadedBytes,
-    deliveries: day.deliveries,
-    delivered_bytes: day.deliveredBytes,
-    live_seconds: Math.round(day.liveSeconds),
-  };
+function dayOfSite(usage: Usage, site_id: string, date: string): z.output<typeof DayOfSite> {
+  const day = usage.on(site_id, date);
+  return { site_id, date, ...day, live_seconds: Math.round(day.live_seconds) };
 }

@@ -1,6 +1,6 @@
 import { MEMBERS } from '../../migration/mapping/fields';
 import type { JsonObject } from '../../migration/mapping/values';
-import { changeCustom, v1Fields } from '../../migration/parameters';
+import { v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import { watchablesOf } from '../delivery/playlist-media';
 import type { PlaylistType } from '../resources/playlists';
@@ -10,9 +10,9 @@ import { V1Error } from './errors';
 import {
   asJson,
   commonHandlers,
-  customParamsOf,
   type Handler,
   listAnswer,
+  metadataIn,
   notFound,
   objectIn,
   optional,
@@ -26,13 +26,20 @@ import { videoOf } from './videos';
 export const CHANNELS: Readonly<Record<string, Handler>> = {
   ...commonHandlers({
     name: 'channel',
-    calls: ({ context }) => context.library.playlists,
+    calls: ({ context, siteId }, key) =>
+      key === undefined ? context.library.playlists : findChannel(context, siteId, key).calls,
     owner: ({ siteId }) => ({ siteId }),
     ids: ({ siteId }, playlistId) => ({ siteId, playlistId }),
     // The list of all types has only what they have in common.
     show({ context, siteId, view }, { id }) {
       const { calls, ids } = findChannel(context, siteId, String(id));
       return v1Fields('channel', asJson(calls.read(ids, view)));
+    },
+    metadata(call, before) {
+      const { playlist_type: type = before.type } = call.parts.ids;
+      if (type === before.type) return channelMetadata(call, before);
+      const message = 'type: a channel keeps its type. Leave it out, or create another channel.';
+      throw new V1Error('ParameterInvalid', message);
     },
   }),
 
@@ -41,23 +48,8 @@ export const CHANNELS: Readonly<Record<string, Handler>> = {
     const type = parts.ids.playlist_type ?? 'dynamic_playlist';
     const calls = context.library.typedPlaylists.get(type as PlaylistType);
     if (!calls) throw new V1Error('ParameterInvalid', 'type is not one of a channel.');
-    const metadata = { ...metadataOf(call, {}), custom_params: parts.custom.set };
-    const made = asJson(await calls.create({ siteId }, { metadata }, view));
+    const made = asJson(await calls.create({ siteId }, { metadata: channelMetadata(call) }, view));
     return { channel: { key: made.id ?? '' } };
-  },
-
-  update(call) {
-    const { parts, view } = call;
-    const { calls, ids } = channelIn(call);
-    const type = parts.ids.playlist_type ?? calls.resource.type;
-    if (type !== calls.resource.type) {
-      const message = 'type: a channel keeps its type. Leave it out, or create another channel.';
-      throw new V1Error('ParameterInvalid', message);
-    }
-    const before = asJson(calls.read(ids, view));
-    const custom_params = changeCustom(customParamsOf(before), parts.custom);
-    calls.update(ids, { metadata: { ...metadataOf(call, before), custom_params } }, view);
-    return {};
   },
 };
 
@@ -80,8 +72,8 @@ function findChannel({ state, library }: EmulatorContext, siteId: string, key: s
 }
 
 /** The metadata that a call gives; of a filter, which v2 replaces as a whole, what it doesn't give stays. */
-function metadataOf({ parts }: Translated, before: JsonObject): JsonObject {
-  const { metadata = {} } = parts.body;
+function channelMetadata(call: Translated, before: JsonObject = {}): JsonObject {
+  const metadata = metadataIn(call, before);
   if (metadata.media_filter === undefined) return metadata;
   const given = objectIn(metadata, 'media_filter', 'include', 'tags');
   const filter = objectIn(before, 'metadata', 'media_filter');
@@ -113,12 +105,10 @@ export const CHANNEL_VIDEOS: Readonly<Record<string, Handler>> = {
 
   list(call) {
     const members = videosOf(channelIn(call), call);
-    const { limit, offset } = windowOf({
-      limit: wholeNumber(call, 'result_limit'),
-      offset: wholeNumber(call, 'result_offset'),
-    });
-    const videos = members.slice(offset, offset + limit).map((key) => memberOf(call, key));
-    return listAnswer({ limit, offset, total: members.length }, 'videos', videos);
+    const window = windowOf(wholeNumber(call, 'result_limit'), wholeNumber(call, 'result_offset'));
+    const shown = members.slice(window.offset, window.offset + window.limit);
+    const videos = shown.map((key) => memberOf(call, key));
+    return listAnswer({ ...window, total: members.length }, 'videos', videos);
   },
 
   show(call) {

@@ -18,7 +18,7 @@ import {
   required,
   type Translated,
 } from './translate';
-import { announcedFile, uploadAnswer } from './upload-link';
+import { announcedFile, uploadAnswer } from './upload-api';
 
 /** v1 knows a track by its key alone. @throws V1Error NotFound */
 function trackIds({ context, siteId }: Translated, trackId: string): PathIds {
@@ -33,6 +33,10 @@ export const TRACKS = {
     calls: ({ context }) => context.library.textTracks,
     owner: (call) => ({ siteId: call.siteId, mediaId: required(call, 'video_key') }),
     ids: trackIds,
+    metadata(call) {
+      if (optional(call, 'update_file') === undefined) return call.parts.body.metadata ?? {};
+      throw new V1Error('NotSupported', 'update_file: delete the track, and create another for a new file.');
+    },
   }),
 
   async create(call) {
@@ -45,16 +49,6 @@ export const TRACKS = {
     const key = track.id ?? '';
     const answer = { media: { type: 'track', key }, track: { key } };
     return { ...answer, ...uploadAnswer(call, track, 'track', { ...file, answer }) };
-  },
-
-  update(call) {
-    const { context, parts, view } = call;
-    const ids = trackIds(call, required(call, 'track_key'));
-    if (optional(call, 'update_file') !== undefined) {
-      throw new V1Error('NotSupported', 'update_file: delete the track, and create another for a new file.');
-    }
-    context.library.textTracks.update(ids, { metadata: parts.body.metadata ?? {} }, view);
-    return {};
   },
 } satisfies Readonly<Record<string, Handler>>;
 

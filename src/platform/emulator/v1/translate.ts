@@ -2,8 +2,9 @@ import type { ListQuery } from '../../migration/list-parameters';
 import { V1_LIMIT } from '../../migration/mapping/lists';
 import type { RouteMapping } from '../../migration/mapping/routes';
 import { isObject, isPlaceholder, type Json, type JsonObject } from '../../migration/mapping/values';
-import { readParameters, type V2Parts, v1Fields } from '../../migration/parameters';
+import { changeCustom, readParameters, type V2Parts, v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
+import type { Window } from '../listing/list';
 import type { PathIds, View } from '../resources/resource';
 import type { ResourceCalls } from '../resources/resource-calls';
 import { viewOf } from '../resources/resource-routes';
@@ -125,33 +126,46 @@ export function objectIn(value: JsonObject, ...path: readonly string[]): JsonObj
 /** A resource of v1, in the terms of v2. */
 interface V1Kind {
   readonly name: 'video' | 'channel' | 'player' | 'track';
-  readonly calls: (call: Translated) => ResourceCalls;
+  /** @param key of the one that is meant, unless it is their list. */
+  readonly calls: (call: Translated, key?: string) => ResourceCalls;
   /** The ids in the path of its list. */
   readonly owner: (call: Translated) => PathIds;
   /** The ids in the path of the one with this key. @throws V1Error NotFound */
   readonly ids: (call: Translated, key: string) => PathIds;
   /** Its form in v1; without it, that of the mapping. */
   readonly show?: (call: Translated, resource: JsonObject) => JsonObject;
+  /** The metadata that an update gives, where it doesn't keep to custom parameters. @param before as v2 has it. */
+  readonly metadata?: (call: Translated, before: JsonObject) => JsonObject;
 }
 
-/** The calls that lists, single resources and deletions of v1 have in common. */
-export function commonHandlers({ name, calls, owner, ids, show }: V1Kind) {
+/** The calls that lists, single resources, updates and deletions of v1 have in common. */
+export function commonHandlers({ name, calls, owner, ids, show, metadata = metadataIn }: V1Kind) {
   const shown = show ?? ((_call: Translated, resource: JsonObject) => v1Fields(name, resource));
   return {
     list(call) {
-      const window = listWindow(calls(call), owner(call), call);
-      const items = window.items.map((resource) => shown(call, resource));
-      return listAnswer(window, `${name}s`, items);
+      const window = listedWindow(call);
+      const { sort, q } = call.parts.list?.query ?? {};
+      const { resource, list } = calls(call);
+      const page = asJson(list(owner(call), { sort, q }, call.view, window));
+      const items = itemsOf(page, resource.plural).map((item) => shown(call, item));
+      return listAnswer({ ...window, total: Number(page.total) }, `${name}s`, items);
     },
     show(call) {
-      const found = calls(call).read(ids(call, required(call, `${name}_key`)), call.view);
-      return { [name]: shown(call, asJson(found)) };
+      const key = required(call, `${name}_key`);
+      return { [name]: shown(call, asJson(calls(call, key).read(ids(call, key), call.view))) };
+    },
+    update(call) {
+      const key = required(call, `${name}_key`);
+      const { read, update } = calls(call, key);
+      const one = ids(call, key);
+      update(one, { metadata: metadata(call, asJson(read(one, call.view))) }, call.view);
+      return {};
     },
     /** All or nothing. */
     delete(call) {
-      const all = keysIn(call, `${name}_key`).map((key) => ids(call, key));
-      for (const each of all) calls(call).read(each, call.view);
-      for (const each of all) calls(call).remove(each);
+      const all = keysIn(call, `${name}_key`).map((key) => [calls(call, key), ids(call, key)] as const);
+      for (const [{ read }, one] of all) read(one, call.view);
+      for (const [{ remove }, one] of all) remove(one);
       return {};
     },
   } satisfies Readonly<Record<string, Handler>>;
@@ -160,22 +174,8 @@ export function commonHandlers({ name, calls, owner, ids, show }: V1Kind) {
 /** The most that a list of v1 has at once, and that a call deletes. */
 const MAX_LIMIT = 1000;
 
-/** A list of v1: a window of what v2 lists. */
-interface Window {
-  readonly limit: number;
-  readonly offset: number;
-  readonly total: number;
-  readonly items: readonly JsonObject[];
-}
-
 /** The window that `result_limit` and `result_offset` ask for. @throws V1Error ParameterInvalid. */
-export function windowOf({
-  limit = V1_LIMIT,
-  offset = 0,
-}: {
-  readonly limit: number | undefined;
-  readonly offset: number | undefined;
-}): Pick<Window, 'limit' | 'offset'> {
+export function windowOf(limit: number | undefined = V1_LIMIT, offset: number | undefined = 0): Window {
   if (limit > MAX_LIMIT) {
     throw new V1Error('ParameterInvalid', `result_limit must be at most ${MAX_LIMIT}.`);
   }
@@ -184,26 +184,8 @@ export function windowOf({
 }
 
 /** The window of a list of the mapping. */
-export function listedWindow({ parts }: Translated): Pick<Window, 'limit' | 'offset'> {
-  return windowOf({ limit: parts.list?.limit, offset: parts.list?.offset });
-}
-
-/** The resources of v2 in the window of a list. @throws V1Error, HttpError. */
-function listWindow(calls: ResourceCalls, ids: PathIds, call: Translated): Window {
-  const { limit, offset } = listedWindow(call);
-  const { sort, q } = call.parts.list?.query ?? {};
-  const query = {
-    page_length: String(limit),
-    ...(sort !== undefined && { sort }),
-    ...(q !== undefined && { q }),
-  };
-  // A window begins anywhere, and a page at a multiple of its length.
-  const first = Math.floor(offset / limit) + 1;
-  const skipped = offset % limit;
-  const pageOf = (page: number) => asJson(calls.list(ids, { ...query, page: String(page) }, call.view));
-  const pages = [pageOf(first), ...(skipped > 0 ? [pageOf(first + 1)] : [])];
-  const items = pages.flatMap((page) => itemsOf(page, calls.resource.plural));
-  return { limit, offset, total: Number(pages[0]?.total), items: items.slice(skipped, skipped + limit) };
+export function listedWindow({ parts: { list } }: Translated): Window {
+  return windowOf(list?.limit, list?.offset);
 }
 
 function itemsOf(page: JsonObject, name: string): readonly JsonObject[] {
@@ -213,17 +195,18 @@ function itemsOf(page: JsonObject, name: string): readonly JsonObject[] {
 
 /** The fields of a list's answer. */
 export function listAnswer(
-  { limit, offset, total }: Pick<Window, 'limit' | 'offset' | 'total'>,
+  { limit, offset, total }: Window & { readonly total: number },
   name: string,
   items: readonly Json[],
 ): JsonObject {
   return { limit, offset, total, [name]: items };
 }
 
-/** The custom parameters that a resource of v2 has. */
-export function customParamsOf(resource: JsonObject): Readonly<Record<string, string>> {
-  const params = objectIn(resource, 'metadata', 'custom_params');
-  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
+/** The metadata that a call gives, with the custom parameters that it leaves. @param before of an update. */
+export function metadataIn({ parts: { body, custom } }: Translated, before: JsonObject = {}): JsonObject {
+  const params = objectIn(before, 'metadata', 'custom_params');
+  const texts = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
+  return { ...body.metadata, custom_params: changeCustom(texts, custom) };
 }
 
 /** All that belongs to one thing, oldest first; there are never many. */

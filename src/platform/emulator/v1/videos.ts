@@ -1,6 +1,6 @@
 import { SETUP_CONFIG } from '../../migration/mapping/fields';
 import type { JsonObject } from '../../migration/mapping/values';
-import { changeCustom, v1Fields } from '../../migration/parameters';
+import { v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { PathIds } from '../resources/resource';
 import { changeTags } from '../resources/tags';
@@ -8,15 +8,15 @@ import { usageOf } from '../resources/usage';
 import {
   asJson,
   commonHandlers,
-  customParamsOf,
   type Handler,
+  metadataIn,
   notFound,
   objectIn,
   optional,
   required,
   type Translated,
 } from './translate';
-import { announcedFile, uploadAnswer, type Wanted } from './upload-link';
+import { announcedFile, uploadAnswer, type Wanted } from './upload-api';
 
 type Handlers = Readonly<Record<string, Handler>>;
 
@@ -35,8 +35,7 @@ export const VIDEOS = {
     const { context, siteId, parts, view } = call;
     requireSource(call);
     const file = announcedFile(call);
-    const metadata = { ...parts.body.metadata, custom_params: parts.custom.set };
-    const body = { ...parts.body, metadata };
+    const body = { ...parts.body, metadata: metadataIn(call) };
     return uploading(call, asJson(await context.library.media.create({ siteId }, body, view)), file);
   },
 
@@ -44,11 +43,10 @@ export const VIDEOS = {
     const { parts, view } = call;
     const { media } = call.context.library;
     const ids = mediaIds(call, required(call, 'video_key'));
-    const { upload, ...rest } = parts.body;
+    const { upload } = parts.body;
     if (upload) requireSource(call);
     const file = announcedFile(call);
-    const before = customParamsOf(asJson(media.read(ids, view)));
-    const metadata = { ...rest.metadata, custom_params: changeCustom(before, parts.custom) };
+    const metadata = metadataIn(call, asJson(media.read(ids, view)));
     // Both are checked before one of them changes anything.
     media.checkUpdate(ids, { metadata }, view);
     const begun = upload && (await media.act('reupload', ids, { body: { upload } }, view));
@@ -89,35 +87,26 @@ export function videoOf({ state }: EmulatorContext, media: JsonObject): JsonObje
   };
 }
 
-const playerIds = ({ siteId }: Translated, playerId: string): PathIds => ({ siteId, playerId });
-
 export const PLAYERS = {
   ...commonHandlers({
     name: 'player',
     calls: ({ context }) => context.library.players,
     owner: ({ siteId }) => ({ siteId }),
-    ids: playerIds,
+    ids: ({ siteId }, playerId) => ({ siteId, playerId }),
+    metadata(call, before) {
+      // v2 replaces the options as a whole, and v1 changes those that it is given.
+      const options = SETUP_CONFIG.split('.');
+      const given = objectIn(asJson(call.parts.body), ...options);
+      return { ...metadataIn(call, before), setup_config: { ...objectIn(before, ...options), ...given } };
+    },
   }),
 
   async create(call) {
-    const { context, siteId, parts, view } = call;
+    const { context, siteId, view } = call;
     required(call, 'name');
-    const metadata = { ...parts.body.metadata, custom_params: parts.custom.set };
-    const player = asJson(await context.library.players.create({ siteId }, { metadata }, view));
+    const body = { metadata: metadataIn(call) };
+    const player = asJson(await context.library.players.create({ siteId }, body, view));
     return { player: { key: player.id ?? '' } };
-  },
-
-  update(call) {
-    const { context, parts, view } = call;
-    const { players } = context.library;
-    const ids = playerIds(call, required(call, 'player_key'));
-    const before = asJson(players.read(ids, view));
-    // v2 replaces the options as a whole, and v1 changes those that it is given.
-    const options = SETUP_CONFIG.split('.');
-    const setup_config = { ...objectIn(before, ...options), ...objectIn(asJson(parts.body), ...options) };
-    const custom_params = changeCustom(customParamsOf(before), parts.custom);
-    players.update(ids, { metadata: { ...parts.body.metadata, setup_config, custom_params } }, view);
-    return {};
   },
 } satisfies Handlers;
 

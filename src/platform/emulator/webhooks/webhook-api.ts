@@ -1,7 +1,6 @@
 import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
 import type { EmulatorContext } from '../context';
-import { valuesAfter } from '../resources/body';
 import type { Behaviour, Resource, View } from '../resources/resource';
 import { callsOf } from '../resources/resource-calls';
 import { mountResource } from '../resources/resource-routes';
@@ -41,16 +40,15 @@ export function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, 
       return webhook && isSeen(webhook, view) ? webhook : undefined;
     },
     create(_ids, { metadata }, view) {
-      const wanted = valuesAfter(WEBHOOK.metadata, metadata);
-      requireSites(wanted, view);
-      return webhooks.create(wanted);
+      requireSites(metadata, view);
+      return webhooks.create(metadata);
     },
     update(webhook, metadata, _body, view) {
       requireSites(metadata, view);
       webhooks.update(webhook, metadata);
     },
     remove: ({ id }) => webhooks.remove(id),
-    shown: { secret: ({ secret }) => secret },
+    shown: {},
   };
 }
 

@@ -224,7 +224,7 @@ test('counts nothing as delivered that was only shown here', async () => {
   const { shown, context, siteId } = await startPreview('trending_playlist');
   const [thumbnail] = context.state.thumbnails.all();
   await shown();
-  expect(context.state.usage.on(siteId, '2030-01-01')).toMatchObject({ deliveries: 0, deliveredBytes: 0 });
+  expect(context.state.usage.on(siteId, '2030-01-01')).toMatchObject({ deliveries: 0, delivered_bytes: 0 });
   expect(thumbnail?.status).toBe('ready');
 });
 
@@ -239,7 +239,7 @@ test('shows pictures of media that viewers do not have yet, and counts none as d
     .expect(200)
     .expect('content-type', /^image\/svg\+xml/);
   await unauthenticated.get('/dashboard/pictures/nothing1').expect(404);
-  expect(context.state.usage.on(siteId, '2030-01-01').deliveredBytes).toBe(0);
+  expect(context.state.usage.on(siteId, '2030-01-01').delivered_bytes).toBe(0);
 });
 
 const ids = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { maxLength: 12 });

@@ -8,8 +8,8 @@ async function startUsed() {
   const on = (day: string) => new Date(`${day}T12:00:00Z`);
   usage.count('siteAAAA', on('2029-12-30'), 'deliveries', 3);
   usage.count('siteBBBB', on('2029-12-30'), 'deliveries', 4);
-  usage.count('siteAAAA', on('2030-01-01'), 'deliveredBytes', 1_234_567);
-  usage.count('siteAAAA', on('2030-01-01'), 'liveSeconds', 3723);
+  usage.count('siteAAAA', on('2030-01-01'), 'delivered_bytes', 1_234_567);
+  usage.count('siteAAAA', on('2030-01-01'), 'live_seconds', 3723);
   return emulator;
 }
 

@@ -27,54 +27,6 @@ test('a media with a start date is told available when that moment has come, and
   expect(await canWatch(library, id)).toBe(true);
 });
 
-test('a start date that passes while the file is processed is told when the media is ready', async () => {
-  const { createReady, told } = await startLibrary();
-  const { id } = await createReady({ metadata: { publish_start_date: at(0.5) } });
-  expect((await told()).filter((each) => each.startsWith('media_available'))).toEqual([
-    `media_available ${id}`,
-  ]);
-});
-
-test('a start date that is moved counts as it was moved last', async () => {
-  const library = await startLibrary();
-  const { createReady, advance, told } = library;
-  const { id } = await createReady({ metadata: { publish_start_date: at(100) } });
-  await patch(library, id, { publish_start_date: at(200) });
-  await told();
-  await advance(150);
-  expect(await told()).toEqual([]);
-  await patch(library, id, { publish_start_date: at(10) });
-  expect(await told()).toEqual([`media_updated ${id}`, `media_available ${id}`]);
-  await advance(100);
-  expect(await told()).toEqual([]);
-});
-
-test('a media that was told available is told once, also when its start date is moved into the future', async () => {
-  const library = await startLibrary();
-  const { createReady, advance, told } = library;
-  const { id } = await createReady();
-  await told();
-  await patch(library, id, { publish_start_date: at(100) });
-  expect(await canWatch(library, id)).toBe(false);
-  await advance(200);
-  expect(await canWatch(library, id)).toBe(true);
-  expect(await told()).toEqual([`media_updated ${id}`]);
-});
-
-test('a reupload of a media with a start date is told when that moment has come', async () => {
-  const library = await startLibrary();
-  const { createReady, send, admin, site, advance, told } = library;
-  const { id } = await createReady({ metadata: { publish_start_date: at(100) } });
-  await told();
-  const { body } = await admin.put(`${site}/media/${id}/reupload/`).send({}).expect(200);
-  await advance(96);
-  await send(body.upload_link);
-  await advance(0.5);
-  expect(await told()).toEqual([`media_reuploaded ${id}`]);
-  await advance(1);
-  expect(await told()).toEqual([`media_available ${id}`]);
-});
-
 test('a media that has expired is never told available, until its end is moved or cleared', async () => {
   const library = await startLibrary();
   const { createReady, advance, told } = library;

@@ -57,86 +57,39 @@ const GO = {
 /** What a field of a typed client must be, so that the answer can be decoded. */
 type Kind = 'string' | 'number' | 'boolean' | 'strings' | 'object' | 'map of strings';
 
-const ALL = {
-  id: 'string',
-  created: 'string',
-  last_modified: 'string',
-  type: 'string',
-  relationships: 'object',
-} as const;
+/** The fields of each model, by their kind. */
+type Model = Partial<Record<Kind, string>>;
+
 const MODELS = {
   media: {
-    ...ALL,
-    duration: 'number',
-    external_id: 'string',
-    trim_in_point: 'string',
-    trim_out_point: 'string',
-    status: 'string',
-    error_message: 'string',
-    mime_type: 'string',
-    media_type: 'string',
-    hosting_type: 'string',
-    source_url: 'string',
-    'metadata.title': 'string',
-    'metadata.tags': 'strings',
-    'metadata.custom_params': 'map of strings',
-    'metadata.external_id': 'string',
-    'metadata.publish_start_date': 'string',
+    string:
+      'external_id trim_in_point trim_out_point status error_message mime_type media_type hosting_type source_url metadata.title metadata.external_id metadata.publish_start_date',
+    number: 'duration',
+    strings: 'metadata.tags',
+    'map of strings': 'metadata.custom_params',
   },
-  thumbnail: {
-    ...ALL,
-    thumbnail_type: 'string',
-    delivery_url: 'string',
-    source_type: 'string',
-    metadata: 'object',
-  },
+  thumbnail: { string: 'thumbnail_type delivery_url source_type', object: 'metadata' },
   track: {
-    ...ALL,
-    track_kind: 'string',
-    error_message: 'string',
-    delivery_url: 'string',
-    status: 'string',
-    'metadata.label': 'string',
-    'metadata.srclang': 'string',
-    'metadata.position': 'number',
+    string: 'track_kind error_message delivery_url status metadata.label metadata.srclang',
+    number: 'metadata.position',
   },
-  original: {
-    ...ALL,
-    container_format: 'string',
-    includes: 'object',
-    md5: 'string',
-    size: 'number',
-    status: 'string',
-    'metadata.type': 'string',
-  },
-  rendition: {
-    ...ALL,
-    delivery_url: 'string',
-    filesize: 'number',
-    height: 'number',
-    width: 'number',
-    media_type: 'string',
-    metadata: 'object',
-  },
+  original: { string: 'container_format md5 status metadata.type', object: 'includes', number: 'size' },
+  rendition: { string: 'delivery_url media_type', number: 'filesize height width', object: 'metadata' },
   player: {
-    ...ALL,
-    'metadata.name': 'string',
-    'metadata.setup_config': 'object',
-    'metadata.custom_params': 'map of strings',
+    string: 'metadata.name',
+    object: 'metadata.setup_config',
+    'map of strings': 'metadata.custom_params',
   },
   import: {
-    ...ALL,
-    total_items_ingested: 'number',
-    last_import: 'string',
-    'metadata.url': 'string',
-    'metadata.host_on_import': 'boolean',
-    'metadata.tags': 'strings',
-    'metadata.ingest_tags': 'strings',
-    'metadata.ingest_metadata': 'object',
-    'metadata.state': 'string',
-    'metadata.type': 'string',
+    string: 'last_import metadata.url metadata.state metadata.type',
+    number: 'total_items_ingested',
+    boolean: 'metadata.host_on_import',
+    strings: 'metadata.tags metadata.ingest_tags',
+    object: 'metadata.ingest_metadata',
   },
-} as const satisfies Record<string, Record<string, Kind>>;
+} as const satisfies Record<string, Model>;
+
+const ALL: Model = { string: 'id created last_modified type', object: 'relationships' };
 
 /** Go takes null for an absent text, and no other type for another. */
 function isOf(kind: Kind, value: unknown): boolean {
@@ -147,11 +100,14 @@ function isOf(kind: Kind, value: unknown): boolean {
   return kind === 'object' || Object.values(value).every((each) => typeof each === 'string');
 }
 
-function undecodable(answer: unknown, model: Record<string, Kind>): string[] {
-  return Object.entries(model).flatMap(([path, kind]) => {
-    const value = path.split('.').reduce<unknown>((at, name) => Reflect.get(Object(at), name), answer);
-    return isOf(kind, value) ? [] : [`${path} is ${JSON.stringify(value)}, not a ${kind}`];
-  });
+function undecodable(answer: unknown, model: Model): string[] {
+  const fields = [ALL, model].flatMap((each) => Object.entries(each) as [Kind, string][]);
+  return fields.flatMap(([kind, paths]) =>
+    paths.split(' ').flatMap((path) => {
+      const value = path.split('.').reduce<unknown>((at, name) => Reflect.get(Object(at), name), answer);
+      return isOf(kind, value) ? [] : [`${path} is ${JSON.stringify(value)}, not a ${kind}`];
+    }),
+  );
 }
 
 /** Sends as the Go client does: no slash at the end, and no media type. */
