@@ -303,25 +303,28 @@ function peerOf({ remoteAddress, remotePort }: Peer): string {
 
 const USE_HTTPS = httpError('https_required');
 const BUSY = httpError('too_many_connections');
-const CONTENT_TYPE = 'application/json; charset=utf-8';
-
 /** Answers a request with an error after which the connection ends. */
 export function answerLast(response: ServerResponse, error: HttpError): void {
-  const body = JSON.stringify(errorBody(error));
-  response.statusCode = error.status;
-  response.setHeader('connection', 'close');
-  response.setHeader('content-type', CONTENT_TYPE);
-  response.setHeader('content-length', Buffer.byteLength(body));
-  if (error.status === 503) response.setHeader('retry-after', '1');
-  response.end(body);
+  const { headers, body } = lastAnswer(error);
+  response.writeHead(error.status, headers).end(body);
 }
 
 /** The same as the text of a whole response, where there is no request to answer. */
 function wholeAnswer(error: HttpError): string {
+  const { headers, body } = lastAnswer(error);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`;
+}
+
+function lastAnswer(error: HttpError) {
   const body = JSON.stringify(errorBody(error));
-  const status = `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`;
-  const headers = [`Content-Type: ${CONTENT_TYPE}`, `Content-Length: ${Buffer.byteLength(body)}`];
-  return [status, ...headers, 'Connection: close', '', body].join('\r\n');
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    ...error.headers,
+    connection: 'close',
+  };
+  return { headers, body };
 }
 
 /**

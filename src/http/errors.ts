@@ -118,6 +118,7 @@ export const HTTP_ERRORS = {
     status: 503,
     when: 'All places for connections are taken by clients with a valid API key. The header `retry-after` says when to try again.',
     says: 'All places for connections are taken by other clients. Try again in a moment.',
+    headers: { 'retry-after': '1' },
   },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 

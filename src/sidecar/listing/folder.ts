@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type Dirent, lstatSync, type Stats } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ListedKeyFile } from '../../api/list';
 import { MAX_PARTS, parseStreamId, type StreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
@@ -10,14 +11,6 @@ import { type FoundFile, readSmallFile } from '../storage/open-file';
 
 /** Summarises a key file's text, without its secrets. */
 export type Summarise = (text: string, streamId: StreamId) => KeyFileSummary;
-
-/** One key file of a list. */
-export interface KeyFileEntry extends KeyFileSummary {
-  readonly streamId: StreamId;
-  readonly modified: Date;
-  /** In bytes. */
-  readonly size: number;
-}
 
 /** A key file has about 1 KiB. Nothing larger than the body of a POST is summed up: a megabyte would hold up all others. */
 const MAX_BYTES = 64 * 1024;
@@ -33,7 +26,7 @@ export function describeKeyFile(
   folder: string,
   streamId: StreamId,
   summarise: Summarise,
-): KeyFileEntry | undefined {
+): ListedKeyFile | undefined {
   const { path } = keyFilePath(folder, streamId);
   const stat = areFolders(folder, streamId.split('/').slice(0, -1)) ? statOf(path) : undefined;
   if (!stat) return undefined;
@@ -41,13 +34,15 @@ export function describeKeyFile(
   if (!summary) return undefined;
   const { parts, keyId, contentId, faults } = summary;
   return {
-    streamId,
-    modified: stat.mtime,
+    streamid: streamId,
+    modified: stat.mtime.toISOString(),
     size: stat.size,
-    parts,
-    keyId,
-    contentId: contentId?.slice(0, MAX_CONTENT_ID),
-    faults: faults.slice(0, MAX_FAULTS),
+    parts: [...parts],
+    key_id: keyId ?? null,
+    content_id: contentId?.slice(0, MAX_CONTENT_ID) ?? null,
+    faults: faults
+      .slice(0, MAX_FAULTS)
+      .map(({ severity, code, description }) => ({ severity, code, description })),
   };
 }
 

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import type { RequestHandler } from 'express';
-import type * as z from 'zod';
-import { type listAnswer, listQuery } from '../../api/list';
+import { type ListAnswer, type ListedKeyFile, listQuery } from '../../api/list';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { Finding } from '../../drm/finding';
@@ -13,7 +12,7 @@ import { yieldToEventLoop } from '../../http/semaphore';
 import { type ApiKey, callerOf, mayRead } from '../access/api-key';
 import { apiError } from '../errors';
 import { toStorageError } from '../storage/open-file';
-import { describeKeyFile, type KeyFileEntry, listStreamIds } from './folder';
+import { describeKeyFile, listStreamIds } from './folder';
 
 export const LIST_PATH = '/api/keyfiles';
 
@@ -35,26 +34,30 @@ export function createList({ folder, checkFolder, conflictsOf, log }: ListOption
   const onUnreadable = (subFolder: string, code: string) =>
     log.warn('a sub-folder of the key files cannot be listed', { subFolder, code });
 
-  const pageOf = async (key: ApiKey, { prefix, after = '' }: Position, limit: number): Promise<Page> => {
+  const pageOf = async (
+    key: ApiKey,
+    { prefix, after = '' }: Position,
+    limit: number,
+  ): Promise<ListAnswer> => {
     const wanted = (await listStreamIds(folder, onUnreadable)).filter(
       (streamId) => streamId.startsWith(prefix) && streamId > after && mayRead(key, streamId),
     );
-    const entries: KeyFileEntry[] = [];
+    const keyfiles: ListedKeyFile[] = [];
     for (const streamId of wanted) {
-      if (entries.length === limit) break;
+      if (keyfiles.length === limit) break;
       // Others are served between one file and the next.
       await yieldToEventLoop();
       const entry = describeKeyFile(folder, streamId, (text) => {
         const { faults, ...summary } = summariseKeyFile(text);
         return { ...summary, faults: [...faults, ...conflictsOf(streamId, keysIn(text), key)] };
       });
-      if (entry) entries.push(entry);
+      if (entry) keyfiles.push(entry);
     }
     // A folder that has vanished must not pass for one without key files.
     statSync(`${folder}/.`);
-    const last = entries.at(-1)?.streamId;
-    const isEnd = last === undefined || entries.length < limit || last === wanted.at(-1);
-    return { entries, cursor: isEnd ? null : cursorOf({ prefix, after: last }) };
+    const last = keyfiles.at(-1)?.streamid;
+    const isEnd = last === undefined || keyfiles.length < limit || last === wanted.at(-1);
+    return { keyfiles, cursor: isEnd ? null : cursorOf({ prefix, after: last }) };
   };
 
   return async (request, response) => {
@@ -71,8 +74,8 @@ export function createList({ folder, checkFolder, conflictsOf, log }: ListOption
     const page = await pageOf(apiKey, position, limit).catch((thrown: unknown) => {
       throw toStorageError('read', thrown);
     });
-    response.locals.logFields = { prefix, keyFiles: page.entries.length };
-    response.json(renderList(page));
+    response.locals.logFields = { prefix, keyFiles: page.keyfiles.length };
+    response.json(page);
   };
 }
 
@@ -81,12 +84,6 @@ interface Position {
   readonly prefix: string;
   /** The last stream id of the page before. */
   readonly after?: string | undefined;
-}
-
-interface Page {
-  readonly entries: readonly KeyFileEntry[];
-  /** Asks for the next page; null after the last one. */
-  readonly cursor: string | null;
 }
 
 function cursorOf({ prefix, after }: Position): string {
@@ -104,19 +101,4 @@ function anotherPrefix() {
   const description =
     'prefix: is not the one that this cursor began with; leave it out, or start again without cursor.';
   return apiError('invalid_query', description);
-}
-
-function renderList({ entries, cursor }: Page): z.input<typeof listAnswer> {
-  return {
-    keyfiles: entries.map(({ streamId, modified, size, parts, keyId, contentId, faults }) => ({
-      streamid: streamId,
-      modified: modified.toISOString(),
-      size,
-      parts: [...parts],
-      key_id: keyId ?? null,
-      content_id: contentId ?? null,
-      faults: faults.map(({ severity, code, description }) => ({ severity, code, description })),
-    })),
-    cursor,
-  };
 }
