@@ -130,7 +130,7 @@ type Fixed<Table extends Catalogue> = {
 
 interface ErrorOptions {
   readonly cause?: unknown;
-  /** Beside those of the catalogue. */
+  /** In addition to those of the catalogue. */
   readonly headers?: Readonly<Record<string, string>>;
   /** In place of the catalogue's. */
   readonly status?: number;

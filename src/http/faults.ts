@@ -16,14 +16,14 @@ export interface ErrorEntry {
   readonly when: string;
   /** The sentence of the answer, where it is always the same. */
   readonly says?: string;
-  /** The sentence of one of its answers, where it tells what is wrong in the case at hand. */
+  /** The sentence of one of its answers, where it names what is wrong in the case at hand. */
   readonly example?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
 
-/** Nobody corrects more than this at once, and a body of nonsense must not make a far larger answer. */
+/** Maximum number of problems of an answer: a body of nonsense must not make a far larger one. */
 export const MAX_PROBLEMS = 50;
 
 /** What a schema says against a value. */
@@ -52,7 +52,7 @@ interface WrongValue {
 interface FaultOptions {
   /** The schema whose names are known at the top, when it is another than the one that refused the value. */
   readonly names?: z.ZodType;
-  /** How many faults are told. */
+  /** Maximum number of faults that are reported. */
   readonly most?: number;
 }
 
@@ -63,7 +63,7 @@ export function schemaFaults(
   value: unknown,
   { names = schema, most = MAX_PROBLEMS }: FaultOptions = {},
 ): SchemaFault[] {
-  // Each issue is one fault at least; no time is spent on those that are not told.
+  // Each issue is one fault at least; no time is spent on those that are not reported.
   const issues = error.issues.slice(0, most);
   return issues.flatMap((issue) => faultsOf({ schema, names, value, most }, issue)).slice(0, most);
 }
@@ -204,7 +204,7 @@ export function readQuery<Output>(schema: z.ZodType<Output>, query: unknown): Pa
   return { ok: false, problems };
 }
 
-// Sixteen bytes or more in hex or base64: a value, most likely a secret one, that slipped to where a name belongs.
+// Sixteen bytes or more in hex or base64: a value, most likely a secret one, in the place of a name.
 const VALUE = /[A-Za-z0-9+/_-]{20,}={0,2}/g;
 
 function hideValue(run: string): string {

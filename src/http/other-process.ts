@@ -1,6 +1,6 @@
 import { systemCode } from './errors';
 
-/** Whether a process with this number runs on this machine, whoever's it is. */
+/** Whether a process with this number runs on this machine, under any user. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

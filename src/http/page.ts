@@ -40,8 +40,8 @@ const PAGE_POLICY = [
 ].join(';');
 
 /**
- * A page with its files, without a key: they tell what the source does. All are read when they are first asked for, and
- * kept: nobody holds a file open by taking it slowly.
+ * A page with its files, without a key. All are read when they are first asked for, and kept: a slow
+ * client holds no file open.
  */
 export function mountPage(app: Express, { path, folder, html, files }: Page): void {
   const file = async (name: string, headers = {}) => {

@@ -2,7 +2,7 @@ import type { RefusalCause } from './connections';
 import type { Log } from './log';
 
 /** The causes that show a limit at work; what is slow or no HTTP comes on every open port. */
-const TELLING: ReadonlySet<RefusalCause> = new Set(['limit', 'address_limit', 'answer_timeout']);
+const REPORTED: ReadonlySet<RefusalCause> = new Set(['limit', 'address_limit', 'answer_timeout']);
 
 const MAX_NETWORKS = 1000;
 
@@ -23,28 +23,28 @@ export function createRefusalLog(
 ): (cause: RefusalCause, network: string) => void {
   let causes: Partial<Record<RefusalCause, number>> = {};
   let networks = new Map<string, number>();
-  let isTelling = false;
+  let isDue = false;
   let isWaiting = false;
 
-  const tell = () => {
-    isWaiting = isTelling;
-    if (!isTelling) return;
+  const report = () => {
+    isWaiting = isDue;
+    if (!isDue) return;
     const [address] = [...networks].reduce((most, each) => (each[1] > most[1] ? each : most), ['', 0]);
     log.warn('connections refused', { ...causes, mostFrom: address });
     causes = {};
     networks = new Map();
-    isTelling = false;
-    setTimeout(tell, everyMs).unref();
+    isDue = false;
+    setTimeout(report, everyMs).unref();
   };
 
   return (cause, network) => {
     causes[cause] = (causes[cause] ?? 0) + 1;
-    if (!TELLING.has(cause)) return;
-    isTelling = true;
+    if (!REPORTED.has(cause)) return;
+    isDue = true;
     if (networks.has(network) || networks.size < MAX_NETWORKS)
       networks.set(network, (networks.get(network) ?? 0) + 1);
     if (isWaiting) return;
     isWaiting = true;
-    setTimeout(tell, firstMs).unref();
+    setTimeout(report, firstMs).unref();
   };
 }

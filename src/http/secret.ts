@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Compares without telling, by the time it takes, how much of a secret was guessed. */
+/** Compares in a time that does not depend on how much of a secret was guessed. */
 export function isSameSecret(given: string, expected: string): boolean {
   return timingSafeEqual(digest(given), digest(expected));
 }

@@ -1,4 +1,4 @@
-/** Holds back what would be too much at a time: whoever enters waits for a place, in the order of coming. */
+/** A counting semaphore with a fair queue. */
 export interface Semaphore {
   /** Resolves, when there is a place, with what gives it back. */
   enter(): Promise<() => void>;

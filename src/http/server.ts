@@ -119,7 +119,7 @@ function urlOf(scheme: string, host: string, port: number): string {
 }
 
 /**
- * Reads a process's configuration. One with faults is told on standard error, with the page that describes the
+ * Reads a process's configuration. One with faults is reported on standard error, with the page that describes the
  * variables, and ends the process with 2.
  */
 export function configOrExit<Config>(page: string, read: () => Config): Config {

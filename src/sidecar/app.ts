@@ -59,7 +59,7 @@ export interface Ambient {
   readonly providerHeaders?: ReadProviderHeaders | undefined;
   /** Adds the metrics of the process to the sidecar's; undefined: there are none. */
   readonly observeProcess?: MetricsOptions['observeProcess'];
-  /** Who receives the encrypted content keys of CPIX documents now; nobody: they are refused. */
+  /** Who receives the encrypted content keys of CPIX documents now; undefined: they are refused. */
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
   /** The fleet of packagers that this one is of; undefined: it is alone. */
   readonly fleet?: OpenFleet | undefined;

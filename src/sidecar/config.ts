@@ -285,7 +285,7 @@ const variables = z.object({
 
 /** The protocol says what the address of the key provider must be like. */
 function providerUrl({ PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: named = '' }: Environment): z.ZodType<string> {
-  // Of a protocol that is none, its own fault is told, and of the address what is wrong with it by any.
+  // An unknown protocol has a fault of its own; the address is checked by the rules that all protocols share.
   const protocol = PROVIDER_PROTOCOLS.find((known) => known === (named || 'json')) ?? 'speke2';
   return z.string().superRefine((text, context) => {
     const fault = addressFault(protocol, text);

@@ -14,8 +14,8 @@ export interface HealthContext {
 export const HEALTH_PATHS = ['/healthz', '/readyz'];
 
 /**
- * `/healthz`: the process answers. `/readyz`: a key file could be written now. Both without a key, for probes; who has
- * one is told, too, which folder it is: `packager-drm doctor` compares that with the packager's.
+ * `/healthz`: the process answers. `/readyz`: a key file could be written now. Both without a key, for probes; a client
+ * with one also gets the identity of the folder: `packager-drm doctor` compares that with the packager's.
  */
 export function healthRoutes(app: Express, { checkReady, findApiKey, keyFilesPath }: HealthContext): void {
   app.get('/healthz', (_request, response) => {
@@ -35,7 +35,7 @@ export function healthRoutes(app: Express, { checkReady, findApiKey, keyFilesPat
   });
 }
 
-/** What tells a folder from all others of a machine, whatever path leads to it. The numbers may have 64 bits: text. */
+/** The device and inode of a folder, the same by every path to it. The numbers may have 64 bits: text. */
 async function identityOf(path: string): Promise<{ readonly device: string; readonly inode: string }> {
   const { dev, ino } = await stat(path, { bigint: true });
   return { device: String(dev), inode: String(ino) };

@@ -178,7 +178,7 @@ interface Reach {
 
 /**
  * Keeps documented keys from opening a service that others reach: on another address than a loopback one the start is
- * refused with such a key, and one that comes into the file of keys later is no key. Elsewhere it is told in the log.
+ * refused with such a key, and one that comes into the file of keys later is no key. Elsewhere it is logged.
  * @throws ConfigError that names each such key and what to do.
  */
 export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): FindApiKey {
@@ -200,12 +200,12 @@ export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): F
       ),
     );
   }
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (given) => {
     const found = find(given);
     if (found === undefined || typeof given !== 'string' || !DOCUMENTED_KEYS.includes(given)) return found;
-    if (!told.has(given)) {
-      told.add(given);
+    if (!reported.has(given)) {
+      reported.add(given);
       log.error('an API key that the documentation shows is not taken', { fault: inFile(found.name) });
     }
     return undefined;
@@ -216,7 +216,7 @@ function isKnown(host: string): string {
   return `is one that the documentation shows; on ${host} anybody could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that nobody else reaches`;
 }
 
-/** Whether nobody beyond this machine reaches an address. Square brackets around one of IPv6 may be there. */
+/** Whether an address is reached from this machine alone. Square brackets around one of IPv6 may be there. */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
   return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));

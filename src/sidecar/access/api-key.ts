@@ -57,7 +57,7 @@ export function requireScope({ name, scope }: ApiKey): void {
   if (scope !== 'write') throw forbidden(`The API key ${name} may read only`);
 }
 
-/** For a request that tells of streams whosever they are. @throws HttpError 403. */
+/** For a request that reports on the streams of all tenants. @throws HttpError 403. */
 export function requireAllStreams({ name, streams }: ApiKey): void {
   if (streams !== undefined)
     throw forbidden(`The API key ${name} reaches some streams only, and the fleet tells of all`);
@@ -122,7 +122,7 @@ const COUNTERS = 8192;
 
 /**
  * Slows down requests without a valid API key: from the eleventh of an address in a minute they are answered 429, later
- * and later. Requests with a valid key are not counted, so that nobody can lock others out.
+ * and later. Requests with a valid key are not counted, so that no client can lock others out.
  */
 export function limitUnauthenticated(
   findApiKey: FindApiKey,

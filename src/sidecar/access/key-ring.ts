@@ -66,7 +66,7 @@ interface HeldKey {
 const MAX_KEYS = 1000;
 const MIN_CHARACTERS = 16;
 const MAX_PREFIXES = 100;
-/** Nobody corrects more than this at once. */
+/** Maximum number of faults that are reported at once. */
 const MAX_FAULTS = 20;
 
 const text = z.string('must be a string');
@@ -109,7 +109,7 @@ const file = z.strictObject(
   { error: (issue) => (issue.code === 'invalid_type' ? 'the file must hold one JSON object' : undefined) },
 );
 
-/** An entry as far as faults between fields and entries are told from it, whatever else is wrong with it. */
+/** The fields of an entry that are compared with other fields and entries, whatever else is wrong with it. */
 const anything = z.unknown().optional();
 const sketch = z.object({ name: anything, key: anything, sha256: anything });
 const sketches = z.object({ keys: z.array(sketch.nullable().catch(null)) }).catch({ keys: [] });

@@ -47,7 +47,7 @@ const READ_ERRORS = [
 ] as const;
 const ENGINE_ERRORS = [...READ_ERRORS, 'fleet_outcome_unknown', 'fleet_full'] as const;
 
-/** The errors of a change of a key file in a fleet, beside those of any. */
+/** The errors of a change of a key file in a fleet, in addition to those of any. */
 export const FLEET_ERRORS = ['fleet_entry_unreadable', ...ENGINE_ERRORS] as const;
 
 const TENANTS = 'The API key must reach all streams, since those of all tenants are shown.';

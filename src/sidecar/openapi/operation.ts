@@ -40,7 +40,7 @@ export interface Described {
   /** The schema of the answer 200 for each media type. */
   readonly content: Readonly<Record<string, Schema>>;
   readonly headers?: Record<string, OpenApi.HeaderObject>;
-  /** Beside 200. */
+  /** In addition to 200. */
   readonly answers?: Readonly<Record<number, Answer>>;
   readonly errors: readonly AnsweredError[];
   readonly examples: readonly Example[];

@@ -31,7 +31,7 @@ export interface ProviderCache {
   keep(content: ProviderContent, keyFile: KeyFile): void;
   /** The answer that was kept for the same client, secret and content, unless it is too old. */
   find(content: ProviderContent): Promise<KeptAnswer | undefined>;
-  /** Tells that an answer found was used. */
+  /** Logs and counts that an answer found was used. */
   used(time: Date, requestId: string): void;
   /** Looks what is in the folder, removes what is too old or too many, and does so every hour from now on. */
   open(): Promise<void>;
@@ -84,7 +84,7 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
   /** Whether the folder was looked at. */
   let isOpen = false;
   let failing = false;
-  let toldUnsealed = false;
+  let hasWarned = false;
   const waiting = new Set<Promise<void>>();
   let hourly: NodeJS.Timeout | undefined;
 
@@ -121,8 +121,8 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
   const entryOf = (content: ProviderContent) => {
     const secret = secretOf(scope, content);
     if (secret !== undefined) return { name: entryName(scope, content, secret), secret };
-    if (!toldUnsealed) log.warn(NO_SECRET, { folder });
-    toldUnsealed = true;
+    if (!hasWarned) log.warn(NO_SECRET, { folder });
+    hasWarned = true;
     return undefined;
   };
 

@@ -160,7 +160,7 @@ async function askProvider(
   } catch (thrown) {
     const kept = thrown instanceof OutageError ? await cache?.find(content) : undefined;
     if (kept) {
-      // Whoever of them still answers may refuse a client whose key was revoked: all are heard.
+      // An upstream that still answers may refuse a client whose key was revoked: all are waited for.
       await refusedBy(calls);
       cache?.used(kept.time, requestId);
       return { keyFile: kept.keyFile, kept };

@@ -192,7 +192,7 @@ async function syncNow(folder: string): Promise<void> {
 
 /**
  * Makes a folder's entries durable, and lets callers share the syncs. A caller may only rely on a sync that started
- * after its own rename, so whoever asks while one is under way waits for the next, together with all others who ask
+ * after its own rename, so a caller that asks while one is under way waits for the next, together with all others who ask
  * meanwhile. `id` is the same for all paths that lead to the same folder; a path must lead there until its sync is done.
  */
 function createFolderSync(): (folder: string, id?: string) => Promise<void> {
@@ -217,7 +217,7 @@ function createFolderSync(): (folder: string, id?: string) => Promise<void> {
 
 /**
  * How the names of temporaries begin. No key file's does (a stream id never starts with a dot), so that a sweep takes
- * nobody else's files.
+ * no other program's files.
  */
 const TEMPORARY_PREFIX = '.packagerdrmapi-';
 const TEMPORARY = /^\.packagerdrmapi-[0-9a-f-]+\.tmp$/;
