@@ -1,5 +1,4 @@
 import { PassThrough, Writable } from 'node:stream';
-import { describeThrown } from '../../src/http/errors';
 import { createLog, type Log, type LogLevel } from '../../src/http/log';
 
 const clock = () => new Date('2026-01-02T03:04:05.678Z');
@@ -34,27 +33,6 @@ describe('createLog', () => {
     expect(lines.map((line) => JSON.stringify(line))).toEqual([
       `{"time":"${TIME}","level":"info","message":"request","status":200,"route":"/api/keyfile/:streamid"}`,
       `{"time":"${TIME}","level":"warn","message":"two\\nlines","nested":{"list":[1,null]}}`,
-    ]);
-  });
-
-  it('keeps message, frames and cause of an error that describeThrown describes', async () => {
-    const cause = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
-    const thrown = new Error('write failed', { cause });
-    const lines = await linesOf('info', (log) =>
-      log.error('request failed', { cause: describeThrown(thrown) }),
-    );
-    expect(lines).toEqual([
-      {
-        time: TIME,
-        level: 'error',
-        message: 'request failed',
-        cause: {
-          name: 'Error',
-          message: 'write failed',
-          stack: expect.any(Array),
-          cause: { name: 'Error', code: 'ENOSPC', message: 'no space left', stack: expect.any(Array) },
-        },
-      },
     ]);
   });
 

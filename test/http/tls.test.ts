@@ -125,15 +125,6 @@ test.each<[what: string, spoil: () => void, fault: RegExp]>([
     /holds a certificate that cannot be read/,
   ],
   [
-    'a chain with a certificate that is none',
-    () =>
-      writeFileSync(
-        certificate,
-        `${pem('server')}-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n`,
-      ),
-    /holds a certificate that cannot be read/,
-  ],
-  [
     'a chain in the wrong order',
     () => writeFileSync(certificate, Buffer.concat([pem('authority'), pem('server')])),
     /the server's certificate must come first/,

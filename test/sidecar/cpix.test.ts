@@ -129,33 +129,6 @@ describe('a CPIX document', () => {
     expect(Buffer.from(data, 'base64').toString('latin1')).toContain('news');
   });
 
-  it('is only looked at in a dry run, by both forms', async () => {
-    const sidecar = await startSidecar();
-    const asked = postXml(sidecar, sampleText(TRACKS), '?track=SD&dryrun=true');
-    const { body } = await asked.expect(200);
-    expect([body.dryrun, body.result, body.lines[0].name]).toEqual([
-      true,
-      'created',
-      'mpegdashstreaming-cenc-key-id',
-    ]);
-    const other = await sidecar.api
-      .post(`${PATH}?dryrun=true`)
-      .send({ cpix: sampleText(TRACKS), track: 'SD' });
-    expect(other.body).toEqual(body);
-    expect(await sidecar.files()).toEqual({});
-  });
-
-  it('is written under a condition alone', async () => {
-    const sidecar = await startSidecar();
-    const { headers } = await postXml(sidecar, sampleText(ONE)).set('if-none-match', '*').expect(200);
-    await postXml(sidecar, sampleText(TRACKS), '?track=HD').set('if-none-match', '*').expect(412);
-    await postXml(sidecar, sampleText(TRACKS), '?track=HD').set('if-match', '"another"').expect(412);
-    expect(await sidecar.files()).toEqual({ 'demo.key': ONE_FILE });
-    await postXml(sidecar, sampleText(TRACKS), '?track=HD')
-      .set('if-match', headers.etag ?? '')
-      .expect(200);
-  });
-
   it.each<[what: string, choice: object, problem: object]>([
     ['several keys', {}, problem('cpix_choice', `The CPIX document has ${SEVERAL}.`)],
     [

@@ -158,19 +158,6 @@ describe('a server that stops', () => {
     expect(await answered).toBe('whole');
     await stopped;
   });
-
-  test('closes an idle kept-alive connection at once', async () => {
-    answer.open();
-    expect(await get()).toBe('whole');
-    await server.stop(60_000);
-  });
-
-  test('cuts what is busy still after the grace', async () => {
-    const answered = get().catch((thrown: unknown) => thrown);
-    await asked.opened;
-    await server.stop(1);
-    expect(await answered).toMatchObject({ code: 'ECONNRESET' });
-  });
 });
 
 test('tells the address to call for a server that listens everywhere', async () => {

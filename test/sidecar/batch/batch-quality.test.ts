@@ -1,4 +1,4 @@
-import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL } from '../../support/post-manual';
+import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { PROVIDED, SHARED_SECRET, sealed, startProvisioning } from '../../support/start-provisioning';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
@@ -139,17 +139,6 @@ describe('a group with keys by quality', () => {
     const keys = { SD: {}, HD: { cenc: HD }, AUDIO: { cenc: AUDIO } };
     await post(sidecar, { members: MEMBERS, ...PROVIDER, contentId: 'news', keys });
     expect(await keyIds(sidecar)).toEqual(DASH_IDS);
-  });
-
-  it('shows in a dry run what would be written, and writes nothing', async () => {
-    const sidecar = await startSidecar();
-    const keys = { HD: CENC_ONLY };
-    const { body } = await sidecar.api
-      .post(`${PATH}?dryrun=true`)
-      .send({ groups: [{ members: [{ streamid: 'a', quality: 'HD' }], keys }] })
-      .expect(200);
-    expect(body.results[0].lines).toHaveLength(CENC_ONLY_FILE.trim().split('\n').length);
-    expect(await sidecar.files()).toEqual({});
   });
 });
 
