@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { CHECK_KINDS } from '../drm/check/report';
 
 const streamid = z.string().meta({ description: 'The stream id.' });
 const etag = z.string().meta({ description: 'The entity tag of the file, quotes included.' });
@@ -80,28 +81,19 @@ export const checkedValueBody = z
   .strictObject({ value: z.string().meta({ description: 'What would be the body as text.' }) })
   .meta({ title: 'One value' });
 
-const severity = z.enum(['error', 'warning']).meta({
-  description: '`error`: viewers see a black screen. `warning`: it may be intended.',
+export const finding = z.object({
+  severity: z.enum(['error', 'warning']).meta({
+    description: '`error`: viewers see a black screen. `warning`: it may be intended.',
+  }),
+  code: z.string().meta({ description: 'For programs.' }),
+  field: z.string().optional().meta({ description: 'Where it lies.' }),
+  description: z.string().meta({ description: 'What is wrong and what to do.' }),
 });
 
 /** The answer of a check. */
 export const checkAnswer = z
   .object({
-    kind: z
-      .enum([
-        ...(['key_file', 'request', 'pssh_box', 'widevine_pssh_data'] as const),
-        ...(['init_segment', 'media_segment', 'media_file'] as const),
-        ...([
-          'playready_object',
-          'playready_header',
-          'key_id',
-          'manifest',
-          'cpix',
-          'license_address',
-          'unknown',
-        ] as const),
-      ])
-      .meta({ description: 'What it is.' }),
+    kind: z.enum(CHECK_KINDS).meta({ description: 'What it is.' }),
     fields: z
       .array(
         z.object({
@@ -113,16 +105,7 @@ export const checkAnswer = z
         }),
       )
       .meta({ description: 'What was decoded, up to 300.' }),
-    faults: z
-      .array(
-        z.object({
-          severity,
-          code: z.string().meta({ description: 'For programs.' }),
-          field: z.string().optional().meta({ description: 'Where it lies.' }),
-          description: z.string().meta({ description: 'What is wrong and what to do.' }),
-        }),
-      )
-      .meta({ description: 'What is wrong, up to 100.' }),
+    faults: z.array(finding).meta({ description: 'What is wrong, up to 100.' }),
   })
   .meta({ description: 'What key material decodes to, and what is wrong with it.' });
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { isJsonObject } from '../drm/bytes';
 import { readLimits } from '../drm/quality';
 import { type Parsed, type Problem, readBody } from '../http/faults';
+import { lineChange, problem } from './answers';
 import { parseStreamId } from './stream-id';
 
 /** How many streams a batch may have, those of its groups counted. */
@@ -106,10 +107,7 @@ const batchBody = z.strictObject(
   'The body must be a JSON object.',
 );
 
-const problem = z.object({
-  code: z.string().meta({ description: 'For programs.' }),
-  description: z.string().meta({ description: 'For a person.' }),
-});
+const { change } = lineChange.shape;
 
 /** The result of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
 export const batchResult = z.object({
@@ -125,14 +123,7 @@ export const batchResult = z.object({
     .meta({ description: 'What became of the file; of a dry run, what would.' }),
   etag: z.string().optional().meta({ description: 'The entity tag of the file, quotes included.' }),
   lines: z
-    .array(
-      z.object({
-        name: z.string().meta({ description: 'The name of the line.' }),
-        value: z.string().meta({ description: 'Its value.' }),
-        change: z.enum(['added', 'changed', 'removed']).meta({ description: 'What happens to the line.' }),
-        former: z.string().optional().meta({ description: 'The present value of a line that would change.' }),
-      }),
-    )
+    .array(lineChange.extend({ change: change.exclude(['same']).meta(change.meta() ?? {}) }))
     .optional()
     .meta({
       description: 'Of a dry run: the lines that would not stay as they are, key material as `********`.',

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Checked } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';
+import { finding } from './answers';
 import { parseStreamId } from './stream-id';
 
 /** How many key files a page may have. */
@@ -26,14 +27,6 @@ export const listQuery = z.strictObject({
   cursor: text.optional(),
 });
 
-const listedFault = z.object({
-  severity: z.enum(['error', 'warning']).meta({
-    description: '`error`: viewers see a black screen. `warning`: it may be intended.',
-  }),
-  code: z.string().meta({ description: 'For programs.' }),
-  description: z.string().meta({ description: 'For a person.' }),
-});
-
 const listedKeyFile = z.object({
   streamid: z.string().meta({ description: 'The stream id.' }),
   modified: z.iso.datetime().meta({ description: 'When the file was written.' }),
@@ -46,7 +39,7 @@ const listedKeyFile = z.object({
     .string()
     .nullable()
     .meta({ description: 'The content id that its Widevine data or its FairPlay address names.' }),
-  faults: z.array(listedFault).meta({
+  faults: z.array(finding.omit({ field: true })).meta({
     description:
       'What is wrong with the file, up to 20; the codes are those of a check, and `unreadable`, `too_large`, `not_utf8`.',
   }),

@@ -71,6 +71,7 @@ export interface KeyValues {
   /** Base64 of 8 bytes. */
   readonly checksum?: string | undefined;
   readonly widevine?: WidevinePsshData | undefined;
+  readonly playReadyUrl?: string | undefined;
   readonly fairplay?:
     | {
         readonly licenseUrl?: string | undefined;
@@ -80,12 +81,10 @@ export interface KeyValues {
     | undefined;
 }
 
-/** The scheme that lines say: `cbcs` stands in some existing key files alone. */
-export type LineScheme = 'cenc' | 'cbcs';
-
-interface ValuesContext {
+export interface ValuesContext {
   readonly contentId?: string | undefined;
-  readonly scheme: LineScheme | undefined;
+  /** The scheme that lines say: `cbcs` is in some existing key files alone. */
+  readonly scheme: 'cenc' | 'cbcs' | undefined;
   readonly names: ValueNames;
 }
 
@@ -99,8 +98,7 @@ export function checkValues(values: KeyValues, context: ValuesContext): Finding[
       : [...equalKeyFindings(values, names), ...ofChecksum, ...keyIdFindings(values, names)];
   const isExplained = ofKeyId.some(({ code }) => code === 'key_id_byte_order') || swapped.length > 0;
   return [
-    ...zeroFindings(values, names),
-    ...hexTextFindings(values, names),
+    ...blockFindings(values, names),
     ...ofKeyId,
     ...schemeFindings(values, context),
     ...contentIdFindings(values, context),
@@ -130,29 +128,20 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
 }
 
 const ZERO_KEY = 'is all zeros; send the real key';
+const ZERO_IV = 'is all zeros; the license server rarely has that';
 
-function zeroFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
-  const findings: Finding[] = [];
-  const look = (bytes: Buffer | undefined, of: typeof error, field: string, sentence: string) => {
-    if (bytes && isZero(bytes)) findings.push(of('all_zero', field, sentence));
-  };
-  look(keyId, error, names['cenc.keyid'], ZERO_KEY_ID);
-  look(contentKey, error, names['cenc.contentkey'], ZERO_KEY);
-  look(fairplay?.key, error, names['fairplay.key'], ZERO_KEY);
-  look(fairplay?.iv, warning, names['fairplay.iv'], 'is all zeros; the license server rarely has that');
-  return findings;
-}
-
-function hexTextFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
-  const blocks: [field: string, bytes: Buffer | undefined][] = [
-    [names['cenc.keyid'], keyId],
-    [names['cenc.contentkey'], contentKey],
-    [names['fairplay.key'], fairplay?.key],
-    [names['fairplay.iv'], fairplay?.iv],
-  ];
-  return blocks.flatMap(([field, bytes]) =>
-    bytes && isHexText(bytes) ? [warning('hex_text', field, HEX_TEXT)] : [],
-  );
+/** Each value of 16 bytes by itself. */
+function blockFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
+  const blocks = [
+    { bytes: keyId, at: 'cenc.keyid', ofZero: error, sentence: ZERO_KEY_ID },
+    { bytes: contentKey, at: 'cenc.contentkey', ofZero: error, sentence: ZERO_KEY },
+    { bytes: fairplay?.key, at: 'fairplay.key', ofZero: error, sentence: ZERO_KEY },
+    { bytes: fairplay?.iv, at: 'fairplay.iv', ofZero: warning, sentence: ZERO_IV },
+  ] as const;
+  return blocks.flatMap(({ bytes, at, ofZero, sentence }) => {
+    if (bytes && isZero(bytes)) return [ofZero('all_zero', names[at], sentence)];
+    return bytes && isHexText(bytes) ? [warning('hex_text', names[at], HEX_TEXT)] : [];
+  });
 }
 
 /** Key and key id are swapped, as the other values show: the key would be in every manifest. */
@@ -218,18 +207,19 @@ function contentIdFindings(
 ): Finding[] {
   const licenseUrl = fairplay?.licenseUrl;
   const named = widevine?.contentId?.toString('utf8');
-  const mismatch = (field: string, sentence: string) => warning('content_id_mismatch', field, sentence);
+  const mismatch = (at: keyof ValueNames, sentence: string) =>
+    warning('content_id_mismatch', names[at], sentence);
   const isByKeyId = licenseUrl !== undefined && namesKeyId(licenseUrl, keyId);
   if (contentId === undefined) {
     if (!named || licenseUrl === undefined || isByKeyId || namesContent(licenseUrl, named)) return [];
     const sentence = `does not name the content id of ${names['widevine.psshdata']}; check whether the two are of one content`;
-    return [mismatch(names['fairplay.laurl'], sentence)];
+    return [mismatch('fairplay.laurl', sentence)];
   }
   const findings: Finding[] = [];
   if (named !== undefined && named !== contentId)
-    findings.push(mismatch(names['widevine.psshdata'], 'names another content id than contentId'));
+    findings.push(mismatch('widevine.psshdata', 'names another content id than contentId'));
   if (licenseUrl !== undefined && !isByKeyId && !namesContent(licenseUrl, contentId))
-    findings.push(mismatch(names['fairplay.laurl'], 'does not name contentId'));
+    findings.push(mismatch('fairplay.laurl', 'does not name contentId'));
   return findings;
 }
 

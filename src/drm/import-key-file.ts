@@ -21,7 +21,7 @@ import { checkLicenseUrl } from './license-url';
 import { decodePlayReadyChecksum, playReadyChecksum } from './playready';
 import { readWidevinePsshData } from './widevine';
 
-export type Imported =
+type Imported =
   | {
       readonly ok: true;
       readonly keyFile: KeyFile;
@@ -45,13 +45,13 @@ type System = 'widevine' | 'playready';
  */
 export function importKeyFile(text: string, keepUnknown: boolean): Imported {
   const read = readImportLines(text);
-  const problems = [...read.problems, ...valueProblems(read), ...missingLines(read)];
+  const values: Values = new Map([...read.known.values()].map(({ name, value }) => [name, value]));
+  const problems = [...read.problems, ...valueProblems(read.known, values), ...missingLines(values)];
   const unknown = read.unknown.map(describeUnknownLine);
   if (problems.length > 0 || (unknown.length > 0 && !keepUnknown)) {
     const inOrder = problems.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
     return { ok: false, problems: inOrder, unknown: keepUnknown ? [] : unknown };
   }
-  const values: Values = new Map([...read.known.values()].map(({ name, value }) => [name, value]));
   const changes = [...unwrapBoxes(values), ...addChecksums(values)];
   const lines = [
     ...inTableOrder(values),
@@ -90,35 +90,33 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   [`${HLS}-iv`, decodeHexBlock],
 ]);
 
-function valueProblems({ known }: ImportLines): Problem[] {
+function valueProblems(known: ImportLines['known'], values: Values): Problem[] {
   return [...known.values()].flatMap(({ name, value, number }) => {
     // Reported elsewhere, or of a system that is switched off: a packager ignores it.
-    if (!isLineText(value) || isOfSystemOff(known, name)) return [];
+    if (!isLineText(value) || isOfSystemOff(values, name)) return [];
     const checked = RULES.get(name)?.(value);
     return checked && !checked.ok ? [{ line: number, field: name, ...checked.problem }] : [];
   });
 }
 
-function isOfSystemOff(known: ImportLines['known'], name: string): boolean {
-  const [, onOff] = /^(.*-keyserver-(?:widevine|playready))-/.exec(name) ?? [];
-  return onOff !== undefined && known.get(onOff)?.value === 'false';
+function isOfSystemOff(values: Values, name: string): boolean {
+  const [, onOff = ''] = /^(.*-keyserver-(?:widevine|playready))-/.exec(name) ?? [];
+  return values.get(onOff) === 'false';
 }
 
-function missingLines({ known }: ImportLines): Problem[] {
-  const has = (name: string) => known.has(name);
-  const lacking = (names: readonly string[], why: string) =>
+function missingLines(values: Values): Problem[] {
+  const missing = (names: readonly string[], why: string) =>
     names
-      .filter((name) => !has(name))
+      .filter((name) => !values.has(name))
       .map((field) => ({ code: 'missing_line', field, description: `is missing; add it, ${why}` }));
   const cenc = [DASH, CMAF].flatMap((prefix) =>
-    [...known.keys()].some((name) => name.startsWith(`${prefix}-`))
-      ? lacking([`${prefix}-key-id`, `${prefix}-content-key`], `the other ${prefix} lines need it`)
+    [...values.keys()].some((name) => name.startsWith(`${prefix}-`))
+      ? missing([`${prefix}-key-id`, `${prefix}-content-key`], `the other ${prefix} lines need it`)
       : [],
   );
-  const isFairPlay = hasFairPlay(new Map([...known.values()].map(({ name, value }) => [name, value])));
   return [
     ...cenc,
-    ...(isFairPlay ? lacking([`${HLS}-url`, `${HLS}-key`, `${HLS}-iv`], 'FairPlay needs it') : []),
+    ...(hasFairPlay(values) ? missing([`${HLS}-url`, `${HLS}-key`, `${HLS}-iv`], 'FairPlay needs it') : []),
   ];
 }
 
@@ -232,14 +230,14 @@ export interface UnknownLine {
   readonly near: string | undefined;
 }
 
-export interface ImportLines {
+interface ImportLines {
   readonly known: ReadonlyMap<string, NumberedLine>;
   readonly unknown: readonly NumberedLine[];
   readonly problems: readonly Problem[];
 }
 
 /** Reads the lines of a key file of another program: line ends, byte order mark, blanks and comments are no matter. */
-export function readImportLines(text: string): ImportLines {
+function readImportLines(text: string): ImportLines {
   const report = new Report();
   const meant = readMeantText(report, text);
   const problems: Problem[] = report.findings.map(({ code, description }) => ({ code, description }));
@@ -280,7 +278,7 @@ export function readImportLines(text: string): ImportLines {
   };
 }
 
-export function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
+function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
   const { shown, near } = unknownLine(name);
   // It may come to stand in a quoted string of a header.
   return { line: number, name: shown?.replaceAll('"', '?'), near };

@@ -3,13 +3,7 @@ import { checkValues, crossCheck, REQUEST_NAMES } from '../../src/drm/cross-chec
 import type { Finding } from '../../src/drm/finding';
 import type { KeyFile } from '../../src/drm/key-file';
 import { playReadyChecksum } from '../../src/drm/playready';
-import { buildPsshBox } from '../../src/drm/pssh';
-import {
-  buildWidevinePsshData,
-  PROTECTION_SCHEMES,
-  WIDEVINE_SYSTEM_ID,
-  type WidevinePsshData,
-} from '../../src/drm/widevine';
+import { buildWidevinePsshData, PROTECTION_SCHEMES, type WidevinePsshData } from '../../src/drm/widevine';
 import { drmVectors, keyFileOf, keyFileSamples } from '../vectors/drm-vectors';
 
 /** What most of these have beside what they are about. */
@@ -146,21 +140,6 @@ describe('Widevine data', () => {
     expect(findings({ contentId: Buffer.from('show') }, 'show')).toEqual([]);
     expect(findings({ contentId: Buffer.from('show') })).toEqual([]);
     expect(findings({ contentId: Buffer.from('shows') }, 'show')).toEqual([otherContentInWidevine]);
-  });
-
-  test('is checked inside its box', () => {
-    const data = buildWidevinePsshData({ keyIds: [], protectionScheme: PROTECTION_SCHEMES.cbcs });
-    const psshData = buildPsshBox(WIDEVINE_SYSTEM_ID, data).toString('base64');
-    expect(found({ ...cenc, widevine: { psshData } }, undefined)).toEqual([schemeMismatch('cbcs')]);
-  });
-
-  test('that is disagreed with in every way is told in one answer', () => {
-    const data = {
-      keyIds: [OTHER],
-      contentId: Buffer.from('other'),
-      protectionScheme: PROTECTION_SCHEMES.cens,
-    };
-    expect(findings(data, 'show')).toEqual([otherKeyId, schemeMismatch('cens'), otherContentInWidevine]);
   });
 });
 

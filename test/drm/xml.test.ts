@@ -75,17 +75,6 @@ describe('parseXml', () => {
     expect(parseXml(text)).toEqual({ ok: false, problem: { code: 'malformed_xml', description: sentence } });
   });
 
-  it('refuses a bomb of entities before it grows', () => {
-    const entities = [...'bcdefghij'].map(
-      (name, at) => `<!ENTITY ${name} "${`&${'abcdefghi'[at]};`.repeat(10)}">`,
-    );
-    const bomb = `<!DOCTYPE x [<!ENTITY a "lol">${entities.join('')}]><x>&j;</x>`;
-    expect(parseXml(bomb)).toEqual({
-      ok: false,
-      problem: { code: 'malformed_xml', description: 'has a DOCTYPE; leave it out' },
-    });
-  });
-
   it('takes 50 elements deep, 20,000 of them, and 100 attributes', () => {
     expect(parseXml(`${'<a>'.repeat(50)}${'</a>'.repeat(50)}`).ok).toBe(true);
     expect(parseXml(`<a>${'<b/>'.repeat(19_999)}</a>`).ok).toBe(true);

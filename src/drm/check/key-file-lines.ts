@@ -111,7 +111,6 @@ function hasEquals(line: string): boolean {
 }
 
 function withColons(report: Report, text: string): string {
-  if (!mayHaveEquals(text)) return text;
   const numbers: number[] = [];
   const lines = text.split(/(\r\n|\r|\n)/).map((line, index) => {
     if (index % 2 === 1 || !hasEquals(line)) return line;
@@ -127,16 +126,4 @@ function withColons(report: Report, text: string): string {
   const sentence = `${has} = where ": " belongs between name and value; write name: value`;
   report.error('equals_sign', { called }, sentence);
   return lines.join('');
-}
-
-/** Whether an equals sign stands before the first colon of a line; a pattern would take as long as the rest of a check. */
-function mayHaveEquals(text: string): boolean {
-  if (text.includes('\r')) return true;
-  for (let at = text.indexOf('='); at >= 0; ) {
-    const colon = text.indexOf(':', text.lastIndexOf('\n', at) + 1);
-    if (colon < 0 || colon > at) return true;
-    const end = text.indexOf('\n', at);
-    at = end < 0 ? -1 : text.indexOf('=', end);
-  }
-  return false;
 }

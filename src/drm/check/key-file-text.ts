@@ -1,5 +1,5 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
-import { checkValues, type KeyValues, type LineScheme, type ValueNames } from '../cross-check';
+import { checkValues, type KeyValues, type ValueNames, type ValuesContext } from '../cross-check';
 import { type Finding, finding } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, NO_CMAF_CBCS } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
@@ -103,7 +103,7 @@ function valueNames(prefix: string): ValueNames {
 /** In the CMAF lines of some existing key files; this service wrote it, too. */
 const AESCBC = 'AESCBC';
 
-function readScheme(report: Report, prefix: string, algorithm: string | undefined): LineScheme | undefined {
+function readScheme(report: Report, prefix: string, algorithm: string | undefined): ValuesContext['scheme'] {
   if (algorithm === undefined && prefix === CMAF) return undefined;
   if (algorithm === undefined || algorithm === ALGORITHM) return 'cenc';
   const name = `${prefix}-algorithm`;

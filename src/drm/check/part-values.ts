@@ -1,12 +1,5 @@
 import { type Checked, decodeBase64 } from '../bytes';
-import {
-  BOX_FOR_DATA,
-  checkValues,
-  type KeyValues,
-  type LineScheme,
-  NO_SYSTEM,
-  type ValueNames,
-} from '../cross-check';
+import { BOX_FOR_DATA, checkValues, type KeyValues, NO_SYSTEM, type ValuesContext } from '../cross-check';
 import type { Problem, Subject } from '../finding';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
@@ -28,33 +21,38 @@ export type Parts = Partial<
   Readonly<Record<'cenc' | 'widevine' | 'playready' | 'fairplay', Readonly<Record<string, unknown>>>>
 >;
 
-export interface PartsContext {
+export interface PartsContext extends ValuesContext {
   readonly source: 'request' | 'key_file';
-  readonly scheme: LineScheme | undefined;
-  readonly contentId?: string | undefined;
-  readonly names: ValueNames;
 }
 
 export function checkParts(report: Report, parts: Parts, context: PartsContext): KeyValues {
   const { cenc, widevine, playready, fairplay } = parts;
-  const reader: PartReader = { report, source: context.source, names: context.names };
+  const { names } = context;
   const values: KeyValues = {
-    ...(cenc && readCenc(reader, cenc)),
-    ...(widevine && { widevine: readWidevine(reader, widevine) }),
-    ...(playready && { checksum: readPlayReady(reader, playready) }),
-    ...(fairplay && { fairplay: readFairPlay(reader, fairplay) }),
+    ...(cenc && {
+      keyId: readKeyId(report, cenc.keyid, context),
+      contentKey: readSecretBlock(report, names['cenc.contentkey'], cenc.contentkey, 'base64'),
+    }),
+    ...(widevine && { widevine: readWidevine(report, widevine.psshdata, context) }),
+    ...(playready && {
+      playReadyUrl: readAddress(report, names['playready.laurl'], 'playready', playready.laurl),
+      checksum: showChecksum(report, names['playready.checksum'], playready.checksum),
+    }),
+    ...(fairplay && {
+      fairplay: {
+        key: readSecretBlock(report, names['fairplay.key'], fairplay.key, 'hex'),
+        iv: readSecretBlock(report, names['fairplay.iv'], fairplay.iv, 'hex'),
+        licenseUrl: readAddress(report, names['fairplay.laurl'], 'fairplay', fairplay.laurl),
+      },
+    }),
   };
-  checkTogether(report, values, context);
+  const findings = checkValues(values, context);
+  // Then what looks like the key id is the key, and must not be shown.
+  if (values.keyId && findings.some(({ code }) => code === 'key_and_key_id_swapped'))
+    report.secrets.add(values.keyId.toString('base64'));
+  report.add(...findings);
   claimParts(report, parts, values, context);
   return values;
-}
-
-function checkTogether(report: Report, values: KeyValues, context: PartsContext): void {
-  const slips = checkValues(values, context);
-  // Then what looks like the key id is the key, and must not be shown.
-  if (values.keyId && slips.some(({ code }) => code === 'key_and_key_id_swapped'))
-    report.secrets.add(values.keyId.toString('base64'));
-  report.add(...slips);
 }
 
 /** Key and key id alone encrypt a stream that no player can ask a license for. */
@@ -63,15 +61,14 @@ export function tellNoSystem(report: Report, subject: Subject): void {
 }
 
 function claimParts(report: Report, parts: Parts, values: KeyValues, { scheme, names }: PartsContext): void {
-  const { keyId, contentKey, fairplay } = values;
+  const { keyId, contentKey, playReadyUrl, fairplay } = values;
   if (keyId) report.claim({ of: 'key', at: names['cenc.keyid'], keyId, contentKey });
   if (parts.cenc && scheme) report.claim({ of: 'scheme', at: names['cenc.keyid'], scheme });
-  const { laurl } = parts.playready ?? {};
-  if (typeof laurl === 'string')
-    report.claim({ of: 'address', at: names['playready.laurl'], system: 'playready', address: laurl });
-  if (parts.fairplay) report.claim({ of: 'fairplay', at: names['fairplay.laurl'], key: fairplay?.key });
+  if (playReadyUrl !== undefined)
+    report.claim({ of: 'address', at: names['playready.laurl'], system: 'playready', address: playReadyUrl });
   if (!fairplay) return;
-  const { licenseUrl, iv } = fairplay;
+  const { key, licenseUrl, iv } = fairplay;
+  report.claim({ of: 'fairplay', at: names['fairplay.laurl'], key });
   if (licenseUrl !== undefined)
     report.claim({ of: 'address', at: names['fairplay.laurl'], system: 'fairplay', address: licenseUrl });
   if (iv) report.claim({ of: 'iv', at: names['fairplay.iv'], iv });
@@ -80,10 +77,6 @@ function claimParts(report: Report, parts: Parts, values: KeyValues, { scheme, n
 /** A value that is a text; what is missing or no text was said when the request or the lines were read. */
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
-}
-
-interface PartReader extends Pick<PartsContext, 'source' | 'names'> {
-  readonly report: Report;
 }
 
 export function readSecretBlock(
@@ -99,40 +92,35 @@ export function readSecretBlock(
   return bytes;
 }
 
-function readCenc(reader: PartReader, cenc: Readonly<Record<string, unknown>>): KeyValues {
-  const { report, source, names } = reader;
+function readKeyId(report: Report, value: unknown, { source, names }: PartsContext): Buffer | undefined {
+  const text = textOf(value);
   const name = names['cenc.keyid'];
-  const text = textOf(cenc.keyid);
   const uuid = source === 'key_file' ? 'warning' : 'error';
   const keyId = text === undefined ? undefined : readBlock(report, name, text, { wanted: 'base64', uuid });
   if (keyId) showKeyId(report, name, keyId);
-  const contentKey = readSecretBlock(report, names['cenc.contentkey'], cenc.contentkey, 'base64');
-  return { keyId, contentKey };
+  return keyId;
 }
 
 function readWidevine(
-  reader: PartReader,
-  { psshdata }: Readonly<Record<string, unknown>>,
+  report: Report,
+  value: unknown,
+  { source, names }: PartsContext,
 ): WidevinePsshData | undefined {
-  const { report, source, names } = reader;
   const name = names['widevine.psshdata'];
-  const text = textOf(psshdata);
+  const text = textOf(value);
   if (text === undefined) return undefined;
   const read = readWidevinePsshData(text);
   if (!read.ok) return meantWidevineData(report, name, text, read.problem);
-  if (read.value.unwrapped) {
-    if (source === 'request') report.warning('box_for_data', name, BOX_FOR_DATA);
-    else {
-      const sentence =
-        'is a whole pssh box where only its data belongs; write that, or POST the box to the key-file API, which unwraps it';
-      report.error('box_for_data', name, sentence);
-    }
-  }
+  if (read.value.unwrapped && source === 'request') report.warning('box_for_data', name, BOX_FOR_DATA);
+  else if (read.value.unwrapped) report.error('box_for_data', name, BOX_IN_LINE);
   describeWidevineData(report, `${name}.`, read.value.data);
   return read.value.data;
 }
 
-/** Names the slip, and reads on when the bytes that were meant are plain. */
+const BOX_IN_LINE =
+  'is a whole pssh box where only its data belongs; write that, or POST the box to the key-file API, which unwraps it';
+
+/** Names the mistake, and reads on when the bytes that were meant are plain. */
 function meantWidevineData(
   report: Report,
   name: string,
@@ -156,25 +144,20 @@ function meantWidevineData(
   return data.value;
 }
 
-function readPlayReady(reader: PartReader, playready: Readonly<Record<string, unknown>>): string | undefined {
-  const { report, names } = reader;
-  const address = textOf(playready.laurl);
-  if (address !== undefined) checkAddress(report, names['playready.laurl'], 'playready', address);
-  const name = names['playready.checksum'];
-  const text = textOf(playready.checksum);
+function readAddress(
+  report: Report,
+  name: string,
+  system: 'playready' | 'fairplay',
+  value: unknown,
+): string | undefined {
+  const address = textOf(value);
+  if (address !== undefined) checkAddress(report, name, system, address);
+  return address;
+}
+
+function showChecksum(report: Report, name: string, value: unknown): string | undefined {
+  const text = textOf(value);
   const checksum = text === undefined ? undefined : readChecksum(report, name, text);
   if (checksum !== undefined) report.field(name, checksum);
   return checksum;
-}
-
-function readFairPlay(
-  reader: PartReader,
-  fairplay: Readonly<Record<string, unknown>>,
-): KeyValues['fairplay'] {
-  const { report, names } = reader;
-  const key = readSecretBlock(report, names['fairplay.key'], fairplay.key, 'hex');
-  const iv = readSecretBlock(report, names['fairplay.iv'], fairplay.iv, 'hex');
-  const licenseUrl = textOf(fairplay.laurl);
-  if (licenseUrl !== undefined) checkAddress(report, names['fairplay.laurl'], 'fairplay', licenseUrl);
-  return { licenseUrl, key, iv };
 }

@@ -2,21 +2,24 @@ import { error, type Finding, type Problem, type Subject, warning } from '../fin
 import type { ProtectionScheme } from '../widevine';
 import type { Cipher } from './protection';
 
-export type CheckKind =
-  | 'key_file'
-  | 'request'
-  | 'pssh_box'
-  | 'init_segment'
-  | 'media_segment'
-  | 'media_file'
-  | 'widevine_pssh_data'
-  | 'playready_object'
-  | 'playready_header'
-  | 'key_id'
-  | 'manifest'
-  | 'cpix'
-  | 'license_address'
-  | 'unknown';
+export const CHECK_KINDS = [
+  'key_file',
+  'request',
+  'pssh_box',
+  'widevine_pssh_data',
+  'init_segment',
+  'media_segment',
+  'media_file',
+  'playready_object',
+  'playready_header',
+  'key_id',
+  'manifest',
+  'cpix',
+  'license_address',
+  'unknown',
+] as const;
+
+export type CheckKind = (typeof CHECK_KINDS)[number];
 
 export interface CheckField {
   readonly name: string;
@@ -124,41 +127,31 @@ function isSame(known: Finding, { code, severity, field, description }: Finding)
   return field !== undefined || known.description === description;
 }
 
-/** What one input says that another may contradict. Key ids are 16 bytes, big endian; `at` is where it stands. */
-export type Claim =
+/** What one input says that another may contradict, by kind. Key ids are 16 bytes, big endian. */
+interface Claims {
   /** The key of a key file, a request or a document; nothing else may hold its content key. */
-  | {
-      readonly of: 'key';
-      readonly at: string;
-      readonly keyId: Buffer;
-      readonly contentKey: Buffer | undefined;
-    }
-  | { readonly of: 'scheme'; readonly at: string; readonly scheme: ProtectionScheme }
-  | { readonly of: 'fairplay'; readonly at: string; readonly key: Buffer | undefined }
+  key: { readonly keyId: Buffer; readonly contentKey: Buffer | undefined };
+  scheme: { readonly scheme: ProtectionScheme };
+  fairplay: { readonly key: Buffer | undefined };
   /** How samples are encrypted: `tenc` of a track, `seig` of a fragment, `default_KID`, KEYID of a playlist. */
-  | {
-      readonly of: 'track';
-      readonly at: string;
-      readonly scheme: string | undefined;
-      readonly keyId: Buffer | undefined;
-    }
-  | { readonly of: 'box'; readonly at: string; readonly keyId: Buffer }
-  | { readonly of: 'cipher'; readonly at: string; readonly cipher: Cipher }
-  | { readonly of: 'checksum'; readonly at: string; readonly keyId: Buffer; readonly checksum: string }
-  | { readonly of: 'content_id'; readonly at: string; readonly contentId: Buffer }
-  | {
-      readonly of: 'address';
-      readonly at: string;
-      readonly system: 'playready' | 'fairplay';
-      readonly address: string;
-    }
+  track: { readonly scheme: string | undefined; readonly keyId: Buffer | undefined };
+  box: { readonly keyId: Buffer };
+  cipher: { readonly cipher: Cipher };
+  checksum: { readonly keyId: Buffer; readonly checksum: string };
+  content_id: { readonly contentId: Buffer };
+  address: { readonly system: 'playready' | 'fairplay'; readonly address: string };
   /** FairPlay's initialization vector; it is key material. */
-  | { readonly of: 'iv'; readonly at: string; readonly iv: Buffer }
+  iv: { readonly iv: Buffer };
   /** Fragments have keys of their own. `isProven` when one was seen. */
-  | { readonly of: 'rotation'; readonly at: string; readonly isProven: boolean }
+  rotation: { readonly isProven: boolean };
   /** A whole manifest, playlist or segment that protects nothing. */
-  | { readonly of: 'clear'; readonly at: string };
+  clear: object;
+}
 
+/** `at` is the field that says it. */
+export type Claim = {
+  [Kind in keyof Claims]: { readonly of: Kind; readonly at: string } & Claims[Kind];
+}[keyof Claims];
 export type ClaimOf<Kind extends Claim['of']> = Extract<Claim, { readonly of: Kind }>;
 
 export function claimsOf<Kind extends Claim['of']>(claims: readonly Claim[], kind: Kind): ClaimOf<Kind>[] {

@@ -111,20 +111,6 @@ describe('media of a packager', () => {
   it('is told to be in clear', () => {
     expect(summary(packagedMedia('clear/v.mp4'))).toEqual(['init_segment', 'W not_protected']);
   });
-
-  it('is told to name one key in its box and another in its track', () => {
-    const other = changed(packagedMedia('cenc/v.mp4'), 'tenc', KEY_ID, Buffer.alloc(16, 7));
-    expect(check(other).faults).toEqual([
-      {
-        severity: 'error',
-        code: 'key_id_mismatch',
-        field: 'track.key_id',
-        description:
-          'track.key_id is in no box that is here, so players ask for another key than the samples have; package again ' +
-          'with boxes of this key id, or encrypt with the key of theirs.',
-      },
-    ]);
-  });
 });
 
 describe('a manifest of a packager', () => {

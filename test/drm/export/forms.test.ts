@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { readCpix } from '../../../src/drm/cpix/read';
 import { exportKeyFile, maskExport } from '../../../src/drm/export/export-key-file';
-import { EXPORT_FORMS } from '../../../src/drm/export/forms';
 import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName } from '../../../src/drm/export/names';
 import { type KeyFile, keyFileLines, MASK, renderKeyFile } from '../../../src/drm/key-file';
 import { fairPlayKeyId } from '../../../src/drm/packaging';
@@ -279,10 +278,4 @@ test('of a masked export, no key and no IV can be read, whatever the form and th
     }),
     { numRuns: 40 },
   );
-});
-
-test('each form has a media type and an extension of its own', () => {
-  expect(Object.keys(EXPORT_FORMS)).toEqual([...EXPORT_NAMES]);
-  const extensions = Object.values(EXPORT_FORMS).map(({ extension }) => extension);
-  expect(new Set(extensions).size).toBe(extensions.length);
 });
