@@ -140,7 +140,7 @@ it('says when the sidecar is away from the start', async () => {
   await until('Check that the sidecar runs');
 });
 
-it('says that it asks while an answer takes long, and that nothing is known of packagers that it is not told', async () => {
+it('says that it asks while an answer takes long, and that nothing is known of packagers that are not in the answer', async () => {
   const { page, giveKey, fleet, until } = await openFleetPage();
   fleet.say({ state: 'away', packagers: [] });
   let answer: () => void = () => undefined;
@@ -282,7 +282,7 @@ it('shows how long changes took, as strips and as numbers', async () => {
   await until('No packager has reported a change yet');
 });
 
-it('asks every two seconds, while somebody can see it and has not paused it', async () => {
+it('asks every two seconds, while it is visible and not paused', async () => {
   const { page, enter, asked, untilTrue } = await openFleetPage();
   await enter();
   const polls = () => asked.filter(ofFleet).length;
@@ -341,7 +341,7 @@ it('is used by keyboard, and keeps what is typed and focused while it is refresh
   expect(await page.evaluate('document.activeElement?.id')).toBe('missing-search');
 });
 
-it('is told to screen readers: tables with their heads, and what changes by itself', async () => {
+it('is read by screen readers: tables with their heads, and what changes by itself', async () => {
   const { page, enter, fleet, until } = await openFleetPage();
   await enter();
   const table = page.getByRole('table', { name: 'Packagers of the fleet' });

@@ -54,7 +54,7 @@ const mount = async (folder: string) =>
     () => false,
   );
 
-test('a follower whose disk is full says so, refuses nobody, and has the file once there is room', async () => {
+test('a follower whose disk is full reports it, refuses no request, and has the file once there is room', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'packager-drm-full-'));
   if (!(await mount(folder))) {
     process.stdout.write('a full disk was not tried: only root can mount one\n');

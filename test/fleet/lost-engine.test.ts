@@ -39,7 +39,7 @@ async function untilClean(at: FleetPackager): Promise<void> {
   });
 }
 
-test('an older backup of the engine rolls nothing back and removes no file, and an import brings back what it lacks', async () => {
+test('an older backup of the engine rolls nothing back and removes no file, and an import brings back what is missing', async () => {
   const etcd = await startEtcdCluster({ servers: 1 });
   const fleet = await startFleet({ urls: etcd.urls });
   await fleet.level();

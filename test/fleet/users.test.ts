@@ -69,7 +69,7 @@ test('a site whose user has the rights of its own streams gets those alone, and 
   expect((await milan.ask('POST', path('milan/late'), PLAIN)).status).toBe(200);
 });
 
-test('a site that follows streams beyond the rights of its user is told to be denied, and writes nothing', async () => {
+test('a site that follows streams beyond the rights of its user is denied, and writes nothing', async () => {
   const etcd = await startEtcdCluster({ servers: 1 });
   await setUpUsers(etcd);
   const founder = await startFleet({

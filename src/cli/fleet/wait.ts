@@ -57,7 +57,7 @@ const TODOS: Readonly<Record<string, string>> = {
 interface BehindPackager {
   readonly name: string;
   readonly live: boolean;
-  /** Changes of its streams that it has not heard of. */
+  /** Changes of its streams that it has not received. */
   readonly behind: number;
   /** Of the streams that were waited for, those whose state it has not for another reason; as far as it names them. */
   readonly lacks: FleetPackager['lacks'];
@@ -145,7 +145,7 @@ function lookAt(
   return { packagers: takers.length, behind };
 }
 
-/** Whether a packager has heard of all changes up to a revision; what goes on in the fleet after it does not count. */
+/** Whether a packager has received all changes up to a revision; later ones do not count. */
 function hasRevision(
   { applied, behind }: FleetPackager,
   { revision }: FleetAnswer,

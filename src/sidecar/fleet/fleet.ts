@@ -19,7 +19,7 @@ export interface Fleet {
    * folder here if this one does. Reads are those of the folder.
    */
   readonly store: KeyFileStore;
-  /** Begins to follow the fleet. Never rejects. */
+  /** Starts to follow the fleet. */
   start(): void;
   /** @throws HttpError 503 while the sidecar should get no requests: it has not joined, or can't. */
   checkReady(): void;
@@ -41,7 +41,7 @@ export interface Fleet {
   /** Removes a packager that does not run any more. @throws HttpError 404, 409. */
   retire(name: string): Promise<void>;
   figures(): FleetFigures;
-  /** Tells the engine that this sidecar goes, and lets go of what is open. */
+  /** Ends the heartbeat lease, and closes what is open. */
   close(): Promise<void>;
 }
 

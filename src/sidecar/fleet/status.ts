@@ -17,7 +17,7 @@ import type { MembershipState } from './membership-state';
 interface StatusOptions {
   /** The packager's. */
   readonly name: string;
-  /** Beginnings of the ids of the streams that it takes; undefined: all. */
+  /** Prefixes of the ids of the streams that it takes; undefined: all. */
   readonly streams: readonly string[] | undefined;
   readonly engine: Engine;
   readonly state: MembershipState;
@@ -34,7 +34,7 @@ interface StatusOptions {
 /** An engine so young has nothing that it should have compacted. */
 const YOUNG_REVISION = 100_000;
 
-/** Tells how this packager, the others and the engine are; what can't be asked for is left out. */
+/** The state of this packager, of the others and of the engine; what can't be asked for is left out. */
 export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> {
   const { name, streams, engine, state, ledger, list, missing, time } = options;
   const { moment } = state;
@@ -86,7 +86,7 @@ interface WhereOptions {
   readonly membership: Membership;
 }
 
-/** Tells who has a stream as the fleet has it. @throws HttpError 404 @throws EngineError */
+/** The packagers that have a stream as the fleet has it, and those that do not. @throws HttpError 404 @throws EngineError */
 export async function whereStream(options: WhereOptions): Promise<FleetStreamAnswer> {
   const { streamId, keys, grouped, seal, membership } = options;
   const key = keys.entry(streamId);

@@ -10,7 +10,7 @@ import {
   some,
 } from './fleet-words.js';
 
-/** In these states the registered packagers may be of another fleet: nobody is advised to retire them. */
+/** In these states the registered packagers may be of another fleet: no advice to retire them. */
 const FOREIGN = ['wrong_secret', 'other_fleet', 'lost_fleet'];
 /** Share of its quota from which on the engine is nearly full. */
 const FULL = 0.8;

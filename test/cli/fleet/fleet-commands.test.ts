@@ -109,7 +109,7 @@ describe('import', () => {
     expect(stderr).toMatch(/Importing [█░]+ 2 of 2/);
   });
 
-  test('tells what is done when the sidecar goes away amid it, and how to go on', async () => {
+  test('reports what is done when the sidecar goes away amid it, and how to go on', async () => {
     const streams = Array.from({ length: 600 }, (_item, index) => `s${String(index).padStart(4, '0')}`);
     await writeFiles(...streams);
     const url = await startCuttingProxy((request) => request > 1);
@@ -162,7 +162,7 @@ Key files: 500 imported.
 });
 
 describe('reseal', () => {
-  test('seals entries anew, names those that no secret opens, and ends with 1', async () => {
+  test('reseals entries, names those that no secret opens, and ends with 1', async () => {
     for (const stream of ['a', 'b', 'c']) await fleet.arrive(stream, Buffer.from(FILE));
     fleet.setSealed({ former: ['a'], unreadable: ['c'] });
     expect(await run(['reseal'])).toEqual({
@@ -236,7 +236,7 @@ test.each([['status'], ['import'], ['reseal'], ['retire', 'a', '--yes']])(
   },
 );
 
-test('tells a sidecar that is away from one that refuses', async () => {
+test('distinguishes a sidecar that is away from one that refuses', async () => {
   const { code } = await run(['status'], { env: { PACKAGERDRM_URL: await refusedUrl() } });
   expect(code).toBe(3);
   fleet.fail(apiError('fleet_denied'));

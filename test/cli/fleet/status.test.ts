@@ -71,7 +71,7 @@ site-b    yes   level  -       -     -           -       -      ±1 s   1.2.3   
   });
 });
 
-test('names what packagers lack, those in trouble first, and ends with 1', async () => {
+test('names the streams that are missing at packagers, those in trouble first, and ends with 1', async () => {
   fleet.say({
     missing: 2,
     compacted: false,

@@ -12,7 +12,7 @@ async function startMembers(cluster: FakeCluster, count: number) {
   return members as [(typeof members)[number], ...typeof members];
 }
 
-test('a key file that one sidecar is given lies beside every packager', async () => {
+test('a key file that one sidecar receives is written at every packager', async () => {
   const [one, two, three] = await startMembers(new FakeCluster(), 3);
   const { former, fleet } = await one.put('news', A);
   expect([former, fleet?.isHere, one.file('news')]).toEqual([undefined, true, A]);

@@ -50,7 +50,7 @@ async function startTwo(cluster: FakeCluster, engine: FakeEngine) {
   return [one, two] as const;
 }
 
-test('a packager lacks nothing when it hears late of a change before its own', async () => {
+test('a packager misses nothing when a change before its own comes late', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
   const release = holdEvents(engine);
@@ -64,7 +64,7 @@ test('a packager lacks nothing when it hears late of a change before its own', a
   expect(two.file('news')).toBe(B);
 });
 
-test('a packager lacks nothing when it hears late of garbage that its own change mended', async () => {
+test('a packager misses nothing when garbage that its own change mended comes late', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
   const release = holdEvents(engine);
@@ -78,7 +78,7 @@ test('a packager lacks nothing when it hears late of garbage that its own change
   expect(two.file('news')).toBe(B);
 });
 
-test('a packager lacks what it cannot open, also when it hears of a former change at the same time', async () => {
+test('a packager misses what it cannot open, also when a former change comes at the same time', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
   const release = holdEvents(engine);
@@ -147,7 +147,7 @@ test('a file that is here already goes to the fleet that has none, also from a c
   expect((await write()).fleet).toEqual(fleet);
 });
 
-test('what another sidecar seals with the former secret, while the fleet is sealed anew, is sealed anew, too', async () => {
+test('what another sidecar seals with the former secret, while the fleet is resealed, is resealed, too', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
   const one = await startMember(engine, { name: 'one', secrets: [NEW_SECRET, FLEET_SECRET] });

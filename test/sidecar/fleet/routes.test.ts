@@ -67,7 +67,7 @@ test.each(FORBIDDEN)('%s %s is refused to %s', async (method, path, apiKey, desc
   expect([fleet.calls, fleet.contexts]).toEqual([['start'], []]);
 });
 
-test('an API key that may read all sees the fleet, which nobody stores', async () => {
+test('an API key that may read all sees the fleet, which no cache stores', async () => {
   const { sidecar, fleet } = await startInFleet({ others: [{ name: 'origin-2', streams: ['b/'] }] });
   await sidecar.api.post('/api/keyfile/a%2Fnews').send(CENC_ONLY).expect(200);
   fleet.hold('origin-2', 'kept');
@@ -158,7 +158,7 @@ test.each(['import', 'reseal', 'packagers', 'a/import'])(
   },
 );
 
-test('a stream that the fleet never had is a 404, a deleted one is told of', async () => {
+test('a stream that the fleet never had is a 404, a deleted one is described', async () => {
   const { api } = await startInFleet();
   const { body: absent } = await api.get('/api/fleet/news').expect(404);
   expect(absent).toEqual(errors('fleet_entry_not_found', 'The fleet holds nothing of this stream.'));
@@ -278,7 +278,7 @@ test('an import founds a lost fleet before its first step, and only if it is ask
   expect(await taskLines(sidecar, 'fleet founded again')).toEqual([['info', { key: 'default' }]]);
 });
 
-test('a packager that is gone is retired, and nobody waits for it any more', async () => {
+test('a packager that is gone is retired, and no request waits for it any more', async () => {
   const { api, fleet, sidecar } = await startInFleet();
   const retire = (name: string) => api.delete(`/api/fleet/packagers/${name}`);
   const { body: live } = await retire('origin-3').expect(409);

@@ -100,7 +100,7 @@ test.each<[what: string, text: string, faults: readonly string[]]>([
   expect(JSON.stringify(lines)).not.toMatch(/1111|2222|short/);
 });
 
-test('takes what the file holds now, and tells of it once', async () => {
+test('takes what the file holds now, and logs it once', async () => {
   write(FIRST);
   const secrets = open();
   write(`${SECOND}\n${FIRST}\n`);

@@ -193,19 +193,19 @@ test.each([
   expect(one.file('news')).toBe(B);
 });
 
-test('with another secret a packager is told so, and neither takes nor gives anything', async () => {
+test('with another secret a packager reports it, and neither takes nor gives anything', async () => {
   const cluster = new FakeCluster();
   const one = await startMember(cluster.connect(), { name: 'one' });
   await one.level();
   await one.put('news', A);
-  const stranger = await startMember(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
-  await until(() => stateOf(stranger) === 'wrong_secret');
-  expect(() => stranger.fleet.checkReady()).toThrow('fleet_wrong_secret');
-  await expect(stranger.put('news', B)).rejects.toMatchObject({ problems: [{ code: 'fleet_wrong_secret' }] });
-  expect([stranger.file('news'), one.file('news')]).toEqual([undefined, A]);
-  stranger.reseal(FLEET_SECRET);
-  await stranger.level();
-  expect(stranger.file('news')).toBe(A);
+  const outsider = await startMember(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
+  await until(() => stateOf(outsider) === 'wrong_secret');
+  expect(() => outsider.fleet.checkReady()).toThrow('fleet_wrong_secret');
+  await expect(outsider.put('news', B)).rejects.toMatchObject({ problems: [{ code: 'fleet_wrong_secret' }] });
+  expect([outsider.file('news'), one.file('news')]).toEqual([undefined, A]);
+  outsider.reseal(FLEET_SECRET);
+  await outsider.level();
+  expect(outsider.file('news')).toBe(A);
 });
 
 test('a secret is rotated without a file changing', async () => {
@@ -238,7 +238,7 @@ test('a secret is rotated without a file changing', async () => {
   expect(['a', 'b', 'c'].map(three.file)).toEqual([B, A, A]);
 });
 
-test('a packager takes the streams of its beginnings alone, and gives all', async () => {
+test('a packager takes the streams of its prefixes alone, and gives all', async () => {
   const cluster = new FakeCluster();
   const paris = await startMember(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });
   const all = await startMember(cluster.connect(), { name: 'all' });
@@ -315,7 +315,7 @@ test('a clock that is wrong by an hour orders nothing wrongly', async () => {
   await until(() => ahead.file('news') === B);
 });
 
-test('a file that cannot be written is reported, tried again, and the client is told', async () => {
+test('a file that cannot be written is reported to the client, too, and tried again', async () => {
   const cluster = new FakeCluster();
   let isFull = false;
   const full = () => Object.assign(new Error('full'), { code: 'ENOSPC' });
@@ -350,7 +350,7 @@ test('the second sidecar of one name gets key files, is not ready, and takes ove
   expect((await first.fleet.status()).packagers.map(({ name }) => name)).toEqual(['same']);
 });
 
-test('another fleet in the engine is told, and nothing is taken from it', async () => {
+test('another fleet in the engine is reported, and nothing is taken from it', async () => {
   const cluster = new FakeCluster();
   const one = await startMember(cluster.connect(), { name: 'one' });
   await one.level();
@@ -366,7 +366,7 @@ test('another fleet in the engine is told, and nothing is taken from it', async 
   expect([moved.file('news'), founder.file('news')]).toEqual([A, B]);
 });
 
-test('a fleet that is sealed anew is not gone through again by its packagers', async () => {
+test('a fleet that is resealed is not read again by its packagers', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
   const one = await startMember(cluster.connect(), { name: 'one', secrets: [FLEET_SECRET, OTHER_SECRET] });
@@ -418,7 +418,7 @@ test('a file that is removed by hand comes back, and one that is edited is repor
   expect(one.file('deleted')).toBeUndefined();
 });
 
-test('an import replaces no file made by hand beside packagers that joined before', async () => {
+test('an import replaces no file made by hand at packagers that joined before', async () => {
   const cluster = new FakeCluster();
   const [one, two] = await startTwo(cluster);
   one.byHand('news', A);

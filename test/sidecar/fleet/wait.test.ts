@@ -101,7 +101,7 @@ test.each([
   expect(body.streamid).toBe('news');
 });
 
-test('warnings about the keys stand beside the one about the fleet', async () => {
+test('warnings about the keys come with the one about the fleet', async () => {
   const { api, fleet } = await startInFleet();
   fleet.hold('origin-3');
   const plainHttp = { ...PLAIN, playready: { laurl: 'http://license.example.com/' } };
@@ -123,7 +123,7 @@ test.each([
   expect(fleet.waits).toHaveLength(1);
 });
 
-test('a dry run waits for nobody, and is no change of the fleet', async () => {
+test('a dry run waits for no packager, and is no change of the fleet', async () => {
   const { api, fleet } = await startInFleet();
   await api.post(PATH).send(PLAIN).expect(200);
   const dry = await api.post(`${PATH}?dryrun=true&wait=1`).send(POST_MANUAL).expect(200);
@@ -165,7 +165,7 @@ test.each(['0', '31', '-1', '1.5', '01', 'true', '', '1&wait=2'])(
   },
 );
 
-test.each(REQUESTS)('without a fleet, %s %s has nobody to wait for', async (method, path, body) => {
+test.each(REQUESTS)('without a fleet, %s %s has no packager to wait for', async (method, path, body) => {
   const sidecar = await startSidecar();
   await sidecar.api.post(PATH).send(PLAIN).expect(200);
   const before = await sidecar.files();
@@ -225,7 +225,7 @@ test('a change whose packagers cannot be asked for is a 202 all the same', async
   });
 });
 
-test('a service that stops waits no longer, and lets nobody wait any more', async () => {
+test('a service that stops ends all waits, and starts none', async () => {
   const wait = createFleetWait({ waitFor: () => new Promise(() => undefined) }, recordedLog().log);
   const fleet = { revision: 7, isHere: true };
   const [change] = [{ streamId: 'news', fleet }] as unknown as Parameters<typeof wait.settle>[0];
@@ -272,7 +272,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('is a 202 with all its results when somebody is behind', async () => {
+  test('is a 202 with all its results when a packager is behind', async () => {
     const { api, fleet } = await startInFleet({ others: [{ name: 'origin-2', streams: ['sports'] }] });
     fleet.hold('origin-2');
     const { headers, body } = await api.post('/api/keyfiles?wait=1').send(BATCH).expect(202);
@@ -313,7 +313,7 @@ describe('a batch', () => {
     expect(body.results[0].warnings.map(({ code }: { code: string }) => code)).toEqual(['fleet_not_here']);
   });
 
-  test('of nothing waits for nobody', async () => {
+  test('of nothing does not wait', async () => {
     const { api, fleet } = await startInFleet();
     const { headers } = await api.post('/api/keyfiles?wait=1').send({ streams: [] }).expect(200);
     expect([headers['x-fleet-revision'], fleet.waits]).toEqual([undefined, []]);

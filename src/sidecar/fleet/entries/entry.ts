@@ -18,7 +18,7 @@ export interface Entry {
   readonly by: ChangedBy;
   /** The packager whose sidecar took the request. */
   readonly from: string;
-  /** Whether somebody waits for all packagers to have it: they report at once. */
+  /** Whether a client waits for all packagers to have it: they report at once. */
   readonly awaited: boolean;
   /** Whether it comes from an import: unlike what a client sends, it replaces no file made by hand. */
   readonly isFound: boolean;

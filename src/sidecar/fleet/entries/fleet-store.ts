@@ -52,7 +52,7 @@ interface Present {
 /** Maximum number of compare-and-set retries. */
 const MAX_TRIES = 20;
 
-const NOBODY: ChangeContext = { by: { key: '', address: '', requestId: '' }, awaited: false };
+const UNKNOWN: ChangeContext = { by: { key: '', address: '', requestId: '' }, awaited: false };
 
 /**
  * The key files of the fleet. A change is decided in view of what the fleet has, and made only if it still has that; when
@@ -136,7 +136,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       throw apiError('fleet_unavailable');
     });
 
-  const write: KeyFileStore['write'] = (streamId, bytes, conditions = {}, context = NOBODY) =>
+  const write: KeyFileStore['write'] = (streamId, bytes, conditions = {}, context = UNKNOWN) =>
     change(streamId, async () => {
       const present = await look(streamId);
       const former = fileOf(streamId, present);
@@ -180,7 +180,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     }
   };
 
-  const remove: KeyFileStore['remove'] = (streamId, conditions = {}, context = NOBODY) =>
+  const remove: KeyFileStore['remove'] = (streamId, conditions = {}, context = UNKNOWN) =>
     change<Change>(streamId, async () => {
       const present = await look(streamId);
       const former = fileOf(streamId, present);

@@ -32,7 +32,7 @@ interface ReplicationOptions {
   readonly onFleetChanged: () => void;
   readonly onHeartbeat: (at: Moment) => void;
   readonly onLost: (cause: EngineError) => void;
-  /** Called when a change was applied that somebody waits for. */
+  /** Called when a change was applied that a client waits for. */
   readonly onAwaited: () => void;
 }
 
@@ -63,7 +63,7 @@ export function createReplication(options: ReplicationOptions): Replication {
   /** Of the last level. */
   let since: Moment = { cluster: '', term: 0, revision: 0 };
 
-  /** Applies an entry; answers whether somebody waits for it. */
+  /** Applies an entry; returns whether a client waits for it. */
   const take = async ({ key, value, revision }: StoredValue, origin: Origin): Promise<boolean> => {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;

@@ -25,7 +25,7 @@ const TEXT = 2;
 type Kind = typeof ENTRY | typeof TEXT;
 
 interface Key {
-  /** Big-endian. Tells nothing of the secret: it comes from HKDF as the key does, with another purpose. */
+  /** Big-endian. Reveals nothing of the secret: it comes from HKDF as the key does, with another purpose. */
   readonly id: number;
   readonly key: KeyObject;
 }

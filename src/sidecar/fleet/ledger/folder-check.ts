@@ -25,7 +25,7 @@ export function createFolderCheck(
       try {
         if (isOther(record, read(streamId))) found.push(streamId);
       } catch {
-        // Of the others it says nothing.
+        // The other files are checked all the same.
       }
     }
     return found;
@@ -34,6 +34,6 @@ export function createFolderCheck(
 
 function isOther({ tag, kept }: LedgerRecord, bytes: Buffer | undefined): boolean {
   const present = bytes && etagOf(bytes);
-  // That somebody else's file stands there is known: news is only that it is gone, or the fleet's by now.
+  // Of a kept file it is known that it is not the fleet's: only that it is gone, or the fleet's by now, is new.
   return kept ? present === undefined || present === tag : present !== tag;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { describeThrown } from '../../../http/errors';
 import type { Log } from '../../../http/log';
@@ -25,7 +26,7 @@ export interface Membership {
    * @throws EngineError
    */
   join(): Promise<boolean>;
-  /** Writes the report within milliseconds: somebody waits for it. Otherwise it is written every five seconds. */
+  /** Writes the report within milliseconds: a client waits for it. Otherwise it is written every five seconds. */
   reportSoon(): void;
   /** All registered packagers, by name. @throws EngineError */
   list(): Promise<readonly Packager[]>;
@@ -257,15 +258,10 @@ function createNameLease(options: NameLeaseOptions): NameLease {
     async close() {
       isClosed = true;
       clearTimeout(timer);
-      let patience: NodeJS.Timeout | undefined;
-      const enough = new Promise<void>((resolve) => {
-        patience = setTimeout(resolve, pace.closeMs);
-      });
       const leave = queue('', async () => {
         if (lease !== undefined) await engine.revoke(lease);
       });
-      await Promise.race([leave.catch(() => undefined), enough]);
-      clearTimeout(patience);
+      await Promise.race([leave.catch(() => undefined), pause(pace.closeMs, undefined, { ref: false })]);
       held = undefined;
     },
   };

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { takes } from '../../../api/stream-id';
 import { describeThrown } from '../../../http/errors';
 import type { Log } from '../../../http/log';
+import { cached } from '../../cached';
 import { type Engine, EngineError } from '../engine/engine';
 import type { EngineKeys } from '../engine-keys';
 import type { AwaitedChange } from '../fleet';
@@ -12,11 +15,11 @@ import { lackOf } from './replication-lag';
 export interface ReportPace {
   /** How often a changed report is written. */
   readonly reportMs: number;
-  /** How long a report that somebody waits for collects further changes. */
+  /** How long a report that a client waits for collects further changes. */
   readonly gatherMs: number;
   /** How soon a failed report is written again. */
   readonly againMs: number;
-  /** The first and the longest pause between two reads of the reports while somebody waits. */
+  /** The first and the longest pause between two reads of the reports while a client waits. */
   readonly pollMs: readonly [first: number, longest: number];
 }
 
@@ -98,7 +101,7 @@ export function createReporter(options: ReporterOptions) {
   };
 
   return {
-    /** Writes the report soon: somebody waits for it. */
+    /** Writes the report soon: a client waits for it. */
     hurry,
     /** Writes the report again, even if it is unchanged: the engine may have lost it. */
     renew() {
@@ -115,18 +118,15 @@ export function createReporter(options: ReporterOptions) {
 
 type WaiterOptions = Pick<ReporterOptions, 'engine' | 'keys' | 'pace'>;
 
-/** Waits until packagers have changes, by reading their reports again and again. */
+/** Waits until packagers have changes, by reading their reports repeatedly. */
 export function createWaiter({ engine, keys, pace }: WaiterOptions) {
-  const ends = new Set<() => void>();
-  let reading: ReturnType<typeof listPackagers> | undefined;
-
-  /** All who wait share a reading. */
-  const readAll = () => {
-    reading ??= listPackagers(engine, keys).finally(() => {
-      reading = undefined;
-    });
-    return reading;
-  };
+  const closing = new AbortController();
+  /** All waits share a reading that is under way. */
+  const readAll = cached(
+    0,
+    () => 0,
+    () => listPackagers(engine, keys),
+  );
 
   /** The packagers that do not have all of the changes, by name. */
   const behind = async (changes: readonly AwaitedChange[]): Promise<readonly string[]> =>
@@ -144,19 +144,13 @@ export function createWaiter({ engine, keys, pace }: WaiterOptions) {
     /** @see Fleet.waitFor @throws EngineError when the packagers could not be read in time. */
     async waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]> {
       if (changes.length === 0) return [];
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(seconds * 1000)]);
       let names: readonly string[] | undefined;
       let fault: unknown = new EngineError('unavailable', 'the packagers could not be listed in time');
-      let isOver = false;
-      let end = () => {};
-      const ended = new Promise<void>((resolve) => {
-        end = resolve;
-      });
-      ends.add(end);
-      const timer = setTimeout(end, seconds * 1000);
       const poll = async () => {
         const [first, longest] = pace.pollMs;
-        for (let pause = first; !isOver && names?.length !== 0; pause = Math.min(pause * 1.25, longest)) {
-          await new Promise((resolve) => setTimeout(resolve, pause).unref());
+        for (let ms = first; names?.length !== 0; ms = Math.min(ms * 1.25, longest)) {
+          await pause(ms, undefined, { signal, ref: false });
           try {
             names = await behind(changes);
           } catch (thrown) {
@@ -164,15 +158,11 @@ export function createWaiter({ engine, keys, pace }: WaiterOptions) {
           }
         }
       };
-      await Promise.race([poll(), ended]);
-      isOver = true;
-      clearTimeout(timer);
-      ends.delete(end);
+      // A reading may take longer than the wait.
+      await Promise.race([poll(), once(signal, 'abort')]).catch(() => undefined);
       if (!names) throw fault;
       return names;
     },
-    close() {
-      for (const end of ends) end();
-    },
+    close: () => closing.abort(),
   };
 }

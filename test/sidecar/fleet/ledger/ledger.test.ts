@@ -64,7 +64,7 @@ const record = (version: number, tag: string | undefined = `"tag ${version}"`): 
   tag,
 });
 
-test('is empty at first, in a folder that nobody else can enter', async () => {
+test('is empty at first, in a folder that no other user can enter', async () => {
   const ledger = await open();
   expect(ledger.head).toEqual({ id: 'id-1', highest: 0 });
   expect([ledger.size, recordsOf(ledger), ledger.get(LIVE)]).toEqual([0, {}, undefined]);
@@ -156,7 +156,7 @@ test('has all whole lines whatever the last one was cut to, and writes on after 
   }
 });
 
-test('loses of damaged lines these alone, tells how many they are, and not again', async () => {
+test('loses of damaged lines these alone, and logs their number once', async () => {
   const ledger = await open();
   for (let index = 0; index < 6; index += 1) await ledger.note(`s${index}` as StreamId, record(index + 1));
   await ledger.close();

@@ -112,7 +112,7 @@ test('of many that want one name at the same moment one gets it', async () => {
   expect(cluster.json(KEYS.packager('origin-1'))).toMatchObject({ id: winner });
 });
 
-test('two sidecars on copies of one folder are told from a restart: the first hears that its name is taken', async () => {
+test('two sidecars on copies of one folder differ from a restart: the first reports that its name is taken', async () => {
   const cluster = new FakeCluster();
   const first = memberOf(cluster, 'origin-1');
   await first.membership.join();
@@ -129,7 +129,7 @@ test('two sidecars on copies of one folder are told from a restart: the first he
   await until(() => first.taken.length === 2);
 });
 
-test('a packager whose lease has ended takes a new one by itself, and says anew what it has', async () => {
+test('a packager whose lease has ended takes a new one by itself, and reports again what it has', async () => {
   const cluster = new FakeCluster();
   const { membership, taken } = memberOf(cluster, 'origin-1');
   await membership.join();
@@ -142,7 +142,7 @@ test('a packager whose lease has ended takes a new one by itself, and says anew 
   expect(taken).toEqual([]);
 });
 
-test('a packager registers anew in an engine that was emptied or restored, and after its records were removed', async () => {
+test('a packager registers again in an engine that was emptied or restored, and after its records were removed', async () => {
   const cluster = new FakeCluster();
   const { membership, taken } = memberOf(cluster, 'origin-1');
   await membership.join();
@@ -231,7 +231,7 @@ test('more packagers than one answer of the engine has are all listed', async ()
   expect((await membership.list()).map(({ name }) => name)).toEqual(names);
 });
 
-test('what another version or somebody else wrote of a packager hides none', async () => {
+test('what another version or another tool wrote of a packager hides none', async () => {
   const anyJson = fc.oneof(
     fc.json(),
     fc.string(),

@@ -23,7 +23,7 @@ function packager(name: string, report?: Partial<Report>, streams?: readonly str
 const record = (streamId: string, revision: number, age = 0) =>
   [streamId as StreamId, { revision, version: NOW - age }] as const;
 
-test('a packager is behind by the changes of its streams that it has not heard of, and lacks those and what it says', () => {
+test('a packager is behind by the changes of its streams that it has not received, and misses those and what it reports', () => {
   const records = [
     record('news/1', 10, 90_000),
     record('news/2', 12, 2500),
@@ -88,7 +88,7 @@ test('a packager is behind by the changes of its streams that it has not heard o
   ]);
 });
 
-test('of a packager that lacks very many streams as many are named as fit, the reported ones first', () => {
+test('of very many missing streams as many are named as fit, the reported ones first', () => {
   const records = Array.from({ length: 300 }, (_, index) => record(`s${index}`, index + 1));
   const lacks = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => [`s${index * 3}`, 'kept' as const]),
@@ -189,7 +189,7 @@ test('each packager is as far behind as a look at every record for every package
   );
 });
 
-test('a packager has a stream when it has heard of the change and does not lack it', () => {
+test('a packager has a stream when it has received the change and does not report it as missing', () => {
   const list = [
     packager('behind', { applied: [9], lacks: { news: 'kept' }, lacking: 1 }),
     packager('cut', { applied: [10], lacks: { else: 'kept' }, lacking: 2 }),

@@ -13,7 +13,7 @@ import { until } from '../../../support/until';
 const KEY = KEYS.report('origin-1');
 const members: Member[] = [];
 
-/** A packager that has joined and told what it has. */
+/** A packager that has joined and reported what it has. */
 async function joined(cluster: FakeCluster): Promise<Member> {
   const member = fleetMember(cluster, 'origin-1');
   members.push(member);
@@ -32,7 +32,7 @@ const reported = (cluster: FakeCluster) => (cluster.json(KEY) as { applied: read
 const writes = ({ engine }: Member) =>
   engine.calls.filter(({ method, keys }) => method === 'change' && keys.includes(KEY)).length;
 
-test('a report that somebody waits for is made at once, and holds what a packager says of itself', async () => {
+test('a report that a client waits for is written at once, and holds what a packager reports of itself', async () => {
   const cluster = new FakeCluster();
   const member = fleetMember(cluster, 'origin-1', { pace: { reportMs: 60_000 } });
   members.push(member);
@@ -76,7 +76,7 @@ test('a report that somebody waits for is made at once, and holds what a package
   });
 });
 
-test('many changes that somebody waits for make one report while one is under way, and the last state is told', async () => {
+test('many changes that a client waits for make one report while one is under way, with the last state', async () => {
   const cluster = new FakeCluster();
   const member = await joined(cluster);
   const before = writes(member);
@@ -91,7 +91,7 @@ test('many changes that somebody waits for make one report while one is under wa
   expect(writes(member) - before).toBeLessThan(20);
 });
 
-test('a report that nobody waits for is written once in a while', async () => {
+test('a report that no client waits for is written once in a while', async () => {
   const cluster = new FakeCluster();
   const member = await joined(cluster);
   const before = writes(member);
@@ -131,7 +131,7 @@ test.each([
   ]);
 });
 
-test('a report whose answer was lost is not taken for that of somebody else', async () => {
+test('a report whose answer was lost is not taken for that of another sidecar', async () => {
   const cluster = new FakeCluster();
   const member = await joined(cluster);
   cluster.revision = 50;
@@ -148,7 +148,7 @@ test('a report whose answer was lost is not taken for that of somebody else', as
   await until(() => reported(cluster) === 45);
 });
 
-test('a packager whose name somebody else has taken meanwhile does not report under it', async () => {
+test('a packager whose name another sidecar has taken meanwhile does not report under it', async () => {
   const cluster = new FakeCluster();
   const member = await joined(cluster);
   // Until its next keep-alive it does not know.
@@ -212,7 +212,7 @@ test('a wait ends when the last packager reports, and names those that have not 
   expect(await waits[1]).toEqual(['p1', 'p3']);
 });
 
-test('all who wait share one reading of the reports, and none is read when nobody waits', async () => {
+test('all waits share one reading of the reports, and without a wait none is read', async () => {
   const cluster = new FakeCluster();
   register(cluster, 'p1');
   const { membership, engine } = sidecar(cluster);
