@@ -13,7 +13,7 @@ import { DASH, HLS, Item } from '../delivery/documents';
 import { Formatted } from '../delivery/formats';
 import { PlaylistQuery } from '../delivery/playlists';
 import { field } from '../json-body';
-import { json, operationsAt, type Row, type Seeded, text } from './operation';
+import { json, operationsAt, type Seeded, text, wordsOf } from './operation';
 
 export const DELIVERY_TAG = 'Public delivery';
 
@@ -51,145 +51,95 @@ const feedOf = (document: z.ZodType): Contents => ({
 
 /** What players and mobile apps ask for, without a credential. */
 export function deliveryOperations(seeded: Seeded): Record<string, PathItem> {
-  return operationsAt(DELIVERY_TAG, [...DOCUMENTS, ...STREAMS, ...FILES], seeded);
+  const rows = wordsOf(DELIVERED).map((words) => {
+    const { content, headers, answers, parameters = [] } = DETAILS[words.id] ?? {};
+    const found: Answer = {
+      description: words.summary,
+      ...(headers && { headers }),
+      ...(content && { content: contentOf(content) }),
+    };
+    const absent = json('There is nothing under this id, or nothing that viewers may have now.', MESSAGE);
+    return { ...words, parameters, answers: { ...(content && { 200: found }), ...answers, 404: absent } };
+  });
+  return operationsAt(DELIVERY_TAG, rows, seeded);
 }
 
-/** @param content without it, there is no answer 200. */
-function delivered(
-  path: `/${string}`,
-  id: string,
-  [summary, description]: readonly [summary: string, description: string],
-  content: Contents | undefined,
-  more: Pick<Row, 'parameters'> & Partial<Pick<Row, 'answers'>> & Pick<Answer, 'headers'> = {},
-): Row {
-  const { answers, parameters = [], headers } = more;
-  const found: Answer = {
-    description: summary,
-    ...(headers && { headers }),
-    ...(content && { content: contentOf(content) }),
-  };
-  return {
-    ...{ at: `GET ${path}`, id, summary, description, parameters },
-    answers: {
-      ...(content && { 200: found }),
-      ...answers,
-      404: json('There is nothing under this id, or nothing that viewers may have now.', MESSAGE),
-    },
-  };
-}
+/** A stream: its playlist, its manifest, and the files of the packager that these name. */
+const streamOf = (id: string, path: string, name: string, lasts: string) => `
+${id}Manifest | GET ${path}.m3u8 | ${name} | An HLS playlist, ${lasts} Once there are segments, it leads to the playlist of the packager. Before, and without a packager, it lists none.
+${id}Dash | GET ${path}.mpd | ${name} as DASH | Leads to the manifest of the packager. 404 while there is no segment, and without a packager.
+${id}HlsFile | GET ${path}/hls/*file | A file of ${name.toLowerCase()} as HLS | A playlist, a manifest or a segment, as the packager has it, or a range of it, as long as viewers may watch the stream. With \`dvr\` off, playlists list the last 30 seconds of a live event.
+${id}DashFile | GET ${path}/dash/*file | A file of ${name.toLowerCase()} as DASH | A playlist, a manifest or a segment, as the packager has it, or a range of it, as long as viewers may watch the stream. With \`dvr\` off, a manifest lists the last 30 seconds of a live event.
+`;
 
-const WRONG_QUERY = { 400: json('A parameter is not of its form.', MESSAGE) };
-
-const DOCUMENTS: readonly Row[] = [
-  delivered(
-    '/live/channels/:channelId.json',
-    'channelDocument',
-    [
-      'The state of a channel',
-      'Whether the channel has an event that viewers may watch. Players ask for it every few seconds.',
-    ],
-    { 'application/json': jsonSchema(ChannelDocument) },
-  ),
-  delivered(
-    '/v2/media/:mediaId',
-    'mediaDocument',
-    [
-      'The document of a media',
-      'What a player takes as its playlist: a media, or a live event under its id. Custom parameters are fields of the item, and never replace another one.',
-    ],
-    feedOf(MediaDocument),
-    { parameters: queryParameters(Formatted), answers: WRONG_QUERY },
-  ),
-  delivered(
-    '/v2/playlists/:playlistId',
-    'playlistDocument',
-    [
-      'The document of a playlist',
-      'The media of a playlist that viewers may watch now. Other parameters are ignored.',
-    ],
-    feedOf(PlaylistDocument),
-    { parameters: queryParameters(PlaylistQuery), answers: WRONG_QUERY },
-  ),
-];
-
-const file = (description: string): Schema => ({ type: 'string', format: 'binary', description });
-const rangeOf = (content: Contents): Record<number, Answer> => ({
-  206: { description: 'The range of bytes that was asked for.', content: contentOf(content) },
-  416: json('The file has no such range of bytes.', MESSAGE),
-});
-
-const VIDEO_OR_AUDIO = { 'video/*': file('A video.'), 'audio/*': file('An audio.') };
-
-const TO_PACKAGER = {
-  answers: { 302: { description: 'There are segments: `location` is their address.' } },
-};
-
-/** The playlist of a stream, and the packager's files of it. */
-function streamOf(base: `/${string}`, id: string, summary: string, description: string): readonly Row[] {
-  const files = [
-    ['hls', 'Hls', HLS, 'playlists list'],
-    ['dash', 'Dash', DASH, 'a manifest lists'],
-  ] as const;
-  return [
-    delivered(
-      `${base}.m3u8`,
-      `${id}Manifest`,
-      [
-        summary,
-        `An HLS playlist, ${description} Once there are segments, it leads to the playlist of the packager. Before, and without a packager, it lists none.`,
-      ],
-      { [HLS]: { type: 'string', description: 'An HLS playlist (RFC 8216).' } },
-      TO_PACKAGER,
-    ),
-    delivered(
-      `${base}.mpd`,
-      `${id}Dash`,
-      [
-        `${summary} as DASH`,
-        'Leads to the manifest of the packager. 404 while there is no segment, and without a packager.',
-      ],
-      undefined,
-      TO_PACKAGER,
-    ),
-    ...files.map(([format, name, type, lists]) => {
-      const content: Contents = {
-        [type]: { type: 'string', description: 'What lists the segments.' },
-        ...VIDEO_OR_AUDIO,
-      };
-      return delivered(
-        `${base}/${format}/*file`,
-        `${id}${name}File`,
-        [
-          `A file of ${summary.toLowerCase()} as ${name.toUpperCase()}`,
-          `A playlist, a manifest or a segment, as the packager has it, or a range of it, as long as viewers may watch the stream. With \`dvr\` off, ${lists} the last 30 seconds of a live event.`,
-        ],
-        content,
-        { answers: { ...rangeOf(content), 502: json('The packager does not answer.', MESSAGE) } },
-      );
-    }),
-  ];
-}
-
-const STREAMS: readonly Row[] = [
-  ...streamOf(
-    '/live/events/:eventId',
+const STREAMS = [
+  streamOf(
     'event',
+    '/live/events/:eventId',
     'The stream of a live event',
     'while viewers may watch the event, and of its replay.',
   ),
-  ...streamOf('/manifests/:mediaId', 'media', 'The stream of a media', 'while viewers may watch the media.'),
-  ...streamOf(
-    '/live/previews/:previewToken',
+  streamOf('media', '/manifests/:mediaId', 'The stream of a media', 'while viewers may watch the media.'),
+  streamOf(
     'preview',
+    '/live/previews/:previewToken',
     'The preview of a live event',
     'as long as the event lasts, also before it is published. Its address is the `preview_url` of the channel.',
   ),
 ];
 
-const FILE_HEADERS: NonNullable<Answer['headers']> = {
-  etag: { description: 'The MD5 of an uploaded file, in quotes.', schema: { type: 'string' } },
-  'accept-ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
-};
+const DELIVERED = `
+channelDocument | GET /live/channels/:channelId.json | The state of a channel | Whether the channel has an event that viewers may watch. Players ask for it every few seconds.
+mediaDocument | GET /v2/media/:mediaId | The document of a media | What a player takes as its playlist: a media, or a live event under its id. Custom parameters are fields of the item, and never replace another one.
+playlistDocument | GET /v2/playlists/:playlistId | The document of a playlist | The media of a playlist that viewers may watch now. Other parameters are ignored.
+${STREAMS.map((rows) => rows.trim()).join('\n')}
+renditionFile | GET /videos/:mediaId-:renditionId.:ending | The file of a rendition | The uploaded file, as the emulator converts nothing. A range of it can be asked for.
+masterFile | GET /live/masters/:token.mp4 | The file of a master | The recording of a live event as it came from the encoder, at the \`delivery_url\` of its master, until that expires. A range of it can be asked for.
+trackFile | GET /tracks/:trackId.:ending | The file of a text track | The file as it was uploaded, once the track is published. A range of it can be asked for.
+mediaPoster | GET /v2/media/:mediaId/poster.:ending | The poster of a media | The picture that was uploaded as the poster, or one with the title that the emulator draws. A range of it can be asked for.
+thumbnailPicture | GET /thumbnails/:thumbnailId{.:ending} | The picture of a thumbnail | The picture that was uploaded, or one with the title that the emulator draws. An ending such as \`.jpg\` may follow. A range of it can be asked for.
+`;
+
+const WRONG_QUERY = { 400: json('A parameter is not of its form.', MESSAGE) };
+const TO_PACKAGER = { 302: { description: 'There are segments: `location` is their address.' } };
+
+const file = (description: string): Schema => ({ type: 'string', format: 'binary', description });
+const lists = (type: string): Contents => ({
+  [type]: { type: 'string', description: 'What lists the segments.' },
+});
+const VIDEO_OR_AUDIO = { 'video/*': file('A video.'), 'audio/*': file('An audio.') };
+const TRACK = { 'text/*': file('The track.'), 'application/*': file('The track.') };
+const PICTURE = { 'image/*': file('The picture.') };
+
+interface Detail {
+  /** By media type; without it, there is no answer 200. */
+  readonly content?: Contents;
+  readonly parameters?: readonly OpenApi.ParameterObject[];
+  readonly headers?: NonNullable<Answer['headers']>;
+  readonly answers?: Readonly<Record<number, Answer>>;
+}
+
+/** What can be read in ranges. */
+const ranged = (content: Contents, others: Readonly<Record<number, Answer>>): Detail => ({
+  content,
+  answers: {
+    206: { description: 'The range of bytes that was asked for.', content: contentOf(content) },
+    416: json('The file has no such range of bytes.', MESSAGE),
+    ...others,
+  },
+});
+
+const segmentsOf = (type: string) =>
+  ranged({ ...lists(type), ...VIDEO_OR_AUDIO }, { 502: json('The packager does not answer.', MESSAGE) });
+
+/** A file that is kept here. */
+const fileOf = (content: Contents): Detail => ({
+  ...ranged(content, { 412: json('The file is not the one that `if-match` names.', MESSAGE) }),
+  headers: {
+    etag: { description: 'The MD5 of an uploaded file, in quotes.', schema: { type: 'string' } },
+    'accept-ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
+  },
+});
 
 const WIDTH = parameter('width', 'Pixels, of a picture that the emulator draws.', {
   type: 'integer',
@@ -198,59 +148,31 @@ const WIDTH = parameter('width', 'Pixels, of a picture that the emulator draws.'
   default: 1280,
 });
 
-const fileOf = (
-  path: `/${string}`,
-  id: string,
-  summary: string,
-  description: string,
-  content: Contents,
-  parameters: readonly OpenApi.ParameterObject[] = [],
-) =>
-  delivered(path, id, [summary, `${description} A range of it can be asked for.`], content, {
-    headers: FILE_HEADERS,
-    parameters,
-    answers: { ...rangeOf(content), 412: json('The file is not the one that `if-match` names.', MESSAGE) },
-  });
+const streamDetails = Object.fromEntries(
+  ['event', 'media', 'preview'].flatMap((id): [string, Detail][] => [
+    [`${id}Manifest`, { content: lists(HLS), answers: TO_PACKAGER }],
+    [`${id}Dash`, { answers: TO_PACKAGER }],
+    [`${id}HlsFile`, segmentsOf(HLS)],
+    [`${id}DashFile`, segmentsOf(DASH)],
+  ]),
+);
 
-const TRACK = { 'text/*': file('The track.'), 'application/*': file('The track.') };
-const PICTURE = { 'image/*': file('The picture.') };
-
-const FILES: readonly Row[] = [
-  fileOf(
-    '/videos/:mediaId-:renditionId.:ending',
-    'renditionFile',
-    'The file of a rendition',
-    'The uploaded file, as the emulator converts nothing.',
-    VIDEO_OR_AUDIO,
-  ),
-  fileOf(
-    '/live/masters/:token.mp4',
-    'masterFile',
-    'The file of a master',
-    'The recording of a live event as it came from the encoder, at the `delivery_url` of its master, until that expires.',
-    VIDEO_OR_AUDIO,
-  ),
-  fileOf(
-    '/tracks/:trackId.:ending',
-    'trackFile',
-    'The file of a text track',
-    'The file as it was uploaded, once the track is published.',
-    TRACK,
-  ),
-  fileOf(
-    '/v2/media/:mediaId/poster.:ending',
-    'mediaPoster',
-    'The poster of a media',
-    'The picture that was uploaded as the poster, or one with the title that the emulator draws.',
-    PICTURE,
-    [WIDTH],
-  ),
-  fileOf(
-    '/thumbnails/:thumbnailId{.:ending}',
-    'thumbnailPicture',
-    'The picture of a thumbnail',
-    'The picture that was uploaded, or one with the title that the emulator draws. An ending such as `.jpg` may follow.',
-    { ...PICTURE, 'video/*': file('A moving one.') },
-    [WIDTH],
-  ),
-];
+const DETAILS: Readonly<Record<string, Detail>> = {
+  channelDocument: { content: { 'application/json': jsonSchema(ChannelDocument) } },
+  mediaDocument: {
+    content: feedOf(MediaDocument),
+    parameters: queryParameters(Formatted),
+    answers: WRONG_QUERY,
+  },
+  playlistDocument: {
+    content: feedOf(PlaylistDocument),
+    parameters: queryParameters(PlaylistQuery),
+    answers: WRONG_QUERY,
+  },
+  ...streamDetails,
+  renditionFile: fileOf(VIDEO_OR_AUDIO),
+  masterFile: fileOf(VIDEO_OR_AUDIO),
+  trackFile: fileOf(TRACK),
+  mediaPoster: { ...fileOf(PICTURE), parameters: [WIDTH] },
+  thumbnailPicture: { ...fileOf({ ...PICTURE, 'video/*': file('A moving one.') }), parameters: [WIDTH] },
+};

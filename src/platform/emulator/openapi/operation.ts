@@ -79,6 +79,17 @@ export interface Row {
   readonly errors?: readonly AnsweredError[];
 }
 
+/** Operations in words, one a line: `id | METHOD path | summary | description`. */
+export function wordsOf(table: string): Pick<Row, 'id' | 'at' | 'summary' | 'description'>[] {
+  return table
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [id = '', at = '', summary = '', description = ''] = line.split(' | ');
+      return { id, at, summary, description };
+    });
+}
+
 /** Operations of the emulator by their paths. */
 export function operationsAt(group: string, rows: readonly Row[], seeded: Seeded): Record<string, PathItem> {
   const paths: Record<string, PathItem> = {};

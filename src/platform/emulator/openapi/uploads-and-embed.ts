@@ -13,7 +13,7 @@ import {
 import { field } from '../json-body';
 import { PartsQuery } from '../uploads/upload-api';
 import { EVENT_NAMES, type WebhookEventName } from '../webhooks/notification';
-import { type AnsweredError, json, operationsAt, type Row, type Seeded, text } from './operation';
+import { type AnsweredError, json, operationsAt, type Row, type Seeded, text, wordsOf } from './operation';
 
 export const UPLOADS_TAG = 'Uploads';
 export const NOTIFICATIONS_TAG = 'Notifications';
@@ -75,58 +75,45 @@ const TOKEN = parameter(
   { required: true },
 );
 
-const SENT = {
+const UPLOADS = `
+uploadFile | PUT /uploads/:uploadId | Send a file | Takes the file of an upload by the method \`direct\`. The whole address is the \`upload_link\` of the answer that began the upload; it holds for a day.
+uploadPart | PUT /uploads/:uploadId/parts/:part | Send a part | Takes a part of an upload by the method \`multipart\`. The whole address is the \`upload_link\` of the part. A part that is sent again replaces the one before.
+listParts | GET /v2/uploads/:uploadId/parts | List the parts of an upload | The parts with their links. Those with an \`etag\` have been sent, so an upload can be resumed.
+completeUpload | PUT /v2/uploads/:uploadId/complete | Complete an upload | Joins the parts in the order of their numbers, which must begin with 1 and have no gap.
+`;
+
+type Details = Pick<Row, 'access' | 'parameters' | 'body' | 'answers' | 'errors'>;
+
+const SENT: Details = {
   parameters: [TOKEN],
   body: { 'application/octet-stream': { type: 'string', format: 'binary' } },
   answers: { 200: RECEIVED },
   errors: LINK_ERRORS,
-} as const;
+};
 
-const UPLOADS: readonly Row[] = [
-  {
-    at: 'PUT /uploads/:uploadId',
-    id: 'uploadFile',
-    summary: 'Send a file',
-    description:
-      'Takes the file of an upload by the method `direct`. The whole address is the `upload_link` of the answer that began the upload; it holds for a day.',
-    ...SENT,
-  },
-  {
-    at: 'PUT /uploads/:uploadId/parts/:part',
-    id: 'uploadPart',
-    summary: 'Send a part',
-    description:
-      'Takes a part of an upload by the method `multipart`. The whole address is the `upload_link` of the part. A part that is sent again replaces the one before.',
-    ...SENT,
-  },
-  {
-    at: 'GET /v2/uploads/:uploadId/parts',
-    id: 'listParts',
-    summary: 'List the parts of an upload',
-    description:
-      'The parts with their links. Those with an `etag` have been sent, so an upload can be resumed.',
-    access: 'upload',
-    parameters: queryParameters(PartsQuery),
-    answers: { 200: json('A page.', jsonSchema(Parts)) },
-    errors: ['invalid_parameter', ...TOKEN_ERRORS],
-  },
-  {
-    at: 'PUT /v2/uploads/:uploadId/complete',
-    id: 'completeUpload',
-    summary: 'Complete an upload',
-    description: 'Joins the parts in the order of their numbers, which must begin with 1 and have no gap.',
-    access: 'upload',
-    answers: { 202: { description: 'The file has arrived.' } },
-    errors: [
-      ...TOKEN_ERRORS,
-      [409, 'parts_missing', 'Parts are missing; the description names them.'],
-      ...TOO_LARGE,
-    ],
-  },
-];
+const LISTED: Details = {
+  access: 'upload',
+  parameters: queryParameters(PartsQuery),
+  answers: { 200: json('A page.', jsonSchema(Parts)) },
+  errors: ['invalid_parameter', ...TOKEN_ERRORS],
+};
+
+const COMPLETED: Details = {
+  access: 'upload',
+  answers: { 202: { description: 'The file has arrived.' } },
+  errors: [
+    ...TOKEN_ERRORS,
+    [409, 'parts_missing', 'Parts are missing; the description names them.'],
+    ...TOO_LARGE,
+  ],
+};
 
 /** Where files are sent to. */
-export const uploadOperations = (seeded: Seeded) => operationsAt(UPLOADS_TAG, UPLOADS, seeded);
+export function uploadOperations(seeded: Seeded): Record<string, PathItem> {
+  const details: Readonly<Record<string, Details>> = { listParts: LISTED, completeUpload: COMPLETED };
+  const rows = wordsOf(UPLOADS).map((words) => ({ ...words, ...(details[words.id] ?? SENT) }));
+  return operationsAt(UPLOADS_TAG, rows, seeded);
+}
 
 const WHEN: Readonly<Record<WebhookEventName, string>> = {
   channel_created: 'A channel was created.',
@@ -175,79 +162,54 @@ function notification(event: WebhookEventName) {
   } satisfies OpenApi.OperationObject;
 }
 
-const PAGE = ['text/html', { type: 'string', description: 'A page for browsers.' }] as const;
-const SCRIPT = ['text/javascript', { type: 'string', description: 'A script.' }] as const;
-const STYLE = ['text/css', { type: 'string', description: 'A style sheet.' }] as const;
 const Alive = z.object({ status: field(z.literal('ok'), 'It answers.') });
 const DOCUMENT: Schema = {
   type: 'object',
   description: 'An OpenAPI document.',
   required: ['openapi', 'info', 'paths'],
 };
-const FORMAT = { format: '`dash` or `hls`, to play no other.' };
-const LOADED = 'The channel embed and its pages load it; it is for no other use.';
 
-/** What is read: its content, and its parameters by name. */
-type Served = readonly [
-  path: `/${string}`,
-  id: string,
-  content: readonly [type: string, schema: Schema],
-  summary: string,
-  description: string,
-  query?: Readonly<Record<string, string>>,
-];
+const SERVED = `
+embedScript | GET /embed/channel.js | The channel embed | A script for any page. \`channelEmbed.setup({ channelId, element })\` shows the channel there, and a waiting screen while there is no event; \`mediaId\` in place of \`channelId\` plays one media.
+embedPage | GET /embed/channel.html | A page with the channel embed | Shows a channel as viewers see it, or asks for one.
+mediaPage | GET /embed/media.html | A page that plays one media | Plays a replay, a media of the library, an event that is on or its preview as viewers see it, or asks for one.
+embedPlayer | GET /embed/player.js | The player of the channel embed | The channel embed and its pages load it; it is for no other use.
+shakaPlayer | GET /embed/shaka-player.js | shaka-player, which plays DASH and HLS | The channel embed and its pages load it; it is for no other use.
+embedPageScript | GET /embed/page.js | The script of the pages with the channel embed | These pages alone load it.
+embedPageStyle | GET /embed/page.css | The style sheet of the pages with the channel embed | These pages alone load it.
+alive | GET /healthz | Whether the emulator answers | For probes.
+description | GET /openapi.json | This description | OpenAPI 3.1.
+descriptionPage | GET /docs | This description as a page | It can call the emulator.
+`;
 
-const SERVED: readonly Served[] = [
-  [
-    '/embed/channel.js',
-    'embedScript',
-    SCRIPT,
-    'The channel embed',
-    'A script for any page. `channelEmbed.setup({ channelId, element })` shows the channel there, and a waiting screen while there is no event; `mediaId` in place of `channelId` plays one media.',
+const FORMAT = parameter('format', '`dash` or `hls`, to play no other.');
+
+const PAGE_PARAMETERS: Readonly<Record<string, readonly OpenApi.ParameterObject[]>> = {
+  embedPage: [parameter('channelId', 'The channel.'), FORMAT],
+  mediaPage: [
+    parameter('mediaId', 'The media, or the event.'),
+    parameter(
+      'preview',
+      'In place of a media: the token of a preview, which is the last part of its address.',
+    ),
+    FORMAT,
   ],
-  [
-    '/embed/channel.html',
-    'embedPage',
-    PAGE,
-    'A page with the channel embed',
-    'Shows a channel as viewers see it, or asks for one.',
-    { channelId: 'The channel.', ...FORMAT },
-  ],
-  [
-    '/embed/media.html',
-    'mediaPage',
-    PAGE,
-    'A page that plays one media',
-    'Plays a replay, a media of the library, an event that is on or its preview as viewers see it, or asks for one.',
-    {
-      mediaId: 'The media, or the event.',
-      preview: 'In place of a media: the token of a preview, which is the last part of its address.',
-      ...FORMAT,
-    },
-  ],
-  ['/embed/player.js', 'embedPlayer', SCRIPT, 'The player of the channel embed', LOADED],
-  ['/embed/shaka-player.js', 'shakaPlayer', SCRIPT, 'shaka-player, which plays DASH and HLS', LOADED],
-  ['/embed/page.js', 'embedPageScript', SCRIPT, 'The script of the pages with the channel embed', LOADED],
-  ['/embed/page.css', 'embedPageStyle', STYLE, 'The style sheet of the pages with the channel embed', LOADED],
-  [
-    '/healthz',
-    'alive',
-    ['application/json', jsonSchema(Alive)],
-    'Whether the emulator answers',
-    'For probes.',
-  ],
-  ['/openapi.json', 'description', ['application/json', DOCUMENT], 'This description', 'OpenAPI 3.1.'],
-  ['/docs', 'descriptionPage', PAGE, 'This description as a page', 'It can call the emulator.'],
-];
+};
+
+function contentAt(at: string): Readonly<Record<string, Schema>> {
+  if (at.endsWith('/healthz')) return { 'application/json': jsonSchema(Alive) };
+  if (at.endsWith('.json')) return { 'application/json': DOCUMENT };
+  if (at.endsWith('.js')) return { 'text/javascript': { type: 'string', description: 'A script.' } };
+  if (at.endsWith('.css')) return { 'text/css': { type: 'string', description: 'A style sheet.' } };
+  return { 'text/html': { type: 'string', description: 'A page for browsers.' } };
+}
 
 /** The channel embed, and what the emulator reports of itself. */
 export function serviceOperations(seeded: Seeded): Record<string, PathItem> {
-  const rows = SERVED.map(
-    ([path, id, [type, schema], summary, description, query = {}]): Row => ({
-      ...{ at: `GET ${path}`, id, summary, description },
-      parameters: Object.entries(query).map(([name, says]) => parameter(name, says)),
-      answers: { 200: { description: summary, content: contentOf({ [type]: schema }) } },
-    }),
-  );
+  const rows = wordsOf(SERVED).map((words) => ({
+    ...words,
+    parameters: PAGE_PARAMETERS[words.id] ?? [],
+    answers: { 200: { description: words.summary, content: contentOf(contentAt(words.at)) } },
+  }));
   return operationsAt(SERVICE_TAG, rows, seeded);
 }
