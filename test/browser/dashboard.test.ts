@@ -92,16 +92,16 @@ test('a credential is made, shown, replaced and deleted', async () => {
   await page.getByText('The credential was created.').waitFor();
   const row = page.getByRole('row').filter({ hasText: 'Reader' });
   await row.getByText('Show Credentials').click();
-  const before = context.state.credentials.list().at(-1)?.secret;
+  const before = context.state.credentials.all().at(-1)?.secret;
   await row.getByText(before ?? '').waitFor();
   await row.locator('summary', { hasText: 'Replace' }).click();
   await row.getByRole('button', { name: 'Replace' }).click();
   await page.getByText('The credential was replaced').waitFor();
-  expect(context.state.credentials.list().at(-1)?.secret).not.toBe(before);
+  expect(context.state.credentials.all().at(-1)?.secret).not.toBe(before);
   await row.locator('summary', { hasText: 'Delete' }).click();
   await row.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('The credential was deleted').waitFor();
-  expect(context.state.credentials.list()).toHaveLength(1);
+  expect(context.state.credentials.all()).toHaveLength(1);
 });
 
 test('script keeps states up to date without closing what is open', async () => {

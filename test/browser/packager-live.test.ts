@@ -14,7 +14,7 @@ import {
   FAIRPLAY,
   FAIRPLAY_KEY_ID,
   KEY_ID,
-  startPackager,
+  startProvisioned,
   type TestPackager,
 } from '../support/start-packager';
 import { testsTogether } from '../support/tests-together';
@@ -28,8 +28,7 @@ const start = onceForAll(async () => {
   const emulator = await startEmulator();
   const ingest = await startRtmpIngest(emulator.context, { host: '127.0.0.1', port: 0 });
   afterTest(() => ingest.stop());
-  const packager = await startPackager({ ffmpeg: 'ffmpeg', limits: { silentMs: 1500 } });
-  packager.provision();
+  const packager = await startProvisioned({ ffmpeg: 'ffmpeg', limits: { silentMs: 1500 } });
   afterTest(() => encoders.map((encoder) => encoder.kill('SIGKILL')));
   return { emulator, ingest, packager };
 });

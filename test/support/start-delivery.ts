@@ -7,6 +7,12 @@ export const NOTHING = {
   body: { message: 'There is nothing to watch under this id: it is unknown, or not published yet.' },
 };
 
+/** The fields of a document that have the poster at an address, in its widths. */
+export const posterFields = (poster: string, type = 'image/svg+xml') => ({
+  image: poster,
+  images: [320, 640, 1280].map((width) => ({ src: `${poster}?width=${width}`, width, type })),
+});
+
 export interface TestDelivery extends TestLibrary {
   /** Makes a media whose content is elsewhere, and answers its id when it is ready. */
   external(metadata?: object, source?: string): Promise<string>;

@@ -149,6 +149,21 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
   };
 }
 
+/** The same, with the key file of the stream `news`. */
+export async function startProvisioned(options: TestPackagerOptions = {}): Promise<TestPackager> {
+  const packager = await startPackager(options);
+  packager.provision();
+  return packager;
+}
+
+/** The same, when the live stream `news` is running. */
+export async function startRunning(options: TestPackagerOptions = {}): Promise<TestPackager> {
+  const packager = await startProvisioned(options);
+  await packager.put('news');
+  await packager.until('news', ({ state }) => state === 'running');
+  return packager;
+}
+
 /** The address at which the fake encoder sends a transport stream of the test vectors. */
 export function sourceOf(vector: string): string {
   return `rtmp://127.0.0.1:1/live/${vector}-SECRETTOKEN`;

@@ -11,7 +11,6 @@ const LAST_LINES = 10;
 /** Characters. */
 const MAX_OUT = 1024 * 1024;
 
-/** A program that runs as a child process. */
 export interface ChildProgram {
   /** Resolves when the program answers its readiness path. @throws Error with its last lines when it does not. */
   ready(url: string): Promise<void>;
@@ -30,7 +29,7 @@ interface ProgramStart {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** All programs of a demo. Once they are being stopped no other one starts, whoever was about to start it. */
+/** All programs of a demo. Once they are being stopped no other one starts, whatever was about to start it. */
 export class Programs {
   readonly #running = new Map<ChildProgram, () => Promise<void>>();
   #isOver = false;
@@ -57,7 +56,6 @@ export class Programs {
     return program;
   }
 
-  /** Asks every program to end, and ends those that do not. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await Promise.all([...this.#running.values()].map((each) => each()));

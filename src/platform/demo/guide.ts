@@ -30,19 +30,17 @@ export function readDemoOptions(args: readonly string[]): DemoOptions {
   }
 }
 
-/** A channel that the demo made, as far as its text tells of it. */
 export interface DemoChannel {
   readonly mode: 'auto' | 'manual';
   readonly id: string;
   readonly streamKey: string;
 }
 
-/** The packaged clip, or why there is none. */
 export type DemoClip =
   | { readonly ok: true; readonly mediaId: string; readonly dashUrl: string; readonly hlsUrl: string }
   | { readonly ok: false; readonly why: string };
 
-/** What the demo did, for the text that tells it. */
+/** What the demo did, for the text about it. */
 interface Provisioned {
   readonly sidecarUrl: string;
   readonly emulatorUrl: string;
@@ -64,7 +62,7 @@ interface Provisioned {
   readonly apiSecret: string;
 }
 
-/** Tells what was done and where it is seen, shows the key file, and gives the commands to go on with. */
+/** Says what was done and where it is seen, shows the key file, and gives the commands to go on with. */
 export function guide(done: Provisioned): string {
   const { sidecarUrl, emulatorUrl, streamId, apiKey, request, keyFile, keyFilePath } = done;
   const curl = `curl -sS ${sidecarUrl}/api/keyfile/${streamId} -H 'x-api-key: ${apiKey}'`;

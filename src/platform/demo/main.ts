@@ -33,7 +33,6 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Where the programs are. */
 interface Places {
   readonly ports: { readonly [program in keyof typeof PORTS]: number };
   readonly sidecarUrl: string;
@@ -151,7 +150,6 @@ function provision({ sidecarUrl }: Places): Promise<string> {
 }
 
 const CREATED = z.object({ id: z.string(), stream_key: z.string() });
-/** Names the key file that protects a media or a channel. */
 const PROTECTION = { custom_params: { stream_id: STREAM_ID } };
 
 async function createChannel({ emulatorUrl }: Places, mode: DemoChannel['mode']): Promise<DemoChannel> {
@@ -224,7 +222,6 @@ function verifyCommand(url: string, keyFilePath: string): string {
   return `node ${written(CLI)} verify ${url} ${written(keyFilePath)}`;
 }
 
-/** Starts the programs, provisions the stream, packages the clip, and shows what there is. */
 async function show(programs: Programs, temporary: string, once: boolean): Promise<() => Promise<void>> {
   const advice = whyNoEncoder(SEARCH_PATH, process.platform);
   const keysFolder = resolve('keys');

@@ -5,12 +5,10 @@ import type { Request } from 'express';
 export function originOf(request: Pick<Request, 'protocol' | 'get' | 'socket'>): string {
   const host = request.get('host') ?? '';
   const named = `${request.protocol}://${host}`;
-  // A host name and a port, and nothing of the other parts of an address.
   if (/^[^\s/?#@\\]+$/.test(host) && URL.canParse(named)) return named;
   return `${request.protocol}://127.0.0.1:${request.socket.localPort}`;
 }
 
-/** The addresses that the process listens on. */
 export interface Listening {
   readonly host: string;
   readonly controlHost: string;
@@ -20,7 +18,6 @@ export interface Listening {
   readonly rtmpPort: number | undefined;
 }
 
-/** Where the parts of the platform are reached, as seen by the caller. */
 export interface Addresses {
   /** The management API's paths begin behind it, as those of delivery do. */
   readonly origin: string;

@@ -2,6 +2,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { HttpError } from '../../http/errors';
 import { isSameSecret } from '../../http/secret';
 import type { Clock } from './clock';
+import { ItemStore } from './listing/item-store';
 
 /** What a credential may do, from the least to the most: read; also create and change; also make credentials. */
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
@@ -11,7 +12,6 @@ export interface Credential {
   readonly id: string;
   readonly name: string;
   readonly permission: Permission;
-  /** The sites that it reaches. */
   readonly siteIds: readonly string[];
   /** Kept as it is, for the dashboard's Show Credentials. */
   readonly secret: string;
@@ -19,32 +19,13 @@ export interface Credential {
 }
 
 /** The management API's credentials. */
-export class CredentialStore {
-  readonly #byId = new Map<string, Credential>();
-
-  add(credential: Credential): void {
-    this.#byId.set(credential.id, credential);
-  }
-
-  /** Oldest first. */
-  list(): readonly Credential[] {
-    return [...this.#byId.values()];
-  }
-
-  find(id: string): Credential | undefined {
-    return this.#byId.get(id);
+export class CredentialStore extends ItemStore<Credential> {
+  constructor() {
+    super(({ id }) => id);
   }
 
   bySecret(secret: string): Credential | undefined {
-    return this.list().find((each) => isSameSecret(secret, each.secret));
-  }
-
-  remove({ id }: Credential): void {
-    this.#byId.delete(id);
-  }
-
-  clear(): void {
-    this.#byId.clear();
+    return this.all().find((each) => isSameSecret(secret, each.secret));
   }
 }
 
@@ -59,18 +40,15 @@ function allows(credential: Credential, needed: Permission): boolean {
 declare global {
   namespace Express {
     interface Locals {
-      /** Who calls, on a route behind `requireCredential`. */
       credential?: Credential;
     }
   }
 }
 
-/** Where callers are looked up. */
 export interface CredentialParts {
   readonly state: { readonly credentials: CredentialStore };
 }
 
-/** A handler that fits every route, whatever its parameters. */
 type Guard = <Params>(request: Request<Params>, response: Response, next: NextFunction) => void;
 
 /**
@@ -128,7 +106,7 @@ function requirePermission(credential: Credential, needed: Permission): void {
 }
 
 /** What the control port and the dashboard do to credentials, always in the name of an Admin credential. */
-interface Parts extends CredentialParts {
+export interface CredentialActions extends CredentialParts {
   readonly clock: Clock;
   readonly newResourceId: () => string;
   readonly newSecret: () => string;
@@ -142,16 +120,24 @@ export interface WantedCredential {
 }
 
 /** Makes a credential with a new secret. @throws HttpError 403 unless `admin` is one, and reaches its sites. */
-export function createCredential(parts: Parts, admin: Credential, wanted: WantedCredential): Credential {
+export function createCredential(
+  parts: CredentialActions,
+  admin: Credential,
+  wanted: WantedCredential,
+): Credential {
   const siteIds = [...new Set(wanted.siteIds ?? admin.siteIds)];
   requireAdminOf(admin, siteIds);
   return addCredential(parts, { name: wanted.name, permission: wanted.permission, siteIds });
 }
 
 /** Removes a credential; its secret is refused from then on. @throws HttpError 403, 409 for the last Admin. */
-export function deleteCredential({ state }: Parts, admin: Credential, credential: Credential): void {
+export function deleteCredential(
+  { state }: CredentialActions,
+  admin: Credential,
+  credential: Credential,
+): void {
   requireAdminOf(admin, credential.siteIds);
-  const others = state.credentials.list().filter(({ id }) => id !== credential.id);
+  const others = state.credentials.all().filter(({ id }) => id !== credential.id);
   if (!others.some(({ permission }) => permission === 'Admin')) {
     const description = 'This is the last Admin credential: without one, none could be made. Replace it.';
     throw new HttpError(409, { code: 'last_admin', description });
@@ -160,7 +146,11 @@ export function deleteCredential({ state }: Parts, admin: Credential, credential
 }
 
 /** Puts a new credential with a new secret in the place of one that may have leaked. @throws HttpError 403. */
-export function replaceCredential(parts: Parts, admin: Credential, credential: Credential): Credential {
+export function replaceCredential(
+  parts: CredentialActions,
+  admin: Credential,
+  credential: Credential,
+): Credential {
   requireAdminOf(admin, credential.siteIds);
   parts.state.credentials.remove(credential);
   const { name, permission, siteIds } = credential;
@@ -168,7 +158,7 @@ export function replaceCredential(parts: Parts, admin: Credential, credential: C
 }
 
 function addCredential(
-  { state, clock, newResourceId, newSecret }: Parts,
+  { state, clock, newResourceId, newSecret }: CredentialActions,
   wanted: Pick<Credential, 'name' | 'permission' | 'siteIds'>,
 ): Credential {
   const credential = { ...wanted, id: newResourceId(), secret: newSecret(), created: clock.now() };

@@ -1,4 +1,3 @@
-/** Something that is still to run. */
 export interface Timer {
   cancel(): void;
 }
@@ -10,7 +9,6 @@ export interface Clock {
   after(ms: number, run: () => void): Timer;
   /** Moves forward. What falls due runs in due order before this returns, each seeing its own due time. */
   advance(ms: number): void;
-  /** Back to real time, with nothing left to run. */
   reset(): void;
 }
 

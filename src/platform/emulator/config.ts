@@ -26,7 +26,6 @@ const trueFalse = z.enum(['true', 'false'], 'must be true or false').transform((
 const isServerName = (name: string) =>
   isIP(name) !== 0 || (name.length <= 253 && /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(name));
 
-/** Whether an address has one of these protocols, a host and no credentials. */
 function isPlainAddress(text: string, protocols: readonly string[]): boolean {
   if (!URL.canParse(text) || /\s|#/.test(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);

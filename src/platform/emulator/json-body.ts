@@ -24,7 +24,6 @@ export function checkedBody<Output>(schema: z.ZodType<Output>, body: unknown): O
   );
 }
 
-/** A text of at most this many characters. */
 export const text = (max: number) =>
   z.string('must be a string').max(max, `is longer than ${max} characters`);
 

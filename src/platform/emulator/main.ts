@@ -13,7 +13,6 @@ import { createControlApp } from './control/app';
 import { startRtmpIngest } from './live/rtmp-ingest';
 import { openPlatformTls } from './own-certificates';
 
-/** The page that describes the variables. */
 const VARIABLES = 'docs/emulator.md';
 
 const GRACE_MS = 10_000;
@@ -66,7 +65,7 @@ async function start(config: EmulatorConfig, surroundings: Surroundings, tls: Tl
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const context = createContext(config, surroundings);
   const running: Running[] = [];
-  // Both ports: a client that holds too many connections is told in the log.
+  // Both ports: a client that holds too many connections is named in the log.
   const follow = () =>
     createConnections({
       isProbe: ({ url }) => url === '/healthz',
@@ -100,7 +99,7 @@ async function stopAll(context: EmulatorContext, running: readonly Running[]): P
   faults.clear();
   await Promise.all(running.map((each) => each.stop(GRACE_MS)));
   await packaging.stop();
-  uploads.stop();
+  uploads.reset();
 }
 
 void main();

@@ -17,7 +17,7 @@ interface RateParts extends CredentialParts {
 }
 
 /** 60 requests a minute a credential, or an address without one. The headers are sent also when none is refused. */
-export function limitRate({ state, clock, seeds }: RateParts): RequestHandler {
+export function limitRate({ state, clock, seeds }: RateParts): RequestHandler[] {
   const count = rateLimit({
     windowMs: MINUTE_MS,
     limit: REQUESTS_A_MINUTE,
@@ -38,21 +38,14 @@ export function limitRate({ state, clock, seeds }: RateParts): RequestHandler {
     const used = rate?.used ?? 0;
     response.setHeader('jw-request-limit', REQUESTS_A_MINUTE);
     response.setHeader('jw-request-remaining', Math.max(REQUESTS_A_MINUTE - used, 0));
-    if (!seeds.rateLimit || used <= REQUESTS_A_MINUTE) {
-      next();
-      return;
-    }
+    if (!seeds.rateLimit || used <= REQUESTS_A_MINUTE) return next();
     const resets = rate?.resetTime ?? clock.now();
     const wait = secondsUntil(resets, clock.now());
     const description = tooMany(REQUESTS_A_MINUTE, wait);
     const headers = { 'retry-after': String(wait) };
     throw new HttpError(429, { code: 'rate_limit_exceeded', description }, { headers });
   };
-  return (request, response, next) =>
-    void count(request, response, (thrown?: unknown) => {
-      if (thrown === undefined) answer(request, response, next);
-      else next(thrown);
-    });
+  return [count, answer];
 }
 
 /** Under what the requests of a caller are counted who isn't known. */
@@ -60,7 +53,6 @@ export function addressKey({ ip }: Pick<Request, 'ip'>): string {
   return `address ${ipKeyGenerator(ip ?? '')}`;
 }
 
-/** The requests of a minute. */
 export interface RateWindow {
   totalHits: number;
   readonly resetTime: Date;

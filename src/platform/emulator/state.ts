@@ -25,7 +25,6 @@ export interface EmulatorState extends LibraryState {
   readonly signatures: Signatures;
 }
 
-/** The state at the start and after a reset. */
 export interface StateSeeds {
   /** The sites of the seeded Admin credential; the first one is the one that examples use. */
   readonly siteIds: readonly string[];
@@ -57,7 +56,6 @@ export function createState(): EmulatorState {
   };
 }
 
-/** Empties the state and adds the seeds. */
 export function seedState(state: EmulatorState, seeds: StateSeeds, created: Date): void {
   for (const store of Object.values(state)) store.clear();
   state.credentials.add({

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { type Environment, readConfig, unknownVariables } from '../../http/config';
-import { LOG_LEVELS, type LogLevel } from '../../http/log';
+import { LOG_LEVELS } from '../../http/log';
 
 const MB = 1024 * 1024;
 
@@ -35,37 +35,23 @@ const VARIABLES = z.object({
   PACKAGER_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
-export interface PackagerConfig {
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
-  /** Undefined: every call is answered. */
-  readonly apiKey: string | undefined;
-  readonly keyFilesPath: string;
-  /** Where the packager makes a folder of its own. */
-  readonly folder: string;
-  /** The most that all files together may have, in bytes. */
-  readonly maxBytes: number;
-  /** A path, or a name to look for in PATH. */
-  readonly ffmpeg: string;
-  /** Undefined: the binary of the npm package. */
-  readonly shakaPackager: string | undefined;
-  readonly logLevel: LogLevel;
-  /** Variables that look like ours and are not: most likely misspelled. */
-  readonly unknownVariables: readonly string[];
-}
+export type PackagerConfig = ReturnType<typeof readPackagerConfig>;
 
 /** Reads the `PACKAGER_*` variables; every one has a default. @throws ConfigError with every fault at once. */
-export function readPackagerConfig(env: Environment): PackagerConfig {
+export function readPackagerConfig(env: Environment) {
   const variables = readConfig(VARIABLES, env);
   return {
     host: variables.PACKAGER_HOST,
+    /** 0 takes a free one. */
     port: variables.PACKAGER_PORT,
+    /** Undefined: every call is answered. */
     apiKey: variables.PACKAGER_APIKEY,
     keyFilesPath: resolve(variables.PACKAGER_KEYFILESPATH),
+    /** Where the packager makes a folder of its own. */
     folder: resolve(variables.PACKAGER_FOLDER),
     maxBytes: variables.PACKAGER_MAXMB * MB,
     ffmpeg: variables.PACKAGER_FFMPEG,
+    /** Undefined: the binary of the npm package. */
     shakaPackager: variables.PACKAGER_SHAKAPACKAGER,
     logLevel: variables.PACKAGER_LOGLEVEL,
     unknownVariables: unknownVariables('PACKAGER_', Object.keys(VARIABLES.shape), env),

@@ -1,7 +1,6 @@
 import { errorsOf, HTTP_ERRORS } from '../../http/errors';
 import type { ErrorEntry } from '../../http/faults';
 
-/** The errors of the packager's own, by their codes. */
 const PACKAGER_ERRORS = {
   unauthorized: {
     status: 401,
@@ -55,5 +54,4 @@ const PACKAGER_ERRORS = {
   },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 
-/** Makes an error of the packager by its name. */
 export const packagerError = errorsOf({ ...HTTP_ERRORS, ...PACKAGER_ERRORS });

@@ -16,8 +16,8 @@ import {
   startShakaPackager,
   systemsOf,
   withinMemory,
+  writtenSeconds,
 } from './shaka-packager';
-import { writtenSeconds } from './written';
 
 export interface FileStream {
   readonly programs: Programs;
@@ -179,7 +179,6 @@ function dumpStreams({ programs: { shakaPackager, env }, source, signal }: FileS
   });
 }
 
-/** Answers what went wrong. */
 async function run({ programs, signal }: FileStream, job: ShakaJob): Promise<Problem | undefined> {
   const program = startShakaPackager(programs, job);
   const kill = () => program.kill();

@@ -12,7 +12,6 @@ import { openMediaFolder } from './media-folder';
 import { type Programs, shakaPackagerOfNpm } from './shaka-packager';
 import { Streams } from './streams';
 
-/** The page that describes the variables. */
 const VARIABLES = 'docs/packager.md';
 
 const GRACE_MS = 5000;

@@ -114,7 +114,6 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
 }
 
 interface PartPath {
-  /** The name of the part. */
   readonly folder: string;
   /** Undefined where the part has nothing of the system. */
   readonly path: string | undefined;
@@ -180,10 +179,7 @@ function sendFile(response: Response, root: string, file: string, next: (thrown?
   response.sendFile(file, options, (thrown?: Error & { readonly status?: number }) => {
     // A viewer who has gone is nothing that failed.
     if (!thrown || response.closed || systemCode(thrown) === 'ECONNABORTED') return;
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
+    if (response.headersSent) return void response.destroy();
     const { status } = thrown;
     for (const name of ['content-type', 'cache-control', 'etag', 'last-modified'])
       response.removeHeader(name);

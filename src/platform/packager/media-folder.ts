@@ -19,7 +19,7 @@ import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
 import { isRunning } from '../../http/other-process';
 
-/** The packager's own folder below the one that it is told. */
+/** The packager's own folder below the configured one. */
 const NAME = 'packager-media';
 const LOCK = 'lock.json';
 /** How often the lock is made new, and how old that of a packager on another machine may be. */
@@ -85,13 +85,13 @@ function endReaders(temporary: string): void {
     try {
       closeSync(openSync(join(temporary, entry.name), constants.O_WRONLY | constants.O_NONBLOCK));
     } catch (thrown) {
-      // Nobody reads it.
+      // It has no reader.
       if (systemCode(thrown) !== 'ENXIO') throw thrown;
     }
   }
 }
 
-/** In a folder that all may write to, somebody else may have put another at our name. */
+/** In a folder that all may write to, another user may have put one at our name. */
 function refuseForeign(path: string): void {
   const stat = lstatSync(path);
   if (!stat.isDirectory() || (process.getuid && stat.uid !== process.getuid()))
@@ -127,7 +127,7 @@ function readLock(file: string): Lock | undefined {
   }
 }
 
-/** Whoever holds it makes it new all the time. One that was killed on this machine is known at once. */
+/** Its holder renews it all the time. One that was killed on this machine is known at once. */
 function isHeld({ pid, host }: Lock, file: string, nowMs: number): boolean {
   if (nowMs - statSync(file).mtimeMs > LOCK_EXPIRED_MS) return false;
   // In a container, the process before had the same number.

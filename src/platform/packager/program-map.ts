@@ -69,24 +69,15 @@ type Codec = Omit<ProgramStream, 'pid'>;
 const video = (codec: string): Codec => ({ kind: 'video', codec });
 const audio = (codec: string): Codec => ({ kind: 'audio', codec });
 
-/** Stream types (ISO/IEC 13818-1 table 2-34, and those of ATSC). */
+/** Stream types (ISO/IEC 13818-1 table 2-34, and those of ATSC) of what ffmpeg can take from RTMP. */
 const CODECS: ReadonlyMap<number, Codec> = new Map([
-  [0x01, video('MPEG-1 video')],
-  [0x02, video('MPEG-2 video')],
   [0x03, audio('MPEG-1 audio')],
   [0x04, audio('MPEG-2 audio')],
   [0x0f, audio('AAC')],
-  [0x10, video('MPEG-4 part 2')],
-  [0x11, audio('AAC in LATM')],
   [0x1b, video('H.264')],
   [0x24, video('H.265')],
-  [0x33, video('H.266')],
-  [0x42, video('AVS')],
   [0x81, audio('AC-3')],
-  [0x82, audio('DTS')],
   [0x87, audio('E-AC-3')],
-  [0xdb, video('H.264 under SAMPLE-AES')],
-  [0xcf, audio('AAC under SAMPLE-AES')],
 ]);
 
 /** By the format identifier of a registration descriptor, for private data. */
@@ -100,10 +91,6 @@ const REGISTERED: ReadonlyMap<string, Codec> = new Map([
 ]);
 const PRIVATE_DATA = 0x06;
 const REGISTRATION = 0x05;
-const DVB: ReadonlyMap<number, Codec> = new Map([
-  [0x6a, audio('AC-3')],
-  [0x7a, audio('E-AC-3')],
-]);
 
 function codecOf(type: number, descriptors: Buffer): Codec {
   const known = CODECS.get(type);
@@ -113,9 +100,8 @@ function codecOf(type: number, descriptors: Buffer): Codec {
     type === PRIVATE_DATA && at + 2 <= descriptors.length;
     at += 2 + (descriptors[at + 1] ?? 0)
   ) {
-    const tag = descriptors[at] ?? 0;
     const format = descriptors.toString('latin1', at + 2, at + 6);
-    const codec = tag === REGISTRATION ? REGISTERED.get(format) : DVB.get(tag);
+    const codec = descriptors[at] === REGISTRATION ? REGISTERED.get(format) : undefined;
     if (codec) return codec;
   }
   return { kind: 'other', codec: `stream type 0x${type.toString(16).padStart(2, '0')}` };

@@ -1,10 +1,11 @@
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { formatUuid } from '../../drm/bytes';
 import { shakaFlags } from '../../drm/export/forms';
 import type { DashKeys, HlsKeys } from '../../drm/packaging';
-import { SEGMENT_SECONDS } from './playlists/hls-playlists';
+import { secondsOfManifest } from './playlists/dash-manifest';
+import { mediaPlaylistsOf, SEGMENT_SECONDS, secondsOfPlaylist } from './playlists/hls-playlists';
 import { type RunningProgram, runProgram } from './running-program';
 
 /** What is packaged, each by a process of its own with its own key. */
@@ -184,7 +185,15 @@ function hiddenOf(flags: readonly string[]): string[] {
   return values.flatMap((value) => [value.toLowerCase(), value.toUpperCase()]);
 }
 
-/** A stream of an input, as shaka-packager tells it. */
+/** The length of each track that shaka-packager has written to a folder, 0 for one without a segment; none before it has. */
+export function writtenSeconds(folder: string, system: System): number[] {
+  const textOf = (file: string) =>
+    existsSync(join(folder, file)) ? readFileSync(join(folder, file), 'utf8') : '';
+  const entry = textOf(ENTRY_FILES[system]);
+  if (system === 'dash') return secondsOfManifest(entry);
+  return mediaPlaylistsOf(entry).map((file) => secondsOfPlaylist(textOf(file)));
+}
+
 export interface InputStream {
   /** What selects it. */
   readonly number: number;

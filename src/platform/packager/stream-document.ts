@@ -52,7 +52,6 @@ interface Playable {
   readonly keyIds: readonly string[];
 }
 
-/** What the API answers for a stream. */
 export interface StreamDocument {
   readonly id: string;
   readonly kind: 'live' | 'file';

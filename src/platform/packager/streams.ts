@@ -21,7 +21,6 @@ import {
   type StreamRecord,
 } from './stream-document';
 
-/** What a stream is asked for, whatever its kind. */
 export interface Stream {
   readonly record: StreamRecord;
   document(): StreamDocument;

@@ -1,4 +1,4 @@
-import { deriveKeys } from '../../../src/platform/emulator/upstreams/derive-keys';
+import { deriveKeys } from '../../../src/platform/emulator/upstreams/key-provider';
 import { signedPath } from '../../support/sign-v1';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 

@@ -197,7 +197,7 @@ test('tells everything that is wrong with a new credential, and makes none', asy
   ];
   const errors = told.map((description) => ({ code: 'invalid_body', description }));
   expect([status, body]).toEqual([400, { errors }]);
-  expect(context.state.credentials.list()).toHaveLength(1);
+  expect(context.state.credentials.all()).toHaveLength(1);
 });
 
 test('writes no secret, stream key or credential to the log', async () => {

@@ -6,6 +6,7 @@ import {
   filesOf,
   MEDIA_VECTORS,
   startPackager,
+  startProvisioned,
   type TestPackager,
   temporaryHome,
 } from '../../support/start-packager';
@@ -33,8 +34,7 @@ async function beginUpload({ url, home }: TestPackager, id: string, query: strin
 }
 
 test('clear media is gone as soon as a protected file is to replace it, even one that never comes', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   await upload(packager, 'film', 'protection=none').expect(201);
   const { breakOff } = await beginUpload(packager, 'film', 'keyFile=news');
   expect(await packager.get('film')).toEqual({
@@ -48,8 +48,7 @@ test('clear media is gone as soon as a protected file is to replace it, even one
 });
 
 test('a protected file that broke off leaves the protected one before it in place', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   packager.provision('other');
   const { body: before } = await upload(packager, 'film', 'keyFile=news').expect(201);
   const { breakOff } = await beginUpload(packager, 'film', 'keyFile=other');
@@ -60,8 +59,7 @@ test('a protected file that broke off leaves the protected one before it in plac
 });
 
 test('a stream is deleted at once while its file comes slowly, and the sender is told', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   const { answered } = await beginUpload(packager, 'film', 'keyFile=news');
   await packager.api.delete('/streams/film').expect(204);
   expect(await answered).toBe(409);
@@ -71,8 +69,7 @@ test('a stream is deleted at once while its file comes slowly, and the sender is
 });
 
 test('a file that waits behind one that breaks off is packaged', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   const { breakOff } = await beginUpload(packager, 'film', 'keyFile=news');
   const second = upload(packager, 'film', 'keyFile=news').then(({ body }) => body);
   await sleep(50);
@@ -82,8 +79,7 @@ test('a file that waits behind one that breaks off is packaged', async () => {
 });
 
 test('files that come at the same time share the room that is left', async () => {
-  const packager = await startPackager({ maxBytes: FILM.length * 3 });
-  packager.provision();
+  const packager = await startProvisioned({ maxBytes: FILM.length * 3 });
   const statuses = await Promise.all(
     ['a', 'b', 'c', 'd'].map((id) => upload(packager, id, 'keyFile=news').then(({ status }) => status)),
   );
@@ -92,8 +88,7 @@ test('files that come at the same time share the room that is left', async () =>
 });
 
 test('a file that is announced holds its room until it has come or broken off', async () => {
-  const packager = await startPackager({ maxBytes: FILM.length * 3 });
-  packager.provision();
+  const packager = await startProvisioned({ maxBytes: FILM.length * 3 });
   const { breakOff } = await beginUpload(packager, 'slow', 'keyFile=news');
   await upload(packager, 'film', 'keyFile=news').expect(507);
   breakOff();
@@ -105,8 +100,7 @@ test.each([
   ['a large box without a length', [1, 'free', 0]],
   ['a box that is shorter than its header', [4, 'free', 0]],
 ] as const)('%s is refused, and holds up nothing', async (_, [size, type, large]) => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   const file = Buffer.alloc(32);
   file.writeUInt32BE(size, 0);
   file.write(type, 4);

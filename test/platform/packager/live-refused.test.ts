@@ -7,6 +7,7 @@ import {
   processesOf,
   sourceOf,
   startPackager,
+  startProvisioned,
   type TestPackager,
   textOfKeyFile,
 } from '../../support/start-packager';
@@ -96,8 +97,7 @@ test('a key file with one kind of key makes one kind of stream', async () => {
 });
 
 test('an encoder that sends H.265 is refused, with what to set it to', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('live-hevc') });
   const { problem } = await packager.until('news', ({ state }) => state === 'refused');
   expect(problem).toEqual({
@@ -108,8 +108,7 @@ test('an encoder that sends H.265 is refused, with what to set it to', async () 
 });
 
 test('an encoder that sends sound alone is packaged as sound', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('live-sound'), keyFile: 'news' });
   await packager.until('news', ({ state }) => state === 'running');
   const { text } = await packager.api.get('/media/news/hls/master.m3u8').expect(200);
@@ -118,8 +117,7 @@ test('an encoder that sends sound alone is packaged as sound', async () => {
 });
 
 test('a source that says no is told without its secret, and is asked again', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('refused') });
   const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
   expect([state, problem]).toEqual([
@@ -135,8 +133,7 @@ test('a source that says no is told without its secret, and is asked again', asy
 });
 
 test('a source that sends nothing is told, and its puller is ended', async () => {
-  const packager = await startPackager({ limits: { firstMediaMs: 300, retryMs: 60_000 } });
-  packager.provision();
+  const packager = await startProvisioned({ limits: { firstMediaMs: 300, retryMs: 60_000 } });
   await packager.put('news', { source: sourceOf('silent') });
   const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
   expect([state, problem?.code]).toEqual(['starting', 'no_media']);
@@ -144,8 +141,7 @@ test('a source that sends nothing is told, and its puller is ended', async () =>
 });
 
 test('a packager without ffmpeg says so', async () => {
-  const packager = await startPackager({ ffmpeg: '/nowhere/ffmpeg' });
-  packager.provision();
+  const packager = await startProvisioned({ ffmpeg: '/nowhere/ffmpeg' });
   await packager.put('news');
   const { problem } = await packager.until('news', ({ state }) => state === 'failed');
   expect(problem).toEqual({

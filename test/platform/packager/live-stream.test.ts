@@ -8,7 +8,8 @@ import {
   KEY_FILE,
   processesOf,
   sourceOf,
-  startPackager,
+  startProvisioned,
+  startRunning,
   textOfKeyFile,
 } from '../../support/start-packager';
 import { until } from '../../support/until';
@@ -22,8 +23,7 @@ const lengthOf = (playlist: string) =>
 const countOf = (text: string, piece: string) => text.split(piece).length - 1;
 
 test('a live stream is packaged with its key file as DASH and HLS, and its end makes a replay of it', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   expect(await packager.put('news')).toEqual({
     ...{ id: 'news', kind: 'live', keyFile: 'news', protection: 'key_file', state: 'starting' },
     ...{ problem: null, started: null, seconds: 0, dash: null, hls: null },
@@ -56,10 +56,7 @@ test('a live stream is packaged with its key file as DASH and HLS, and its end m
 });
 
 test('an encoder that comes back begins a new part, which players are told', async () => {
-  const packager = await startPackager();
-  packager.provision();
-  await packager.put('news');
-  await packager.until('news', isRunning);
+  const packager = await startRunning();
   await encoderGoes(packager);
   const gone = await packager.get('news');
   expect(gone.problem?.code).toBe('encoder_gone');
@@ -74,10 +71,7 @@ test('an encoder that comes back begins a new part, which players are told', asy
 });
 
 test('an encoder that has gone is what is told while there is nothing to pull', async () => {
-  const packager = await startPackager();
-  packager.provision();
-  await packager.put('news');
-  await packager.until('news', isRunning);
+  const packager = await startRunning();
   writeFileSync(join(packager.home, 'live.refused'), '');
   await encoderGoes(packager);
   await packager.put('news');
@@ -87,10 +81,7 @@ test('an encoder that has gone is what is told while there is nothing to pull', 
 });
 
 test('a key file that was changed takes effect when the encoder comes back, and both keys are told', async () => {
-  const packager = await startPackager();
-  packager.provision();
-  await packager.put('news');
-  await packager.until('news', isRunning);
+  const packager = await startRunning();
   const keyId = Buffer.alloc(16, 0x77).toString('base64');
   const cenc = { keyId, contentKey: CONTENT_KEY.toString('base64') };
   const { playready: _, ...rest } = KEY_FILE;
@@ -101,10 +92,7 @@ test('a key file that was changed takes effect when the encoder comes back, and 
 });
 
 test('a key file that is gone when the encoder comes back refuses the stream, and leaves nothing clear', async () => {
-  const packager = await startPackager();
-  packager.provision();
-  await packager.put('news');
-  await packager.until('news', isRunning);
+  const packager = await startRunning();
   packager.provision('news', '');
   await encoderGoes(packager);
   const { problem } = await packager.until('news', ({ state }) => state === 'refused');
@@ -117,10 +105,7 @@ test('a key file that is gone when the encoder comes back refuses the stream, an
 });
 
 test('a stream that is deleted takes its processes and files with it, and can begin anew', async () => {
-  const packager = await startPackager();
-  packager.provision();
-  await packager.put('news');
-  await packager.until('news', isRunning);
+  const packager = await startRunning();
   await packager.api.delete('/streams/news').expect(204);
   expect(processesOf(packager)).toEqual([]);
   expect(filesOf(packager).filter((name) => /news|m4s|\.ts/.test(name))).toEqual([]);

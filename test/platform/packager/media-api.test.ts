@@ -2,7 +2,14 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { MEDIA_VECTORS, sourceOf, startPackager, type TestPackager } from '../../support/start-packager';
+import {
+  MEDIA_VECTORS,
+  sourceOf,
+  startPackager,
+  startProvisioned,
+  startRunning,
+  type TestPackager,
+} from '../../support/start-packager';
 import { until } from '../../support/until';
 
 const NOT_THERE = {
@@ -15,10 +22,7 @@ const NOT_THERE = {
 };
 
 async function startEnded(options = {}): Promise<TestPackager> {
-  const packager = await startPackager(options);
-  packager.provision();
-  await packager.put('news');
-  await packager.until('news', ({ state }) => state === 'running');
+  const packager = await startRunning(options);
   await packager.api.post('/streams/news/end');
   return packager;
 }
@@ -99,8 +103,7 @@ test('a window limits what is listed, and is carried to the media playlists', as
 });
 
 test('a manifest is joined again when there is another segment, and tells the present each time', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
   await packager.until('news', ({ state }) => state === 'running');
   const manifest = async () => (await packager.api.get('/media/news/dash/manifest.mpd').expect(200)).text;
@@ -190,8 +193,7 @@ test('a request that is wrong is refused with each field, and quotes no address'
 });
 
 test('a media file is packaged with a key file, and one that comes later takes its place', async () => {
-  const packager = await startPackager();
-  packager.provision();
+  const packager = await startProvisioned();
   const film = readFileSync(join(MEDIA_VECTORS, 'film.mp4'));
   const put = (query: string) =>
     packager.api
@@ -221,8 +223,7 @@ test('a media file is packaged with a key file, and one that comes later takes i
 });
 
 test('a file that there is no room for is refused while it comes', async () => {
-  const packager = await startPackager({ maxBytes: 1000 });
-  packager.provision();
+  const packager = await startProvisioned({ maxBytes: 1000 });
   const film = readFileSync(join(MEDIA_VECTORS, 'film.mp4'));
   const { body } = await packager.api
     .put('/streams/film/file?keyFile=news')

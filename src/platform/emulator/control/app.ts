@@ -52,7 +52,10 @@ const EncoderBody = z.strictObject(
 );
 
 /** The simulated encoder: what a real one does, without media. */
-function mountEncoder(app: Express, { state, broadcast }: EmulatorContext): void {
+function mountEncoder(
+  app: Express,
+  { state, broadcast }: Pick<EmulatorContext, 'state' | 'broadcast'>,
+): void {
   app
     .route('/encoder/connect')
     .post(readJson, (request, response) => {

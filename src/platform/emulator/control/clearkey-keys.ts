@@ -13,8 +13,8 @@ import type { ClearKey } from '../../../drm/clearkey';
 import { checkLicenseUrl } from '../../../drm/license-url';
 import { fairPlayKeyId } from '../../../drm/packaging';
 import { onlyMethods } from '../../../http/app';
-import type { EmulatorContext } from '../context';
 import { checkedBody, objectParams, readJson } from '../json-body';
+import type { ProviderParts } from '../upstreams/key-provider';
 
 const checked = <T>(check: (text: string) => Checked<T>) =>
   z.string('must be a string').transform((text, context) => {
@@ -24,7 +24,7 @@ const checked = <T>(check: (text: string) => Checked<T>) =>
     return z.NEVER;
   });
 
-/** 16 bytes as requests and key files write them: their lengths tell base64, hex and UUIDs apart. */
+/** 16 bytes as requests and key files write them: their lengths distinguish base64, hex and UUIDs. */
 const decodeBlock = (text: string) => (text.length === 24 ? decodeBase64Block(text) : decodeHexBlock(text));
 const decodeKeyId = (text: string) => (text.includes('-') ? parseUuid(text) : decodeBlock(text));
 
@@ -71,8 +71,8 @@ const SuppliedKeys = z.strictObject(
   'The body must be a JSON object with keys.',
 );
 
-/** Tells the ClearKey license server keys that were supplied by hand: the provider can't know them. */
-export function mountClearKeyKeys(app: Express, { issuedKeys }: EmulatorContext): void {
+/** Gives the ClearKey license server keys that were supplied by hand: the provider can't know them. */
+export function mountClearKeyKeys(app: Express, { issuedKeys }: Pick<ProviderParts, 'issuedKeys'>): void {
   app
     .route('/clearkey/keys')
     .post(readJson, (request, response) => {

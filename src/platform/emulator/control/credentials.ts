@@ -4,6 +4,7 @@ import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import {
   type Credential,
+  type CredentialActions,
   createCredential,
   credentialOf,
   deleteCredential,
@@ -12,7 +13,6 @@ import {
   type WantedCredential,
 } from '../auth';
 import { wireTime } from '../clock';
-import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 
 /** The body that makes a credential. */
@@ -35,21 +35,21 @@ export const CredentialBody = z
   .transform(({ name, permission, site_ids }): WantedCredential => ({ name, permission, siteIds: site_ids }));
 
 /** The credentials of the management API. To change them, an Admin's secret is sent as to the management API itself. */
-export function mountCredentials(app: Express, context: EmulatorContext): void {
-  const { state } = context;
+export function mountCredentials(app: Express, parts: CredentialActions): void {
+  const { state } = parts;
 
   app
     .route('/credentials')
     .get((request, response) => {
       const reveal = request.query.reveal === 'true';
       response.set('cache-control', 'no-store').json({
-        credentials: state.credentials.list().map((each) => renderCredential(each, { reveal })),
+        credentials: state.credentials.all().map((each) => renderCredential(each, { reveal })),
       });
     })
     .post(readJson, (request, response) => {
-      const admin = credentialOf(context, request);
+      const admin = credentialOf(parts, request);
       const wanted = checkedBody(CredentialBody, request.body);
-      const made = createCredential(context, admin, wanted);
+      const made = createCredential(parts, admin, wanted);
       response.status(201).json(renderCredential(made, { reveal: true }));
     })
     .all(onlyMethods('GET', 'POST'));
@@ -57,8 +57,8 @@ export function mountCredentials(app: Express, context: EmulatorContext): void {
   app
     .route('/credentials/:id')
     .delete((request, response) => {
-      const admin = credentialOf(context, request);
-      deleteCredential(context, admin, credentialWithId(context, request.params.id));
+      const admin = credentialOf(parts, request);
+      deleteCredential(parts, admin, credentialWithId(parts, request.params.id));
       response.status(204).end();
     })
     .all(onlyMethods('DELETE'));
@@ -66,14 +66,14 @@ export function mountCredentials(app: Express, context: EmulatorContext): void {
   app
     .route('/credentials/:id/replace')
     .post((request, response) => {
-      const admin = credentialOf(context, request);
-      const made = replaceCredential(context, admin, credentialWithId(context, request.params.id));
+      const admin = credentialOf(parts, request);
+      const made = replaceCredential(parts, admin, credentialWithId(parts, request.params.id));
       response.status(201).json(renderCredential(made, { reveal: true }));
     })
     .all(onlyMethods('POST'));
 }
 
-function credentialWithId({ state }: EmulatorContext, id: string): Credential {
+function credentialWithId({ state }: CredentialActions, id: string): Credential {
   const credential = state.credentials.find(id);
   if (credential) return credential;
   throw new HttpError(404, { code: 'not_found', description: 'There is no credential with this id.' });

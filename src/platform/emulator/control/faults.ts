@@ -24,7 +24,7 @@ export interface Faults {
 
 /** The fault switches that the control port sets. */
 export class FaultSwitches implements Faults {
-  /** What a target can mean; the platform's app tells it. */
+  /** What a target can mean; the platform's app sets it. */
   routes: () => Promise<readonly PlatformRoute[]> = () => Promise.resolve([]);
   #switches: FaultSwitch[] = [];
   readonly #held = new Set<() => void>();
@@ -82,18 +82,12 @@ export function injectFaults({
 }): RequestHandler {
   return (request, _response, next) => {
     const fault = faults.take(`${request.method} ${request.path}`);
-    if (!fault) {
-      next();
-      return;
-    }
+    if (!fault) return next();
     if (fault.kind === 'reset') {
       request.socket.destroy();
       return;
     }
-    if (fault.kind === 'delay') {
-      clock.after(fault.ms, faults.hold(next));
-      return;
-    }
+    if (fault.kind === 'delay') return clock.after(fault.ms, faults.hold(next));
     const code = fault.status >= 500 ? 'server_error' : 'injected_fault';
     throw new HttpError(fault.status, { code, description: 'A fault switch of the control port did this.' });
   };

@@ -9,8 +9,8 @@ import { isPublished, type Media } from '../resources/media';
 import { renderResource } from '../resources/resource-calls';
 import { WEBHOOK } from '../resources/webhook-table';
 import type { Upload } from '../uploads/upload';
-import type { Delivery } from '../webhooks/delivery-queue';
 import { webhookBehaviour } from '../webhooks/webhook-api';
+import type { Delivery } from '../webhooks/webhooks';
 import { masked, renderCredential } from './credentials';
 import { renderFaults } from './switches';
 
@@ -49,7 +49,7 @@ function renderState(context: EmulatorContext, reveal: boolean) {
   return {
     now: wireTime(now),
     sites: seeds.siteIds,
-    credentials: state.credentials.list().map((each) => renderCredential(each, { reveal })),
+    credentials: state.credentials.all().map((each) => renderCredential(each, { reveal })),
     clients: [...clients.values()].map(({ name, apiKey, sharedSecret }) => ({
       name,
       api_key: masked(apiKey, reveal),

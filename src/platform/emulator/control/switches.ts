@@ -2,10 +2,10 @@ import type { Express } from 'express';
 import * as z from 'zod';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
-import { wireTime } from '../clock';
-import type { EmulatorContext } from '../context';
+import { type Clock, wireTime } from '../clock';
 import { checkedBody, readJson } from '../json-body';
-import { type Fault, type FaultSwitch, faultOfTarget } from './faults';
+import type { Webhooks } from '../webhooks/webhooks';
+import { type Fault, type FaultSwitch, type FaultSwitches, faultOfTarget } from './faults';
 
 const ClockBody = z.strictObject(
   {
@@ -67,8 +67,14 @@ function faultOf({ target, kind, status = 500, ms = 1000, times = 1 }: z.output<
 
 const NO_WEBHOOK = 'target: there is no webhook with this id; GET /state lists them, webhook:* means all';
 
+interface SwitchParts {
+  readonly clock: Clock;
+  readonly faults: FaultSwitches;
+  readonly webhooks: Pick<Webhooks, 'find'>;
+}
+
 /** The clock and the fault switches. */
-export function mountSwitches(app: Express, { clock, faults, webhooks }: EmulatorContext): void {
+export function mountSwitches(app: Express, { clock, faults, webhooks }: SwitchParts): void {
   app
     .route('/clock')
     .get((_request, response) => void response.json({ now: wireTime(clock.now()) }))

@@ -39,7 +39,7 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
         v2: section(
           'v2',
           'V2 API credentials',
-          listOf('credentials', state.credentials.list(), asked.query, CREDENTIALS),
+          listOf('credentials', state.credentials.all(), asked.query, CREDENTIALS),
         ),
         v1: v1Credentials(seeds),
         new: formCard(asked, 'New credential', { id: 'new', path: PATH, submit: 'Add key name', fields }),
@@ -70,7 +70,7 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
 
 /** The dashboard administers the account: credentials change in the name of an Admin of their sites. */
 function adminOf({ state }: EmulatorContext, siteIds: readonly string[]): Credential {
-  const admins = state.credentials.list().filter(({ permission }) => permission === 'Admin');
+  const admins = state.credentials.all().filter(({ permission }) => permission === 'Admin');
   const admin = admins.find((each) => siteIds.every((site) => reachesSite(each, site)));
   if (admin) return admin;
   const description = 'No Admin credential reaches all of these sites, so none can answer for this change.';

@@ -128,7 +128,7 @@ async function runBoth(runner: Runner, call: V1Call, migration: Migration): Prom
     const search = new URLSearchParams(query).toString();
     const target = search === '' ? path : `${path}?${search}`;
     const isAdmin = ({ permission }: Credential) => permission === 'Admin';
-    const admin = context.state.credentials.list().find((each) => isAdmin(each) && reachesSite(each, site));
+    const admin = context.state.credentials.all().find((each) => isAdmin(each) && reachesSite(each, site));
     if (!admin) return { name: `${method} ${target}`, instead: 'No Admin credential reaches this site.' };
     if ([path, body, query].some(hasPlaceholder))
       return {

@@ -69,7 +69,7 @@ function counts({ state, webhooks }: EmulatorContext): Html {
     ['playlists', state.playlists.all().length, 'playlist'],
     ['players', state.players.all().length, 'player'],
     ['webhooks', webhooks.list().length, 'webhook'],
-    ['credentials', state.credentials.list().length, 'credential'],
+    ['credentials', state.credentials.all().length, 'credential'],
   ];
   return html`<ul class="tiles" aria-label="Counts">${tiles.map(
     ([path, count, one, many = `${one}s`]) =>

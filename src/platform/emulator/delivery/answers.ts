@@ -2,8 +2,18 @@ import { basename, dirname } from 'node:path';
 import type { RequestHandler, Response } from 'express';
 import type * as z from 'zod';
 import type { Clock } from '../clock';
-import type { Usage } from '../resources/usage';
+import type { Packaging } from '../packaging/packaging';
+import type { EmulatorState } from '../state';
 import type { StoredFile } from '../uploads/upload';
+
+/** What delivery needs of the platform. */
+export interface DeliveryParts {
+  readonly state: EmulatorState;
+  readonly clock: Clock;
+  readonly packaging: Pick<Packaging, 'client' | 'deliverable' | 'encrypts' | 'isExpected'>;
+  /** A new id of an answer. */
+  readonly newId: () => string;
+}
 
 /** What is answered for what doesn't exist and for what viewers may not see alike. */
 export const NO_MEDIA = 'There is nothing to watch under this id: it is unknown, or not published yet.';
@@ -56,10 +66,7 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
   const options = { root: dirname(path), cacheControl: false };
   response.sendFile(basename(path), options, (thrown?: Error & { readonly status?: number }) => {
     if (!thrown) return;
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
+    if (response.headersSent) return void response.destroy();
     for (const name of ['content-disposition', 'content-type', 'etag', 'last-modified'])
       response.removeHeader(name);
     if (thrown.status === 416) response.status(416).json({ message: 'The file has no such range of bytes.' });
@@ -74,7 +81,7 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
  * @param onBegin called when the answer had the beginning of what was asked for.
  */
 export function countBytes(
-  { state, clock }: { readonly state: { readonly usage: Usage }; readonly clock: Clock },
+  { state, clock }: Pick<DeliveryParts, 'state' | 'clock'>,
   response: Response,
   siteId: string,
   onBegin?: () => void,
@@ -110,10 +117,7 @@ export function openFor(methods: string, exposed?: string): RequestHandler {
       'cross-origin-resource-policy': 'cross-origin',
       ...(exposed !== undefined && { 'access-control-expose-headers': exposed }),
     });
-    if (request.method !== 'OPTIONS') {
-      next();
-      return;
-    }
+    if (request.method !== 'OPTIONS') return next();
     response
       .set({
         'access-control-allow-methods': methods,

@@ -1,19 +1,25 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { originOf } from '../addresses';
-import type { EmulatorContext } from '../context';
-import type { LiveEvent } from '../live/live-event';
-import { isViewable } from '../live/live-event';
+import { isViewable, type LiveEvent } from '../live/live-event';
 import type { Channel } from '../resources/channels';
 import type { EmulatorState } from '../state';
-import { answer, FILE_HEADERS, NO_MEDIA, openFor, openToAll, readQuery } from './answers';
-import { mediaFeed } from './documents';
-import { mountFiles } from './files';
-import { Formatted, sendFeed } from './formats';
+import {
+  answer,
+  countBytes,
+  type DeliveryParts,
+  FILE_HEADERS,
+  NO_MEDIA,
+  openFor,
+  openToAll,
+  readQuery,
+  sendFile,
+} from './answers';
+import { contentTypeOf, Formatted, mediaFeed, sendFeed } from './documents';
 import { mountManifests } from './manifests';
 import { mountPictures } from './pictures';
 import { mountPlaylists } from './playlists';
-import { siteOf, watchableOf } from './watchable';
+import { publishedMedia, siteOf, watchableOf } from './watchable';
 
 const NO_CHANNEL = 'There is no channel with this id.';
 
@@ -24,7 +30,7 @@ const FILES = ['/videos', '/thumbnails', '/tracks'];
 export const DELIVERY_PATHS = [...DOCUMENTS, ...FILES];
 
 /** Public delivery: what players and mobile apps ask for, without a credential. */
-export function mountDelivery(app: Express, context: EmulatorContext): void {
+export function mountDelivery(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   app.use(DOCUMENTS, openToAll);
   app.use(FILES, openFor('GET, HEAD', FILE_HEADERS));
@@ -42,10 +48,7 @@ export function mountDelivery(app: Express, context: EmulatorContext): void {
     .route('/v2/media/:mediaId')
     .get(async (request, response) => {
       const watchable = watchableOf(state, clock.now(), request.params.mediaId);
-      if (!watchable) {
-        answer(response, NO_MEDIA, undefined);
-        return;
-      }
+      if (!watchable) return answer(response, NO_MEDIA, undefined);
       const asked = readQuery(response, Formatted);
       if (!asked) return;
       await sendFeed(response, await mediaFeed(context, watchable, originOf(request)), asked.format);
@@ -61,7 +64,6 @@ export function mountDelivery(app: Express, context: EmulatorContext): void {
   mountPlaylists(app, context);
 }
 
-/** The event that viewers of a channel see now. */
 function eventOnAir({ events }: EmulatorState, channel: Channel): LiveEvent | undefined {
   const event = events.find(channel.currentEventId ?? '');
   return event && isViewable(event.state) ? event : undefined;
@@ -70,4 +72,57 @@ function eventOnAir({ events }: EmulatorState, channel: Channel): LiveEvent | un
 /** The public document of a channel. To viewers a channel without an event that they may watch is idle. */
 function renderChannelDocument(event: LiveEvent | undefined) {
   return event ? { status: 'active', current_event: event.id } : { status: 'idle' };
+}
+
+const TRACK_TYPES: ReadonlyMap<string, string> = new Map([
+  ['vtt', 'text/vtt; charset=utf-8'],
+  ['srt', 'application/x-subrip; charset=utf-8'],
+  ['dfxp', 'application/ttml+xml; charset=utf-8'],
+  ['ttml', 'application/ttml+xml; charset=utf-8'],
+]);
+
+/** The files of published media: renditions and text tracks. */
+function mountFiles(app: Express, context: DeliveryParts): void {
+  const { state, clock } = context;
+  const get = onlyMethods('GET');
+
+  app
+    .route('/videos/:mediaId-:renditionId.:ending')
+    .get(({ params: { mediaId, renditionId } }, response) => {
+      const media = publishedMedia(state, clock.now(), mediaId);
+      const rendition = state.renditions.findOf(mediaId, renditionId);
+      if (!media?.file || rendition?.status !== 'ready' || context.packaging.encrypts(media))
+        return answer(response, NO_MEDIA, undefined);
+      countBytes(context, response, media.siteId, () => {
+        media.views += 1;
+      });
+      sendFile(response, media.file, contentTypeOf(media));
+    })
+    .all(get);
+
+  app
+    .route('/live/masters/:token.mp4')
+    .all(openFor('GET, HEAD', FILE_HEADERS))
+    .get(({ params: { token } }, response) => {
+      const event = state.events.all().find(({ master }) => master?.token === token);
+      const file = event?.master?.file;
+      if (!file || !event.masterExpires || event.masterExpires <= clock.now())
+        return answer(response, NO_MEDIA, undefined);
+      countBytes(context, response, event.siteId);
+      sendFile(response, file, 'video/mp4');
+    })
+    .all(get);
+
+  app
+    .route('/tracks/:trackId.:ending')
+    .get(({ params: { trackId } }, response) => {
+      const track = state.textTracks.find(trackId);
+      const media = publishedMedia(state, clock.now(), track?.mediaId);
+      if (!media || !track?.file || !track.isPublished || track.status !== 'ready')
+        return answer(response, NO_MEDIA, undefined);
+      countBytes(context, response, media.siteId);
+      // Whatever ending is asked for: the file is served as it came.
+      sendFile(response, track.file, TRACK_TYPES.get(track.fileFormat) ?? 'text/plain; charset=utf-8');
+    })
+    .all(get);
 }

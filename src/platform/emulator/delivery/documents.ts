@@ -1,10 +1,11 @@
+import type { Response } from 'express';
 import * as z from 'zod';
 import { parseUuid } from '../../../drm/bytes';
-import type { EmulatorContext } from '../context';
 import { field } from '../json-body';
 import type { Channel } from '../resources/channels';
 import { type Media, publicationOf } from '../resources/media';
 import { renditionPath } from '../resources/renditions';
+import { once } from '../resources/resource-calls';
 import { textTrackPath } from '../resources/text-tracks';
 import { CLEARKEY_PATH } from '../upstreams/clearkey-license';
 import {
@@ -13,6 +14,7 @@ import {
   PLAYREADY_LICENSE_URL,
   WIDEVINE_LICENSE_URL,
 } from '../upstreams/config-service';
+import { answer, type DeliveryParts } from './answers';
 import { renderPosters } from './pictures';
 import type { Watchable } from './watchable';
 
@@ -67,18 +69,17 @@ type Source = z.output<typeof Source>;
 type Track = z.output<typeof Track>;
 type Item = z.output<typeof Item>;
 
-/** Where a document is asked for, and which playlist it is of. */
 interface Shown {
   readonly origin: string;
   readonly feedId?: string;
 }
 
 /**
- * What a player takes as an item of its playlist. Every field is there and of its type, whatever the media lacks: typed
+ * What a player takes as an item of its playlist. Every field is there and of its type, whatever is missing in the media: typed
  * clients decode it strictly.
  */
 async function renderItem(
-  context: EmulatorContext,
+  context: DeliveryParts,
   watchable: Watchable,
   { origin, feedId }: Shown,
 ): Promise<Item> {
@@ -113,28 +114,19 @@ export interface Feed {
   readonly feedInstanceId: string;
 }
 
-export interface Entry {
-  readonly item: Item;
-  readonly customParams: Readonly<Record<string, string>>;
-}
+type Entry = Awaited<ReturnType<typeof entryOf>>;
 
-export async function entryOf(context: EmulatorContext, watchable: Watchable, shown: Shown): Promise<Entry> {
+export async function entryOf(context: DeliveryParts, watchable: Watchable, shown: Shown) {
   const { custom_params: customParams } = (watchable.live ? watchable.channel : watchable.media).metadata;
   return { item: await renderItem(context, watchable, shown), customParams };
 }
 
-/** A single media. */
-export async function mediaFeed(
-  context: EmulatorContext,
-  watchable: Watchable,
-  origin: string,
-): Promise<Feed> {
+export async function mediaFeed(context: DeliveryParts, watchable: Watchable, origin: string): Promise<Feed> {
   const entry = await entryOf(context, watchable, { origin });
   const { title, description } = entry.item;
   return { title, description, kind: 'Single Item', entries: [entry], feedInstanceId: context.newId() };
 }
 
-/** A feed as the JSON document. */
 export function renderJson({ entries, feedInstanceId, customParams = {}, ...fields }: Feed): object {
   const playlist = entries.map((entry) => flattened(entry.item, entry.customParams));
   return flattened({ ...fields, playlist, feed_instance_id: feedInstanceId }, customParams);
@@ -143,7 +135,7 @@ export function renderJson({ entries, feedInstanceId, customParams = {}, ...fiel
 /** Names that only documents of playlists have as fields. */
 const OF_PLAYLISTS = ['feedid', 'links'];
 
-/** Custom parameters lie flat beside the fields of a document, and never take the place of one. */
+/** Custom parameters lie flat next to the fields of a document, and never take the place of one. */
 function flattened(fields: object, customParams: Readonly<Record<string, string>>): object {
   const own = Object.entries(customParams).filter(
     ([name]) => !Object.hasOwn(fields, name) && !OF_PLAYLISTS.includes(name),
@@ -152,7 +144,7 @@ function flattened(fields: object, customParams: Readonly<Record<string, string>
 }
 
 /** Players try sources in their order; external content is played from where it is. */
-function sourcesOf(context: EmulatorContext, watchable: Watchable, origin: string): Source[] {
+function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string): Source[] {
   if (watchable.live)
     return streamsOf(context, `/live/events/${watchable.event.id}`, watchable.event.id, origin);
   const { state, packaging } = context;
@@ -183,7 +175,7 @@ function sourcesOf(context: EmulatorContext, watchable: Watchable, origin: strin
  * systems, and those that don't pass it over, while many begin to play HLS and end at FairPlay. Of others HLS is the
  * first, which everything plays.
  */
-function streamsOf(context: EmulatorContext, path: string, id: string, origin: string): Source[] {
+function streamsOf(context: DeliveryParts, path: string, id: string, origin: string): Source[] {
   const { packaging, state } = context;
   const hls = { file: `${origin}${path}.m3u8`, type: HLS };
   const dash = { file: `${origin}${path}.mpd`, type: DASH };
@@ -227,7 +219,7 @@ function tracksOfChannel({ metadata }: Channel): Track[] {
 }
 
 /** The published text tracks, by their places in the menu. */
-function tracksOf({ state }: EmulatorContext, { id }: Media, origin: string): Track[] {
+function tracksOf({ state }: DeliveryParts, { id }: Media, origin: string): Track[] {
   return state.textTracks
     .of(id)
     .filter(({ isPublished, status }) => isPublished && status === 'ready')
@@ -252,4 +244,120 @@ function described(watchable: Watchable) {
   const { title, tags } = channel.metadata;
   const published = event.publishedAt ?? event.created;
   return { id: event.id, title, description: null, permalink: null, tags, duration: 0, published };
+}
+
+type Format = 'json' | 'mrss';
+
+export const Formatted = z.object({
+  format: field(
+    z.enum(['json', 'mrss'], 'must be json or mrss').default('json'),
+    'The format of the answer.',
+  ),
+});
+
+export async function sendFeed(response: Response, feed: Feed, format: Format): Promise<void> {
+  if (format === 'mrss') answer(response, '', await renderMrss(feed), 'application/rss+xml; charset=utf-8');
+  else answer(response, '', renderJson(feed));
+}
+
+/** Loaded for the first document that is asked for as MRSS: few are. */
+const builder = once(async () => {
+  const { default: Builder } = await import('fast-xml-builder');
+  return new Builder({
+    attributeNamePrefix: '@',
+    ignoreAttributes: false,
+    format: true,
+    suppressEmptyNode: true,
+    suppressBooleanAttributes: false,
+    tagValueProcessor: (_name, value) => written(value),
+    attributeValueProcessor: (_name, value) => written(value),
+  });
+});
+
+/** Control characters and lone surrogates, which no XML 1.0 document can have, however they are written. */
+const NO_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
+
+function written(value: unknown): string {
+  return String(value).replaceAll(NO_XML, '');
+}
+
+/** RSS 2.0 with the extensions of Media RSS 1.5 and those of the platform's player, which reads it as a playlist. */
+async function renderMrss(feed: Feed): Promise<string> {
+  const { title, description, kind, feedid, links, customParams = {}, entries, feedInstanceId } = feed;
+  const channel = {
+    title,
+    description,
+    link: links?.first ?? entries[0]?.item.link ?? '',
+    'jwplayer:kind': kind,
+    ...(feedid !== undefined && { 'jwplayer:feedid': feedid }),
+    'jwplayer:feed_instance_id': feedInstanceId,
+    ...Object.fromEntries(
+      Object.entries(links ?? {}).map(([name, address]) => [`jwplayer:link_${name}`, address]),
+    ),
+  };
+  const writer = await builder();
+  return writer.build({
+    '?xml': { '@version': '1.0', '@encoding': 'UTF-8' },
+    rss: {
+      '@version': '2.0',
+      '@xmlns:media': 'http://search.yahoo.com/mrss/',
+      '@xmlns:jwplayer': 'http://rss.jwpcdn.com/',
+      channel: { ...withParams(channel, customParams), item: entries.map(itemElement) },
+    },
+  });
+}
+
+function itemElement({ item, customParams }: Entry): object {
+  const { title, mediaid, link, images, image, feedid, duration, pubdate, description, tags } = item;
+  const element = {
+    title,
+    link,
+    description,
+    pubDate: new Date(pubdate * 1000).toUTCString(),
+    guid: { '@isPermaLink': 'false', '#text': mediaid },
+    'media:group': {
+      'media:content': item.sources.map(({ file, type, height, width, label, bitrate, filesize }) => ({
+        '@url': file,
+        '@type': type,
+        '@medium': type.startsWith('audio/') ? 'audio' : 'video',
+        '@duration': duration,
+        ...(width !== undefined && { '@width': width }),
+        ...(height !== undefined && { '@height': height }),
+        // In kilobits a second, unlike the JSON document.
+        ...(bitrate !== undefined && { '@bitrate': Math.round(bitrate / 1000) }),
+        ...(filesize !== undefined && { '@fileSize': filesize }),
+        ...(label !== undefined && { 'media:title': label }),
+      })),
+      'media:thumbnail': images.map(({ src, width }) => ({ '@url': src, '@width': width })),
+      'media:keywords': tags,
+    },
+    'jwplayer:image': image,
+    ...(feedid !== undefined && { 'jwplayer:feedid': feedid }),
+    // What is in the stream itself has no file.
+    'jwplayer:track': item.tracks.flatMap(({ kind, file, label, language }) =>
+      file === undefined
+        ? []
+        : {
+            '@file': file,
+            '@kind': kind,
+            ...(label !== undefined && { '@label': label }),
+            ...(language !== undefined && { '@language': language }),
+          },
+    ),
+  };
+  return withParams(element, customParams);
+}
+
+/** A name that XML allows for an element, without a colon. */
+const NAME = /^[\p{L}_][\p{L}\p{N}_.-]*$/u;
+/** What the player would read as a field of the item. */
+const TAKEN = ['source', 'sources', 'tracks', 'images', 'title', 'description', 'link', 'file', 'mediaid'];
+
+/** Custom parameters whose names XML allows, where they don't take the place of something. */
+function withParams(element: object, customParams: Readonly<Record<string, string>>): object {
+  const own = Object.entries(customParams).flatMap(([name, value]) => {
+    const tag = `jwplayer:${name}`;
+    return NAME.test(name) && !TAKEN.includes(name) && !Object.hasOwn(element, tag) ? [[tag, value]] : [];
+  });
+  return { ...element, ...Object.fromEntries(own) };
 }

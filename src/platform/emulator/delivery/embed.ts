@@ -3,7 +3,6 @@ import helmet from 'helmet';
 import { onlyMethods } from '../../../http/app';
 import { html } from '../../../http/html';
 import { originOf } from '../addresses';
-import type { EmulatorContext } from '../context';
 import { breakable } from '../dashboard/elements';
 import { openToAll } from './answers';
 
@@ -12,7 +11,6 @@ const SCRIPT_SECONDS = 3600;
 /** A package's file changes with a new version of the package alone. */
 const PACKAGE_SECONDS = 7 * 86_400;
 
-/** The files below `/embed`: their names, and how long they are kept. */
 const FILES = {
   'channel.js': ['channel-embed.js', SCRIPT_SECONDS],
   'player.js': ['embed-player.js', SCRIPT_SECONDS],
@@ -22,7 +20,7 @@ const FILES = {
 } as const;
 
 /** The files that pages of any origin load, and two pages that show them: one for a channel, and one for a media. */
-export function mountEmbed(app: Express, { publicFolder: root }: EmulatorContext): void {
+export function mountEmbed(app: Express, { publicFolder: root }: { readonly publicFolder: string }): void {
   // Browsers ask again with the entity tag of the file that they have.
   app.enable('etag');
   app.use('/embed', openToAll);
@@ -73,12 +71,10 @@ const pageHeaders = helmet({
 /** What a page plays: the options of the embed's setup function without `element`. */
 interface Shown {
   readonly name: string;
-  /** How the address names it. */
   readonly query: Readonly<Record<string, string>>;
   readonly options: object;
 }
 
-/** A page that plays what its address names. */
 interface Page {
   readonly path: string;
   readonly title: string;

@@ -1,15 +1,12 @@
 import type { Express, Request, Response } from 'express';
 import { onlyMethods } from '../../../http/app';
-import type { EmulatorContext } from '../context';
 import { isOver } from '../live/live-event';
 import type { Channel } from '../resources/channels';
-import { answer, countBytes, FILE_HEADERS, NO_MEDIA, openFor } from './answers';
+import { answer, countBytes, type DeliveryParts, FILE_HEADERS, NO_MEDIA, openFor } from './answers';
 import { HLS } from './documents';
 import { watchableOf } from './watchable';
 
-/** What is delivered at an address. */
 interface Shown {
-  /** Of the event or the media. */
   readonly id: string;
   readonly siteId: string;
   readonly live: boolean;
@@ -20,8 +17,7 @@ interface Shown {
 interface Place {
   /** As Express writes it, without an ending. */
   readonly path: string;
-  /** What viewers may have there now. */
-  readonly find: (context: EmulatorContext, id: string) => Shown | undefined;
+  readonly find: (parts: DeliveryParts, id: string) => Shown | undefined;
 }
 
 /** How much of a live stream viewers have that may not go back in it: what players keep before them, and some more. */
@@ -34,45 +30,39 @@ const PLACES: readonly Place[] = [
 ];
 
 /** Manifests and playlists, and the segments below them. Each request is held to what viewers may watch now. */
-export function mountManifests(app: Express, context: EmulatorContext): void {
-  const { packaging } = context;
+export function mountManifests(app: Express, parts: DeliveryParts): void {
+  const { packaging } = parts;
   const get = onlyMethods('GET');
-  for (const { path, find } of PLACES) {
-    app
-      .route(`${path}/:id.m3u8`)
-      .get(({ params: { id } }, response) => {
-        const shown = find(context, id);
-        const hls = shown && packaging.deliverable(shown.id)?.hls;
-        if (hls) redirect(response, `${path}/${id}`, hls.path, shown);
-        else answer(response, NO_MEDIA, shown && emptyPlaylist(shown), HLS);
-      })
-      .all(get);
-    app
-      .route(`${path}/:id.mpd`)
-      .get(({ params: { id } }, response) => {
-        const shown = find(context, id);
-        const dash = shown && packaging.deliverable(shown.id)?.dash;
-        if (dash) redirect(response, `${path}/${id}`, dash.path, shown);
-        else answer(response, shown ? NO_SEGMENT : NO_MEDIA, undefined);
-      })
-      .all(get);
-    for (const format of ['hls', 'dash'] as const) {
+  for (const { path, find } of PLACES)
+    for (const [ending, format] of FORMATS) {
+      app
+        .route(`${path}/:id.${ending}`)
+        .get(({ params: { id } }, response) => {
+          const shown = find(parts, id);
+          const packaged = shown && packaging.deliverable(shown.id)?.[format];
+          if (packaged) redirect(response, `${path}/${id}`, packaged.path, shown);
+          else if (format === 'hls') answer(response, NO_MEDIA, shown && emptyPlaylist(shown), HLS);
+          else answer(response, shown ? NO_SEGMENT : NO_MEDIA, undefined);
+        })
+        .all(get);
       app
         .route(`${path}/:id/${format}/*file`)
         .all(openFor('GET, HEAD', FILE_HEADERS))
         .get(async (request, response) => {
           const { id, file } = request.params;
-          const shown = find(context, id);
-          if (!shown || !packaging.deliverable(shown.id)?.[format] || !file.every(isName)) {
-            answer(response, NO_MEDIA, undefined);
-            return;
-          }
-          await forward(context, shown, [format, ...file].join('/'), request, response);
+          const shown = find(parts, id);
+          if (!shown || !packaging.deliverable(shown.id)?.[format] || !file.every(isName))
+            return answer(response, NO_MEDIA, undefined);
+          await forward(parts, shown, [format, ...file].join('/'), request, response);
         })
         .all(get);
     }
-  }
 }
+
+const FORMATS = [
+  ['m3u8', 'hls'],
+  ['mpd', 'dash'],
+] as const;
 
 const NO_SEGMENT = 'There is no segment to play under this id yet.';
 
@@ -82,7 +72,7 @@ function isName(part: string): boolean {
 }
 
 /** The platform has no manifest of content that is elsewhere. */
-function shownUnder({ state, clock }: EmulatorContext, id: string): Shown | undefined {
+function shownUnder({ state, clock }: DeliveryParts, id: string): Shown | undefined {
   const watchable = watchableOf(state, clock.now(), id);
   if (!watchable) return undefined;
   if (watchable.live) return live(watchable.event, watchable.channel);
@@ -91,7 +81,7 @@ function shownUnder({ state, clock }: EmulatorContext, id: string): Shown | unde
 }
 
 /** The preview of an event that is on; who holds the token may watch before it is published. */
-function previewUnder({ state: { channels, events } }: EmulatorContext, token: string): Shown | undefined {
+function previewUnder({ state: { channels, events } }: DeliveryParts, token: string): Shown | undefined {
   const event = events.all().find(({ previewToken }) => previewToken === token);
   const channel = channels.find(event?.channelId ?? '');
   return event && channel && !isOver(event.state) ? live(event, channel) : undefined;
@@ -129,33 +119,30 @@ const MANIFEST = /\.(?:m3u8|mpd)$/;
 
 /** Answers with a file of the packager, as it comes: nothing is kept, and a viewer who reads slowly slows it down. */
 async function forward(
-  context: EmulatorContext,
+  parts: DeliveryParts,
   { id, siteId, window }: Shown,
   file: string,
   request: Request,
   response: Response,
 ): Promise<void> {
-  const { client } = context.packaging;
-  if (!client) {
-    answer(response, NO_MEDIA, undefined);
-    return;
-  }
+  const { client } = parts.packaging;
+  if (!client) return answer(response, NO_MEDIA, undefined);
   const ending = new AbortController();
   response.on('close', () => ending.abort());
-  const told = await client.forward({
+  const outcome = await client.forward({
     path: `/media/${id}/${file}${MANIFEST.test(file) ? queryOf(window) : ''}`,
     method: request.method === 'HEAD' ? 'HEAD' : 'GET',
     headers: headersOf(request.headers, ASKED),
     signal: ending.signal,
   });
-  if (!told.ok) {
+  if (!outcome.ok) {
     if (!response.destroyed) fail(response);
     return;
   }
-  const { statusCode = 0, headers } = told.value;
+  const { statusCode = 0, headers } = outcome.value;
   const isFound = [200, 206, 304, 416].includes(statusCode);
   if (!isFound || response.destroyed) {
-    told.value.destroy();
+    outcome.value.destroy();
     if (response.destroyed) return;
     if (statusCode === 404) answer(response, NO_MEDIA, undefined);
     else fail(response);
@@ -166,8 +153,8 @@ async function forward(
   const { 'cache-control': caching } = headers;
   if (MANIFEST.test(file)) response.set('cache-control', 'no-store');
   else if (caching !== undefined) response.set('cache-control', caching.replace(/\bpublic\b/, 'private'));
-  countBytes(context, response, siteId);
-  told.value.on('error', () => response.destroy()).pipe(response);
+  countBytes(parts, response, siteId);
+  outcome.value.on('error', () => response.destroy()).pipe(response);
 }
 
 function headersOf(

@@ -1,11 +1,10 @@
 import type { Express, Response } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { html } from '../../../http/html';
-import type { EmulatorContext } from '../context';
 import { posterOf, type Thumbnail } from '../resources/thumbnails';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
-import { answer, countBytes, NO_MEDIA, sendFile } from './answers';
+import { answer, countBytes, type DeliveryParts, NO_MEDIA, sendFile } from './answers';
 import { publishedMedia, siteOf, titleOf, type Watchable, watchableOf } from './watchable';
 
 const DRAWN = 'image/svg+xml';
@@ -21,7 +20,7 @@ const ENDINGS: ReadonlyMap<string, string> = new Map([
 const isEnding = (text: string) => text === 'jpeg' || [...ENDINGS.values()].includes(text);
 
 /** Pictures of media: posters by the media's address, whatever its ending, and thumbnails by their own. */
-export function mountPictures(app: Express, context: EmulatorContext): void {
+export function mountPictures(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   const get = onlyMethods('GET');
 
@@ -29,10 +28,7 @@ export function mountPictures(app: Express, context: EmulatorContext): void {
     .route('/v2/media/:mediaId/poster.:ending')
     .get(async ({ params: { mediaId, ending }, query: { width } }, response) => {
       const watchable = isEnding(ending) ? watchableOf(state, clock.now(), mediaId) : undefined;
-      if (!watchable) {
-        answer(response, NO_MEDIA, undefined);
-        return;
-      }
+      if (!watchable) return answer(response, NO_MEDIA, undefined);
       countBytes(context, response, siteOf(watchable));
       const picture = await posterPicture(context, watchable);
       if (picture) sendFile(response, picture.file, picture.type);
@@ -45,10 +41,7 @@ export function mountPictures(app: Express, context: EmulatorContext): void {
     .get(async ({ params: { thumbnailId }, query: { width } }, response) => {
       const thumbnail = state.thumbnails.find(thumbnailId);
       const media = publishedMedia(state, clock.now(), thumbnail?.mediaId);
-      if (!media || thumbnail?.status !== 'ready') {
-        answer(response, NO_MEDIA, undefined);
-        return;
-      }
+      if (!media || thumbnail?.status !== 'ready') return answer(response, NO_MEDIA, undefined);
       countBytes(context, response, media.siteId);
       await sendThumbnail(response, thumbnail, { title: media.metadata.title, width });
     })
@@ -56,7 +49,6 @@ export function mountPictures(app: Express, context: EmulatorContext): void {
 }
 
 interface Drawing {
-  /** What is written on a picture that the emulator draws. */
   readonly title: string;
   /** Pixels, as the query asks for them. */
   readonly width: unknown;
@@ -75,7 +67,7 @@ export async function sendThumbnail(
 
 /** The picture that somebody uploaded as the poster, or undefined when the emulator draws one. */
 async function posterPicture(
-  context: EmulatorContext,
+  context: DeliveryParts,
   watchable: Watchable,
 ): Promise<{ readonly file: StoredFile; readonly type: string } | undefined> {
   if (watchable.live) return undefined;
@@ -102,7 +94,7 @@ const unreadable = () => undefined;
 const POSTER_WIDTHS = [320, 640, 1280];
 
 /** The poster as documents have it: in several widths, each of them the same picture. */
-export async function renderPosters(context: EmulatorContext, watchable: Watchable, address: string) {
+export async function renderPosters(context: DeliveryParts, watchable: Watchable, address: string) {
   const type = (await posterPicture(context, watchable))?.type ?? DRAWN;
   const poster = `${address}/poster.${ENDINGS.get(type)}`;
   return {

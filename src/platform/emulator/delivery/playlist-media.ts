@@ -1,10 +1,10 @@
-import type { EmulatorContext } from '../context';
 import type { Fields } from '../listing/filter';
 import { readOrder } from '../listing/list';
 import { foldCase, foldLetters, wordsOf } from '../listing/words';
 import { isPublished, type Media, publicationOf } from '../resources/media';
 import type { DYNAMIC_PLAYLIST, Playlist, PlaylistMetadata } from '../resources/playlists';
 import type { MetadataOf } from '../resources/resource';
+import type { DeliveryParts } from './answers';
 import { publishedMedia, siteOf, type Watchable, watchableOf } from './watchable';
 
 type Dynamic = MetadataOf<typeof DYNAMIC_PLAYLIST>;
@@ -12,7 +12,9 @@ type Criteria = NonNullable<Dynamic['media_filter']['include']>;
 type Tags = NonNullable<Criteria['tags']>;
 type Sort = Dynamic['sort'];
 
-/** What the request of a viewer says beside the playlist. */
+type PlaylistParts = Pick<DeliveryParts, 'state' | 'clock'>;
+
+/** What the request of a viewer asks for in addition to the playlist. */
 export interface Asked {
   readonly search: string;
   /** The text of the page that the playlist is shown on. */
@@ -28,7 +30,7 @@ export interface Asked {
 
 /** All of a playlist that viewers may watch now, in its order. Each type has one rule. */
 export function watchablesOf(
-  context: EmulatorContext,
+  context: PlaylistParts,
   playlist: Pick<Playlist, 'id' | 'siteId' | 'playlistType' | 'metadata'>,
   asked: Asked,
 ): readonly Watchable[] {
@@ -67,7 +69,7 @@ type RankOf = (media: Media) => number | undefined;
 const byViews: RankOf = ({ views }) => views;
 
 function ruleOf(
-  { state, clock }: EmulatorContext,
+  { state, clock }: PlaylistParts,
   { playlistType, metadata }: Pick<Playlist, 'playlistType' | 'metadata'>,
   asked: Asked,
 ): Rule {
@@ -87,7 +89,6 @@ function ruleOf(
   }
 }
 
-/** What playlists are sorted by. */
 const SORTED: Fields<Media> = {
   named: {
     created: { kind: 'time', of: ({ created }) => created },
@@ -177,7 +178,6 @@ function membershipOf({ include, exclude }: Dynamic['media_filter']): (media: Me
   return (media) => included.every((fits) => fits(media)) && !excluded.some((fits) => fits(media));
 }
 
-/** The parts of a filter that ask for something. */
 function testsOf(criteria: Criteria | null | undefined): ((media: Media) => boolean)[] {
   const { tags, custom_params: params } = criteria ?? {};
   const tests: ((media: Media) => boolean)[] = [];

@@ -2,13 +2,11 @@ import type { Express } from 'express';
 import * as z from 'zod';
 import { onlyMethods } from '../../../http/app';
 import { originOf } from '../addresses';
-import type { EmulatorContext } from '../context';
 import { field, queryText } from '../json-body';
 import type { Playlist } from '../resources/playlists';
 import { DYNAMIC_PLAYLIST, type PlaylistType } from '../resources/playlists';
-import { answer, readQuery } from './answers';
-import { entryOf, type Feed } from './documents';
-import { Formatted, sendFeed } from './formats';
+import { answer, type DeliveryParts, readQuery } from './answers';
+import { entryOf, type Feed, Formatted, sendFeed } from './documents';
 import { type Asked, watchablesOf } from './playlist-media';
 
 const NO_PLAYLIST = 'There is no playlist with this id.';
@@ -75,16 +73,13 @@ export const PlaylistQuery = Formatted.extend({
 type Parameters = z.output<typeof PlaylistQuery>;
 
 /** The public documents of playlists. */
-export function mountPlaylists(app: Express, context: EmulatorContext): void {
+export function mountPlaylists(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   app
     .route('/v2/playlists/:playlistId')
     .get(async (request, response) => {
       const playlist = state.playlists.find(request.params.playlistId);
-      if (!playlist) {
-        answer(response, NO_PLAYLIST, undefined);
-        return;
-      }
+      if (!playlist) return answer(response, NO_PLAYLIST, undefined);
       const given = readQuery(response, PlaylistQuery);
       if (!given) return;
       const address = `${originOf(request)}${request.originalUrl}`;
@@ -95,7 +90,7 @@ export function mountPlaylists(app: Express, context: EmulatorContext): void {
 }
 
 async function playlistFeed(
-  context: EmulatorContext,
+  context: DeliveryParts,
   { id, siteId, playlistType, metadata }: Playlist,
   given: Parameters,
   address: URL,
@@ -128,7 +123,7 @@ function askedOf(given: Parameters): Asked {
   };
 }
 
-/** The addresses of the first and the last page, and of those beside this one where there are any. */
+/** The addresses of the first and the last page, and of the neighbours of this one where there are any. */
 function linksOf(
   address: URL,
   { limit, offset, total }: { readonly limit: number; readonly offset: number; readonly total: number },

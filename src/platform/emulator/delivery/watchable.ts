@@ -9,7 +9,7 @@ export type Watchable =
   | { readonly live: true; readonly event: LiveEvent; readonly channel: Channel }
   | { readonly live: false; readonly media: Media };
 
-/** Undefined for what doesn't exist and for what viewers may not see alike, so that nobody learns of it from outside. */
+/** Undefined for what doesn't exist and for what viewers may not see alike, so that it stays hidden. */
 export function watchableOf(state: EmulatorState, now: Date, id: string): Watchable | undefined {
   const event = state.events.find(id);
   const channel = state.channels.find(event?.channelId ?? '');

@@ -16,7 +16,6 @@ export interface EncoderSession {
 
 export type ConnectRefusal = 'unknown_stream_key' | 'channel_disabled' | 'already_streaming';
 
-/** The sentence of each refusal. */
 export const CONNECT_REFUSALS: Readonly<Record<ConnectRefusal, string>> = {
   unknown_stream_key: 'No channel has this stream key.',
   channel_disabled: 'The channel is disabled. Enable it, then connect.',
@@ -33,7 +32,6 @@ export interface Broadcast {
   connect(streamKey: string, drop: (why: string) => void): Connected;
   /** The encoder has gone. After the channel's reconnect window without another connect the event ends. */
   disconnect(session: EncoderSession): void;
-  /** The session that streams to this channel now. */
   sessionOf(channelId: string): EncoderSession | undefined;
   publish(event: LiveEvent): Published;
   /** Ends the channel's current event, if there is one, and drops its encoder. */
@@ -45,7 +43,6 @@ export interface Broadcast {
 /** Live events last up to twelve hours. */
 const MAX_EVENT_MS = 12 * 60 * 60 * 1000;
 
-/** An event that is not over. */
 interface OnAir {
   readonly channel: Channel;
   readonly event: LiveEvent;

@@ -70,12 +70,10 @@ export function secondsStreamed(event: LiveEvent, now: Date): number {
   return ((event.encoderGoneAt ?? now).getTime() - event.created.getTime()) / 1000;
 }
 
-/** As the management API shows it. */
 export function statusOf({ state }: LiveEvent): 'active' | 'idle' {
   return isOver(state) ? 'idle' : 'active';
 }
 
-/** Deletes the file of an event's master. */
 export function dropMaster(
   { uploads }: { readonly uploads: { remove(file: StoredFile): Promise<void> } },
   event: LiveEvent,
@@ -131,7 +129,6 @@ export function isViewable(state: EventState): boolean {
   return state === 'live' || state === 'live_interrupted' || state === 'ended';
 }
 
-/** The sentence of each refusal. */
 export const EVENT_REFUSALS = {
   event_published_by_channel:
     'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',

@@ -18,20 +18,15 @@ export interface RtmpIngest {
   stop(): Promise<void>;
 }
 
-export interface RtmpIngestSettings {
+export const RTMP_INGEST_SETTINGS = {
   /** How many connections may be open that have shown no stream key. */
-  readonly maxAsking: number;
-  /** How long a connection may take to show a stream key. */
-  readonly keyWithinMs: number;
-  /** How many may play at a time, of all streams together. */
-  readonly maxPlayers: number;
-}
-
-export const RTMP_INGEST_SETTINGS: RtmpIngestSettings = {
   maxAsking: 256,
+  /** How long a connection may take to show a stream key. */
   keyWithinMs: 10_000,
+  /** How many may play at a time, of all streams together. */
   maxPlayers: 128,
 };
+export type RtmpIngestSettings = Readonly<typeof RTMP_INGEST_SETTINGS>;
 
 /** The first byte of the handshake. */
 const VERSION = 3;
@@ -86,7 +81,7 @@ export function startRtmpIngest(
 }
 
 /**
- * Ends the oldest connection of the network with the most of them: whoever opens connections in masses ends its own, and
+ * Ends the oldest connection of the network with the most of them: a client that opens connections in masses ends its own, and
  * those that wait longest are the least likely to have a key.
  */
 function endOldest(asking: Map<Socket, string>): void {
@@ -130,7 +125,6 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
 };
 
 interface RtmpConnectionParts extends RtmpParts {
-  /** By stream key and by pull token: what is streamed now. */
   readonly relays: Map<string, RtmpRelay>;
   /** Called once, when the peer has shown a stream key with which it may publish or play. */
   readonly onKeyShown: () => void;
@@ -138,7 +132,7 @@ interface RtmpConnectionParts extends RtmpParts {
 }
 
 /**
- * Speaks RTMP with one peer until its connection ends. A peer publishes one stream, or plays one. Whoever makes it
+ * Speaks RTMP with one peer until its connection ends. A peer publishes one stream, or plays one. Its creator
  * listens for the socket's errors, and sets a time for the stream key.
  */
 class RtmpConnection {
@@ -271,7 +265,7 @@ class RtmpConnection {
     this.#endSoon();
   }
 
-  /** Tells the player that the stream is over, as it would take a connection that breaks for a fault; then ends. */
+  /** Reports the end of the stream to the player, as it would take a connection that breaks for a fault; then ends. */
   #endPlaying(): void {
     if (this.#over) return;
     const { streamId } = this.#protocol;

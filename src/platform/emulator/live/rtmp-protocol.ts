@@ -25,9 +25,9 @@ interface RtmpProtocol {
   sendStatusMessage(streamId: number, level: 'status' | 'error', code: string, description: string): void;
   /** Sends a user control message, such as `STREAM_EOF`. */
   sendStreamStatus(type: number, streamId: number): void;
-  /** Asked to publish: tells the encoder that it may. */
+  /** Asked to publish: answers the encoder that it may. */
   respondPublish(): void;
-  /** Asked to play: tells the player that it begins. */
+  /** Asked to play: answers the player that it begins. */
   respondPlay(): void;
   onDeleteStream(): void;
   onPacketCallback: (packet: RtmpPacket) => void;
@@ -161,7 +161,7 @@ export function createRtmpRelay(): RtmpRelay {
       pictures = packet.flags === KEY_FRAME ? packet.size : pictures + packet.size;
       // Without a memory for the group of pictures, the library begins one at the next key frame.
       if (pictures > MAX_BYTES_OF_PICTURES) relay.rtmpGopCache = null;
-      // Nobody plays FLV here.
+      // No player takes FLV here.
       relay.flvGopCache = null;
     },
   };

@@ -9,8 +9,7 @@ import {
   queryParameters,
   type Schema,
 } from '../../../http/openapi';
-import { DASH, HLS, Item } from '../delivery/documents';
-import { Formatted } from '../delivery/formats';
+import { DASH, Formatted, HLS, Item } from '../delivery/documents';
 import { PlaylistQuery } from '../delivery/playlists';
 import { field } from '../json-body';
 import { json, operationsAt, type Seeded, text, wordsOf } from './operation';

@@ -5,8 +5,7 @@ import { field } from '../json-body';
 import { LicenseRequest } from '../upstreams/clearkey-license';
 import { ClientRecord } from '../upstreams/config-service';
 import { CPIX_PATH, SPEKE_PATHS } from '../upstreams/cpix-provider';
-import { deriveKeys } from '../upstreams/derive-keys';
-import { KEY_ANSWERS } from '../upstreams/key-provider';
+import { deriveKeys, KEY_ANSWERS } from '../upstreams/key-provider';
 import { type AnsweredError, json, operationsAt, type Row, type Seeded, text } from './operation';
 
 export const PROVIDER_TAG = 'Key provider';

@@ -2,14 +2,13 @@ import { createReadStream } from 'node:fs';
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { pipeline } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { json } from 'node:stream/consumers';
 import * as z from 'zod';
 import { parseUuid } from '../../../drm/bytes';
 import { systemCode } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
 import { failureOf } from '../webhooks/receiver-call';
 
-/** Where the packager is, as the variables say. */
 export interface PackagerAddress {
   /** An `http:` or `https:` address without a slash at its end. */
   readonly url: string;
@@ -19,14 +18,15 @@ export interface PackagerAddress {
 }
 
 /** How long a socket may be without traffic, in milliseconds of real time. */
-export interface PackagerLimits {
+export const PACKAGER_LIMITS = {
   /** While a call is answered that takes no work. */
-  readonly callMs: number;
+  callMs: 5_000,
   /** While a live stream ends, or a viewer is answered. */
-  readonly idleMs: number;
+  idleMs: 60_000,
   /** While a file is packaged or a recording is made. */
-  readonly fileMs: number;
-}
+  fileMs: 600_000,
+};
+type PackagerLimits = Readonly<typeof PACKAGER_LIMITS>;
 
 const keyIds = z.array(z.string().refine((text) => parseUuid(text).ok));
 /** Below `/media/<id>/`; nothing that leads out of it. */
@@ -47,7 +47,6 @@ const StreamDocument = z.object({
   hls: Delivered,
 });
 
-/** What the packager says of a stream. */
 export type StreamDocument = z.output<typeof StreamDocument>;
 
 /** Whether nothing more comes of a stream by itself. */
@@ -57,7 +56,6 @@ export function isDone({ state }: StreamDocument): boolean {
 
 const StreamList = z.object({ streams: z.array(StreamDocument) });
 
-/** A live stream as the packager is to have it. */
 export interface LiveOrder {
   readonly source: string;
   readonly keyFile: string;
@@ -73,7 +71,7 @@ export interface FileOrder {
 }
 
 /** The result of a call. `absent`: the packager has no such stream. */
-export type Told<T> =
+export type Outcome<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problem: Problem; readonly absent: boolean };
 
@@ -84,18 +82,11 @@ interface Call {
   readonly body?: string | FileOrder;
   readonly signal?: AbortSignal;
   readonly timeout?: number;
+  /** It comes from a viewer, who gets the answer whatever its status. */
+  readonly isForwarded?: boolean;
 }
 
 const UNREACHABLE = 'packager_unreachable';
-
-class CallFailure extends Error {
-  constructor(
-    readonly problem: Problem,
-    readonly absent = false,
-  ) {
-    super(problem.code);
-  }
-}
 
 /** Calls of the packager. None of them rejects, and none waits longer than the limits say. */
 export class PackagerClient {
@@ -116,13 +107,13 @@ export class PackagerClient {
   }
 
   /** Starts a live stream; changes nothing when it runs. */
-  putLive(id: string, order: LiveOrder): Promise<Told<StreamDocument>> {
+  putLive(id: string, order: LiveOrder): Promise<Outcome<StreamDocument>> {
     const body = JSON.stringify({ ...order, protection: 'key_file' });
     return this.#ask({ method: 'PUT', path: `/streams/${id}`, body }, documentIn);
   }
 
   /** Sends a media file, in place of what was packaged under the id before. */
-  putFile(id: string, order: FileOrder, signal: AbortSignal): Promise<Told<StreamDocument>> {
+  putFile(id: string, order: FileOrder, signal: AbortSignal): Promise<Outcome<StreamDocument>> {
     const { keyFile } = order;
     const query = keyFile === undefined ? 'protection=none' : `keyFile=${encodeURIComponent(keyFile)}`;
     const path = `/streams/${id}/file?${query}`;
@@ -130,20 +121,19 @@ export class PackagerClient {
     return this.#ask(call, documentIn);
   }
 
-  list(): Promise<Told<readonly StreamDocument[]>> {
+  list(): Promise<Outcome<readonly StreamDocument[]>> {
     return this.#ask({ method: 'GET', path: '/streams' }, async (answer) => {
-      return StreamList.parse(JSON.parse(await text(answer))).streams;
+      return StreamList.parse(await json(answer)).streams;
     });
   }
 
   /** Ends a live stream; what was packaged stays. */
-  end(id: string): Promise<Told<StreamDocument>> {
+  end(id: string): Promise<Outcome<StreamDocument>> {
     const call = { method: 'POST', path: `/streams/${id}/end`, timeout: this.#limits.idleMs };
     return this.#ask(call, documentIn);
   }
 
-  /** Stops a stream and removes its files. */
-  remove(id: string): Promise<Told<unknown>> {
+  remove(id: string): Promise<Outcome<unknown>> {
     return this.#ask({ method: 'DELETE', path: `/streams/${id}` }, (answer) => answer.resume());
   }
 
@@ -152,7 +142,7 @@ export class PackagerClient {
     id: string,
     piece: { readonly from: number; readonly to: number } | undefined,
     signal: AbortSignal,
-  ): Promise<Told<IncomingMessage>> {
+  ): Promise<Outcome<IncomingMessage>> {
     const path = `/streams/${id}/recording${piece ? `?from=${piece.from}&to=${piece.to}` : ''}`;
     const call = { method: 'GET', path, signal, timeout: this.#limits.fileMs };
     return this.#ask(call, (answer) => answer);
@@ -163,39 +153,35 @@ export class PackagerClient {
    * closed the kept connection.
    * @param call its path is below `/media`, with its query.
    */
-  async forward(call: Pick<Call, 'method' | 'path' | 'signal' | 'headers'>): Promise<Told<IncomingMessage>> {
-    const open = () =>
-      this.#told(() => this.#open({ ...call, timeout: this.#limits.idleMs }, this.#viewers), call.signal);
-    const told = await open();
-    return told.ok || told.problem.code !== UNREACHABLE ? told : open();
+  async forward(
+    call: Pick<Call, 'method' | 'path' | 'signal' | 'headers'>,
+  ): Promise<Outcome<IncomingMessage>> {
+    const forwarded = { ...call, timeout: this.#limits.idleMs, isForwarded: true };
+    const outcome = await this.#ask(forwarded, (answer) => answer);
+    return outcome.ok || outcome.problem.code !== UNREACHABLE
+      ? outcome
+      : this.#ask(forwarded, (answer) => answer);
   }
 
-  /** Closes the idle connections. */
   stop(): void {
     this.#calls.destroy();
     this.#viewers.destroy();
   }
 
   /** Reads the answer of a call, when it is one of success. */
-  #ask<T>(call: Call, read: (answer: IncomingMessage) => T | Promise<T>): Promise<Told<T>> {
-    return this.#told(async () => {
-      const answer = await this.#open(call, this.#calls);
-      const { statusCode = 0 } = answer;
-      if (statusCode < 200 || statusCode >= 300) throw await failureIn(answer, statusCode);
-      return read(answer);
-    }, call.signal);
-  }
-
-  async #told<T>(call: () => Promise<T>, signal: AbortSignal | undefined): Promise<Told<T>> {
+  async #ask<T>(call: Call, read: (answer: IncomingMessage) => T | Promise<T>): Promise<Outcome<T>> {
     try {
-      return { ok: true, value: await call() };
+      const answer = await this.#open(call);
+      const { statusCode = 0 } = answer;
+      if (!call.isForwarded && (statusCode < 200 || statusCode >= 300)) return refusedBy(answer, statusCode);
+      return { ok: true, value: await read(answer) };
     } catch (thrown) {
-      if (thrown instanceof CallFailure) return { ok: false, problem: thrown.problem, absent: thrown.absent };
-      return { ok: false, problem: this.#problemOf(systemCode(thrown), signal), absent: false };
+      return { ok: false, problem: this.#problemOf(systemCode(thrown), call.signal), absent: false };
     }
   }
 
-  #open(call: Call, agent: Agent): Promise<IncomingMessage> {
+  #open(call: Call): Promise<IncomingMessage> {
+    const agent = call.isForwarded ? this.#viewers : this.#calls;
     const { url, apiKey } = this.#address;
     const { method, body, signal, timeout = this.#limits.callMs } = call;
     const isFile = typeof body === 'object';
@@ -243,23 +229,21 @@ export class PackagerClient {
 }
 
 async function documentIn(answer: IncomingMessage): Promise<StreamDocument> {
-  return StreamDocument.parse(JSON.parse(await text(answer)));
+  return StreamDocument.parse(await json(answer));
 }
 
 const Refused = z.object({ errors: z.array(z.object({ code: z.string(), description: z.string() })).min(1) });
 
 /** Why a call failed, by the first error of the answer if it has one. */
-async function failureIn(answer: IncomingMessage, status: number): Promise<CallFailure> {
+async function refusedBy(answer: IncomingMessage, status: number): Promise<Outcome<never>> {
   if (status === 401 || status === 403) {
     answer.resume();
     const description =
       "The packager refuses the API key. Set EMULATOR_PACKAGERAPIKEY to the packager's PACKAGER_APIKEY.";
-    return new CallFailure({ code: 'packager_refused_api_key', description });
+    return { ok: false, problem: { code: 'packager_refused_api_key', description }, absent: false };
   }
   const failed = { code: 'packager_failed', description: `The packager answered ${status}.` };
-  const told = await text(answer).then(
-    (body) => Refused.safeParse(JSON.parse(body)).data,
-    () => undefined,
-  );
-  return new CallFailure(told?.errors[0] ?? failed, status === 404);
+  const body = await json(answer).catch(() => undefined);
+  const problem = Refused.safeParse(body).data?.errors[0] ?? failed;
+  return { ok: false, problem, absent: status === 404 };
 }

@@ -10,29 +10,30 @@ import {
   type FileOrder,
   isDone,
   type LiveOrder,
+  type Outcome,
+  PACKAGER_LIMITS,
   type PackagerAddress,
   PackagerClient,
-  type PackagerLimits,
   type StreamDocument,
-  type Told,
 } from './packager-client';
 
-export interface PackagingSettings extends PackagerLimits {
+export const PACKAGING_SETTINGS = {
+  ...PACKAGER_LIMITS,
   /** How often the packager is compared with what is wanted, in milliseconds of real time. */
-  readonly everyMs: number;
-}
-
-export const PACKAGING_SETTINGS: PackagingSettings = {
   everyMs: 2_000,
-  callMs: 5_000,
-  idleMs: 60_000,
-  fileMs: 600_000,
 };
+export type PackagingSettings = Readonly<typeof PACKAGING_SETTINGS>;
 
 /** How many files are sent at a time. */
 const FILES = 2;
 /** A refused file is sent again after so many rounds. */
 const WAIT = 8;
+
+const ABSENT: Outcome<never> = {
+  ok: false,
+  problem: { code: 'stream_not_found', description: 'The packager has no such stream.' },
+  absent: true,
+};
 
 /**
  * What the packager is to have under an id. `interrupted`: a live stream whose encoder may come back; `replay`: one that
@@ -44,9 +45,7 @@ type Wanted =
   | { readonly kind: 'replay' }
   | { readonly kind: 'file'; readonly order: FileOrder };
 
-/** What is known of a stream at the packager. */
 export interface Packaged {
-  /** The packager's latest report. */
   readonly document: StreamDocument | undefined;
   /** Why the packager could not be asked, or does not do what is wanted. */
   readonly problem: Problem | undefined;
@@ -195,17 +194,15 @@ export class Packaging {
     if (this.#inRound) return;
     this.#inRound = true;
     const before = new Map([...this.#streams.values()].map((stream) => [stream, stream.calls]));
-    const listed: Told<readonly StreamDocument[]> =
+    const listed: Outcome<readonly StreamDocument[]> =
       before.size === 0 ? { ok: true, value: [] } : this.#heard(await client.list());
     this.#inRound = false;
     for (const [stream, calls] of before) {
       stream.wait = Math.max(stream.wait - 1, 0);
       if (stream.isBusy || stream.calls !== calls) continue;
       if (listed.ok) {
-        take(
-          stream,
-          listed.value.find(({ id }) => id === stream.id),
-        );
+        const found = listed.value.find(({ id }) => id === stream.id);
+        this.#take(stream, found ? { ok: true, value: found } : ABSENT);
         this.look(stream.id);
       } else stream.problem = listed.problem;
     }
@@ -241,14 +238,11 @@ export class Packaging {
     const { id } = stream;
     const wanted = this.#wanted(id);
     if (!wanted || (stream.document && isAnother(stream.document, wanted))) {
-      const removed = this.#heard(await client.remove(id));
-      stream.calls += 1;
-      if (!removed.ok && !removed.absent) {
-        stream.problem = removed.problem;
-        return;
-      }
+      const removed = await client.remove(id);
+      const isGone = removed.ok || removed.absent;
+      this.#take(stream, isGone ? ABSENT : removed);
+      if (!isGone) return;
       stream.problem = undefined;
-      take(stream, undefined);
     }
     if (!wanted) this.#streams.delete(id);
     else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted.order);
@@ -267,8 +261,8 @@ export class Packaging {
     const leave = await this.#files.enter();
     // It may have been deleted, or replaced, while it waited for its turn.
     if (!ending.signal.aborted) {
-      const told = this.#take(stream, await client.putFile(stream.id, order, ending.signal));
-      const isTaken = told.ok && !isToBeTriedAgain(told.value);
+      const outcome = this.#take(stream, await client.putFile(stream.id, order, ending.signal));
+      const isTaken = outcome.ok && !isToBeTriedAgain(outcome.value);
       stream.sent = isTaken ? file : undefined;
       stream.wait = isTaken || ending.signal.aborted ? 0 : WAIT;
     }
@@ -277,37 +271,30 @@ export class Packaging {
   }
 
   /** Keeps the packager's report of a stream. */
-  #take(stream: Stream, told: Told<StreamDocument>): Told<StreamDocument> {
-    this.#heard(told);
+  #take(stream: Stream, outcome: Outcome<StreamDocument>): Outcome<StreamDocument> {
+    this.#heard(outcome);
     stream.calls += 1;
-    if (told.ok) take(stream, told.value);
-    else if (told.absent) take(stream, undefined);
-    else stream.problem = told.problem;
-    return told;
+    if (outcome.ok || outcome.absent) {
+      stream.document = outcome.ok ? outcome.value : undefined;
+      // Why the packager refused a stream that it does not have holds until the next try.
+      if (outcome.ok) stream.problem = outcome.value.problem ?? undefined;
+      else if (stream.problem?.code.startsWith('packager_')) stream.problem = undefined;
+      if (!outcome.ok) stream.sent = undefined;
+    } else stream.problem = outcome.problem;
+    return outcome;
   }
 
   /** Logs once that the packager is away, and once that it is back. */
-  #heard<T>(told: Told<T>): Told<T> {
+  #heard<T>(outcome: Outcome<T>): Outcome<T> {
     const { log } = this.#parts;
-    const code = told.ok || told.absent ? '' : told.problem.code;
+    const code = outcome.ok || outcome.absent ? '' : outcome.problem.code;
     const away = code.startsWith('packager_') ? code : undefined;
     if (away !== this.#away && code !== 'call_ended') {
       if (away === undefined) log.info('packager back');
       else log.warn('packager away', { code: away });
       this.#away = away;
     }
-    return told;
-  }
-}
-
-/** Keeps what the packager reports of a stream; undefined when it has none. */
-function take(stream: Stream, document: StreamDocument | undefined): void {
-  stream.document = document;
-  if (document) stream.problem = document.problem ?? undefined;
-  else {
-    stream.sent = undefined;
-    // The packager answers again. Why it refused the stream holds until the next try.
-    if (stream.problem?.code.startsWith('packager_')) stream.problem = undefined;
+    return outcome;
   }
 }
 

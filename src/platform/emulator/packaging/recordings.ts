@@ -22,7 +22,6 @@ export class Recordings {
     this.#uploads = uploads;
   }
 
-  /** Whether there is a packager that records. */
   get areMade(): boolean {
     return this.#packaging.client !== undefined;
   }
@@ -31,7 +30,6 @@ export class Recordings {
     void this.#follow(wanted, this.#ending.signal);
   }
 
-  /** No recording is wanted any more. */
   reset(): void {
     this.#ending.abort();
     this.#ending = new AbortController();
@@ -55,15 +53,15 @@ export class Recordings {
     const { eventId, piece, take, absent, problem } = wanted;
     const leave = await this.#fetches.enter();
     try {
-      const told = await client?.record(eventId, piece, signal);
-      if (!told || signal.aborted) return true;
-      if (!told.ok) {
-        const isAbsent = told.absent || told.problem.code === 'nothing_recorded';
+      const outcome = await client?.record(eventId, piece, signal);
+      if (!outcome || signal.aborted) return true;
+      if (!outcome.ok) {
+        const isAbsent = outcome.absent || outcome.problem.code === 'nothing_recorded';
         if (isAbsent) absent();
-        else problem(told.problem.description, false);
+        else problem(outcome.problem.description, false);
         return isAbsent;
       }
-      const file = await this.#uploads.keep(told.value, { maxBytes: MAX_FILE_BYTES });
+      const file = await this.#uploads.keep(outcome.value, { maxBytes: MAX_FILE_BYTES });
       if (signal.aborted || !wanted.isWanted()) await this.#uploads.remove(file);
       else await take({ ...file, declaredType: 'video/mp4' });
       return true;

@@ -7,7 +7,7 @@ import { FETCH_AGENT, failureOf, lookupWithin } from '../webhooks/receiver-call'
 import type { FileStore } from './file-store';
 import type { StoredFile } from './upload';
 
-/** What came of a fetch; `problem` is a sentence for a person. `ended`: by its signal or a reset, so nobody waits for it. */
+/** What came of a fetch; `problem` is a sentence for a person. `ended`: by its signal or a reset, so no caller waits for it. */
 export type Fetched =
   | { readonly ok: true; readonly file: StoredFile }
   | { readonly ok: false; readonly problem: string; readonly ended: boolean };
@@ -32,7 +32,6 @@ interface FetchTask {
 const MAX_REDIRECTS = 3;
 const REDIRECTS = [301, 302, 303, 307, 308];
 
-/** Why a fetch failed. */
 class FetchFailure extends Error {}
 
 /**

@@ -11,7 +11,7 @@ import {
 import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { Readable, Transform, Writable } from 'node:stream';
+import { Readable, Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
 import type { Log } from '../../../http/log';
@@ -19,7 +19,6 @@ import { isRunning } from '../../../http/other-process';
 
 export const MB = 1024 * 1024;
 
-/** Bytes that were received. */
 export interface Received {
   readonly size: number;
   /** Lower-case hex. */
@@ -40,11 +39,9 @@ export interface FileStoreSettings {
   readonly stallMs: number;
 }
 
-/** What is known of a file before it comes. */
 interface Expected {
   /** The most that this file may have, in bytes. */
   readonly maxBytes: number;
-  /** The length that was announced. */
   readonly length?: number | undefined;
 }
 
@@ -53,7 +50,6 @@ interface Run {
   folder: string | undefined;
   /** Bytes, with those that are promised to files on their way. */
   used: number;
-  /** How many files were begun. */
   begun: number;
   /** The size of each kept file by its path. */
   readonly sizes: Map<string, number>;
@@ -95,22 +91,11 @@ export class FileStore {
     return this.#write(run, source, room, signal);
   }
 
-  /** Reads what comes without keeping it. More than `maxBytes` fails. */
-  read(source: Readable, maxBytes: number, signal: AbortSignal): Promise<Received> {
-    let size = 0;
-    const take = (bytes: number) => {
-      size += bytes;
-      if (size > maxBytes) throw tooLarge(maxBytes);
-    };
-    const sink = new Writable({ write: (_chunk, _encoding, done) => done() });
-    return write(source, sink, { take, stallMs: this.#settings.stallMs, signal });
-  }
-
   /** Puts files together as a new one, in this order; they stay. The bytes of both are on the disk until they are removed. */
   async join(files: readonly KeptFile[], signal: AbortSignal): Promise<KeptFile> {
     const run = this.#run;
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    // The parts are about to go: refusing what there was room for would help nobody.
+    // The parts are about to go: there was room for them.
     const room = new Room(run, Number.POSITIVE_INFINITY, { maxBytes: bytes, length: bytes });
     const source = Readable.from(chunksOf(files), { objectMode: false });
     return this.#write(run, source, room, signal).finally(() => source.destroy());
@@ -179,7 +164,7 @@ function newPath(run: Run, parent: string): string {
   return join(run.folder, String(run.begun).padStart(8, '0'));
 }
 
-/** Folders are named after machine and process, so that those of a process that was killed can be told. */
+/** Folders are named after machine and process, so that those of a process that was killed can be found. */
 const PREFIX = `emulator-uploads-${hostname().replaceAll(/[^\w.]/g, '_')}-`;
 /** What this process has made. In a container, the process before had the same number. */
 const OWN_FOLDERS = new Set<string>();
@@ -297,7 +282,6 @@ async function write(
 
 const STALLED = 'The upload stopped: nothing came for too long. Send the file again.';
 
-/** The error for a sender that went away before the end. */
 function ended(): HttpError {
   return toHttpError({ type: 'request.aborted' });
 }

@@ -16,7 +16,7 @@ interface FileFacts {
 const HEAD_BYTES = 16_384;
 
 /**
- * Tells MP4 and QuickTime, JPEG, PNG, GIF, WebP and SVG, WebVTT and SubRip by their bytes. It reads a little, however
+ * Recognizes MP4 and QuickTime, JPEG, PNG, GIF, WebP and SVG, WebVTT and SubRip by their bytes. It reads a little, however
  * large the file is and whatever is in it. Of any other file, and of one that can't be read, the answer is undefined.
  */
 export async function probe({ path }: { readonly path: string }): Promise<FileFacts | undefined> {
@@ -209,7 +209,7 @@ async function fragmentsDuration(bytes: Bytes, mvex: Box, timescale: number): Pr
   return seconds(box[0] === 1 ? box.readBigUInt64BE(4) : BigInt(box.readUInt32BE(4)), timescale);
 }
 
-/** Nobody uploads a film of more than a year: such a length is a fault of the file. */
+/** No film lasts more than a year: such a length is a fault of the file. */
 const MAX_SECONDS = 366 * 24 * 60 * 60;
 
 function seconds(units: bigint, timescale: number): number | undefined {

@@ -5,14 +5,13 @@ import { HttpError, httpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
 import { originOf } from '../addresses';
 import { secretOf } from '../auth';
-import type { EmulatorContext } from '../context';
 import { openFor } from '../delivery/answers';
 import { queryNumber } from '../json-body';
 import { MAX_PARTS, type Sent, type Upload, type UploadMethod } from './upload';
 import { partLink, partToken, type Uploads } from './uploads';
 
 /** Where files are sent to: the links of uploads, which are secrets, and the parts of multipart uploads. */
-export function mountUploads(app: Express, { uploads }: Pick<EmulatorContext, 'uploads'>): void {
+export function mountUploads(app: Express, { uploads }: { readonly uploads: Uploads }): void {
   // Pages of any origin send files to a link, or in parts, and compare the entity tags.
   app.use(['/uploads', '/v2/uploads'], openFor('GET, HEAD, PUT', 'ETag'));
   const put = onlyMethods('PUT');

@@ -7,7 +7,7 @@ import type { Sent, Upload } from './upload';
 
 /** The field of the form that holds the file. */
 const FILE_FIELD = 'file';
-/** What a form has beside its file, at most, in bytes. */
+/** What a form has in addition to its file, at most, in bytes. */
 const FORM_BYTES = 64 * 1024;
 
 /**
@@ -68,12 +68,9 @@ function fileOf(
       else reject(fault);
     };
     form.on('file', (field, content, _name, _encoding, mimeType) => {
-      // Of a form that ends early each of its files tells, also one that nobody reads.
+      // Of a form that ends early each of its files fails, also one that is not read.
       content.on('error', () => undefined);
-      if (field !== FILE_FIELD || file) {
-        content.resume();
-        return;
-      }
+      if (field !== FILE_FIELD || file) return void content.resume();
       cutFile = () => void content.destroy();
       // A part without a type is taken for text.
       const declaredType = mimeType === 'text/plain' ? undefined : mimeType;

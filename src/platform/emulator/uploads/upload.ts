@@ -6,7 +6,6 @@ import { type FileStore, type KeptFile, type Received, tooLarge } from './file-s
 /** How the file comes: as one body, or in parts that are put together. */
 export type UploadMethod = 'direct' | 'multipart';
 
-/** How many parts an upload may have. */
 export const MAX_PARTS = 10_000;
 
 /** A whole file that somebody sent. Who takes it removes it when it is not needed any more. */
@@ -15,7 +14,6 @@ export interface StoredFile extends KeptFile {
   readonly declaredType: string | undefined;
 }
 
-/** What an upload is wanted for. */
 export interface WantedUpload {
   readonly siteId: string;
   readonly method: UploadMethod;
@@ -27,9 +25,7 @@ export interface WantedUpload {
   done(file: StoredFile): void | Promise<void>;
 }
 
-/** What a sender says of a body. */
 export interface Sent {
-  /** The value of `content-type`. */
   readonly declaredType?: string | undefined;
   /** The announced length, in bytes. */
   readonly length?: number | undefined;
@@ -93,9 +89,7 @@ export class Upload implements Identity {
    */
   async receiveFile(source: Readable, sent: Sent): Promise<Received> {
     this.#checkSent(sent);
-    if (this.#finished) return this.#receiveAgain(source, sent, this.#finished);
-    const { maxBytes } = this.#wanted;
-    const received = await this.#receive(source, sent, maxBytes);
+    const received = await this.#receive(source, sent, this.#wanted.maxBytes);
     return this.#inTurn(async () => {
       if (this.#finished) {
         await this.#store.remove(received);
@@ -108,7 +102,6 @@ export class Upload implements Identity {
   /** Takes a part, in place of an earlier one with the same number. @throws HttpError as `receiveFile` does. */
   async receivePart(number: number, source: Readable, sent: Sent): Promise<Received> {
     this.#checkSent(sent);
-    if (this.#finished) return this.#receiveAgain(source, sent, this.#parts.get(number));
     const received = await this.#receive(source, sent, this.#wanted.maxBytes - this.#bytesBeside(number));
     return this.#inTurn(async () => {
       const earlier = this.#parts.get(number);
@@ -168,15 +161,6 @@ export class Upload implements Identity {
     if (!wrong) return received;
     await this.#store.remove(received);
     throw wrong;
-  }
-
-  async #receiveAgain(source: Readable, sent: Sent, before: Received | undefined): Promise<Received> {
-    if (!before || (sent.length !== undefined && sent.length !== before.size)) throw finished();
-    const again = await this.#store.read(source, this.#wanted.maxBytes, this.#ending.signal);
-    const wrong = faultOf(again, sent.contentMd5) ?? sent.check?.(again);
-    if (wrong) throw wrong;
-    if (again.md5 !== before.md5) throw finished();
-    return again;
   }
 
   async #finish(file: StoredFile): Promise<void> {
@@ -251,7 +235,7 @@ function finished(): HttpError {
   return new HttpError(409, { code: 'upload_finished', description });
 }
 
-/** The error for an upload whose time is over, or that nobody waits for any more. */
+/** The error for an upload whose time is over, or that is not waited for any more. */
 export function over(): HttpError {
   const description =
     'This upload is over: its links hold for a day, while what it is for exists. Ask for a new one.';

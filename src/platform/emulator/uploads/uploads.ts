@@ -31,7 +31,6 @@ const LIFETIME_MS = 24 * 60 * 60 * 1000;
 const REMEMBERED = 10_000;
 
 interface WantedFetch {
-  /** The most that the file may have, in bytes. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal;
   /** The header that the address asks for. */
@@ -46,8 +45,9 @@ export class Uploads {
   /** Oldest first, so the first is the next whose time is over. */
   readonly #byId = new Map<string, Upload>();
   readonly #overIds = new Set<string>();
-  readonly #fetching = new Set<AbortController>();
   readonly #fetches = createSemaphore(FETCHES);
+  /** Ends the fetches of before a reset. */
+  #ending = new AbortController();
   #alarm: Timer | undefined;
 
   constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
@@ -56,12 +56,10 @@ export class Uploads {
     this.#store = new FileStore(settings, surroundings.log);
   }
 
-  /** The most that all files together may have, in bytes. */
   get maxBytes(): number {
     return this.#store.maxBytes;
   }
 
-  /** Bytes that are kept, or promised to files on their way. */
   get usedBytes(): number {
     return this.#store.usedBytes;
   }
@@ -103,20 +101,14 @@ export class Uploads {
    * @param wanted the most bytes, and what may end it.
    */
   async fetchFile(address: string, { signal, ...wanted }: WantedFetch): Promise<Fetched> {
-    const ending = new AbortController();
-    const end = () => ending.abort();
-    if (signal?.aborted) end();
-    signal?.addEventListener('abort', end);
-    this.#fetching.add(ending);
+    const { log } = this.#surroundings;
+    const ending = AbortSignal.any([this.#ending.signal, ...(signal ? [signal] : [])]);
+    const task = { ...wanted, store: this.#store, log, signal: ending, settings: this.#settings };
     const leave = await this.#fetches.enter();
     try {
-      const { log } = this.#surroundings;
-      const task = { ...wanted, store: this.#store, log, signal: ending.signal, settings: this.#settings };
       return await fetchFile(address, task);
     } finally {
       leave();
-      this.#fetching.delete(ending);
-      signal?.removeEventListener('abort', end);
     }
   }
 
@@ -130,20 +122,16 @@ export class Uploads {
     return this.#store.remove(file);
   }
 
-  /** Forgets every upload and deletes every file. When it returns, they are gone. */
+  /** Forgets every upload and deletes every file. When it returns, they are gone, and the process can exit. */
   reset(): void {
     for (const upload of this.#byId.values()) upload.end();
-    for (const ending of this.#fetching) ending.abort();
+    this.#ending.abort();
+    this.#ending = new AbortController();
     this.#byId.clear();
     this.#overIds.clear();
     this.#alarm?.cancel();
     this.#alarm = undefined;
     this.#store.clear();
-  }
-
-  /** As `reset`; the process can exit. */
-  stop(): void {
-    this.reset();
   }
 
   /** One timer for all: each upload waits as long as the others. */
@@ -152,10 +140,7 @@ export class Uploads {
       const now = this.#surroundings.clock.now();
       this.#alarm = undefined;
       for (const upload of this.#byId.values()) {
-        if (upload.expires > now) {
-          this.#setAlarm(upload.expires.getTime() - now.getTime());
-          return;
-        }
+        if (upload.expires > now) return this.#setAlarm(upload.expires.getTime() - now.getTime());
         this.cancel(upload);
       }
     });

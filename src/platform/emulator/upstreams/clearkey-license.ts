@@ -6,7 +6,7 @@ import { HttpError, type Problem } from '../../../http/errors';
 import { openFor } from '../delivery/answers';
 import { checkedBody, field } from '../json-body';
 
-/** The keys that the provider gave out since its start, and supplied ones that it was told, by key id. Over its limit, the ones asked for least recently go. */
+/** The keys that the provider gave out since its start, and supplied ones, by key id. Over its limit, the ones asked for least recently go. */
 export class IssuedKeys {
   readonly #limit: number;
   readonly #keys = new Map<string, ClearKey>();
@@ -55,7 +55,6 @@ export const LicenseRequest = z.object({
   ),
 });
 
-/** Where it is. */
 export const CLEARKEY_PATH = '/keyprovider/clearkey';
 
 /** The ClearKey license server: public, as players call it without a credential. */

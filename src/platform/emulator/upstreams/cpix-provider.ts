@@ -10,25 +10,34 @@ import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../drm/playready';
 import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
-import type { EmulatorContext } from '../context';
 import { authorizedClient, type Client, isPathName, PLAYREADY_LICENSE_URL } from './config-service';
-import { type ContentKeys, deriveKeys } from './derive-keys';
-import { fairPlayLicenseUrl, widevineDataOf } from './key-provider';
+import {
+  type ContentKeys,
+  deriveKeys,
+  fairPlayLicenseUrl,
+  type ProviderParts,
+  widevineDataOf,
+} from './key-provider';
+
+interface CpixParts extends ProviderParts {
+  /** So many unguessable bytes. */
+  readonly newBytes: (count: number) => Buffer;
+}
 
 /** The versions of SPEKE, by the last part of their path. */
 export const SPEKE_PATHS = { speke1: '/keyprovider/speke1/:client', speke2: '/keyprovider/speke2/:client' };
 export const CPIX_PATH = '/keyprovider/cpix/:client/:contentId';
 
 /** The key provider as others speak: SPEKE v1 and v2, and CPIX by GET. All have the keys of its own protocol. */
-export function mountCpixProvider(app: Express, context: EmulatorContext): void {
+export function mountCpixProvider(app: Express, providerParts: CpixParts): void {
   const read = raw({ limit: MAX_CPIX_BYTES, type: () => true });
   app
     .route(SPEKE_PATHS.speke1)
     .post(read, (request, response) => {
-      const client = authorizedClient(context.clients, String(request.params.client), request.headers);
+      const client = authorizedClient(providerParts.clients, String(request.params.client), request.headers);
       const asked = readRequest(request.body);
       // The content id has a place of its own since version 2.
-      const answer = answerTo(context, client, { ...asked, contentId: asked.id });
+      const answer = answerTo(providerParts, client, { ...asked, contentId: asked.id });
       response.set('speke-user-agent', USER_AGENT);
       send(response, writeCpix({ ...answer, contentId: asked.contentId }, 'speke1'));
     })
@@ -36,25 +45,25 @@ export function mountCpixProvider(app: Express, context: EmulatorContext): void 
   app
     .route(SPEKE_PATHS.speke2)
     .post(read, (request, response) => {
-      const client = authorizedClient(context.clients, String(request.params.client), request.headers);
+      const client = authorizedClient(providerParts.clients, String(request.params.client), request.headers);
       response.set({ 'x-speke-user-agent': USER_AGENT, 'x-speke-version': SPEKE_VERSION });
       const version = request.headers['x-speke-version'];
       if (version !== SPEKE_VERSION) throw refused(400, `Send the header X-Speke-Version: ${SPEKE_VERSION}.`);
       const asked = readRequest(request.body);
       refuseForeign(asked);
-      send(response, writeCpix(answerTo(context, client, asked)));
+      send(response, writeCpix(answerTo(providerParts, client, asked)));
     })
     .all(onlyMethods('POST'));
   app
     .route(CPIX_PATH)
     .get((request, response) => {
       const { client: name, contentId } = request.params;
-      const client = authorizedClient(context.clients, name, request.headers);
+      const client = authorizedClient(providerParts.clients, name, request.headers);
       const { scheme = 'both' } = request.query;
       if (scheme !== 'cenc' && scheme !== 'cbcs' && scheme !== 'both')
         throw refused(400, 'The scheme must be cenc or cbcs; without one, the keys of both are answered.');
       requireContentId(contentId);
-      send(response, writeCpix(documentOf(context, client, contentId, scheme)));
+      send(response, writeCpix(documentOf(providerParts, client, contentId, scheme)));
     })
     .all(onlyMethods('GET'));
 }
@@ -99,7 +108,7 @@ function refuseForeign({ version, keys, rules }: CpixDocument): void {
 }
 
 /** The document that was asked, with its values. The provider's own key ids take the place of those that were asked. */
-function answerTo(context: EmulatorContext, client: Client, asked: CpixDocument): CpixDocument {
+function answerTo(providerParts: CpixParts, client: Client, asked: CpixDocument): CpixDocument {
   const contentId = requireContentId(asked.contentId);
   const made = asked.keys.map((key) => {
     const name = contentOf(contentId, key, asked);
@@ -109,7 +118,7 @@ function answerTo(context: EmulatorContext, client: Client, asked: CpixDocument)
   if (twice) throw refused(422, 'Two content keys are for the same tracks of the same period.');
   const parts = made.map(({ key, name, keys }) => {
     const systems = asked.systems.filter(({ keyId }) => keyId.equals(key.keyId));
-    return { key, ...issue(context, { contentId: name, keys, key, systems }) };
+    return { key, ...issue(providerParts, { contentId: name, keys, key, systems }) };
   });
   const newIdOf = (keyId: Buffer) => parts.find(({ key }) => key.keyId.equals(keyId))?.issued.keyId ?? keyId;
   const document: CpixDocument = {
@@ -120,19 +129,19 @@ function answerTo(context: EmulatorContext, client: Client, asked: CpixDocument)
     rules: asked.rules.map((rule): CpixRule => ({ ...rule, keyId: newIdOf(rule.keyId), unknownFilters: [] })),
     deliveries: [],
   };
-  return sealed(context, document, asked);
+  return sealed(providerParts, document, asked);
 }
 
 /** Who sends a certificate is answered with encrypted values. */
 function sealed(
-  context: EmulatorContext,
+  providerParts: CpixParts,
   document: CpixDocument,
   { deliveries }: CpixDocument,
 ): CpixDocument {
   const certificates = deliveries.flatMap(({ certificate }) => (certificate ? [certificate] : []));
   if (certificates.length === 0) return document;
   try {
-    return sealCpix(document, certificates, context.newBytes);
+    return sealCpix(document, certificates, providerParts.newBytes);
   } catch {
     throw refused(422, 'A certificate of DeliveryDataList is not an X.509 certificate of an RSA key.');
   }
@@ -154,7 +163,7 @@ function contentOf(contentId: string, { keyId }: CpixKey, { rules, periods }: Cp
 
 /** The document of a content: a key for DASH and one for HLS, or one of the two. */
 function documentOf(
-  context: EmulatorContext,
+  providerParts: CpixParts,
   client: Client,
   contentId: string,
   wanted: 'cenc' | 'cbcs' | 'both',
@@ -166,7 +175,7 @@ function documentOf(
       const asked = SIGNALLED[scheme].map((system) => cpixSystem(system, keys.keyId, {}));
       const key = { keyId: keys.keyId, scheme };
       const systems = asked.map((system) => ({ ...system, asked: ALL_SIGNALS }));
-      return issue(context, { contentId, keys, key, systems });
+      return issue(providerParts, { contentId, keys, key, systems });
     });
   return {
     ...EMPTY_DOCUMENT,
@@ -188,7 +197,7 @@ interface Issue {
 }
 
 /** Gives out one key with the signalling of its systems, and remembers it for licenses. */
-function issue({ issuedKeys }: EmulatorContext, { contentId, keys, key, systems }: Issue) {
+function issue({ issuedKeys }: ProviderParts, { contentId, keys, key, systems }: Issue) {
   const isFairPlayAlone =
     systems.length > 0 && systems.every(({ systemId }) => systemId === FAIRPLAY_SYSTEM_ID);
   const licenseUrl = fairPlayLicenseUrl(contentId);

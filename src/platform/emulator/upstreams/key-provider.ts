@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import type { Express, RequestHandler } from 'express';
 import { formatUuid, swapKeyIdOrder } from '../../../drm/bytes';
 import type { ClearKey } from '../../../drm/clearkey';
@@ -7,23 +8,29 @@ import { playReadyChecksum } from '../../../drm/playready';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, widevinePsshDataOf } from '../../../drm/widevine';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
-import type { EmulatorContext } from '../context';
+import type { IssuedKeys } from './clearkey-license';
 import {
   AES_KEY_URL,
   authorizedClient,
+  type Clients,
   FAIRPLAY_LICENSE_URL,
   isPathName,
   PLAYREADY_LICENSE_URL,
   WIDEVINE_LICENSE_URL,
 } from './config-service';
-import { type ContentKeys, deriveKeys } from './derive-keys';
+
+export interface ProviderParts {
+  readonly clients: Clients;
+  /** The keys that are given out, for the licenses. */
+  readonly issuedKeys: IssuedKeys;
+}
 
 /** The key provider: one route for each kind of answer, all of them enveloped. */
-export function mountKeyProvider(app: Express, context: EmulatorContext): void {
+export function mountKeyProvider(app: Express, parts: ProviderParts): void {
   for (const [kind, answer] of Object.entries(KEY_ANSWERS)) {
     app
       .route(`/keyprovider/${kind}/:client/:contentId`)
-      .get(answerKeys(context, answer))
+      .get(answerKeys(parts, answer))
       .all(onlyMethods('GET'));
   }
 }
@@ -31,7 +38,7 @@ export function mountKeyProvider(app: Express, context: EmulatorContext): void {
 type PathParameters = { client: string; contentId: string };
 
 function answerKeys(
-  { clients, issuedKeys }: EmulatorContext,
+  { clients, issuedKeys }: ProviderParts,
   answer: KeyAnswer,
 ): RequestHandler<PathParameters> {
   return ({ params: { client: name, contentId }, headers }, response) => {
@@ -49,7 +56,6 @@ function answerKeys(
   };
 }
 
-/** What an answer is made from. */
 interface Content {
   readonly client: string;
   readonly contentId: string;
@@ -128,7 +134,6 @@ function contentKeyOf({ keys }: Content): ClearKey {
   return { keyId: keys.keyId, key: keys.contentKey };
 }
 
-/** The address of FairPlay licenses for a content. */
 export function fairPlayLicenseUrl(contentId: string): string {
   return `${FAIRPLAY_LICENSE_URL}/${contentId}`;
 }
@@ -149,4 +154,54 @@ function lowerHex(bytes: Buffer): string {
 
 function upperHex(bytes: Buffer): string {
   return bytes.toString('hex').toUpperCase();
+}
+
+/** All key material of one content. Key ids are big endian; everything is 16 bytes but `playReadyKeyIv`, which is 8. */
+export interface ContentKeys {
+  /** Shared with `contentKey` by CENC, PlayReady and Widevine. Its bits are those of a random UUID. */
+  readonly keyId: Buffer;
+  readonly contentKey: Buffer;
+  readonly playReadyKeyIv: Buffer;
+  /** The same for all content of a client. */
+  readonly playReadyServiceId: Buffer;
+  readonly fairPlayKey: Buffer;
+  readonly fairPlayIv: Buffer;
+  readonly aesKey: Buffer;
+}
+
+interface KeyOwner {
+  readonly name: string;
+  readonly sharedSecret: string;
+}
+
+/**
+ * Derives the keys of a client's content: the same client, secret and content id give the same keys, always.
+ * Every value is HMAC-SHA256 under the shared secret, so that none can be computed from the others or without it.
+ */
+export function deriveKeys(owner: KeyOwner, contentId: string): ContentKeys {
+  const block = (purpose: string) => derive(owner, contentId, purpose);
+  return {
+    keyId: shapeAsUuid(block('key id')),
+    contentKey: block('content key'),
+    playReadyKeyIv: block('playready key iv').subarray(0, 8),
+    playReadyServiceId: shapeAsUuid(derive(owner, null, 'playready service id')),
+    fairPlayKey: block('fairplay key'),
+    fairPlayIv: block('fairplay iv'),
+    aesKey: block('aes key'),
+  };
+}
+
+const LABEL = 'packager-drm-api emulator keys v1';
+
+function derive(owner: KeyOwner, contentId: string | null, purpose: string): Buffer {
+  // JSON keeps the parts apart whatever they hold: no two inputs give the same text.
+  const input = JSON.stringify([LABEL, owner.name, contentId, purpose]);
+  return createHmac('sha256', owner.sharedSecret).update(input, 'utf8').digest().subarray(0, 16);
+}
+
+/** Sets version 4 and the variant of RFC 9562: tools that read a key id as a UUID check them. */
+function shapeAsUuid(block: Buffer): Buffer {
+  block.writeUInt8((block.readUInt8(6) & 0x0f) | 0x40, 6);
+  block.writeUInt8((block.readUInt8(8) & 0x3f) | 0x80, 8);
+  return block;
 }

@@ -26,7 +26,7 @@ export interface Notification {
   readonly subject: { readonly channelId: string } | { readonly mediaId: string };
 }
 
-/** Returns at once and never throws: delivery goes on beside the API. */
+/** Returns at once and never throws: delivery goes on in the background. */
 export type Notify = (notification: Notification) => void;
 
 interface Owned {
@@ -70,7 +70,7 @@ export async function signNotification(
     site_id: siteId,
     event_time: `${happened.toISOString().slice(0, 19)}+00:00`,
   });
-  // A text is signed as it is: an object would be written anew and given the claim `iat`.
+  // A text is signed as it is: an object would be written again and given the claim `iat`.
   const token = jwt.sign(body, to.key, { algorithm: 'HS256', header: { alg: 'HS256', typ: 'JWT' } });
   return { body, token };
 }

@@ -1,12 +1,14 @@
 import { lookup } from 'node:dns';
-import { Agent, type ClientRequest, type OutgoingHttpHeaders, request } from 'node:http';
+import { Agent, type ClientRequest, request } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { RequestHandler } from 'express';
 import { HttpError, systemCode } from '../../../http/errors';
-import type { Answer } from './delivery-queue';
 import type { SignedNotification } from './notification';
 import { mayCall, type ReceiverRules } from './receiver-address';
+
+/** How a try to deliver ended: the receiver's status, or what kept it from answering. */
+export type Answer = { readonly status: number } | { readonly failure: string };
 
 /** What every webhook call says of its sender. Who registers a webhook has no say in it. */
 const WEBHOOK_AGENT = 'packager-drm-emulator-webhook';
@@ -14,7 +16,7 @@ const WEBHOOK_AGENT = 'packager-drm-emulator-webhook';
 export const FETCH_AGENT = 'packager-drm-emulator-fetch';
 
 /**
- * Refuses webhook calls and fetches of any emulator: whoever may register a webhook, or have a file fetched, chooses
+ * Refuses webhook calls and fetches of any emulator: a client that may register a webhook, or have a file fetched, chooses
  * where that goes, and what asks for no credential would obey it.
  */
 export const refuseWebhooks: RequestHandler = (request, _response, next) => {
@@ -30,11 +32,9 @@ export const refuseWebhooks: RequestHandler = (request, _response, next) => {
   next();
 };
 
-/** A call under way. */
 interface Call {
   /** Never rejects. */
   readonly answer: Promise<Answer>;
-  /** Ends it now. */
   cut(): void;
 }
 
@@ -59,31 +59,24 @@ export class ReceiverCalls {
 
   /** POSTs a notification. The status decides, even when the rest of the answer never comes. */
   post(url: string, { body, token }: SignedNotification): Call {
-    const outgoing = this.#open(new URL(url), {
+    const { protocol } = new URL(url);
+    const [open, agent] = protocol === 'https:' ? [secureRequest, this.#secure] : [request, this.#plain];
+    const headers = {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
       authorization: `Bearer ${token}`,
       'user-agent': WEBHOOK_AGENT,
-    });
+    };
+    const lookup = lookupWithin(protocol, this.#settings);
+    const outgoing = open(url, { method: 'POST', headers, agent, lookup });
     const answer = answerOf(outgoing, this.#settings.timeoutMs);
     outgoing.end(body);
     return { answer, cut: () => void outgoing.destroy() };
   }
 
-  /** Closes the idle connections. */
   close(): void {
     this.#plain.destroy();
     this.#secure.destroy();
-  }
-
-  #open(url: URL, headers: OutgoingHttpHeaders): ClientRequest {
-    const secure = url.protocol === 'https:';
-    return (secure ? secureRequest : request)(url, {
-      method: 'POST',
-      headers,
-      agent: secure ? this.#secure : this.#plain,
-      lookup: lookupWithin(url.protocol, this.#settings),
-    });
   }
 }
 

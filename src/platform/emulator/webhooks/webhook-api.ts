@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
-import type { EmulatorContext } from '../context';
+import type { CredentialParts } from '../auth';
+import type { Clock } from '../clock';
 import type { Behaviour, Resource, View } from '../resources/resource';
 import { callsOf } from '../resources/resource-calls';
 import { mountResource } from '../resources/resource-routes';
@@ -8,17 +9,16 @@ import { WEBHOOK } from '../resources/webhook-table';
 import { type ReceiverRules, receiverUrlFaults } from './receiver-address';
 import type { Webhook, WebhookMetadata, Webhooks } from './webhooks';
 
-/** The management API's webhooks. */
 export function mountWebhooks(
   app: Express,
-  context: Pick<EmulatorContext, 'state' | 'clock' | 'webhooks'>,
+  context: CredentialParts & { readonly clock: Clock; readonly webhooks: Webhooks },
 ): void {
   const { webhooks, clock } = context;
   const resource = webhookResource(webhooks.rules);
   mountResource(app, context, callsOf(resource, webhookBehaviour(webhooks), clock.now));
 }
 
-/** The table of webhooks with the rules for the address of a receiver, which this emulator was told. */
+/** The table of webhooks with the rules for the address of a receiver of this emulator. */
 export function webhookResource(receivers: ReceiverRules) {
   const { metadata } = WEBHOOK;
   const schema = metadata.webhook_url.schema.superRefine((url, context) => {

@@ -1,12 +1,17 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Log } from '../../../http/log';
 import type { Clock } from '../clock';
 import type { Faults } from '../control/faults';
 import type { MetadataOf } from '../resources/resource';
 import type { WEBHOOK } from '../resources/webhook-table';
-import { type Delivery, DeliveryQueue, type DeliveryTools, RETRY_DELAYS_MS } from './delivery-queue';
-import type { Notification } from './notification';
+import {
+  type Notification,
+  type SignedNotification,
+  signNotification,
+  type WebhookEventName,
+} from './notification';
 import type { ReceiverRules } from './receiver-address';
-import { ReceiverCalls } from './receiver-call';
+import { type Answer, ReceiverCalls } from './receiver-call';
 
 export type WebhookMetadata = MetadataOf<typeof WEBHOOK>;
 
@@ -20,30 +25,36 @@ export interface Webhook {
   metadata: WebhookMetadata;
 }
 
-/** Whether a webhook asked to be told of this. */
-function wants({ metadata }: Webhook, { event, siteId }: Notification): boolean {
-  return metadata.events.includes(event) && metadata.site_ids.includes(siteId);
+/** One try to deliver a notification, or the loss of one that found no room. */
+export interface Delivery {
+  readonly webhookId: string;
+  readonly event: WebhookEventName;
+  /** The channel or media that the notification is about. */
+  readonly subjectId: string;
+  readonly url: string;
+  /** 1 for the first try; 0 when it was dropped without one. */
+  readonly attempt: number;
+  readonly at: Date;
+  readonly answer: Answer;
+  /** How long the try took. */
+  readonly ms: number;
+  /** Absent after the last try, whether it succeeded or not. */
+  readonly nextTryAt: Date | undefined;
 }
 
-export interface WebhookSettings extends ReceiverRules {
-  readonly timeoutMs: number;
-  /** How long to wait after each failed try; one more try than delays. */
-  readonly retryDelaysMs: readonly number[];
-  /** Notifications that may wait for one webhook. */
-  readonly queueLimit: number;
-  /** Tries that are remembered, of all webhooks together. */
-  readonly historyLimit: number;
-}
-
-export const WEBHOOK_SETTINGS: WebhookSettings = {
+export const WEBHOOK_SETTINGS = {
   allowHttp: false,
   timeoutMs: 5_000,
-  retryDelaysMs: RETRY_DELAYS_MS,
+  /** How long to wait after each failed try; one more try than delays. */
+  retryDelaysMs: [1_000, 5_000, 30_000, 120_000] as readonly number[],
+  /** Notifications that may wait for one webhook. */
   queueLimit: 10_000,
+  /** Tries that are remembered, of all webhooks together. */
   historyLimit: 10_000,
 };
+export type WebhookSettings = Readonly<typeof WEBHOOK_SETTINGS>;
 
-interface WebhookSurroundings {
+interface WebhookParts {
   readonly clock: Clock;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -55,65 +66,62 @@ interface WebhookSurroundings {
   readonly newSecret: () => string;
 }
 
-interface Entry {
-  readonly webhook: Webhook;
-  readonly queue: DeliveryQueue;
-}
-
 /** The webhooks of the account, and the delivery of notifications to them. */
 export class Webhooks {
   /** What the address of a receiver must be like. */
   readonly rules: ReceiverRules;
-  readonly #surroundings: WebhookSurroundings;
-  readonly #entries = new Map<string, Entry>();
+  readonly #parts: WebhookParts;
+  readonly #queues = new Map<string, DeliveryQueue>();
   /** The latest tries of all webhooks, oldest first. */
   #history: Delivery[] = [];
   readonly #calls: ReceiverCalls;
   readonly #tools: DeliveryTools;
 
-  constructor(surroundings: WebhookSurroundings, settings: WebhookSettings) {
-    this.#surroundings = surroundings;
+  constructor(parts: WebhookParts, settings: WebhookSettings) {
+    this.#parts = parts;
     this.rules = settings;
     this.#calls = new ReceiverCalls(settings);
     const record = (delivery: Delivery) => {
       this.#history.push(delivery);
       if (this.#history.length > settings.historyLimit) this.#history.shift();
     };
-    this.#tools = { ...surroundings, ...settings, calls: this.#calls, record };
+    this.#tools = { ...parts, ...settings, calls: this.#calls, record };
   }
 
   create(metadata: WebhookMetadata): Webhook {
-    const { clock, newResourceId, newSecret } = this.#surroundings;
+    const { clock, newResourceId, newSecret } = this.#parts;
     const created = clock.now();
     const webhook = { id: newResourceId(), created, lastModified: created, secret: newSecret(), metadata };
-    this.#entries.set(webhook.id, { webhook, queue: new DeliveryQueue(webhook, this.#tools) });
+    this.#queues.set(webhook.id, new DeliveryQueue(webhook, this.#tools));
     return webhook;
   }
 
   find(id: string): Webhook | undefined {
-    return this.#entries.get(id)?.webhook;
+    return this.#queues.get(id)?.webhook;
   }
 
   /** In the order of creation. */
   list(): Webhook[] {
-    return [...this.#entries.values()].map(({ webhook }) => webhook);
+    return [...this.#queues.values()].map(({ webhook }) => webhook);
   }
 
   update(webhook: Webhook, metadata: WebhookMetadata): void {
     webhook.metadata = metadata;
-    webhook.lastModified = this.#surroundings.clock.now();
+    webhook.lastModified = this.#parts.clock.now();
   }
 
   /** What waits for it is dropped; the history of its tries stays. */
   remove(id: string): void {
-    this.#entries.get(id)?.queue.end();
-    this.#entries.delete(id);
+    this.#queues.get(id)?.end();
+    this.#queues.delete(id);
   }
 
-  /** Tells every webhook that wants to know. Returns at once and never throws. */
+  /** Notifies every webhook that asked for this. Returns at once and never throws. */
   readonly notify = (notification: Notification): void => {
-    for (const { webhook, queue } of this.#entries.values()) {
-      if (wants(webhook, notification)) queue.add(notification);
+    for (const queue of this.#queues.values()) {
+      const { events, site_ids } = queue.webhook.metadata;
+      if (events.includes(notification.event) && site_ids.includes(notification.siteId))
+        queue.add(notification);
     }
   };
 
@@ -124,14 +132,143 @@ export class Webhooks {
 
   /** Forgets everything, what is under way as well. */
   reset(): void {
-    for (const { queue } of this.#entries.values()) queue.end();
-    this.#entries.clear();
+    for (const id of this.#queues.keys()) this.remove(id);
     this.#history = [];
   }
 
   /** Ends every delivery; the process can exit. */
   stop(): void {
-    for (const { queue } of this.#entries.values()) queue.end();
+    for (const queue of this.#queues.values()) queue.end();
     this.#calls.close();
+  }
+}
+
+export function isDelivered(answer: Answer): boolean {
+  return 'status' in answer && answer.status >= 200 && answer.status < 300;
+}
+
+/** Whether another try may end better: not after a redirect or a refusal. */
+function isTransient(answer: Answer): boolean {
+  return 'failure' in answer || answer.status === 408 || answer.status === 429 || answer.status >= 500;
+}
+
+interface DeliveryTools extends WebhookParts, WebhookSettings {
+  readonly calls: ReceiverCalls;
+  readonly record: (delivery: Delivery) => void;
+}
+
+interface Waiting {
+  readonly notification: Notification;
+  readonly at: Date;
+}
+
+/** Delivers the notifications of one webhook strictly one after another. */
+class DeliveryQueue {
+  readonly webhook: Webhook;
+  readonly #tools: DeliveryTools;
+  readonly #waiting: Waiting[] = [];
+  readonly #key: KeyObject;
+  #running = false;
+  #overflowing = false;
+  #ended = false;
+  /** Ends the call or the pause under way. */
+  #interrupt: () => void = () => undefined;
+
+  constructor(webhook: Webhook, tools: DeliveryTools) {
+    this.webhook = webhook;
+    this.#tools = tools;
+    this.#key = createSecretKey(Buffer.from(webhook.secret));
+  }
+
+  /** Takes a notification; the newest is lost when too many wait, so that what was taken stays whole and in order. */
+  add(notification: Notification): void {
+    const at = this.#tools.clock.now();
+    if (this.#waiting.length >= this.#tools.queueLimit) {
+      this.#lose(notification, at);
+      return;
+    }
+    this.#overflowing = false;
+    this.#waiting.push({ notification, at });
+    if (this.#running) return;
+    this.#running = true;
+    setImmediate(() => void this.#run());
+  }
+
+  /** Drops what waits and ends what is under way. */
+  end(): void {
+    this.#ended = true;
+    this.#waiting.length = 0;
+    this.#interrupt();
+  }
+
+  async #run(): Promise<void> {
+    for (let next = this.#waiting[0]; next !== undefined && !this.#ended; next = this.#waiting[0]) {
+      await this.#deliver(next);
+      this.#waiting.shift();
+    }
+    this.#running = false;
+  }
+
+  async #deliver({ notification, at: happened }: Waiting): Promise<void> {
+    const { clock, now, log, record, retryDelaysMs } = this.#tools;
+    const about = this.#about(notification);
+    const signed = await signNotification(
+      notification,
+      { webhookId: this.webhook.id, key: this.#key },
+      happened,
+    );
+    if (this.#ended) return;
+    for (let attempt = 1; ; attempt += 1) {
+      const { webhook_url: url } = this.webhook.metadata;
+      const [at, started] = [clock.now(), now()];
+      const answer = await this.#attempt(url, signed);
+      if (this.#ended) return;
+      const delay = isTransient(answer) ? retryDelaysMs[attempt - 1] : undefined;
+      const ms = Math.round((now() - started) * 100) / 100;
+      const nextTryAt = delay === undefined ? undefined : new Date(clock.now().getTime() + delay);
+      record({ ...about, url, attempt, at, answer, ms, nextTryAt });
+      if (isDelivered(answer)) return;
+      if (delay === undefined) return log.warn('webhook notification given up', { ...about, ...answer });
+      await this.#pause(delay);
+      if (this.#ended) return;
+    }
+  }
+
+  /** One try, with what a fault switch makes of it. */
+  async #attempt(url: string, signed: SignedNotification): Promise<Answer> {
+    const { faults, calls, timeoutMs } = this.#tools;
+    const fault = faults.take(`webhook:${this.webhook.id}`);
+    if (fault?.kind === 'fail') return { status: fault.status };
+    if (fault?.kind === 'reset') return { failure: 'connection_reset' };
+    if (fault?.kind === 'delay') {
+      await this.#pause(Math.min(fault.ms, timeoutMs));
+      if (this.#ended || fault.ms >= timeoutMs) return { failure: 'timeout' };
+    }
+    const call = calls.post(url, signed);
+    this.#interrupt = call.cut;
+    return call.answer;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#tools.clock.after(ms, resolve);
+      this.#interrupt = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  #lose(notification: Notification, at: Date): void {
+    const { webhook_url: url } = this.webhook.metadata;
+    const lost = { url, attempt: 0, at, answer: { failure: 'queue_full' }, ms: 0, nextTryAt: undefined };
+    this.#tools.record({ ...this.#about(notification), ...lost });
+    if (!this.#overflowing) this.#tools.log.warn('webhook queue full', { webhookId: this.webhook.id });
+    this.#overflowing = true;
+  }
+
+  #about({ event, subject }: Notification) {
+    const subjectId = 'channelId' in subject ? subject.channelId : subject.mediaId;
+    return { webhookId: this.webhook.id, event, subjectId };
   }
 }

@@ -5,7 +5,7 @@ import { describeThrown } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
 import { writeWhole } from '../media-folder';
 import { readKeys } from '../packaging-keys';
-import { type StreamKeys, SYSTEMS, type System } from '../shaka-packager';
+import { type StreamKeys, SYSTEMS, type System, writtenSeconds } from '../shaka-packager';
 import {
   documentOf,
   newPart,
@@ -15,11 +15,9 @@ import {
   type StreamRecord,
   type StreamState,
 } from '../stream-document';
-import { writtenSeconds } from '../written';
 import type { MediaKinds } from './part';
 import { problemOfFolder, Session, type SessionEnd, type SessionSurroundings } from './session';
 
-/** What somebody wants of a live stream. */
 export interface LiveRequest {
   /** An RTMP address; its last part is a secret. */
   readonly source: string;
@@ -120,7 +118,7 @@ export class LiveStream {
     if (!this.#isRemoved) this.#save();
   }
 
-  /** Ends its processes; whoever calls it removes the folder. */
+  /** Ends its processes; the caller removes the folder. */
   async remove(): Promise<void> {
     this.#isRemoved = true;
     await this.stop();
@@ -135,7 +133,7 @@ export class LiveStream {
 
   /** Its last segments may be on their way still; a session that follows writes to other folders. */
   #closeSession(): void {
-    const closing = this.#session?.stop().catch((thrown: unknown) => this.#told(thrown));
+    const closing = this.#session?.stop().catch((thrown: unknown) => this.#logFailure(thrown));
     this.#session = undefined;
     if (!closing) return;
     this.#closing.add(closing);
@@ -211,8 +209,8 @@ export class LiveStream {
     if (hadMedia) this.#attempts = 1;
     // Where an encoder has gone, nothing can be pulled: that it has gone is what helps.
     const known = this.#problem?.code === 'encoder_gone' ? this.#problem : undefined;
-    const told = problem.code === 'source_unavailable' ? (known ?? problem) : problem;
-    this.#set(state === 'interrupted' && this.record.started === null ? 'starting' : state, told);
+    const reported = problem.code === 'source_unavailable' ? (known ?? problem) : problem;
+    this.#set(state === 'interrupted' && this.record.started === null ? 'starting' : state, reported);
     this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
     const delay = Math.min(limits.retryMs * 2 ** Math.max(0, this.#attempts - 1), LONGEST_RETRY_MS);
@@ -260,7 +258,7 @@ export class LiveStream {
 
   #stateOf(session: Session): StreamState {
     if (this.record.started === null) return 'starting';
-    // Who is told that it runs may ask for either format.
+    // A client that sees it running may ask for either format.
     const isPlayable = this.record.parts.some((part) =>
       SYSTEMS.every((system) => part[system] === null || this.#isPlayable(part, system)),
     );
@@ -268,7 +266,7 @@ export class LiveStream {
     return isPlayable ? 'interrupted' : 'starting';
   }
 
-  /** While a new attempt goes on, what ended the one before is told still. */
+  /** While a new attempt goes on, what ended the one before is reported still. */
   #problemSoFar(session: Session): Problem | undefined {
     return session.isFlowing ? undefined : this.#problem;
   }
@@ -295,7 +293,7 @@ export class LiveStream {
       const all = systems.flatMap((system) => writtenSeconds(join(this.#folder, name, system), system));
       return Math.max(0, ...all);
     } catch (thrown) {
-      this.#told(thrown);
+      this.#logFailure(thrown);
       return part.seconds;
     }
   }
@@ -306,12 +304,12 @@ export class LiveStream {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
       writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.record));
     } catch (thrown) {
-      // A full disk is told by the part that can't be written.
-      this.#told(thrown);
+      // A full disk is reported by the part that can't be written.
+      this.#logFailure(thrown);
     }
   }
 
-  #told(thrown: unknown): void {
+  #logFailure(thrown: unknown): void {
     const { id } = this.record;
     this.#surroundings.log.warn('stream not kept', { stream: id, cause: describeThrown(thrown) });
   }

@@ -14,7 +14,6 @@ import {
   systemsOf,
 } from '../shaka-packager';
 
-/** What of the transport stream is packaged. */
 export interface MediaKinds {
   readonly video: boolean;
   readonly audio: boolean;

@@ -2,41 +2,36 @@ import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
 import { whyNotWritable } from '../media-folder';
 import { ChangeWatch, type ProgramStream, readProgramMap } from '../program-map';
-import { type ProgramEnd, type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
+import {
+  type ProgramEnd,
+  type RunningProgram,
+  runProgram,
+  secretsOfAddress,
+  withoutSecrets,
+} from '../running-program';
 import type { Programs, StreamKeys } from '../shaka-packager';
 import { type MediaKinds, Part } from './part';
-import { Simulcast } from './simulcast';
 
 /** When a stream counts as silent, stalled or given up, in milliseconds. */
-export interface LiveLimits {
+export const LIVE_LIMITS = {
   /** How long the first media may take to come. */
-  readonly firstMediaMs: number;
-  /** When a stream that sends nothing counts as interrupted. */
-  readonly silentMs: number;
-  /** When it is pulled again. */
-  readonly goneMs: number;
-  /** How many bytes may wait for a process of shaka-packager, or the disk, before the pull is paused. */
-  readonly waitingBytes: number;
-  /** How long a process of shaka-packager may take nothing. */
-  readonly stalledMs: number;
-  /** How long media may come without a segment. */
-  readonly firstSegmentMs: number;
-  /** How long a process may take to write what has come when a part is over. */
-  readonly finishMs: number;
-  /** How long to wait before what failed is tried again: the first time; it doubles each time. */
-  readonly retryMs: number;
-}
-
-export const LIVE_LIMITS: LiveLimits = {
   firstMediaMs: 15_000,
+  /** When a stream that sends nothing counts as interrupted. */
   silentMs: 6000,
+  /** When it is pulled again. */
   goneMs: 35_000,
+  /** How many bytes may wait for a process of shaka-packager, or the disk, before the pull is paused. */
   waitingBytes: 8 * 1024 * 1024,
+  /** How long a process of shaka-packager may take nothing. */
   stalledMs: 10_000,
+  /** How long media may come without a segment. */
   firstSegmentMs: 20_000,
+  /** How long a process may take to write what has come when a part is over. */
   finishMs: 10_000,
+  /** How long to wait before what failed is tried again: the first time; it doubles each time. */
   retryMs: 1000,
 };
+export type LiveLimits = Readonly<typeof LIVE_LIMITS>;
 
 export interface SessionSurroundings {
   readonly programs: Programs;
@@ -316,4 +311,76 @@ export function problemOfFolder(folder: string): Problem | undefined {
   const description =
     'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; then the stream goes on.';
   return { code: 'disk_full', description };
+}
+
+/** What may wait for a target that takes too little, in bytes; then it is started again. */
+const MAX_WAITING = 8 * 1024 * 1024;
+const FIRST_DELAY_MS = 1000;
+const LONGEST_DELAY_MS = 30_000;
+/** A target that took the stream this long starts again at the first delay. */
+const STEADY_MS = 60_000;
+
+type SimulcastParts = Pick<SessionSurroundings, 'programs' | 'log' | 'now'>;
+
+/** Sends a transport stream on to one RTMP server, and goes on trying. It never holds up who writes. */
+class Simulcast {
+  readonly #address: string;
+  readonly #options: SimulcastParts;
+  #program: RunningProgram | undefined;
+  #startedAt = 0;
+  #notBefore = 0;
+  #delayMs = FIRST_DELAY_MS;
+  #isOver = false;
+
+  constructor(address: string, options: SimulcastParts) {
+    this.#address = address;
+    this.#options = options;
+  }
+
+  /** A target that is begun amid the stream gets it from the next key frame on. */
+  write(bytes: Buffer): void {
+    const { now } = this.#options;
+    if (this.#isOver) return;
+    if (!this.#program && now() >= this.#notBefore) this.#start();
+    if (!this.#program) return;
+    this.#program.stdin.write(bytes);
+    if (this.#program.stdin.writableLength > MAX_WAITING) this.#program.kill();
+  }
+
+  /** Lets the target have what has come, and ends. */
+  end(): void {
+    this.#isOver = true;
+    this.#program?.stdin.end();
+    const program = this.#program;
+    const late = setTimeout(() => program?.kill(), 5000);
+    late.unref();
+    void program?.ended.then(() => clearTimeout(late));
+  }
+
+  #start(): void {
+    const { programs, log, now } = this.#options;
+    const args = [
+      ...['-hide_banner', '-nostdin', '-loglevel', 'error', '-f', 'mpegts', '-i', 'pipe:0', '-c', 'copy'],
+      ...['-bsf:a', 'aac_adtstoasc', '-rw_timeout', '15000000', '-f', 'flv', this.#address],
+    ];
+    const secrets = secretsOfAddress(this.#address);
+    const target = withoutSecrets(this.#address, secrets);
+    const program = runProgram(programs.ffmpeg, args, { cwd: programs.folder, env: programs.env, secrets });
+    this.#program = program;
+    this.#startedAt = now();
+    program.stdout.resume();
+    log.info('simulcast begun', { target });
+    void program.ended.then(({ notStarted, lastWords }) => {
+      if (this.#program === program) this.#program = undefined;
+      if (this.#isOver) return;
+      if (now() - this.#startedAt > STEADY_MS) this.#delayMs = FIRST_DELAY_MS;
+      this.#notBefore = now() + this.#delayMs;
+      log.warn('simulcast ended; it is tried again', {
+        target,
+        reason: notStarted ?? lastWords,
+        delayMs: this.#delayMs,
+      });
+      this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
+    });
+  }
 }

@@ -14,7 +14,7 @@ interface ManifestOptions {
   readonly ended: boolean;
   /** How much of the end is listed; all of it if undefined. */
   readonly windowSeconds: number | undefined;
-  /** Told to players as the publishing time and, so that a wrong clock of theirs does no harm, as the present. */
+  /** Given to players as the publishing time and, so that a wrong clock of theirs does no harm, as the present. */
   readonly now: Date;
 }
 
@@ -52,7 +52,7 @@ interface Part {
 const LIMITS = { characters: 64 * 1024 * 1024, elements: 2_000_000 };
 /** Players start so far behind the live edge: three segments, as those of HLS do. */
 const DELAY_SECONDS = 3 * SEGMENT_SECONDS;
-/** How exactly shaka-packager tells when its time began: in whole seconds, rounded up. */
+/** How exactly shaka-packager says when its time began: in whole seconds, rounded up. */
 const CLOCK_SECONDS = 1;
 
 /**
@@ -106,7 +106,7 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
 }
 
-/** A joined manifest, live or not, with the present that is told to players; nothing else of it changes with time. */
+/** A joined manifest, live or not, with the present that is given to players; nothing else of it changes with time. */
 export function atPresent(manifest: string, now: Date): string {
   const at = manifest.lastIndexOf('<UTCTiming ');
   if (at < 0) return manifest;

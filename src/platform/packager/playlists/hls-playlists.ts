@@ -36,7 +36,7 @@ const NO_KEY = '#EXT-X-KEY:METHOD=NONE';
 /**
  * Joins the media playlists of one rendition, one a part, in their order. The numbers of segments and discontinuities
  * count from the first part on, whatever the window leaves out; so they are the same in every playlist of a stream, as
- * long as each one gets the same parts (with an empty text for what a part lacks). Pure text: no address is resolved.
+ * long as each one gets the same parts (with an empty text for what is missing in a part). Pure text: no address is resolved.
  */
 export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: PlaylistOptions): string {
   const { ended, windowSeconds } = options;

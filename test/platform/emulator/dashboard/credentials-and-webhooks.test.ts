@@ -6,7 +6,7 @@ const SECRET = 'demo-api-secret-0123456789';
 
 async function addCredential(emulator: TestEmulator, form: object) {
   await emulator.unauthenticated.post('/dashboard/credentials').type('form').send(form).expect(303);
-  const made = emulator.context.state.credentials.list().at(-1);
+  const made = emulator.context.state.credentials.all().at(-1);
   if (!made) throw new Error('There is no credential.');
   return made;
 }
@@ -55,7 +55,7 @@ test('shows the form of a credential again with its problems', async () => {
     'Permission must be one of Viewer, Editor, Admin.',
     'Sites names no site.',
   ]);
-  expect(context.state.credentials.list()).toHaveLength(1);
+  expect(context.state.credentials.all()).toHaveLength(1);
 });
 
 test('refuses a key name for a site that no Admin credential reaches', async () => {
@@ -63,13 +63,13 @@ test('refuses a key name for a site that no Admin credential reaches', async () 
   const sent = { name: 'Reader', permission: 'Viewer', site_ids: 'elsewher' };
   const { text } = await unauthenticated.post('/dashboard/credentials').type('form').send(sent).expect(403);
   expect(textOf(text)).toContain('No Admin credential reaches all of these sites');
-  expect(context.state.credentials.list()).toHaveLength(1);
+  expect(context.state.credentials.all()).toHaveLength(1);
 });
 
 test('replaces a secret: the new one works and the old one is refused', async () => {
   const emulator = await startEmulator();
   await emulator.unauthenticated.post('/dashboard/credentials/seeded00/replace').expect(303);
-  const [replaced] = emulator.context.state.credentials.list();
+  const [replaced] = emulator.context.state.credentials.all();
   expect([replaced?.name, replaced?.permission]).toEqual(['seeded', 'Admin']);
   await emulator.admin.get('/v2/sites/demosite/channels').expect(401);
   await emulator

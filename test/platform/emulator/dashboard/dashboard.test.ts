@@ -130,7 +130,7 @@ test('writes no secret and no form into the log', async () => {
     .send({ name: 'the-key-name', permission: 'Viewer', site_ids: 'demosite' });
   await unauthenticated.get('/dashboard/credentials');
   const log = await logOf(2);
-  for (const { secret } of context.state.credentials.list()) expect(log).not.toContain(secret);
+  for (const { secret } of context.state.credentials.all()) expect(log).not.toContain(secret);
   expect(log).not.toContain('the-key-name');
 });
 

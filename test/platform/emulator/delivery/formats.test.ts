@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import sax from 'sax';
+import { parseXml, type XmlElement } from '../../../../src/drm/xml';
 import { anyCharacter } from '../../../support/any-character';
 import { startDelivery, type TestDelivery } from '../../../support/start-delivery';
 import { FILM } from '../../../support/start-library';
@@ -10,35 +10,11 @@ beforeEach(async () => {
   delivery = await startDelivery();
 });
 
-interface Element {
-  readonly name: string;
-  readonly attributes: Readonly<Record<string, string>>;
-  text: string;
-  readonly children: Element[];
-}
-
 /** Reads a document as XML. @throws when it isn't well-formed. */
-function parsed(xml: string): Element {
-  const root: Element = { name: '', attributes: {}, text: '', children: [] };
-  const open = [root];
-  const parser = sax.parser(true, { xmlns: false });
-  parser.onerror = (thrown) => {
-    throw thrown;
-  };
-  parser.onopentag = ({ name, attributes }) => {
-    const element = { name, attributes: attributes as Record<string, string>, text: '', children: [] };
-    open.at(-1)?.children.push(element);
-    open.push(element);
-  };
-  parser.onclosetag = () => void open.pop();
-  parser.ontext = (text) => {
-    const element = open.at(-1);
-    if (element) element.text += text;
-  };
-  parser.write(xml).close();
-  const [top] = root.children;
-  if (!top) throw new Error('There is no element.');
-  return top;
+function parsed(xml: string): XmlElement {
+  const read = parseXml(xml);
+  if (!read.ok) throw new Error(read.problem.description);
+  return read.value;
 }
 
 async function mrssOf(path: string): Promise<string> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { onceForAll } from '../../../support/after-test';
-import { NOTHING, startDelivery, type TestDelivery } from '../../../support/start-delivery';
+import { NOTHING, posterFields, startDelivery, type TestDelivery } from '../../../support/start-delivery';
 import { FILM } from '../../../support/start-library';
 
 let delivery: TestDelivery;
@@ -40,12 +40,7 @@ test('describes an uploaded media with its manifest, renditions, text tracks and
         title: 'Harbour at dawn',
         mediaid: media,
         link: `${url}/v2/media/${media}`,
-        image: poster,
-        images: [320, 640, 1280].map((width) => ({
-          src: `${poster}?width=${width}`,
-          width,
-          type: 'image/svg+xml',
-        })),
+        ...posterFields(poster),
         duration: 2,
         pubdate: expect.any(Number),
         description: 'Boats leave.',
@@ -91,12 +86,7 @@ test('describes external content by its own address, and a media of which little
           title: '',
           mediaid: media,
           link: `${url}/v2/media/${media}`,
-          image: poster,
-          images: [320, 640, 1280].map((width) => ({
-            src: `${poster}?width=${width}`,
-            width,
-            type: 'image/svg+xml',
-          })),
+          ...posterFields(poster),
           duration: 0,
           pubdate: expect.any(Number),
           description: '',
@@ -198,6 +188,9 @@ test('answers 405 to another method than GET', async () => {
     '/videos/a-b.mp4',
     '/tracks/a.vtt',
     '/thumbnails/a',
+    '/embed/channel.js',
+    '/embed/channel.html',
+    '/embed/media.html',
   ]) {
     const { status, headers } = await unauthenticated.post(path);
     expect({ path, status, allow: headers.allow }).toEqual({ path, status: 405, allow: 'GET' });
@@ -223,8 +216,7 @@ test.each([
     const thumbnail = await delivery.poster(media, bytes, 'image/jpeg');
     const poster = `${delivery.url}/v2/media/${media}/poster.${ending}`;
     const { body } = await delivery.unauthenticated.get(`/v2/media/${media}`);
-    const images = [320, 640, 1280].map((width) => ({ src: `${poster}?width=${width}`, width, type }));
-    expect(body.playlist[0]).toMatchObject({ image: poster, images });
+    expect(body.playlist[0]).toMatchObject(posterFields(poster, type));
     for (const path of [
       `/v2/media/${media}/poster.${ending}?width=320`,
       `/v2/media/${media}/poster.jpg?width=720`,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { startFakePackager } from '../../../support/fake-packager';
-import { NOTHING, startDelivery } from '../../../support/start-delivery';
+import { NOTHING, posterFields, startDelivery } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
@@ -11,14 +11,7 @@ beforeEach(async () => {
 });
 
 const channels = () => `/v2/sites/${emulator.siteId}/channels`;
-
-async function create(metadata: object): Promise<{ id: string; stream_key: string }> {
-  const { body } = await emulator.admin.post(`${channels()}/`).send({ metadata }).expect(201);
-  return body;
-}
-
-const encoder = (does: 'connect' | 'disconnect', { stream_key }: { stream_key: string }) =>
-  emulator.control.post(`/encoder/${does}`).send({ stream_key }).expect(200);
+const create = (metadata: object) => emulator.createChannel(metadata);
 
 async function channelDocument({ id }: { id: string }): Promise<unknown> {
   const { status, body } = await emulator.unauthenticated.get(`/live/channels/${id}.json`);
@@ -34,10 +27,10 @@ const currentEvent = ({ id }: { id: string }) => emulator.context.state.channels
 test('shows an auto channel as active, with its event, from connect to the end of the event', async () => {
   const channel = await create({ publishing_mode: 'auto', reconnect_window: 60 });
   expect(await channelDocument(channel)).toEqual(idle);
-  await encoder('connect', channel);
+  await emulator.connect(channel);
   const event = currentEvent(channel);
   expect(await channelDocument(channel)).toEqual(active(event));
-  await encoder('disconnect', channel);
+  await emulator.disconnect(channel);
   expect(await channelDocument(channel)).toEqual(active(event));
   emulator.context.clock.advance(60_000);
   expect(await channelDocument(channel)).toEqual(idle);
@@ -45,7 +38,7 @@ test('shows an auto channel as active, with its event, from connect to the end o
 
 test('says nothing of a manual channel’s event before it is published', async () => {
   const channel = await create({ publishing_mode: 'manual' });
-  await encoder('connect', channel);
+  await emulator.connect(channel);
   expect(await channelDocument(channel)).toEqual(idle);
   const event = currentEvent(channel);
   await emulator.admin.put(`${channels()}/${channel.id}/events/${event}/publish/`).expect(204);
@@ -54,7 +47,7 @@ test('says nothing of a manual channel’s event before it is published', async 
 
 test('shows a channel as idle as soon as it is disabled', async () => {
   const channel = await create({});
-  await encoder('connect', channel);
+  await emulator.connect(channel);
   await emulator.admin.put(`${channels()}/${channel.id}/disable/`).expect(204);
   expect(await channelDocument(channel)).toEqual(idle);
 });
@@ -96,7 +89,7 @@ test('answers a preflight of a browser', async () => {
   });
 });
 
-let channel: { id: string; stream_key: string; preview_url: string[] };
+let channel: Awaited<ReturnType<TestEmulator['createChannel']>>;
 
 const METADATA = {
   title: 'Town hall',
@@ -106,25 +99,18 @@ const METADATA = {
 };
 
 async function start(metadata: object = {}): Promise<string> {
-  const { body } = await emulator.admin
-    .post(`/v2/sites/${emulator.siteId}/channels/`)
-    .send({ metadata: { ...METADATA, ...metadata } })
-    .expect(201);
-  channel = body;
-  await emulator.control.post('/encoder/connect').send({ stream_key: channel.stream_key }).expect(200);
-  return emulator.context.state.channels.find(channel.id)?.currentEventId ?? '';
+  channel = await emulator.createChannel({ ...METADATA, ...metadata });
+  return emulator.connect(channel);
 }
 
 async function endEvent(seconds = 90): Promise<void> {
-  emulator.context.clock.advance(seconds * 1000);
-  await emulator.control.post('/encoder/disconnect').send({ stream_key: channel.stream_key }).expect(200);
-  emulator.context.clock.advance(1);
+  await emulator.advance(seconds);
+  await emulator.disconnect(channel);
+  await emulator.advance(0.001);
 }
 
 const publish = (event: string) =>
-  emulator.admin
-    .put(`/v2/sites/${emulator.siteId}/channels/${channel.id}/events/${event}/publish/`)
-    .expect(204);
+  emulator.admin.put(`${channels()}/${channel.id}/events/${event}/publish/`).expect(204);
 
 const get = (path: string) => emulator.unauthenticated.get(path);
 
@@ -150,12 +136,7 @@ function documentOf(
         mediaid: id,
         description: '',
         link: `${emulator.url}/v2/media/${id}`,
-        image: poster,
-        images: [320, 640, 1280].map((width) => ({
-          src: `${poster}?width=${width}`,
-          width,
-          type: 'image/svg+xml',
-        })),
+        ...posterFields(poster),
         duration,
         pubdate,
         tags: 'news,live',

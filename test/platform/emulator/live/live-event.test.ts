@@ -11,35 +11,16 @@ import {
 const INPUTS: readonly EventInput[] = ['publish', 'encoder_connected', 'encoder_gone', 'window_over', 'stop'];
 
 /** For each state, what the inputs lead to, in the order of `INPUTS`; a refusal stands in parentheses. */
-const MANUAL: readonly (readonly [EventState, ...string[]])[] = [
-  [
-    'preview',
-    'live',
-    '(encoder_connected)',
-    'preview_interrupted',
-    '(encoder_connected)',
-    'ended_unpublished',
-  ],
-  [
-    'preview_interrupted',
-    'live_interrupted',
-    'preview',
-    '(encoder_not_connected)',
-    'ended_unpublished',
-    'ended_unpublished',
-  ],
-  [
-    'live',
-    '(event_already_published)',
-    '(encoder_connected)',
-    'live_interrupted',
-    '(encoder_connected)',
-    'ended',
-  ],
-  ['live_interrupted', '(event_already_published)', 'live', '(encoder_not_connected)', 'ended', 'ended'],
-  ['ended', '(event_ended)', '(event_ended)', '(event_ended)', '(event_ended)', '(event_ended)'],
-  ['ended_unpublished', '(event_ended)', '(event_ended)', '(event_ended)', '(event_ended)', '(event_ended)'],
-];
+const MANUAL = `
+preview             live                      (encoder_connected) preview_interrupted     (encoder_connected) ended_unpublished
+preview_interrupted live_interrupted          preview             (encoder_not_connected) ended_unpublished   ended_unpublished
+live                (event_already_published) (encoder_connected) live_interrupted        (encoder_connected) ended
+live_interrupted    (event_already_published) live                (encoder_not_connected) ended               ended
+ended               (event_ended)             (event_ended)       (event_ended)           (event_ended)       (event_ended)
+ended_unpublished   (event_ended)             (event_ended)       (event_ended)           (event_ended)       (event_ended)`
+  .trim()
+  .split('\n')
+  .map((line) => line.split(/ +/) as [EventState, ...string[]]);
 
 /** What differs for an event of an auto channel, in the states that it can be in. */
 const AUTO: readonly (readonly [EventState, string])[] = [

@@ -1,12 +1,13 @@
+import type { Environment } from '../../../../src/http/config';
 import { startFakePackager } from '../../../support/fake-packager';
 import { FILM, startLibrary } from '../../../support/start-library';
 import { until } from '../../../support/until';
 
 const RECORDED = FILM.toString('latin1');
 
-async function start() {
+async function start(env: Environment = {}) {
   const packager = await startFakePackager();
-  const library = await startLibrary({ EMULATOR_PACKAGERURL: packager.url });
+  const library = await startLibrary({ EMULATOR_PACKAGERURL: packager.url, ...env });
   const { context, createChannel, connect, disconnect, advance, admin, site } = library;
   /** An event of a channel without a reconnect window, that the packager has. */
   const onAir = async (metadata: object = {}) => {
@@ -24,7 +25,12 @@ async function start() {
     const { status, body } = await admin.get(`${path}/master/`);
     return { status, body };
   };
-  return { ...library, packager, onAir, master, event: (id: string) => context.state.events.find(id) };
+  /** Makes a clip of an event, and answers the id of its media. */
+  const clip = async (path: string, from: string, to: string): Promise<string> => {
+    const query = `trim_in_point=00:00:${from}&trim_out_point=00:00:${to}`;
+    return (await admin.put(`${path}/clip/?${query}`).expect(200)).body.media_id;
+  };
+  return { ...library, packager, onAir, master, clip, event: (id: string) => context.state.events.find(id) };
 }
 
 /** What the fake answers, which is text. */
@@ -99,14 +105,11 @@ test('deletes the file of a master with its channel', async () => {
 });
 
 test('makes a media of a clip, with the file of its piece, encrypted as the event was', async () => {
-  const { packager, onAir, admin, advance, read, told, unauthenticated, context } = await start();
+  const { packager, onAir, advance, read, told, unauthenticated, context, clip } = await start();
   const { id, path } = await onAir({ custom_params: { stream_id: 'news' }, title: 'News' });
   packager.recordings.set(id, RECORDED);
   await advance(20);
-  const clip = async () =>
-    (await admin.put(`${path}/clip/?trim_in_point=00:00:02&trim_out_point=00:00:10.500`).expect(200)).body
-      .media_id;
-  const media = await clip();
+  const media = await clip(path, '02', '10.500');
   expect((await read(`/media/${media}/`)).status).toBe('processing');
   await packager.called(`GET /streams/${id}/recording`);
   expect(packager.said()).toContain(`GET /streams/${id}/recording?from=2&to=10.5`);
@@ -130,23 +133,21 @@ test('makes a media of a clip, with the file of its piece, encrypted as the even
 });
 
 test('encrypts a clip with the key file of the channel, although no parameter names one', async () => {
-  const { packager, onAir, admin, advance } = await start();
+  const { packager, onAir, advance, clip } = await start();
   const { id, path, channel } = await onAir();
   packager.recordings.set(id, RECORDED);
   await advance(20);
-  const { body: made } = await admin
-    .put(`${path}/clip/?trim_in_point=00:00:01&trim_out_point=00:00:05`)
-    .expect(200);
-  await packager.called(`PUT /streams/${made.media_id}/file`);
-  expect(packager.said()).toContain(`PUT /streams/${made.media_id}/file?keyFile=${channel.id}`);
+  const made = await clip(path, '01', '05');
+  await packager.called(`PUT /streams/${made}/file`);
+  expect(packager.said()).toContain(`PUT /streams/${made}/file?keyFile=${channel.id}`);
 });
 
 test('waits until the recording has the whole piece', async () => {
-  const { packager, onAir, admin, advance } = await start();
+  const { packager, onAir, advance, clip } = await start();
   const { id, path } = await onAir();
   packager.recordings.set(id, RECORDED);
   await advance(60);
-  await admin.put(`${path}/clip/?trim_in_point=00:00:02&trim_out_point=00:00:30`).expect(200);
+  await clip(path, '02', '30');
   await packager.called(`PUT /streams/${id}`, 6);
   expect(packager.said().some((call) => call.includes('recording'))).toBe(false);
   packager.onPut = (document) => ({ ...document, seconds: 31 });
@@ -154,47 +155,39 @@ test('waits until the recording has the whole piece', async () => {
 });
 
 test('tells why a clip has no file yet, and makes it without one when nothing was recorded', async () => {
-  const { packager, onAir, admin, advance, read, told } = await start();
+  const { packager, onAir, advance, read, told, clip } = await start();
   const { id, path } = await onAir();
   await advance(20);
   packager.trouble = ({ path: asked }) => (asked.includes('recording') ? 500 : undefined);
-  const { body: made } = await admin
-    .put(`${path}/clip/?trim_in_point=00:00:02&trim_out_point=00:00:05`)
-    .expect(200);
+  const made = await clip(path, '02', '05');
   await packager.called(`GET /streams/${id}/recording`);
-  await until(async () => (await read(`/media/${made.media_id}/`)).error_message !== null);
-  expect(await read(`/media/${made.media_id}/`)).toMatchObject({
+  await until(async () => (await read(`/media/${made}/`)).error_message !== null);
+  expect(await read(`/media/${made}/`)).toMatchObject({
     status: 'processing',
     error_message: 'The packager says 500.',
   });
   packager.trouble = () => undefined;
-  await until(async () => (await read(`/media/${made.media_id}/`)).status === 'ready');
-  expect(await told()).toEqual([`media_available ${made.media_id}`]);
+  await until(async () => (await read(`/media/${made}/`)).status === 'ready');
+  expect(await told()).toEqual([`media_available ${made}`]);
 });
 
 test('fails a clip for which there is no room', async () => {
-  const packager = await startFakePackager();
-  const library = await startLibrary({ EMULATOR_PACKAGERURL: packager.url, EMULATOR_UPLOADSMAXMB: '1' });
-  const { createChannel, connect, admin, site, advance, read } = library;
-  const channel = await createChannel();
-  const id = await connect(channel);
+  const { packager, onAir, advance, read, clip } = await start({ EMULATOR_UPLOADSMAXMB: '1' });
+  const { id, path } = await onAir();
   packager.recordings.set(id, 'x'.repeat(1024 * 1024 + 1));
   await advance(20);
-  const path = `${site}/channels/${channel.id}/events/${id}`;
-  const { body: made } = await admin
-    .put(`${path}/clip/?trim_in_point=00:00:02&trim_out_point=00:00:05`)
-    .expect(200);
-  await until(async () => (await read(`/media/${made.media_id}/`)).status === 'failed');
-  expect((await read(`/media/${made.media_id}/`)).error_message).toContain('EMULATOR_UPLOADSMAXMB');
+  const made = await clip(path, '02', '05');
+  await until(async () => (await read(`/media/${made}/`)).status === 'failed');
+  expect((await read(`/media/${made}/`)).error_message).toContain('EMULATOR_UPLOADSMAXMB');
 });
 
 test('forgets at a reset what it waits for, and keeps no file of it', async () => {
-  const { packager, onAir, admin, control, advance, sizesOnDisk } = await start();
+  const { packager, onAir, control, advance, sizesOnDisk, clip } = await start();
   const { id, path } = await onAir();
   packager.recordings.set(id, RECORDED);
   packager.trouble = ({ path: asked }) => (asked.includes('recording') ? { lateMs: 60 } : undefined);
   await advance(20);
-  await admin.put(`${path}/clip/?trim_in_point=00:00:02&trim_out_point=00:00:05`).expect(200);
+  await clip(path, '02', '05');
   await packager.called(`GET /streams/${id}/recording`);
   await control.post('/reset').expect(204);
   await new Promise((resolve) => setTimeout(resolve, 150));

@@ -182,7 +182,7 @@ test.each([
   const url = await serveRaw(answer);
   expect(await uploads.fetchFile(url, WANTED)).toEqual(failed('Nothing came from the address for 0.1 s.'));
   expect(uploads.usedBytes).toBe(0);
-  uploads.stop();
+  uploads.reset();
 });
 
 test.each(['a signal', 'a reset'])('%s ends a fetch, and nothing is kept', async (by) => {

@@ -182,7 +182,7 @@ test('a sender that stops sending is cut off', async () => {
     ],
   });
   expect(uploads.usedBytes).toBe(0);
-  uploads.stop();
+  uploads.reset();
 });
 
 test('no folder is made before the first file comes', async () => {
@@ -306,7 +306,7 @@ test('whatever is sent, cut, completed, cancelled and removed at the same time, 
       expect(uploads.usedBytes).toBe(0);
       // What was cancelled is deleted in the background.
       await until(() => filesOnDisk().length === 0);
-      uploads.stop();
+      uploads.reset();
     }),
     { numRuns: 150 },
   );

@@ -1,6 +1,6 @@
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
 import { IssuedKeys } from '../../../../src/platform/emulator/upstreams/clearkey-license';
-import { deriveKeys } from '../../../../src/platform/emulator/upstreams/derive-keys';
+import { deriveKeys } from '../../../../src/platform/emulator/upstreams/key-provider';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const PATH = '/keyprovider/clearkey';
@@ -32,6 +32,17 @@ test.each(['cenc', 'playready', 'widevine'])(
     expect(response.body).toEqual({ keys: [{ kty: 'oct', k: CONTENT_KEY, kid: KEY_ID }], type: 'temporary' });
   },
 );
+
+test('lets pages of any origin ask', async () => {
+  const { unauthenticated } = await startEmulator();
+  const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' };
+  const { headers } = await unauthenticated.options(PATH).set(asked).expect(204);
+  expect(headers).toMatchObject({
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'POST',
+    'access-control-allow-headers': 'content-type',
+  });
+});
 
 test('forgets the keys that were given out on a reset of the control port', async () => {
   const emulator = await startEmulator();
@@ -90,12 +101,6 @@ test.each<[string, unknown, string[]]>([
   ['no kids', {}, ['kids: is missing']],
   ['no key id', { kids: [] }, ['kids: names no key id']],
   ['a number for a key id', { kids: [1] }, ['kids.0: Invalid input: expected string, received number']],
-  ['a padded key id', { kids: [`${KEY_ID}==`] }, ['kids.0: is not base64url without padding']],
-  [
-    'a key id of 15 bytes',
-    { kids: ['AAAAAAAAAAAAAAAAAAAA'] },
-    ['kids.0: decodes to 15 bytes; a key id has 16'],
-  ],
   ['101 key ids', { kids: Array(101).fill(KEY_ID) }, ['kids: names more than 100 key ids']],
   [
     'several faults',

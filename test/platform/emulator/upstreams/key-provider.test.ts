@@ -1,4 +1,7 @@
+import fc from 'fast-check';
 import { openEnvelope } from '../../../../src/drm/envelope';
+import { type ContentKeys, deriveKeys } from '../../../../src/platform/emulator/upstreams/key-provider';
+import { anyCharacter } from '../../../support/any-character';
 import { rawRequest } from '../../../support/raw-http';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
@@ -6,7 +9,7 @@ const KEY = 'demo-client-api-key';
 const PLAYREADY_URL = 'https://playready-license.example.com/rightsmanager.asmx';
 const WIDEVINE_URL = 'https://widevine-license.example.com/proxy';
 
-/** The answers for the content `demo` of the default client, the keys those of `derive-keys.test.ts`. */
+/** The answers for the content `demo` of the default client: its keys are the same today as ever. */
 const ANSWERS = {
   cenc: {
     key_id_big: 'Dlj11ea0QZepsUOGRu9HZQ==',
@@ -214,4 +217,58 @@ test('answers 405 to another method and names the one there is', async () => {
   expect(response.body).toEqual({
     errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, not PUT.' }],
   });
+});
+
+const OWNER = { name: 'demo', sharedSecret: 'demo-shared-secret-0123456789' };
+
+function hex(keys: ContentKeys): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(keys).map(([name, value]: [string, Buffer]) => [name, value.toString('hex')]),
+  );
+}
+
+test.each([
+  ['another content id', OWNER, 'demo2'],
+  ['a content id in another case', OWNER, 'Demo'],
+  ['another client', { ...OWNER, name: 'demo2' }, 'demo'],
+  ['another shared secret', { ...OWNER, sharedSecret: 'another-shared-secret-012345' }, 'demo'],
+])('derives keys that have nothing in common for %s', (_case, owner, contentId) => {
+  const { playReadyServiceId: _one, ...before } = hex(deriveKeys(OWNER, 'demo'));
+  const { playReadyServiceId: _other, ...after } = hex(deriveKeys(owner, contentId));
+  const values = [...Object.values(before), ...Object.values(after)];
+  expect(new Set(values).size).toBe(12);
+});
+
+test('keeps the PlayReady service id over the content of a client', () => {
+  const service = (name: string, contentId: string) =>
+    deriveKeys({ ...OWNER, name }, contentId).playReadyServiceId;
+  expect(service('demo', 'a')).toEqual(service('demo', 'b'));
+  expect(service('demo', 'a')).not.toEqual(service('demo2', 'a'));
+});
+
+const TEXT = fc.string({ unit: anyCharacter, maxLength: 40 });
+
+test('repeats itself, and gives every value its length and the key id the bits of a UUID', () => {
+  fc.assert(
+    fc.property(TEXT, TEXT, TEXT, (name, sharedSecret, contentId) => {
+      const keys = deriveKeys({ name, sharedSecret }, contentId);
+      expect(deriveKeys({ name, sharedSecret }, contentId)).toEqual(keys);
+      const { playReadyKeyIv, ...blocks } = keys;
+      expect(playReadyKeyIv).toHaveLength(8);
+      for (const block of Object.values(blocks)) expect(block).toHaveLength(16);
+      expect(hex(keys).keyId).toMatch(/^.{12}4.{3}[89ab]/);
+    }),
+  );
+});
+
+test('keeps client and content id apart wherever the border between them lies', () => {
+  fc.assert(
+    fc.property(TEXT, fc.nat(), fc.nat(), (text, first, second) => {
+      const parts = (at: number): [string, string] => [text.slice(0, at), text.slice(at)];
+      const [one, other] = [first % (text.length + 1), second % (text.length + 1)].map(parts);
+      fc.pre(one !== undefined && other !== undefined && one[0] !== other[0]);
+      const keyOf = ([name, contentId]: [string, string]) => deriveKeys({ ...OWNER, name }, contentId).keyId;
+      expect(keyOf(one)).not.toEqual(keyOf(other));
+    }),
+  );
 });

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import dns from 'node:dns';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Delivery } from '../../../../src/platform/emulator/webhooks/delivery-queue';
+import type { Delivery } from '../../../../src/platform/emulator/webhooks/webhooks';
 import { refusedUrl } from '../../../support/fake-upstream';
 import { SITE, START, standingClock, startWebhooks } from '../../../support/start-webhooks';
 import { type ReceiverScript, startWebhookReceiver } from '../../../support/webhook-receiver';
