@@ -47,14 +47,3 @@ export function parserOutput({ stdout, stderr }: Pick<CommandRun, 'stdout' | 'st
     getOutHelpWidth: () => stdout.columns ?? 100,
   };
 }
-
-/** How progress bars look: what follows one takes its place. */
-export const BAR_STYLE = {
-  barCompleteChar: '\u{2588}',
-  barIncompleteChar: '\u{2591}',
-  barsize: 30,
-  hideCursor: false,
-  gracefulExit: false,
-  clearOnComplete: true,
-  linewrap: false,
-} as const;

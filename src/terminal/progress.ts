@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import { BAR_STYLE, type CommandRun } from './command';
+import type { CommandRun } from './command';
 import type { Output } from './output';
 
 export type ProgressOutput = Pick<CommandRun, 'stderr'> & { readonly out: Pick<Output, 'json' | 'note'> };
@@ -17,7 +17,7 @@ export interface Progress {
 const NOTE_MS = 10_000;
 
 export function showProgress({ stderr, out }: ProgressOutput, title: string, total: number): Progress {
-  const number = (value: number) => value.toLocaleString('en-US');
+  const number = (value: number) => Math.round(value).toLocaleString('en-US');
   if (out.json || !stderr.isTTY) {
     let done = 0;
     const timer = setInterval(() => out.note(`${title}: ${number(done)} of ${number(total)}.`), NOTE_MS);
@@ -30,7 +30,14 @@ export function showProgress({ stderr, out }: ProgressOutput, title: string, tot
     };
   }
   const bar = new SingleBar({
-    ...BAR_STYLE,
+    barCompleteChar: '\u{2588}',
+    barIncompleteChar: '\u{2591}',
+    barsize: 30,
+    hideCursor: false,
+    gracefulExit: false,
+    // What follows a bar takes its place.
+    clearOnComplete: true,
+    linewrap: false,
     stream: stderr,
     format: `${title} {bar} {value} of {total} {state}`,
     formatValue: (value, _options, type) =>

@@ -71,6 +71,20 @@ export function showRest(out: Pick<Output, 'write'>, items: readonly unknown[], 
   if (more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
 }
 
+/** Shows those of a kind below a title: the first of them, or all. Nothing when there is none. */
+export function showSome<Item>(
+  out: Pick<Output, 'write' | 'style'>,
+  title: string,
+  items: readonly Item[],
+  all: boolean | undefined,
+  show: (item: Item) => void,
+): void {
+  if (items.length === 0) return;
+  out.write(`${out.style('bold', title)}\n`);
+  firstOf(items, all).forEach(show);
+  showRest(out, items, all);
+}
+
 /** `a, b and 3 more`: the first names of several, safe for a terminal. */
 export function someNames(names: readonly string[], most = MAX_NAMED): string {
   const more = names.length - most;

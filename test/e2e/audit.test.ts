@@ -16,19 +16,15 @@ function idsIn(text: string): number[] {
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-test('writes every line of a process that ends without waiting for it, to a file', async () => {
-  const cwd = await temporaryFolder();
-  const { code, stderr } = await runScript(WRITER, { cwd, args: ['exit', 'audit.log'] }).ended;
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(idsIn(await fs.readFile(join(cwd, 'audit.log'), 'utf8'))).toEqual(upTo(1000));
-});
-
-test('writes every line of a process that ends without waiting for it, to standard output', async () => {
-  const cwd = await temporaryFolder();
-  const { code, stdout, stderr } = await runScript(WRITER, { cwd, args: ['exit', 'stdout'] }).ended;
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(idsIn(stdout)).toEqual(upTo(1000));
-});
+test.each(['audit.log', 'stdout'])(
+  'writes every line of a process that ends without waiting for it, to %s',
+  async (to) => {
+    const cwd = await temporaryFolder();
+    const { code, stdout, stderr } = await runScript(WRITER, { cwd, args: ['exit', to] }).ended;
+    const text = to === 'stdout' ? stdout : await fs.readFile(join(cwd, to), 'utf8');
+    expect({ code, stderr, ids: idsIn(text) }).toEqual({ code: 0, stderr: '', ids: upTo(1000) });
+  },
+);
 
 test('leaves no gap when the process is killed, and the next one begins a line of its own', async () => {
   for (let kill = 0; kill < KILLS; kill += 1) {

@@ -106,23 +106,3 @@ test('puts, gets, lists, checks and deletes a key file', async () => {
   expect((await run(['delete', 'live/news'], url).ended).code).toBe(0);
   expect((await run(['get', 'live/news'], url).ended).code).toBe(1);
 }, 30_000);
-
-test('is silent when the reader of its output goes away', async () => {
-  const script = `
-    const child = require('node:child_process').spawn(
-      process.execPath,
-      [${JSON.stringify(join(DIST, 'cli', 'main.js'))}, '--help'],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    child.stdout.destroy();
-    child.on('close', (code, signal) => console.log(JSON.stringify({ code, signal })));
-  `;
-  await fs.writeFile(join(cwd, 'reader.js'), script);
-  const { stdout, stderr } = await runScript(join(cwd, 'reader.js'), { cwd }).ended;
-  expect({ ended: JSON.parse(stdout), stderr }).toEqual({ ended: { code: 0, signal: null }, stderr: '' });
-}, 30_000);
-
-test('the built program can be run by its name', async () => {
-  const text = await fs.readFile(join(DIST, 'cli', 'main.js'), 'utf8');
-  expect(text.split('\n')[0]).toBe('#!/usr/bin/env node');
-});

@@ -2,7 +2,7 @@ import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeCpix } from '../../src/drm/cpix/write';
 import { temporaryFolder } from '../support/after-test';
-import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
+import { startBuilt, untilReady } from '../support/built-program';
 import { cpixVector, cpixVectorPath } from '../support/cpix';
 import { KEY_BYTES, SEALED } from '../support/cpix-failures';
 import { until } from '../support/until';
@@ -56,15 +56,4 @@ test('opens documents for a renewed certificate without a restart, and keeps the
   program.send('SIGTERM');
   expect(await program.ended).toMatchObject({ code: 0, stderr: '' });
   expect(program.stdout()).not.toMatch(/PRIVATE|3rWoHYasQubO6HbJGrGtLw/);
-});
-
-test('refuses to start with a key that is not that of the certificate', async () => {
-  const { cwd, env, key } = await files();
-  await copyFile(cpixVectorPath('Cert1-key.pem'), key);
-  expect(await runScript(join(DIST, 'sidecar', 'main.js'), { cwd, env }).ended).toEqual({
-    code: 2,
-    signal: null,
-    stdout: '',
-    stderr: `The configuration has a fault:\n  - PACKAGERDRMAPI_CPIXKEY: ${key} is not the key of the certificate.\nSee docs/configuration.md.\n`,
-  });
 });

@@ -235,26 +235,6 @@ test('leaves no process and no file behind after a Ctrl-C, at whichever moment o
   expect(left).toEqual(delays.map(() => []));
 });
 
-test('explains itself with --help, and ends with 2 on an unknown option', async () => {
-  expect(await run(DEMO, ['--help'])).toEqual({
-    code: 0,
-    out: expect.stringContaining('Usage: npm run demo'),
-    err: '',
-  });
-  expect(await run(DEMO, ['--onec'])).toEqual({ code: 2, out: '', err: expect.stringContaining("'--onec'") });
-});
-
-test('refuses to start the emulator on a faulty configuration, and quotes no value', async () => {
-  const result = await run(EMULATOR, [], { EMULATOR_PORT: 'x', EMULATOR_CLIENT_SHARED_SECRET: 'short' });
-  expect(result).toEqual({
-    code: 2,
-    out: '',
-    err:
-      'The configuration has 2 faults:\n  - EMULATOR_PORT: must be a port number\n' +
-      '  - EMULATOR_CLIENT_SHARED_SECRET: must have at least 16 bytes\nSee docs/emulator.md.\n',
-  });
-});
-
 test('starts the emulator on a misspelt variable with a warning, and ends it with 0 on SIGTERM', async () => {
   const emulator = start(EMULATOR, [], {
     EMULATOR_PORT: '0',

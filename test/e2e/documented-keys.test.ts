@@ -132,15 +132,6 @@ test('takes no documented key that comes into the file of keys later, and says s
   ]);
 });
 
-test('serves the key of the demo in a container that is published on loopback', async () => {
-  const env = { PACKAGERDRMAPI_HOST: '0.0.0.0', PACKAGERDRMAPI_DEMO: '127.0.0.1' };
-  const { url } = await startBuilt('sidecar', {
-    cwd,
-    env: { PACKAGERDRMAPI_APIKEY: 'demo-api-key', ...env },
-  });
-  expect(await statusOf(url, 'demo-api-key')).toBe(404);
-});
-
 test('refuses a PACKAGERDRMAPI_DEMO that says nothing', async () => {
   const { stderr } = await refused({ PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_DEMO: 'yes' });
   expect(stderr).toBe(
@@ -176,12 +167,6 @@ describe('docker-compose.yml', () => {
       expect((await refused(env)).code).toBe(2);
     },
   );
-
-  test('publishes on another address with a key of its own', async () => {
-    const { env } = await composed({ SIDECAR_PUBLISH: '192.0.2.1', PACKAGERDRMAPI_APIKEY: 'a-key-of-mine' });
-    const { url } = await startBuilt('sidecar', { cwd, env: { ...env, PACKAGERDRMAPI_HOST: '0.0.0.0' } });
-    expect(await statusOf(url, 'a-key-of-mine')).toBe(404);
-  });
 });
 
 test('the compose file of docs/run-with-docker.md publishes on loopback and keeps the volume from the packager', async () => {

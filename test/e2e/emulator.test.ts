@@ -78,18 +78,6 @@ test('ends with 0 on SIGTERM while an encoder streams and a reconnect is awaited
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });
 
-test('ends with 1 and says why when the control port is taken', async () => {
-  const { controlUrl } = await start();
-  const second = startBuilt('emulator', {
-    cwd: folder,
-    env: { EMULATOR_CONTROL_PORT: new URL(controlUrl).port, EMULATOR_RTMP_PORT: 'off' },
-  });
-  const { ended } = await second;
-  const { code, stdout } = await ended;
-  expect(code).toBe(1);
-  expect(stdout).toContain('the port is taken by another program');
-});
-
 /** Creates a media and uploads this as its file. */
 async function upload(url: string, file: string) {
   const { body } = await call(`${url}/v2/sites/demosite/media/`, 'POST', { metadata: {}, upload: {} });

@@ -165,11 +165,6 @@ describe('what is built', () => {
     });
   });
 
-  test('starts the emulator without node_modules', async () => {
-    const { url } = await startBuilt('emulator', { cwd: folder, dist: join(folder, 'dist') });
-    expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  });
-
   test('each command of the package is a program by itself, without node_modules', async () => {
     const { version, bin } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
     const options = { cwd: folder, env: { PATH } };

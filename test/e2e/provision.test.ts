@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openEnvelope } from '../../src/drm/envelope';
 import { temporaryFolder } from '../support/after-test';
-import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
+import { startBuilt, untilReady } from '../support/built-program';
 import { until } from '../support/until';
 
 const CLIENT = { name: 'someone', apiKey: 'client-api-key', sharedSecret: 'a-shared-secret-of-28-bytes!' };
@@ -142,26 +142,4 @@ test('provisions the keys of the emulator by each protocol, with the headers of 
     await until(async () => (await post(url, { contentId: 'evening-show' })).status === 502);
     expect(stdout()).not.toContain(CLIENT.apiKey);
   }
-});
-
-test('refuses to start with a file of headers that can not be used, and quotes none of it', async () => {
-  cwd = await temporaryFolder();
-  await fs.writeFile(join(cwd, 'headers.txt'), 'secret-without-a-name\nHost: elsewhere\n');
-  const env = {
-    PACKAGERDRMAPI_APIKEY: API_KEY,
-    PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: 'speke2',
-    PACKAGERDRMAPI_KEYPROVIDERURL: 'http://127.0.0.1:1/',
-    PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
-  };
-  expect(await runScript(join(DIST, 'sidecar', 'main.js'), { cwd, env }).ended).toEqual({
-    code: 2,
-    signal: null,
-    stdout: '',
-    stderr: `\
-The configuration has 2 faults:
-  - PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: line 1 is not "Name: value"
-  - PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: line 2 sets host, which this service sets by itself; remove it
-See docs/configuration.md.
-`,
-  });
 });

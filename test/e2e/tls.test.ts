@@ -95,9 +95,3 @@ test('the command line speaks to it with the authority and a client certificate,
   });
   expect(await run()).toMatchObject({ code: 3, stderr: expect.stringContaining('--ca') });
 });
-
-test('the health check ends with 1 when nothing answers', async () => {
-  const cwd = await temporaryFolder();
-  const check = runScript(join(DIST, 'sidecar/health-check.js'), { cwd, env: { PACKAGERDRMAPI_PORT: '1' } });
-  expect(await check.ended).toMatchObject({ code: 1 });
-});

@@ -1,7 +1,7 @@
 import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
 import { showProgress } from '../../terminal/progress';
-import { count, firstOf, shown, showRest, timeText } from '../../terminal/text';
+import { count, shown, showSome, timeText } from '../../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import { type SidecarApi, withRetries } from '../client';
 import { confirm, requireTerminal } from '../confirm';
@@ -103,34 +103,26 @@ async function deleteOne(
   else out.note(out.noteStyle('green', `Removed the key file of ${shown(streamId)}.`));
 }
 
-function showPlan(out: Output, { deletions, failed, staying }: Found, all: boolean): void {
-  if (deletions.length > 0) {
-    out.write(`${out.style('bold', `${count(deletions.length, 'key file')} would be deleted`)}\n`);
-    for (const one of firstOf(deletions, all))
-      out.write(`  ${out.style('red', '-')} ${shown(one.streamid)}${out.style('dim', detailsOf(one))}\n`);
-    showRest(out, deletions, all);
-  }
+function showPlan(out: Output, { deletions, failed, staying = 0 }: Found, all: boolean): void {
+  const title = `${count(deletions.length, 'key file')} would be deleted`;
+  showSome(out, title, deletions, all, (one) =>
+    out.write(`  ${out.style('red', '-')} ${shown(one.streamid)}${out.style('dim', detailsOf(one))}\n`),
+  );
   showFailed(out, failed, all);
-  if (staying !== undefined && staying > 0)
-    out.write(`${out.style('bold', `${count(staying, 'key file')} would stay`)}\n`);
+  if (staying > 0) out.write(`${out.style('bold', `${count(staying, 'key file')} would stay`)}\n`);
 }
 
 function detailsOf({ modified, content_id }: Deletion): string {
-  const parts = [
-    ...(modified === undefined ? [] : [`of ${timeText(modified)} UTC`]),
-    ...(content_id === undefined || content_id === null ? [] : [`content ${content_id}`]),
-  ];
-  return parts.length === 0 ? '' : `  (${shown(parts.join(', '))})`;
+  if (modified === undefined) return '';
+  return `  (of ${shown(timeText(modified))} UTC${content_id ? `, content ${shown(content_id)}` : ''})`;
 }
 
 function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean): void {
-  if (failed.length === 0) return;
-  out.write(`${out.style('bold', `${count(failed.length, 'key file')} can’t be deleted`)}\n`);
-  for (const { streamid, errors } of firstOf(failed, all)) {
+  const title = `${count(failed.length, 'key file')} can’t be deleted`;
+  showSome(out, title, failed, all, ({ streamid, errors }) => {
     out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
     for (const { description } of errors) out.write(`      ${shown(description)}\n`);
-  }
-  showRest(out, failed, all);
+  });
 }
 
 const KINDS = ['deleted', 'gone', 'failed', 'not_reached'] as const;

@@ -1,5 +1,5 @@
 import type { Output } from '../../terminal/output';
-import { count, firstOf, shown, showRest, someNames } from '../../terminal/text';
+import { count, shown, showSome, someNames } from '../../terminal/text';
 import type { CliContext } from '../context';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import type { ContentIdPattern, Restart, Rotation } from './rotation';
@@ -24,24 +24,20 @@ interface RotationPlan {
 export function showRotation(out: Output, plan: RotationPlan, detail: Detail): void {
   const { planned, rotation } = plan;
   const of = (kind: StreamResult['result']) => planned.filter(({ result }) => result === kind);
-  const title = (found: readonly unknown[], text: string) =>
-    out.write(`${out.style('bold', `${count(found.length, 'stream')} ${text}`)}\n`);
-  const show = (found: readonly StreamResult[], text: string) => {
-    if (found.length === 0) return;
-    title(found, text);
-    for (const one of firstOf(found, detail.all)) showStream(out, plan, one, detail);
-    showRest(out, found, detail.all);
-  };
-  show(of('changed'), 'would get a new key');
-  show(of('created'), 'would get a first key file');
-  show(of('failed'), 'can’t be provisioned');
-  const same = of('unchanged');
-  if (same.length > 0) title(same, 'would stay: they have this content id already');
-  const { supplied } = rotation;
-  if (supplied.length === 0) return;
-  title(supplied, 'not rotated: the manifest brings the keys, so new ones must come there');
-  for (const streamid of firstOf(supplied, detail.all)) out.write(`  = ${shown(streamid)}\n`);
-  showRest(out, supplied, detail.all);
+  const show = <Item>(found: readonly Item[], text: string, one: (item: Item) => void) =>
+    showSome(out, `${count(found.length, 'stream')} ${text}`, found, detail.all, one);
+  const showOne = (one: StreamResult) => showStream(out, plan, one, detail);
+  show(of('changed'), 'would get a new key', showOne);
+  show(of('created'), 'would get a first key file', showOne);
+  show(of('failed'), 'can’t be provisioned', showOne);
+  const same = count(of('unchanged').length, 'stream');
+  if (of('unchanged').length > 0)
+    out.write(`${out.style('bold', `${same} would stay: they have this content id already`)}\n`);
+  show(
+    rotation.supplied,
+    'not rotated: the manifest brings the keys, so new ones must come there',
+    (streamid) => out.write(`  = ${shown(streamid)}\n`),
+  );
 }
 
 function showStream(out: Output, { rotation, old }: RotationPlan, one: StreamResult, detail: Detail): void {
@@ -67,9 +63,9 @@ function showStream(out: Output, { rotation, old }: RotationPlan, one: StreamRes
 /** Shows the streams whose new key could not be written. */
 export function showFailed(out: Output, plan: RotationPlan, done: Provisioned, detail: Detail): void {
   const late = failedIn(done);
-  if (late.length === 0) return;
-  out.write(`${out.style('bold', `${count(late.length, 'stream')} failed`)}\n`);
-  for (const one of firstOf(late, detail.all)) showStream(out, plan, one, detail);
+  showSome(out, `${count(late.length, 'stream')} failed`, late, detail.all, (one) =>
+    showStream(out, plan, one, detail),
+  );
 }
 
 export function showRestarts(

@@ -2,7 +2,7 @@ import type { BatchResult } from '../../api/batch';
 import type { Problem } from '../../http/errors';
 import type { Output, Style } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
-import { count, firstOf, shown, showRest } from '../../terminal/text';
+import { count, shown, showSome } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
 import { type SidecarApi, withRetries } from '../client';
 import { confirm } from '../confirm';
@@ -54,7 +54,7 @@ export async function lookAt(context: CliContext, path: string, manifest: Manife
         .filter(({ code }) => GROUP_FAULTS.has(code))
         .map(({ description }) => ({
           line: item.line,
-          description: `${streamid}: ${description.replace(/\.$/, '')}`,
+          description: `${streamid}: ${description}`,
         })),
     ),
   );
@@ -224,7 +224,13 @@ async function sendChunk(
   const body = { [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) };
   const { results, revision } = await withRetries(context, progress, () => sidecar.batch(body, dryRun, wait));
   const answers = chunk.map((item, index) => [item, results.filter((one) => one.index === index)] as const);
-  if (results.some(({ index }) => chunk[index] === undefined) || !answers.every(isOfItem)) {
+  const isWhole = answers.every(
+    ([{ streamIds }, own]) =>
+      own.length === streamIds.length ||
+      // The one failure of an item that can't be read.
+      (own.length === 1 && own[0]?.streamid === null),
+  );
+  if (!isWhole || results.some(({ index }) => index >= chunk.length)) {
     const description = `What answers at ${sidecar.address} did not report the result of every stream. Check the address.`;
     throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
   }
@@ -234,36 +240,20 @@ async function sendChunk(
   };
 }
 
-/** Whether results are those of an item's streams, or the one failure of an item that can't be read. */
-function isOfItem([{ streamIds }, results]: readonly [ManifestItem, readonly BatchResult[]]): boolean {
-  const isNameless = ({ streamid, result }: BatchResult) => result === 'failed' && streamid === null;
-  if (results.length === 1 && results.every(isNameless)) return true;
-  return (
-    results.length === streamIds.length &&
-    results.every((one, index) => one.streamid === streamIds[index] || isNameless(one))
-  );
-}
-
 function asStreamResult(item: ManifestItem, answer: BatchResult): StreamResult {
   const { streamid, result, errors = [], warnings = [], lines = [] } = answer;
   return {
     streamid: streamid ?? item.name,
     result,
     line: item.line,
-    // An error without a stream id begins with its place in the request.
+    // An error without a stream id begins with its place in the request, as `groups.0: `.
     errors: errors.map(({ code, description }) => ({
       code,
-      description: withoutPlace(item, answer, description),
+      description: description.replace(/^(?:streams|groups)\.\d+(?:: |\.)/, ''),
     })),
     warnings,
     ...(lines.length > 0 && { lines }),
   };
-}
-
-function withoutPlace({ kind }: ManifestItem, { index }: BatchResult, description: string): string {
-  const place = `${kind}.${index}`;
-  if (description.startsWith(`${place}: `)) return description.slice(place.length + 2);
-  return description.startsWith(`${place}.`) ? description.slice(place.length + 1) : description;
 }
 
 function allOf(
@@ -312,14 +302,13 @@ export function showChanges(
 ): void {
   for (const kind of ['created', 'changed', 'failed'] as const) {
     const found = results.filter(({ result }) => result === kind);
-    if (found.length === 0) continue;
-    out.write(`${out.style('bold', `${count(found.length, 'stream')} ${LOOKS[kind][tense]}`)}\n`);
-    for (const one of firstOf(found, detail.all)) {
-      const keys = kind === 'changed' && !detail.verbose ? keyIdChange(one.lines ?? []) : undefined;
-      const changed = kind === 'changed' ? renderChanges(out, one.lines ?? [], INDENT) : '';
-      showResult(out, one, keys ? renderKeyChange(out, keys, one.lines ?? [], INDENT) : changed);
-    }
-    showRest(out, found, detail.all);
+    const title = `${count(found.length, 'stream')} ${LOOKS[kind][tense]}`;
+    showSome(out, title, found, detail.all, (one) => {
+      const { lines = [] } = kind === 'changed' ? one : {};
+      const keys = detail.verbose ? undefined : keyIdChange(lines);
+      const change = keys ? renderKeyChange(out, keys, lines, INDENT) : renderChanges(out, lines, INDENT);
+      showResult(out, one, change);
+    });
   }
   const unchanged = results.filter(({ result }) => result === 'unchanged').length;
   if (unchanged === 0) return;

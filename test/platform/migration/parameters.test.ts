@@ -275,29 +275,3 @@ test('what v1 sends, v1 is answered: the fields of a video and of a player come 
     }),
   );
 });
-
-test('whatever the parameters are, nothing is thrown and nothing is lost unsaid', () => {
-  const name = fc.oneof(
-    fc.constantFrom(
-      'title',
-      'date',
-      'tags',
-      'custom.a',
-      'custom.-a',
-      'sourceurl',
-      'result_limit',
-      'order_by',
-    ),
-    fc.string({ minLength: 1 }),
-  );
-  fc.assert(
-    fc.property(
-      fc.constantFrom('/v1/videos/create', '/v1/videos/list', '/v1/players/update', '/v1/status'),
-      fc.dictionary(name, fc.string(), { noNullPrototype: false }),
-      (path, parameters) => {
-        const parts = readParameters(route(path), parameters);
-        expect(() => JSON.stringify(parts)).not.toThrow();
-      },
-    ),
-  );
-});

@@ -1,40 +1,48 @@
-import { lstat, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { createReadStream, type Dirent } from 'node:fs';
+import { lstat, readdir, readFile, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { systemCode } from '../../../http/errors';
-import { count } from '../../../terminal/text';
+import { type ProgressOutput, showProgress } from '../../../terminal/progress';
+import { count, shown } from '../../../terminal/text';
 import { readCurl } from '../read-calls/curl';
 import { readUrl, UnreadableInput } from '../read-calls/found-call';
 import {
   type Kind,
   kindOfText,
   kindOfWord,
+  type LanguageName,
   languageOfFile,
   languageOfText,
   loadLanguage,
 } from '../read-calls/kind';
-import { LogReader } from '../read-calls/log';
-import { findCalls } from '../read-calls/source';
+import { readLog } from '../read-calls/log';
+import { findCalls, mayCallV1 } from '../read-calls/source';
 import type { Collector } from '../report/collect';
 import { Failure } from './failure';
-import type { Progress } from './progress';
-import { fileStream, openPieces, type Pieces, wholeText } from './read-stream';
-import { readTree } from './source-tree';
 
 /** What reading works with. */
-interface Reading {
+interface Reading extends ProgressOutput {
   readonly collector: Collector;
   readonly cwd: string;
   /** What the user says the inputs are. */
   readonly from: Kind | undefined;
   readonly interrupted: AbortSignal;
-  /** Told how many bytes of how many have been read. */
-  readonly progress: (name: string, total: number | undefined) => Progress;
 }
+
+/** How much of an input is looked at to know its kind. */
+const HEAD = 64 * 1024;
+const MIB = 1024 * 1024;
+/** The longest text that is read as a whole: a command, an address or a program. In MiB. */
+const MAX_TEXT = 16;
+/** Less is read before anybody looks. In MiB. */
+const WORTH_A_BAR = 8;
 
 /** Reads an input of the command line: a command, an address, a file or a folder. @throws Failure */
 export async function readInput(reading: Reading, word: string): Promise<void> {
   // An empty path would be the folder that the program was started in.
-  if (word.trim() === '') throw new Failure('unusable_input', 'An input is empty; name a file or a folder.');
+  if (word.trim() === '') throw unusable('An input is empty; name a file or a folder.');
   const path = resolve(reading.cwd, word);
   // A command or an address is no name of a file that is there.
   const found = await stat(path).catch((thrown: unknown) => {
@@ -42,36 +50,33 @@ export async function readInput(reading: Reading, word: string): Promise<void> {
     return undefined;
   });
   if (found?.isDirectory()) {
-    if (reading.from !== undefined && reading.from !== 'source') {
-      throw new Failure('unusable_input', `${word} is a folder, which is read as --from source only.`);
-    }
-    const { collector } = reading;
-    const before = collector.calls;
-    const add = collector.add.bind(collector);
-    const { files, leftOut } = await readTree(path, word, add, reading.interrupted);
-    const summary = { name: word, kind: `source, ${count(files, 'file')}`, calls: collector.calls - before };
-    collector.addInput({ ...summary, leftOut });
+    if (reading.from !== undefined && reading.from !== 'source')
+      throw unusable(`${word} is a folder, which is read as --from source only.`);
+    await readTree(reading, path, word);
     return;
   }
   if (found) {
-    const total = found.isFile() ? found.size : undefined;
-    await readPieces(reading, { name: word, source: fileStream(path), total });
+    const source = createReadStream(path, { highWaterMark: 256 * 1024 });
+    await readPieces(reading, { name: word, source, total: found.isFile() ? found.size : 0 });
     return;
   }
   const kind = reading.from ?? kindOfWord(word);
-  if (kind !== 'curl' && kind !== 'url') throw new Failure('unusable_input', await missing(path, word));
+  if (kind !== 'curl' && kind !== 'url') throw unusable(await missing(path, word));
   const name = 'The argument';
-  try {
-    readText(reading, kind, word, name);
-  } catch (thrown) {
-    throw named(name, thrown);
-  }
+  await withName(name, async () => readText(reading, kind, word, name));
+}
+
+function unusable(description: string): Failure {
+  return new Failure('unusable_input', description);
 }
 
 /** What can't be read is told with the name of the input. */
-function named(name: string, thrown: unknown): unknown {
-  if (!(thrown instanceof UnreadableInput)) return thrown;
-  return new Failure('unusable_input', `${name} ${thrown.message}.`);
+async function withName(name: string, read: () => Promise<void>): Promise<void> {
+  try {
+    await read();
+  } catch (thrown) {
+    throw thrown instanceof UnreadableInput ? unusable(`${name} ${thrown.message}.`) : thrown;
+  }
 }
 
 async function missing(path: string, word: string): Promise<string> {
@@ -88,59 +93,105 @@ async function missing(path: string, word: string): Promise<string> {
 interface Input {
   readonly name: string;
   readonly source: AsyncIterable<Buffer>;
-  /** Bytes, when it is known how many there are. */
-  readonly total: number | undefined;
+  /** Bytes; 0 when it is not known how many there are. */
+  readonly total: number;
 }
 
-/** Reads a file or standard input. @throws Failure */
+/** Reads a file or standard input; what is compressed by gzip is decompressed. @throws Failure */
 export async function readPieces(reading: Reading, { name, source, total }: Input): Promise<void> {
-  const progress = reading.progress(name, total);
+  const { interrupted } = reading;
+  const mib = Math.round(total / MIB);
+  const progress = mib < WORTH_A_BAR ? undefined : showProgress(reading, `MiB of ${shown(name)}`, mib);
+  async function* watched() {
+    for await (const piece of source) {
+      interrupted.throwIfAborted();
+      progress?.advance(piece.length / MIB);
+      yield Buffer.from(piece);
+    }
+  }
   try {
-    const pieces = await openPieces(counted(source, progress, reading.interrupted), name);
-    const kind = reading.from ?? (languageOfFile(name) ? 'source' : kindOfText(pieces.head.toString()));
-    if (kind === 'log') await readLog(reading, name, pieces);
-    else if (kind === 'har') await readHar(reading, name, pieces);
-    else if (kind === 'source') await readSource(reading, name, pieces);
-    else readText(reading, kind, await wholeText(pieces, name), name);
-  } catch (thrown) {
-    throw named(name, thrown);
+    await withName(name, async () => {
+      const given = await withHead(watched(), name);
+      const isGzip = given.head[0] === 0x1f && given.head[1] === 0x8b;
+      const { head, all } = isGzip
+        ? await withHead(
+            pipeline(given.all, createGunzip(), () => undefined),
+            name,
+          )
+        : given;
+      const kind = reading.from ?? (languageOfFile(name) ? 'source' : kindOfText(head.toString()));
+      if (kind === 'log') await readLogFile(reading, name, all);
+      else if (kind === 'har') await readHar(reading, name, all);
+      else if (kind === 'source') await readSource(reading, name, await wholeText(all, name));
+      else readText(reading, kind, await wholeText(all, name), name);
+    });
   } finally {
-    progress.stop();
+    progress?.stop();
   }
 }
 
-async function* counted(source: AsyncIterable<Buffer>, progress: Progress, interrupted: AbortSignal) {
-  for await (const piece of source) {
-    interrupted.throwIfAborted();
-    progress.advance(piece.length);
-    yield piece;
+/** The first bytes of an input, and all of it. */
+async function withHead(source: AsyncIterable<Buffer>, name: string) {
+  const pieces = readable(source, name);
+  let first = Buffer.alloc(0);
+  while (first.length < HEAD) {
+    const { done, value } = await pieces.next();
+    if (done) break;
+    first = Buffer.concat([first, value]);
+  }
+  async function* all() {
+    yield first;
+    yield* pieces;
+  }
+  return { head: first.subarray(0, HEAD), all: all() };
+}
+
+/** The same pieces; an error of the system becomes one of the input. */
+async function* readable(pieces: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
+  try {
+    yield* pieces;
+  } catch (thrown) {
+    if (thrown instanceof Failure) throw thrown;
+    const code = systemCode(thrown);
+    throw new Failure('unreadable_input', `${name} can't be read${code === undefined ? '' : ` (${code})`}.`);
   }
 }
 
-async function readLog({ collector }: Reading, name: string, { all }: Pieces): Promise<void> {
+/** A whole input as text. @throws Failure when it is too long. */
+async function wholeText(all: AsyncIterable<Buffer>, name: string): Promise<string> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of all) {
+    length += piece.length;
+    if (length > MAX_TEXT * MIB)
+      throw unusable(
+        `${name} is larger than ${MAX_TEXT} MiB; only logs and HAR files may be. Say --from log or --from har if it is one.`,
+      );
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces)
+    .toString()
+    .replace(/^\ufeff/, '');
+}
+
+async function readLogFile({ collector }: Reading, name: string, all: AsyncIterable<Buffer>): Promise<void> {
   const before = collector.calls;
-  const reader = new LogReader(
-    (call, method) =>
-      // Of a form nothing is in a log.
-      collector.form(method === 'POST' ? { ...call, incomplete: true } : call),
-    (group) => collector.count(group),
+  const { lines, tooLong } = await readLog(all, (call, method) =>
+    // Of a form nothing is in a log.
+    collector.addForm(method === 'POST' ? { ...call, incomplete: true } : call),
   );
-  for await (const piece of all) reader.write(piece);
-  reader.end();
-  const { read, tooLong } = reader.lines;
   const leftOut = tooLong > 0 ? [`${count(tooLong, 'line')} longer than 1 MiB left out`] : [];
-  collector.addInput({ name, kind: 'log', calls: collector.calls - before, lines: read, leftOut });
+  collector.addInput({ name, kind: 'log', calls: collector.calls - before, lines, leftOut });
 }
 
-async function readHar({ collector }: Reading, name: string, { all }: Pieces): Promise<void> {
+async function readHar({ collector }: Reading, name: string, all: AsyncIterable<Buffer>): Promise<void> {
   const { callsOfHar } = await import('../read-calls/har');
   const before = collector.calls;
   for await (const call of callsOfHar(all)) collector.addForm(call);
   collector.addInput({ name, kind: 'har', calls: collector.calls - before, leftOut: [] });
 }
 
-async function readSource({ collector }: Reading, name: string, pieces: Pieces): Promise<void> {
-  const text = await wholeText(pieces, name);
+async function readSource({ collector }: Reading, name: string, text: string): Promise<void> {
   const before = collector.calls;
   const language = languageOfFile(name) ?? languageOfText(text);
   for (const call of findCalls(text, await loadLanguage(language))) collector.add(call, name);
@@ -153,17 +204,79 @@ function readText({ collector }: Reading, kind: 'curl' | 'url', text: string, na
   const leftOut: string[] = [];
   if (kind === 'curl') {
     const { calls, commands, fromFiles } = readCurl(text);
-    if (commands === 0) throw new Failure('unusable_input', `${name} has no curl command.`);
+    if (commands === 0) throw unusable(`${name} has no curl command.`);
     for (const call of calls) collector.add(fromFiles.length > 0 ? { ...call, incomplete: true } : call);
     if (fromFiles.length > 0) leftOut.push('what the command takes from files is not read');
   } else {
     for (const line of text.split('\n')) {
-      const call = line.trim() === '' ? undefined : readUrl(line);
+      const call = readUrl(line);
       if (call) collector.add(call);
     }
   }
-  if (collector.calls === before) {
-    throw new Failure('unusable_input', `${name} calls no route of v1: the path has no /v1/ in it.`);
-  }
+  if (collector.calls === before) throw unusable(`${name} calls no route of v1: the path has no /v1/ in it.`);
   collector.addInput({ name, kind, calls: collector.calls - before, leftOut });
+}
+
+/** Programs of others, and what is no program. */
+const SKIPPED = ['node_modules', '.git', '.hg', '.svn', 'bower_components', '__pycache__', '.venv', 'venv'];
+/** A larger file is no program that somebody wrote. In MiB. */
+const MAX_FILE = 2;
+/** So many files that can't be read are named. */
+const MAX_TOLD = 20;
+
+/** Reads the programs below a folder. Symbolic links are not followed: they could lead out of it, or in a circle. */
+async function readTree({ collector, interrupted }: Reading, folder: string, given: string): Promise<void> {
+  const before = collector.calls;
+  const unread: string[] = [];
+  let files = 0;
+  let huge = 0;
+
+  /** What a call of the system answers; undefined, and told, when it fails. */
+  const attempt = async <Result>(name: string, call: Promise<Result>): Promise<Result | undefined> => {
+    try {
+      return await call;
+    } catch (thrown) {
+      if (systemCode(thrown) === undefined) throw thrown;
+      unread.push(`${name} can't be read`);
+      return undefined;
+    }
+  };
+
+  const readProgram = async (path: string, name: string, language: LanguageName) => {
+    const { size = 0 } = (await attempt(name, lstat(path))) ?? {};
+    if (size > MAX_FILE * MIB) huge += 1;
+    const bytes = size > MAX_FILE * MIB ? undefined : await attempt(name, readFile(path));
+    if (!bytes || bytes.subarray(0, 8192).includes(0)) return;
+    files += 1;
+    const text = bytes.toString();
+    try {
+      const calls = mayCallV1(text) ? findCalls(text, await loadLanguage(language)) : [];
+      for (const call of calls) collector.add(call, name);
+    } catch (thrown) {
+      if (!(thrown instanceof UnreadableInput)) throw thrown;
+      unread.push(`${name} ${thrown.message} and left out`);
+    }
+  };
+
+  const readFolder = async (path: string, name: string): Promise<void> => {
+    interrupted.throwIfAborted();
+    const entries: Dirent[] = (await attempt(name, readdir(path, { withFileTypes: true }))) ?? [];
+    entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+    for (const entry of entries) {
+      const language = entry.isFile() ? languageOfFile(entry.name) : undefined;
+      if (language) await readProgram(join(path, entry.name), join(name, entry.name), language);
+    }
+    for (const entry of entries)
+      if (entry.isDirectory() && !SKIPPED.includes(entry.name))
+        await readFolder(join(path, entry.name), join(name, entry.name));
+  };
+
+  await readFolder(folder, given);
+  const leftOut = [
+    ...(huge > 0 ? [`${huge} larger than ${MAX_FILE} MiB left out`] : []),
+    ...unread.slice(0, MAX_TOLD),
+    ...(unread.length > MAX_TOLD ? [`${unread.length - MAX_TOLD} more can't be read`] : []),
+  ];
+  const calls = collector.calls - before;
+  collector.addInput({ name: given, kind: `source, ${count(files, 'file')}`, calls, leftOut });
 }

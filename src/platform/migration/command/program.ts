@@ -12,7 +12,6 @@ import { Collector, type Report } from '../report/collect';
 import { jsonReport, summary, textReport } from '../report/text';
 import { EXIT, type ExitCode, Failure } from './failure';
 import { readInput, readPieces } from './inputs';
-import { showProgress } from './progress';
 
 /** What the program takes from its process. */
 interface Run extends CommandRun {
@@ -116,13 +115,12 @@ async function migrate(
 ): Promise<ExitCode> {
   const { stdin, stderr, cwd, interrupted } = run;
   const collector = new Collector();
-  const progress = (name: string, total: number | undefined) => showProgress(stderr, name, total);
-  const reading = { collector, cwd, from: options.from, interrupted, progress };
+  const reading = { collector, cwd, from: options.from, interrupted, stderr, out };
   if (inputs.length === 0 && stdin.isTTY) {
     throw new Failure('usage', 'Nothing to read. Name a curl command, an address, a file or a folder.');
   }
   for (const input of inputs.length === 0 ? ['-'] : inputs) {
-    if (input === '-') await readPieces(reading, { name: 'Standard input', source: stdin, total: undefined });
+    if (input === '-') await readPieces(reading, { name: 'Standard input', source: stdin, total: 0 });
     else await readInput(reading, input);
   }
   const report = collector.report({ ...(options.site !== undefined && { site: options.site }) });

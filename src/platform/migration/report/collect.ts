@@ -69,49 +69,33 @@ export class Collector {
 
   /** Adds a call. Calls with the same values are one entry. */
   add(call: FoundCall, file?: string): void {
-    const values = sorted(call.parameters);
-    this.count(this.#open(call, values.length === 0 ? '' : JSON.stringify(values)), file, call);
+    this.#count(call, JSON.stringify(sorted(call.parameters)), file);
   }
 
   /** Adds a call of many; those with the same route and names of parameters are one entry, with the first's values. */
-  addForm(call: FoundCall, file?: string): void {
-    this.count(this.form(call), file, call);
+  addForm(call: FoundCall): void {
+    this.#count(call, Object.keys(call.parameters).sort().join('&'));
   }
 
-  /** The group of calls with this route and these names of parameters, to be counted. */
-  form(call: FoundCall): Group | undefined {
-    return this.#open(call, Object.keys(call.parameters).sort().join('&'));
-  }
-
-  #open(given: FoundCall, form: string): Group | undefined {
+  #count(given: FoundCall, form: string, file?: string): void {
+    this.#calls += 1;
     // Of what the mapping doesn't know, ids in the path would make each call a form of its own.
     const isKnown = findRoute(given.route) !== undefined;
     const call = isKnown ? given : { ...given, route: shownRoute(given.route), parameters: {} };
     const key = isKnown ? `${call.route} ${form}` : call.route;
-    const known = this.#groups.get(key);
-    if (known) return known;
-    if (this.#groups.size >= MAX_ENTRIES) return undefined;
-    const group = {
-      call: { ...call, parameters: kept(call.parameters) },
-      count: 0,
-      places: [],
-      morePlaces: 0,
-      incomplete: call.incomplete === true,
-    };
-    this.#groups.set(key, group);
-    return group;
-  }
-
-  /** Counts a call of a group; one without a group is counted as a call that isn't kept apart. */
-  count(group: Group | undefined, file?: string, call?: FoundCall): void {
-    this.#calls += 1;
-    if (!group) {
+    let group = this.#groups.get(key);
+    if (!group && this.#groups.size >= MAX_ENTRIES) {
       this.#uncounted += 1;
       return;
     }
+    if (!group) {
+      const parameters = kept(call.parameters);
+      group = { call: { ...call, parameters }, count: 0, places: [], morePlaces: 0, incomplete: false };
+      this.#groups.set(key, group);
+    }
     group.count += 1;
-    if (call?.incomplete) group.incomplete = true;
-    if (file === undefined || call?.line === undefined) return;
+    if (call.incomplete) group.incomplete = true;
+    if (file === undefined || call.line === undefined) return;
     if (group.places.length < MAX_PLACES) group.places.push({ file, line: call.line });
     else group.morePlaces += 1;
   }
@@ -123,7 +107,6 @@ export class Collector {
   /** What was found, the most frequent first. */
   report(options: MigrateOptions): Report {
     const entries = [...this.#groups.values()]
-      .filter(({ count }) => count > 0)
       .map(({ call, ...rest }) => ({ migration: completed(migrateCall(call, options), rest), ...rest }))
       .sort((one, other) => other.count - one.count);
     const totals = { ready: 0, by_hand: 0, unsupported: 0, unknown: 0 };

@@ -220,31 +220,7 @@ test('faulty programs are read as far as they can be, and names of prototypes ar
     ),
   ).toHaveLength(1);
   const pieces = fc.constantFrom(
-    'jw',
-    '.videos',
-    '.list',
-    '(',
-    ')',
-    '{',
-    '}',
-    "'",
-    '"',
-    '`',
-    '${',
-    '=',
-    'p',
-    '[',
-    ']',
-    '$',
-    '->call',
-    '<?php',
-    '\n',
-    ':',
-    ',',
-    '**',
-    '+',
-    '.',
-    'f',
+    ...'jw .videos .list ( ) { } \' " ` ${ = p [ ] $ ->call <?php \n : , ** + . f'.split(' '),
   );
   fc.assert(
     fc.property(fc.array(pieces, { maxLength: 40 }), (parts) => {
