@@ -28,7 +28,7 @@ const FULL: Plan = {
   seconds: 3,
   requestsForMemory: 100_000,
   manyFiles: 100_000,
-  listedFiles: 1_000_000,
+  listedFiles: 100_000,
   logLines: 1_000_000,
   fleetKeys: 100_000,
 };
