@@ -19,22 +19,16 @@ test('tells itself with date and time filled in, so that a run can be repeated',
   expect(read.ok && read.value.text).toBe('{streamid}-2026-01-31-230509');
 });
 
+const SAME = 'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise';
+
 test.each([
   [
     '{streamid}-{day}',
     'unknown_place',
     'has {day}, which nothing fills; it takes {streamid}, {name}, {contentId}, {old}, {date}, {time}',
   ],
-  [
-    'news',
-    'same_for_all',
-    'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',
-  ],
-  [
-    '{date}{time}',
-    'same_for_all',
-    'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',
-  ],
+  ['news', 'same_for_all', SAME],
+  ['{date}{time}', 'same_for_all', SAME],
 ])('refuses %s', (text, code, description) => {
   expect(readPattern(text, NOW)).toEqual({ ok: false, problem: { code, description } });
 });
@@ -59,27 +53,12 @@ const CURL = `curl -sS --fail-with-body --anyauth -u "$PACKAGER_LOGIN" -X PUT -H
 const SERVER = 'http://127.0.0.1:8087/v2/servers/_defaultServer_/vhosts/_defaultVHost_/applications';
 
 test.each([
-  [
-    'live/news',
-    undefined,
-    `${SERVER}/live/instances/_definst_/incomingstreams/news/actions/disconnectStream`,
-  ],
-  [
-    'live/camera.stream',
-    undefined,
-    `${SERVER}/live/instances/_definst_/incomingstreams/camera.stream/actions/resetStream`,
-  ],
-  [
-    'a/b/x+1',
-    'my app',
-    `${SERVER}/my%20app/instances/_definst_/incomingstreams/x%2B1/actions/disconnectStream`,
-  ],
-  [
-    'news',
-    undefined,
-    `${SERVER}/"\${APPLICATION:?}"/instances/_definst_/incomingstreams/news/actions/disconnectStream`,
-  ],
-])('restarts %s of the application %s', (streamid, application, address) => {
+  ['live/news', undefined, 'live', 'news/actions/disconnectStream'],
+  ['live/camera.stream', undefined, 'live', 'camera.stream/actions/resetStream'],
+  ['a/b/x+1', 'my app', 'my%20app', 'x%2B1/actions/disconnectStream'],
+  ['news', undefined, `"\${APPLICATION:?}"`, 'news/actions/disconnectStream'],
+])('restarts %s of the application %s', (streamid, application, shown, rest) => {
+  const address = `${SERVER}/${shown}/instances/_definst_/incomingstreams/${rest}`;
   expect(restartCommands([streamid], { application, packagerUrl: 'http://127.0.0.1:8087/' })).toEqual([
     { streamid, command: `${CURL} ${address}` },
   ]);

@@ -69,7 +69,8 @@ export class Collector {
 
   /** Adds a call. Calls with the same values are one entry. */
   add(call: FoundCall, file?: string): void {
-    this.#count(call, JSON.stringify(sorted(call.parameters)), file);
+    const values = sorted(call.parameters);
+    this.#count(call, values.length === 0 ? '' : JSON.stringify(values), file);
   }
 
   /** Adds a call of many; those with the same route and names of parameters are one entry, with the first's values. */
