@@ -3,7 +3,7 @@ import { formatUuid, isAmong, isJsonObject, type JsonObject } from '../drm/bytes
 import { type CheckedInput, type CheckOptions, checkInput as checkAnyInput } from '../drm/check/check';
 import { describeCpix } from '../drm/check/cpix';
 import { checkKeyFile } from '../drm/check/key-file-text';
-import { checkParts, tellNoSystem } from '../drm/check/part-values';
+import { checkParts, reportNoSystem } from '../drm/check/part-values';
 import { type CheckResult, Report, subjectOf } from '../drm/check/report';
 import { chooseKeys } from '../drm/cpix/choose';
 import { THE_DOCUMENT } from '../drm/cpix/document';
@@ -20,7 +20,7 @@ interface RequestCheckOptions extends CheckOptions {
   readonly rules?: ProviderRules | 'unknown' | undefined;
 }
 
-/** Tells what key material or a body of the key-file API is, what it decodes to and what is wrong with it. */
+/** Reports what key material or a body of the key-file API is, what it decodes to and what is wrong with it. */
 export function check(input: unknown, options: RequestCheckOptions = {}): CheckResult {
   return checkInput(input, options).result;
 }
@@ -40,7 +40,7 @@ const THE_BODY = { called: 'The body' };
 /** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
 function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unknown'): void {
   const read = readForm(body, rules === 'unknown' ? ASKED_BY_ANY : rules);
-  if (!read.ok) for (const fault of read.faults) tell(report, body, fault);
+  if (!read.ok) for (const fault of read.faults) reportFault(report, body, fault);
   if (read.ok && read.form === 'provider' && rules === 'unknown') {
     const absent = ASKED_BY_JSON.needed.filter((name) => read.value[name] === undefined);
     for (const name of absent) report.warning('may_be_missing', name, MAY_BE_MISSING);
@@ -54,9 +54,9 @@ function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unk
 }
 
 /** Adds a fault of the schema, unless the check of the value's text reports more. */
-function tell(report: Report, body: JsonObject, fault: SchemaFault): void {
+function reportFault(report: Report, body: JsonObject, fault: SchemaFault): void {
   if (fault.kind === 'unknown') {
-    tellUnknown(report, fault);
+    reportUnknown(report, fault);
     return;
   }
   const [part, field] = fault.path;
@@ -79,7 +79,7 @@ function valueAt(body: JsonObject, part: string, field: PropertyKey | undefined)
   return isJsonObject(fields) && field !== undefined ? fields[String(field)] : undefined;
 }
 
-function tellUnknown(report: Report, { path, name, known }: UnknownField): void {
+function reportUnknown(report: Report, { path, name, known }: UnknownField): void {
   const at = path.map((part) => `${String(part)}.`).join('');
   const { shown, near } = unknownName(name, known);
   const subject = shown === undefined ? { called: 'A field' } : subjectOf(`${at}${shown}`);
@@ -159,7 +159,7 @@ function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string)
     contentId,
     names: REQUEST_NAMES,
   });
-  if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay')) tellNoSystem(report, THE_BODY);
+  if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay')) reportNoSystem(report, THE_BODY);
   const { cmaf } = body;
   if (cmaf === false || cmaf === true || cmaf === 'cenc') report.field('cmaf', cmaf ? 'cenc' : 'false');
 }

@@ -55,7 +55,7 @@ const cmaf = z
   .nullish()
   .meta({
     description:
-      'Whether there are lines for CMAF beside those for MPEG-DASH: `true`, or `cenc`, which is the scheme of both; `false` for none. Left out: as the service is configured.',
+      'Whether there are lines for CMAF next to those for MPEG-DASH: `true`, or `cenc`, which is the scheme of both; `false` for none. Left out: as the service is configured.',
   });
 
 /** The same as a text, in a query or a variable. */

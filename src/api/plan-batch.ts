@@ -302,5 +302,5 @@ const NO_QUALITY = fault(
   'quality: is missing; this group has keys by quality, so give the member as {"streamid", "quality"}.',
 );
 const CONTENT_ID_OF_QUALITY = fault(
-  'contentId: this group has keys by quality; put the content id into keys, beside the quality that has it.',
+  'contentId: this group has keys by quality; put the content id into keys, next to the quality that has it.',
 );

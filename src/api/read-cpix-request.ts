@@ -59,6 +59,6 @@ export function choiceOf({ kid, track, period, systems }: DocumentFields): CpixC
 
 /** The faults of a document, as the problems of a request. */
 export function documentProblems(faults: readonly Problem[]): Problem[] {
-  const told = faults.slice(0, MAX_PROBLEMS);
-  return told.map((fault) => ({ code: fault.code, description: sentenceOf(fault, THE_DOCUMENT.called) }));
+  const first = faults.slice(0, MAX_PROBLEMS);
+  return first.map((fault) => ({ code: fault.code, description: sentenceOf(fault, THE_DOCUMENT.called) }));
 }

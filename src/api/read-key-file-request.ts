@@ -127,12 +127,12 @@ export function readForm(
   const given = givenFields(body);
   if (given.has('keyfile')) {
     const others = othersThan(importedBody, given);
-    const broken = beside('keyfile', 'all of the key file', others);
+    const broken = nextTo('keyfile', 'all of the key file', others);
     return formed('imported', importedBody, withoutFields(body, others), broken);
   }
   if (given.has('cpix')) {
     const others = othersThan(cpixBody, given).filter((name) => name !== 'keepunknown');
-    const broken = [...beside('cpix', 'the keys', others), ...flagWithoutLines(given)];
+    const broken = [...nextTo('cpix', 'the keys', others), ...flagWithoutLines(given)];
     return formed('cpix', cpixBody, withoutFields(body, others), broken);
   }
   const isSupplied = given.has('cenc') || given.has('fairplay');
@@ -258,7 +258,7 @@ function othersThan({ shape }: z.ZodObject, given: ReadonlySet<string>): string[
   return [...given].filter((name) => FIELDS.includes(name) && !(name in shape));
 }
 
-function beside(field: 'keyfile' | 'cpix', what: string, others: readonly string[]): SchemaFault[] {
+function nextTo(field: 'keyfile' | 'cpix', what: string, others: readonly string[]): SchemaFault[] {
   if (others.length === 0) return [];
   const sentence = `holds ${what}; leave ${others.join(', ')} out`;
   return [{ kind: 'wrong', path: [field], reason: 'value', sentence }];

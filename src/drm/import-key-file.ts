@@ -190,13 +190,13 @@ function inTableOrder(values: Values): KeyFileLine[] {
 }
 
 /** Unknown lines are reported as kept, and the encoding was checked before. */
-const TOLD_OTHERWISE: readonly string[] = ['unknown_line', 'not_utf8'];
+const REPORTED_ELSEWHERE: readonly string[] = ['unknown_line', 'not_utf8'];
 
 function checkFindings(text: string): Finding[] {
   const report = new Report();
   checkKeyFile(report, text);
   return report.findings
-    .filter(({ code }) => !TOLD_OTHERWISE.includes(code))
+    .filter(({ code }) => !REPORTED_ELSEWHERE.includes(code))
     .map((finding) => ({ ...finding, description: inHeader(finding.description) }));
 }
 

@@ -58,13 +58,13 @@ export function readPackagingKeys(text: string, needsSystem = true): Read {
   }
   const imported = importKeyFile(text, true);
   if (!imported.ok) {
-    const told = imported.problems
+    const problems = imported.problems
       .slice(0, 3)
       .map(({ field, line, description }) => `${field ?? `line ${line}`} ${description}`);
     const code = imported.problems.some(({ line }) => line !== undefined)
       ? 'key_file_foreign'
       : 'key_file_incomplete';
-    return refused(code, `can't be used: ${told.join('; ')}`);
+    return refused(code, `can't be used: ${problems.join('; ')}`);
   }
   const { cenc, widevine, playready, fairplay } = imported.keyFile;
   const keys = decodeKeys(keysIn(text));

@@ -184,7 +184,7 @@ class RenditionTest {
       this.options.memory?.keep(resource, init);
       return init;
     }
-    this.#tellNotFetched(resource, fetched, 'the init segment');
+    this.#reportNotFetched(resource, fetched, 'the init segment');
     return undefined;
   }
 
@@ -196,12 +196,12 @@ class RenditionTest {
     for (const [index, source] of newest.entries()) {
       const fetched = await this.#take(source, 'segment');
       if (fetched.ok) {
-        if (index > 0) this.#tellEarly(newest[0], source);
+        if (index > 0) this.#reportEarly(newest[0], source);
         return this.#open(source, fetched, init);
       }
       const isLast = !live || fetched.problem.code !== 'not_found' || index === newest.length - 1;
       if (!isLast) continue;
-      this.#tellNotFetched(newest[0] ?? source, fetched, live ? 'the newest segment' : 'the last segment');
+      this.#reportNotFetched(newest[0] ?? source, fetched, live ? 'the newest segment' : 'the last segment');
       return undefined;
     }
     return undefined;
@@ -220,7 +220,7 @@ class RenditionTest {
     if (!isSame && !init) return undefined;
     const fetched = await this.#take(first, 'segment');
     if (fetched.ok) return this.#open(first, fetched, init?.bytes);
-    this.#tellNotFetched(first, fetched, 'the first segment');
+    this.#reportNotFetched(first, fetched, 'the first segment');
     return undefined;
   }
 
@@ -292,7 +292,7 @@ class RenditionTest {
     for (let depth = 0; depth < MAX_INDEXES; depth += 1) {
       const fetched = await this.#take(next, 'init');
       if (!fetched.ok) {
-        this.#tellNotFetched(next, fetched, 'the segment index');
+        this.#reportNotFetched(next, fetched, 'the segment index');
         return undefined;
       }
       const found = readSegmentIndex(fetched.body, next.url, next.range?.first ?? 0);
@@ -333,7 +333,7 @@ class RenditionTest {
     return fetched;
   }
 
-  #tellNotFetched(resource: Resource, { problem: { code, description } }: NotFetched, what: string): void {
+  #reportNotFetched(resource: Resource, { problem: { code, description } }: NotFetched, what: string): void {
     const codes = { not_found: 'segment_not_found', timeout: 'segment_timeout' } as const;
     const name = shownAddress(resource.url);
     const own = code === 'not_found' || code === 'timeout' ? codes[code] : code;
@@ -344,7 +344,7 @@ class RenditionTest {
     this.#report('error', own, name, `${THIS}, ${what}, ${description}${remedy}`);
   }
 
-  #tellEarly(newest: SegmentSource | undefined, found: SegmentSource): void {
+  #reportEarly(newest: SegmentSource | undefined, found: SegmentSource): void {
     if (!newest) return;
     const number = (newest.number ?? 0) - (found.number ?? 0);
     const text = `${THIS} is named as the newest segment and is not there yet (404), while the one ${number} before it is; players that start now wait or fail, so look at the clocks of packager and server, and at the delay of the upload`;

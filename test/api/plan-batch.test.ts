@@ -234,7 +234,7 @@ it.each<[what: string, group: { readonly members: readonly unknown[] }, found: r
       "c: invalid_body: quality: the group's keys have no sd; they have SD, HD.",
       `d: invalid_body: quality: ${QUALITY_NAME}`,
       'e: invalid_body: keys.HD: cenc.contentkey: is not whole base64: its length is no multiple of 4; look for missing padding (=)',
-      'f: invalid_body: contentId: this group has keys by quality; put the content id into keys, beside the quality that has it.',
+      'f: invalid_body: contentId: this group has keys by quality; put the content id into keys, next to the quality that has it.',
       'g',
     ],
   ],

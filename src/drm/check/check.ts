@@ -162,7 +162,7 @@ function checkByteText(report: Report, input: string, inner: string, read: ByteT
   if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input)) {
     report.warning('white_space', THE_VALUE, 'has white space in it or after it; write it in one piece');
   }
-  nameSlip(report, read.form);
+  reportEncoding(report, read.form);
   if (read.form === 'uuid') return checkKeyId(report, read.bytes);
   return checkBytes(report, read.bytes);
 }
@@ -188,7 +188,7 @@ function unwrapped(text: string): string {
   return (element ?? quoted ?? text).trim().replace(/^data:[\w/;=+-]{0,100}base64,/, '');
 }
 
-const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
+const ENCODINGS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
   base64url: [
     'base64url',
     'is base64url; key files and the API take standard base64 (+ and /, padded with =)',
@@ -201,9 +201,9 @@ const SLIPS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
   separated_hex: ['separators', 'is hex with separators or 0x; key files and the API accept only the digits'],
 };
 
-function nameSlip(report: Report, form: ByteForm): void {
-  const slip = SLIPS[form];
-  if (slip) report.warning(slip[0], THE_VALUE, slip[1]);
+function reportEncoding(report: Report, form: ByteForm): void {
+  const named = ENCODINGS[form];
+  if (named) report.warning(named[0], THE_VALUE, named[1]);
 }
 
 function unrecognised(report: Report): CheckKind {

@@ -168,7 +168,7 @@ const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[
   [['checksum_mismatch'], compareHeaders],
 ];
 
-/** Compares what players are told with the samples. What was reported against the key files is not repeated. */
+/** Compares what manifests say with the samples. What was reported against the key files is not repeated. */
 function compareMedia(
   comparison: Comparison,
   media: readonly CheckedInput[],
@@ -176,7 +176,7 @@ function compareMedia(
   { hasKeyFiles }: { readonly hasKeyFiles: boolean },
 ): void {
   for (const [codes, compare] of ASPECTS) {
-    const isNew = ({ name }: CheckedInput) => !comparison.hasTold(codes, name);
+    const isNew = ({ name }: CheckedInput) => !comparison.hasReported(codes, name);
     const files = media.filter(isNew);
     const remaining = manifests.filter(isNew);
     if (files.length === 0) continue;
@@ -221,7 +221,7 @@ function compareRenditions(
   manifests: readonly CheckedInput[],
   hasKeyFiles: boolean,
 ): void {
-  const isNew = ({ name }: CheckedInput) => !comparison.hasTold(KEY_ID_CODES, name);
+  const isNew = ({ name }: CheckedInput) => !comparison.hasReported(KEY_ID_CODES, name);
   const remaining = manifests.filter(isNew);
   for (const file of remaining.length > 0 ? media.filter(isNew) : []) {
     const ofScheme = remaining.filter((manifest) => agree(compareSchemes, file, manifest));
@@ -239,7 +239,7 @@ function compareProtection(
   media: readonly CheckedInput[],
   manifests: readonly CheckedInput[],
 ): void {
-  const isNew = ({ name }: CheckedInput) => !comparison.hasTold(['not_protected'], name);
+  const isNew = ({ name }: CheckedInput) => !comparison.hasReported(['not_protected'], name);
   const [encrypted] = media.filter(isEncrypted);
   const clear = manifests.filter(isClear);
   if (media.length > 0 && clear.length > 0) comparison.note('protection');

@@ -64,7 +64,7 @@ export class Comparison {
     this.faults.push({ severity: 'warning', code, inputs, description: `${sentence}.` });
   }
 
-  hasTold(codes: readonly string[], name: string): boolean {
+  hasReported(codes: readonly string[], name: string): boolean {
     return this.faults.some(({ code, inputs }) => codes.includes(code) && inputs.includes(name));
   }
 

@@ -74,7 +74,7 @@ export function describeSystem(
         at: `${name}.`,
         subject: name,
       });
-      tellOtherBoxes(part, name, boxes, systemId);
+      reportOtherBoxes(part, name, boxes, systemId);
       if (named.length === 0) part.warning('names_nothing', name, 'has no pssh and no pro element');
     });
   if (protectionHeader)
@@ -129,8 +129,8 @@ function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string
     return contentKey ? playReadySignal(system, keyId, contentKey) : { ok: true, value: undefined };
   })();
   if (!use.ok) {
-    const isTold = report.findings.some(({ severity }) => severity === 'error');
-    if (!isTold) report.problem(subject, use.problem);
+    const isReported = report.findings.some(({ severity }) => severity === 'error');
+    if (!isReported) report.problem(subject, use.problem);
   } else if (system.systemId === FAIRPLAY_SYSTEM_ID && use.value === undefined) {
     const sentence = 'is missing: FairPlay needs an address, in URIExtXKey or HLSSignalingData';
     report.error('missing', `${at}.uri`, sentence);
@@ -171,10 +171,10 @@ function describePssh(report: Report, at: string, bytes: Buffer, systemId: strin
     return;
   }
   describeBoxList(report, [bytes], at);
-  tellOtherBoxes(report, at, [bytes], systemId);
+  reportOtherBoxes(report, at, [bytes], systemId);
 }
 
-function tellOtherBoxes(report: Report, at: string, boxes: readonly Buffer[], systemId: string): void {
+function reportOtherBoxes(report: Report, at: string, boxes: readonly Buffer[], systemId: string): void {
   for (const bytes of boxes) {
     const box = parsePsshBox(bytes);
     if (!box.ok || box.value.systemId === systemId) continue;

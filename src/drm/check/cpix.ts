@@ -17,7 +17,7 @@ import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import { describeSystem, namesOf, type PlacedKey } from './cpix-systems';
-import { tellNoSystem } from './part-values';
+import { reportNoSystem } from './part-values';
 import type { Report } from './report';
 import { keyIdField } from './values';
 
@@ -72,9 +72,9 @@ export function describeCpix(
     const isRoom = report.fields.length + part.fields.length + systems.length <= DETAILED;
     report.take(part, isRoom || part.findings.length > 0 ? undefined : 1);
   }
-  if (keys.length > 0 && systems.length === 0) tellNoSystem(report, subject);
+  if (keys.length > 0 && systems.length === 0) reportNoSystem(report, subject);
   for (const { at, keyId } of systems.length > 0 ? placed : [])
-    if (!systemsOf.has(formatUuid(keyId))) tellNoSystem(report, at);
+    if (!systemsOf.has(formatUuid(keyId))) reportNoSystem(report, at);
   return document;
 }
 

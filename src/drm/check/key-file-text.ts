@@ -5,7 +5,7 @@ import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, NO_CMAF_CBCS } from '.
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID, type WidevinePsshData } from '../widevine';
 import { type Lines, readLines, THE_FILE } from './key-file-lines';
-import { checkParts, type Parts, type PartsContext, readSecretBlock, tellNoSystem } from './part-values';
+import { checkParts, type Parts, type PartsContext, readSecretBlock, reportNoSystem } from './part-values';
 import { Report } from './report';
 import { holdsSecret } from './secrets';
 import { checkAddress, textOrHex } from './values';
@@ -40,7 +40,7 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
   if (cmafValues && dash.parts.cenc) compareFamilies(report, lines, values, cmafValues);
   const hasHlsSystem = fairplay !== undefined || PLAYREADY_METHODS.includes(lines.get(`${HLS}-method`) ?? '');
   if ((dash.parts.cenc || cmaf) && !hasHlsSystem && ![dash, cmaf].some(hasSystem))
-    tellNoSystem(report, THE_FILE);
+    reportNoSystem(report, THE_FILE);
   const keyId = values.keyId ?? cmafValues?.keyId;
   const contentId = (values.widevine ?? cmafValues?.widevine)?.contentId;
   const isPart = (name: keyof Parts) => dash.parts[name] !== undefined || cmaf?.parts[name] !== undefined;

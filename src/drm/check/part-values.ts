@@ -56,7 +56,7 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
 }
 
 /** Key and key id alone encrypt a stream that no player can ask a license for. */
-export function tellNoSystem(report: Report, subject: Subject): void {
+export function reportNoSystem(report: Report, subject: Subject): void {
   report.warning('no_drm_system', subject, NO_SYSTEM);
 }
 

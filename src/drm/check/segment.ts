@@ -54,7 +54,7 @@ export function describeSegment(report: Report, bytes: Buffer): CheckKind {
     const note = `the first ${MAX_FRAGMENTS} are shown`;
     report.field('fragments', `${segment.fragments.length} with keys of their own`, note);
   }
-  tellProtection(report, segment, named, rotates);
+  reportProtection(report, segment, named, rotates);
   if (!hasMovie) return 'media_segment';
   return hasMedia ? 'media_file' : 'init_segment';
 }
@@ -91,7 +91,7 @@ function describeFragment(
   });
 }
 
-function tellProtection(
+function reportProtection(
   report: Report,
   segment: Segment,
   named: readonly KeySignallingAt[],
@@ -110,11 +110,11 @@ function tellProtection(
         ? 'has pssh boxes, but no track of it is encrypted: it is not protected'
         : 'has no encrypted track and no pssh box: it is not protected';
     report.warning('not_protected', segment.hasMedia ? { called: 'The file' } : THE_SEGMENT, sentence);
-  } else if (named.length === 0 && !rotates) tellWithoutBoxes(report, protections);
+  } else if (named.length === 0 && !rotates) reportWithoutBoxes(report, protections);
 }
 
 /** FairPlay's key stands in the playlist: a segment for Apple's players alone has no box. */
-function tellWithoutBoxes(report: Report, protections: readonly Protection[]): void {
+function reportWithoutBoxes(report: Report, protections: readonly Protection[]): void {
   if (protections.every(({ scheme }) => scheme === 'cbcs')) {
     const note =
       "right for FairPlay, whose key is named in the playlist's EXT-X-KEY; for Widevine and PlayReady the manifest must have the boxes";

@@ -18,7 +18,7 @@ const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
 
 export interface CpixKeyFileOptions {
   readonly playReadyUrl?: string | undefined;
-  /** What Widevine data is made of that the document lacks; without it, the document's content id. */
+  /** What Widevine data is made of that is missing in the document; without it, the document's content id. */
   readonly contentId?: string | undefined;
 }
 

@@ -27,7 +27,7 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const all = streamKeysOf(read.keys).filter((key) => scheme === undefined || key.scheme === scheme);
   const [first, ...more] = all.filter((key) => others[key.scheme] === undefined);
   if (!first) {
-    const description = all.flatMap((key) => others[key.scheme] ?? [])[0] ?? LACKING[scheme ?? 'cenc'];
+    const description = all.flatMap((key) => others[key.scheme] ?? [])[0] ?? MISSING[scheme ?? 'cenc'];
     return { ok: false, problem: { code: 'keys_missing', description } };
   }
   const keys: Keys = form.holdsBoth ? [first, ...more] : [first];
@@ -46,7 +46,7 @@ const THE_EXPORT = { called: 'The export' };
 
 type Keys = readonly [StreamKey, ...StreamKey[]];
 
-const LACKING: Readonly<Record<ExportScheme, string>> = {
+const MISSING: Readonly<Record<ExportScheme, string>> = {
   cenc: 'has no DASH lines, whose key cenc is for; provision the stream with cenc, or ask for the scheme cbcs',
   cbcs: 'has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc',
 };
