@@ -5,10 +5,10 @@ import { MEDIA } from './media';
 import { mediaBehaviour } from './media-behaviour';
 import { ORIGINAL, originalBehaviour } from './originals';
 import { PLAYER, playerBehaviour } from './players';
-import { type PlaylistType, playlistCalls, typedPlaylistCalls } from './playlists';
+import { playlistCalls, typedPlaylistCalls } from './playlists';
 import { MEDIA_RENDITION, renditionBehaviour } from './renditions';
 import type { Platform } from './resource';
-import { callsOf, type ResourceCalls } from './resource-calls';
+import { callsOf } from './resource-calls';
 import { mountAction, mountResource, type RouteParts } from './resource-routes';
 import { changeTags, TAG_ACTIONS } from './tags';
 import { TEXT_TRACK, textTrackBehaviour } from './text-tracks';
@@ -16,20 +16,9 @@ import { THUMBNAIL, thumbnailBehaviour } from './thumbnails';
 import { USAGE_ACTIONS, usageOf } from './usage';
 
 /** The calls for everything in the library. */
-export interface Library {
-  readonly media: ResourceCalls;
-  readonly originals: ResourceCalls;
-  readonly renditions: ResourceCalls;
-  readonly textTracks: ResourceCalls;
-  readonly thumbnails: ResourceCalls;
-  readonly players: ResourceCalls;
-  /** Of all types. */
-  readonly playlists: ResourceCalls;
-  readonly typedPlaylists: ReadonlyMap<PlaylistType, ResourceCalls>;
-  readonly imports: ResourceCalls;
-}
+export type Library = ReturnType<typeof createLibrary>;
 
-export function createLibrary(parts: Platform): Library {
+export function createLibrary(parts: Platform) {
   const { now } = parts.clock;
   return {
     media: callsOf(MEDIA, mediaBehaviour(parts), now),
@@ -38,6 +27,7 @@ export function createLibrary(parts: Platform): Library {
     textTracks: callsOf(TEXT_TRACK, textTrackBehaviour(parts), now),
     thumbnails: callsOf(THUMBNAIL, thumbnailBehaviour(parts), now),
     players: callsOf(PLAYER, playerBehaviour(parts), now),
+    /** Of all types. */
     playlists: playlistCalls(parts),
     typedPlaylists: typedPlaylistCalls(parts),
     imports: callsOf(IMPORT, importBehaviour(parts), now),

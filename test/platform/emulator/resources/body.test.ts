@@ -1,46 +1,30 @@
 import { rawExchange } from '../../../support/raw-http';
 import { startLibrary } from '../../../support/start-library';
 
-const FETCH = 'https://example.com/film.mp4';
+/** An upload and its faults, one a line. */
+const WRONG_UPLOADS = `
+{"method":"fetch"} → upload.download_url: is missing; the method fetch needs it
+{"method":"external"} → upload.source_url: is missing; the method external needs it
+{"download_url":"https://a.example"} → upload.download_url: goes with the method fetch, not with direct
+{"method":"multipart","source_url":"https://a.example"} → upload.source_url: goes with the method external or fetch, not with multipart
+{"method":"fetch","source_url":"https://a.example","download_url":"https://a.example"} → upload.source_url: goes with the method external, not with fetch
+{"method":"external","source_url":"https://a.example","trim_in_point":"00:00:01"} → upload.trim_in_point and trim_out_point: cannot be set for the method external
+{"trim_in_point":"00:00:02","trim_out_point":"00:00:02.000"} → upload.trim_out_point: must be after trim_in_point
+{"method":"external","download_url":"file:///etc/passwd","trim_out_point":3} → upload.download_url: must be an absolute address with https or http → upload.trim_out_point: must be a string → upload.download_url: goes with the method fetch, not with external → upload.source_url: is missing; the method external needs it → upload.trim_in_point and trim_out_point: cannot be set for the method external
+{"method":"carrier pigeon"} → upload.method: must be direct, multipart, fetch or external
+`;
 
-test.each([
-  [{ method: 'fetch' }, ['upload.download_url: is missing; the method fetch needs it']],
-  [{ method: 'external' }, ['upload.source_url: is missing; the method external needs it']],
-  [{ download_url: FETCH }, ['upload.download_url: goes with the method fetch, not with direct']],
-  [
-    { method: 'multipart', source_url: FETCH },
-    ['upload.source_url: goes with the method external or fetch, not with multipart'],
-  ],
-  [
-    { method: 'fetch', source_url: FETCH, download_url: FETCH },
-    ['upload.source_url: goes with the method external, not with fetch'],
-  ],
-  [
-    { method: 'external', source_url: FETCH, trim_in_point: '00:00:01' },
-    ['upload.trim_in_point and trim_out_point: cannot be set for the method external'],
-  ],
-  [
-    { trim_in_point: '00:00:02', trim_out_point: '00:00:02.000' },
-    ['upload.trim_out_point: must be after trim_in_point'],
-  ],
-  [
-    { method: 'external', download_url: 'file:///etc/passwd', trim_out_point: 3 },
-    [
-      'upload.download_url: must be an absolute address with https or http',
-      'upload.trim_out_point: must be a string',
-      'upload.download_url: goes with the method fetch, not with external',
-      'upload.source_url: is missing; the method external needs it',
-      'upload.trim_in_point and trim_out_point: cannot be set for the method external',
-    ],
-  ],
-  [{ method: 'carrier pigeon' }, ['upload.method: must be direct, multipart, fetch or external']],
-])(
-  'an upload of %j is refused with each of its faults, beside those of other fields',
-  async (upload, faults) => {
+test.each(
+  WRONG_UPLOADS.trim()
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)(
+  'an upload of %s is refused with each of its faults, next to those of other fields',
+  async (upload = '', ...faults) => {
     const { admin, site, read, told } = await startLibrary();
     const { body } = await admin
       .post(`${site}/media/`)
-      .send({ metadata: { title: 7 }, upload })
+      .send({ metadata: { title: 7 }, upload: JSON.parse(upload) })
       .expect(400);
     const descriptions = body.errors.map(({ description }: { description: string }) => description);
     expect(descriptions).toEqual(['metadata.title: must be a string', ...faults]);

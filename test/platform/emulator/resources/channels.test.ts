@@ -215,38 +215,32 @@ test('takes sort, q, page and page_length, alone, together and empty', async () 
 
 const shared = onceForAll(() => startEmulator());
 
-const FIELDS =
-  'Fields: id, created, last_modified, status, title, tags, dvr, publishing_mode, latency, reconnect_window, custom_params.<name>.';
-test.each([
-  ['page=0', 'page: must be at least 1.'],
-  ['page=-1', 'page: must be a whole number from 1.'],
-  ['page=1.5', 'page: must be a whole number from 1.'],
-  ['page=9007199254740992', 'page: must be at most 9007199254740991.'],
-  ['page=1&page=2', 'page: is given twice.'],
-  ['page_length=1000000000', 'page_length: must be at most 10000.'],
-  ['page_length=10001', 'page_length: must be at most 10000.'],
-  ['sort=title', 'sort: write field:asc or field:dsc, several joined by commas.'],
-  ['sort=title:desc', 'sort: write field:asc or field:dsc, several joined by commas.'],
-  ['sort=created:dsc,', 'sort: write field:asc or field:dsc, several joined by commas.'],
-  ['sort=stream_key:asc', `sort: stream_key is not a field to sort by. ${FIELDS}`],
-  [
-    'q=title',
-    'q: at character 6, a colon after title is expected. Name the field to look in, as in title: news.',
-  ],
-  ['sort=title:asc,tags:asc,metadata.title:dsc', 'sort: title is given twice. Give one direction for it.'],
-  [
-    `sort=${Array(1000).fill('title:asc').join(',')}`,
-    'sort: has more than 10 fields. The first ones decide.',
-  ],
-  [
-    'q=stream_key:x&sort=titel:asc,x&page=x&page_length=0',
-    'page: must be a whole number from 1.',
-    'page_length: must be at least 1.',
-    `q: stream_key is not a field to filter by. ${FIELDS}`,
-    'sort: titel is not a field to sort by. Did you mean title?',
-    'sort: write field:asc or field:dsc, several joined by commas.',
-  ],
-])('refuses ?%s and says what is wrong', async (query, ...told) => {
+/** A query and what is wrong with it, one a line. */
+const WRONG = `
+page=0 → page: must be at least 1.
+page=-1 → page: must be a whole number from 1.
+page=1.5 → page: must be a whole number from 1.
+page=9007199254740992 → page: must be at most 9007199254740991.
+page=1&page=2 → page: is given twice.
+page_length=1000000000 → page_length: must be at most 10000.
+page_length=10001 → page_length: must be at most 10000.
+sort=title → sort: write field:asc or field:dsc, several joined by commas.
+sort=title:desc → sort: write field:asc or field:dsc, several joined by commas.
+sort=created:dsc, → sort: write field:asc or field:dsc, several joined by commas.
+sort=stream_key:asc → sort: stream_key is not a field to sort by. FIELDS
+q=title → q: at character 6, a colon after title is expected. Name the field to look in, as in title: news.
+sort=title:asc,tags:asc,metadata.title:dsc → sort: title is given twice. Give one direction for it.
+sort=${Array(1000).fill('title:asc').join(',')} → sort: has more than 10 fields. The first ones decide.
+q=stream_key:x&sort=titel:asc,x&page=x&page_length=0 → page: must be a whole number from 1. → page_length: must be at least 1. → q: stream_key is not a field to filter by. FIELDS → sort: titel is not a field to sort by. Did you mean title? → sort: write field:asc or field:dsc, several joined by commas.
+`.replaceAll(
+  'FIELDS',
+  'Fields: id, created, last_modified, status, title, tags, dvr, publishing_mode, latency, reconnect_window, custom_params.<name>.',
+);
+test.each(
+  WRONG.trim()
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)('refuses ?%s and says what is wrong', async (query, ...told) => {
   const { admin } = await shared();
   const { status, body } = await admin.get(`${PATH}?${query}`);
   const errors = told.map((description) => ({ code: 'invalid_parameter', description }));

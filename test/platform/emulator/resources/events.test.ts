@@ -9,6 +9,12 @@ const ENDED = refusal(
   'This event has ended. The next one begins when an encoder connects; publish that one.',
 );
 
+const OF_CHANNEL = refusal(
+  'event_published_by_channel',
+  'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
+);
+const PUBLISHED = refusal('event_already_published', 'This event is published already: viewers watch it.');
+
 const at = (seconds: number) =>
   `${new Date(Date.UTC(2030, 0, 1, 0, 0, seconds)).toISOString().slice(0, -1)}000+00:00`;
 
@@ -58,21 +64,8 @@ test('a manual event has a preview and is not published until the publish call',
 });
 
 test.each([
-  [
-    'an event of an auto channel',
-    'auto',
-    [],
-    refusal(
-      'event_published_by_channel',
-      'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
-    ),
-  ],
-  [
-    'an event that is published',
-    'manual',
-    ['publish'],
-    refusal('event_already_published', 'This event is published already: viewers watch it.'),
-  ],
+  ['an event of an auto channel', 'auto', [], OF_CHANNEL],
+  ['an event that is published', 'manual', ['publish'], PUBLISHED],
   ['an event that has ended', 'manual', ['disconnect', 'wait'], ENDED],
   ['an event that was published and has ended', 'manual', ['publish', 'disconnect', 'wait'], ENDED],
   ['an auto event that has ended', 'auto', ['disconnect', 'wait'], ENDED],
@@ -307,32 +300,19 @@ test('makes a media of a piece of an event, while it runs and after', async () =
   ]);
 });
 
-const FORM = 'must be a time as HH:MM:SS.mmm.';
-test.each([
-  ['neither point', '', 'trim_in_point: is missing.', 'trim_out_point: is missing.'],
-  [
-    'points in seconds',
-    'trim_in_point=1&trim_out_point=0:0:2',
-    `trim_in_point: ${FORM}`,
-    `trim_out_point: ${FORM}`,
-  ],
-  [
-    'sixty seconds',
-    'trim_in_point=00:00:60&trim_out_point=00:60:00',
-    `trim_in_point: ${FORM}`,
-    `trim_out_point: ${FORM}`,
-  ],
-  [
-    'a point twice',
-    'trim_in_point=00:00:01&trim_in_point=00:00:01&trim_out_point=00:00:02',
-    'trim_in_point: is given twice.',
-  ],
-  [
-    'an end at the start',
-    'trim_in_point=00:00:01&trim_out_point=00:00:01.000',
-    'trim_out_point: must be after trim_in_point.',
-  ],
-])('refuses a clip with %s, and makes no media', async (_name, query, ...told) => {
+/** The query of a clip and its faults, one a line. */
+const WRONG_CLIPS = `
+ → trim_in_point: is missing. → trim_out_point: is missing.
+trim_in_point=1&trim_out_point=0:0:2 → trim_in_point: FORM → trim_out_point: FORM
+trim_in_point=00:00:60&trim_out_point=00:60:00 → trim_in_point: FORM → trim_out_point: FORM
+trim_in_point=00:00:01&trim_in_point=00:00:01&trim_out_point=00:00:02 → trim_in_point: is given twice.
+trim_in_point=00:00:01&trim_out_point=00:00:01.000 → trim_out_point: must be after trim_in_point.
+`.replaceAll('FORM', 'must be a time as HH:MM:SS.mmm.');
+test.each(
+  WRONG_CLIPS.slice(1, -1)
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)('refuses the clip ?%s, and makes no media', async (query, ...told) => {
   const emulator = await startEmulator();
   const { path } = await onAir(emulator);
   await emulator.advance(100);

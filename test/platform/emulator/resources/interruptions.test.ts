@@ -63,16 +63,6 @@ test('a media that is deleted while its file comes refuses the rest of it', asyn
   await untilEmpty(library);
 });
 
-test('a media that is deleted while it is processed is told deleted, and nothing after that', async () => {
-  const { create, send, admin, site, advance, told } = await startLibrary();
-  const { id, upload_link } = await create();
-  await send(upload_link);
-  await advance(0.5);
-  await admin.delete(`${site}/media/${id}`).expect(204);
-  await advance(10);
-  expect(await told()).toEqual([`media_created ${id}`, `media_deleted ${id}`]);
-});
-
 test('a reset ends uploads, fetches and processing, and nothing of them comes back', async () => {
   const library = await startLibrary();
   const { create, send, control, admin, site, advance, context } = library;

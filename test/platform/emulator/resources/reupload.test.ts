@@ -51,27 +51,6 @@ test('viewers have the old content until the new one is there, and a reupload th
   expect(await told()).toEqual([`media_reuploaded ${media.id}`]);
 });
 
-test('a reupload that begins while the file before is processed lets that one become ready', async () => {
-  const library = await startLibrary();
-  const { create, read, send, advance, told } = library;
-  const { id, upload_link } = await create();
-  await send(upload_link);
-  const { upload_link: next } = await reupload(library, id);
-  await advance(1);
-  expect((await read(`/media/${id}`)).status).toBe('ready');
-  await send(next);
-  expect((await read(`/media/${id}`)).status).toBe('updating');
-  await advance(3);
-  expect(await told()).toEqual([
-    `media_created ${id}`,
-    `media_reuploaded ${id}`,
-    `thumbnail_created ${id}`,
-    `media_available ${id}`,
-    `media_available ${id}`,
-    `conversions_complete ${id}`,
-  ]);
-});
-
 test('a file that comes while the one before is processed takes its place, and is told once', async () => {
   const library = await startLibrary();
   const { create, read, send, advance, told } = library;

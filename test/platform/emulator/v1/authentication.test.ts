@@ -60,24 +60,16 @@ const withEmpty = (name: string) =>
   queryOf(signedPairs().map(([other, value]) => [other, other === name ? '' : value]));
 
 test.each([
-  ['api_key', 'ApiKeyMissing', 'User Key Missing', "api_key is missing. Send the site's id as api_key."],
-  [
-    'api_timestamp',
-    'TimestampMissing',
-    'Timestamp Missing',
-    'api_timestamp is missing. Send the time in seconds since 1970.',
-  ],
-  ['api_nonce', 'NonceMissing', 'Nonce Missing', 'api_nonce is missing. Send a random number of 8 digits.'],
-  [
-    'api_signature',
-    'SignatureMissing',
-    'Signature Missing',
-    'api_signature is missing. Send the SHA-1 of all parameters.',
-  ],
-])('a call without %s is told so', async (name, code, title, message) => {
+  ['api_key', 'ApiKey', 'User Key', "Send the site's id as api_key."],
+  ['api_timestamp', 'Timestamp', 'Timestamp', 'Send the time in seconds since 1970.'],
+  ['api_nonce', 'Nonce', 'Nonce', 'Send a random number of 8 digits.'],
+  ['api_signature', 'Signature', 'Signature', 'Send the SHA-1 of all parameters.'],
+])('a call without %s says so', async (name, kind, title, advice) => {
   const { unauthenticated } = await startEmulator();
   const { status, body, headers } = await unauthenticated.get(`${STATUS}?${without(name)}`);
-  expect([status, body]).toEqual([400, { status: 'error', code, title, message }]);
+  const message = `${name} is missing. ${advice}`;
+  const code = `${kind}Missing`;
+  expect([status, body]).toEqual([400, { status: 'error', code, title: `${title} Missing`, message }]);
   expect(headers['content-type']).toBe('application/json; charset=utf-8');
   expect(codeOf(await unauthenticated.get(`${STATUS}?${withEmpty(name)}`))).toEqual([400, code]);
 });

@@ -77,6 +77,7 @@ const SEARCHED = [
   { title: 'Blue', description: 'a fox in it', tags: 'animals', 'custom.topic': 'summer' },
   { title: 'Green', link: 'https://fox.test/', tags: 'animals,plants', 'custom.other': 'fox' },
 ];
+const searched = onceForAll(() => startVideos(SEARCHED));
 
 test.each([
   [{ search: 'fox' }, ['Blue', 'Red "fox" film']],
@@ -107,7 +108,7 @@ test.each([
 ] as readonly (readonly [Parameters, readonly string[]])[])(
   'a list with %j finds %j',
   async (parameters, titles) => {
-    const { titlesOf } = await startVideos(SEARCHED);
+    const { titlesOf } = await searched();
     expect(await titlesOf(parameters)).toEqual(titles);
   },
 );

@@ -180,6 +180,7 @@ test('what belongs to another site is not found', async () => {
   const track_key = await createV1(emulator, 'track', { video_key, kind: 'captions' });
   const [original] = await conversionsOf(emulator, { video_key });
   for (const [call, parameters] of [
+    ['videos/show', { video_key }],
     ['videos/tracks/show', { track_key }],
     ['videos/tracks/delete', { track_key }],
     ['videos/conversions/show', { conversion_key: String(original?.key) }],

@@ -177,13 +177,6 @@ test('several videos are deleted with a call, or none', async () => {
   expect(emulator.context.state.media.all()).toHaveLength(0);
 });
 
-test('a video of another site is not found', async () => {
-  const emulator = await startEmulator({ EMULATOR_SITE_ID: 'demosite,othrsite' });
-  const video_key = await createV1(emulator, 'video');
-  const { status, body } = await callV1(emulator, 'videos/show', { video_key }, { api_key: 'othrsite' });
-  expect([status, body.code]).toEqual([404, 'NotFound']);
-});
-
 test('a new file for a video is asked for by an update', async () => {
   const emulator = await startEmulator();
   const video_key = await readyVideo(emulator, { title: 'A' });
