@@ -2,19 +2,14 @@ import { nearest, printable } from '../../../http/faults';
 import { parseQuery, type Query } from './query';
 import { foldCase, foldLetters, hasPattern, wordsOf } from './words';
 
+/** How lists are filtered and sorted by a field; `words` is a text that people search by its words. */
+export type FieldKind = 'text' | 'words' | 'number' | 'time';
+
 /** A field of a resource that lists can be filtered and sorted by. */
-export type Field<T> = TextField<T> | NumericField<T>;
-
-interface TextField<T> {
-  readonly kind: 'text';
-  readonly of: (item: T) => string | readonly string[] | undefined;
-  /** Whether a text is searched by its words, as people do: accents and punctuation don't count. */
-  readonly byWords?: boolean;
-}
-
-interface NumericField<T> {
-  readonly kind: 'number' | 'time';
-  readonly of: (item: T) => number | Date | undefined;
+export interface Field<T> {
+  readonly kind: FieldKind;
+  /** A text or several, a number, or a time as a date or as it is written. An absent one is null or undefined. */
+  readonly of: (item: T) => unknown;
 }
 
 /** The fields of a resource by their name on the wire. */
@@ -49,15 +44,20 @@ export function hintOfFields<T>({ named, prefixed }: Fields<T>, written: string)
   return `Fields: ${[...names, ...(prefixed ? [`${prefixed.prefix}<name>`] : [])].join(', ')}.`;
 }
 
+export function isNumeric({ kind }: Field<never>): boolean {
+  return kind === 'number' || kind === 'time';
+}
+
 /** A number, or a time in milliseconds. An invalid number or date counts as absent. */
-export function numericOf<T>(field: NumericField<T>, item: T): number | undefined {
-  const value = field.of(item)?.valueOf();
-  return Number.isNaN(value) ? undefined : value;
+export function numericOf<T>(field: Field<T>, item: T): number | undefined {
+  const value = field.of(item) ?? Number.NaN;
+  const number = field.kind === 'time' ? new Date(value as string | Date).getTime() : Number(value);
+  return Number.isNaN(number) ? undefined : number;
 }
 
 /** The texts of a field; numbers and times as they are written. */
-function textsOf<T>(field: Field<T>, item: T): readonly string[] {
-  if (field.kind === 'text') return [field.of(item) ?? []].flat();
+export function textsOf<T>(field: Field<T>, item: T): readonly string[] {
+  if (!isNumeric(field)) return [field.of(item) ?? []].flat().map(String);
   const value = numericOf(field, item);
   if (value === undefined) return [];
   return [field.kind === 'time' ? new Date(value).toISOString() : String(value)];
@@ -99,13 +99,13 @@ function predicateOf<T>(query: Query, fields: Fields<T>, faults: string[]): Pred
     faults.push(`${printable(query.field)} is not a field to filter by. ${hint}`);
     return () => false;
   }
-  if (query.kind === 'range' && field.kind !== 'text') return numericRange(field, query, faults);
+  if (query.kind === 'range' && isNumeric(field)) return numericRange(field, query, faults);
   const matches = query.kind === 'range' ? textRange(query) : textMatch(field, query);
   return (item) => textsOf(field, item).some(matches);
 }
 
 function textMatch<T>(field: Field<T>, { pattern, isQuoted }: Extract<Query, { kind: 'match' }>) {
-  const byWords = field.kind === 'text' && field.byWords;
+  const byWords = field.kind === 'words';
   const fold = byWords ? foldLetters : foldCase;
   const pieces = pattern.map(fold);
   const words = byWords && pieces.length === 1 ? wordsOf(pieces[0] ?? '') : [];
@@ -131,7 +131,7 @@ function textRange({ from, to }: Range) {
 }
 
 /** Both bounds belong to the range. */
-function numericRange<T>(field: NumericField<T>, range: Range, faults: string[]): Predicate<T> {
+function numericRange<T>(field: Field<T>, range: Range, faults: string[]): Predicate<T> {
   const read = field.kind === 'time' ? readTime : readNumber;
   const low = range.from === undefined ? Number.NEGATIVE_INFINITY : read(range.from, 'first');
   const high = range.to === undefined ? Number.POSITIVE_INFINITY : read(range.to, 'last');

@@ -2,7 +2,17 @@ import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import { printable } from '../../../http/faults';
 import { queryNumber, queryText } from '../json-body';
-import { type Field, type Fields, fieldOf, hintOfFields, numericOf, plainName, readFilter } from './filter';
+import {
+  type Field,
+  type Fields,
+  fieldOf,
+  hintOfFields,
+  isNumeric,
+  numericOf,
+  plainName,
+  readFilter,
+  textsOf,
+} from './filter';
 
 /** The items of a list. */
 interface Listed<T> {
@@ -137,9 +147,9 @@ function sortedBy<T>(keys: readonly SortKey<T>[], items: readonly T[]): T[] {
 }
 
 function sortValue<T>(field: Field<T>, item: T): string | number | undefined {
-  if (field.kind !== 'text') return numericOf(field, item);
-  const value = field.of(item);
-  return (typeof value === 'string' ? value : value?.join(', '))?.toLowerCase();
+  if (isNumeric(field)) return numericOf(field, item);
+  const texts = textsOf(field, item);
+  return texts.length === 0 ? undefined : texts.join(', ').toLowerCase();
 }
 
 /** An absent value comes first. */

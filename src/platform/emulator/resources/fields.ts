@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import { wireTime } from '../clock';
 import { objectParams, text } from '../json-body';
-
-/** How lists are filtered and sorted by a field; `words` is a text that people search by its words. */
-type FilterKind = 'text' | 'words' | 'number' | 'time';
+import type { FieldKind } from '../listing/filter';
 
 /** A field that clients set. */
 export interface SetField<Schema extends z.ZodType = z.ZodType> {
@@ -19,7 +17,7 @@ export interface SetField<Schema extends z.ZodType = z.ZodType> {
   readonly fixed?: true;
   /** No answer has it. */
   readonly unseen?: true;
-  readonly filter?: FilterKind;
+  readonly filter?: FieldKind;
   /** The field that lists use where it is null: the time of the creation. */
   readonly otherwise?: 'created';
 }
@@ -28,7 +26,7 @@ export interface SetField<Schema extends z.ZodType = z.ZodType> {
 export interface ShownField {
   readonly schema: z.ZodType;
   readonly says: string;
-  readonly filter?: FilterKind;
+  readonly filter?: FieldKind;
   /** The answer of the call that makes the resource has it, and no other. */
   readonly once?: true;
   /** No answer has it: lists are filtered by it. */

@@ -192,11 +192,11 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
     last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
   };
   for (const [name, { filter }] of Object.entries<ShownField>(resource.shown)) {
-    if (filter) named[name] = fieldOf(filter, (item) => shownValue(behaviour, name, item, view));
+    if (filter) named[name] = { kind: filter, of: (item) => shownValue(behaviour, name, item, view) };
   }
   for (const [name, { filter, otherwise }] of Object.entries(resource.metadata)) {
     if (!filter) continue;
-    named[name] = fieldOf(filter, (item) => item.metadata[name] ?? (otherwise && item[otherwise]));
+    named[name] = { kind: filter, of: (item) => item.metadata[name] ?? (otherwise && item[otherwise]) };
   }
   if (!('custom_params' in resource.metadata)) return { named };
   const paramsOf = ({ metadata }: Item) =>
@@ -215,20 +215,4 @@ function filterFields<R extends Resource, Item extends Kept<R>>(
       }),
     },
   };
-}
-
-function fieldOf<Item>(kind: NonNullable<ShownField['filter']>, read: (item: Item) => unknown): Field<Item> {
-  const present = (item: Item) => read(item) ?? undefined;
-  if (kind === 'number') return { kind, of: (item) => present(item) as number | undefined };
-  if (kind === 'time') {
-    return {
-      kind,
-      of: (item) => {
-        const value = present(item);
-        return value === undefined ? undefined : new Date(value as string | Date);
-      },
-    };
-  }
-  const of = (item: Item) => present(item) as string | readonly string[] | undefined;
-  return { kind: 'text', byWords: kind === 'words', of };
 }

@@ -184,7 +184,7 @@ test('takes values that are no numbers and no times as absent', () => {
 });
 
 const byWords: Fields<{ readonly title: string }> = {
-  named: { title: { kind: 'text', byWords: true, of: ({ title }) => title } },
+  named: { title: { kind: 'words', of: ({ title }) => title } },
 };
 
 test.each([
