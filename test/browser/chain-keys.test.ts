@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
+import { screenshot } from '../support/chromium';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll } from '../support/real-chain';
-import { decoded, playerPages, said, screenshot, told } from '../support/real-player';
+import { decoded, playerPages, said, told } from '../support/real-player';
 import { type OwnBrowser, testsTogether } from '../support/tests-together';
 
 jest.setTimeout(120_000);
@@ -152,7 +153,7 @@ async function isTold(own: OwnBrowser, name: string, format: 'dash' | 'hls', exp
   } else {
     await chain.until('pictures', async () => (await decoded(page)).frames > 25);
   }
-  await screenshot(page, `keys-${name}-${format}`);
+  await screenshot(page, `chain-pictures/keys-${name}-${format}`);
   const url = `${chain.url('emulator')}/manifests/${id}.${format === 'dash' ? 'mpd' : 'm3u8'}`;
   const { exitCode, codes, report } = await chain.verify(url, chain.keyFilePath('right'));
   const states = report.renditions.map(({ judgement }) => judgement?.state);

@@ -67,19 +67,6 @@ test('media of a playlist are dragged into another order, which is kept', async 
   await untilShown(page, 'Two', 'Three', 'One');
 });
 
-test('without script, media are found, added, moved and removed with buttons', async () => {
-  const { page, untilStored, createReady } = await openPlaylist('laptop', { javaScriptEnabled: false });
-  expect(await page.locator('.handle:visible').count()).toBe(0);
-  await createReady({ title: 'Weather' });
-  await page.getByRole('searchbox').fill('weather');
-  await page.getByRole('button', { name: 'Search' }).click();
-  await page.getByRole('button', { name: 'Add Weather' }).click();
-  await page.getByRole('button', { name: 'Up: Weather' }).click();
-  await page.getByRole('button', { name: 'Down: One' }).click();
-  await page.getByRole('button', { name: 'Remove Two' }).click();
-  await untilStored('One', 'Weather', 'Three');
-});
-
 test('a player is made, refused with what is wrong in its configuration, corrected and deleted', async () => {
   const { page, context } = await open('phone');
   await page.goto('/dashboard/players');
@@ -109,49 +96,6 @@ test('a player is made, refused with what is wrong in its configuration, correct
   expect(context.state.players.all()).toEqual([]);
 });
 
-test('a tag is renamed and removed, after a second question', async () => {
-  const { page, createReady } = await open('laptop');
-  const media = await createReady({ title: 'News', tags: ['news', 'old'] });
-  await page.goto('/dashboard/tags');
-  await page.locator('summary', { hasText: 'Rename… news' }).click();
-  await page
-    .getByRole('row')
-    .filter({ hasText: 'Rename news' })
-    .getByLabel('New tag')
-    .fill('current affairs');
-  await page.getByRole('button', { name: 'Rename news' }).click();
-  await page.getByText('The tag was renamed.').waitFor();
-  await page.locator('summary', { hasText: 'Remove… old' }).click();
-  await page
-    .getByRole('row')
-    .filter({ hasText: 'Remove old' })
-    .getByText('1 media loses this tag.')
-    .waitFor();
-  await page.getByRole('button', { name: 'Remove old' }).click();
-  await page.getByText('The tag was removed.').waitFor();
-  expect(media.metadata.tags).toEqual(['current affairs']);
-});
-
-test('usage is shown for other days, another site and another measure, with a table behind it', async () => {
-  const { page, context } = await open('phone', { env: { EMULATOR_SITE_ID: 'siteAAAA,siteBBBB' } });
-  const { usage } = context.state;
-  usage.count('siteAAAA', new Date('2029-11-15T00:00:00Z'), 'deliveries', 12);
-  usage.count('siteBBBB', new Date('2029-11-16T00:00:00Z'), 'uploaded_bytes', 3_000_000);
-  await page.goto('/dashboard/usage');
-  await page.getByText('Nothing was used in these days.').waitFor();
-  await page.getByRole('link', { name: '90 days' }).click();
-  await page.getByRole('img', { name: 'The most on one day: 12, on 2029-11-15.' }).waitFor();
-  await page.getByLabel('Site').selectOption('siteBBBB');
-  await page.getByLabel('First day').fill('2029-11-10');
-  await page.getByLabel('Last day').fill('2029-11-20');
-  await page.getByRole('button', { name: 'Show', exact: true }).click();
-  await page.getByRole('link', { name: '3.0 MB Uploaded' }).click();
-  await page.getByRole('img', { name: 'The most on one day: 3.0 MB, on 2029-11-16.' }).waitFor();
-  await page.locator('summary', { hasText: 'the figures' }).click();
-  await page.getByRole('row').filter({ hasText: '2029-11-16' }).getByText('3.0 MB').waitFor();
-  const heights = `[...document.querySelectorAll('.plot-bar')].map((bar) => Number(bar.getBoundingClientRect().height > 20))`;
-  expect(await page.evaluate(heights)).toEqual([0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
-});
 test('the arrow keys move a media, say where it is, and keep the focus', async () => {
   const { page, untilStored } = await openPlaylist('laptop');
   await page.getByRole('button', { name: 'Move One:' }).focus();

@@ -74,34 +74,6 @@ test('a file that is dropped becomes a media, its picture the poster, and its te
   ]);
 });
 
-test('without script, a media is made and its file, its picture and its text track are sent as forms', async () => {
-  const { page, context } = await open({ screen: 'laptop', javaScriptEnabled: false });
-  await page.goto('/dashboard/media');
-  expect(await zone(page).isVisible()).toBe(false);
-  await page.getByLabel('Title').fill('Evening news');
-  await page.getByRole('button', { name: 'Create media' }).click();
-  await page.getByText('The media was created.').waitFor();
-  for (const [id, file, done] of [
-    ['upload-content', FILM, 'The file was received.'],
-    ['upload-picture', PICTURE, 'The picture was added.'],
-  ] as const) {
-    await zone(page, id)
-      .locator('input[type=file]')
-      .setInputFiles({ name: file.name, mimeType: file.type, buffer: file.bytes });
-    await zone(page, id).getByRole('button', { name: 'Upload' }).click();
-    await page.getByText(done).waitFor();
-  }
-  await page.locator('#upload-track').getByLabel('Label').fill('English');
-  await page.getByRole('button', { name: 'Create text track' }).click();
-  await page
-    .locator('.waits input[type=file]')
-    .setInputFiles({ name: TRACK.name, mimeType: TRACK.type, buffer: TRACK.bytes });
-  await page.locator('.waits').getByRole('button', { name: 'Upload' }).click();
-  await page.getByText('The file was received.').waitFor();
-  const { media, thumbnails, textTracks } = context.state;
-  expect(media.all()[0]?.file?.size).toBe(FILM.bytes.length);
-  expect([...thumbnails.all(), ...textTracks.all()].map(({ status }) => status)).toEqual(['ready', 'ready']);
-});
 test('files that are dropped together are sent one after the other; an empty one says why it was not taken', async () => {
   const { page, context } = await open({ screen: 'laptop' });
   await page.goto('/dashboard/media');

@@ -1,8 +1,6 @@
 import type { Page } from 'playwright-core';
-import { createV1 } from '../support/call-v1';
 import { SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
 import { startEmulator } from '../support/start-emulator';
-import { startWebhookReceiver } from '../support/webhook-receiver';
 
 const browser = startBrowser();
 jest.setTimeout(120_000);
@@ -63,47 +61,6 @@ test.each([{ screen: 'phone', javaScriptEnabled: true }, WITHOUT_SCRIPT] as cons
   },
 );
 
-test('a webhook is made, its secret seen once, and a failed delivery is shown', async () => {
-  const { page, context } = await open(WITHOUT_SCRIPT);
-  const receiver = await startWebhookReceiver();
-  receiver.answer(404);
-  await page.goto('/dashboard/webhooks');
-  await page.getByLabel('Name').fill('Newsroom');
-  await page.getByLabel('URL').fill(receiver.url);
-  await page.getByLabel('channel_created').check();
-  await page.getByRole('button', { name: 'Create webhook' }).click();
-  const [webhook] = context.webhooks.list();
-  expect(await page.locator('#secret code').textContent()).toBe(webhook?.secret);
-  await page.reload();
-  expect(await page.locator('#secret').count()).toBe(0);
-
-  await createChannel(page, 'News', 'auto');
-  await receiver.until(1);
-  await page.goto(`/dashboard/webhooks/${webhook?.id}`);
-  await page.getByText('Status 404').waitFor();
-});
-
-test('a credential is made, shown, replaced and deleted', async () => {
-  const { page, context } = await open(WITHOUT_SCRIPT);
-  await page.goto('/dashboard/credentials');
-  await page.getByLabel('Name').fill('Reader');
-  await page.getByLabel('Permission', { exact: true }).selectOption('Viewer');
-  await page.getByRole('button', { name: 'Add key name' }).click();
-  await page.getByText('The credential was created.').waitFor();
-  const row = page.getByRole('row').filter({ hasText: 'Reader' });
-  await row.getByText('Show Credentials').click();
-  const before = context.state.credentials.all().at(-1)?.secret;
-  await row.getByText(before ?? '').waitFor();
-  await row.locator('summary', { hasText: 'Replace' }).click();
-  await row.getByRole('button', { name: 'Replace' }).click();
-  await page.getByText('The credential was replaced').waitFor();
-  expect(context.state.credentials.all().at(-1)?.secret).not.toBe(before);
-  await row.locator('summary', { hasText: 'Delete' }).click();
-  await row.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('The credential was deleted').waitFor();
-  expect(context.state.credentials.all()).toHaveLength(1);
-});
-
 test('script keeps states up to date without closing what is open', async () => {
   const { page, context } = await open({ screen: 'laptop' });
   await createChannel(page, 'News', 'auto');
@@ -154,30 +111,4 @@ test('script shows the matches while they are typed, keeps the focus and announc
   while ((await focused()) !== 'Sports') await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Sports', level: 1 }).waitFor();
-});
-
-test('without script a list is searched with its button', async () => {
-  const { page, url, createChannel: create } = await open({ screen: 'laptop', javaScriptEnabled: false });
-  for (const title of ['News', 'Sports']) await create({ title });
-  await page.goto('/dashboard/channels');
-  expect(await page.locator('[data-copy]:visible').count()).toBe(0);
-  await page.getByRole('searchbox').fill('sport');
-  await page.getByRole('button', { name: 'Search' }).click();
-  await page.getByText('1 of 2 channels').waitFor();
-  expect(page.url()).toBe(`${url}/dashboard/channels?q=sport&state=&mode=`);
-});
-
-test('a call of v1 is pasted, shown in v2 and run with both APIs', async () => {
-  const { page, ...emulator } = await open({ screen: 'phone' });
-  const video_key = await createV1(emulator, 'video', { title: 'A', 'custom.keep': '1' });
-  await page.goto('/dashboard/migration');
-  await page
-    .getByLabel('A curl command')
-    .fill(`curl 'https://api.test/v1/videos/update?video_key=${video_key}&title=B&custom.new=2'`);
-  await page.getByRole('button', { name: 'Show the v2 call' }).click();
-  await page.getByRole('heading', { name: 'In v2' }).waitFor();
-  expect(await page.getByRole('heading', { name: 'What both answered here' }).count()).toBe(0);
-  await page.getByRole('button', { name: 'Run both here' }).click();
-  expect(await page.locator('#answer-v1-0').textContent()).toContain('"status": "ok"');
-  expect(await page.locator('#answer-v2-1').textContent()).toContain('"keep": "1"');
 });

@@ -1,8 +1,6 @@
-import { mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { openPage } from '../support/browser';
+import { screenshot } from '../support/chromium';
 import type { DescribedOperation } from '../support/describes-api';
 import { FAINT_TEXTS } from '../support/faint-texts';
 import { OPERATIONS, startDescribed } from '../support/start-described';
@@ -77,13 +75,6 @@ async function authorize(page: Page, scheme: string, secret: string): Promise<vo
   await page.locator('.modal-ux .close-modal').click();
 }
 
-/** For a person to look at. */
-async function screenshot(page: Page, name: string): Promise<void> {
-  const folder = join(tmpdir(), 'api-docs');
-  mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`) });
-}
-
 /** What the page must show of an operation. */
 function describedParts(id: string): string[] {
   const all = [...OPERATIONS, ...EMULATOR_OPERATIONS].map(({ operation }) => operation);
@@ -131,7 +122,7 @@ async function looksGood(
     ]);
     await inEachScheme(async (scheme) => {
       expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
-      await screenshot(page, `${name}-${screen}-${scheme}`);
+      await screenshot(page, `api-docs/${name}-${screen}-${scheme}`);
     });
   }
 }

@@ -1,10 +1,9 @@
-import { mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { Page } from 'playwright-core';
 import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { listen, type RunningServer } from '../../src/http/server';
 import { onceForAll } from '../support/after-test';
+import { screenshot } from '../support/chromium';
 import { startBrowser } from '../support/dashboard-browser';
 import { CLIP, type ClipKeys, FAIRPLAY_KEYS, KEYS, servedClip, serveMedia } from '../support/packaged-clip';
 import { decoded } from '../support/real-player';
@@ -77,13 +76,6 @@ async function untilState(page: Page, state: string, of?: string): Promise<objec
   return found ?? {};
 }
 
-/** For a person to look at. */
-async function screenshot(page: Page, name: string): Promise<void> {
-  const folder = join(tmpdir(), 'channel-embed');
-  mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`) });
-}
-
 const clearKey = () => ({ clearkey: { url: `${emulator.url}/keyprovider/clearkey` } });
 
 async function dashItem(keys: ClipKeys | undefined) {
@@ -141,7 +133,7 @@ async function showsFailures(
     keySystem: '',
     keyIds: [],
   });
-  await screenshot(page, `media-keys-${format}`);
+  await screenshot(page, `channel-embed/media-keys-${format}`);
 }
 
 const tracksOf = (page: Page): Promise<unknown> =>
@@ -175,7 +167,7 @@ describe('what is played', () => {
         keyIds: [asUuid(KEYS.keyId)],
       });
       await untilDecodes(page);
-      await screenshot(page, 'media-dash');
+      await screenshot(page, 'channel-embed/media-dash');
       await until(async () => JSON.stringify(await tracksOf(page)).includes('English'));
       expect(await tracksOf(page)).toContainEqual({ kind: 'captions', label: 'English', language: 'en' });
     },
@@ -190,7 +182,7 @@ describe('what is played', () => {
             keySystem: 'org.w3.clearkey',
           });
           await untilDecodes(page);
-          await screenshot(page, 'media-hls');
+          await screenshot(page, 'channel-embed/media-hls');
         }
       },
 
@@ -241,7 +233,7 @@ describe('what changes', () => {
       );
       await untilState(page, 'stalled');
       expect(await page.getByText('The picture has stopped').isVisible()).toBe(true);
-      await screenshot(page, 'media-stalled');
+      await screenshot(page, 'channel-embed/media-stalled');
       release();
       await until(async () => (await seen(page)).filter(({ state }) => state === 'playing').length === 2);
       expect(await page.getByText('The picture has stopped').count()).toBe(0);

@@ -1,6 +1,3 @@
-import { mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import {
   type Channel,
@@ -9,6 +6,7 @@ import {
 } from '../../src/platform/emulator/resources/channels';
 import { openPage, servePage } from '../support/browser';
 import { channelMetadata } from '../support/channel-metadata';
+import { screenshot } from '../support/chromium';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 
 jest.setTimeout(60_000);
@@ -40,13 +38,6 @@ async function endEvent(of: Channel): Promise<void> {
 
 const embedPage = ({ id }: Pick<Channel, 'id'>) => `${emulator.url}/embed/channel.html?channelId=${id}`;
 
-/** For a person to look at. */
-async function screenshot(page: Page, name: string): Promise<void> {
-  const folder = join(tmpdir(), 'channel-embed');
-  mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
-}
-
 /** Answers how often the channel's document has come in by now. */
 function countPolls(page: Page): () => number {
   let polls = 0;
@@ -74,7 +65,7 @@ test('shows the player of each event, keeps it while the server fails, says what
   const status = page.getByRole('status');
   expect(await status.getAttribute('aria-live')).toBe('polite');
   expect(await status.textContent()).toBe(`${WAITING}The player starts here by itself.`);
-  await screenshot(page, 'waiting');
+  await screenshot(page, 'channel-embed/waiting');
   await encoder('connect', town);
   await untilTrue(active(page));
   expect(await page.locator('video').count()).toBe(1);
@@ -83,7 +74,7 @@ test('shows the player of each event, keeps it while the server fails, says what
       (await status.textContent()) ===
       'Town hall <b>2030</b>The stream has no picture yet. It starts here by itself.',
   );
-  await screenshot(page, 'active');
+  await screenshot(page, 'channel-embed/active');
   expect(complaints).toEqual([]);
   await page.evaluate("document.querySelector('video').id = 'same'");
   emulator.context.faults.add('GET /live/channels/*', { kind: 'fail', status: 500 }, 2);
@@ -93,7 +84,7 @@ test('shows the player of each event, keeps it while the server fails, says what
   await endEvent(town);
   await until(ENDED);
   expect(await page.locator('video').count()).toBe(0);
-  await screenshot(page, 'ended');
+  await screenshot(page, 'channel-embed/ended');
   await encoder('connect', town);
   await untilTrue(active(page));
   await emulator.admin.delete(`/v2/sites/${emulator.siteId}/channels/${town.id}/`).expect(204);
@@ -111,7 +102,7 @@ test('says that the stream has no picture yet over an empty playlist, until ther
   await until('The stream has no picture yet');
   expect(await page.locator('#stage').textContent()).not.toMatch(/browser/i);
   expect(await page.locator('video[src]').count()).toBe(0);
-  await screenshot(page, 'no-picture');
+  await screenshot(page, 'channel-embed/no-picture');
   await page.route('**/*.m3u8', (route) => route.fulfill({ body: PICTURES }));
   await untilTrue(async () => !(await page.getByText('The stream has no picture yet').isVisible()));
 });
@@ -145,7 +136,7 @@ test('waits on when the server answers with errors, broken connections or silenc
   ] as const) {
     emulator.context.faults.add('GET /live/channels/*', fault, 3);
     await until('The channel cannot be reached');
-    await screenshot(page, `trouble-${fault.kind}`);
+    await screenshot(page, `channel-embed/trouble-${fault.kind}`);
     await until(WAITING);
   }
 });
@@ -219,7 +210,7 @@ test('shows each channel once on a page of another origin, in its element or beh
   expect(await page.locator('#one').getByText(WAITING).isVisible()).toBe(true);
   expect(await page.locator('#one > *').count()).toBe(1);
   expect(await page.locator('#caller + div').getByText(WAITING).count()).toBe(1);
-  await screenshot(page, 'two');
+  await screenshot(page, 'channel-embed/two');
   await page.evaluate("embed.destroy(); document.getElementById('one').remove()");
   expect(await page.locator('#two > *').count()).toBe(0);
   // The last embed's polls show that time passes.
@@ -294,7 +285,7 @@ test('fits a phone while waiting, in a light scheme, and while active, in a dark
   const fits = async (state: string) => {
     await untilTrue(() => page.locator(`[data-state="${state}"]`).isVisible());
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.viewport.width);
-    await screenshot(page, `phone-${state}`);
+    await screenshot(page, `channel-embed/phone-${state}`);
   };
   await fits('waiting');
   await page.emulateMedia({ colorScheme: 'dark' });
@@ -306,7 +297,7 @@ test('asks for a channel id when the address names none, and shows that channel'
   const town = channel();
   const { page, until, complaints } = await openPage(PHONE);
   await page.goto(`${emulator.url}/embed/channel.html`);
-  await screenshot(page, 'phone-form');
+  await screenshot(page, 'channel-embed/phone-form');
   await page.getByLabel('Channel id').fill(town.id);
   await page.getByRole('button', { name: 'Show' }).click();
   await until(WAITING);

@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { screenshot } from '../support/chromium';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll, type TestChannel } from '../support/real-chain';
 import { type Picture, pictureArguments } from '../support/real-encoder';
-import { decoded, playerPages, screenshot, shownBy, stateOf, told, untilPlays } from '../support/real-player';
+import { decoded, playerPages, shownBy, stateOf, told, untilPlays } from '../support/real-player';
 import { testsTogether } from '../support/tests-together';
 
 jest.setTimeout(180_000);
@@ -203,7 +204,7 @@ describe('publication and other streams', () => {
       const token = await previewTokenOf(channel.id);
       const preview = await open(`/embed/media.html?preview=${token}`);
       await untilPlays(preview, ['lime', 'magenta']);
-      await screenshot(preview, 'preview');
+      await screenshot(preview, 'chain-pictures/preview');
       const segment = await segmentPathOf(`/live/previews/${token}`);
       expect((await chain.get(segment)).status).toBe(200);
       const hidden = segment.replace(`/live/previews/${token}`, `/live/events/${event}`);
@@ -278,7 +279,7 @@ describe('publication and other streams', () => {
         chain.until('sound', async () => (await decoded(pages[2])).audioBytes > 20_000),
       ]);
       expect((await decoded(pages[2])).frames).toBe(0);
-      await screenshot(pages[2], 'only-sound');
+      await screenshot(pages[2], 'chain-pictures/only-sound');
       await chain.until(
         'both parts',
         async () => (await Promise.all([resized, jumped].map(partsOf))).join() === '2,2',

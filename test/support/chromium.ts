@@ -1,4 +1,6 @@
-import { type Browser, chromium } from 'playwright-core';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
 
 /** Starts Debian's Chromium, or the one that CHROMIUM_PATH names, so that it calls no host but those of the test. */
 export function launchChromium(): Promise<Browser> {
@@ -15,4 +17,9 @@ export function launchChromium(): Promise<Browser> {
       '--disable-sync',
     ],
   });
+}
+
+/** Leaves a picture of the whole page below the folder for temporary files, for a person to look at. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(tmpdir(), `${name}.png`), fullPage: true });
 }

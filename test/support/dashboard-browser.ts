@@ -1,11 +1,5 @@
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import fs from 'fs-extra';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { launchChromium } from './chromium';
-
-/** Where pictures of the dashboard's pages are left to be looked at. */
-const PICTURES = join(tmpdir(), 'dashboard-pictures');
+import { launchChromium, screenshot } from './chromium';
 
 export const SCREENS = {
   laptop: { viewport: { width: 1280, height: 800 } },
@@ -63,8 +57,7 @@ export function startBrowser(keepsPages = false): DashboardBrowser {
 
 /** Leaves a picture of the whole page, and says what sticks out of the window or of its own box. */
 export async function picture(page: Page, name: string): Promise<string[]> {
-  await fs.ensureDir(PICTURES);
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+  await screenshot(page, `dashboard-pictures/${name}`);
   // As text: the tests are compiled without the DOM's types.
   return page.evaluate(`(() => {
     const wide = document.documentElement.scrollWidth > innerWidth ? ['the page is wider than the window'] : [];

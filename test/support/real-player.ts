@@ -1,14 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { screenshot } from './chromium';
 import type { DashboardBrowser } from './dashboard-browser';
 import type { RealChain } from './real-chain';
 import type { Colour } from './real-encoder';
-
-/** Where pictures of players are left to be looked at. */
-const PICTURES = join(tmpdir(), 'chain-pictures');
 
 /** The size to which a screenshot is reduced; each cell is the mean of what it covers. */
 const COLUMNS = 32;
@@ -100,12 +95,6 @@ export const told = (page: Page): Promise<string> =>
 export const stateOf = (page: Page): Promise<string> =>
   page.evaluate(`document.querySelector('#stage [data-state]')?.dataset.state ?? ''`);
 
-/** Leaves a picture of the page. */
-export async function screenshot(page: Page, name: string): Promise<void> {
-  mkdirSync(PICTURES, { recursive: true });
-  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
-}
-
 /**
  * Waits until a player shows this picture moving, with sound: frames and pieces of sound come out of the decoders, and a
  * screenshot has the colours. Where time alone goes on, nothing is seen. @throws Error that says what was seen.
@@ -135,7 +124,7 @@ export async function untilPlays(
       if (isRight && before && movement(before, shown) > 60) return;
     }
     if (Date.now() > deadline) {
-      await screenshot(page, `failed-${Date.now()}`);
+      await screenshot(page, `chain-pictures/failed-${Date.now()}`);
       const all = { ...seen, halves: shown?.halves, said: await said(page), told: await told(page) };
       throw new Error(`The player did not show ${halves.join(' and ')}: ${JSON.stringify(all)}`);
     }

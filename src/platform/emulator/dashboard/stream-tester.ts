@@ -36,7 +36,10 @@ const STREAM = {
     required: true,
     says: 'Such as https://cdn.example.com/live/news/manifest.mpd',
   },
-  key_file: { schema: SecretLines, says: 'Paste its lines to have the stream decrypted. They are not kept.' },
+  key_file: {
+    schema: SecretLines,
+    says: 'Paste its lines, which are not kept, to have the stream decrypted.',
+  },
 } as const;
 const MORE_KEYS = {
   sidecar: { schema: WebAddress, says: 'It has the key file of the stream.' },

@@ -5,9 +5,6 @@
   const SAVE_MS = 400;
   const EDGE = 60;
   const listOf = (element) => element.closest('[data-order]');
-  const announce = (text) => {
-    document.getElementById('announcement').textContent = text;
-  };
   let waiting;
 
   /** Announces the place of an item, and sends the order once nothing moves any more. */

@@ -7,9 +7,6 @@
   const PARTS_LISTED = 1000;
   /** Rows under way: the page asks before it is left. */
   const underWay = new Set();
-  const announce = (text) => {
-    document.getElementById('announcement').textContent = text;
-  };
 
   const sizeOf = (bytes) =>
     bytes < 1e6
@@ -126,23 +123,15 @@
     return begun;
   }
 
-  const element = (tag, properties) => Object.assign(document.createElement(tag), properties);
-
   /** The row of a file: its name, its progress, and a button. */
   function rowOf(form, file) {
-    const bar = element('progress', { max: Math.max(file.size, 1), value: 0, ariaLabel: file.name });
-    const says = element('span', {
-      className: 'transfer-says hint',
-      textContent: `waits, ${sizeOf(file.size)}`,
-    });
-    const button = element('button', { type: 'button', className: 'outline small' });
-    const item = element('li', { className: 'transfer' });
-    item.append(
-      element('span', { className: 'transfer-name', dir: 'auto', textContent: file.name }),
-      bar,
-      says,
-      button,
-    );
+    const item = document.createElement('li');
+    item.className = 'transfer';
+    item.innerHTML = `<span class="transfer-name" dir="auto"></span><progress value="0" max="${Math.max(file.size, 1)}"></progress>
+      <span class="transfer-says hint">waits, ${sizeOf(file.size)}</span><button type="button" class="outline small"></button>`;
+    const [name, bar, says, button] = item.children;
+    name.textContent = file.name;
+    bar.ariaLabel = file.name;
     form.querySelector('.transfers').append(item);
     const show = (loaded) => {
       bar.value = Math.min(loaded, file.size);
@@ -154,8 +143,8 @@
   }
 
   function relabel({ button, file }, label, act) {
-    button.textContent = label;
-    button.append(element('span', { className: 'unseen', textContent: ` ${file.name}` }));
+    button.innerHTML = `${label}<span class="unseen"></span>`;
+    button.lastChild.textContent = ` ${file.name}`;
     button.onclick = act;
   }
 
@@ -207,11 +196,7 @@
     says.textContent = 'Uploaded.';
     announce(`${file.name} was uploaded.`);
     const { page } = row.begun;
-    if (page)
-      button.replaceWith(
-        element('a', { href: page, textContent: 'Open', className: 'button outline small' }),
-      );
-    else button.remove();
+    button.outerHTML = page ? `<a class="button outline small" href="${page}">Open</a>` : '';
     document.dispatchEvent(new Event('dashboard-changed'));
   }
 

@@ -4,6 +4,7 @@
 const REFRESH_MS = 4000;
 const TYPING_MS = 200;
 document.documentElement.classList.add('js');
+/** For screen readers; the other scripts call it as well. */
 const announce = (text) => {
   document.getElementById('announcement').textContent = text;
 };

@@ -39,34 +39,6 @@ test('changes what was edited alone, so that what others changed meanwhile stays
   expect(media.metadata).toMatchObject({ title: 'Late news', ...metadata });
 });
 
-test('empties fields and lists', async () => {
-  const { page, post, createReady } = await startLibraryPages();
-  const media = await createReady({
-    title: 'News',
-    author: 'Kim',
-    tags: ['a'],
-    custom_params: { a: '1' },
-    publish_end_date: '2031-01-01T00:00:00Z',
-  });
-  const sent = fieldsOfForm(await page(`media/${media.id}`), `action="/dashboard/media/${media.id}"`);
-  const emptied = {
-    title: '',
-    author: '',
-    tags: '',
-    publish_end_date: '',
-    'custom_params.name': '',
-    'custom_params.value': '',
-  };
-  await post(`media/${media.id}`, { ...sent, ...emptied });
-  expect(media.metadata).toMatchObject({
-    title: '',
-    author: null,
-    tags: [],
-    publish_end_date: null,
-    custom_params: {},
-  });
-});
-
 test('shows a refused form before everything else, as it was sent', async () => {
   const { post, createReady } = await startLibraryPages();
   const media = await createReady({ title: 'News' });

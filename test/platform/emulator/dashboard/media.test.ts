@@ -27,40 +27,6 @@ test('finds media by title, tag, author and external id, and by status and type'
   expect(await found('type=audio')).toEqual([sportsRow]);
 });
 
-test('creates a media with all its metadata from one form', async () => {
-  const { post, context, siteId } = await startLibraryPages();
-  const answer = await post('media', {
-    site: siteId,
-    title: '  Evening news ',
-    description: 'First line\r\nsecond line',
-    author: '',
-    language: 'en',
-    publish_start_date: '2030-02-01T12:30',
-    publish_end_date: '2030-03-01T00:00:00',
-    tags: 'news\r\n\r\n with, comma \r\n',
-    'custom_params.name': ['channel', '', 'empty'],
-    'custom_params.value': ['one\r\ntwo', '', ''],
-  });
-  const [media] = context.state.media.all();
-  expect(answer.status).toBe(303);
-  expect(answer.headers.location).toBe(`/dashboard/media/${media?.id}?done=media-created`);
-  expect(media?.metadata).toEqual({
-    title: 'Evening news',
-    description: 'First line\nsecond line',
-    author: null,
-    permalink: null,
-    category: null,
-    language: 'en',
-    publish_start_date: '2030-02-01T12:30:00.000000+00:00',
-    publish_end_date: '2030-03-01T00:00:00.000000+00:00',
-    tags: ['news', 'with, comma'],
-    external_id: null,
-    protection_rule_key: null,
-    custom_params: { channel: 'one\ntwo', empty: '' },
-  });
-  expect(media?.status).toBe('created');
-});
-
 test('creates a media whose content stays where it is', async () => {
   const { post, context, siteId } = await startLibraryPages();
   const source_url = 'https://cdn.example.com/clip.mp4';
@@ -71,32 +37,6 @@ test('creates a media whose content stays where it is', async () => {
     source_url,
     'video/mp4',
   ]);
-});
-
-test('says everything that is wrong with the form, keeps what was typed, and makes nothing', async () => {
-  const { post, context } = await startLibraryPages();
-  const answer = await post('media', {
-    site: 'elsewher',
-    title: 'x'.repeat(1001),
-    publish_start_date: 'soon',
-    tags: 'y'.repeat(201),
-  });
-  expect(answer.status).toBe(400);
-  expect(complaintsOf(answer.text)).toEqual(['The account has no such site.']);
-  const known = await post('media', {
-    site: 'demosite',
-    title: 'x'.repeat(1001),
-    publish_start_date: 'soon',
-    tags: 'y'.repeat(201),
-  });
-  expect(complaintsOf(known.text)).toEqual([
-    'Title is longer than 1000 characters.',
-    'Publish start date must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z.',
-    'Tags entry 1 is longer than 200 characters.',
-  ]);
-  expect(known.text).toContain('value="soon"');
-  expect(known.text).toContain('open><summary class="link">More metadata');
-  expect(context.state.media.all()).toEqual([]);
 });
 
 test('names the fields of the form when those of the content do not fit together', async () => {

@@ -50,13 +50,6 @@ test('makes a playlist of each type, and shows it in the list', async () => {
   expect(rowsOf(await emulator.page('playlists?type=search_playlist'))).toHaveLength(1);
 });
 
-test('refuses a type that does not exist', async () => {
-  const { post, context } = await startLibraryPages();
-  const { status, text } = await post('playlists', { site: 'demosite', title: 'News', type: 'none' });
-  expect([status, complaintsOf(text)]).toEqual([400, ['There is no such type of playlist.']]);
-  expect(context.state.playlists.all()).toEqual([]);
-});
-
 test('changes the filter, the order and the limit of a dynamic playlist, and empties the filter', async () => {
   const emulator = await startLibraryPages();
   const playlist = await makePlaylist(emulator, 'dynamic_playlist');
