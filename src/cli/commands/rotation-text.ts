@@ -116,11 +116,11 @@ interface RotationOutcome extends RotationPlan, Provisioned {
 export function documentOf(outcome: RotationOutcome): unknown {
   const { path, pattern, results, planned, rotation, old, dryRun, restart, seen } = outcome;
   const looked = new Map(planned.map((one) => [one.streamid, one]));
+  const { results: _results, summary, ...ending } = provisionedFields(outcome);
   return {
     lineup: path,
     dry_run: dryRun,
     content_id: pattern.text,
-    ...provisionedFields(outcome),
     results: results.map(({ streamid, result, line, errors, warnings }) => {
       const keys = keyIdChange(looked.get(streamid)?.lines ?? []);
       return {
@@ -136,7 +136,9 @@ export function documentOf(outcome: RotationOutcome): unknown {
       };
     }),
     supplied: rotation.supplied,
+    summary,
     restart,
     watched: seen ? { end: seen.end, read: seen.read, unread: seen.unread } : null,
+    ...ending,
   };
 }

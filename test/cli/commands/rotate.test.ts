@@ -219,6 +219,8 @@ test('answers one JSON document with --json', async () => {
   const { 'live/news': before } = await contents();
   const { code, stdout, stderr } = await run(['rotate', 'one.yaml', '--yes', '--json']);
   const { 'live/news': after } = await contents();
+  const members = 'lineup dry_run content_id results supplied summary restart watched stopped';
+  expect(Object.keys(JSON.parse(stdout)).join(' ')).toBe(members);
   expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
     code: 0,
     stderr: '',
