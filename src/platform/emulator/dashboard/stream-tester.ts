@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { Express, RequestHandler } from 'express';
 import * as z from 'zod';
 import { looksLikeKeyFile } from '../../../drm/check/key-file-lines';
+import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Html, html } from '../../../http/html';
 import { openTester } from '../../../verify/fenced-tester';
@@ -59,6 +60,7 @@ export function mountStreamTester(app: Express, context: EmulatorContext, platfo
     const query = new URLSearchParams(addressIn(request)).toString();
     response.redirect(302, `${PATH}${query && `?${query}`}`);
   });
+  app.all('/verify', onlyMethods('GET'));
   app.use(PATH, playerHeaders);
   const emptyForm = (asked: Asked) =>
     page(asked, new FormBody(addressIn(asked)), html`<div id="report"></div>`);
