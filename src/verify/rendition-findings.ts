@@ -51,6 +51,7 @@ const CONSEQUENCES: readonly (readonly [causes: readonly string[], followers: re
     ['key_id_mismatch', 'scheme_mismatch', 'no_pssh_box', 'clear_lead', 'pssh_differs', 'names_nothing'],
   ],
   [['not_protected'], ['not_encrypted', 'not_signalled']],
+  [['not_encrypted'], ['iv_missing']],
   [
     ['key_and_key_id_swapped', 'key_id_byte_order', 'former_key', 'key_id_mismatch'],
     [

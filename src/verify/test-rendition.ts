@@ -245,7 +245,12 @@ class RenditionTest {
       return { ...part, opened: undefined, judgement: undefined };
     }
     for (const { code, description } of opened.value.problems)
-      this.#report('warning', code, part.name, `In ${THIS}: ${description}`);
+      this.#report(
+        code === 'iv_missing' ? 'error' : 'warning',
+        code,
+        part.name,
+        `In ${THIS}: ${description}`,
+      );
     const ofKeyFiles = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
     const keys = identityKey ? [{ key: identityKey }] : ofKeyFiles;
     const judgement = judgeMedia(opened.value, keys);

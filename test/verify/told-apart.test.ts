@@ -115,6 +115,24 @@ describe('what the samples show', () => {
   });
 });
 
+test.each([
+  ['the right', CONTENT_KEY],
+  ['another', OTHER_KEY],
+])('samples whose IVs are nowhere are one error, and %s key is not blamed', async (_which, contentKey) => {
+  const stream = await startStream('dash');
+  for (const file of ['v1.m4s', 'v3.m4s', 'a1.m4s', 'a3.m4s'])
+    await changeBytes(stream, file, (segment) => {
+      for (const box of ['senc', 'saiz', 'saio']) segment.write('free', segment.indexOf(box), 'latin1');
+      return segment;
+    });
+  const report = await stream.verify({
+    keyFiles: [{ name: 'news.key', text: withKeys(KEY_ID, contentKey) }],
+    formerKeyFiles: [{ name: 'former.key', text: keyFileText() }],
+  });
+  expect(codesOf(report)).toEqual({ errors: ['iv_missing'], warnings: [] });
+  expect(statesOf(report)).toEqual(['unknown', 'unknown']);
+});
+
 describe('several keys', () => {
   /** Picture and sound have a key each. */
   const start = () =>

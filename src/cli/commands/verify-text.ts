@@ -15,7 +15,7 @@ const STATES: Readonly<Record<JudgementState, string>> = {
   garbage: 'DOES NOT DECRYPT',
   clear: 'not encrypted',
   no_key: 'no key for it',
-  unknown: 'not to be told',
+  unknown: 'undetermined',
 };
 
 /** Shows a report: renditions, DRM systems, what is wrong, and a sum. */

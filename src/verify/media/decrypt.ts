@@ -12,12 +12,13 @@ export function decryptSample(
   key: Buffer,
   iv?: Buffer,
 ): Buffer {
-  if (!encryption) return data;
+  const used = iv ?? encryption?.iv;
+  if (!encryption || !used) return data;
   if (encryption.scheme === 'sample-aes') {
-    return decryptSampleAes(data, format, (blocks) => decryptBlocks(key, iv ?? encryption.iv, blocks));
+    return decryptSampleAes(data, format, (blocks) => decryptBlocks(key, used, blocks));
   }
   const clear = Buffer.from(data);
-  const decrypt = cipherOf(encryption, key, iv ?? encryption.iv);
+  const decrypt = cipherOf(encryption, key, used);
   for (const range of protectedRanges(encryption.subsamples, data.length)) {
     const from = clear.subarray(range.from, range.to);
     const runs = runsOf(from.length, encryption);

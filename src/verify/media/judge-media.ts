@@ -70,14 +70,15 @@ function worstOf(tracks: readonly TrackJudgement[]): Judgement {
   };
 }
 
+/** Those without an IV are apart: no key decrypts them. */
 function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] {
   const groups = new Map<string, [Buffer | undefined, Part[]]>();
   for (const track of tracks) {
     const own = new Map<string, MediaSample[]>();
     for (const sample of track.content.samples) {
       if (!sample.encryption) continue;
-      const { keyId } = sample.encryption;
-      const name = keyId?.toString('hex') ?? '';
+      const { keyId, iv } = sample.encryption;
+      const name = `${keyId?.toString('hex')} ${iv !== undefined}`;
       const list = own.get(name) ?? [];
       if (list.length === 0) {
         own.set(name, list);
@@ -110,7 +111,8 @@ function judgeGroup(
   parts: readonly Part[],
   keys: readonly MediaKey[],
 ): TrackJudgement[] {
-  const fitting = keys.filter((each) => !each.keyId || !keyId || each.keyId.equals(keyId));
+  const hasIvs = parts.some(({ samples }) => samples[0]?.encryption?.iv);
+  const fitting = !hasIvs ? [] : keys.filter((each) => !each.keyId || !keyId || each.keyId.equals(keyId));
   const conclude = (tallies: readonly Tally[], conclusion: Conclusion) =>
     judgementOf(keyId, parts, tallies, conclusion);
   let tried: readonly Tally[] | undefined;
@@ -128,10 +130,7 @@ function judgeGroup(
     const description = 'It is not encrypted, though the media say that it is.';
     return conclude(clear, { state: 'clear', cause: 'not_encrypted', description });
   }
-  if (!tried) {
-    const description = 'None of the keys is for its key id.';
-    return conclude(tallyParts(parts, asIs, 0), { state: 'no_key', description });
-  }
+  if (!tried) return conclude(tallyParts(parts, asIs, 0), hasIvs ? NO_KEY : NO_IV);
   const pooled = addTallies(tried);
   for (const { decrypt, cause, description } of attemptsOf(parts, fitting, keys)) {
     const tallies = tallyParts(parts, decrypt, FIRST);
@@ -160,6 +159,9 @@ interface Conclusion {
   readonly cause?: JudgementCause;
   readonly description: string;
 }
+
+const NO_KEY: Conclusion = { state: 'no_key', description: 'None of the keys is for its key id.' };
+const NO_IV: Conclusion = { state: 'unknown', description: 'No key decrypts it: its IVs are nowhere.' };
 
 /** A wrong counter makes noise of everything, as a wrong key does; and a wrong IV of CBC noise of the first block. */
 function wrongKey(parts: readonly Part[]): { cause?: JudgementCause; description: string } {

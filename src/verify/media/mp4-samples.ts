@@ -193,14 +193,14 @@ class Mp4Reader {
         const usable = iv && iv.length > 0 ? padIv(iv) : protection.constantIv;
         if (!usable) {
           this.problem(
-            'no_sample_encryption',
-            'Samples are encrypted, and their IVs are nowhere (senc, or saiz and saio).',
+            'iv_missing',
+            'Samples are encrypted, and their IVs are nowhere: there is no senc box, and there are no saiz and saio. No player decrypts them, whatever the key; use a packager that writes the IVs.',
           );
         }
         const encryption: SampleEncryption = {
           scheme,
           keyId: protection.keyId,
-          iv: usable ?? Buffer.alloc(16),
+          iv: usable,
           subsamples,
           pattern: protection.pattern,
         };

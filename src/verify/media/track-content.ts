@@ -4,8 +4,8 @@ export interface SampleEncryption {
   readonly scheme: Exclude<MediaScheme, 'aes-128'>;
   /** 16 bytes, big endian; SAMPLE-AES names none. */
   readonly keyId: Buffer | undefined;
-  /** 16 bytes; one of 8 is followed by zeros. */
-  readonly iv: Buffer;
+  /** 16 bytes; one of 8 is followed by zeros. Undefined where it is nowhere. */
+  readonly iv: Buffer | undefined;
   /** Clear and protected bytes in turn; the whole sample is protected without any. */
   readonly subsamples: readonly Subsample[] | undefined;
   /** Blocks of 16 bytes; undefined where all are encrypted. */

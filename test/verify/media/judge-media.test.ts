@@ -152,6 +152,12 @@ test('what ffmpeg encrypted decrypts, and is garbage under another key', () => {
   expect(judged(media, { key: otherKey(1) })).toEqual({ state: 'garbage', cause: 'wrong_key' });
 });
 
+test('of what ffmpeg writes without IVs for DASH, no key is claimed to be wrong', () => {
+  const media = opened(undefined, vector('ffmpeg-dash.mp4'));
+  expect(media.problems.map(({ code }) => code)).toEqual(['iv_missing']);
+  for (const key of [KEY, otherKey(1)]) expect(judged(media, { key })).toEqual({ state: 'unknown' });
+});
+
 test.each([
   [
     'stream.mp4',
