@@ -8,6 +8,7 @@ import type { SegmentSource } from './rendition';
 export interface GivenKeyFile {
   readonly name: string;
   readonly text: string;
+  /** When the sidecar wrote it, beside which the packager reads it; of another copy it says nothing. */
   readonly changed?: Date | undefined;
 }
 

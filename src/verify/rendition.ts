@@ -49,6 +49,7 @@ export interface Rendition {
 export interface StreamOutline {
   readonly type: 'dash' | 'hls';
   readonly live: boolean;
+  /** When its newest part (period, or what follows a discontinuity) began, if it is live and that is known. */
   readonly started: Date | undefined;
   readonly renditions: readonly Rendition[];
 }

@@ -4,7 +4,9 @@ import { redirectTo, sendBytes, sendPacked } from '../support/media-server';
 import {
   dashPackaging,
   expectToPlay,
+  KEY_FILE,
   KEY_ID,
+  keyFileText,
   type ServedStream,
   startStream,
   statesOf,
@@ -201,6 +203,18 @@ describe('DASH', () => {
     );
     const report = await stream.verify({ now: () => NOW });
     expect(report.renditions.map(({ segment }) => segment?.url.replace(stream.url, ''))).toEqual(['/q1.m4s']);
+    const blamed = async (second: number) => {
+      const text = keyFileText({
+        cenc: { keyId: KEY_FILE.cenc?.keyId ?? '', contentKey: '/+7dzLuqmYh3ZlVEMyIRAA==' },
+      });
+      const changed = new Date(`2026-11-22T12:00:0${second}Z`);
+      const { faults } = await stream.verify({
+        now: () => NOW,
+        keyFiles: [{ name: 'news.key', text, changed }],
+      });
+      return faults[0]?.description.includes('after the stream had begun (2026-11-22 12:00:04 UTC)');
+    };
+    expect([await blamed(3), await blamed(5)]).toEqual([false, true]);
   });
 
   test('takes an older segment when the newest is not there yet, and says so', async () => {

@@ -199,19 +199,32 @@ describe('AES-128', () => {
   });
 });
 
-test('a key file that was changed after the stream began is named as the likely cause', async () => {
-  const stream = await startStream('hls');
-  for (const file of ['v.m3u8', 'a.m3u8'])
-    await stream.change(file, (text) =>
-      text
-        .replace(/#EXT-X-(?:ENDLIST|PLAYLIST-TYPE:VOD)\n?/g, '')
-        .replace('#EXTINF', '#EXT-X-PROGRAM-DATE-TIME:2026-11-22T12:00:00Z\n#EXTINF'),
-    );
-  const changed = new Date('2026-11-22T12:00:05Z');
-  const now = () => new Date('2026-11-22T12:00:10Z');
-  const { faults } = await stream.verify({ now, keyFiles: [{ ...withFairPlay({ key: OTHER }), changed }] });
-  expect(faults.map(({ code }) => code)).toEqual(['content_key_wrong']);
-  expect(faults[0]?.description).toContain(
-    'news.key was changed at 2026-11-22 12:00:05 UTC, after the stream had begun (2026-11-22 12:00:00 UTC): most likely the packager still uses the former key file',
-  );
+describe('a key file of the sidecar that was changed after the newest part of the stream began', () => {
+  const DISCONTINUITY = (text: string) => text.replace(/(#EXTINF[^#]*)$/, '#EXT-X-DISCONTINUITY\n$1');
+  const EARLIER = (text: string) => text.replace('#EXTINF', '#EXT-X-DISCONTINUITY-SEQUENCE:1\n#EXTINF');
+
+  test.each([
+    ['is named as the likely cause', 5, (text: string) => text, '12:00:00'],
+    ['is the same after a discontinuity', 5, DISCONTINUITY, '12:00:04'],
+    ['is not, before the discontinuity', 3, DISCONTINUITY, undefined],
+    ['is not, after a discontinuity of which the time is not known', 5, EARLIER, undefined],
+  ])('%s', async (_what, second, change, begun) => {
+    const stream = await startStream('hls');
+    for (const file of ['v.m3u8', 'a.m3u8'])
+      await stream.change(file, (text) =>
+        change(text.replace(/#EXT-X-ENDLIST\n?/, '').replace('#EXT-X-PLAYLIST-TYPE:VOD\n', '')).replace(
+          '#EXTINF',
+          '#EXT-X-PROGRAM-DATE-TIME:2026-11-22T12:00:00Z\n#EXTINF',
+        ),
+      );
+    const changed = new Date(`2026-11-22T12:00:0${second}Z`);
+    const now = () => new Date('2026-11-22T12:00:10Z');
+    const { faults } = await stream.verify({ now, keyFiles: [{ ...withFairPlay({ key: OTHER }), changed }] });
+    const history = /(?<=news\.key was changed at ).*(?=, and restarting)/.exec(faults[0]?.description ?? '');
+    expect([faults.map(({ code }) => code), history?.[0]]).toEqual([
+      ['content_key_wrong'],
+      begun &&
+        `2026-11-22 12:00:0${second} UTC, after the stream had begun (2026-11-22 ${begun} UTC): most likely the packager still uses the former key file`,
+    ]);
+  });
 });

@@ -1,5 +1,3 @@
-import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
 import { createGet } from '../../http/get';
@@ -8,6 +6,7 @@ import { shown } from '../../terminal/text';
 import { openTester } from '../../verify/fenced-tester';
 import type { GivenKeyFile } from '../../verify/key-files';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
+import type { SidecarApi } from '../client';
 import type { CliContext } from '../context';
 import { VERIFY_SECONDS } from '../defaults';
 import { decodeText, readNamedFile, unusable } from '../input';
@@ -95,21 +94,28 @@ function givenKeyFile(context: CliContext, name: string): GivenKeyFile {
   const text = decodeText(readNamedFile(context, name), name);
   if (!looksLikeKeyFile(text))
     throw unusable(`${shown(name)} is no key file: it has no line "name: value" as key files have.`);
-  return { name, text, changed: statSync(resolve(context.cwd, name)).mtime };
+  // When it was changed says nothing: it may be a fresh copy.
+  return { name, text };
 }
 
 async function keyFilesOfStreams(context: CliContext, streams: readonly string[]): Promise<GivenKeyFile[]> {
   const found: GivenKeyFile[] = [];
   for (const stream of streams) {
-    const { bytes } = await context
-      .sidecar()
-      .get(stream)
-      .catch((thrown) => {
-        throw isMissing(thrown) ? missingKeyFile(stream) : thrown;
-      });
-    found.push({ name: `the key file of ${stream}`, text: bytes.toString('utf8') });
+    const sidecar = context.sidecar();
+    const { bytes } = await sidecar.get(stream).catch((thrown) => {
+      throw isMissing(thrown) ? missingKeyFile(stream) : thrown;
+    });
+    const changed = await changedAt(sidecar, stream);
+    found.push({ name: `the key file of ${stream}`, text: bytes.toString('utf8'), changed });
   }
   return found;
+}
+
+/** Undefined where the API key may not list key files. */
+async function changedAt(sidecar: SidecarApi, stream: string): Promise<Date | undefined> {
+  const { keyfiles } = await sidecar.list({ prefix: stream, limit: 1 }).catch(() => ({ keyfiles: [] }));
+  const modified = keyfiles.find(({ streamid }) => streamid === stream)?.modified;
+  return modified === undefined ? undefined : new Date(modified);
 }
 
 function isMissing(thrown: unknown): boolean {

@@ -74,7 +74,6 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Ch
   if (inherited.some(({ segmentInfo }) => JSON.stringify(segmentInfo.template ?? {}).length > MAX_TEMPLATE))
     return refused('manifest_too_large', `has an address template of more than ${MAX_TEMPLATE} characters`);
   const live = root.attributes.type === 'dynamic';
-  const startedAt = numberOf(inherited[0]?.attributes.availabilityStartTime);
   const spanOf = spansOf(inherited, live, now);
   const readable = inherited.filter((each) => isMedia(each) && spanOf(each).elapsed !== 0);
   const last = Math.max(...readable.map(({ periodIndex }) => periodIndex));
@@ -95,7 +94,10 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Ch
       ...addressesOf(each, spanOf(each)),
     };
   });
-  const started = live && startedAt !== undefined ? new Date(startedAt * 1000) : undefined;
+  const { availabilityStartTime, periodStart } = taken[0]?.attributes ?? {};
+  const startedAt = numberOf(availabilityStartTime);
+  const started =
+    live && startedAt !== undefined ? new Date((startedAt + (numberOf(periodStart) ?? 0)) * 1000) : undefined;
   const outline = { type: 'dash', live, started, renditions } as const;
   return { ok: true, value: { outline, left: (live ? chosen : readable).length - taken.length } };
 }

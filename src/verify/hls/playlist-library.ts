@@ -33,6 +33,7 @@ interface ParsedManifest {
     readonly attributes?: Readonly<Record<string, unknown>>;
   }[];
   readonly mediaSequence?: number;
+  readonly discontinuitySequence?: number;
   readonly targetDuration?: number;
   readonly endList?: boolean;
   readonly iFramesOnly?: boolean;
@@ -47,6 +48,7 @@ interface ByteRange {
 interface ParsedSegment {
   readonly uri: string;
   readonly duration?: number;
+  readonly discontinuity?: boolean;
   readonly byterange?: ByteRange;
   readonly map?: { readonly uri?: string; readonly byterange?: ByteRange };
   /** Milliseconds since 1970. */

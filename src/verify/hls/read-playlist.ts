@@ -24,7 +24,7 @@ interface MultivariantPlaylist {
 export interface MediaPlaylist {
   readonly type: 'media';
   readonly live: boolean;
-  /** When its first segment would have begun, by the time of day of those that are there. */
+  /** When its newest part began, by the time of day of the segments that are there. */
   readonly started: Date | undefined;
   readonly ended: Date | undefined;
   readonly segments: Segments;
@@ -92,21 +92,30 @@ function mediaPlaylistOf(manifest: Manifest, segments: Manifest['segments'], url
       },
     ];
   });
-  const seconds = segments.reduce((sum, { duration = 0 }) => sum + duration, 0);
-  const begun = segments[0]?.programDateTime;
   // The time of day may have jumped between them, where the encoder was away.
   const newest = segments.at(-1);
   const ended = newest?.programDateTime;
-  const before = segments.length === 0 ? 0 : (sequence * seconds) / segments.length;
   return {
     type: 'media',
     live: manifest.endList !== true,
-    started: begun === undefined ? undefined : new Date(begun - before * 1000),
+    started: startOf(manifest, sequence),
     ended: ended === undefined ? undefined : new Date(ended + (newest?.duration ?? 0) * 1000),
     segments: { first: named[0], newest: named.slice(-3).reverse() },
     last: sequence + segments.length - 1,
     targetSeconds: manifest.targetDuration ?? 10,
   };
+}
+
+/** When the newest part began: at the last discontinuity, or so long before the first segment as those before it played. */
+function startOf({ segments, discontinuitySequence = 0 }: Manifest, sequence: number): Date | undefined {
+  const newest = segments.findLast(({ discontinuity }) => discontinuity);
+  // The last discontinuity may be one that the playlist no longer has.
+  if (!newest && discontinuitySequence > 0) return undefined;
+  const begun = (newest ?? segments[0])?.programDateTime;
+  if (begun === undefined) return undefined;
+  const seconds = segments.reduce((sum, { duration = 0 }) => sum + duration, 0);
+  const before = newest ? 0 : (sequence * seconds) / segments.length;
+  return new Date(begun - before * 1000);
 }
 
 /** Of different key formats for one segment, or of a session. */

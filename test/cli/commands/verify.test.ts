@@ -4,6 +4,8 @@ import { cli } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import {
   CONTENT_KEY,
+  FAIRPLAY_IV,
+  FAIRPLAY_URL,
   KEY_FILE,
   keyFileText,
   type ServedStream,
@@ -87,6 +89,37 @@ test('the key file of a stream comes from the sidecar', async () => {
   expect(put.code).toBe(0);
   const { code, stdout } = await verify(['--stream', 'live/news'], { env });
   expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
+});
+
+test('the former key file is blamed for a newer one of the sidecar, and for no copy on this machine', async () => {
+  const { verify, stream } = await start('hls');
+  for (const file of ['v.m3u8', 'a.m3u8'])
+    await stream.change(file, (text) =>
+      text
+        .replaceAll(/#EXT-X-(?:ENDLIST|PLAYLIST-TYPE:VOD)\n?/g, '')
+        .replace('#EXTINF', '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T12:00:00Z\n#EXTINF'),
+    );
+  const key = OTHER.cenc.contentKey;
+  const fairplay = {
+    licenseUrl: FAIRPLAY_URL,
+    key: Buffer.from(key, 'base64').toString('hex'),
+    iv: FAIRPLAY_IV,
+  };
+  await fs.writeFile(join(stream.folder, 'copy.key'), keyFileText({ fairplay }));
+  const sidecar = await startSidecar();
+  await fs.writeFile(join(sidecar.folder, 'news.key'), keyFileText({ fairplay }));
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+  const blamed = async (args: readonly string[]) => {
+    const { stdout } = await verify(args, { env });
+    return [
+      stdout.includes('content key'),
+      stdout.includes('most likely the packager still uses the former'),
+    ];
+  };
+  expect([await blamed(['copy.key']), await blamed(['--stream', 'news'])]).toEqual([
+    [true, false],
+    [true, true],
+  ]);
 });
 
 test('a stream that the sidecar has no key file of is named, and nothing is fetched', async () => {
