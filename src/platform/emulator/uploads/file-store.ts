@@ -8,7 +8,7 @@ import {
   rmSync,
   type WriteStream,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Transform, type Writable } from 'node:stream';
@@ -48,7 +48,7 @@ interface Expected {
 /** The files of one run, from one reset to the next. */
 interface Run {
   folder: string | undefined;
-  /** Bytes, with those that are promised to files on their way. */
+  /** Bytes, with those of files on their way that have come. */
   used: number;
   begun: number;
   /** The size of each kept file by its path. */
@@ -70,14 +70,14 @@ export class FileStore {
     return this.#settings.maxBytes;
   }
 
-  /** Bytes that are kept, or promised to files on their way. */
+  /** Bytes that are kept, and those of files on their way that have come. */
   get usedBytes(): number {
     return this.#run.used;
   }
 
   /** @throws HttpError 413 when a file could not be kept. */
   check(expected: Expected): void {
-    new Room(this.#run, this.maxBytes, expected).leave();
+    new Room(this.#run, this.maxBytes, expected);
   }
 
   /**
@@ -89,6 +89,11 @@ export class FileStore {
     const run = this.#run;
     const room = new Room(run, this.maxBytes, expected);
     return this.#write(run, source, room, signal);
+  }
+
+  /** Whether a file is on the disk as it was received. */
+  async has({ path, size }: KeptFile): Promise<boolean> {
+    return (await stat(path).catch(unlessAbsent))?.size === size;
   }
 
   /** Puts files together as a new one, in this order; they stay. The bytes of both are on the disk until they are removed. */
@@ -189,9 +194,8 @@ async function* chunksOf(files: readonly KeptFile[]): AsyncGenerator<Buffer> {
   for (const { path } of files) yield* createReadStream(path);
 }
 
-/** The room that one file takes among all. */
+/** The room that one file takes among all: that of the bytes that have come. What is only announced takes none. */
 class Room {
-  #taken = 0;
   #size = 0;
 
   /** @throws HttpError 413 when the announced length is too much. */
@@ -200,30 +204,28 @@ class Room {
     private readonly total: number,
     private readonly expected: Expected,
   ) {
-    this.#reserve(expected.length ?? 0);
+    this.#check(expected.length ?? 0);
   }
 
   /** Room for bytes that have come. @throws HttpError 413 when there is none. */
   take(bytes: number): void {
+    this.#check(bytes);
     this.#size += bytes;
-    if (this.#size > this.#taken) this.#reserve(this.#size - this.#taken);
+    this.run.used += bytes;
   }
 
   leave(): void {
-    this.run.used -= this.#taken;
+    this.run.used -= this.#size;
   }
 
-  #reserve(bytes: number): void {
+  #check(bytes: number): void {
     const { maxBytes } = this.expected;
-    if (this.#taken + bytes > maxBytes) throw tooLarge(maxBytes);
+    if (this.#size + bytes > maxBytes) throw tooLarge(maxBytes);
     const free = this.total - this.run.used;
-    if (bytes > free) {
-      const most = `at most ${megabytes(this.total)} of uploads (EMULATOR_UPLOADSMAXMB)`;
-      const description = `The emulator keeps ${most}, and ${megabytes(free)} are free. Delete media, or reset the emulator.`;
-      throw new HttpError(413, { code: 'uploads_full', description });
-    }
-    this.#taken += bytes;
-    this.run.used += bytes;
+    if (bytes <= free) return;
+    const most = `at most ${megabytes(this.total)} of uploads (EMULATOR_UPLOADSMAXMB)`;
+    const description = `The emulator keeps ${most}, and ${megabytes(free)} are free. Delete media, or reset the emulator.`;
+    throw new HttpError(413, { code: 'uploads_full', description });
   }
 }
 
@@ -289,6 +291,10 @@ function ended(): HttpError {
 function isCut(thrown: unknown): boolean {
   const code = systemCode(thrown);
   return code === undefined || /^(?:ECONNRESET|EPIPE|ERR_STREAM_\w+|HPE_\w+)$/.test(code);
+}
+
+function unlessAbsent(thrown: unknown): undefined {
+  if (systemCode(thrown) !== 'ENOENT') throw thrown;
 }
 
 function diskError(thrown: unknown): unknown {

@@ -54,6 +54,8 @@ export class Upload implements Identity {
   readonly #wanted: WantedUpload;
   readonly #store: FileStore;
   readonly #parts = new Map<number, KeptFile>();
+  /** Parts whose files were deleted or changed by others, until they come again. */
+  readonly #lost = new Set<number>();
   readonly #ending = new AbortController();
   #finished: Received | undefined;
   #turn: Promise<unknown> = Promise.resolve();
@@ -111,6 +113,7 @@ export class Upload implements Identity {
         return received;
       }
       this.#parts.set(number, received);
+      this.#lost.delete(number);
       if (earlier) await this.#store.remove(earlier);
       return received;
     }, received);
@@ -123,8 +126,9 @@ export class Upload implements Identity {
   complete(check?: Sent['check']): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#finished) return;
+      await this.#dropLost();
       const numbers = [...this.#parts.keys()].sort((a, b) => a - b);
-      const missing = missingIn(numbers);
+      const missing = lostIn(this.#lost) ?? missingIn(numbers);
       if (missing !== undefined) throw new HttpError(409, { code: 'parts_missing', description: missing });
       const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
       if (this.#bytesBeside(undefined) > this.#wanted.maxBytes) throw tooLarge(this.#wanted.maxBytes);
@@ -184,6 +188,17 @@ export class Upload implements Identity {
     return changed;
   }
 
+  /** Their sizes are no longer counted, and the list shows no entity tag, so that they come again. */
+  async #dropLost(): Promise<void> {
+    const looks = [...this.#parts].map(async ([number, part]) => {
+      if (await this.#store.has(part)) return;
+      this.#lost.add(number);
+      this.#parts.delete(number);
+      await this.#store.remove(part);
+    });
+    await Promise.all(looks);
+  }
+
   /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
   async #deleteParts(): Promise<void> {
     await Promise.all([...this.#parts.values()].map((part) => this.#store.remove(part)));
@@ -210,6 +225,16 @@ function faultOf({ size, md5 }: Received, contentMd5: string | undefined): HttpE
 
 const MAX_NAMED = 20;
 
+function lostIn(lost: ReadonlySet<number>): string | undefined {
+  if (lost.size === 0) return undefined;
+  const numbers = [...lost].sort((a, b) => a - b);
+  return `Files of parts were deleted or changed in the folder of the uploads: ${named(numbers)}. Upload them, then complete again.`;
+}
+
+function named(parts: readonly (number | string)[]): string {
+  return `${parts.slice(0, MAX_NAMED).join(', ')}${parts.length > MAX_NAMED ? ', and more' : ''}`;
+}
+
 /** What is missing in numbers that should go from 1 without a gap. They are sorted. */
 function missingIn(numbers: readonly number[]): string | undefined {
   if (numbers.length === 0) return 'No part has been uploaded. PUT the parts to their upload_link first.';
@@ -220,9 +245,7 @@ function missingIn(numbers: readonly number[]): string | undefined {
     next = number + 1;
   }
   if (gaps.length === 0) return undefined;
-  const named = gaps.slice(0, MAX_NAMED).join(', ');
-  const more = gaps.length > MAX_NAMED ? ', and more' : '';
-  return `Parts are missing before part ${numbers.at(-1)}: ${named}${more}. Upload them, then complete again.`;
+  return `Parts are missing before part ${numbers.at(-1)}: ${named(gaps)}. Upload them, then complete again.`;
 }
 
 function empty(): HttpError {

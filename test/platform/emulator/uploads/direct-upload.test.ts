@@ -94,7 +94,7 @@ test('of two files that come at the same time the first one to end is taken', as
   const { unauthenticated, beginDirect, taken, context, sizesOnDisk } = emulator;
   const link = beginDirect();
   const slow = sendPart(emulator, link, 5, Buffer.from('sl'));
-  await until(() => context.uploads.usedBytes === 5);
+  await until(() => context.uploads.usedBytes === 2);
   await unauthenticated.put(link).send(HELLO).expect(200);
   const refused = new Promise((resolve) => slow.on('data', (data) => resolve(String(data).slice(0, 12))));
   slow.write('ow!');
@@ -109,7 +109,7 @@ test('of an upload that is cut nothing is kept, and the link takes the file afte
   const link = beginDirect();
   const socket = sendPart(emulator, link, 1_000_000, Buffer.alloc(300_000));
   await until(() => sizesOnDisk()[0] === 300_000);
-  expect(context.uploads.usedBytes).toBe(1_000_000);
+  expect(context.uploads.usedBytes).toBe(300_000);
   socket.destroy();
   await until(() => context.uploads.usedBytes === 0);
   expect([sizesOnDisk(), taken]).toEqual([[], []]);

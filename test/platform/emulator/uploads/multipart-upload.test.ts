@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
+import type { KeptFile } from '../../../../src/platform/emulator/uploads/file-store';
 import type { Upload } from '../../../../src/platform/emulator/uploads/upload';
 import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
 import { startUploads, type TestUploads } from '../../../support/start-uploads';
@@ -134,6 +135,28 @@ test('a long list of missing parts is cut short', async () => {
   expect(body.errors[0].description).toBe(
     `Parts are missing before part 59: ${Array.from({ length: 20 }, (_, at) => 2 + 2 * at).join(', ')}, and more. Upload them, then complete again.`,
   );
+});
+
+test('parts whose files were deleted or changed by others are named until they come again', async () => {
+  const emulator = await startUploads();
+  const { upload, put, complete, list } = open(emulator);
+  for (const [at, bytes] of ['he', 'll', 'o'].entries()) await put(at + 1, bytes).expect(200);
+  const path = (part: number) => (upload.parts.get(part) as KeptFile).path;
+  writeFileSync(path(1), 'h');
+  rmSync(path(3));
+  const lost = errors(
+    'parts_missing',
+    'Files of parts were deleted or changed in the folder of the uploads: 1, 3. Upload them, then complete again.',
+  );
+  await complete().expect(409, lost);
+  await complete().expect(409, lost);
+  const { body } = await list('?page_length=3').expect(200);
+  expect(body.parts.map(({ etag }: { etag?: string }) => etag)).toEqual([undefined, md5Of('ll'), undefined]);
+  expect([emulator.sizesOnDisk(), emulator.context.uploads.usedBytes]).toEqual([[2], 2]);
+  await put(3, 'o').expect(200);
+  await put(1, 'he').expect(200);
+  await complete().expect(202);
+  expect(emulator.taken.map((file) => readFileSync(file.path, 'utf8'))).toEqual(['hello']);
 });
 
 test('the link of one part takes no other, and there are parts 1 to 10000 only', async () => {

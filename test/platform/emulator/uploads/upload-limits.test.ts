@@ -82,12 +82,34 @@ test('all files together have no more than the limit, and a deleted one makes ro
   await put().expect(200);
 });
 
-test('files that are announced at the same time do not share the room that is left', async () => {
-  const { unauthenticated, beginDirect } = await startUploads({ EMULATOR_UPLOADSMAXMB: '2' });
-  const answers = await Promise.all(
-    Array.from({ length: 5 }, () => unauthenticated.put(beginDirect()).send(Buffer.alloc(0.9 * MB))),
-  );
-  expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 413, 413, 413]);
+test('files that come at the same time have together no more than the limit', async () => {
+  const { unauthenticated, beginDirect, sizesOnDisk, context } = await startUploads({
+    EMULATOR_UPLOADSMAXMB: '2',
+  });
+  const put = () => unauthenticated.put(beginDirect()).send(Buffer.alloc(0.9 * MB));
+  const answers = await Promise.all([put(), put(), put(), put(), put()]);
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 413));
+  const bytes = sizesOnDisk().reduce((sum, size) => sum + size, 0);
+  expect([refused.length >= 3, bytes]).toEqual([true, context.uploads.usedBytes]);
+});
+
+test('a file that is only announced takes no room from the others', async () => {
+  const { port, unauthenticated, beginDirect, sizesOnDisk } = await startUploads({
+    EMULATOR_UPLOADSMAXMB: '2',
+  });
+  const socket = connect(port, '127.0.0.1');
+  const answer = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
+  socket.write(`PUT ${beginDirect()} HTTP/1.1\r\nHost: a\r\nContent-Length: ${2 * MB}\r\n\r\nhello`);
+  await until(() => sizesOnDisk().length === 1);
+  await unauthenticated
+    .put(beginDirect())
+    .send(Buffer.alloc(2 * MB - 5))
+    .expect(200);
+  // What it announced has no room now.
+  socket.write('more');
+  expect(await answer).toMatch(/^HTTP\/1.1 413 /);
+  socket.destroy();
 });
 
 test('a reset deletes every file, ends what is on its way, and forgets the links', async () => {
