@@ -124,7 +124,8 @@ export class Fetches {
           'accept-encoding': wanted === 'manifest' ? 'gzip, br, deflate' : 'identity',
           ...(range && { range: `bytes=${range.first}-${range.last ?? ''}` }),
         },
-        maxBytes: Math.min(most + (range?.first ?? 0), room),
+        // Of a server that sends the whole file, what comes before the end of the range.
+        maxBytes: Math.min(most + (range?.first ?? 0), (range?.last ?? Infinity) + 1, room),
         timeoutMs: left,
         signal,
       });
@@ -147,7 +148,8 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   if (status !== 200 && status !== 206) return statusFault(status);
   const tooLarge = () =>
     refused('too_large', `is larger than ${mebibytes(most)}, the most of one file; it was not read`);
-  if (answer.isCut) return tooLarge();
+  const isComplete = range?.last !== undefined && answer.body.length > range.last;
+  if (answer.isCut && !(isComplete && headers['content-encoding'] === undefined)) return tooLarge();
   const unpacked = unpack(answer.body, headers['content-encoding'], most + (range?.first ?? 0));
   if (unpacked === 'too_large') return tooLarge();
   if (unpacked === undefined)

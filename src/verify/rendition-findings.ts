@@ -13,6 +13,7 @@ import type { TestedRendition, TestedSegment } from './test-rendition';
 
 interface FindingsOptions {
   readonly keyFiles: readonly ReadKeyFile[];
+  readonly live: boolean;
   readonly started: Date | undefined;
   /** Whether other pictures or sound of the stream are encrypted. */
   readonly othersEncrypted: boolean;
@@ -34,7 +35,16 @@ export function findingsOf(tested: TestedRendition, options: FindingsOptions): S
     ...psshDifference(tested),
     ...ofSamples(tested, options),
   ];
-  return withoutConsequences(all);
+  const told = withoutConsequences(all);
+  return options.live ? told : told.map(forOnDemand);
+}
+
+/** A live stream is restarted; one on demand is packaged again. */
+function forOnDemand({ description, ...finding }: StreamFinding): StreamFinding {
+  const remedy = description.replace(/\b(r)estart (?:the stream|it)\b/gi, (_all, first: string) =>
+    first === 'R' ? 'Package the stream again' : 'package the stream again',
+  );
+  return { ...finding, description: remedy };
 }
 
 /** Whether the stream has several keys, and the one of this rendition was not given: then nothing is to be compared. */
@@ -268,7 +278,10 @@ function ofKeys(
     : listed(meantFiles(options.keyFiles, opened).map(({ name }) => name));
   const { former } = tested;
   if (former) {
-    const text = `${THIS} is encrypted with the key of ${former.name}, not with that of ${files}: the packager still uses the key file that it read when the stream started. Restart the stream, so that it reads the new one`;
+    const cause = options.live
+      ? 'the packager still uses the key file that it read when the stream started'
+      : 'it was packaged with the former key file';
+    const text = `${THIS} is encrypted with the key of ${former.name}, not with that of ${files}: ${cause}. Restart the stream, so that the packager reads the new one`;
     return [streamFinding('error', 'former_key', name, text)];
   }
   const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];

@@ -62,6 +62,7 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
   const findings = tested.flatMap((each) =>
     findingsOf(each, {
       keyFiles,
+      live: outline.live,
       started: outline.started,
       othersEncrypted: tested.some((other) => other !== each && isEncrypted(other)),
       othersDecrypt: tested.some(({ segment }) => segment?.judgement?.state === 'decrypts'),
@@ -209,7 +210,7 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
     name: rendition.name,
     kind: rendition.kind,
     codec: codecs.length > 0 ? codecs.join(',') : (rendition.codec ?? ''),
-    scheme: tracks.find(({ scheme }) => scheme !== undefined)?.scheme ?? null,
+    scheme: (segment ? tracks : claimed).find(({ scheme }) => scheme !== undefined)?.scheme ?? null,
     keyIds: [...new Set(named.map(formatUuid))],
     init: init ? { url: shownAddress(init.url), bytes: init.bytes.length } : null,
     segment: segment

@@ -145,9 +145,12 @@ describe('DASH', () => {
     });
   });
 
-  test('takes a part of a file from a server that sends whole ones, and says so', async () => {
+  test.each([
+    ['file', 0],
+    ['file larger than the limit', 5 * 1024 * 1024],
+  ])('takes a part of a %s from a server that sends whole ones, and says so', async (_what, more) => {
     const stream = await startStream('dash', { single: true });
-    const file = await fs.readFile(join(stream.folder, 'v.mp4'));
+    const file = Buffer.concat([await fs.readFile(join(stream.folder, 'v.mp4')), Buffer.alloc(more)]);
     stream.answers.set('/v.mp4', (_request, response) => response.writeHead(200).end(file));
     const report = await stream.verify();
     expect({ codes: report.faults.map(({ code }) => code), states: statesOf(report) }).toEqual({

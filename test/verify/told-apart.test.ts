@@ -158,7 +158,7 @@ describe('several keys', () => {
         severity: 'warning',
         code: 'key_id_unknown',
         description:
-          'There is no key for a3.m4s (key id 99999999-8888-4777-7666-555544443333) in sd.key; give the key file of this stream, or restart the stream so that the packager reads it.',
+          'There is no key for a3.m4s (key id 99999999-8888-4777-7666-555544443333) in sd.key; give the key file of this stream, or package the stream again so that the packager reads it.',
       },
     ]);
   });

@@ -92,7 +92,7 @@ describe('one cause is one error', () => {
     });
     expect(codesOf(report)).toEqual({ errors: ['content_key_wrong'], warnings: [] });
     expect(report.faults[0]?.description).toMatch(
-      /^The content key of news\.key does not decrypt v3\.m4s.* The same is true of a3\.m4s\. In v3\.m4s: \S.*\.$/,
+      /^The content key of news\.key does not decrypt v3\.m4s.*\. Package the stream again so that .* The same is true of a3\.m4s\. In v3\.m4s: \S.*\.$/,
     );
     expect(statesOf(report)).toEqual(['garbage', 'garbage']);
   });
@@ -124,7 +124,7 @@ describe('one cause is one error', () => {
     });
     expect(codesOf(report)).toEqual({ errors: ['former_key'], warnings: [] });
     expect(report.faults[0]?.description).toBe(
-      'v3.m4s is encrypted with the key of old.key, not with that of news.key: the packager still uses the key file that it read when the stream started. Restart the stream, so that it reads the new one. The same is true of a3.m4s.',
+      'v3.m4s is encrypted with the key of old.key, not with that of news.key: it was packaged with the former key file. Package the stream again, so that the packager reads the new one. The same is true of a3.m4s.',
     );
   });
 

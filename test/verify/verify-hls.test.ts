@@ -220,7 +220,9 @@ describe('a key file of the sidecar that was changed after the newest part of th
     const changed = new Date(`2026-11-22T12:00:0${second}Z`);
     const now = () => new Date('2026-11-22T12:00:10Z');
     const { faults } = await stream.verify({ now, keyFiles: [{ ...withFairPlay({ key: OTHER }), changed }] });
-    const history = /(?<=news\.key was changed at ).*(?=, and restarting)/.exec(faults[0]?.description ?? '');
+    const history = /(?<=Restart the stream so .* news\.key was changed at ).*(?=, and restarting)/.exec(
+      faults[0]?.description ?? '',
+    );
     expect([faults.map(({ code }) => code), history?.[0]]).toEqual([
       ['content_key_wrong'],
       begun &&

@@ -56,7 +56,7 @@ function rowOf(
   return [
     `  ${shown(name)}`,
     shown(codec) || '-',
-    scheme ?? 'clear',
+    scheme ?? (segment ? 'clear' : 'unknown'),
     keyIds.length > 0 ? keyIds.join(' ') : '-',
     parts ? shown(parts.join(', ')) : '-',
     isEncryptedOnly ? 'encrypted' : state === undefined ? '-' : STATES[state],
@@ -66,8 +66,10 @@ function rowOf(
 function showSum(out: Output, { faults, renditions, decrypted }: StreamReport, cost: string): void {
   const { text, style } = sumOf(faults);
   const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
+  // The key of AES-128 is where the playlist says.
+  const isDecrypted = decrypted || renditions.some(({ judgement }) => judgement?.state === 'decrypts');
   const advice =
-    decrypted || !isEncrypted
+    isDecrypted || !isEncrypted
       ? ''
       : ' Nothing was decrypted: give the key file behind the address, or --stream.';
   out.note(

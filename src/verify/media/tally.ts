@@ -69,8 +69,15 @@ export function tallySamples(
     weight = outcome === 'valid' ? SURE : 0;
   }
   const { called } = check;
+  const isAll = looked === 0 || looked + clear === samples.length;
   const proof = isSparse ? 'have the byte values of sound' : check.proof;
-  const evidence = evidenceOf(called, proof, looked, counts, clear);
+  const evidence = evidenceOf(
+    isAll ? called : `${called}, taken from ${samples.length},`,
+    proof,
+    looked,
+    counts,
+    clear,
+  );
   return { samples: Math.min(looked, first), ...counts, weight, evidence };
 }
 

@@ -42,6 +42,17 @@ test('the right key is told with what was counted', () => {
   });
 });
 
+test('of many samples, the evidence says of how many some were taken', () => {
+  const { tracks, ...media } = of(cenc, 'a');
+  const many = tracks.map(({ content, ...track }) => {
+    const samples = Array(6).fill(content.samples).flat();
+    return { ...track, samples: samples.length, content: { ...content, samples } };
+  });
+  expect(judgeMedia({ ...media, tracks: many }, [{ key: KEY }]).evidence).toMatch(
+    /^141 of 141 AAC frames, taken from 282, begin and end/,
+  );
+});
+
 test('another content key under the right key id is garbage', () => {
   const judgement = judgeMedia(of(cenc, 'a'), [{ keyId: KEY_ID, key: otherKey(1) }]);
   expect(judgement).toMatchObject({ state: 'garbage', cause: 'wrong_key', kind: 'audio' });

@@ -109,8 +109,8 @@ function renditionTable({ renditions, decrypted }: StreamReport): Html {
       ['Rendition', ({ name, kind, codec }) => html`<b>${name}</b><p class="muted">${kind} ${codec}</p>`],
       [
         'Encryption',
-        ({ scheme, keyIds }) =>
-          html`${scheme ?? 'none'}${keyIds.map((id) => html`<p><code>${id}</code></p>`)}`,
+        ({ scheme, keyIds, segment }) =>
+          html`${scheme ?? (segment ? 'none' : 'not known')}${keyIds.map((id) => html`<p><code>${id}</code></p>`)}`,
       ],
       [
         'Newest segment',
