@@ -62,6 +62,7 @@ const CONSEQUENCES: readonly (readonly [causes: readonly string[], followers: re
   ],
   [['not_protected'], ['not_encrypted', 'not_signalled']],
   [['not_encrypted'], ['iv_missing']],
+  [['iv_missing'], ['undetermined']],
   [
     ['key_and_key_id_swapped', 'key_id_byte_order', 'former_key', 'key_id_mismatch'],
     [
@@ -225,11 +226,19 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
   }
   return [
     ...ofClearLead(segment, first),
+    ...ofUndetermined(segment, judgement),
     ...ofIv(segment, judgement, options),
     ...(options.keyFiles.length > 0 || segment.identityKey
       ? ofKeys(tested, segment, judgement, options)
       : []),
   ];
+}
+
+function ofUndetermined({ opened, name }: TestedSegment, judgement: MediaJudgement): StreamFinding[] {
+  if (judgement.state !== 'unknown') return [];
+  const codecs = opened?.tracks.map(({ codec }) => codec) ?? [];
+  const text = `Whether the key decrypts ${THIS} (${listed(codecs)}) is undetermined. ${judgement.description} Play the stream with a player to find out`;
+  return [streamFinding('warning', 'undetermined', name, text, judgement)];
 }
 
 function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined): StreamFinding[] {

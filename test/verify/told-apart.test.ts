@@ -133,6 +133,35 @@ test.each([
   expect(statesOf(report)).toEqual(['unknown', 'unknown']);
 });
 
+test.each([
+  ['v.mp4', 'avc1', 'vp09', 'v3.m4s'],
+  ['v.mp4', 'avc1', 'av01', 'v3.m4s'],
+  ['a.mp4', 'mp4a', 'Opus', 'a3.m4s'],
+])(
+  'of %s, whose %s is made %s, it is a warning that nothing is proven',
+  async (file, codec, other, segment) => {
+    const stream = await startStream('dash');
+    await changeBytes(stream, file, (init) => {
+      init.write(other, init.indexOf(`frma${codec}`) + 4, 'latin1');
+      return init;
+    });
+    const { faults } = await stream.verify();
+    expect(faults).toEqual([
+      {
+        severity: 'warning',
+        code: 'undetermined',
+        description: expect.stringMatching(
+          new RegExp(
+            `^Whether the key decrypts ${segment} \\(${other}\\) is undetermined\\. .* In ${segment}: \\d+ samples were looked at, of which nothing can be said\\.$`,
+            'i',
+          ),
+        ),
+      },
+    ]);
+    expect(codesOf(await stream.verify({ keyFiles: [] })).warnings).toEqual([]);
+  },
+);
+
 describe('several keys', () => {
   /** Picture and sound have a key each. */
   const start = () =>

@@ -147,7 +147,7 @@ function judgeGroup(
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
   const description =
     pooled.valid + pooled.broken === 0
-      ? 'Whether the key decrypts it cannot be decided from so few samples, or from samples of this codec.'
+      ? 'The samples are too few, or of a codec that can not be judged without a decoder.'
       : 'Some samples decrypt to valid ones and some do not: the media are damaged, or some have another key.';
   return conclude(tried, { state: 'unknown', description });
 }
