@@ -246,11 +246,11 @@ describe('a request for a SPEKE provider', () => {
   it.each([
     [{}, 'The body names no keys.'],
     [{ client: 'c' }, 'contentId: is missing'],
-    [{ ...BODY, kid: '00000000-0000-4000-8000-000000000001' }, 'kid needs cpix'],
-    [{ ...BODY, track: 'HD' }, 'track needs cpix'],
+    [{ ...BODY, kid: '00000000-0000-4000-8000-000000000001' }, 'kid: needs cpix'],
+    [{ ...BODY, track: 'HD' }, 'track: needs cpix'],
     [{ ...BODY, systems: [] }, 'systems: is empty'],
     [{ ...BODY, systems: ['clearkey'] }, 'systems.0: must be one of widevine, playready, fairplay'],
-    [{ ...BODY, widevine: {} }, 'widevine needs cenc'],
+    [{ ...BODY, widevine: {} }, 'widevine: needs cenc'],
     [
       { ...BODY, playready: { laurl: 'https://a.example/', checksum: 'AAAAAAAAAAA=' } },
       'playready.checksum is not a field of this request. Fields of playready: laurl.',
