@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -9,12 +9,29 @@ import { until } from '../support/until';
 const SERVICE = { uid: 1000, gid: 1000 };
 const OTHER = { uid: 3500, gid: 3500 };
 
+/** A copy of the program, since user 1000 may not read a clone in root's home. */
+let program: string;
 let folder: string;
 const started: ChildProcess[] = [];
 
+const folderForAll = async (prefix: string) => {
+  const made = await mkdtemp(join(tmpdir(), prefix));
+  await chmod(made, 0o755);
+  return made;
+};
+
+beforeAll(async () => {
+  program = await folderForAll('rights-program-');
+  await cp(join(DIST, 'sidecar'), join(program, 'dist', 'sidecar'), { recursive: true });
+  await cp(join(DIST, '../package.json'), join(program, 'package.json'));
+  // With a umask of 077 the build is for its owner alone.
+  for (const file of await readdir(program, { recursive: true })) await chmod(join(program, file), 0o755);
+});
+
+afterAll(() => rm(program, { recursive: true }));
+
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rights-'));
-  await chmod(folder, 0o755);
+  folder = await folderForAll('rights-');
 });
 
 afterEach(async () => {
@@ -24,7 +41,7 @@ afterEach(async () => {
 
 /** Starts the sidecar as a user who owns nothing here, as a container does. */
 function start(env: Record<string, string>) {
-  const child = spawn(process.execPath, [join(DIST, 'sidecar', 'main.js')], {
+  const child = spawn(process.execPath, [join(program, 'dist', 'sidecar', 'main.js')], {
     cwd: folder,
     env: { PACKAGERDRMAPI_HOST: '127.0.0.1', PACKAGERDRMAPI_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -83,6 +100,7 @@ asRoot('a service that is another user than the owner', () => {
   ])('says whose the private key for %s is', async (_what, name) => {
     const [certificate, key] = [join(folder, 'own.crt'), join(folder, 'own.key')];
     await writeFile(certificate, '');
+    await chmod(certificate, 0o644);
     await writeFile(key, '');
     await owned(key, OTHER, 0o400);
     const env = {
