@@ -27,7 +27,7 @@ async function startSecure(options: TlsOptions, host = '127.0.0.1'): Promise<str
 test('presents the certificate in force at each new connection', async () => {
   const url = await startSecure({ ...shows('server'), ca, requestCert: true, rejectUnauthorized: true });
   let presented: object = { ca };
-  const engine = openEngine([url], { timeoutMs: 5000, tls: () => presented });
+  const engine = openEngine([url], { timeoutMs: 1000, tls: () => presented });
   await expect(engine.read(['a'])).rejects.toMatchObject({
     kind: expect.stringMatching(/^(?:denied|unavailable)$/),
   });
@@ -48,7 +48,7 @@ test.each<[what: string, name: string, authority: string, host: string, why: str
   ['has another name', 'server', 'authority', '127.0.0.2', 'its certificate is made out to another name'],
 ])('a certificate that %s is named as the fault', async (_what, name, authority, host, why) => {
   const [url, trusted] = [await startSecure(shows(name), host), { ca: pem(authority) }];
-  const engine = openEngine([url], { timeoutMs: 5000, tls: () => trusted });
+  const engine = openEngine([url], { timeoutMs: 1000, tls: () => trusted });
   expect(await engine.servers()).toEqual([{ url, fault: why }]);
   await expect(engine.change([{ key: 'a', expected: 0, value: undefined }])).rejects.toMatchObject({
     kind: 'unavailable',
@@ -58,12 +58,12 @@ test.each<[what: string, name: string, authority: string, host: string, why: str
 
 test('TLS where there is none, and none where there is, are unavailable', async () => {
   const wrong = (await startGateway()).url.replace('http:', 'https:');
-  await expect(openEngine([wrong], { timeoutMs: 5000 }).read(['a'])).rejects.toMatchObject({
+  await expect(openEngine([wrong], { timeoutMs: 1000 }).read(['a'])).rejects.toMatchObject({
     kind: 'unavailable',
     message: expect.stringMatching(/TLS/),
   });
   const secure = (await startSecure(shows('server'))).replace('https:', 'http:');
-  await expect(openEngine([secure], { timeoutMs: 5000 }).read(['a'])).rejects.toMatchObject({
+  await expect(openEngine([secure], { timeoutMs: 1000 }).read(['a'])).rejects.toMatchObject({
     kind: 'unavailable',
   });
 });
