@@ -1,13 +1,13 @@
-import { createPrivateKey, KeyObject, webcrypto, X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { domainToASCII } from 'node:url';
 import fs from 'fs-extra';
 import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { openTls, type Tls, type TlsFiles } from '../../http/tls';
+import type { Certificates } from './make-certificates';
 
 /** What is made when no certificate is given. */
 export interface OwnCertificates {
@@ -17,18 +17,9 @@ export interface OwnCertificates {
   readonly names: readonly string[];
 }
 
-/** In PEM form: an authority for clients to trust, and the server's certificate, signed by it, with its key. */
-interface Certificates {
-  readonly authority: string;
-  readonly certificate: string;
-  readonly key: string;
-}
-
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** With fewer days left, new ones are made. */
 const MIN_DAYS = 30;
-/** Apple's systems refuse more than 825 days. */
-const VALID_DAYS = 397;
 
 /**
  * The certificates of a folder; they are made when there are none, when they end soon, and when a name is missing.
@@ -41,7 +32,8 @@ export async function ownCertificates({ folder, names }: OwnCertificates, now: D
     key: resolve(folder, 'server-key.pem'),
   };
   const kept = readUsable(paths, names, now);
-  const used = kept ?? (await makeCertificates(names, now));
+  // Most runs of the emulator make none.
+  const used = kept ?? (await (await import('./make-certificates')).makeCertificates(names, now));
   if (!kept) {
     try {
       fs.ensureDirSync(folder, 0o700);
@@ -107,62 +99,4 @@ export async function openPlatformTls(
     ],
   });
   return tls;
-}
-
-/**
- * Makes an authority and a server certificate (X.509 v3, ECDSA on P-256). The authority's key is not kept. Both name
- * their keys by identifiers, without which strict clients (Python from 3.13 on) refuse them.
- */
-async function makeCertificates(names: readonly string[], now: Date): Promise<Certificates> {
-  // Most runs of the emulator make none.
-  const x509 = await import('@peculiar/x509');
-  const { KeyUsageFlags } = x509;
-  x509.cryptoProvider.set(webcrypto);
-  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
-  const newKeys = () => webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  const [authorityKeys, serverKeys] = [await newKeys(), await newKeys()];
-  const common = {
-    signingAlgorithm: algorithm,
-    // From yesterday on: the clocks of containers and clients differ.
-    notBefore: new Date(now.getTime() - DAY_MS),
-    notAfter: new Date(now.getTime() + (VALID_DAYS - 1) * DAY_MS),
-  };
-  const authority = await x509.X509CertificateGenerator.createSelfSigned({
-    ...common,
-    // Two authorities of one name would be taken for each other.
-    name: [{ CN: [`Platform emulator authority ${now.toISOString()}`] }],
-    keys: authorityKeys,
-    extensions: [
-      new x509.BasicConstraintsExtension(true, undefined, true),
-      new x509.KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-      await x509.SubjectKeyIdentifierExtension.create(authorityKeys.publicKey),
-    ],
-  });
-  const server = await x509.X509CertificateGenerator.create({
-    ...common,
-    subject: [{ CN: [names[0] ?? 'localhost'] }],
-    issuer: authority.subjectName,
-    publicKey: serverKeys.publicKey,
-    signingKey: authorityKeys.privateKey,
-    extensions: [
-      new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension(
-        names.map((name) =>
-          isIP(name) === 0
-            ? { type: 'dns' as const, value: domainToASCII(name) || name }
-            : { type: 'ip' as const, value: name },
-        ),
-      ),
-      await x509.SubjectKeyIdentifierExtension.create(serverKeys.publicKey),
-      await x509.AuthorityKeyIdentifierExtension.create(authorityKeys.publicKey),
-    ],
-  });
-  const key = KeyObject.from(serverKeys.privateKey).export({ type: 'pkcs8', format: 'pem' });
-  return {
-    authority: `${authority.toString('pem')}\n`,
-    certificate: `${server.toString('pem')}\n`,
-    key: key.toString(),
-  };
 }
