@@ -37,7 +37,7 @@ export async function startUploads(env: Environment = {}): Promise<TestUploads> 
     beginDirect: (wanted) => uploadFields(begin(wanted), '').upload_link ?? '',
     sizesOnDisk: () =>
       readdirSync(folder, { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile())
+        .filter((entry) => entry.isFile() && entry.parentPath.includes('emulator-uploads-'))
         // It may be deleted just now.
         .flatMap(
           ({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false })?.size ?? [],

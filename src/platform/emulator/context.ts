@@ -87,15 +87,18 @@ export function createContext(
   const state = createState();
   seedState(state, seeds, clock.now());
   const faults = new FaultSwitches();
-  const allowHttp = seeds.allowHttpWebhooks;
+  const { allowHttpWebhooks: allowHttp, packager, uploadsFolder } = seeds;
   const webhooks = new Webhooks({ ...surroundings, clock, faults }, { ...WEBHOOK_SETTINGS, allowHttp });
   const { notify } = webhooks;
   const uploads = new Uploads(
     { ...surroundings, clock },
-    { ...UPLOAD_SETTINGS, allowHttp, folder: seeds.uploadsFolder, maxBytes: seeds.uploadsMaxBytes },
+    { ...UPLOAD_SETTINGS, allowHttp, folder: uploadsFolder, maxBytes: seeds.uploadsMaxBytes },
   );
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
-  const packaging = new Packaging({ state, broadcast, log, packager: seeds.packager }, packagingSettings);
+  const packaging = new Packaging(
+    { state, broadcast, log, packager, notesFolder: uploadsFolder },
+    packagingSettings,
+  );
   const recordings = new Recordings(packaging, uploads);
   const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
   const parts = { ...surroundings, clock, state, notify, uploads, packaging };

@@ -16,6 +16,7 @@ import {
   PackagerClient,
   type StreamDocument,
 } from './packager-client';
+import { StreamNotes } from './stream-notes';
 
 export const PACKAGING_SETTINGS = {
   ...PACKAGER_LIMITS,
@@ -76,6 +77,8 @@ interface PackagingParts {
   readonly broadcast: Pick<Broadcast, 'sessionOf'>;
   readonly log: Log;
   readonly packager: PackagerAddress | undefined;
+  /** Where it is noted which streams the packager has. */
+  readonly notesFolder: string;
 }
 
 /**
@@ -87,6 +90,9 @@ export class Packaging {
   readonly #parts: PackagingParts;
   readonly #streams = new Map<string, Stream>();
   readonly #files = createSemaphore(FILES);
+  readonly #notes: StreamNotes | undefined;
+  /** Streams of emulators that have ended without removing them. */
+  readonly #leftOver: ReturnType<StreamNotes['leftOver']> = [];
   readonly #rounds: NodeJS.Timeout | undefined;
   readonly #stopMs: number;
   #waiting: (() => void)[] = [];
@@ -99,6 +105,8 @@ export class Packaging {
     if (!parts.packager) return;
     const client = new PackagerClient(parts.packager, settings);
     this.client = client;
+    this.#notes = new StreamNotes(parts.notesFolder, parts.packager.url, parts.log);
+    this.#leftOver = this.#notes.leftOver();
     this.#rounds = setInterval(() => void this.#round(client), settings.everyMs).unref();
     const { events, media, channels } = parts.state;
     events.watch(({ id }) => this.look(id));
@@ -154,7 +162,7 @@ export class Packaging {
     for (const id of this.#streams.keys()) this.look(id);
   }
 
-  /** Ends the rounds, and removes the streams from the packager, as far as it answers in time. */
+  /** Ends the rounds, and removes the streams from the packager, as far as it answers in time. The next start does the rest. */
   async stop(): Promise<void> {
     clearInterval(this.#rounds);
     const { client } = this;
@@ -162,9 +170,23 @@ export class Packaging {
     const ids = [...this.#streams.keys()];
     for (const { sending } of this.#streams.values()) sending?.ending.abort();
     this.#streams.clear();
-    const removed = Promise.all(ids.map((id) => client.remove(id)));
+    const removed = Promise.all(
+      ids.map(async (id) => {
+        if (isRemoved(await client.remove(id))) this.#notes?.remove(id);
+      }),
+    );
     await Promise.race([removed, new Promise((resolve) => setTimeout(resolve, this.#stopMs).unref())]);
     client.stop();
+  }
+
+  /** The rest is tried in the next round when one can't be removed. */
+  async #removeLeftOver(client: PackagerClient): Promise<void> {
+    for (let left = this.#leftOver.pop(); left; left = this.#leftOver.pop()) {
+      const isPresent = this.#streams.has(left.id);
+      if (!isPresent && !isRemoved(this.#heard(await client.remove(left.id))))
+        return void this.#leftOver.unshift(left);
+      this.#notes?.removeFrom(left);
+    }
   }
 
   /** Whether a media is delivered encrypted alone, so that its file must not be had. */
@@ -193,6 +215,7 @@ export class Packaging {
     // The round before may still wait for the packager.
     if (this.#inRound) return;
     this.#inRound = true;
+    await this.#removeLeftOver(client);
     const before = new Map([...this.#streams.values()].map((stream) => [stream, stream.calls]));
     const listed: Outcome<readonly StreamDocument[]> =
       before.size === 0 ? { ok: true, value: [] } : this.#heard(await client.list());
@@ -219,6 +242,7 @@ export class Packaging {
       const nothing = { document: undefined, problem: undefined, isGone: false };
       stream = { id, ...nothing, wait: 0, isBusy: false, again: false, calls: 0 };
       this.#streams.set(id, stream);
+      this.#notes?.add(id);
     }
     stream.again = true;
     if (stream.isBusy) {
@@ -244,8 +268,10 @@ export class Packaging {
       if (!isGone) return;
       stream.problem = undefined;
     }
-    if (!wanted) this.#streams.delete(id);
-    else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted.order);
+    if (!wanted) {
+      this.#streams.delete(id);
+      this.#notes?.remove(id);
+    } else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted.order);
     else if (wanted.kind === 'live') this.#take(stream, await client.putLive(id, wanted.order));
     else if (wanted.kind === 'replay' && !(stream.document ? isDone(stream.document) : stream.isGone)) {
       const ended = this.#take(stream, await client.end(id));
@@ -296,6 +322,10 @@ export class Packaging {
     }
     return outcome;
   }
+}
+
+function isRemoved(removed: Outcome<unknown>): boolean {
+  return removed.ok || removed.absent;
 }
 
 function liveOrder(channel: Channel, source: string): LiveOrder {

@@ -1,23 +1,16 @@
 import { createHash } from 'node:crypto';
-import {
-  createReadStream,
-  createWriteStream,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  type WriteStream,
-} from 'node:fs';
+import { createReadStream, createWriteStream, mkdirSync, rmSync, type WriteStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
 import type { Log } from '../../../http/log';
-import { isRunning } from '../../../http/other-process';
+import { leftOverFolders, makeOwnFolder } from '../own-folders';
 
 export const MB = 1024 * 1024;
+/** What its folders are named after. */
+const KIND = 'uploads';
 
 export interface Received {
   readonly size: number;
@@ -122,7 +115,6 @@ export class FileStore {
     const { folder } = this.#run;
     this.#run = newRun();
     if (folder === undefined) return;
-    OWN_FOLDERS.delete(folder);
     try {
       rmSync(folder, { recursive: true, force: true });
     } catch (thrown) {
@@ -162,26 +154,15 @@ function newPath(run: Run, parent: string): string {
   if (run.folder === undefined) {
     mkdirSync(parent, { recursive: true });
     sweep(parent);
-    run.folder = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
-    OWN_FOLDERS.add(run.folder);
+    run.folder = makeOwnFolder(parent, KIND);
   } else mkdirSync(run.folder, { recursive: true, mode: 0o700 });
   run.begun += 1;
   return join(run.folder, String(run.begun).padStart(8, '0'));
 }
 
-/** Folders are named after machine and process, so that those of a process that was killed can be found. */
-const PREFIX = `emulator-uploads-${hostname().replaceAll(/[^\w.]/g, '_')}-`;
-/** What this process has made. In a container, the process before had the same number. */
-const OWN_FOLDERS = new Set<string>();
-
 /** Deletes the folders of processes of this machine that have ended without doing so. */
 function sweep(parent: string): void {
-  for (const entry of readdirSync(parent, { withFileTypes: true })) {
-    const { name } = entry;
-    const [pid] = (name.startsWith(PREFIX) && /^\d+(?=-)/.exec(name.slice(PREFIX.length))) || [];
-    const path = join(parent, name);
-    if (pid === undefined || !entry.isDirectory() || OWN_FOLDERS.has(path)) continue;
-    if (Number(pid) !== process.pid && isRunning(Number(pid))) continue;
+  for (const path of leftOverFolders(parent, KIND)) {
     try {
       rmSync(path, { recursive: true, force: true });
     } catch {

@@ -1,3 +1,8 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { StreamDocument } from '../../../../src/platform/emulator/packaging/packager-client';
+import { temporaryFolder } from '../../../support/after-test';
 import { type FakePackager, startFakePackager } from '../../../support/fake-packager';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
@@ -121,6 +126,35 @@ test('deletes every stream at a reset, also one that is on its way', async () =>
   for (const id of ids) await emulator.packager.called(`DELETE /streams/${id}`);
   await until(() => ids.every((id) => emulator.context.packaging.find(id) === undefined));
   expect(emulator.packager.streams.size).toBe(0);
+});
+
+test('removes at its start what an emulator has left that was ended by force, and nothing of others', async () => {
+  const folder = await temporaryFolder();
+  const before = await start({ EMULATOR_UPLOADSFOLDER: folder });
+  const { packager, context } = before;
+  const [kept, left] = [await before.createChannel(), await before.createChannel()];
+  const ids = [await before.connect(kept), await before.connect(left)];
+  for (const id of ids) await packager.called(`PUT /streams/${id}`);
+  // An end by force leaves the note and the stream of the second one.
+  packager.trouble = ({ method, path }) =>
+    method === 'DELETE' && path.includes(ids[1] ?? '') ? 500 : undefined;
+  await context.packaging.stop();
+  const [own = ''] = readdirSync(folder);
+  const ended = spawnSync(process.execPath, ['-e', '']).pid;
+  const of = (pid: number) => join(folder, own.replace(`-${process.pid}-`, `-${pid}-`));
+  renameSync(join(folder, own), of(ended));
+  // Another one still runs, and others have streams, too.
+  mkdirSync(of(process.ppid));
+  writeFileSync(join(of(process.ppid), 'running0'), '');
+  const other = packager.streams.get(ids[1] ?? '') as StreamDocument;
+  for (const id of ['running0', 'others00']) packager.streams.set(id, { ...other, id });
+  await startEmulator({ EMULATOR_UPLOADSFOLDER: folder, EMULATOR_PACKAGERURL: packager.url });
+  await packager.called(`DELETE /streams/${ids[1]}`, 3);
+  packager.trouble = () => undefined;
+  await until(() => !packager.streams.has(ids[1] ?? ''));
+  await until(() => !existsSync(of(ended)));
+  expect([...packager.streams.keys()]).toEqual(['running0', 'others00']);
+  expect(packager.said().filter((call) => /DELETE.*(?:running0|others00)/.test(call))).toEqual([]);
 });
 
 test('tells a packager that has forgotten everything all of it again', async () => {

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeThrown } from '../../../http/errors';
+import type { Log } from '../../../http/log';
+import { leftOverFolders, makeOwnFolder } from '../own-folders';
+
+interface LeftOver {
+  readonly folder: string;
+  readonly id: string;
+}
+
+/**
+ * Which streams this process has at a packager, each an empty file. After a kill, the next process finds there which
+ * streams it has to remove. A fault is logged; then a stream may stay at the packager.
+ */
+export class StreamNotes {
+  readonly #parent: string;
+  readonly #kind: string;
+  readonly #log: Log;
+  #folder: string | undefined;
+
+  constructor(parent: string, packagerUrl: string, log: Log) {
+    this.#parent = parent;
+    // Another packager has none of these streams.
+    this.#kind = `streams-${createHash('sha256').update(packagerUrl).digest('hex').slice(0, 16)}`;
+    this.#log = log;
+  }
+
+  add(id: string): void {
+    this.#logged(() => {
+      this.#folder ??= makeOwnFolder(this.#parent, this.#kind);
+      // What cleans up temporary folders may have taken it away.
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      writeFileSync(join(this.#folder, id), '');
+    });
+  }
+
+  remove(id: string): void {
+    if (this.#folder !== undefined) this.removeFrom({ folder: this.#folder, id });
+  }
+
+  /** Those of processes that have ended. */
+  leftOver(): LeftOver[] {
+    const notes: LeftOver[] = [];
+    this.#logged(() => {
+      mkdirSync(this.#parent, { recursive: true });
+      for (const folder of leftOverFolders(this.#parent, this.#kind)) {
+        notes.push(...readdirSync(folder).map((id) => ({ folder, id })));
+      }
+    });
+    return notes;
+  }
+
+  /** Deletes a note, and its folder with the last one. */
+  removeFrom({ folder, id }: LeftOver): void {
+    this.#logged(() => rmSync(join(folder, id), { force: true }));
+    try {
+      rmdirSync(folder);
+    } catch {
+      // There are more.
+    }
+  }
+
+  #logged(change: () => void): void {
+    try {
+      change();
+    } catch (thrown) {
+      this.#log.warn('notes of streams not kept', { cause: describeThrown(thrown) });
+    }
+  }
+}
