@@ -56,6 +56,8 @@ const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list'
 const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
 
 const MAX_DEPTH = 40;
+/** Entries that spreads copy: a chain of them, each longer than the one before, takes the square of its length. */
+const MAX_COPIED = 500_000;
 /** Brackets in brackets: behind that, parsing takes minutes. */
 const MAX_NESTING = 5000;
 
@@ -73,7 +75,7 @@ export function mayCallV1(text: string): boolean {
 /**
  * Finds the calls of v1 in a program; faulty programs are read as far as they can be.
  *
- * @throws UnreadableInput when it is nested deeper than a parser gets through in a reasonable time.
+ * @throws UnreadableInput when it takes more steps than the limits of one file.
  */
 export function findCalls(text: string, language: Language): FoundCall[] {
   if (isNestedDeeper(text, MAX_NESTING)) {
@@ -119,6 +121,7 @@ export class Finder {
   /** Addresses before this place belong to a call that was found. */
   #readUntil = 0;
   #depth = 0;
+  #copied = 0;
 
   constructor(text: string, language: Language) {
     this.text = text;
@@ -163,12 +166,20 @@ export class Finder {
     let isComplete = true;
     for (const { name, value, spread } of entries) {
       const taken = spread && this.literalOf(spread);
+      if (taken?.kind === 'record') this.#count(taken.entries.size);
       if (taken?.kind === 'record') for (const [key, each] of taken.entries) known.set(key, each);
       else if (name !== undefined && value) known.set(name, this.valueOf(value));
       else isComplete = false;
       if (taken?.kind === 'record' && !taken.isComplete) isComplete = false;
     }
     return { kind: 'record', entries: known, isComplete };
+  }
+
+  /** @throws UnreadableInput over the limit. */
+  #count(copied: number): void {
+    this.#copied += copied;
+    if (this.#copied > MAX_COPIED)
+      throw new UnreadableInput(`copies more than ${MAX_COPIED} entries by spreads`);
   }
 
   /** The text of a string, or of several that are joined; placeholders stand for variables. */

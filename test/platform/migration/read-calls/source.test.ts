@@ -266,6 +266,18 @@ test.each([
   expect(parse).not.toHaveBeenCalled();
 });
 
+test.each([
+  [JAVASCRIPT, (at: number) => `const p${at + 1} = { ...p${at}, a${at}: 1 };`],
+  [PYTHON, (at: number) => `p${at + 1} = {**p${at}, 'a${at}': 1}`],
+])('a long chain of spreads ends at the limit of copied entries', (language, link) => {
+  const chain = (links: number) => Array.from({ length: links }, (_, at) => link(at)).join('\n');
+  const call = language === PYTHON ? 'jw.videos.create(**p900)' : 'jw.videos.create(p900)';
+  expect(findCalls(`${chain(900).replace('p0', '{}')}\n${call}`, language)).toHaveLength(1);
+  expect(() => findCalls(chain(1200).replace('...p0', '').replace('**p0', ''), language)).toThrow(
+    new UnreadableInput('copies more than 500000 entries by spreads'),
+  );
+});
+
 test('an address that is put together of many texts is found once', () => {
   const text = `${"'a' + ".repeat(500)}'a';\nfetch('https://api.jwplatform.com' + '/v1/videos/list');`;
   expect(findCalls(text, JAVASCRIPT)).toMatchObject([{ route: '/v1/videos/list', line: 2 }]);
