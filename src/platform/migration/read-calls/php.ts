@@ -1,10 +1,14 @@
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@lezer/php';
+import { UnreadableInput } from './found-call';
 import { type Entry, type Finder, itemsOf, type Language, readAssignment } from './source';
 
 /** PHP: `$api->call('/videos/create', $params)` of jwplatform-php and its forerunner BotrAPI, and addresses in texts. */
 export const PHP: Language = {
-  parse: (text) => parser.parse(text),
+  parse: (text) => {
+    refuseOpenHeredocs(text);
+    return parser.parse(text);
+  },
   readers: { AssignmentExpression: readAssignment, CallExpression: readCall },
   records: { ArrayExpression: entriesOf },
   strings: ['String'],
@@ -12,6 +16,22 @@ export const PHP: Language = {
   join: '.',
   plainQuote: "'",
 };
+
+/** Characters that the parser reads behind heredocs without an end: for each it reads to the end of the text. */
+const MAX_REREAD = 20_000_000;
+
+/** @throws UnreadableInput over the limit. */
+function refuseOpenHeredocs(text: string): void {
+  const opening = /<<<[ \t]*(["']?)([\w\x80-\uffff]+)\1\r?\n/g;
+  let reread = 0;
+  for (let found = opening.exec(text); found; found = opening.exec(text)) {
+    const closing = new RegExp(`[\\r\\n][ \\t]*${found[2]}`, 'g');
+    closing.lastIndex = opening.lastIndex - 1;
+    if (closing.test(text)) opening.lastIndex = closing.lastIndex;
+    else reread += text.length - opening.lastIndex;
+    if (reread > MAX_REREAD) throw new UnreadableInput('has too many heredocs without an end');
+  }
+}
 
 function readCall(node: SyntaxNode, finder: Finder): void {
   const [callee, list] = [node.firstChild, node.lastChild];

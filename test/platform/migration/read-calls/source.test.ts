@@ -278,6 +278,16 @@ test.each([
   );
 });
 
+test('heredocs are read, and a program of very many without an end is refused before it is parsed', () => {
+  const call = "$jw->call('/videos/show', ['video_key' => 'k']);";
+  const closed = "$a = <<<X\nb\n  X;\n$b = <<<'Y'\nY;\n".repeat(2000);
+  expect(findCalls(`<?php ${closed}${call}`, PHP)).toHaveLength(1);
+  expect(findCalls(`<?php ${call} ${'$a = <<<X\nb;\n'.repeat(20)}`, PHP)).toHaveLength(1);
+  expect(() => findCalls(`<?php ${'$a = <<<X\nb;\n'.repeat(2000)}`, PHP)).toThrow(
+    new UnreadableInput('has too many heredocs without an end'),
+  );
+});
+
 test('an address that is put together of many texts is found once', () => {
   const text = `${"'a' + ".repeat(500)}'a';\nfetch('https://api.jwplatform.com' + '/v1/videos/list');`;
   expect(findCalls(text, JAVASCRIPT)).toMatchObject([{ route: '/v1/videos/list', line: 2 }]);
