@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import * as z from 'zod';
 import type { Environment } from '../../http/config';
 import { streamIdPrefix } from '../access/key-ring';
+import { PACKAGER_NAME } from './engine-keys';
 
 /** How the sidecar takes part in a fleet of packagers. */
 export interface FleetConfig {
@@ -26,7 +27,6 @@ export interface FleetConfig {
 }
 
 const NAME_RULE = 'must be 1 to 64 letters, digits and . _ - and begin with a letter or digit';
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MAX_URLS = 16;
 
 const listOf = (text: string) =>
@@ -91,7 +91,7 @@ const prefix = z
 export const fleetVariables = {
   PACKAGERDRMAPI_FLEET_URLS: urls.optional(),
   PACKAGERDRMAPI_FLEET_SECRET_FILE: z.string().optional(),
-  PACKAGERDRMAPI_FLEET_NAME: z.string().regex(NAME, NAME_RULE).optional(),
+  PACKAGERDRMAPI_FLEET_NAME: z.string().regex(PACKAGER_NAME, NAME_RULE).optional(),
   PACKAGERDRMAPI_FLEET_STREAMS: streams.optional(),
   PACKAGERDRMAPI_FLEET_PREFIX: prefix.default('packagerdrmapi/'),
   PACKAGERDRMAPI_FLEET_TIMEOUTMS: z
@@ -129,7 +129,7 @@ export function fleetFaults(env: Environment): string[] {
         ]),
     ...together('USER', 'PASSWORD_FILE', 'signing in to the engine'),
     ...together('TLSCERT', 'TLSKEY', 'a client certificate'),
-    ...(has('NAME') || NAME.test(hostname())
+    ...(has('NAME') || PACKAGER_NAME.test(hostname())
       ? []
       : [`PACKAGERDRMAPI_FLEET_NAME: is missing, and the name of this host is none: it ${NAME_RULE}`]),
     ...(/^\s*http:/i.test(env.PACKAGERDRMAPI_FLEET_URLS ?? '') && (has('TLSCA') || has('TLSCERT'))

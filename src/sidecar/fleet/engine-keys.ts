@@ -1,6 +1,9 @@
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import type { KeyRange } from './engine/engine';
 
+/** The rule of `PACKAGERDRMAPI_FLEET_NAME`; names in the engine may be anybody's. */
+export const PACKAGER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
 /** The keys of a fleet in the engine. The prefix of all ends in a slash. */
 export interface EngineKeys {
   /** The description of the fleet: its id, sealed. */
@@ -19,8 +22,8 @@ export interface EngineKeys {
   /** The report of a packager. */
   report(name: string): string;
   readonly reports: KeyRange;
-  /** The name of the packager in one of these three kinds of key. */
-  nameOf(key: string): string;
+  /** The name of the packager in a key of one of these three ranges; undefined: it is none. */
+  nameOf(key: string, range: KeyRange): string | undefined;
 }
 
 export function engineKeysUnder(prefix: string): EngineKeys {
@@ -41,7 +44,10 @@ export function engineKeysUnder(prefix: string): EngineKeys {
     lives: { prefix: lives },
     report: (name) => `${reports}${name}`,
     reports: { prefix: reports },
-    nameOf: (key) => key.slice(key.lastIndexOf('/') + 1),
+    nameOf(key, range) {
+      const name = key.slice(range.prefix.length);
+      return PACKAGER_NAME.test(name) ? name : undefined;
+    },
   };
 }
 

@@ -138,26 +138,38 @@ async function listByName(
   engine: Pick<Engine, 'list'>,
   keys: EngineKeys,
   range: KeyRange,
+  ignored: string[],
 ): Promise<ReadonlyMap<string, StoredValue>> {
   const found = new Map<string, StoredValue>();
   for (let after: string | undefined; ; ) {
     const { values, more } = await engine.list({ ...range, after }, { limit: PAGE });
-    for (const stored of values) found.set(keys.nameOf(stored.key), stored);
+    for (const stored of values) {
+      const name = keys.nameOf(stored.key, range);
+      if (name === undefined) ignored.push(stored.key);
+      else found.set(name, stored);
+    }
     after = values.at(-1)?.key;
     if (!more || after === undefined) return found;
   }
 }
 
-/** Every registered packager with its last report, by name. @throws EngineError */
+/**
+ * Every registered packager with its last report, by name.
+ * @param onIgnored called with how many keys have no name of a packager, if there are any.
+ * @throws EngineError
+ */
 export async function listPackagers(
   engine: Pick<Engine, 'list'>,
   keys: EngineKeys,
+  onIgnored: (count: number) => void,
 ): Promise<readonly Packager[]> {
+  const ignored: string[] = [];
   const [registered, living, reported] = await Promise.all([
-    listByName(engine, keys, keys.packagers),
-    listByName(engine, keys, keys.lives),
-    listByName(engine, keys, keys.reports),
+    listByName(engine, keys, keys.packagers, ignored),
+    listByName(engine, keys, keys.lives, ignored),
+    listByName(engine, keys, keys.reports, ignored),
   ]);
+  if (ignored.length > 0) onIgnored(ignored.length);
   return [...registered]
     .map(([name, { value }]): Packager => {
       const stored = reported.get(name);

@@ -90,11 +90,17 @@ export function createMembership(options: MembershipOptions): Membership {
   const pace = { ...PACE, ...options.pace };
   const lease = createNameLease({ ...options, pace, onHeld: () => reporter.renew() });
   const reporter = createReporter({ ...options, pace, lease });
-  const waiter = createWaiter({ ...options, pace });
+  let hasIgnored = false;
+  const list = () =>
+    listPackagers(engine, keys, (count) => {
+      if (!hasIgnored) options.log.warn('ignored what is no name of a packager', { count });
+      hasIgnored = true;
+    });
+  const waiter = createWaiter({ list, pace });
   return {
     join: lease.join,
     reportSoon: reporter.hurry,
-    list: () => listPackagers(engine, keys),
+    list,
     waitFor: waiter.waitFor,
     retire: (name) => retire(engine, keys, name),
     close() {

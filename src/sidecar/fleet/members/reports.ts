@@ -7,7 +7,7 @@ import { cached } from '../../cached';
 import { type Engine, EngineError } from '../engine/engine';
 import type { EngineKeys } from '../engine-keys';
 import type { AwaitedChange } from '../fleet';
-import { listPackagers, type Report, reportText, reportValue } from './member-records';
+import { type Packager, type Report, reportText, reportValue } from './member-records';
 import type { NameLease } from './membership';
 import { lackOf } from './replication-lag';
 
@@ -116,17 +116,15 @@ export function createReporter(options: ReporterOptions) {
   };
 }
 
-type WaiterOptions = Pick<ReporterOptions, 'engine' | 'keys' | 'pace'>;
+interface WaiterOptions extends Pick<ReporterOptions, 'pace'> {
+  readonly list: () => Promise<readonly Packager[]>;
+}
 
 /** Waits until packagers have changes, by reading their reports repeatedly. */
-export function createWaiter({ engine, keys, pace }: WaiterOptions) {
+export function createWaiter({ list, pace }: WaiterOptions) {
   const closing = new AbortController();
   /** All waits share a reading that is under way. */
-  const readAll = cached(
-    0,
-    () => 0,
-    () => listPackagers(engine, keys),
-  );
+  const readAll = cached(0, () => 0, list);
 
   /** The packagers that do not have all of the changes, by name. */
   const behind = async (changes: readonly AwaitedChange[]): Promise<readonly string[]> =>

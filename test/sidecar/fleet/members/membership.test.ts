@@ -312,3 +312,17 @@ test('a sidecar without the right to retire a packager says so', async () => {
   };
   await expect(membership.retire('origin-2')).rejects.toMatchObject({ name: 'EngineError', kind: 'denied' });
 });
+
+test('what is no name of a packager is ignored, and logged once', async () => {
+  const cluster = new FakeCluster();
+  const { membership, lines } = memberOf(cluster, 'origin-1');
+  await membership.join();
+  const registration = cluster.get(KEYS.packager('origin-1'))?.value;
+  const report = Buffer.from(JSON.stringify({ id: 'id-of-origin-1', applied: [1] }));
+  for (const name of ['a\u0000b', 'x/origin-1', 'n'.repeat(65), '-a', ''])
+    for (const range of [KEYS.packagers, KEYS.reports])
+      cluster.set(`${range.prefix}${name}`, range === KEYS.packagers ? registration : report);
+  for (let round = 0; round < 2; round += 1)
+    expect((await membership.list()).map(({ name }) => name)).toEqual(['origin-1']);
+  expect(lines.filter(([, message]) => message === 'ignored what is no name of a packager')).toHaveLength(1);
+});
