@@ -74,6 +74,17 @@ export const readyAnswer = z.object({
     description:
       'Only with an API key: which folder has the key files. `packager-drm doctor` compares it with the folder that the packager reads.',
   }),
+  warnings: z
+    .array(
+      z.object({
+        code: z.string().meta({ description: 'Stable code, like `key_folder_made` and `short_api_key`.' }),
+        description: z.string().meta({ description: 'What it is and what to do.' }),
+      }),
+    )
+    .optional()
+    .meta({
+      description: 'Only with an API key: what was unusual at the start. `packager-drm doctor` shows it.',
+    }),
 });
 
 /** The body of a check as JSON, when it is one value. */

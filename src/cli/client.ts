@@ -142,7 +142,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     remove: (streamId: string, precondition?: Precondition, waitSeconds?: number) =>
       change({ method: 'DELETE', streamId }, precondition, waitSeconds),
     /** Resolves when a key file could be written, with the folder (undefined: the sidecar does not say). */
-    ready: async () => (await getJson(readyAnswer, '/readyz')).folder,
+    ready: () => getJson(readyAnswer, '/readyz'),
     list: ({ prefix, limit, cursor }: ListQuery) =>
       getJson(listAnswer, `/api/keyfiles${queryOf({ prefix, limit, cursor })}`),
     /** @throws SidecarAway, which is worth another try. */

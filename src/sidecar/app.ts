@@ -4,6 +4,7 @@ import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
 import { createApp, onlyMethods, pathOf, type Shell } from '../http/app';
 import { type Connections, createConnections } from '../http/connections';
+import type { Problem } from '../http/errors';
 import type { Log } from '../http/log';
 import { mountApiPage } from '../http/page';
 import { createRefusalLog } from '../http/refusal-log';
@@ -61,6 +62,8 @@ export interface Ambient {
   readonly observeProcess?: MetricsOptions['observeProcess'];
   /** Who receives the encrypted content keys of CPIX documents now; undefined: they are refused. */
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
+  /** What was unusual at the start: holders of an API key see it at `/readyz`. */
+  readonly warnings?: readonly Problem[];
   /** The fleet of packagers that this one is of; undefined: it is alone. */
   readonly fleet?: OpenFleet | undefined;
 }
@@ -180,7 +183,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes, rules);
     fleetRoutes(routes, fleet, log);
-    healthRoutes(routes, { checkReady, findApiKey, keyFilesPath: config.keyFilesPath });
+    const { keyFilesPath } = config;
+    healthRoutes(routes, { checkReady, findApiKey, keyFilesPath, warnings: ambient.warnings ?? [] });
     if (config.metrics) metricsRoutes(routes, metrics, now);
     mountFleetPage(routes, publicFolder);
     mountApiPage(routes, { document: () => describe(version), publicFolder });

@@ -9,15 +9,20 @@ export interface HealthContext {
   readonly checkReady: () => Promise<void>;
   readonly findApiKey: FindApiKey;
   readonly keyFilesPath: string;
+  /** What was unusual at the start. */
+  readonly warnings: readonly Problem[];
 }
 
 export const HEALTH_PATHS = ['/healthz', '/readyz'];
 
 /**
  * `/healthz`: the process answers. `/readyz`: a key file could be written now. Both without a key, for probes; a client
- * with one also gets the identity of the folder: `packager-drm doctor` compares that with the packager's.
+ * with one also gets the identity of the folder and the warnings of the start, for `packager-drm doctor`.
  */
-export function healthRoutes(app: Express, { checkReady, findApiKey, keyFilesPath }: HealthContext): void {
+export function healthRoutes(
+  app: Express,
+  { checkReady, findApiKey, keyFilesPath, warnings }: HealthContext,
+): void {
   app.get('/healthz', (_request, response) => {
     response.json({ status: 'ok' });
   });
@@ -25,8 +30,12 @@ export function healthRoutes(app: Express, { checkReady, findApiKey, keyFilesPat
   app.get('/readyz', async ({ headers }, response) => {
     try {
       await checkReady();
-      const folder = findApiKey(headers['x-api-key']) && (await identityOf(keyFilesPath));
-      response.json({ status: 'ready', ...(folder && { folder }) });
+      const isKnown = findApiKey(headers['x-api-key']) !== undefined;
+      response.json({
+        status: 'ready',
+        ...(isKnown && { folder: await identityOf(keyFilesPath) }),
+        ...(isKnown && warnings.length > 0 && { warnings }),
+      });
     } catch (thrown) {
       // 503 whatever the cause: that is what a load balancer and an orchestrator understand.
       const { problems, cause } = toHttpError(thrown);

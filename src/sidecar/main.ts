@@ -19,6 +19,8 @@ import {
   readSecret,
   refuseCacheFolder,
   refuseUnreadable,
+  warningOfNewFolder,
+  warningOfShortKey,
   whyNotWritable,
 } from './start-up';
 import { openKeyFilesFolder } from './storage/key-file-store';
@@ -81,7 +83,9 @@ async function start(
   { findApiKey, tls, recipient, fleet, providerHeaders }: ReturnType<typeof openAccess>,
 ) {
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
-  const keyFilesPath = openFolder(config.keyFilesPath, log);
+  const { keyFilesPath, isNew } = openFolder(config.keyFilesPath, log);
+  const shortKey = warningOfShortKey(config);
+  const warnings = [...(isNew ? [warningOfNewFolder(keyFilesPath)] : []), ...(shortKey ? [shortKey] : [])];
   const audit = openAudit(config.audit, { log, clock: () => new Date(), stdout: process.stdout });
   const sidecar = createSidecar(
     { ...config, keyFilesPath },
@@ -99,6 +103,7 @@ async function start(
       observeProcess: (register) => collectDefaultMetrics({ register }),
       cpixRecipient: recipient?.recipient,
       fleet: fleet?.(keyFilesPath),
+      warnings,
     },
   );
   const server = await listen(sidecar.handler, config.host, config.port, {
@@ -112,6 +117,7 @@ async function start(
     keyFilesPath,
     provisioning: config.keyProviderUrl !== undefined,
   });
+  for (const { code, description } of warnings) log.warn('unusual at the start', { code, why: description });
   // Not waited for: a stop must not wait for it either.
   void sidecar.sweep();
   const stop = async () => {
@@ -133,17 +139,18 @@ function readVersion(): string {
 }
 
 /** A folder that can't be used is no reason to refuse the start: the mount may come, and /readyz says no until then. */
-function openFolder(path: string, log: Log): string {
+function openFolder(path: string, log: Log): ReturnType<typeof openKeyFilesFolder> {
   try {
-    const keyFilesPath = openKeyFilesFolder(path);
+    const opened = openKeyFilesFolder(path);
+    const { keyFilesPath } = opened;
     const why = whyNotWritable(keyFilesPath);
     if (why !== undefined) log.error('the key-file folder cannot be used', { keyFilesPath, why });
-    return keyFilesPath;
+    return opened;
   } catch (thrown) {
     const why = whyNotWritable(path);
     const cause = describeThrown(toStorageError('write', thrown));
     log.error('the key-file folder cannot be used', { keyFilesPath: resolve(path), why, cause });
-    return resolve(path);
+    return { keyFilesPath: resolve(path), isNew: false };
   }
 }
 

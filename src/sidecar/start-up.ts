@@ -2,10 +2,11 @@ import { accessSync, constants, readFileSync, type Stats, statSync } from 'node:
 import { isIPv4 } from 'node:net';
 import { dirname, resolve, sep } from 'node:path';
 import { ConfigError } from '../http/config';
-import { systemCode } from '../http/errors';
+import { type Problem, systemCode } from '../http/errors';
 import type { Log } from '../http/log';
 import { whyUnreadable } from '../http/watched-file';
 import type { FindApiKey } from './access/api-key';
+import { MIN_CHARACTERS } from './access/key-ring';
 
 const { R_OK, W_OK, X_OK } = constants;
 
@@ -160,6 +161,8 @@ function ids(): { uid: number; gid: number } {
 
 /** Every API key that README.md, docs, .env.example and docker-compose.yml show: anybody knows them. */
 const DOCUMENTED_KEYS: readonly string[] = [
+  'demo-sidecar-api-key',
+  'demo-packager-api-key',
   'demo-api-key',
   'change-me-to-a-long-random-key',
   '5c0d7c1f6f1f4a37b0c8c4c6a6f0a9d2',
@@ -209,6 +212,23 @@ export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): F
       log.error('an API key that the documentation shows is not taken', { fault: inFile(found.name) });
     }
     return undefined;
+  };
+}
+
+/** The warning about an API key that is guessed too easily where others reach it; undefined on a loopback address. */
+export function warningOfShortKey({ apiKey, host }: Omit<Reach, 'demo'>): Problem | undefined {
+  if (apiKey === undefined || apiKey.length >= MIN_CHARACTERS || isLoopback(host)) return undefined;
+  return {
+    code: 'short_api_key',
+    description: `The API key of PACKAGERDRMAPI_APIKEY has fewer than ${MIN_CHARACTERS} characters, and ${host} is reached from other machines. Set a longer one: openssl rand -hex 32.`,
+  };
+}
+
+/** The warning about a key-file folder that had to be made: a mount may be missing, or the path be wrong. */
+export function warningOfNewFolder(keyFilesPath: string): Problem {
+  return {
+    code: 'key_folder_made',
+    description: `The key-file folder ${keyFilesPath} was missing at the start and was made. If the packager reads another folder, or a mount is missing, correct PACKAGERDRMAPI_KEYFILESPATH or the mount.`,
   };
 }
 

@@ -86,7 +86,7 @@ async function startAsDemo(): Promise<string> {
   const { url } = await startBuilt('sidecar', {
     cwd: folder,
     env: {
-      PACKAGERDRMAPI_APIKEY: 'demo-api-key',
+      PACKAGERDRMAPI_APIKEY: 'demo-sidecar-api-key',
       PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
       PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
     },

@@ -54,7 +54,7 @@ async function statusOf(url: string, apiKey: string): Promise<number> {
 
 test('refuses to listen on all addresses with any API key that the documentation shows', async () => {
   const keys = await shownKeys();
-  expect(keys).toEqual(expect.arrayContaining(['demo-api-key', 'change-me-to-a-long-random-key']));
+  expect(keys).toEqual(expect.arrayContaining(['demo-sidecar-api-key', 'change-me-to-a-long-random-key']));
   const answers = await Promise.all(
     keys.map(async (key) => {
       const { code, stderr } = await refused({ PACKAGERDRMAPI_APIKEY: key });
@@ -66,12 +66,12 @@ test('refuses to listen on all addresses with any API key that the documentation
 });
 
 const DEMO_KEY: FindApiKey = (given) =>
-  given === 'demo-api-key' ? { name: 'default', scope: 'write', streams: undefined } : undefined;
+  given === 'demo-sidecar-api-key' ? { name: 'default', scope: 'write', streams: undefined } : undefined;
 
 function guarded(reach: { host: string; demo?: boolean }) {
   const { log, lines } = recordedLog();
-  const find = guardDocumentedKeys(DEMO_KEY, { apiKey: 'demo-api-key', demo: false, ...reach }, log);
-  return { found: find('demo-api-key')?.name, lines };
+  const find = guardDocumentedKeys(DEMO_KEY, { apiKey: 'demo-sidecar-api-key', demo: false, ...reach }, log);
+  return { found: find('demo-sidecar-api-key')?.name, lines };
 }
 
 test.each(['0.0.0.0', '::', '192.0.2.1', 'packager.example.com'])(
@@ -153,13 +153,13 @@ describe('docker-compose.yml', () => {
     const { ports, env } = await composed({});
     expect({ ports, env }).toEqual({
       ports: ['127.0.0.1:9000:80'],
-      env: { PACKAGERDRMAPI_APIKEY: 'demo-api-key', PACKAGERDRMAPI_DEMO: 'true' },
+      env: { PACKAGERDRMAPI_APIKEY: 'demo-sidecar-api-key', PACKAGERDRMAPI_DEMO: 'true' },
     });
     const { url } = await startBuilt('sidecar', { cwd, env: { ...env, PACKAGERDRMAPI_HOST: '0.0.0.0' } });
-    expect(await statusOf(url, 'demo-api-key')).toBe(404);
+    expect(await statusOf(url, 'demo-sidecar-api-key')).toBe(404);
   });
 
-  test.each(['demo-api-key', 'change-me-to-a-long-random-key'])(
+  test.each(['demo-sidecar-api-key', 'change-me-to-a-long-random-key'])(
     'publishes on another address, and its sidecar refuses the documented key %s there',
     async (key) => {
       const { ports, env } = await composed({ SIDECAR_PUBLISH: '0.0.0.0', PACKAGERDRMAPI_APIKEY: key });

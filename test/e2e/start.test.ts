@@ -40,6 +40,20 @@ test('reads the .env file of its working folder, and lets the environment win ov
   expect((await fs.readdir(cwd)).sort()).toEqual(['.env', 'chosen']);
 });
 
+test('warns in the log, and holders of an API key at /readyz, of a key folder that it had to make', async () => {
+  const key = 'a-key-of-sixteen-or-more';
+  const start = () => startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: key } });
+  const codesOf = async ({ url, stdout }: Awaited<ReturnType<typeof start>>) => {
+    await untilReady(url);
+    const answer = await fetch(`${url}/readyz`, { headers: { 'x-api-key': key } });
+    const { warnings = [] } = (await answer.json()) as { warnings?: { code: string }[] };
+    const logged = stdout().match(/"message":"unusual at the start","code":"\w+"/g) ?? [];
+    return [warnings.map(({ code }) => code), logged.length];
+  };
+  expect(await codesOf(await start())).toEqual([['key_folder_made'], 1]);
+  expect(await codesOf(await start())).toEqual([[], 0]);
+});
+
 test('tells Prometheus of its process, too', async () => {
   const { url } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: 'any-key' } });
   const text = await (await fetch(`${url}/metrics`)).text();

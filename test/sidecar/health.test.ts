@@ -31,6 +31,13 @@ test('tells holders of an API key, and nobody else, which folder it is, by devic
     expect((await unauthenticated.get('/readyz').set('x-api-key', key)).body).toEqual({ status: 'ready' });
 });
 
+test('shows the warnings of the start to holders of an API key, and to others none', async () => {
+  const warnings = [{ code: 'key_folder_made', description: 'The folder was made.' }];
+  const { api, unauthenticated } = await startSidecar({}, undefined, { warnings });
+  expect((await api.get('/readyz')).body.warnings).toEqual(warnings);
+  expect((await unauthenticated.get('/readyz')).body).toEqual({ status: 'ready' });
+});
+
 test('probes the folder by a file that is written and synced, for a /readyz and no /healthz', async () => {
   const { unauthenticated } = await startSidecar();
   faulty.reset();

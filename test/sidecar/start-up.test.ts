@@ -1,7 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/http/config';
-import { refuseCacheFolder } from '../../src/sidecar/start-up';
+import { refuseCacheFolder, warningOfShortKey } from '../../src/sidecar/start-up';
 import { temporaryFolder } from '../support/after-test';
 
 describe('refuses to start with a folder for the provider cache', () => {
@@ -49,4 +49,13 @@ describe('refuses to start with a folder for the provider cache', () => {
       `PACKAGERDRMAPI_PROVIDERCACHE: this service runs as user ${uid}, group ${gid}, and may not write to the folder ${folder} (EACCES). As root: chown ${uid}:${gid} and chmod 0700.`,
     ]);
   });
+});
+
+test.each([
+  ['0.0.0.0', 'fifteen-letters', 'short_api_key'],
+  ['0.0.0.0', 'sixteen-letters.', undefined],
+  ['127.0.0.1', 'short', undefined],
+  ['0.0.0.0', undefined, undefined],
+])('warns on %s of the API key %s: %s', (host, apiKey, code) => {
+  expect(warningOfShortKey({ apiKey, host })?.code).toBe(code);
 });

@@ -2,7 +2,7 @@ import type { BatchResult } from '../../api/batch';
 import type { Problem } from '../../http/errors';
 import type { Output, Style } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
-import { count, shown, showSome } from '../../terminal/text';
+import { count, shown, showSome, someNames } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
 import { type SidecarApi, withRetries } from '../client';
 import { confirm } from '../confirm';
@@ -303,7 +303,8 @@ export function showChanges(
   for (const kind of ['created', 'changed', 'failed'] as const) {
     const found = results.filter(({ result }) => result === kind);
     const title = `${count(found.length, 'stream')} ${LOOKS[kind][tense]}`;
-    showSome(out, title, found, detail.all, (one) => {
+    const rows = kind === 'failed' && !detail.all ? byReason(found) : found;
+    showSome(out, title, rows, detail.all, (one) => {
       const { lines = [] } = kind === 'changed' ? one : {};
       const keys = detail.verbose ? undefined : keyIdChange(lines);
       const change = keys ? renderKeyChange(out, keys, lines, INDENT) : renderChanges(out, lines, INDENT);
@@ -317,6 +318,30 @@ export function showChanges(
   out.write(`${out.style('bold', `${count(unchanged, 'stream')} ${stay}`)}\n`);
 }
 
+/** Streams that failed for the same reason as one row: a wrong client of 300 rows is one mistake. */
+function byReason(failed: readonly StreamResult[]): StreamResult[] {
+  const reasons = new Map<string, [StreamResult, ...StreamResult[]]>();
+  for (const one of failed) {
+    const reason = JSON.stringify([one.errors, one.warnings]);
+    const same = reasons.get(reason);
+    if (same) same.push(one);
+    else reasons.set(reason, [one]);
+  }
+  return [...reasons.values()].map((same) => {
+    if (same.length === 1) return same[0];
+    const names = same.map(({ streamid, line }) => `${streamid}${lineText(line)}`);
+    return {
+      ...same[0],
+      streamid: `${count(same.length, 'stream')}: ${someNames(names, 5)}`,
+      line: undefined,
+    };
+  });
+}
+
+function lineText(line: number | undefined): string {
+  return line === undefined ? '' : ` (line ${line})`;
+}
+
 export const INDENT = '      ';
 
 /** Names a stream with `details`, lines of it, and with its errors and warnings. */
@@ -324,7 +349,7 @@ export function showResult(out: Output, one: StreamResult, details: string): voi
   const { streamid, result, line, errors, warnings } = one;
   if (result === 'unchanged' || result === 'not_reached') return;
   const { mark, style } = LOOKS[result];
-  const where = line !== undefined && result === 'failed' ? ` (line ${line})` : '';
+  const where = result === 'failed' ? lineText(line) : '';
   out.write(`  ${out.style(style, mark)} ${shown(streamid)}${where}\n${details}`);
   for (const { description } of errors) out.write(`${INDENT}${shown(description)}\n`);
   for (const { code, description } of warnings)

@@ -19,6 +19,8 @@ export interface SidecarState {
   readonly notReady: readonly Problem[] | undefined;
   /** The folder that it writes in; undefined when it didn't say. */
   readonly folder: FolderIdentity | undefined;
+  /** What was unusual at its start. */
+  readonly warnings: readonly Problem[];
   readonly listed: readonly ListedKeyFile[] | undefined;
   /** undefined: it was not asked. */
   readonly fleet: FleetSaid | undefined;
@@ -32,6 +34,7 @@ export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState
     address: undefined,
     notReady: undefined,
     folder: undefined,
+    warnings: [],
     listed: undefined,
     fleet: undefined,
     problems: [],
@@ -41,7 +44,8 @@ export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState
     state.address = sidecar.address;
     const ready = await answerOr(sidecar.ready(), ({ exitCode }) => exitCode === EXIT.failed);
     state.notReady = ready.problems;
-    state.folder = ready.answer;
+    state.folder = ready.answer?.folder;
+    state.warnings = ready.answer?.warnings ?? [];
     const listed: ListedKeyFile[] = [];
     for await (const { keyfiles } of listPages(sidecar)) listed.push(...keyfiles);
     state.listed = listed;
@@ -85,7 +89,7 @@ const TODOS: Readonly<Record<string, string>> = {
 };
 
 /** Checks that the sidecar can be asked, is ready to write. */
-export function checkSidecar({ notReady, listed, problems }: SidecarState): Check[] {
+export function checkSidecar({ notReady, listed, problems, warnings }: SidecarState): Check[] {
   return [
     ...problems.map(({ code, description }) =>
       error(
@@ -101,6 +105,9 @@ export function checkSidecar({ notReady, listed, problems }: SidecarState): Chec
         `The sidecar is not ready (${code}): ${description}`,
         'correct this first: no key file is written',
       ),
+    ),
+    ...warnings.map(({ code, description }) =>
+      warning(`sidecar_${code}`, description, 'as the sentence says, and restart the sidecar'),
     ),
     ...(listed ? [ok('sidecar_list', `It lists ${count(listed.length, 'key file')}`)] : []),
   ];

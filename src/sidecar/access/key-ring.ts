@@ -64,7 +64,8 @@ interface HeldKey {
 }
 
 const MAX_KEYS = 1000;
-const MIN_CHARACTERS = 16;
+/** Of an API key; one of `PACKAGERDRMAPI_APIKEY` may be shorter, with a warning. */
+export const MIN_CHARACTERS = 16;
 const MAX_PREFIXES = 100;
 /** Maximum number of faults that are reported at once. */
 const MAX_FAULTS = 20;

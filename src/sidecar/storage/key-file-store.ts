@@ -246,17 +246,17 @@ function deviceOf(folder: string): number | undefined {
 }
 
 /**
- * Makes the key-file folder when it isn't there, with no wider rights than 0750, and answers its real path, so that a
- * link to the folder may be configured while none below it is followed.
+ * Makes the key-file folder when it isn't there, with no wider rights than 0750, and answers its real path and whether it is new. A
+ * link to the folder may be configured, while none below it is followed.
  */
-export function openKeyFilesFolder(path: string): string {
+export function openKeyFilesFolder(path: string): { readonly keyFilesPath: string; readonly isNew: boolean } {
   const isNew = !fs.existsSync(path);
   fs.ensureDirSync(path, { mode: FOLDER_MODE });
   if (isNew) {
     const { mode } = statSync(path);
     if ((mode & 0o777) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE | (mode & 0o2000));
   }
-  return realpathSync(path);
+  return { keyFilesPath: realpathSync(path), isNew };
 }
 
 function bytesOf(found: FoundFile): Buffer {

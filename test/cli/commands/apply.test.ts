@@ -321,3 +321,15 @@ test('answers one JSON document with --json', async () => {
     },
   });
 });
+
+test('shows a reason that many streams share once, with their number', async () => {
+  await writeMany(300);
+  for (let index = 0; index < 300; index += 1)
+    sidecar.failing.set(`s${index}`, 'The client acme is unknown.');
+  const { stdout } = await apply(MANY);
+  expect(stdout).toBe(`\
+300 streams failed
+  ! 300 streams: s0 (line 2), s1 (line 3), s2 (line 4), s3 (line 5), s4 (line 6) and 295 more
+      The client acme is unknown.
+`);
+});

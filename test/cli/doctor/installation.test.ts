@@ -31,7 +31,10 @@ async function asOtherUserWithout<Result>(
 
 async function troublesWithout(path: string) {
   const sidecar = () =>
-    sidecarOn('', { ready: async () => undefined, list: async () => ({ keyfiles: [], cursor: null }) });
+    sidecarOn('', {
+      ready: async () => ({ status: 'ready' }),
+      list: async () => ({ keyfiles: [], cursor: null }),
+    });
   const [, found] = await asOtherUserWithout(path, (packager) => troubles(packager, [], { sidecar }));
   return found;
 }

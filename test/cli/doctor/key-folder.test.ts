@@ -105,7 +105,10 @@ test.each([
 ])('says that it can’t know whose folder it is when %s answers %j', async (address, folder, line) => {
   const packager = await install();
   const here = await identityOf(packager, 'keys');
-  const ready = typeof folder === 'string' ? unready : async () => folder && { ...here, ...folder };
+  const ready =
+    typeof folder === 'string'
+      ? unready
+      : async () => ({ status: 'ready' as const, folder: folder && { ...here, ...folder } });
   const sidecar = () => sidecarOn(join(packager, 'keys'), { address, ready });
   expect(await verdicts(packager, { sidecar })).toBe(`warning same_folder_unknown: ${line}`);
 });

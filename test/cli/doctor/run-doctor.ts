@@ -155,7 +155,7 @@ export function sidecarOn(folder: string, changes: Partial<AskedSidecar> = {}): 
     address: 'http://127.0.0.1:9000',
     ready: async () => {
       const { dev, ino } = await fs.stat(folder, { bigint: true });
-      return { device: String(dev), inode: String(ino) };
+      return { status: 'ready', folder: { device: String(dev), inode: String(ino) } };
     },
     list: async () => ({ keyfiles: await listed(folder), cursor: null }),
     fleet: NO_FLEET,

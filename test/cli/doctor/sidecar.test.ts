@@ -93,3 +93,17 @@ test.each([
     `fault ${shown}: A sentence. → ${todo}, and run this again; the packager’s part is checked nevertheless`,
   );
 });
+
+test('shows what was unusual at the start of the sidecar', async () => {
+  const packager = await install();
+  const ready = async () => ({
+    ...(await sidecarOn(join(packager, 'keys')).ready()),
+    warnings: [{ code: 'short_api_key', description: 'A sentence.' }],
+  });
+  const found = await troubles(packager, [], {
+    sidecar: () => sidecarOn(join(packager, 'keys'), { ready }),
+  });
+  expect(found.map(lineOf)).toContain(
+    'warning sidecar_short_api_key: A sentence. → as the sentence says, and restart the sidecar',
+  );
+});

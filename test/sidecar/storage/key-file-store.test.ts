@@ -240,7 +240,7 @@ describe('a folder that could not be synced after a change', () => {
 describe('the key-file folder', () => {
   test('is made with no wider rights than 0750, and its parents too', () => {
     const umask = process.umask(0);
-    openKeyFilesFolder(join(folder, 'var', 'keys'));
+    expect(openKeyFilesFolder(join(folder, 'var', 'keys')).isNew).toBe(true);
     process.umask(umask);
     expect([mode('var'), mode('var', 'keys')]).toEqual(['750', '750']);
   });
@@ -257,7 +257,10 @@ describe('the key-file folder', () => {
   test('may be a link, and is answered as what it leads to', async () => {
     await fs.ensureDir(join(folder, 'real'));
     await fs.symlink('real', join(folder, 'linked'));
-    expect(openKeyFilesFolder(join(folder, 'linked'))).toBe(join(await fs.realpath(folder), 'real'));
+    expect(openKeyFilesFolder(join(folder, 'linked'))).toEqual({
+      keyFilesPath: join(await fs.realpath(folder), 'real'),
+      isNew: false,
+    });
   });
 
   test('keeps the rights that it has', async () => {
