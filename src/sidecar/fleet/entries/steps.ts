@@ -218,7 +218,8 @@ interface CollectOptions {
  */
 export async function collectDeleted(options: CollectOptions): Promise<void> {
   const { engine, keys, seal, identity, ledger, clock } = options;
-  const time = clock().getTime();
+  // By the engine's clock, if this one is ahead of it: a clock that jumps must not collect too early.
+  const time = clock().getTime() - Math.max(0, engine.clockAhead() ?? 0);
   const old = [...ledger.records()].filter(
     ([, { tag, kept, version }]) => tag === undefined && !kept && version < time - KEPT_MS,
   );
