@@ -1,7 +1,7 @@
 import { check } from '../../src/api/check';
 import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
+import { CPIX_DOCUMENT } from '../../src/sidecar/openapi/examples';
 import { cpixVector } from '../support/cpix';
-import { CPIX_DOCUMENT } from '../support/cpix-of-sample';
 import { CPIX_OF_TRACKS } from '../support/cpix-of-tracks';
 import { keyOf, kidOf, sampleText } from '../support/cpix-sample';
 

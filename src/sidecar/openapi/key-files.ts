@@ -12,7 +12,7 @@ import {
   schemaRef,
 } from '../../http/openapi';
 import { CPIX_TYPES } from '../read-request';
-import { FROM_PROVIDER, fileOf, STREAM, SUPPLIED, SWAPPED } from './examples';
+import { CPIX_DOCUMENT, FROM_PROVIDER, fileOf, STREAM, SUPPLIED, SWAPPED } from './examples';
 import { ACCEPTED, FLEET_ERRORS, REVISION_HEADER, WAIT } from './fleet';
 import { type Example, pathItem } from './operation';
 
@@ -122,6 +122,11 @@ export function keyFileOperations(): Record<string, PathItem> {
 
 function oneKeyFile() {
   const file: Example = { summary: 'The file', answer: { type: TEXT_TYPE, value: fileOf(SUPPLIED) } };
+  const written = (summary: string, type: string, value: unknown): Example => ({
+    summary,
+    body: { type, value },
+    answer: { type: TEXT_TYPE },
+  });
   return pathItem('/api/keyfile/{streamid}', KEY_FILES_TAG, {
     get: {
       id: 'readKeyFile',
@@ -205,7 +210,15 @@ function oneKeyFile() {
         'insufficient_storage',
         ...FLEET_ERRORS,
       ],
-      examples: [{ ...file, summary: 'Keys supplied', body: { type: JSON_TYPE, value: SUPPLIED } }],
+      examples: [
+        { ...written('Keys supplied', JSON_TYPE, SUPPLIED), answer: file.answer },
+        written('Keys from the key provider', JSON_TYPE, FROM_PROVIDER),
+        written('An existing key file', TEXT_TYPE, fileOf(SUPPLIED)),
+        {
+          ...written('A CPIX document', CPIX_TYPE, CPIX_DOCUMENT),
+          query: { laurl: SUPPLIED.playready.laurl },
+        },
+      ],
     },
     delete: {
       id: 'removeKeyFile',

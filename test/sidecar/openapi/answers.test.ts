@@ -1,6 +1,5 @@
 import request from 'supertest';
-import { SUPPLIED } from '../../../src/sidecar/openapi/examples';
-import { CPIX_DOCUMENT } from '../../support/cpix-of-sample';
+import { CPIX_DOCUMENT, SUPPLIED } from '../../../src/sidecar/openapi/examples';
 import { CPIX_OF_TRACKS } from '../../support/cpix-of-tracks';
 import { addressOf, OPERATIONS, objections, startDescribed } from '../../support/start-described';
 import { API_KEY } from '../../support/start-sidecar';
