@@ -200,7 +200,7 @@ export async function tryAgain({ lacks }: Apply, { again }: Replication): Promis
 }
 
 const DAY_MS = 24 * 60 * 60_000;
-/** How long a tombstone is kept for packagers that are away. */
+/** How long a tombstone is kept for packagers that are away, in milliseconds. */
 const KEPT_MS = 90 * DAY_MS;
 
 interface CollectOptions {
