@@ -151,14 +151,14 @@ export class EtcdCluster {
   }
 
   /**
-   * Asks the JSON gateway of a server; gives up after a second.
+   * Asks the JSON gateway of a server; gives up after five seconds.
    * @throws Error with the answer when it is not 200.
    */
   async post(index: number, path: string, body: object): Promise<unknown> {
     const response = await fetch(`${this.urls[index]}${path}`, {
       method: 'POST',
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(1000),
+      signal: AbortSignal.timeout(5000),
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
