@@ -258,6 +258,11 @@ export const ERRORS = {
     when: 'The fleet was sealed with a secret that this sidecar does not have. Nothing is written here.',
     says: 'The fleet is sealed with another secret than this sidecar has. Nothing was changed. Give PACKAGERDRMAPI_FLEET_SECRET_FILE the secret of the fleet.',
   },
+  fleet_missing_secret: {
+    status: 503,
+    when: 'Only of `/readyz`: entries of the fleet are sealed with secrets that this sidecar does not have, so key files are missing here.',
+    says: 'Append these secrets to the file of PACKAGERDRMAPI_FLEET_SECRET_FILE, or run packager-drm fleet reseal where both are.',
+  },
   fleet_other: {
     status: 503,
     when: 'The engine holds another fleet than the one that this packager joined. Nothing is written here.',

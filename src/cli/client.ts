@@ -263,6 +263,7 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ERRORS>([
   'provisioning_not_configured',
   'fleet_denied',
   'fleet_wrong_secret',
+  'fleet_missing_secret',
   'fleet_other',
   'fleet_lost',
 ]);

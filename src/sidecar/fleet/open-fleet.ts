@@ -3,7 +3,7 @@ import { takes } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
 import { HttpError, systemCode } from '../../http/errors';
 import { cached } from '../cached';
-import { apiError } from '../errors';
+import { apiError, sentenceOf } from '../errors';
 import { keyIdOf } from '../key-files/changes';
 import { indexedKeysIn } from '../key-files/survey';
 import type { KeyFileStore } from '../storage/key-file-store';
@@ -60,6 +60,7 @@ const SERVERS_MS = 30_000;
 const COLLECT_MS = 60 * 60_000;
 const STATUS_KEPT_MS = 1000;
 const MAX_REPORTED_LACKS = 1000;
+const MAX_SHOWN_SECRETS = 5;
 
 /** Puts a fleet in front of the sidecar's key-file store. */
 export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: FleetHooks): Fleet {
@@ -253,7 +254,11 @@ export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: Fle
       });
       void repeatWhileLevel(COLLECT_MS, (each) => collectDeleted({ ...each, engine, keys, seal, clock }));
     },
-    checkReady: () => state.checkReady(present?.ledger.head.levelled !== undefined),
+    checkReady() {
+      state.checkReady(hasJoined(present?.ledger.head.levelled, streams));
+      const secrets = present?.replication.missingSecrets;
+      if (secrets?.size) throw missingSecret(secrets);
+    },
     status: cached(STATUS_KEPT_MS, now, () =>
       fleetStatus({
         name,
@@ -286,6 +291,18 @@ export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: Fle
       await present?.ledger.close();
     },
   };
+}
+
+/** Whether a packager that had all of `levelled`, prefixes joined by commas, had all of the streams that it takes now. */
+function hasJoined(levelled: string | undefined, streams: readonly string[] = ['']): boolean {
+  const former = levelled?.split(',') ?? [];
+  return streams.every((prefix) => former.some((had) => prefix.startsWith(had)));
+}
+
+function missingSecret(secrets: ReadonlyMap<string, string>): HttpError {
+  const ids = [...new Set(secrets.values())].sort().slice(0, MAX_SHOWN_SECRETS).join(', ');
+  const found = `${secrets.size} entries of the fleet are sealed with secrets that this sidecar does not have (ids ${ids}).`;
+  return apiError('fleet_missing_secret', `${found} ${sentenceOf('fleet_missing_secret')}`);
 }
 
 /** Waits, unless the signal ends it. */

@@ -19,6 +19,7 @@ const NOT_READY = (
     'fleet_unavailable',
     'fleet_denied',
     'fleet_wrong_secret',
+    'fleet_missing_secret',
     'fleet_other',
     'fleet_lost',
   ] as const

@@ -238,6 +238,66 @@ test('a secret is rotated without a file changing', async () => {
   expect(['a', 'b', 'c'].map(three.file)).toEqual([B, A, A]);
 });
 
+test('a packager is not ready while entries are sealed with a secret that it does not have', async () => {
+  const cluster = new FakeCluster();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  await one.level();
+  for (const stream of ['a', 'b', 'c']) await one.put(stream, A);
+  one.reseal(OTHER_SECRET, FLEET_SECRET);
+  await one.level();
+  // The description of the fleet and the first entries.
+  await one.fleet.resealStep({ after: undefined, limit: 2 });
+  const two = await startMember(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
+  await two.level();
+  expect(() => two.fleet.checkReady()).toThrow(
+    expect.objectContaining({
+      problems: [
+        {
+          code: 'fleet_missing_secret',
+          description: expect.stringMatching(
+            /^\d entries of the fleet are sealed with secrets that this sidecar does not have \(ids [0-9a-f]{8}\)\./,
+          ),
+        },
+      ],
+    }),
+  );
+  await one.fleet.resealStep({ after: undefined, limit: 10 });
+  await until(() => ['a', 'b', 'c'].every((stream) => two.file(stream) === A));
+  two.fleet.checkReady();
+});
+
+test('a packager that takes more streams while the engine is away is not ready, one that takes fewer is', async () => {
+  const cluster = new FakeCluster();
+  const first = await startMember(cluster.connect(), { name: 'one', streams: ['paris/', 'rome/'] });
+  await first.level();
+  await first.stop();
+  const away = async (streams: readonly string[] | undefined) => {
+    const engine = cluster.connect();
+    engine.before = () => {
+      throw new EngineError('unavailable', 'as asked');
+    };
+    const member = await startMember(engine, {
+      name: 'one',
+      folder: first.folder,
+      ...(streams && { streams }),
+    });
+    await until(() => stateOf(member) === 'away');
+    try {
+      member.fleet.checkReady();
+      return 'ready';
+    } catch (thrown) {
+      return Object(thrown).problems[0].code;
+    } finally {
+      await member.stop();
+    }
+  };
+  expect([await away(['paris/']), await away(['paris/', 'oslo/']), await away(undefined)]).toEqual([
+    'ready',
+    'fleet_joining',
+    'fleet_joining',
+  ]);
+});
+
 test('a packager takes the streams of its prefixes alone, and gives all', async () => {
   const cluster = new FakeCluster();
   const paris = await startMember(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });

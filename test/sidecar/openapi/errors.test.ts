@@ -146,6 +146,7 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ['fleet_other', 'importIntoFleet', inFleet('fleet_other', post({}, '/api/fleet/import'))],
   ['fleet_outcome_unknown', 'removeKeyFile', inFleet('fleet_outcome_unknown', remove(KEY_FILE))],
   ['fleet_full', 'writeKeyFile', inFleet('fleet_full', post(SUPPLIED))],
+  ['fleet_missing_secret', 'isReady', unready('fleet_missing_secret', 'level')],
   ['fleet_lost', 'isReady', unready('fleet_lost', 'lost_fleet')],
   ['fleet_name_taken', 'isReady', unready('fleet_name_taken', 'name_taken')],
   ['fleet_joining', 'isReady', unready('fleet_joining', 'joining')],

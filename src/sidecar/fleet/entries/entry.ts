@@ -53,4 +53,6 @@ export interface Seal {
     | { readonly ok: false; readonly why: 'secret' | 'garbage' };
   /** Whether it was sealed with the secret that seals now. */
   isCurrent(value: Buffer): boolean;
+  /** The id of the secret that it was sealed with, 8 hexadecimal digits; it reveals nothing of the secret. */
+  secretId(value: Buffer): string;
 }

@@ -42,6 +42,8 @@ export interface Replication {
   readonly applied: readonly number[];
   /** The number of the fleet's files here that the engine has nothing of. */
   readonly missing: number;
+  /** The ids of the secrets that entries are sealed with and this packager does not have, by stream. */
+  readonly missingSecrets: ReadonlyMap<StreamId, string>;
   /** Applies everything that the engine has. @throws EngineError */
   level(): Promise<void>;
   /** Applies each change after the level; resolves when everything has to be read again, or the signal ends it. */
@@ -59,6 +61,7 @@ export function createReplication(options: ReplicationOptions): Replication {
   const { engine, keys, seal, apply, ledger, ranges, isTaken, onResult } = options;
   const underWay = createSemaphore(MAX_UNDER_WAY);
   const missing = new Set<StreamId>();
+  const missingSecrets = new Map<StreamId, string>();
   let applied: number[] = [];
   /** Of the last level. */
   let since: Moment = { cluster: '', term: 0, revision: 0 };
@@ -68,10 +71,12 @@ export function createReplication(options: ReplicationOptions): Replication {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;
     missing.delete(streamId);
+    missingSecrets.delete(streamId);
     const opened = seal().open(key, value, streamId);
     const leave = await underWay.enter();
     try {
       if (!opened.ok) {
+        if (opened.why === 'secret') missingSecrets.set(streamId, seal().secretId(value));
         await apply.without(streamId, 'unreadable');
         onResult('unreadable');
         return false;
@@ -93,6 +98,7 @@ export function createReplication(options: ReplicationOptions): Replication {
   const takeAbsence = async (key: string): Promise<boolean> => {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;
+    missingSecrets.delete(streamId);
     if (ledger.get(streamId)?.tag !== undefined) missing.add(streamId);
     await apply.without(streamId, undefined);
     return false;
@@ -131,6 +137,7 @@ export function createReplication(options: ReplicationOptions): Replication {
     get missing() {
       return missing.size;
     },
+    missingSecrets,
     async level() {
       const seen = new Set<StreamId>();
       let begun: Moment | undefined;
@@ -138,6 +145,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       since = begun ?? since;
       applied = ranges.map(() => since.revision);
       missing.clear();
+      for (const streamId of missingSecrets.keys()) if (!seen.has(streamId)) missingSecrets.delete(streamId);
       for (const [streamId, { tag }] of ledger.records())
         if (tag !== undefined && isTaken(streamId) && !seen.has(streamId)) missing.add(streamId);
     },

@@ -80,6 +80,7 @@ export function createSeal(secrets: readonly string[], random: (bytes: number) =
       return typeof plain === 'string' ? { ok: false, why: plain } : { ok: true, text: plain.toString() };
     },
     isCurrent: (value) => idOf(value) === current.id,
+    secretId: (value) => (idOf(value) ?? 0).toString(16).padStart(8, '0'),
   };
 }
 
