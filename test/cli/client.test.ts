@@ -64,7 +64,7 @@ test('takes no page for the word that a sidecar is ready', async () => {
   upstream.on('/readyz', { headers: { 'content-type': 'text/html' }, body: '<html>' });
   await expect(ready()).rejects.toMatchObject({ exitCode: 3, problems: [{ code: 'not_a_sidecar' }] });
   upstream.on('/readyz', { body: { status: 'ready' } });
-  await expect(ready()).resolves.toBeUndefined();
+  await expect(ready()).resolves.toEqual({ status: 'ready' });
 });
 
 const refusal = (code: string) => ({ errors: [{ code, description: 'No.' }] });

@@ -66,6 +66,8 @@ interface Stream extends Packaged {
   /** Rounds to wait before a file is sent again. */
   wait: number;
   isBusy: boolean;
+  /** The calls under way. */
+  calling?: Promise<void> | undefined;
   /** Whether it is to be compared again after the call under way. */
   again: boolean;
   /** How many calls were made: a list from before a call is out of date. */
@@ -167,11 +169,13 @@ export class Packaging {
     clearInterval(this.#rounds);
     const { client } = this;
     if (!client) return;
-    const ids = [...this.#streams.keys()];
-    for (const { sending } of this.#streams.values()) sending?.ending.abort();
+    const streams = [...this.#streams.values()];
+    for (const { sending } of streams) sending?.ending.abort();
     this.#streams.clear();
     const removed = Promise.all(
-      ids.map(async (id) => {
+      streams.map(async ({ id, calling }) => {
+        // A call that is under way would bring the stream back.
+        await calling;
         if (isRemoved(await client.remove(id))) this.#notes?.remove(id);
       }),
     );
@@ -250,6 +254,11 @@ export class Packaging {
       return;
     }
     stream.isBusy = true;
+    stream.calling = this.#bringAll(client, stream);
+    await stream.calling;
+  }
+
+  async #bringAll(client: PackagerClient, stream: Stream): Promise<void> {
     while (stream.again) {
       stream.again = false;
       await this.#bring(client, stream);
