@@ -220,7 +220,7 @@ describe('a server that cannot be used is passed over, and named when there is n
     ],
   ])('%s', async (_what, answer, kind, why) => {
     const [odd, other] = [await startGateway(() => answer), await startGateway()];
-    const pace = { attemptMs: 50 };
+    const pace = { attemptMs: 300 };
     const { log, lines } = recordedLog();
     const engine = openEngine([odd.url, other.url], { pace, log });
     for (let index = 0; index < 2; index += 1) expect((await engine.read(['a'])).values).toEqual([undefined]);
@@ -232,7 +232,7 @@ describe('a server that cannot be used is passed over, and named when there is n
         { server: odd.url, why: expect.stringContaining(why) },
       ],
     ]);
-    const alone = openEngine([odd.url], { timeoutMs: 100, pace });
+    const alone = openEngine([odd.url], { timeoutMs: 600, pace });
     await expect(alone.read(['a'])).rejects.toMatchObject({
       kind,
       message: expect.stringMatching(new RegExp(`^${odd.url}: .*${why}`)),
@@ -252,11 +252,11 @@ test('waits for an answer that takes long but goes on coming', async () => {
   const gateway = await startGateway(() => async (response) => {
     for (const character of JSON.stringify({ header: { cluster_id: '5' }, count: '1' })) {
       response.write(character);
-      await new Promise((resolve) => setTimeout(resolve, 3));
+      await new Promise((resolve) => setTimeout(resolve, 10));
     }
     response.end();
   });
-  const engine = openEngine([gateway.url], { timeoutMs: 300, pace: { attemptMs: 100 } });
+  const engine = openEngine([gateway.url], { timeoutMs: 2000, pace: { attemptMs: 300 } });
   expect((await engine.list({ prefix: 'a' }, { limit: 9 })).count).toBe(1);
 });
 
@@ -276,7 +276,7 @@ describe('a change whose answer is lost', () => {
       const gateway = await startGateway((_asked, count) =>
         count === 1 ? lost : (answers[count - 2] ?? lost),
       );
-      const engine = openEngine([gateway.url], { timeoutMs: 300, pace: { attemptMs: 50 } });
+      const engine = openEngine([gateway.url], { timeoutMs: 600, pace: { attemptMs: 150 } });
       const changed = await engine.change(CHANGE).catch((thrown: EngineError) => thrown);
       if (changed instanceof EngineError) expect(changed.kind).toBe(outcome);
       else expect(changed?.answers).toEqual([outcome]);
