@@ -91,6 +91,7 @@ function testIn(
     child.disconnect();
     child.kill('SIGKILL');
   };
+  let forget = () => {};
   const tested = new Promise<TestResult>((resolve, reject) => {
     const end = (code: string, description: string) => {
       const decrypted = (asked.keyFiles ?? []).length > 0;
@@ -102,25 +103,27 @@ function testIn(
       });
       resolve({ report, hasMore: false });
     };
-    child.on('message', (message: FromTest) => {
+    const onMessage = (message: FromTest) => {
       if ('get' in message) answer(message.id, message.get).catch(reject);
       else if ('progress' in message) onProgress?.(...message.progress);
       else if ('result' in message) resolve(message.result);
       else reject(new Error(`The test of a stream failed: ${message.thrown}`));
-    });
-    child.once('error', reject).once('exit', (code, killedBy) => {
+    };
+    const onExit = (code: number | null, killedBy: NodeJS.Signals | null) => {
       if (signal?.aborted) end('interrupted', 'The stream was not tested: the test was stopped.');
       else if (killedBy !== null) end('manifest_too_large', tooLarge(fence));
       else reject(new Error(`The process of a stream test ended with ${code}`));
-    });
-    if (signal?.aborted) stop();
+    };
+    child.on('message', onMessage).on('error', reject).on('exit', onExit);
     signal?.addEventListener('abort', stop);
+    forget = () => {
+      signal?.removeEventListener('abort', stop);
+      child.off('message', onMessage).off('error', reject).off('exit', onExit);
+    };
+    if (signal?.aborted) stop();
     send({ test: { address, ...asked } });
   });
-  return tested.finally(() => {
-    signal?.removeEventListener('abort', stop);
-    child.removeAllListeners();
-  });
+  return tested.finally(() => forget());
 }
 
 function tooLarge({ processorSeconds, heapMib }: Fence): string {
