@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { isIPv4, isIPv6, type Server, type Socket } from 'node:net';
 import { errorBody, type HttpError, httpError } from './errors';
-import { PiecewiseSocket } from './piecewise';
+import { PIECE_BYTES, PiecewiseSocket } from './piecewise';
 
 export interface ConnectionLimits {
   /** Maximum number of open connections of a server. */
@@ -17,6 +17,8 @@ export const DEFAULT_LIMITS: ConnectionLimits = { total: 512, perAddress: 256 };
 const RESERVE = 16;
 /** Real clients do not pipeline. A connection with more requests under way is destroyed. */
 const MAX_UNDER_WAY = 4;
+/** Pieces of a body that a client with a key sends: what Node reads at a time. */
+const BODY_PIECE_BYTES = 64 * 1024;
 /** From so many waiting requests without a key on, there is a pause after each. */
 const CROWD = 16;
 const CROWD_PAUSE_MS = 2;
@@ -210,7 +212,9 @@ export function createConnections({
         // For TLS, too: a client that ends its side gets its answer.
         inner.allowHalfOpen = true;
         const isAsked = () => connection.underWay > 0 && connection.request?.complete === true;
-        connection.socket = new PiecewiseSocket(inner, isAsked);
+        const isBody = () => connection.trusted && connection.request?.complete === false;
+        const pieceBytes = () => (isBody() ? BODY_PIECE_BYTES : PIECE_BYTES);
+        connection.socket = new PiecewiseSocket(inner, isAsked, pieceBytes);
         speak(connection.socket);
       };
       server.on('connection', (raw: Socket) => {

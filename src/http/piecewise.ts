@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
 /** No real request line with its headers is cut into many pieces by this, and no piece holds many requests. */
-const PIECE_BYTES = 512;
+export const PIECE_BYTES = 512;
 /** A client that has ended its side counts as gone when its answer takes longer than this. */
 const HALF_CLOSED_MS = 250;
 
@@ -16,10 +16,14 @@ export class PiecewiseSocket extends Duplex {
   #isDue = false;
   #hasEnded = false;
 
-  /** @param isAsked whether a request has arrived whole and is not answered. */
+  /**
+   * @param isAsked whether a request has arrived whole and is not answered.
+   * @param pieceBytes the size of the next piece, at most.
+   */
   constructor(
     readonly inner: Socket,
     private readonly isAsked: () => boolean,
+    private readonly pieceBytes: () => number,
   ) {
     super({
       decodeStrings: false,
@@ -40,7 +44,7 @@ export class PiecewiseSocket extends Duplex {
       },
     });
     inner.on('data', (chunk: Buffer) => {
-      if (chunk.length > PIECE_BYTES) {
+      if (chunk.length > pieceBytes()) {
         this.#rest = chunk;
         inner.pause();
         this.#goOn();
@@ -83,8 +87,9 @@ export class PiecewiseSocket extends Duplex {
   #passOn(rest: Buffer | undefined): void {
     this.#isDue = false;
     if (this.destroyed || rest === undefined) return;
-    this.#rest = rest.length > PIECE_BYTES ? rest.subarray(PIECE_BYTES) : undefined;
-    this.push(rest.subarray(0, PIECE_BYTES));
+    const length = this.pieceBytes();
+    this.#rest = rest.length > length ? rest.subarray(length) : undefined;
+    this.push(rest.subarray(0, length));
     if (this.#hasEnded && this.#rest === undefined) this.#endSoon();
   }
 
