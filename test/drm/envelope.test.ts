@@ -108,7 +108,7 @@ test('refuses an envelope with any one character changed, but for the case of th
       if (changed === envelope || sameHash) expect(opened).toEqual({ ok: true, value: value });
       else expect(['hash_mismatch', 'malformed']).toContain(!opened.ok && opened.problem.code);
     }),
-    { numRuns: 2000 },
+    { numRuns: 1000 },
   );
 });
 

@@ -116,7 +116,7 @@ describe('parseXml', () => {
           parseXml(`<a>${tokens.join('')}</a>`);
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 });

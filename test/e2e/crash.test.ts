@@ -10,8 +10,8 @@ import {
 } from '../support/built-program';
 
 const CRASH_WRITER = bundledScript('crash-writer');
-const WRITER_KILLS = 64;
-const SIDECAR_KILLS = 12;
+const WRITER_KILLS = 32;
+const SIDECAR_KILLS = 8;
 /** How many series of kills run in parallel, each with a folder of its own: they wait for the disk most of the time. */
 const SERIES = 4;
 const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'];

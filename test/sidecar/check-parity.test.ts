@@ -211,7 +211,7 @@ describe('any body', () => {
         const said = bothSay(json);
         if (said) expect(said.post).toEqual(said.check);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -220,7 +220,7 @@ describe('any body', () => {
       fc.property(body, (json) => {
         if (isRefused(json) && errorCodes(json).length === 0) throw new Error('refused, but not a fault');
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 });

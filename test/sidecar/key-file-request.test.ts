@@ -327,7 +327,7 @@ describe('any JSON', () => {
         }
         if (parsed.value.source === 'supplied') renderKeyFile(keyFileLines(parsed.value.keyFile));
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 

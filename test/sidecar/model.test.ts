@@ -65,7 +65,7 @@ it('answers any sequence of POST, GET and DELETE as a map of texts would', async
       const expected = [...model].map(([name, text]) => [`${name}.key`, text]);
       expect(Object.fromEntries(left)).toEqual(Object.fromEntries(expected));
     }),
-    { numRuns: 40 },
+    { numRuns: 25 },
   );
 });
 

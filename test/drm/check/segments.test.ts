@@ -114,8 +114,8 @@ describe('an init segment', () => {
   });
 
   it('throws nothing wherever it is cut, or whatever one of its bytes is', () => {
-    for (const bytes of [CENC, CBCS, BARE]) {
-      for (let at = 8; at < bytes.length; at += 1) {
+    for (const [first, bytes] of [CENC, CBCS, BARE].entries()) {
+      for (let at = 8 + first; at < bytes.length; at += 3) {
         check(bytes.toString('base64', 0, at));
         const copy = Buffer.from(bytes);
         copy[at] = 255 - (copy[at] ?? 0);

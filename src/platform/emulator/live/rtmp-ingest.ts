@@ -25,6 +25,8 @@ export const RTMP_INGEST_SETTINGS = {
   keyWithinMs: 10_000,
   /** How many may play at a time, of all streams together. */
   maxPlayers: 128,
+  /** The largest group of pictures that a new player gets at once; less than what may wait for a player. */
+  maxGroupBytes: 12 * 1024 * 1024,
 };
 export type RtmpIngestSettings = Readonly<typeof RTMP_INGEST_SETTINGS>;
 
@@ -60,9 +62,8 @@ export function startRtmpIngest(
       onKeyShown();
     });
     socket.once('data', (opening) => {
-      const { maxPlayers } = settings;
       if (opening[0] !== VERSION) socket.destroy();
-      else new RtmpConnection(socket, opening, { ...parts, relays, onKeyShown, maxPlayers });
+      else new RtmpConnection(socket, opening, { ...parts, relays, onKeyShown, settings });
     });
   });
   const stop = () =>
@@ -128,7 +129,7 @@ interface RtmpConnectionParts extends RtmpParts {
   readonly relays: Map<string, RtmpRelay>;
   /** Called once, when the peer has shown a stream key with which it may publish or play. */
   readonly onKeyShown: () => void;
-  readonly maxPlayers: number;
+  readonly settings: RtmpIngestSettings;
 }
 
 /**
@@ -183,7 +184,7 @@ class RtmpConnection {
       this.#refuse('NetStream.Publish.BadName', 'wrong_address');
       return;
     }
-    const { broadcast, log, relays } = this.#parts;
+    const { broadcast, log, relays, settings } = this.#parts;
     const connected = broadcast.connect(key, (why) => {
       log.info('encoder dropped', { why });
       this.#cut();
@@ -196,7 +197,7 @@ class RtmpConnection {
     this.#protocol.limits = ENCODER_LIMITS;
     const { session } = connected;
     const { channelId, eventId } = session;
-    const relay = createRtmpRelay();
+    const relay = createRtmpRelay(settings.maxGroupBytes);
     // A publisher that came with the token was refused above: no channel has it for its key.
     const names = [key, session.pullToken];
     for (const name of names) relays.set(name, relay);
@@ -215,7 +216,7 @@ class RtmpConnection {
   }
 
   #play(accept: () => void): void {
-    const { relays, newId, maxPlayers } = this.#parts;
+    const { relays, newId, settings } = this.#parts;
     const relay = relays.get(this.#askedKey() ?? '');
     if (!relay) {
       this.#refuse('NetStream.Play.StreamNotFound', 'nothing_to_play');
@@ -223,7 +224,7 @@ class RtmpConnection {
     }
     let players = 0;
     for (const { subscribers } of new Set(relays.values())) players += subscribers.size;
-    if (players >= maxPlayers) {
+    if (players >= settings.maxPlayers) {
       this.#refuse('NetStream.Play.Failed', 'too_many_players');
       return;
     }

@@ -56,9 +56,6 @@ const MAX_CHUNK_STREAMS = 16;
 /** No message is longer; the specification takes greater chunk sizes for this one. */
 const MAX_CHUNK_SIZE = 0xffffff;
 
-/** What a player that comes is given at once has to stay below what may wait for it. */
-const MAX_BYTES_OF_PICTURES = 12 * 1024 * 1024;
-
 export interface RtmpPlayer {
   readonly id: string;
   /** Empty for a player that the library is not to announce. */
@@ -148,7 +145,8 @@ export function createRtmpProtocol(): RtmpProtocol {
 
 const KEY_FRAME = 3;
 
-export function createRtmpRelay(): RtmpRelay {
+/** @param maxGroupBytes the largest group of pictures that is kept for new players. */
+export function createRtmpRelay(maxGroupBytes: number): RtmpRelay {
   const relay = new Relay('');
   const { subscribers, postPlay, donePlay } = relay;
   let pictures = 0;
@@ -160,7 +158,7 @@ export function createRtmpRelay(): RtmpRelay {
       relay.broadcastMessage(packet);
       pictures = packet.flags === KEY_FRAME ? packet.size : pictures + packet.size;
       // Without a memory for the group of pictures, the library begins one at the next key frame.
-      if (pictures > MAX_BYTES_OF_PICTURES) relay.rtmpGopCache = null;
+      if (pictures > maxGroupBytes) relay.rtmpGopCache = null;
       // No player takes FLV here.
       relay.flvGopCache = null;
     },

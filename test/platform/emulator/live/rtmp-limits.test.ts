@@ -126,12 +126,12 @@ test('cuts a player that announces a message of more than 16 KiB', async () => {
   await player.closed;
 });
 
-test('forgets a group of pictures that has grown beyond 12 MiB', async () => {
-  const { publishing, playing } = await startIngest();
+test('forgets a group of pictures that has grown beyond its limit', async () => {
+  const { publishing, playing } = await startIngest({ maxGroupBytes: 12 * KIB });
   const encoder = await publishing();
   const first = await playing();
   encoder.sendFrame('earlier frame');
-  for (let sent = 0; sent < 4; sent += 1) encoder.sendDependentFrame(`${'x'.repeat(3.5 * MIB)} part ${sent}`);
+  for (let sent = 0; sent < 4; sent += 1) encoder.sendDependentFrame(`${'x'.repeat(3.5 * KIB)} part ${sent}`);
   await first.until('part 3');
   const player = await playing();
   encoder.sendFrame('later frame');

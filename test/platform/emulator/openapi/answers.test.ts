@@ -22,9 +22,8 @@ interface Oddity {
 
 const ADMIN = 'Bearer demo-api-secret-0123456789';
 
-/** What clients send that is refused, or is no matter: each to every operation. Bodies are declared as JSON. */
+/** What clients send that is refused, or is no matter: each to every third operation. Bodies are declared as JSON. */
 const ODDITIES: Readonly<Record<string, Oddity>> = {
-  'nothing but what must be sent': {},
   'no credential': { authorization: '' },
   'an unknown credential': { authorization: 'Bearer nobody' },
   'a credential that only reads': { authorization: 'Bearer viewer-secret' },
@@ -57,11 +56,12 @@ const platform = onceForAll(async () => {
   return emulator;
 });
 
-it.each(OPERATIONS)(
+it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
   '$title answers nothing that its description does not tell of',
-  async ({ method, path, operation }) => {
+  async ({ method, path, operation, at }) => {
     const { url } = await platform();
-    for (const [what, oddity] of Object.entries(ODDITIES)) {
+    const odd = Object.entries(ODDITIES).filter((_each, number) => (at + number) % 3 === 0);
+    for (const [what, oddity] of [['nothing but what must be sent', {}] as const, ...odd]) {
       const { authorization = ADMIN, query = '', body, site = 'demosite', id = 'absent00' } = oddity;
       if (body !== undefined && !IN_BODIES.includes(method)) continue;
       const target = path.replace('{site_id}', site).replaceAll(/\{\w+\}/g, id) + query;

@@ -182,6 +182,6 @@ test('any sequence of operations leaves media, delivery and what is told as the 
         expect(told.filter((each) => each.endsWith(id))).toEqual(wanted.map((event) => `${event} ${id}`));
       expect(told).toHaveLength([...world.media, ...world.gone].flatMap(({ told: each }) => each).length);
     }),
-    { numRuns: 30 },
+    { numRuns: 15 },
   );
 }, 60_000);
