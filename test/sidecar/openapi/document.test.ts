@@ -7,10 +7,6 @@ it('has the version that it is given', () => {
   expect(DOCUMENT.info.version).toBe('1.2.3');
 });
 
-it.each<[string, object]>([
-  ['without paths and components', { ...DOCUMENT, paths: undefined, components: undefined }],
-  ['with a method that is none', { ...DOCUMENT, paths: { '/x': { fetch: {} } } }],
-  ['with a reference to nothing', { ...DOCUMENT, components: {} }],
-])('the validator refuses the document %s', (_what, document) => {
-  expect(validateOpenApi(document)).toMatchObject({ valid: false });
+it('the validator refuses a document with a reference to nothing', () => {
+  expect(validateOpenApi({ ...DOCUMENT, components: {} })).toMatchObject({ valid: false });
 });

@@ -1,10 +1,11 @@
+import { onceForAll } from '../../../support/after-test';
 import { startDelivery, type TestDelivery } from '../../../support/start-delivery';
 
 let delivery: TestDelivery;
 let manual: string;
 
-beforeEach(async () => {
-  delivery = await startDelivery();
+const filled = onceForAll(async () => {
+  const delivery = await startDelivery();
   const values: string[] = [];
   for (const [title, tags] of [
     ['1', ['a']],
@@ -14,7 +15,12 @@ beforeEach(async () => {
     ['5', ['a', 'b']],
   ] as const)
     values.push(await delivery.external({ title, tags }));
-  manual = await delivery.playlist('manual_playlist', { media_filter: { include: { values } } });
+  const filter = { media_filter: { include: { values } } };
+  return { delivery, manual: await delivery.playlist('manual_playlist', filter) };
+});
+
+beforeEach(async () => {
+  ({ delivery, manual } = await filled());
 });
 
 async function pageOf(query: string) {

@@ -1,18 +1,32 @@
+import { onceForAll } from '../../../support/after-test';
 import { startDelivery, type TestDelivery } from '../../../support/start-delivery';
 
 let delivery: TestDelivery;
 
+const start = () => startDelivery({ EMULATOR_SITE_ID: 'demosite,othersit' });
+
 beforeEach(async () => {
-  delivery = await startDelivery({ EMULATOR_SITE_ID: 'demosite,othersit' });
+  delivery = await start();
 });
 
 /** Media of these titles, each published a while after the one before; their ids by title. */
-async function made(media: Readonly<Record<string, object>>): Promise<Readonly<Record<string, string>>> {
+async function made(
+  media: Readonly<Record<string, object>>,
+  at = delivery,
+): Promise<Readonly<Record<string, string>>> {
   const ids: [string, string][] = [];
   for (const [title, metadata] of Object.entries(media))
-    ids.push([title, await delivery.external({ title, ...metadata })]);
+    ids.push([title, await at.external({ title, ...metadata })]);
   return Object.fromEntries(ids);
 }
+
+/** An emulator with these media for tests that only read them. */
+const onceWith = (media: Readonly<Record<string, object>>) =>
+  onceForAll(async () => {
+    const started = await start();
+    await made(media, started);
+    return started;
+  });
 
 const view = async (id: string | undefined, times: number) => {
   for (let time = 0; time < times; time += 1)
@@ -107,6 +121,7 @@ describe('a dynamic playlist', () => {
     Mountain: { tags: ['snow'], custom_params: { rating: 'U' } },
     Lake: { tags: ['boats', 'snow'] },
   };
+  const filled = onceWith(MEDIA);
 
   test.each([
     [{}, ['Lake', 'Mountain', 'Beach', 'Harbour']],
@@ -133,9 +148,8 @@ describe('a dynamic playlist', () => {
       ['Lake', 'Beach'],
     ],
   ])('with the filter %j has %j', async (media_filter, titles) => {
-    await made(MEDIA);
-    const feed = await delivery.playlist('dynamic_playlist', { media_filter });
-    expect(await delivery.titlesOf(feed)).toEqual(titles);
+    const { playlist, titlesOf } = await filled();
+    expect(await titlesOf(await playlist('dynamic_playlist', { media_filter }))).toEqual(titles);
   });
 
   test('is sorted as it says, or as the request says', async () => {
@@ -192,6 +206,7 @@ describe('a search playlist', () => {
     Snow: { tags: ['Fire', 'cold nights'] },
     Bonfires: {},
   };
+  const filled = onceWith(MEDIA);
 
   test.each([
     ['fire', ['Cooking with fire', 'Snow', 'The harbour show']],
@@ -207,15 +222,15 @@ describe('a search playlist', () => {
     ['" OR AND ( *', []],
     ['', []],
   ])('finds "%s" in %j', async (search, titles) => {
-    await made(MEDIA);
-    const feed = await delivery.playlist('search_playlist');
-    expect(await delivery.titlesOf(feed, `?search=${encodeURIComponent(search)}`)).toEqual(titles);
+    const { playlist, titlesOf } = await filled();
+    const feed = await playlist('search_playlist');
+    expect(await titlesOf(feed, `?search=${encodeURIComponent(search)}`)).toEqual(titles);
   });
 
   test('is found by the first words of a text that is too long', async () => {
-    await made(MEDIA);
-    const feed = await delivery.playlist('search_playlist');
-    const found = (search: string) => delivery.titlesOf(feed, `?search=${encodeURIComponent(search)}`);
+    const { playlist, titlesOf } = await filled();
+    const feed = await playlist('search_playlist');
+    const found = (search: string) => titlesOf(feed, `?search=${encodeURIComponent(search)}`);
     const letters = [...'abcdefghijklmnopqrstuvwxyz'];
     expect(await found(letters.map((letter) => letter.repeat(20)).join(' '))).toEqual([]);
     expect(await found(letters.map((letter) => letter.repeat(15)).join(' '))).toEqual([]);
