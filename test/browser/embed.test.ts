@@ -7,6 +7,7 @@ import {
 import { openPage, servePage } from '../support/browser';
 import { channelMetadata } from '../support/channel-metadata';
 import { screenshot } from '../support/chromium';
+import { startFakePackager } from '../support/fake-packager';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 
 jest.setTimeout(60_000);
@@ -90,6 +91,34 @@ test('shows the player of each event, keeps it while the server fails, says what
   await emulator.admin.delete(`/v2/sites/${emulator.siteId}/channels/${town.id}/`).expect(204);
   await until('This channel does not exist');
   expect(await page.locator('video').count()).toBe(0);
+});
+
+test('says that a stream which the packager refuses is not available, and to its owner why, until it is packaged', async () => {
+  const packager = await startFakePackager();
+  emulator = await startEmulator({ EMULATOR_PACKAGERURL: packager.url });
+  const problem = { code: 'codec_unsupported', description: 'The encoder sends audio as MPEG-1 audio.' };
+  const { onPut } = packager;
+  packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
+  const town = channel();
+  const viewer = await openPage();
+  await viewer.page.goto(embedPage(town));
+  await viewer.until(WAITING);
+  await encoder('connect', town);
+  await viewer.until('The stream is not available.');
+  const said = (page: Page) => page.locator('#playback').textContent();
+  expect(await said(viewer.page)).toBe('The dashboard says why.');
+  expect(await viewer.page.getByText('Live', { exact: true }).isVisible()).toBe(false);
+  await screenshot(viewer.page, 'channel-embed/not-available');
+  const owner = await openPage();
+  await owner.page.goto(`${emulator.url}/dashboard/events`);
+  await owner.page.getByRole('link', { name: 'Preview' }).click();
+  await owner.until(problem.description);
+  expect(await said(owner.page)).toBe('Correct this, and the stream starts here by itself.');
+  await screenshot(owner.page, 'channel-embed/refused-preview');
+  packager.onPut = onPut;
+  packager.forget();
+  await viewer.untilTrue(active(viewer.page));
+  expect(await viewer.page.getByText('not available').count()).toBe(0);
 });
 
 const PICTURES = '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nnothing.ts\n';

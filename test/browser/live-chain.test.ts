@@ -115,7 +115,7 @@ describe('keys and silence', () => {
         const event = await chain.event(channel);
         const { problem } = await chain.untilPackaged(event, ({ state }) => state === 'refused');
         expect(problem?.code).toBe('key_file_missing');
-        await Promise.all(pages.map((page) => untilTold(page, /no picture yet/)));
+        await Promise.all(pages.map((page) => untilTold(page, /not available/)));
         expect(await Promise.all(pages.map(decoded))).toEqual(Array(2).fill({ frames: 0, audioBytes: 0 }));
         expect(filesOf(event)).toEqual([]);
         const paths = ['.mpd', '/dash/manifest.mpd', '/hls/master.m3u8', '/hls/video.m3u8'];
@@ -130,6 +130,24 @@ describe('keys and silence', () => {
         await Promise.all(pages.map((page) => untilTold(page, /has ended/)));
         expect(await Promise.all(pages.map(stateOf))).toEqual(['waiting', 'waiting']);
         await replayPlays(viewer, event, ['red', 'blue']);
+      },
+
+    'an encoder that sends FLV1 and MP3 is refused: viewers hear that it is not available, its owner why; H.264 and AAC play in the same event':
+      async (own) => {
+        const viewer = playerPages(own, chain);
+        const channel = await provisioned('Old codecs', { reconnect_window: 600 });
+        const encoder = chain.encoder(channel, { isOld: true });
+        const event = await chain.event(channel);
+        const { problem } = await chain.untilPackaged(event, ({ state }) => state === 'refused');
+        expect(problem?.code).toBe('codec_unsupported');
+        const page = await viewer.channelPage(channel.id, 'dash');
+        await untilTold(page, /The stream is not available/);
+        const preview = await viewer.open(`/embed/media.html?preview=${await previewTokenOf(channel.id)}`);
+        await untilTold(preview, /The encoder sends audio as MPEG-1 audio. Set it to H.264 video and AAC/);
+        await encoder.stop();
+        chain.encoder(channel, { left: 'red', right: 'blue' });
+        await untilPlays(page, ['red', 'blue'], 45_000);
+        expect(await stateOf(page)).toBe('active');
       },
 
     'a stream outlives its key file; another key is for the encoder that comes back, and viewers go on with it in the same event':

@@ -10,6 +10,8 @@ export interface Picture {
   readonly seconds?: number;
   /** Left out: both. */
   readonly only?: 'video' | 'audio';
+  /** Video as FLV1 and sound as MP3, which no packager takes today. */
+  readonly isOld?: boolean;
 }
 
 export interface Encoder {
@@ -35,6 +37,7 @@ export function pictureArguments({
   size = '320x180',
   seconds,
   only,
+  isOld,
 }: Picture): string[] {
   const [width = 320, height = 180] = size.split('x').map(Number);
   const side = Math.round(height / 4);
@@ -46,13 +49,15 @@ export function pictureArguments({
     `[halves][box]overlay=x='mod(n*7,${width - side})':y=${Math.round(height / 9)}[out]`,
   ].join(';');
   const limit = seconds === undefined ? [] : ['-t', String(seconds)];
-  const video = ['-c:v', 'libx264', '-preset', 'superfast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p'];
+  const h264 = ['-c:v', 'libx264', '-preset', 'superfast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p'];
+  const video = isOld ? ['-c:v', 'flv1'] : h264;
+  const audio = isOld ? ['-c:a', 'libmp3lame', '-ar', '44100'] : ['-c:a', 'aac', '-b:a', '96k'];
   return [
     ...(only === 'audio' ? [] : ['-f', 'lavfi', '-i', graph]),
     ...(only === 'video' ? [] : ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000']),
     ...limit,
     ...(only === 'audio' ? [] : [...video, '-g', String(RATE)]),
-    ...(only === 'video' ? [] : ['-c:a', 'aac', '-b:a', '96k']),
+    ...(only === 'video' ? [] : audio),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -27,6 +28,8 @@ interface ProgramStart {
   readonly command?: string;
   readonly args: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
+  /** Is called with each line of standard output. */
+  readonly onLine?: (line: string) => void;
 }
 
 /** All programs of a demo. Once they are being stopped no other one starts, whatever was about to start it. */
@@ -39,7 +42,7 @@ export class Programs {
   }
 
   /** @throws Error once the programs are being stopped. */
-  start({ name, command = process.execPath, args, variables }: ProgramStart): ChildProgram {
+  start({ name, command = process.execPath, args, variables, onLine }: ProgramStart): ChildProgram {
     if (this.#isOver) throw new Error(`The ${name} is not started: the demo ends.`);
     const child = spawn(command, args, {
       // Where no `.env` lies.
@@ -51,6 +54,7 @@ export class Programs {
       windowsHide: true,
     });
     const program = programOf(name, child);
+    if (onLine) createInterface(child.stdout).on('line', onLine);
     this.#running.set(program, () => stop(child, program.ended));
     program.ended.then(() => this.#running.delete(program));
     return program;

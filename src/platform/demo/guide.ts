@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import * as z from 'zod';
 import { TEST_PICTURE } from './encoder';
 
 export const HELP = `Usage: npm run demo [-- --once]
@@ -60,6 +61,17 @@ interface Provisioned {
   readonly rtmpUrl: string;
   readonly siteId: string;
   readonly apiSecret: string;
+}
+
+const REFUSED = z.object({ stream: z.string(), state: z.enum(['refused', 'failed']), reason: z.string() });
+
+/** What the terminal shows of a line of the packager's log: that it does not package a stream, and why. */
+export function refusalIn(line: string, emulatorUrl: string): string | undefined {
+  const read = line.includes('"stream not packaged"') ? REFUSED.safeParse(JSON.parse(line)).data : undefined;
+  return (
+    read &&
+    `The packager ${read.state === 'refused' ? 'refuses' : "can't package"} the stream ${read.stream}. ${read.reason}\n  ${emulatorUrl}/dashboard/events?q=${read.stream}\n`
+  );
 }
 
 /** Says what was done and where it is seen, shows the key file, and gives the commands to go on with. */

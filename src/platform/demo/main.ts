@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { type ChildProgram, freePort, Programs } from './child-program';
 import { TEST_PICTURE, whyNoEncoder } from './encoder';
-import { type DemoChannel, type DemoClip, guide, HELP, readDemoOptions } from './guide';
+import { type DemoChannel, type DemoClip, guide, HELP, readDemoOptions, refusalIn } from './guide';
 
 const HOST = '127.0.0.1';
 const SIDECAR_PORT = 9000;
@@ -96,7 +96,8 @@ function startSidecar(programs: Programs, { ports, emulatorUrl, keysFolder }: Pl
   return programs.start({ name: 'sidecar', args: [path], variables });
 }
 
-function startPackager(programs: Programs, { ports, keysFolder, temporary }: Places): ChildProgram {
+function startPackager(programs: Programs, places: Places): ChildProgram {
+  const { ports, keysFolder, temporary } = places;
   const variables = {
     PACKAGER_HOST: HOST,
     PACKAGER_PORT: String(ports.packager),
@@ -107,7 +108,11 @@ function startPackager(programs: Programs, { ports, keysFolder, temporary }: Pla
     PACKAGER_LOGLEVEL: 'warn',
   };
   const path = join(__dirname, '../packager/main.js');
-  return programs.start({ name: 'packager', args: [path], variables });
+  const onLine = (line: string) => {
+    const refused = refusalIn(line, places.emulatorUrl);
+    if (refused !== undefined && !programs.isOver) say(refused);
+  };
+  return programs.start({ name: 'packager', args: [path], variables, onLine });
 }
 
 async function choosePorts(): Promise<Places['ports']> {

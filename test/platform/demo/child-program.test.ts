@@ -41,6 +41,19 @@ test('answers what a program wrote and how it ended, without the variables of th
   expect(await program.ended).toMatch(/^The test ended with exit code 3\. Its last lines:\n/);
 });
 
+test('hands on each line that a program writes', async () => {
+  const lines: string[] = [];
+  const script = 'process.stdout.write("one\\ntw"); process.stdout.write("o\\n");';
+  const start = {
+    name: 'test',
+    args: ['-e', script],
+    variables: {},
+    onLine: (line: string) => lines.push(line),
+  };
+  await new Programs().start(start).ended;
+  expect(lines).toEqual(['one', 'two']);
+});
+
 test('tells a program that is not there', async () => {
   const start = { name: 'encoder', command: '/nowhere/ffmpeg', args: [], variables: {} };
   expect(await new Programs().start(start).ended).toMatch(/^The encoder can't be started: .*ENOENT/);

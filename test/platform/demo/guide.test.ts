@@ -1,5 +1,5 @@
 import { TEST_PICTURE } from '../../../src/platform/demo/encoder';
-import { guide, readDemoOptions } from '../../../src/platform/demo/guide';
+import { guide, readDemoOptions, refusalIn } from '../../../src/platform/demo/guide';
 
 test.each([
   [[], { ok: true, once: false, help: false }],
@@ -122,4 +122,22 @@ test('says why nothing is packaged, and still shows the key file and the channel
     'The sidecar runs at http://127.0.0.1:9000, the emulator of the platform at http://127.0.0.1:8080.',
   ]);
   expect(lines).toEqual(expect.arrayContaining(['name: value', `  ${FFMPEG}/k1`]));
+});
+
+test.each([
+  ['refused', 'The packager refuses the stream abc12345. Set it to AAC.'],
+  ['failed', "The packager can't package the stream abc12345. Set it to AAC."],
+] as const)('shows that a stream is %s, and why, from the log of the packager', (state, says) => {
+  const entry = {
+    level: 'warn',
+    message: 'stream not packaged',
+    stream: 'abc12345',
+    state,
+    reason: 'Set it to AAC.',
+  };
+  const read = (changes: object) =>
+    refusalIn(JSON.stringify({ ...entry, ...changes }), 'http://127.0.0.1:8080');
+  expect(read({})).toBe(`${says}\n  http://127.0.0.1:8080/dashboard/events?q=abc12345\n`);
+  expect(read({ state: 'interrupted' })).toBeUndefined();
+  expect(read({ message: 'part of a stream begun' })).toBeUndefined();
 });

@@ -1,5 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   FAIRPLAY,
   filesOf,
@@ -96,7 +97,7 @@ test('a key file with one kind of key makes one kind of stream', async () => {
   await packager.api.get('/media/news/hls/master.m3u8').expect(404);
 });
 
-test('an encoder that sends H.265 is refused, with what to set it to', async () => {
+test('an encoder that sends H.265 is refused, with what to set it to, and stays so while it is tried again', async () => {
   const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('live-hevc') });
   const { problem } = await packager.until('news', ({ state }) => state === 'refused');
@@ -105,6 +106,12 @@ test('an encoder that sends H.265 is refused, with what to set it to', async () 
     description: 'The encoder sends video as H.265. Set it to H.264 video and AAC audio.',
   });
   await nothingIsPackaged(packager);
+  const states = new Set<string>();
+  for (let round = 0; round < 30; round += 1) {
+    await pause(50);
+    states.add((await packager.put('news', { source: sourceOf('live-hevc') })).state);
+  }
+  expect([...states]).toEqual(['refused']);
 });
 
 test('an encoder that sends sound alone is packaged as sound', async () => {

@@ -46,24 +46,30 @@ const PATH = '/dashboard/channels';
 const { text_tracks: _tracks, simulcast_targets: _targets, ...SETTINGS } = CHANNEL.metadata;
 const { title, publishing_mode, tags, dvr, reconnect_window } = SETTINGS;
 
-type ChannelState = 'active' | 'idle' | 'unused' | 'disabled';
+type ChannelState = 'active' | 'refused' | 'idle' | 'unused' | 'disabled';
 
 /** Unlike the API's `creating`, which reads as stuck, `unused` says what is missing. */
 const CHANNEL_WORDS: Words<ChannelState> = {
   active: ['active', 'success'],
+  refused: ['refused', 'danger'],
   idle: ['idle', 'neutral'],
   unused: ['no encoder yet', 'neutral'],
   disabled: ['disabled', 'danger'],
 };
 
-function stateOf({ enabled, status }: Channel): ChannelState {
+export function channelState(
+  { packaging }: Pick<EmulatorContext, 'packaging'>,
+  { enabled, status, currentEventId = '' }: Channel,
+): ChannelState {
   if (!enabled) return 'disabled';
+  if (packaging.isRefused(currentEventId)) return 'refused';
   return status === 'creating' ? 'unused' : status;
 }
 
 export function mountChannelPages(app: Express, context: EmulatorContext): void {
   const { state, broadcast, clock } = context;
   const calls = callsOf(CHANNEL, channelBehaviour(context), clock.now);
+  const stateOf = (channel: Channel) => channelState(context, channel);
   const kind: ResourcePages<Channel> = {
     noun: { one: 'channel', many: 'channels' },
     intro: 'A channel takes the stream of one encoder at a time. Each broadcast is a live event.',
@@ -153,7 +159,7 @@ const EVENTS_SHOWN = 10;
 function channelParts(context: EmulatorContext, channel: Channel, addresses: Addresses) {
   const recent = eventsOf(context.state, channel, EVENTS_SHOWN);
   const none = html`<p>No encoder has streamed to this channel yet.</p>`;
-  const events = table('Recent events', eventColumns(context.state, true), recent, none);
+  const events = table('Recent events', eventColumns(context, true), recent, none);
   const all =
     recent.length > 0 && html`<a href="/dashboard/events?q=${channel.id}">All events of this channel</a>`;
   return {
@@ -174,19 +180,18 @@ function currentEvent(context: EmulatorContext, channel: Channel, { origin }: Ad
     return card('current-card', 'Current event', html`<p class="muted">None. ${why}</p>`);
   }
   const preview = previewUrls(state, channel, origin)[0] ?? '';
-  const watch = `${origin}/embed/media.html?${new URLSearchParams({ preview: event.previewToken })}`;
   const encoder = broadcast.sessionOf(channel.id)
     ? 'connected'
     : 'disconnected; the event ends unless it comes back';
   const list = facts([
     ['Event', copyable('id of the current event', event.id)],
-    ['State', eventPill(event.state)],
+    ['State', eventPill(context, event)],
     ['Started', time(event.created)],
     ['Encoder', encoder],
     ...(packaging.isUnreachable
       ? [NOT_PULLED]
       : packagingFacts(context, event.id, preview.replace(/\.m3u8$/, ''))),
-    ['Preview', addressWithLink('preview address', preview, watch, 'Watch')],
+    ['Preview', copyableAddress('preview address', preview)],
   ]);
   return card('current-card', 'Current event', html`${list}${eventActions(event)}`, 'card-current');
 }
@@ -218,9 +223,9 @@ function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresse
   return card('encoder', 'Stream to this channel', html`${server}${simulated}`);
 }
 
-/** An address to take away, and to open; `target` where there is a page for it. */
-function addressWithLink(name: string, address: string, target = address, label = 'Open'): Html {
-  return html`<div class="actions">${copyableAddress(name, address)} <a class="button outline small" href="${target}">${label}${unseen(`the ${name}`)}</a></div>`;
+/** An address to take away, and to open. */
+function addressWithLink(name: string, address: string): Html {
+  return html`<div class="actions">${copyableAddress(name, address)} <a class="button outline small" href="${address}">Open${unseen(`the ${name}`)}</a></div>`;
 }
 
 function playerAddresses({ id }: Channel, { origin, embedScript }: Addresses): Html {

@@ -5,6 +5,7 @@ import type { EmulatorContext } from '../context';
 import { type Client, clientRecord } from '../upstreams/config-service';
 import { CPIX_PATH, SPEKE_PATHS } from '../upstreams/cpix-provider';
 import { KEY_ANSWERS } from '../upstreams/key-provider';
+import { channelState } from './channels';
 import {
   address,
   card,
@@ -58,9 +59,14 @@ function firstSteps({ state }: EmulatorContext): Content {
   ];
 }
 
-function counts({ state, webhooks }: EmulatorContext): Html {
+function counts(context: EmulatorContext): Html {
+  const { state, webhooks } = context;
   const channels = state.channels.all();
-  const active = channels.filter(({ status }) => status === 'active').length;
+  const states = channels.map((channel) => channelState(context, channel));
+  const [active = 0, refused = 0] = ['active', 'refused'].map(
+    (wanted) => states.filter((each) => each === wanted).length,
+  );
+  const isOne = refused === 1;
   const tiles: readonly [path: string, count: number, one: string, many?: string][] = [
     ['channels', channels.length, 'channel'],
     ['channels?state=active', active, 'active now', 'active now'],
@@ -71,7 +77,10 @@ function counts({ state, webhooks }: EmulatorContext): Html {
     ['webhooks', webhooks.list().length, 'webhook'],
     ['credentials', state.credentials.all().length, 'credential'],
   ];
-  return html`<ul class="tiles" aria-label="Counts">${tiles.map(
+  const problem =
+    refused > 0 &&
+    html`<p class="message" data-variant="danger"><a href="/dashboard/channels?state=refused">${refused} ${isOne ? 'stream is' : 'streams are'} refused</a> by the packager: viewers have no picture. The page of the channel says why.</p>`;
+  return html`${problem}<ul class="tiles" aria-label="Counts">${tiles.map(
     ([path, count, one, many = `${one}s`]) =>
       html`<li><a class="tile" href="/dashboard/${path}"><b>${count}</b> <span>${count === 1 ? one : many}</span></a></li>`,
   )}</ul>`;

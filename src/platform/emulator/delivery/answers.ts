@@ -10,7 +10,7 @@ import type { StoredFile } from '../uploads/upload';
 export interface DeliveryParts {
   readonly state: EmulatorState;
   readonly clock: Clock;
-  readonly packaging: Pick<Packaging, 'client' | 'deliverable' | 'encrypts' | 'isExpected'>;
+  readonly packaging: Pick<Packaging, 'client' | 'deliverable' | 'encrypts' | 'isExpected' | 'whyNothing'>;
   /** A new id of an answer. */
   readonly newId: () => string;
 }

@@ -4,6 +4,7 @@ import { onlyMethods } from '../../../http/app';
 import { html } from '../../../http/html';
 import { originOf } from '../addresses';
 import { breakable } from '../dashboard/elements';
+import type { Packaging } from '../packaging/packaging';
 import { openToAll } from './answers';
 
 /** An hour: long enough for a page with many visits, short enough for a new version to arrive the same day. */
@@ -19,8 +20,13 @@ const FILES = {
   'shaka-player.js': ['shaka-player.compiled.js', PACKAGE_SECONDS],
 } as const;
 
+interface EmbedParts {
+  readonly publicFolder: string;
+  readonly packaging: Pick<Packaging, 'client'>;
+}
+
 /** The files that pages of any origin load, and two pages that show them: one for a channel, and one for a media. */
-export function mountEmbed(app: Express, { publicFolder: root }: { readonly publicFolder: string }): void {
+export function mountEmbed(app: Express, { publicFolder: root, packaging }: EmbedParts): void {
   // Browsers ask again with the entity tag of the file that they have.
   app.enable('etag');
   app.use('/embed', openToAll);
@@ -41,7 +47,9 @@ export function mountEmbed(app: Express, { publicFolder: root }: { readonly publ
         const origin = originOf(request);
         response.removeHeader('x-frame-options');
         response.set('cache-control', 'no-store').type('html');
-        response.send(embedPage(page, page.read(asked, origin), asked('format'), origin));
+        const shown = page.read(asked, origin);
+        const isPackaging = packaging.client !== undefined;
+        response.send(embedPage(page, shown, { format: asked('format'), origin, isPackaging }));
       })
       .all(onlyMethods('GET'));
   }
@@ -113,6 +121,11 @@ const MEDIA_PAGE: Page = {
   },
 };
 
+/** A preview is for the owner of the channel: its address is no one else's to have. */
+function isPreview({ query }: Shown): boolean {
+  return 'preview' in query;
+}
+
 /** The item of a preview, which has no document: its token is in the address. */
 function previewItem(token: string, origin: string): object {
   const file = `${origin}/live/previews/${encodeURIComponent(token)}`;
@@ -126,12 +139,20 @@ function previewItem(token: string, origin: string): object {
   };
 }
 
+interface Way {
+  readonly format: string | undefined;
+  readonly origin: string;
+  /** Whether the emulator has a packager. */
+  readonly isPackaging: boolean;
+}
+
 /**
  * A page that does what a publisher's page does: loads the embed script and calls its setup function.
  * @param shown undefined when the address names nothing to play.
  */
-function embedPage(page: Page, shown: Shown | undefined, format: string | undefined, origin: string): string {
+function embedPage(page: Page, shown: Shown | undefined, way: Way): string {
   const { field } = page;
+  const { format, origin } = way;
   const options = shown && { ...shown.options, ...(isFormat(format) && { format }), element: '#stage' };
   const example = [
     '<div id="stage"></div>\n<script src="',
@@ -144,7 +165,7 @@ function embedPage(page: Page, shown: Shown | undefined, format: string | undefi
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${shown?.name ?? page.title}</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="../docs/icon.svg">
 <link rel="stylesheet" href="../docs/oat.min.css">
 <link rel="stylesheet" href="../docs/style.css">
 <link rel="stylesheet" href="page.css">
@@ -152,9 +173,8 @@ function embedPage(page: Page, shown: Shown | undefined, format: string | undefi
 <body>
 <main>
 <h1>${page.title}</h1>
-${shown && options ? stage(shown, format, options) : form(page)}
-<h2>On your own page</h2>
-<pre><code>${example}</code></pre>
+${shown && options ? stage(shown, way, options) : form(page)}
+${shown && isPreview(shown) ? '' : html`<h2>On your own page</h2><pre><code>${example}</code></pre>`}
 </main>
 </body>
 </html>
@@ -185,14 +205,20 @@ function isFormat(text: string | undefined): text is keyof typeof FORMATS {
   return text !== undefined && Object.hasOwn(FORMATS, text);
 }
 
-function stage({ name, query }: Shown, format: string | undefined, options: object) {
+const NO_PACKAGER =
+  'This emulator has no packager, so there is no picture. npm run demo starts one; an emulator of your own needs EMULATOR_PACKAGERURL.';
+
+/** The page of a channel or a media, and of a preview, whose stage says itself why there is nothing to play. */
+function stage(shown: Shown, { format, isPackaging }: Way, options: object) {
+  const { name, query } = shown;
   const formats = Object.entries(FORMATS).map(
     ([each, label]) =>
       html`<a href="?${String(new URLSearchParams({ ...query, format: each }))}"${each === format && html` aria-current="page"`}>${label}</a>`,
   );
-  return html`<p>${name}, as viewers see it.</p>
+  const texts = html` data-pictureless="${isPackaging ? 'The packager has no segment of it yet.' : NO_PACKAGER}" data-unavailable="${isPreview(shown) ? 'Correct this, and the stream starts here by itself.' : 'The dashboard says why.'}"`;
+  return html`<p>${name}, ${isPreview(shown) ? 'for the owner of the channel' : 'as viewers see it'}.</p>
 <div id="stage" data-options="${JSON.stringify(options)}"></div>
-<div class="below"><p class="note" id="playback"></p><nav aria-label="Format">${formats}</nav></div>
+<div class="below"><p class="note" id="playback"${texts}></p><nav aria-label="Format">${formats}</nav></div>
 <script src="channel.js"></script>
 <script src="page.js"></script>`;
 }

@@ -10,6 +10,8 @@ interface Shown {
   readonly id: string;
   readonly siteId: string;
   readonly live: boolean;
+  /** Whether the owner asks, who may know what is wrong. */
+  readonly isPreview?: boolean;
   /** How many seconds of it viewers may have; undefined for all. */
   readonly window: number | undefined;
 }
@@ -40,7 +42,9 @@ export function mountManifests(app: Express, parts: DeliveryParts): void {
         .get(({ params: { id } }, response) => {
           const shown = find(parts, id);
           const packaged = shown && packaging.deliverable(shown.id)?.[format];
+          const why = shown && packaging.whyNothing(shown.id);
           if (packaged) redirect(response, `${path}/${id}`, packaged.path, shown);
+          else if (why !== undefined) refuse(response, shown?.isPreview ? why : NOT_AVAILABLE);
           else if (format === 'hls') answer(response, NO_MEDIA, shown && emptyPlaylist(shown), HLS);
           else answer(response, shown ? NO_SEGMENT : NO_MEDIA, undefined);
         })
@@ -65,6 +69,12 @@ const FORMATS = [
 ] as const;
 
 const NO_SEGMENT = 'There is no segment to play under this id yet.';
+const NOT_AVAILABLE = 'The stream is not available.';
+
+/** Unlike what has no segment yet, this does not start by itself: the embed reads the code, and shows the message. */
+function refuse(response: Response, message: string): void {
+  response.status(404).set('cache-control', 'no-store').json({ message, code: 'not_available' });
+}
 
 /** Of a path below a stream; dots alone would lead elsewhere. */
 function isName(part: string): boolean {
@@ -84,7 +94,7 @@ function shownUnder({ state, clock }: DeliveryParts, id: string): Shown | undefi
 function previewUnder({ state: { channels, events } }: DeliveryParts, token: string): Shown | undefined {
   const event = events.all().find(({ previewToken }) => previewToken === token);
   const channel = channels.find(event?.channelId ?? '');
-  return event && channel && !isOver(event.state) ? live(event, channel) : undefined;
+  return event && channel && !isOver(event.state) ? { ...live(event, channel), isPreview: true } : undefined;
 }
 
 function live(

@@ -17,7 +17,12 @@ import { json, operationsAt, type Seeded, text, wordsOf } from './operation';
 export const DELIVERY_TAG = 'Public delivery';
 
 /** The body of every refusal: clients read `message`. */
-const MESSAGE = jsonSchema(z.object({ message: field(text, 'What is wrong.') }));
+const MESSAGE = jsonSchema(
+  z.object({
+    message: field(text, 'What is wrong.'),
+    code: field(z.literal('not_available').optional(), 'The packager refuses the stream.'),
+  }),
+);
 
 const ChannelDocument = z.object({
   status: field(z.enum(['active', 'idle']), 'Whether there is an event that viewers may watch.'),
@@ -65,8 +70,8 @@ export function deliveryOperations(seeded: Seeded): Record<string, PathItem> {
 
 /** A stream: its playlist, its manifest, and the files of the packager that these name. */
 const streamOf = (id: string, path: string, name: string, lasts: string) => `
-${id}Manifest | GET ${path}.m3u8 | ${name} | An HLS playlist, ${lasts} Once there are segments, it leads to the playlist of the packager. Before, and without a packager, it lists none.
-${id}Dash | GET ${path}.mpd | ${name} as DASH | Leads to the manifest of the packager. 404 while there is no segment, and without a packager.
+${id}Manifest | GET ${path}.m3u8 | ${name} | An HLS playlist, ${lasts} Once there are segments, it leads to the playlist of the packager. Before, and without a packager, it lists none. 404 with the code \`not_available\` if the packager refuses the stream.
+${id}Dash | GET ${path}.mpd | ${name} as DASH | Leads to the manifest of the packager. 404 while there is no segment, and without a packager; with the code \`not_available\` if the packager refuses the stream.
 ${id}HlsFile | GET ${path}/hls/*file | A file of ${name.toLowerCase()} as HLS | A playlist, a manifest or a segment, as the packager has it, or a range of it, as long as viewers may watch the stream. With \`dvr\` off, playlists list the last 30 seconds of a live event.
 ${id}DashFile | GET ${path}/dash/*file | A file of ${name.toLowerCase()} as DASH | A playlist, a manifest or a segment, as the packager has it, or a range of it, as long as viewers may watch the stream. With \`dvr\` off, a manifest lists the last 30 seconds of a live event.
 `;

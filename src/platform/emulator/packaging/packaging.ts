@@ -149,6 +149,21 @@ export class Packaging {
     );
   }
 
+  /** Whether the packager does not package what is wanted, until somebody corrects it. */
+  isRefused(id: string): boolean {
+    const state = this.#streams.get(id)?.document?.state;
+    return state === 'refused' || state === 'failed';
+  }
+
+  /** Why there is nothing to play under an id, and why waiting does not help; undefined otherwise. For the owner alone. */
+  whyNothing(id: string): string | undefined {
+    const stream = this.#streams.get(id);
+    const { document } = stream ?? {};
+    if (!stream || document?.dash || document?.hls) return undefined;
+    if (!(document ? isDone(document) : stream.isGone)) return undefined;
+    return stream.problem?.description ?? 'Nothing of it was recorded.';
+  }
+
   /** Compares what is wanted under an id with what the packager has, now. */
   look(id: string): void {
     if (this.client) void this.#reconcile(this.client, id);
@@ -282,7 +297,7 @@ export class Packaging {
       this.#notes?.remove(id);
     } else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted.order);
     else if (wanted.kind === 'live') this.#take(stream, await client.putLive(id, wanted.order));
-    else if (wanted.kind === 'replay' && !(stream.document ? isDone(stream.document) : stream.isGone)) {
+    else if (wanted.kind === 'replay' && stream.document?.state !== 'ended' && !stream.isGone) {
       const ended = this.#take(stream, await client.end(id));
       stream.isGone = !ended.ok && ended.absent;
     }

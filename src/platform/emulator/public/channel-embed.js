@@ -18,8 +18,8 @@
  *
  * setup() answers { element, destroy }. The element gets the events "channelactive" (detail: channelId, eventId,
  * title) and "channelidle" (detail: channelId), and "playback" (detail: state, which is 'loading', 'playing', 'stalled',
- * 'ended', 'pictureless' or 'failed'; format; of what plays isEncrypted, keySystem and keyIds; of what has failed reason
- * and detail). The embed ends with destroy(), or when it is taken from the page.
+ * 'ended', 'pictureless', 'unavailable' or 'failed'; format; of what plays isEncrypted, keySystem and keyIds; of what has
+ * failed reason and detail). The embed ends with destroy(), or when it is taken from the page.
  */
 (() => {
   'use strict';
@@ -41,6 +41,8 @@
     loadingDetail: 'The picture is on its way.',
     picturelessDetail: 'The stream has no picture yet. It starts here by itself.',
     preparingDetail: 'The video is being prepared. It starts here by itself.',
+    // What the server answers: why, if it may be known here.
+    unavailableDetail: '{detail}',
     stalledDetail: 'The picture has stopped. It goes on by itself.',
     unplayableDetail: 'It cannot be played: the player met the fault {detail}.',
     sourcelessDetail: 'There is nothing in this format to play.',
@@ -199,7 +201,8 @@
         video.style.opacity = name && name !== 'stalled' ? '0' : '1';
         video.inert = Boolean(name) && name !== 'stalled';
       }
-      view.show(state, name, title, detail);
+      // Nothing is live that nobody can see.
+      view.show(name === 'unavailable' ? name : state, name, title, detail);
     }
 
     function react(next, detail) {
@@ -230,10 +233,18 @@
 
     makeVideo();
 
-    /** A manifest that can't be read from here is not empty: the player says why it can't. */
-    async function hasNothing({ file }) {
-      const text = await getText(file).catch((error) => (error.status === 404 ? undefined : ''));
-      return text === undefined || isEmpty(text);
+    /**
+     * The state of a source with nothing to play, and the message on it; undefined where there is something. A manifest
+     * that can't be read from here is not empty: the player says why it can't.
+     */
+    async function absenceOf({ file }) {
+      try {
+        return isEmpty(await getText(file)) ? { next: 'pictureless' } : undefined;
+      } catch ({ status, body }) {
+        if (status !== 404) return undefined;
+        const isRefused = body.includes('"code":"not_available"');
+        return isRefused ? { next: 'unavailable', ...JSON.parse(body) } : { next: 'pictureless' };
+      }
     }
 
     async function begin(player) {
@@ -244,19 +255,20 @@
         return;
       }
       const formatOf = (each) => (player.isDash(each) ? 'dash' : player.isHls(each) ? 'hls' : 'file');
-      if (formatOf(source) !== 'file' && (await hasNothing(source))) {
-        if (stopped) return;
+      const absence = formatOf(source) === 'file' ? undefined : await absenceOf(source);
+      if (stopped) return;
+      if (absence) {
         // What is not packaged may be there as it was uploaded.
         const file = format === undefined && sources.findLast((each) => formatOf(each) === 'file');
         if (!file) {
+          const { next, message } = absence;
           isStale = true;
-          tell('pictureless', {});
-          say(isChannel ? 'pictureless' : 'preparing');
+          tell(next, {});
+          say(next === 'unavailable' || isChannel ? next : 'preparing', message);
           return;
         }
         source = file;
       }
-      if (stopped) return;
       if (failures > 0) makeVideo();
       else {
         say('loading');
@@ -365,9 +377,10 @@
       const limit = setTimeout(() => request.abort(), TIMEOUT_MS);
       try {
         const response = await fetch(url, { cache: 'no-store', credentials: 'omit', signal: request.signal });
-        if (!response.ok)
-          throw Object.assign(new Error(`status ${response.status}`), { status: response.status, url });
-        return await response.text();
+        const { ok, status } = response;
+        const body = await response.text();
+        if (!ok) throw Object.assign(new Error(`status ${status}`), { status, url, body });
+        return body;
       } finally {
         clearTimeout(limit);
       }

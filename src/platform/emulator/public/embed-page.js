@@ -18,7 +18,8 @@
   };
   const FORMATS = { dash: 'DASH', hls: 'HLS', file: 'A file' };
 
-  function describe({ state, format, isEncrypted, keySystem, keyIds = [], reason }) {
+  /** @param texts those of the page, by states of the stream. */
+  function describe({ state, format, isEncrypted, keySystem, keyIds = [], reason }, texts) {
     const what = FORMATS[format] ?? 'It';
     if (state === 'playing') {
       if (!isEncrypted) return `${what}, not encrypted.`;
@@ -26,8 +27,7 @@
       const ids = keyIds.length > 0 ? `, key id ${keyIds.join(', ')}` : '';
       return `${what}, decrypted with ${system}${ids}.`;
     }
-    if (state === 'pictureless')
-      return 'Nothing is packaged yet. Without EMULATOR_PACKAGERURL, the emulator packages no media.';
+    if (state === 'pictureless' || state === 'unavailable') return texts[state] ?? '';
     if (state === 'failed') return `${what} does not play.${REASONS[reason] ?? ''}`;
     if (state === 'stalled') return `${what} waits for the next segment.`;
     return undefined;
@@ -48,7 +48,7 @@
     const note = document.getElementById('playback');
     note.textContent = '';
     stage.addEventListener('playback', ({ detail }) => {
-      note.textContent = describe(detail) ?? note.textContent;
+      note.textContent = describe(detail, note.dataset) ?? note.textContent;
       note.dataset.state = detail.state;
       if (FORMATS[detail.format]) mark(FORMATS[detail.format]);
     });

@@ -257,6 +257,8 @@ export class LiveStream {
   }
 
   #stateOf(session: Session): StreamState {
+    // What is refused is tried again every few seconds, and stays refused until it works.
+    if (this.#state === 'refused' && this.#problemSoFar(session)) return 'refused';
     if (this.record.started === null) return 'starting';
     // A client that sees it running may ask for either format.
     const isPlayable = this.record.parts.some((part) =>

@@ -188,7 +188,7 @@ test('shows an event of a manual channel before it is published, and publishes i
   const { unauthenticated, path, eventId, context } = await startStreaming('manual');
   const event = context.state.events.find(eventId);
   const before = await unauthenticated.get(path);
-  expect(before.text).toContain(`/live/previews/${event?.previewToken}.m3u8`);
+  expect(before.text).toContain(`href="/embed/media.html?preview=${event?.previewToken}"`);
   expect(rowsOf((await unauthenticated.get('/dashboard/events')).text)).toEqual([
     [`${eventId} News`, 'preview', '2030-01-01 00:00:00 UTC', '–', '–', expect.stringContaining('Publish')],
   ]);

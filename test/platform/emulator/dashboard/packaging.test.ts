@@ -36,18 +36,15 @@ test('says on the page of a channel what the packager does with its event, and l
   expect(tests).toEqual([`/verify?${target}`]);
 });
 
-test('says why an event is not packaged, and what to do', async () => {
+test('says why an event is not packaged, and what to do, and counts it as refused in all lists', async () => {
   const { createChannel, connect, context, page, packager } = await start();
+  await connect(await createChannel({ title: 'Packaged', custom_params: { stream_id: 'news' } }));
+  await until(() => packager.streams.size === 1);
+  expect((await page('')).text).not.toContain('refused');
   const problem = { code: 'key_file_missing', description: 'There is no key file news.key. Provision it.' };
-  packager.onPut = (document) => ({
-    ...document,
-    state: 'refused',
-    problem,
-    started: null,
-    seconds: 0,
-    dash: null,
-    hls: null,
-  });
+  const nothing = { started: null, seconds: 0, dash: null, hls: null };
+  packager.onPut = (document) =>
+    document.keyFile === 'news' ? document : { ...document, state: 'refused', problem, ...nothing };
   const channel = await createChannel();
   const id = await connect(channel);
   await until(() => context.packaging.find(id)?.problem !== undefined);
@@ -55,6 +52,11 @@ test('says why an event is not packaged, and what to do', async () => {
   expect(refused.text).toContain(`Packager refused with ${channel.id}.key`);
   expect(refused.text).toContain('What is wrong There is no key file news.key. Provision it.');
   expect(refused.tests).toEqual([]);
+  expect((await page('')).text).toMatch(
+    /1 stream is refused by the packager.* 2 channels 1 active now 2 events/,
+  );
+  expect((await page('/channels?state=refused')).text).toMatch(/1 of 2 channels .*refused auto/);
+  expect((await page('/events?state=refused')).text).toMatch(/1 of 2 events .*refused 2030-01-01/);
   await packager.leave();
   await until(() => context.packaging.find(id)?.problem?.code === 'packager_unreachable');
   expect((await page(`/channels/${channel.id}`)).text).toContain('Packager in trouble');

@@ -44,6 +44,30 @@ const at = async ({ unauthenticated }: Streaming, path: string) => {
   return { status, location: headers.location, text };
 };
 
+test('a stream that the packager refuses is not available to viewers; its preview says why', async () => {
+  const streaming = await start();
+  const { packager, createChannel, connect, context } = streaming;
+  const problem = { code: 'codec_unsupported', description: 'The encoder sends audio as MPEG-1 audio.' };
+  packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
+  const channel = await createChannel();
+  const id = await connect(channel);
+  const token = context.state.events.find(id)?.previewToken;
+  await until(() => context.packaging.isRefused(id));
+  const said = async (path: string) => {
+    const { status, text } = await at(streaming, path);
+    return { status, ...JSON.parse(text) };
+  };
+  const refused = { status: 404, code: 'not_available' };
+  for (const end of ['mpd', 'm3u8']) {
+    const viewers = { ...refused, message: 'The stream is not available.' };
+    expect(await said(`/live/events/${id}.${end}`)).toEqual(viewers);
+    expect(await said(`/live/previews/${token}.${end}`)).toEqual({
+      ...refused,
+      message: problem.description,
+    });
+  }
+});
+
 describe('a live event', () => {
   it('has DASH and HLS with the addresses of its keys', async () => {
     const streaming = await start();
