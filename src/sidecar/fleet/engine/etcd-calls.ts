@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../../http/log';
 import type { FleetConfig } from '../config';
 import { EngineError } from './engine';
-import { Failed, faultOfAnswer, faultOfForeignAnswer, parseAnswer } from './etcd-faults';
+import { Failed, faultOfAnswer, faultOfForeignAnswer, faultOfNoAnswer, parseAnswer } from './etcd-faults';
 import { type Ask, type Credentials, createEtcdHttp, type EtcdHttp } from './etcd-http';
 import { type Fields, fields, momentOf, text } from './etcd-json';
 
@@ -20,7 +21,7 @@ export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
 
 /** In ms. */
 interface Pace {
-  /** How long a server may be silent before the next one is asked. */
+  /** How long a server may be silent before it is given up; after a third of it the next one is asked as well. */
   readonly attemptMs: number;
   /** How often a server with a watch is asked whether it has a majority. */
   readonly heartbeatMs: number;
@@ -40,7 +41,7 @@ export interface Calls {
   /** Makes the next server the first one, unless that was done since. */
   skip(server: string, why: string): void;
   /**
-   * Asks one server after the other until one answers or `timeoutMs` are over.
+   * Asks one server after the other until one answers or `timeoutMs` are over. The server may be asked twice for one change.
    * @param isChange whether it matters, when it fails, that it may have been done
    * @throws EngineError
    */
@@ -64,6 +65,7 @@ export const ALARM = '/v3/maintenance/alarm';
 const FIRST_WAIT_MS = 25;
 const LONGEST_WAIT_MS = 800;
 const NO_CREDENTIALS = {};
+const { why: SILENT } = faultOfNoAnswer('ETIMEDOUT', true);
 
 export function createCalls(options: EtcdOptions): Calls {
   const { urls, timeoutMs, tls = () => NO_CREDENTIALS, log, now } = options;
@@ -78,9 +80,10 @@ export function createCalls(options: EtcdOptions): Calls {
   let hasAnswered = true;
   let isClosed = false;
 
+  const after = (server: string) => urls[urls.indexOf(server) + 1] ?? nearest;
   const skip = (server: string, why: string) => {
     if (server !== current || isClosed) return;
-    current = urls[urls.indexOf(server) + 1] ?? nearest;
+    current = after(server);
     if (hasAnswered) log.warn("a server of the fleet's engine does not answer", { server, why });
     hasAnswered = false;
   };
@@ -102,10 +105,17 @@ export function createCalls(options: EtcdOptions): Calls {
 
   const tokens = createTokens(options, ask);
 
-  const attempt = async (server: string, path: string, body: object, silenceMs: number): Promise<Fields> => {
+  const attempt = async (
+    server: string,
+    path: string,
+    body: object,
+    silenceMs: number,
+    onAnswer?: () => void,
+  ): Promise<Fields> => {
     for (let isFirst = true; ; isFirst = false) {
       const token = tokens.current(server, silenceMs);
-      const asked = { path, body: JSON.stringify(body), headers: headersWith(await token), silenceMs };
+      const headers = headersWith(await token);
+      const asked = { path, body: JSON.stringify(body), headers, silenceMs, ...(onAnswer && { onAnswer }) };
       try {
         return await ask(server, asked);
       } catch (thrown) {
@@ -116,28 +126,55 @@ export function createCalls(options: EtcdOptions): Calls {
     }
   };
 
-  const call: Calls['call'] = async (path, body, isChange = false) => {
-    const began = now();
-    let mayBeDone = false;
-    for (let attempts = 1; ; attempts++) {
-      if (isClosed) throw new EngineError('unavailable', 'The connections to the engine are closed');
+  const call: Calls['call'] = (path, body, isChange = false) => {
+    const deadline = now() + timeoutMs;
+    const attempts: Promise<Fields | Failed>[] = [];
+    let isOver = false;
+    /** Asks a server. When it fails, and also while it is silent, the next one is asked. */
+    const askFrom = async (server: string): Promise<Fields> => {
+      if (isClosed || isOver)
+        throw new EngineError('unavailable', 'The connections to the engine are closed');
       // A pause may take longer than it was to.
-      const left = Math.max(1, timeoutMs - (now() - began));
+      const left = Math.max(1, deadline - now());
       // The last attempt has all that is left: two short ones would find out less.
       const silenceMs = left < 2 * attemptMs ? left : attemptMs;
-      const server = current;
-      try {
-        return await attempt(server, path, body, silenceMs);
-      } catch (thrown) {
+      let isSilent = true;
+      const onAnswer = () => {
+        isSilent = false;
+      };
+      const own = attempt(server, path, body, silenceMs, onAnswer).catch((thrown: unknown) => {
         if (!(thrown instanceof Failed)) throw thrown;
-        const { again, why } = thrown.fault;
-        mayBeDone ||= isChange && thrown.fault.mayBeDone;
-        if (again) skip(server, why);
-        const wait = pauseBefore(attempts - urls.length);
-        if (!again || isClosed || now() - began + wait >= timeoutMs) throw lastError(thrown, mayBeDone);
-        if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+        if (thrown.fault.again) skip(server, thrown.fault.why);
+        return thrown;
+      });
+      attempts.push(own);
+      // It may be dead, or have passed the change on to a leader that is. Its answer counts also when it comes late.
+      const silence = pause(attemptMs / 3).then(() => (isSilent ? undefined : own));
+      const first = await Promise.race([own, silence]);
+      if (first && !(first instanceof Failed)) return first;
+      const wait = first ? pauseBefore(attempts.length - urls.length) : 0;
+      if (first?.fault.again === false || isClosed || now() + wait >= deadline) {
+        let failed = first;
+        let mayBeDone = false;
+        for (const outcome of await Promise.all(attempts)) {
+          if (!(outcome instanceof Failed)) return outcome;
+          failed ??= outcome;
+          mayBeDone ||= isChange && outcome.fault.mayBeDone;
+        }
+        if (failed) throw lastError(failed, mayBeDone);
       }
-    }
+      if (wait > 0) await pause(wait);
+      const rest = askFrom(after(server));
+      if (first) return rest;
+      const later = rest.then((answer) => {
+        if (isSilent) skip(server, SILENT);
+        return answer;
+      });
+      return Promise.race([later, own.then((late) => (late instanceof Failed ? rest : late))]);
+    };
+    return askFrom(current).finally(() => {
+      isOver = true;
+    });
   };
 
   return {
@@ -167,6 +204,10 @@ export function createCalls(options: EtcdOptions): Calls {
       http.close();
     },
   };
+}
+
+async function pause(ms: number): Promise<undefined> {
+  await setTimeout(ms, undefined, { ref: false });
 }
 
 function headersWith(token: string | undefined): Readonly<Record<string, string>> {

@@ -17,6 +17,8 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
   /** The longest silence before the answer and between its parts, in ms. */
   readonly silenceMs: number;
+  /** Called when the answer begins. */
+  readonly onAnswer?: () => void;
 }
 
 interface Answer {
@@ -59,7 +61,7 @@ export function createEtcdHttp(isTls: boolean, credentials: () => Credentials): 
 
   const send = (
     url: string,
-    { path, body, headers, silenceMs }: Ask,
+    { path, body, headers, silenceMs, onAnswer }: Ask,
     isKept: boolean,
   ): Promise<http.IncomingMessage> =>
     new Promise((resolve, reject) => {
@@ -85,6 +87,7 @@ export function createEtcdHttp(isTls: boolean, credentials: () => Credentials): 
       });
       sending.on('response', (response) => {
         received = response;
+        onAnswer?.();
         // Until the caller reads it: an error without a listener would end the process.
         response.on('error', () => undefined);
         resolve(response);

@@ -283,6 +283,31 @@ describe('a change whose answer is lost', () => {
     }
   });
 
+  test('is made in time though one server is dead and the others wait for a new leader', async () => {
+    let isElected = false;
+    const follower = () => startGateway(() => (isElected ? { succeeded: true } : hang));
+    const urls = [(await follower()).url, (await follower()).url, await startSilent()];
+    const engine = openEngine(urls, { timeoutMs: 900, pace: { attemptMs: 300 } });
+    const changing = engine.change(CHANGE);
+    setTimeout(() => {
+      isElected = true;
+    }, 620);
+    expect((await changing)?.answers).toEqual([{ made: true, revision: 100 }]);
+  });
+
+  test('at a slow server is made there: its late answer counts, and the server stays the first', async () => {
+    const late = await startGateway(() => (response) => {
+      const answer = JSON.stringify({ header: { cluster_id: '5', revision: '9' }, succeeded: true });
+      setTimeout(() => response.end(answer), 150);
+    });
+    const other = await startGateway(() => hang);
+    const engine = openEngine([late.url, other.url], { pace: { attemptMs: 300 } });
+    for (let count = 1; count <= 2; count += 1) {
+      expect((await engine.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
+      expect([late.asked.length, other.asked.length]).toEqual([count, count]);
+    }
+  });
+
   test('is not made at a server that refuses for certain', async () => {
     const gateway = await startGateway(() => refusal('etcdserver: mvcc: database space exceeded', 8, 429));
     const message = `${gateway.url}: etcdserver: mvcc: database space exceeded`;
