@@ -117,6 +117,26 @@ export function isLineText(text: string): boolean {
   return text !== '' && text === text.trim() && !/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text);
 }
 
+/** Whether two key files have the same content: hex digits of FairPlay's key and IV have no case. */
+export function isSameKeyFile(one: Buffer, other: Buffer): boolean {
+  if (one.equals(other)) return true;
+  return (
+    one.length === other.length &&
+    withoutCase(one.toString('latin1')) === withoutCase(other.toString('latin1'))
+  );
+}
+
+const HEX_LINES = new RegExp(`^${HLS}-(?:key|iv): .*$`, 'gm');
+
+function withoutCase(text: string): string {
+  return text.replaceAll(HEX_LINES, (line) => line.toLowerCase());
+}
+
+/** Whether two values of a line are the same. */
+export function isSameValue(name: string, one: string, other: string): boolean {
+  return one === other || withoutCase(`${name}: ${one}`) === withoutCase(`${name}: ${other}`);
+}
+
 /** What a key file's text says, and the numbers (from 1) of the lines that are no `name: value`. */
 interface ParsedKeyFile {
   readonly lines: readonly KeyFileLine[];

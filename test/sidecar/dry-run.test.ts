@@ -33,6 +33,29 @@ test('tells the lines of a file that would be created, and writes none', async (
   expect(await sidecar.logText()).not.toContain('key file written');
 });
 
+test('hex digits of FairPlay in the other case change nothing: a batch does not write them', async () => {
+  const sidecar = await startSidecar();
+  const { body: first } = await sidecar.api
+    .post('/api/keyfiles')
+    .send({ streams: [{ streamid: 'live', ...POST_MANUAL }] })
+    .expect(200);
+  const { fairplay } = POST_MANUAL;
+  const other = {
+    ...POST_MANUAL,
+    fairplay: { ...fairplay, key: fairplay.key.toLowerCase(), iv: fairplay.iv.toLowerCase() },
+  };
+  expect(other).not.toEqual(POST_MANUAL);
+  const { body } = await sidecar.api.post(PATH).send(other).expect(200);
+  expect(body.result).toBe('unchanged');
+  expect(body.lines.filter(({ change }: { change: string }) => change !== 'same')).toEqual([]);
+  const { body: batch } = await sidecar.api
+    .post('/api/keyfiles')
+    .send({ streams: [{ streamid: 'live', ...other }] })
+    .expect(200);
+  expect(batch.results).toMatchObject([{ result: 'unchanged', etag: first.results[0].etag }]);
+  expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
+});
+
 test('tells what would change, come and go', async () => {
   const sidecar = await startSidecar();
   await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);

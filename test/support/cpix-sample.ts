@@ -81,8 +81,8 @@ export function fairPlayLines(number: number): string {
   return `\
 cupertinostreaming-aes128-method: SAMPLE-AES
 cupertinostreaming-aes128-url: skd://license.example/${number}
-cupertinostreaming-aes128-key: ${keyOf(number).toString('hex')}
-cupertinostreaming-aes128-iv: ${ivOf(number).toString('hex')}
+cupertinostreaming-aes128-key: ${keyOf(number).toString('hex').toUpperCase()}
+cupertinostreaming-aes128-iv: ${ivOf(number).toString('hex').toUpperCase()}
 cupertinostreaming-aes128-iv-include-in-chunklist: false
 cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
 cupertinostreaming-aes128-key-format-version: 1

@@ -97,7 +97,9 @@ ${systems.includes('widevine') ? widevine : ''}${systems.includes('playready') ?
 
 /** The HLS lines. The IV is the key, as AWS's reference server has it. */
 export function hlsLines(contentId = CONTENT_ID): string {
-  const key = referenceKey(contentId, formatUuid(kid('cbcs', contentId))).toString('hex');
+  const key = referenceKey(contentId, formatUuid(kid('cbcs', contentId)))
+    .toString('hex')
+    .toUpperCase();
   return `\
 cupertinostreaming-aes128-method: SAMPLE-AES
 cupertinostreaming-aes128-url: ${FAIRPLAY_ADDRESS}

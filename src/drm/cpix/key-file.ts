@@ -128,8 +128,13 @@ function fairPlayPart(
   if (!explicitIv) return unusable(`has no explicitIV ${of}; ask the key server for it`);
   return {
     ok: true,
-    value: { licenseUrl: address.value, key: value.value.toString('hex'), iv: explicitIv.toString('hex') },
+    value: { licenseUrl: address.value, key: upperHex(value.value), iv: upperHex(explicitIv) },
   };
+}
+
+/** As the platform's key files have it. */
+function upperHex(bytes: Buffer): string {
+  return bytes.toString('hex').toUpperCase();
 }
 
 function keyOf({ keys }: CpixDocument, keyId: Buffer): CpixKey | undefined {

@@ -3,6 +3,8 @@ import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
 import type { Finding } from '../../drm/finding';
 import {
+  isSameKeyFile,
+  isSameValue,
   isSecretLine,
   type KeyFileLine,
   keyFileLines,
@@ -106,7 +108,8 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
       audit({ action: 'put', ...by, streamId, result, oldKeyId, newKeyId, ...more });
     }
     const fleet = dryRun ? undefined : change.fleet;
-    return { bytes, former, etag: etagOf(bytes), result, warnings, fleet };
+    const isLeft = skipUnchanged && result === 'unchanged';
+    return { bytes, former, etag: etagOf(isLeft && former ? former : bytes), result, warnings, fleet };
   };
 
   /** The warnings about how a change was stored. */
@@ -163,7 +166,7 @@ function isElsewhere({ fleet }: Change): boolean {
 
 function resultOf(former: Buffer | undefined, bytes: Buffer): PutOutcome['result'] {
   if (!former) return 'created';
-  return former.equals(bytes) ? 'unchanged' : 'changed';
+  return isSameKeyFile(former, bytes) ? 'unchanged' : 'changed';
 }
 
 /** The key id of a key file, as a UUID. */
@@ -184,7 +187,7 @@ export function lineChanges(next: string, present: Buffer | undefined): LineChan
     const former = before.get(name);
     before.delete(name);
     if (former === undefined) return { name, value: shown(name, value), change: 'added' };
-    if (former === value) return { name, value: shown(name, value), change: 'same' };
+    if (isSameValue(name, former, value)) return { name, value: shown(name, value), change: 'same' };
     return { name, value: shown(name, value), change: 'changed', former: shown(name, former) };
   });
   const removed = [...before].map(

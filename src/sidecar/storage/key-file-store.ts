@@ -2,6 +2,7 @@ import { chmodSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamId } from '../../api/stream-id';
+import { isSameKeyFile } from '../../drm/key-file';
 import type { HttpError } from '../../http/errors';
 import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
@@ -45,7 +46,7 @@ export interface Conditions {
   readonly ifMatch?: string | undefined;
   /** The value of `If-None-Match` (RFC 9110 § 13.1.2). */
   readonly ifNoneMatch?: string | undefined;
-  /** A file that already has these bytes is not written. */
+  /** A file that already has this content is not written. */
   readonly skipUnchanged?: boolean;
   /** Nothing is written. */
   readonly dryRun?: boolean;
@@ -336,13 +337,15 @@ export function requireMatch({ ifMatch, ifNoneMatch }: Conditions, present: Buff
   }
 }
 
-/** Whether a write that is allowed changes nothing: a dry run, or a file that already has these bytes. */
+/** Whether a write that is allowed changes nothing: a dry run, or a file that already has this content. */
 export function isLeftAlone(
   { dryRun, skipUnchanged }: Conditions,
   present: Buffer | undefined,
   bytes: Buffer,
 ): boolean {
-  return dryRun === true || (skipUnchanged === true && present?.equals(bytes) === true);
+  return (
+    dryRun === true || (skipUnchanged === true && present !== undefined && isSameKeyFile(present, bytes))
+  );
 }
 
 function whyNoMatch(ifMatch: string, present: Buffer | undefined): string {

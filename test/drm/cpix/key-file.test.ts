@@ -42,7 +42,8 @@ const full = {
   systems: system('widevine', [1], widevine) + system('playready', [1], playready) + system('fairplay', [1]),
 };
 const cenc = { keyId: toBase64(KEY_ID), contentKey: toBase64(KEY) };
-const fairplay = { licenseUrl: FAIRPLAY_ADDRESS, key: KEY.toString('hex'), iv: ivOf(1).toString('hex') };
+const upperHex = (bytes: Buffer) => bytes.toString('hex').toUpperCase();
+const fairplay = { licenseUrl: FAIRPLAY_ADDRESS, key: upperHex(KEY), iv: upperHex(ivOf(1)) };
 
 function make(document: CpixDocument, choice: CpixChoice = {}, options: CpixKeyFileOptions = {}) {
   const chosen = chooseKeys(document, choice);
@@ -79,7 +80,7 @@ it('has FairPlay of a key of its own', () => {
     keys: [key(1), key(2, `explicitIV="${toBase64(ivOf(2))}"`)],
     systems: system('widevine', [1], widevine) + system('fairplay', [2]),
   };
-  const own = { ...fairplay, key: contentKeyOf(2).toString('hex'), iv: ivOf(2).toString('hex') };
+  const own = { ...fairplay, key: upperHex(contentKeyOf(2)), iv: upperHex(ivOf(2)) };
   expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA }, fairplay: own }));
 });
 

@@ -30,18 +30,18 @@ function imported(cpix: string): KeyFile {
 const isSignalled = ({ cenc, widevine, playready, fairplay }: KeyFile) =>
   cenc === undefined || widevine !== undefined || playready !== undefined || fairplay === undefined;
 
-/** Hex digits are written in lower case, since CPIX has bytes. */
-const inLowerCase = ({ fairplay, ...others }: KeyFile): KeyFile => ({
+/** Hex digits are written in upper case, since CPIX has bytes. */
+const inUpperCase = ({ fairplay, ...others }: KeyFile): KeyFile => ({
   ...others,
   ...(fairplay && {
-    fairplay: { ...fairplay, key: fairplay.key.toLowerCase(), iv: fairplay.iv.toLowerCase() },
+    fairplay: { ...fairplay, key: fairplay.key.toUpperCase(), iv: fairplay.iv.toUpperCase() },
   }),
 });
 
-test('what is exported to CPIX and imported again has the same lines, hex digits in lower case', () => {
+test('what is exported to CPIX and imported again has the same lines, hex digits in upper case', () => {
   fc.assert(
     fc.property(arbitraryKeyFiles.filter(isSignalled), (keyFile) => {
-      expect(textOf(imported(asCpix(textOf(keyFile))))).toBe(textOf(inLowerCase(keyFile)));
+      expect(textOf(imported(asCpix(textOf(keyFile))))).toBe(textOf(inUpperCase(keyFile)));
     }),
     { numRuns: 60 },
   );
@@ -52,7 +52,7 @@ test('the document of one scheme gives the lines of that scheme', () => {
     fc.property(
       arbitraryKeyFiles.filter(({ cenc, fairplay }) => cenc !== undefined && fairplay !== undefined),
       (keyFile) => {
-        const { fairplay, ...dash } = inLowerCase(keyFile);
+        const { fairplay, ...dash } = inUpperCase(keyFile);
         expect(imported(asCpix(textOf(keyFile), 'cenc'))).toEqual(dash);
         expect(imported(asCpix(textOf(keyFile), 'cbcs'))).toEqual({ fairplay });
       },

@@ -1,4 +1,5 @@
 import type { StreamId } from '../../../api/stream-id';
+import { isSameKeyFile } from '../../../drm/key-file';
 import { HttpError, toHttpError } from '../../../http/errors';
 import { etagOf } from '../../../http/etag';
 import { apiError } from '../../errors';
@@ -155,8 +156,8 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
 
   /** Whether the fleet has this content, and so has the folder here if it takes the stream. */
   const isEverywhere = (streamId: StreamId, bytes: Buffer, { entry }: Present): boolean => {
-    if (!entry?.bytes?.equals(bytes)) return false;
-    return !isTaken(streamId) || local.read(streamId)?.equals(bytes) === true;
+    const isSame = (other: Buffer | undefined) => other !== undefined && isSameKeyFile(other, bytes);
+    return isSame(entry?.bytes) && (!isTaken(streamId) || isSame(local.read(streamId)));
   };
 
   /** Of an entry that cannot be opened no condition can be checked: only a change without one is made. */
