@@ -112,3 +112,16 @@ test('script shows the matches while they are typed, keeps the focus and announc
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Sports', level: 1 }).waitFor();
 });
+
+test('switching the user hides the credentials of another role at once, on a phone without script', async () => {
+  const { page, control } = await open({ screen: 'phone', javaScriptEnabled: false });
+  const limited = { name: 'Newsroom', permission: 'Editor', roles: ['editor'] };
+  await control.post('/credentials').send(limited).expect(201);
+  await page.goto('/dashboard/credentials');
+  await page.locator('.name', { hasText: 'Newsroom' }).waitFor();
+  await page.getByLabel('User', { exact: true }).selectOption('Viewer');
+  await page.getByRole('button', { name: 'Switch' }).click();
+  await page.locator('.name', { hasText: 'seeded' }).waitFor();
+  expect(await page.getByText('Newsroom').count()).toBe(0);
+  expect(await page.getByLabel('User', { exact: true }).inputValue()).toBe('viewer');
+});

@@ -8,11 +8,17 @@ import { ItemStore } from './listing/item-store';
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
+/** The roles of users, from the least to the most. There is one user for each, called like the role. */
+export const ROLES = ['viewer', 'editor', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
 export interface Credential {
   readonly id: string;
   readonly name: string;
   readonly permission: Permission;
   readonly siteIds: readonly string[];
+  /** The roles of the users who see and use it, next to admins; without one, all users do. */
+  readonly roles?: readonly Role[];
   /** Kept as it is, for the dashboard's Show Credentials. */
   readonly secret: string;
   readonly created: Date;
@@ -31,6 +37,20 @@ export class CredentialStore extends ItemStore<Credential> {
 
 export function reachesSite(credential: Credential, siteId: string): boolean {
   return credential.siteIds.includes(siteId);
+}
+
+/** Whether a user sees and uses a credential. A program that names no user needs the secret alone. */
+export function isSeenBy({ roles }: Credential, role: Role | undefined): boolean {
+  return role === undefined || role === 'admin' || roles === undefined || roles.includes(role);
+}
+
+/** The user whom a program calls for: there is no sign-in. @throws HttpError 400 for one that is not there. */
+export function userOf({ headers }: Pick<Request, 'headers'>): Role | undefined {
+  const name = headers['x-emulator-user'];
+  const role = ROLES.find((each) => each === name);
+  if (role !== undefined || name === undefined) return role;
+  const description = `x-emulator-user: there is no such user; the users are ${ROLES.join(', ')}.`;
+  throw new HttpError(400, { code: 'user_unknown', description });
 }
 
 function allows(credential: Credential, needed: Permission): boolean {
@@ -53,7 +73,7 @@ type Guard = <Params>(request: Request<Params>, response: Response, next: NextFu
 
 /**
  * The credential of a request, which comes as `Authorization: Bearer <secret>` or as the bare secret.
- * @throws HttpError 401 when it is missing or unknown.
+ * @throws HttpError 401 when it is missing or unknown, or the user whom the request names does not see it.
  */
 export function credentialOf({ state }: CredentialParts, request: Pick<Request, 'headers'>): Credential {
   const headers = { 'www-authenticate': 'Bearer' };
@@ -63,7 +83,7 @@ export function credentialOf({ state }: CredentialParts, request: Pick<Request, 
     throw new HttpError(401, { code: 'credential_missing', description }, { headers });
   }
   const credential = state.credentials.bySecret(secret);
-  if (credential) return credential;
+  if (credential && isSeenBy(credential, userOf(request))) return credential;
   const description = 'The header Authorization does not hold the secret of an API credential.';
   throw new HttpError(401, { code: 'credential_refused', description }, { headers });
 }
@@ -117,6 +137,7 @@ export interface WantedCredential {
   readonly permission: Permission;
   /** Without them, the sites of the Admin who makes it. */
   readonly siteIds?: readonly string[] | undefined;
+  readonly roles?: readonly Role[] | undefined;
 }
 
 /** Makes a credential with a new secret. @throws HttpError 403 unless `admin` is one, and reaches its sites. */
@@ -127,7 +148,9 @@ export function createCredential(
 ): Credential {
   const siteIds = [...new Set(wanted.siteIds ?? admin.siteIds)];
   requireAdminOf(admin, siteIds);
-  return addCredential(parts, { name: wanted.name, permission: wanted.permission, siteIds });
+  const roles = new Set(wanted.roles);
+  const { name, permission } = wanted;
+  return addCredential(parts, { name, permission, siteIds, ...(roles.size > 0 && { roles: [...roles] }) });
 }
 
 /** Removes a credential; its secret is refused from then on. @throws HttpError 403, 409 for the last Admin. */
@@ -153,13 +176,13 @@ export function replaceCredential(
 ): Credential {
   requireAdminOf(admin, credential.siteIds);
   parts.state.credentials.remove(credential);
-  const { name, permission, siteIds } = credential;
-  return addCredential(parts, { name, permission, siteIds });
+  const { name, permission, siteIds, roles } = credential;
+  return addCredential(parts, { name, permission, siteIds, ...(roles && { roles }) });
 }
 
 function addCredential(
   { state, clock, newResourceId, newSecret }: CredentialActions,
-  wanted: Pick<Credential, 'name' | 'permission' | 'siteIds'>,
+  wanted: Pick<Credential, 'name' | 'permission' | 'siteIds' | 'roles'>,
 ): Credential {
   const credential = { ...wanted, id: newResourceId(), secret: newSecret(), created: clock.now() };
   state.credentials.add(credential);

@@ -193,7 +193,7 @@ test('tells everything that is wrong with a new credential, and makes none', asy
     'name: is empty',
     'permission: must be one of Viewer, Editor, Admin',
     'site_ids.1: must be a site id',
-    'secret is not a field of this request. Fields of the body: name, permission, site_ids.',
+    'secret is not a field of this request. Fields of the body: name, permission, site_ids, roles.',
   ];
   const errors = told.map((description) => ({ code: 'invalid_body', description }));
   expect([status, body]).toEqual([400, { errors }]);

@@ -1,15 +1,19 @@
-import type { Express } from 'express';
+import type { Express, Request } from 'express';
 import * as z from 'zod';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import {
   type Credential,
   type CredentialActions,
+  type CredentialParts,
   createCredential,
   credentialOf,
   deleteCredential,
+  isSeenBy,
   PERMISSIONS,
+  ROLES,
   replaceCredential,
+  userOf,
   type WantedCredential,
 } from '../auth';
 import { wireTime } from '../clock';
@@ -29,22 +33,21 @@ export const CredentialBody = z
         .min(1, 'names no site')
         .max(100, 'has more than 100 entries')
         .optional(),
+      roles: z
+        .array(z.enum(ROLES, `must be one of ${ROLES.join(', ')}`), 'must be an array')
+        .max(ROLES.length, `has more than ${ROLES.length} entries`)
+        .optional(),
     },
     'The body must be a JSON object with name and permission.',
   )
-  .transform(({ name, permission, site_ids }): WantedCredential => ({ name, permission, siteIds: site_ids }));
+  .transform(({ site_ids: siteIds, ...others }): WantedCredential => ({ ...others, siteIds }));
 
 /** The credentials of the management API. To change them, an Admin's secret is sent as to the management API itself. */
 export function mountCredentials(app: Express, parts: CredentialActions): void {
-  const { state } = parts;
-
   app
     .route('/credentials')
     .get((request, response) => {
-      const reveal = request.query.reveal === 'true';
-      response.set('cache-control', 'no-store').json({
-        credentials: state.credentials.all().map((each) => renderCredential(each, { reveal })),
-      });
+      response.set('cache-control', 'no-store').json({ credentials: renderCredentials(parts, request) });
     })
     .post(readJson, (request, response) => {
       const admin = credentialOf(parts, request);
@@ -58,7 +61,7 @@ export function mountCredentials(app: Express, parts: CredentialActions): void {
     .route('/credentials/:id')
     .delete((request, response) => {
       const admin = credentialOf(parts, request);
-      deleteCredential(parts, admin, credentialWithId(parts, request.params.id));
+      deleteCredential(parts, admin, credentialFor(parts, request));
       response.status(204).end();
     })
     .all(onlyMethods('DELETE'));
@@ -67,24 +70,33 @@ export function mountCredentials(app: Express, parts: CredentialActions): void {
     .route('/credentials/:id/replace')
     .post((request, response) => {
       const admin = credentialOf(parts, request);
-      const made = replaceCredential(parts, admin, credentialWithId(parts, request.params.id));
+      const made = replaceCredential(parts, admin, credentialFor(parts, request));
       response.status(201).json(renderCredential(made, { reveal: true }));
     })
     .all(onlyMethods('POST'));
 }
 
-function credentialWithId({ state }: CredentialActions, id: string): Credential {
-  const credential = state.credentials.find(id);
-  if (credential) return credential;
+/** @throws HttpError 404, also when the user whom the request names does not see it. */
+function credentialFor({ state }: CredentialParts, request: Request<{ id: string }>): Credential {
+  const credential = state.credentials.find(request.params.id);
+  if (credential && isSeenBy(credential, userOf(request))) return credential;
   throw new HttpError(404, { code: 'not_found', description: 'There is no credential with this id.' });
 }
 
-export function renderCredential(credential: Credential, { reveal }: { readonly reveal: boolean }) {
+/** What the user whom a request names sees; all of them when it names none. */
+export function renderCredentials({ state }: CredentialParts, request: Pick<Request, 'headers' | 'query'>) {
+  const user = userOf(request);
+  const seen = state.credentials.all().filter((each) => isSeenBy(each, user));
+  return seen.map((each) => renderCredential(each, { reveal: request.query.reveal === 'true' }));
+}
+
+function renderCredential(credential: Credential, { reveal }: { readonly reveal: boolean }) {
   return {
     id: credential.id,
     name: credential.name,
     permission: credential.permission,
     site_ids: credential.siteIds,
+    roles: credential.roles,
     created: wireTime(credential.created),
     secret: masked(credential.secret, reveal),
   };

@@ -1,4 +1,4 @@
-import type { Express } from 'express';
+import type { Express, Request } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
@@ -11,7 +11,7 @@ import { WEBHOOK } from '../resources/webhook-table';
 import type { Upload } from '../uploads/upload';
 import { webhookBehaviour } from '../webhooks/webhook-api';
 import type { Delivery } from '../webhooks/webhooks';
-import { masked, renderCredential } from './credentials';
+import { masked, renderCredentials } from './credentials';
 import { renderFaults } from './switches';
 
 /** What there is and what was delivered, and the way back to the start. */
@@ -19,8 +19,7 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
   app
     .route('/state')
     .get((request, response) => {
-      const reveal = request.query.reveal === 'true';
-      response.set('cache-control', 'no-store').json(renderState(context, reveal));
+      response.set('cache-control', 'no-store').json(renderState(context, request));
     })
     .all(onlyMethods('GET'));
 
@@ -42,14 +41,15 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
 }
 
 /** Everything that the platform holds; secrets only when they are to be revealed. */
-function renderState(context: EmulatorContext, reveal: boolean) {
+function renderState(context: EmulatorContext, request: Request) {
+  const reveal = request.query.reveal === 'true';
   const { state, clock, seeds, clients, faults, webhooks, uploads } = context;
   const now = clock.now();
   const view = viewIn(context);
   return {
     now: wireTime(now),
     sites: seeds.siteIds,
-    credentials: state.credentials.all().map((each) => renderCredential(each, { reveal })),
+    credentials: renderCredentials(context, request),
     clients: [...clients.values()].map(({ name, apiKey, sharedSecret }) => ({
       name,
       api_key: masked(apiKey, reveal),

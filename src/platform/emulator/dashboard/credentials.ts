@@ -7,17 +7,28 @@ import {
   createCredential,
   deleteCredential,
   PERMISSIONS,
+  ROLES,
   reachesSite,
   replaceCredential,
 } from '../auth';
 import type { EmulatorContext } from '../context';
 import { CredentialBody } from '../control/credentials';
 import { checkedBody } from '../json-body';
-import { confirmedAction, copyable, plainChoices, secret, section, table, time } from './elements';
+import {
+  type Column,
+  confirmedAction,
+  copyable,
+  plainChoices,
+  secret,
+  section,
+  table,
+  time,
+} from './elements';
 import { type Asked, absent, formCard, mountPage, refusedFirst } from './forms';
 import { readFields } from './inputs';
 import { layout } from './layout';
 import { filterBy, type List, listOf } from './list';
+import { credentialsFor, requireRole, roleOf } from './user';
 
 const PATH = '/dashboard/credentials';
 
@@ -28,27 +39,39 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
     name: { schema: z.string().max(200), required: true, says: 'The name of the key.' },
     permission: { schema: z.enum(PERMISSIONS), required: true, says },
     site_ids: { schema: z.array(z.enum([...seeds.siteIds])), required: true, says: 'The sites.' },
+    roles: {
+      schema: z.array(z.enum(ROLES)),
+      says: 'The users who see and use it; with none ticked, all. An admin always does.',
+    },
   } as const;
-  const page = (asked: Asked) =>
-    layout({
+  const page = (asked: Asked) => {
+    const isAdmin = roleOf(asked.request) === 'admin';
+    return layout({
       title: 'API credentials',
       section: PATH,
-      aside: html`<a class="button" href="#new">New credential</a>`,
+      aside: isAdmin && html`<a class="button" href="#new">New credential</a>`,
       intro: html`Send a secret to the management API as <code>Authorization: Bearer …</code>`,
       content: refusedFirst(asked, {
         v2: section(
           'v2',
           'V2 API credentials',
-          listOf('credentials', state.credentials.all(), asked.query, CREDENTIALS),
+          listOf('credentials', credentialsFor(asked.request, state), asked.query, {
+            ...CREDENTIALS,
+            columns: () => (isAdmin ? [...COLUMNS, ACTIONS] : COLUMNS),
+          }),
         ),
         v1: v1Credentials(seeds),
-        new: formCard(asked, 'New credential', { id: 'new', path: PATH, submit: 'Add key name', fields }),
+        new:
+          isAdmin &&
+          formCard(asked, 'New credential', { id: 'new', path: PATH, submit: 'Add key name', fields }),
       }),
       asked,
     });
+  };
   mountPage(app, PATH, page, {
     form: 'new',
-    change(_request, sent) {
+    change(request, sent) {
+      requireRole(request, 'admin');
       const wanted = checkedBody(CredentialBody, readFields(fields, sent));
       createCredential(context, adminOf(context, wanted.siteIds ?? []), wanted);
       return `${PATH}?done=credential-created`;
@@ -59,9 +82,11 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
     ['replace', 'credential-replaced', replaceCredential],
   ] as const)
     mountPage(app, `${PATH}/:credentialId/${act}`, undefined, {
-      change({ params }) {
-        const credential = state.credentials.find(params.credentialId ?? '');
+      change(request) {
+        const { credentialId } = request.params;
+        const credential = credentialsFor(request, state).find(({ id }) => id === credentialId);
         if (!credential) throw absent('There is no credential with this id.');
+        requireRole(request, 'admin');
         change(context, adminOf(context, credential.siteIds), credential);
         return `${PATH}?done=${done}`;
       },
@@ -77,27 +102,30 @@ function adminOf({ state }: EmulatorContext, siteIds: readonly string[]): Creden
   throw new HttpError(403, { code: 'site_forbidden', description });
 }
 
-const CREDENTIALS: List<Credential> = {
+const COLUMNS: readonly Column<Credential>[] = [
+  [
+    'Key name',
+    ({ id, name }) => html`<span class="name">${name}</span><span class="sub"><code>${id}</code></span>`,
+  ],
+  ['Permission', ({ permission }) => permission],
+  ['Sites', ({ siteIds }) => siteIds.map((site) => html`<code>${site}</code> `)],
+  ['Created', ({ created }) => time(created)],
+  ['Users', ({ roles }) => roles?.join(', ') ?? 'all'],
+  ['Secret', ({ id, name, secret: text }) => secret(`secret-${id}`, `of ${name}`, text, ' Credentials')],
+];
+
+const ACTIONS: Column<Credential> = [
+  'Actions',
+  ({ id, name }) => html`<div class="actions">
+    ${confirmedAction(`${PATH}/${id}/replace`, 'Replace', name, 'A new secret replaces this one, which is refused from then on.')}
+    ${confirmedAction(`${PATH}/${id}/delete`, 'Delete', name, 'Its secret is refused from then on.')}
+  </div>`,
+];
+
+const CREDENTIALS: Omit<List<Credential>, 'columns'> = {
   path: PATH,
   noun: { one: 'credential', many: 'credentials' },
   caption: 'API credentials',
-  columns: () => [
-    [
-      'Key name',
-      ({ id, name }) => html`<span class="name">${name}</span><span class="sub"><code>${id}</code></span>`,
-    ],
-    ['Permission', ({ permission }) => permission],
-    ['Sites', ({ siteIds }) => siteIds.map((site) => html`<code>${site}</code> `)],
-    ['Created', ({ created }) => time(created)],
-    ['Secret', ({ id, name, secret: text }) => secret(`secret-${id}`, `of ${name}`, text, ' Credentials')],
-    [
-      'Actions',
-      ({ id, name }) => html`<div class="actions">
-      ${confirmedAction(`${PATH}/${id}/replace`, 'Replace', name, 'A new secret replaces this one, which is refused from then on.')}
-      ${confirmedAction(`${PATH}/${id}/delete`, 'Delete', name, 'Its secret is refused from then on.')}
-    </div>`,
-    ],
-  ],
   hint: 'key name, id or site',
   texts: ({ id, name, siteIds }) => [name, id, ...siteIds],
   filters: [

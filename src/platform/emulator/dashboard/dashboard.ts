@@ -21,18 +21,21 @@ import { mountPlaylistPages } from './playlists';
 import { mountStreamTester } from './stream-tester';
 import { mountTagsPage } from './tags';
 import { mountUsagePage } from './usage';
+import { mountUser, refuseViewers } from './user';
 import { mountWebhookPages } from './webhooks';
 
 /** Below them are the pages; `/verify` is short for the stream tester. */
 const DASHBOARD_PATHS = ['/dashboard', '/verify'];
 
 /**
- * The dashboard: pages for the people who develop against the platform. Everybody who reaches them administers the account.
+ * The dashboard: pages for the people who develop against the platform. There is no sign-in: who reaches them chooses a user.
  * @param platform the whole of the platform's routes, for pages that call them.
  */
 export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
   const guards = [...pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks];
   app.use(DASHBOARD_PATHS, ...guards);
+  mountUser(app);
+  app.use(DASHBOARD_PATHS, refuseViewers);
   mountAssets(app, context.publicFolder);
   mountOverviewPages(app, context);
   mountChannelPages(app, context);
@@ -173,6 +176,9 @@ function showError(log: Log): ErrorRequestHandler {
       <p><a class="button" href="/dashboard">To the overview</a></p>
     </section>`;
     const title = TITLES[status] ?? (status >= 500 ? 'The dashboard failed' : 'This was not understood');
-    response.status(status).set(headers).send(layout({ title, content }));
+    response
+      .status(status)
+      .set(headers)
+      .send(layout({ title, content, asked: { request, query: {} } }));
   };
 }

@@ -39,6 +39,7 @@ export function mountEventsPage(app: Express, context: EmulatorContext): void {
   };
   mountPage(app, PATH, (asked) =>
     layout({
+      asked,
       title: 'Events',
       section: PATH,
       intro:

@@ -1,5 +1,6 @@
 import { type Content, html } from '../../../http/html';
-import type { Asked } from './forms';
+import type { PageQuery } from './list';
+import { type Asking, userForm } from './user';
 
 const SECTIONS = [
   ['/dashboard', 'Overview'],
@@ -39,8 +40,8 @@ interface Page {
   readonly aside?: Content;
   /** A sentence on what the page is for. */
   readonly intro?: Content;
-  /** What the page was asked for: says what was just done. */
-  readonly asked?: Asked;
+  /** What the page was asked for: says what was just done, and which user asks. */
+  readonly asked: { readonly request: Asking; readonly query: PageQuery };
   readonly content: Content;
   /** In addition to the script of every page. */
   readonly scripts?: readonly ('upload' | 'order' | 'stream-tester')[];
@@ -53,7 +54,7 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 /** A whole page of the dashboard, as text to send. */
 export function layout(page: Page): string {
   const { title, above, section = above, aside, intro, content, scripts = [], asked } = page;
-  const done = doneSentence(asked?.query.done);
+  const done = doneSentence(asked.query.done);
   const parent = SECTIONS.find(([path]) => path === above);
   return html`<!doctype html>
 <html lang="en">
@@ -78,6 +79,7 @@ export function layout(page: Page): string {
       ([path, label]) =>
         html`<li><a href="${path}"${path === section && html` aria-current="page"`}>${label}</a></li>`,
     )}</ul></nav>
+    ${userForm(asked.request)}
     <p class="note hint">A mock for development. What it holds is gone when it stops.</p>
   </div></header>
   <main id="content" tabindex="-1">

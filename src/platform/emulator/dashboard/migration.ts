@@ -23,10 +23,11 @@ import type { EmulatorContext } from '../context';
 import { signatureOf } from '../v1/signature';
 import { callPlatform } from './call-platform';
 import { card, copyableLines, pill, type Words } from './elements';
-import { type Asked, formCard, invalid, mountPage } from './forms';
+import { type Asked, formCard, invalid, mountPage, type PageRequest } from './forms';
 import { Lines } from './inputs';
 import { layout } from './layout';
 import { siteField, siteOf } from './resource-pages';
+import { credentialsFor, requireRole } from './user';
 
 const PATH = '/dashboard/migration';
 
@@ -44,6 +45,7 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
   } as const;
   const page = (asked: Asked, result?: Html) =>
     layout({
+      asked,
       title: 'v1 → v2',
       section: PATH,
       intro: 'What a call of Management API v1 becomes in v2, and what both answer here.',
@@ -52,11 +54,13 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
   mountPage(app, PATH, page, {
     form: 'v1-call',
     async change(request, sent) {
+      const isRun = sent.text('do') === 'run';
+      if (isRun) requireRole(request, 'editor');
       const call = readV1Call(sent.text('call'));
       const site = siteOf(context, sent);
       const migration = migrateCall(call, { site });
-      const runner = { context, platform, host: request.get('host') ?? '', site };
-      const answers = sent.text('do') === 'run' ? await runBoth(runner, call, migration) : undefined;
+      const runner = { context, platform, request, site };
+      const answers = isRun ? await runBoth(runner, call, migration) : undefined;
       // The form stays filled in.
       const asked = { request, query: {}, refused: { form: 'v1-call', sent, problems: [] } };
       return page(asked, resultOf(call, migration, originOf(request), answers));
@@ -85,7 +89,7 @@ function readV1Call(text: string): V1Call {
 interface Runner {
   readonly context: EmulatorContext;
   readonly platform: RequestListener;
-  readonly host: string;
+  readonly request: PageRequest;
   readonly site: string;
 }
 
@@ -116,7 +120,11 @@ async function runBoth(runner: Runner, call: V1Call, migration: Migration): Prom
     more = {},
   ) => {
     const name = `${method} ${target}`;
-    const headers = { host: runner.host, ...(type && { 'content-type': type }), ...more };
+    const headers = {
+      host: runner.request.get('host') ?? '',
+      ...(type && { 'content-type': type }),
+      ...more,
+    };
     const given = body === undefined ? undefined : Buffer.from(body);
     const limits = { maxBytes: MAX_ANSWER_BYTES, timeoutMs: TIMEOUT_MS };
     return own.call(target, { method, headers, body: given, ...limits }).then(
@@ -128,7 +136,9 @@ async function runBoth(runner: Runner, call: V1Call, migration: Migration): Prom
     const search = new URLSearchParams(query).toString();
     const target = search === '' ? path : `${path}?${search}`;
     const isAdmin = ({ permission }: Credential) => permission === 'Admin';
-    const admin = context.state.credentials.all().find((each) => isAdmin(each) && reachesSite(each, site));
+    const admin = credentialsFor(runner.request, context.state).find(
+      (each) => isAdmin(each) && reachesSite(each, site),
+    );
     if (!admin) return { name: `${method} ${target}`, instead: 'No Admin credential reaches this site.' };
     if ([path, body, query].some(hasPlaceholder))
       return {

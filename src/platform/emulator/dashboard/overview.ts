@@ -19,27 +19,30 @@ import {
   secret,
   time,
 } from './elements';
-import { mountPage } from './forms';
+import { mountPage, type PageRequest } from './forms';
 import { layout } from './layout';
+import { credentialsFor } from './user';
 
 /** The first page, and the page of the key provider's accounts. */
 export function mountOverviewPages(app: Express, context: EmulatorContext): void {
-  mountPage(app, '/dashboard', ({ request }) =>
+  mountPage(app, '/dashboard', (asked) =>
     layout({
+      asked,
       title: 'Overview',
       section: '/dashboard',
-      content: html`${live('counts', html`${counts(context)}${firstSteps(context)}`)}
-        ${card('addresses', 'Addresses', addressFacts(addressesFor(context, request)))}
+      content: html`${live('counts', html`${counts(context, asked.request)}${firstSteps(context)}`)}
+        ${card('addresses', 'Addresses', addressFacts(addressesFor(context, asked.request)))}
         ${card('account', 'Account', live('account-facts', accountFacts(context)))}`,
     }),
   );
-  mountPage(app, '/dashboard/clients', ({ request }) =>
+  mountPage(app, '/dashboard/clients', (asked) =>
     layout({
+      asked,
       title: 'Key provider',
       section: '/dashboard/clients',
       intro: 'A client is a DRM account. The key-file API fetches keys with its name and its API key.',
       content: [...context.clients.values()].map((client) =>
-        clientCard(client, addressesFor(context, request).origin),
+        clientCard(client, addressesFor(context, asked.request).origin),
       ),
     }),
   );
@@ -59,7 +62,7 @@ function firstSteps({ state }: EmulatorContext): Content {
   ];
 }
 
-function counts(context: EmulatorContext): Html {
+function counts(context: EmulatorContext, request: PageRequest): Html {
   const { state, webhooks } = context;
   const channels = state.channels.all();
   const states = channels.map((channel) => channelState(context, channel));
@@ -75,7 +78,7 @@ function counts(context: EmulatorContext): Html {
     ['playlists', state.playlists.all().length, 'playlist'],
     ['players', state.players.all().length, 'player'],
     ['webhooks', webhooks.list().length, 'webhook'],
-    ['credentials', state.credentials.all().length, 'credential'],
+    ['credentials', credentialsFor(request, state).length, 'credential'],
   ];
   const problem =
     refused > 0 &&

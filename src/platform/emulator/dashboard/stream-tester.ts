@@ -156,6 +156,7 @@ function page(asked: Asked, filled: FormBody, report: Html): string {
     attributes: html` class="form" data-tester`,
   });
   return layout({
+    asked,
     title: 'Stream tester',
     section: PATH,
     intro:

@@ -5,9 +5,8 @@ import type { EmulatorContext } from '../context';
 
 import { USAGE_ACTIONS, usageOf } from '../resources/usage';
 import { bytes, type Column, duration, labelOf, optionsOf, plainChoices, table } from './elements';
-import { mountPage, problemList, problemsOf } from './forms';
+import { type Asked, mountPage, problemList, problemsOf } from './forms';
 import { layout } from './layout';
-import type { PageQuery } from './list';
 
 const PATH = '/dashboard/usage';
 const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body);
@@ -26,18 +25,19 @@ interface Day extends Record<Measure, number> {
 export function mountUsagePage(app: Express, context: EmulatorContext): void {
   mountPage(app, PATH, (asked) => {
     try {
-      return usagePage(context, asked.query);
+      return usagePage(context, asked);
     } catch (thrown) {
       const problems = problemsOf(thrown);
       if (!problems) throw thrown;
       asked.request.res?.status(400);
-      return usagePage(context, {}, problems);
+      return usagePage(context, { ...asked, query: {} }, problems);
     }
   });
 }
 
 /** @throws HttpError 400 when the query asks for days that can't be shown. */
-function usagePage(context: EmulatorContext, query: PageQuery, problems: readonly string[] = []): string {
+function usagePage(context: EmulatorContext, page: Asked, problems: readonly string[] = []): string {
+  const { query } = page;
   const { seeds, clock } = context;
   const site = seeds.siteIds.find((id) => id === query.site);
   const asked = DAY_FIELDS.flatMap((name) => (query[name] ? [[name, query[name]] as const] : []));
@@ -72,6 +72,7 @@ function usagePage(context: EmulatorContext, query: PageQuery, problems: readonl
     html`<div class="field"><label for="site">Site</label><select id="site" name="site">${optionsOf(sites, site ?? '')}</select></div>`;
   const span = `from ${used.start_date} to ${used.end_date}`;
   return layout({
+    asked: page,
     title: 'Usage',
     section: PATH,
     intro: 'Usage of each site and day, by the platform’s clock in UTC.',

@@ -16,7 +16,7 @@ import {
 import { V1_ERROR_SCHEMA, V1_SIGNATURE, V1_TAG, v1Operations } from './v1';
 
 const API_SECRET =
-  'The management API takes the secret of an API credential as `Authorization: Bearer <secret>`, or bare. `Viewer` reads, `Editor` also changes, `Admin` also creates credentials. The dashboard shows the secrets.';
+  'The management API takes the secret of an API credential as `Authorization: Bearer <secret>`, or bare. `Viewer` reads, `Editor` also changes, `Admin` also creates credentials. A credential may be limited to user roles; the header `x-emulator-user` (`viewer`, `editor`, `admin`) names the user of a call. The dashboard shows the secrets.';
 
 const NOTIFICATION_TOKEN =
   "A JWT (HS256) whose key is the webhook's `secret` and whose payload is the body, byte for byte. When they differ, the notification is not from the platform.";
