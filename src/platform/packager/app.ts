@@ -9,6 +9,7 @@ import { isSameSecret } from '../../http/secret';
 import { packagerError } from './errors';
 import { LiveStream } from './live/live-stream';
 import { mountMedia } from './media-api';
+import { LATENCIES } from './playlists/hls-playlists';
 import { mountRecordings } from './recording';
 import type { Programs } from './shaka-packager';
 import type { Stream, Streams } from './streams';
@@ -43,6 +44,7 @@ const LIVE = z.strictObject({
     .array(z.strictObject({ url: rtmpAddress }))
     .max(10, 'must have at most 10 targets')
     .default([]),
+  latency: z.enum(LATENCIES, `must be one of ${LATENCIES.join(', ')}`).default('default'),
 });
 const FILE = z.strictObject({ keyFile: keyFileName.optional(), protection });
 
@@ -77,10 +79,10 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
       })
       .put(requireJson, express.json({ limit: 64 * 1024 }), ({ params, body }, response) => {
         const id = idOf(params.id);
-        const { source, simulcast, ...protecting } = parsedOr400(readBody(LIVE, body ?? {}));
+        const { source, simulcast, latency, ...protecting } = parsedOr400(readBody(LIVE, body ?? {}));
         const targets = simulcast.map(({ url }) => url);
         const keyFile = keyFileOf(id, protecting);
-        const { stream, isNew } = streams.putLive(id, { source, keyFile, simulcast: targets });
+        const { stream, isNew } = streams.putLive(id, { source, keyFile, simulcast: targets, latency });
         response.status(isNew ? 201 : 200).json(stream.document());
       })
       .delete(async ({ params }, response) => {

@@ -75,7 +75,7 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
       const record = recordOf(params.id);
       const now = clock();
       const text = await joined(record, 'dash', ENTRY_FILES.dash, windowSeconds, (parts) =>
-        joinManifests(parts, { ended: record.isEnded, windowSeconds, now }),
+        joinManifests(parts, { ended: record.isEnded, windowSeconds, now, latency: record.latency }),
       );
       sendText(response, 'mpd', atPresent(text, now));
     })
@@ -94,7 +94,7 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
               parts.map((part) => part.text),
               windowSeconds,
             )
-          : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds }),
+          : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds, latency: record.latency }),
       );
       sendText(response, 'm3u8', text);
     })

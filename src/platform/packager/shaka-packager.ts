@@ -5,7 +5,12 @@ import { formatUuid } from '../../drm/bytes';
 import { shakaFlags } from '../../drm/export/forms';
 import type { DashKeys, HlsKeys } from '../../drm/packaging';
 import { secondsOfManifest } from './playlists/dash-manifest';
-import { mediaPlaylistsOf, SEGMENT_SECONDS, secondsOfPlaylist } from './playlists/hls-playlists';
+import {
+  type Latency,
+  mediaPlaylistsOf,
+  SEGMENT_SECONDS,
+  secondsOfPlaylist,
+} from './playlists/hls-playlists';
 import { type RunningProgram, runProgram } from './running-program';
 
 /** What is packaged, each by a process of its own with its own key. */
@@ -66,6 +71,8 @@ export interface ShakaJob {
   readonly folder: string;
   /** Whether the input goes on while its segments are played already. */
   readonly live: boolean;
+  /** Of a live one. */
+  readonly latency?: Latency;
 }
 
 /** The file of each output that names all others, in the folder of a job. */
@@ -87,13 +94,13 @@ const CACHE_BYTES = 1024 * 1024;
 const LIVE_BLOCK_BYTES = 10 * 188;
 
 /** The flags of a job that name no key. */
-function flagsOf({ system, folder, live }: ShakaJob): string[] {
+function flagsOf({ system, folder, live, latency = 'default' }: ShakaJob): string[] {
   const entry = join(folder, ENTRY_FILES[system]);
   const replay = system === 'dash' ? ['--generate_static_live_mpd'] : ['--hls_playlist_type=VOD'];
   return [
     '--quiet',
     `--io_cache_size=${CACHE_BYTES}`,
-    `--segment_duration=${SEGMENT_SECONDS}`,
+    `--segment_duration=${SEGMENT_SECONDS[latency]}`,
     system === 'dash' ? `--mpd_output=${entry}` : `--hls_master_playlist_output=${entry}`,
     ...(live ? [...KEEP_ALL_SEGMENTS[system], `--io_block_size=${LIVE_BLOCK_BYTES}`] : replay),
   ];

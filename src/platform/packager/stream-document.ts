@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { StreamId } from '../../api/stream-id';
 import type { Problem } from '../../http/faults';
+import { LATENCIES } from './playlists/hls-playlists';
 import { ENTRY_FILES, keyIdsOf, type StreamKeys, type System } from './shaka-packager';
 
 export type StreamState = 'starting' | 'running' | 'interrupted' | 'refused' | 'ended' | 'failed';
@@ -37,6 +38,8 @@ export const STREAM_RECORD = z.object({
   /** ISO 8601; when the first media came. */
   started: z.string().nullable(),
   isEnded: z.boolean(),
+  /** That the segments of the newest part are made for; a record of an earlier version has none. */
+  latency: z.enum(LATENCIES).default('default'),
   parts: z.array(PART),
 });
 export type StreamRecord = z.infer<typeof STREAM_RECORD>;

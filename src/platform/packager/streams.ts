@@ -221,7 +221,7 @@ function sizeOf(path: string): number {
 }
 
 function newRecord(id: string, kind: StreamRecord['kind'], keyFile: StreamId | undefined): StreamRecord {
-  return { id, kind, ...protectedBy(keyFile), started: null, isEnded: false, parts: [] };
+  return { id, kind, ...protectedBy(keyFile), started: null, isEnded: false, latency: 'default', parts: [] };
 }
 
 function ofAnotherKind(kind: string) {

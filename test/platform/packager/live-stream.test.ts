@@ -55,6 +55,31 @@ test('a live stream is packaged with its key file as DASH and HLS, and its end m
   expect((await packager.api.post('/streams/news/end')).body).toEqual(body);
 });
 
+test('segments are half as long at low latency, from the next encoder on, and players start closer to the end', async () => {
+  const packager = await startProvisioned();
+  const source = sourceOf('live');
+  const put = (id: string, latency?: string) => packager.put(id, { source, keyFile: 'news', latency });
+  await put('news', 'low');
+  await put('usual');
+  for (const id of ['news', 'usual']) await packager.until(id, isRunning);
+  // That of a stream that goes on stays.
+  await put('usual', 'low');
+  const manifestOf = async (id: string) => (await packager.api.get(`/media/${id}/dash/manifest.mpd`)).text;
+  expect(await manifestOf('news')).toMatch(/minimumUpdatePeriod="PT1S" suggestedPresentationDelay="PT3S"/);
+  const playlistOf = async (id: string) => (await packager.api.get(`/media/${id}/hls/video.m3u8`)).text;
+  expect(await playlistOf('news')).toContain('#EXT-X-TARGETDURATION:1\n');
+  expect(await manifestOf('usual')).toMatch(/minimumUpdatePeriod="PT2S" suggestedPresentationDelay="PT6S"/);
+  const lengths = async (id: string) => {
+    await packager.api.post(`/streams/${id}/end`).expect(200);
+    return [...(await playlistOf(id)).matchAll(/#EXTINF:([\d.]+)/g)].map(([, seconds]) => Number(seconds));
+  };
+  expect(await lengths('news')).toEqual([1, 1, 1, 1, 1, 1]);
+  expect(await lengths('usual')).toEqual([2, 2, 2]);
+  const refused = { source, latency: 'lowest' };
+  const { body } = await packager.api.put('/streams/other').send(refused).expect(400);
+  expect(body.errors[0].description).toContain('latency: must be one of default, low');
+});
+
 test('an encoder that comes back begins a new part, which players are told', async () => {
   const packager = await startRunning();
   await encoderGoes(packager);

@@ -60,6 +60,7 @@ export interface LiveOrder {
   readonly source: string;
   readonly keyFile: string;
   readonly simulcast: readonly { readonly url: string }[];
+  readonly latency?: 'low';
 }
 
 /** A media file as the packager is to have it; without a key file it is packaged in the clear. */

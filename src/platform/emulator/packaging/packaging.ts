@@ -356,7 +356,8 @@ function liveOrder(channel: Channel, source: string): LiveOrder {
   const simulcast = channel.metadata.simulcast_targets.map(({ stream_url, stream_key }) => ({
     url: `${stream_url.replace(/\/+$/, '')}/${stream_key}`,
   }));
-  return { source, keyFile: keyFileOfChannel(channel), simulcast };
+  const isLow = channel.metadata.latency === 'low';
+  return { source, keyFile: keyFileOfChannel(channel), simulcast, ...(isLow && { latency: 'low' }) };
 }
 
 /** What distinguishes one order of a file from another. */

@@ -54,7 +54,7 @@ export const CHANNEL = {
     ),
     latency: row(
       text(50).regex(/^[a-z0-9_-]+$/, 'must be a name such as default'),
-      'How far viewers are behind. The value is kept; it has no effect.',
+      'How far viewers are behind: `low` makes segments of 1 s, any other name of 2 s. The next encoder gets it.',
       { default: 'default', filter: 'text' },
     ),
     reconnect_window: row(

@@ -5,6 +5,7 @@ import { describeThrown } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
 import { writeWhole } from '../media-folder';
 import { readKeys } from '../packaging-keys';
+import type { Latency } from '../playlists/hls-playlists';
 import { type StreamKeys, SYSTEMS, type System, writtenSeconds } from '../shaka-packager';
 import {
   documentOf,
@@ -25,6 +26,8 @@ export interface LiveRequest {
   readonly keyFile: StreamId | undefined;
   /** RTMP addresses, each with a secret. */
   readonly simulcast: readonly string[];
+  /** A change has its effect when the encoder connects again. */
+  readonly latency: Latency;
 }
 
 export interface LiveSurroundings extends SessionSurroundings {
@@ -180,9 +183,10 @@ export class LiveStream {
       log,
       source: request.source,
       simulcast: request.simulcast,
+      latency: request.latency,
       keys,
       folder: this.#folder,
-      newPart: (kinds) => this.#newPart(keys, kinds),
+      newPart: (kinds) => this.#newPart(keys, request.latency, kinds),
       onPartDone: (name) => this.#partDone(name),
       hasSegment: (name) => this.#hasSegment(name),
       onEnd: (end) => this.#sessionEnded(session, end),
@@ -228,13 +232,13 @@ export class LiveStream {
     this.#problem = problem;
   }
 
-  #newPart(keys: StreamKeys, kinds: MediaKinds): string {
+  #newPart(keys: StreamKeys, latency: Latency, kinds: MediaKinds): string {
     const { clock, log } = this.#surroundings;
     const { parts, id } = this.record;
     const now = clock();
     const part = newPart(`part-${parts.length + 1}`, keys, now);
     parts.push(part);
-    this.record.started ??= now.toISOString();
+    Object.assign(this.record, { latency, started: this.record.started ?? now.toISOString() });
     this.#problem = undefined;
     log.info('part of a stream begun', { stream: id, part: part.name, ...kinds });
     this.#save();

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { describeThrown } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
+import type { Latency } from '../playlists/hls-playlists';
 import { type RunningProgram, wordsOf } from '../running-program';
 import {
   type Programs,
@@ -26,6 +27,7 @@ interface PartOptions {
   readonly name: string;
   readonly kinds: MediaKinds;
   readonly keys: StreamKeys;
+  readonly latency: Latency;
   readonly programs: Programs;
   readonly log: Log;
   /** Called once when it can't go on. Not after `finish` or `kill`. */
@@ -105,7 +107,7 @@ export class Part {
   }
 
   #start(system: System): void {
-    const { folder, name, kinds, keys, programs } = this.#options;
+    const { folder, name, kinds, keys, latency, programs } = this.#options;
     const fifo = join(programs.folder, `${basename(folder)}-${name}-${system}`);
     this.#fifos.push(fifo);
     // Node has no call for it.
@@ -119,7 +121,7 @@ export class Part {
     const streams = (['video', 'audio'] as const)
       .filter((kind) => kinds[kind])
       .map((kind) => ({ input: fifo, select: kind, name: kind, kind, title: kind }));
-    const job = { system, keys, streams, folder: join(this.#path, system), live: true };
+    const job = { system, keys, streams, folder: join(this.#path, system), live: true, latency };
     const program = startShakaPackager(programs, job);
     this.#programs.push(program);
     void program.ended.then((end) => this.#fail('packaging_failed', wordsOf(end)));

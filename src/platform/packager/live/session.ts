@@ -1,6 +1,7 @@
 import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
 import { whyNotWritable } from '../media-folder';
+import type { Latency } from '../playlists/hls-playlists';
 import { ChangeWatch, type ProgramStream, readProgramMap } from '../program-map';
 import {
   type ProgramEnd,
@@ -50,6 +51,7 @@ interface SessionOptions extends SessionSurroundings {
   readonly source: string;
   readonly keys: StreamKeys;
   readonly simulcast: readonly string[];
+  readonly latency: Latency;
   /** The folder of the stream. */
   readonly folder: string;
   /** Names the part of the session, once it is known what it holds. */
@@ -182,7 +184,7 @@ export class Session {
       this.#end({ state: 'refused', problem });
       return;
     }
-    const { now, newPart, folder, keys, programs, log } = this.#options;
+    const { now, newPart, folder, keys, latency, programs, log } = this.#options;
     const kinds = {
       video: streams.some(({ kind }) => kind === 'video'),
       audio: streams.some(({ kind }) => kind === 'audio'),
@@ -190,7 +192,7 @@ export class Session {
     const name = newPart(kinds);
     this.#partName = name;
     this.#partAt = now();
-    const options = { folder, name, kinds, keys, programs, log };
+    const options = { folder, name, kinds, keys, latency, programs, log };
     this.#part = new Part({ ...options, onFailure: (failure) => this.#partFailed(failure) });
     this.#watch = new ChangeWatch(streams);
     const bytes = this.#unknown;

@@ -1,5 +1,5 @@
 import { parseXml, type XmlElement } from '../../../drm/xml';
-import { NoSegments, SEGMENT_SECONDS } from './hls-playlists';
+import { type Latency, NoSegments, SEGMENT_SECONDS } from './hls-playlists';
 
 /** What one run of shaka-packager wrote of a stream. */
 export interface ManifestPart {
@@ -16,6 +16,8 @@ interface ManifestOptions {
   readonly windowSeconds: number | undefined;
   /** Given to players as the publishing time and, so that a wrong clock of theirs does no harm, as the present. */
   readonly now: Date;
+  /** Of a live stream. */
+  readonly latency?: Latency;
 }
 
 interface Segment {
@@ -50,8 +52,8 @@ interface Part {
 
 /** A day of live sound has 40,000 `S`. */
 const LIMITS = { characters: 64 * 1024 * 1024, elements: 2_000_000 };
-/** Players start so far behind the live edge: three segments, as those of HLS do. */
-const DELAY_SECONDS = 3 * SEGMENT_SECONDS;
+/** Players start so many segments behind the live edge, as those of HLS do. */
+const DELAY_SEGMENTS = 3;
 /** How exactly shaka-packager says when its time began: in whole seconds, rounded up. */
 const CLOCK_SECONDS = 1;
 
@@ -64,7 +66,7 @@ const CLOCK_SECONDS = 1;
  * @throws NoSegments if there is nothing to play yet
  */
 export function joinManifests(parts: readonly ManifestPart[], options: ManifestOptions): string {
-  const { ended, windowSeconds, now } = options;
+  const { ended, windowSeconds, now, latency = 'default' } = options;
   const read = parts
     .filter(({ text }) => text !== '')
     .flatMap((part) => readPart(part) ?? [])
@@ -76,7 +78,10 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
 
   const end = last.start + last.to - last.from;
   const longest = longestSegment(read);
-  const window = windowSeconds === undefined ? undefined : Math.max(windowSeconds, DELAY_SECONDS + longest);
+  // With fewer key frames than low latency needs, the segments are longer than those that are aimed at.
+  const target = Math.max(SEGMENT_SECONDS[latency], Math.round(longest));
+  const delay = DELAY_SEGMENTS * Math.min(target, SEGMENT_SECONDS.default);
+  const window = windowSeconds === undefined ? undefined : Math.max(windowSeconds, delay + longest);
   const edge = window === undefined ? 0 : end - window;
   const listed = read.filter((part) => part.start + part.to - part.from > edge);
   const periods = listed.map((part, index) => periodOf(part, listed[index + 1], edge, ended));
@@ -91,8 +96,8 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
         type: 'dynamic',
         availabilityStartTime: new Date(first.available ?? now.getTime()).toISOString(),
         publishTime: now.toISOString(),
-        minimumUpdatePeriod: duration(SEGMENT_SECONDS),
-        suggestedPresentationDelay: duration(DELAY_SECONDS),
+        minimumUpdatePeriod: duration(SEGMENT_SECONDS[latency]),
+        suggestedPresentationDelay: duration(delay),
         ...(window === undefined ? {} : { timeShiftBufferDepth: duration(window) }),
       };
   const utc = element('UTCTiming', {

@@ -1,5 +1,11 @@
-/** Length of a segment that is aimed at; one ends at the first key frame behind it. */
-export const SEGMENT_SECONDS = 2;
+export const LATENCIES = ['default', 'low'] as const;
+export type Latency = (typeof LATENCIES)[number];
+
+/**
+ * Length of a segment that is aimed at, by the latency that a live stream is to have; one ends at the first key frame
+ * behind it. Players keep three segments before them.
+ */
+export const SEGMENT_SECONDS: Readonly<Record<Latency, number>> = { default: 2, low: 1 };
 
 /** Thrown where there is nothing to play yet: a stream shows when each of its tracks has a segment. */
 export class NoSegments extends Error {}
@@ -17,6 +23,8 @@ interface PlaylistOptions {
   readonly ended: boolean;
   /** How much of the end is listed; all of it if undefined. */
   readonly windowSeconds: number | undefined;
+  /** Of a live stream. */
+  readonly latency?: Latency;
 }
 
 interface Segment {
@@ -39,10 +47,10 @@ const NO_KEY = '#EXT-X-KEY:METHOD=NONE';
  * long as each one gets the same parts (with an empty text for what is missing in a part). Pure text: no address is resolved.
  */
 export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: PlaylistOptions): string {
-  const { ended, windowSeconds } = options;
+  const { ended, windowSeconds, latency = 'default' } = options;
   const segments = parts.flatMap((part, index) => segmentsOf(part, index));
-  // It may not change while a player listens: that of what the window leaves out too, and never less than usual.
-  const target = largest([SEGMENT_SECONDS, ...segments.map(({ seconds }) => Math.round(seconds))]);
+  // It may not change while a player listens: that of what the window leaves out too, and never less than is aimed at.
+  const target = largest([SEGMENT_SECONDS[latency], ...segments.map(({ seconds }) => Math.round(seconds))]);
   const first = windowSeconds === undefined ? 0 : firstInWindow(segments, target, windowSeconds);
   const listed = segments.slice(first);
   let part = listed[0]?.part ?? 0;

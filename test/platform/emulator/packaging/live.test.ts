@@ -45,6 +45,16 @@ test('tells the packager of an event as soon as it is on air, and again and agai
   expect(call.headers['x-api-key']).toBeUndefined();
 });
 
+test('asks the packager for low latency when the channel has it, and for nothing at another latency', async () => {
+  const emulator = await start();
+  const latencyOf = async (latency: string) => {
+    const id = await emulator.connect(await emulator.createChannel({ latency }));
+    const { body } = await emulator.packager.called(`PUT /streams/${id}`);
+    return (body as { readonly latency?: string }).latency;
+  };
+  expect([await latencyOf('low'), await latencyOf('normal')]).toEqual(['low', undefined]);
+});
+
 test('names the key file of the custom parameter, the simulcast targets with their keys, and the API key', async () => {
   const emulator = await start({ EMULATOR_PACKAGERAPIKEY: 'packager-key' });
   const simulcast_targets = [
