@@ -54,14 +54,14 @@ export const dryRunAnswer = z
       .meta({ description: 'The lines that would be written, then those that would go.' }),
     warnings: z
       .array(problem)
-      .meta({ description: 'Warnings about the keys, which would be written nevertheless.' }),
+      .meta({ description: 'Warnings about the keys, which would be written anyway.' }),
   })
   .meta({ description: 'What would be written. Nothing was.' });
 
 /** Which folder of its machine a folder is, whatever path leads to it. */
 const folderIdentity = z.object({
-  device: z.string().meta({ description: 'The number of the device that it lies on.' }),
-  inode: z.string().meta({ description: 'Its own number there.' }),
+  device: z.string().meta({ description: 'The number of its device.' }),
+  inode: z.string().meta({ description: 'Its inode number.' }),
 });
 
 export type FolderIdentity = z.output<typeof folderIdentity>;
@@ -83,7 +83,7 @@ export const readyAnswer = z.object({
     )
     .optional()
     .meta({
-      description: 'Only with an API key: what was unusual at the start. `packager-drm doctor` shows it.',
+      description: 'Only with an API key: what to check since the start. `packager-drm doctor` shows it.',
     }),
 });
 
@@ -97,7 +97,7 @@ export const finding = z.object({
     description: '`error`: viewers see a black screen. `warning`: it may be intended.',
   }),
   code: z.string().meta({ description: 'For programs.' }),
-  field: z.string().optional().meta({ description: 'Where it lies.' }),
+  field: z.string().optional().meta({ description: 'Where it is.' }),
   description: z.string().meta({ description: 'What is wrong and what to do.' }),
 });
 
@@ -108,7 +108,7 @@ export const checkAnswer = z
     fields: z
       .array(
         z.object({
-          name: z.string().meta({ description: 'Where it stands.' }),
+          name: z.string().meta({ description: 'Its place.' }),
           value: z
             .string()
             .meta({ description: 'What it decodes to; key material is `********` unless revealed.' }),

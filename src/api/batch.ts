@@ -10,7 +10,7 @@ export const MAX_STREAMS = 10_000;
 
 const SAME_FIELDS = 'These come in addition to the fields of a single request.';
 
-/** Each track is read by itself: one at fault fails alone. */
+/** Each track is read by itself: a faulty one fails alone. */
 const tracks = z
   .record(z.string(), z.union([z.string(), z.array(z.string())]))
   .nullish()
@@ -53,10 +53,10 @@ const limits = (what: string, standard: string) =>
     .meta({
       type: ['object', 'null'],
       additionalProperties: { type: 'integer', exclusiveMinimum: 0 },
-      description: `With \`smil\` and keys by quality: the most that each quality has of ${what}. Left out: ${standard}.`,
+      description: `With \`smil\` and keys by quality: the maximum of each quality, in ${what}. Left out: ${standard}.`,
     });
 
-/** The fields of a group in addition to those of a key-file request. A member that is at fault fails alone. */
+/** The fields of a group in addition to those of a key-file request. A faulty member fails alone. */
 export const groupEntry = z
   .looseObject({
     members: z
@@ -85,7 +85,7 @@ export const groupEntry = z
           '`same`: all members have the same keys. `each`: each has a content id of its own, `contentId-streamid` where it has none. `quality`: the members of each quality have one, `contentId-quality` in lower case. An object: the fields of a single request for each quality, keys or a content id, next to the fields of the group. Left out: `same`.',
       }),
     heights: limits('lines (the smaller side of the picture)', '`{"SD": 576, "HD": 1080, "UHD": 4320}`'),
-    bitrates: limits('bits a second, for videos without a height', 'none: such a video is refused'),
+    bitrates: limits('bits per second, for videos without a height', 'none: such a video is refused'),
     folder: z
       .string('must be a string')
       .refine(
@@ -101,7 +101,7 @@ export type GroupFields = z.output<typeof groupEntry>;
 
 const list = (item: z.ZodType) => z.array(item, 'must be a list').nullish();
 
-/** The body of a batch, as far as it must be right for anything to be done: an entry that is at fault fails alone. */
+/** The body of a batch, as far as it must be right for anything to be done: a faulty entry fails alone. */
 const batchBody = z.strictObject(
   { streams: list(z.unknown()), groups: list(z.unknown()) },
   'The body must be a JSON object.',
@@ -120,18 +120,18 @@ export const batchResult = z.object({
   }),
   result: z
     .enum(['created', 'changed', 'unchanged', 'failed'])
-    .meta({ description: 'What became of the file; of a dry run, what would.' }),
+    .meta({ description: 'What happened to the file; with a dry run, what would happen.' }),
   etag: z.string().optional().meta({ description: 'The entity tag of the file, quotes included.' }),
   lines: z
     .array(lineChange.extend({ change: change.exclude(['same']).meta(change.meta() ?? {}) }))
     .optional()
     .meta({
-      description: 'Of a dry run: the lines that would not stay as they are, key material as `********`.',
+      description: 'With a dry run: the lines that would change, key material as `********`.',
     }),
   warnings: z
     .array(problem)
     .optional()
-    .meta({ description: 'Warnings about the keys, which are written nevertheless.' }),
+    .meta({ description: 'Warnings about the keys, which are written anyway.' }),
   errors: z.array(problem).optional().meta({
     description:
       'Why it failed: the errors of a single request, and `duplicate_stream`, `duplicate_content_id`, `duplicate_quality`, `stopping`.',
@@ -140,9 +140,9 @@ export const batchResult = z.object({
 
 export const batchSummary = z.object({
   created: z.int().meta({ description: 'New files.' }),
-  changed: z.int().meta({ description: 'Files that are others now.' }),
-  unchanged: z.int().meta({ description: 'Files that were so already; they are not written.' }),
-  failed: z.int().meta({ description: 'Streams whose files are as they were.' }),
+  changed: z.int().meta({ description: 'Files that were replaced.' }),
+  unchanged: z.int().meta({ description: 'Files that had this content already; they are not written.' }),
+  failed: z.int().meta({ description: 'Streams that failed; their files did not change.' }),
 });
 
 /** The answer of a batch: the streams in the order of the request, then the groups' members. */
@@ -150,7 +150,7 @@ export const batchAnswer = z.object({
   results: z
     .array(batchResult)
     .meta({ description: 'One for each stream, in the order of the request, groups after streams.' }),
-  summary: batchSummary.meta({ description: 'How many there are of each result.' }),
+  summary: batchSummary.meta({ description: 'The number of streams by result.' }),
 });
 
 export type BatchResult = z.output<typeof batchResult>;

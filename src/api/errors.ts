@@ -22,7 +22,7 @@ export const ERRORS = {
   },
   missing_line: {
     status: 400,
-    when: 'Of an imported key file: a line without which others do nothing.',
+    when: 'Of an imported key file: a line is missing without which others do nothing.',
     example: `${CMAF}-algorithm is missing; add it, the other ${CMAF} lines need it.`,
   },
   wrong_constant: {
@@ -56,7 +56,7 @@ export const ERRORS = {
     status: 400,
     when: 'Key and key id are swapped, as checksum or Widevine data show.',
     example:
-      'cenc.keyid and cenc.contentkey are swapped, as the other values show; swap them back, and use a new key if they were in use like this.',
+      'cenc.keyid and cenc.contentkey are swapped, as the other values show; swap them back, and use a new key if a stream has used them swapped.',
   },
   all_zero: {
     status: 400,
@@ -67,7 +67,7 @@ export const ERRORS = {
     status: 400,
     when: "A license address contains the id of a viewer's session.",
     example:
-      'fairplay.laurl contains the id of a session; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so that it does not come back.',
+      'fairplay.laurl contains a session id; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so that it does not come back.',
   },
   unknown_scheme: {
     status: 400,
@@ -78,41 +78,41 @@ export const ERRORS = {
   escaped_ampersand: {
     status: 400,
     when: 'A license address has `&amp;` where `&` belongs.',
-    example: 'playready.laurl has &amp; where & belongs; it was copied from XML or HTML as it stood.',
+    example: 'playready.laurl has &amp; instead of &; it was copied from XML or HTML without decoding it.',
   },
   invalid_cpix: {
     status: 400,
-    when: 'The CPIX document can not be used: it is not well-formed XML, or contradicts itself.',
+    when: 'The CPIX document cannot be used: it is not well-formed XML, or contradicts itself.',
     example: 'The CPIX document has the key id 44da52ef-4523-098e-6854-777ee322681d twice.',
   },
   cpix_choice: {
     status: 400,
-    when: 'None of the keys of the CPIX document fits what was asked for, or several do. The sentence names those there are.',
+    when: 'No key of the CPIX document matches the request, or several do. The description lists its keys.',
     example:
       'The CPIX document has several keys for CENC (Widevine, PlayReady); choose one by track or kid: SD (kid 44da52ef-4523-098e-6854-777ee322681d), HD (kid a8c4ee9a-4cf9-76b8-1bba-c598f9f8b92c).',
   },
   cpix_not_usable: {
     status: 400,
-    when: 'The chosen key can not be written: its scheme, signalling, license address or initialization vector is missing, or another than a packager takes.',
+    when: 'The chosen key cannot be written: its scheme, signalling, license address or initialization vector is missing, or is not one that a packager accepts.',
     example:
       'The CPIX document has no license address for PlayReady, for the key 44da52ef-4523-098e-6854-777ee322681d; give playready.laurl.',
   },
   cpix_not_opened: {
     status: 400,
-    when: 'The encrypted content keys of the CPIX document can not be opened.',
+    when: 'The encrypted content keys of the CPIX document cannot be decrypted.',
     example:
-      'The CPIX document has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one.',
+      'The CPIX document has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one.',
   },
   unauthorized: {
     status: 401,
-    when: 'No API key came with the request, or a wrong one. The body is not read.',
+    when: 'The request has no API key, or a wrong one. The body is not read.',
     example: 'Send the API key of this service in the header x-api-key.',
   },
   forbidden: {
     status: 403,
-    when: 'The API key may read only, or does not reach the stream.',
+    when: 'The API key is read-only, or has no access to the stream.',
     example:
-      'The API key monitoring may read only. Use another API key, or have its rights changed in the file of API keys.',
+      'The API key monitoring is read-only. Use another API key, or have its rights changed in the file of API keys.',
   },
   key_file_not_found: {
     status: 404,
@@ -121,13 +121,13 @@ export const ERRORS = {
   },
   fleet_not_configured: {
     status: 404,
-    when: 'The sidecar is in no fleet.',
-    says: 'This sidecar is in no fleet: set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE to have it join one.',
+    when: 'The sidecar is not in a fleet.',
+    says: 'This sidecar is not in a fleet. To join one, set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE.',
   },
   fleet_entry_not_found: {
     status: 404,
-    when: 'The fleet holds nothing of the stream.',
-    says: 'The fleet holds nothing of this stream.',
+    when: 'The fleet has no entry for the stream.',
+    says: 'The fleet has no entry for this stream.',
   },
   packager_not_found: {
     status: 404,
@@ -136,46 +136,46 @@ export const ERRORS = {
   },
   not_a_key_file: {
     status: 409,
-    when: 'A link, a folder or a device is where the key file belongs.',
+    when: 'A link, a folder or a device is in the place of the key file.',
     example:
-      'There is a symbolic link where the key file belongs; it is left as it is. Remove it, or use another stream id.',
+      'A symbolic link is in the place of the key file; it is left unchanged. Remove it, or use another stream id.',
   },
   fleet_entry_unreadable: {
     status: 409,
-    when: 'What the fleet holds of the stream cannot be opened, so that a condition on it cannot be decided. Nothing was changed.',
-    says: 'What the fleet holds of this stream cannot be opened: it was sealed with another secret, or damaged. Nothing was changed. A POST without If-Match and If-None-Match writes it anew.',
+    when: "The fleet's entry for the stream cannot be opened, so a condition on it cannot be checked. Nothing was changed.",
+    says: "The fleet's entry for this stream cannot be opened: it was sealed with another secret, or is damaged. Nothing was changed. A POST without If-Match and If-None-Match replaces it.",
   },
   fleet_kept: {
     status: 409,
     when: "In a warning: the stream was deleted in the fleet, but the key file here is not the fleet's, and stays.",
-    says: 'The stream is deleted in the fleet. The key file beside this sidecar was changed by hand and stays: remove it there, if it is not wanted.',
+    says: 'The stream is deleted in the fleet. The key file next to this sidecar was changed by hand and stays: remove it there if it is not needed.',
   },
   packager_live: {
     status: 409,
-    when: 'A packager that runs cannot be retired.',
-    example: 'The packager origin-3 runs. Stop its sidecar, wait half a minute, and retire it then.',
+    when: 'A running packager cannot be retired.',
+    example: 'The packager origin-3 is running. Stop its sidecar, wait half a minute, then retire it.',
   },
   key_file_malformed: {
     status: 409,
-    when: 'JSON was asked for, but the file is not lines of `name: value`; or an export, but a packager would not take the file.',
+    when: 'The request asks for JSON, but the file is not lines of `name: value`; or for an export, but a packager would not accept the file.',
     example: 'Line 3 of the key file is not "name: value". Read the file as text/plain, or write it again.',
   },
   keys_missing: {
     status: 409,
-    when: 'An export was asked for, and the key file does not have the lines that it needs.',
+    when: 'The request asks for an export, but the key file does not have the lines that it needs.',
     example:
-      'The key file has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.',
+      'The key file has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc.',
   },
   cursor_expired: {
     status: 410,
-    when: 'The cursor is none that this service made.',
+    when: 'The cursor is not one that this service made.',
     says: 'This cursor is unknown. Start again without cursor.',
   },
   precondition_failed: {
     status: 412,
     when: '`If-Match` or `If-None-Match` is not met: the key file has changed. Nothing was changed.',
     example:
-      'The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.',
+      'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.',
   },
   client_unknown: {
     status: 422,
@@ -191,7 +191,7 @@ export const ERRORS = {
     status: 429,
     when: 'Too many requests without a valid API key came from the address. The header `retry-after` says when its count starts again; a request with a valid key is answered at any time.',
     example:
-      'The API key in x-api-key is not the one of this service. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
+      'The API key in x-api-key is not one of this service. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
     headers: { connection: 'close' },
   },
   key_files_not_writable: {
@@ -213,12 +213,12 @@ export const ERRORS = {
   },
   key_provider_failed: {
     status: 502,
-    when: 'The key provider failed, answered what is not to be trusted, or (504) was too slow. No key file was changed.',
+    when: 'The key provider failed, returned values that cannot be trusted, or (504) was too slow. No key file was changed.',
     example: 'The key provider answered 500. No key file was changed.',
   },
   provisioning_not_configured: {
     status: 503,
-    when: 'The service has no address of an upstream.',
+    when: 'The service has no address for an upstream.',
     example:
       "Keys can't be provisioned: set PACKAGERDRMAPI_GRANDCENTRALURL and PACKAGERDRMAPI_KEYPROVIDERURL, or supply cenc and fairplay in the body.",
   },
@@ -229,13 +229,13 @@ export const ERRORS = {
   },
   too_many_batches: {
     status: 503,
-    when: 'Four batches are under way, or other large ones are being received: two of the API key, or eight. The header `retry-after` says when to try again.',
+    when: 'Four batches are under way, or other large ones are being received: two with the API key, or eight in all. The header `retry-after` says when to try again.',
     example: '4 batches are under way. Nothing of this one was written; send it again when they are done.',
     headers: { 'retry-after': '5' },
   },
   stopping: {
     status: 503,
-    when: 'The service is stopping: of a batch, what was not begun is not done.',
+    when: 'The service is stopping. Streams of a batch that were not started are not written.',
     says: 'Not tried: the service is stopping. No key file was changed; send the batch again.',
   },
   starting: {
@@ -245,7 +245,7 @@ export const ERRORS = {
   },
   fleet_unavailable: {
     status: 503,
-    when: "The fleet's engine is not reached, or its servers have no majority. Nothing was changed; key files can be read.",
+    when: "The fleet's engine cannot be reached, or its servers have no majority. Nothing was changed; key files can be read.",
     says: 'The engine of the fleet does not answer, or has no majority of its servers. Nothing was changed. Send the request again; packager-drm doctor says what is wrong.',
   },
   fleet_denied: {
@@ -256,7 +256,7 @@ export const ERRORS = {
   fleet_wrong_secret: {
     status: 503,
     when: 'The fleet was sealed with a secret that this sidecar does not have. Nothing is written here.',
-    says: 'The fleet is sealed with another secret than this sidecar has. Nothing was changed. Give PACKAGERDRMAPI_FLEET_SECRET_FILE the secret of the fleet.',
+    says: 'The fleet is sealed with a secret that this sidecar does not have. Nothing was changed. Give PACKAGERDRMAPI_FLEET_SECRET_FILE the secret of the fleet.',
   },
   fleet_missing_secret: {
     status: 503,
@@ -265,8 +265,8 @@ export const ERRORS = {
   },
   fleet_other: {
     status: 503,
-    when: 'The engine holds another fleet than the one that this packager joined. Nothing is written here.',
-    says: 'The engine holds another fleet than the one that this packager has joined. Nothing was changed. Check PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_PREFIX; docs/fleet.md says how a packager moves to another fleet.',
+    when: 'The engine holds a different fleet than the one that this packager joined. Nothing is written here.',
+    says: 'The engine holds a different fleet than the one that this packager has joined. Nothing was changed. Check PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_PREFIX; docs/fleet.md says how a packager moves to another fleet.',
   },
   fleet_lost: {
     status: 503,
@@ -275,23 +275,23 @@ export const ERRORS = {
   },
   fleet_name_taken: {
     status: 503,
-    when: 'Another sidecar of the fleet runs under the same name. Key files arrive all the same.',
+    when: 'Another sidecar of the fleet runs under the same name. Key files still arrive.',
     says: 'Another sidecar of the fleet runs under the name of this one. Give each its own PACKAGERDRMAPI_FLEET_NAME.',
   },
   fleet_joining: {
     status: 503,
-    when: 'The sidecar has not had all key files of the fleet yet.',
-    says: 'This sidecar has not yet got every key file of the fleet.',
+    when: 'The sidecar has not yet received all key files of the fleet.',
+    says: 'This sidecar has not yet received every key file of the fleet.',
   },
   fleet_outcome_unknown: {
     status: 504,
     when: "The fleet's engine was asked to change the key file and did not answer. It may be changed. Safe to repeat.",
-    says: 'The engine of the fleet has not answered in time: the change may be made, or not. Send the same request again.',
+    says: 'The engine of the fleet did not answer in time: the change may be made or not. Send the same request again.',
   },
   fleet_full: {
     status: 507,
     when: "The quota of the fleet's engine is used up. Nothing was changed; key files can be read.",
-    says: 'The engine of the fleet has used up its quota and takes no change. Nothing was changed. Compact and defragment it, then disarm its alarm; docs/fleet.md says how.',
+    says: 'The engine of the fleet has used up its quota and accepts no changes. Nothing was changed. Compact and defragment it, then disarm its alarm; docs/fleet.md says how.',
   },
   insufficient_storage: {
     status: 507,

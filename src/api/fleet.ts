@@ -2,13 +2,13 @@ import * as z from 'zod';
 
 /** How a sidecar is with its fleet. */
 export const FLEET_STATES = {
-  joining: 'it has not yet got every key file of the fleet',
-  level: 'it has what the engine has, and hears of every change',
-  away: 'it does not reach the engine; the key files that are there stay',
+  joining: 'it has not yet received every key file of the fleet',
+  level: 'it has every change of the engine, and receives every change',
+  away: 'it does not reach the engine; the key files in its folder stay',
   wrong_secret: 'the fleet is sealed with a secret that it does not have',
-  other_fleet: 'the engine holds another fleet than the one that it joined',
+  other_fleet: 'the engine holds a different fleet than the one that it joined',
   lost_fleet: 'the engine is empty though it has joined a fleet',
-  name_taken: 'another sidecar runs under its name; key files arrive all the same',
+  name_taken: 'another sidecar runs under its name; key files still arrive',
   denied: 'the engine refuses its user, its certificate, or a right that it needs',
   no_folder: 'its key-file folder cannot be used',
 } as const;
@@ -17,11 +17,11 @@ export type FleetState = keyof typeof FLEET_STATES;
 
 /** Why a packager has not what the fleet has of a stream. */
 export const LACK_REASONS = {
-  behind: 'it has not heard of it yet',
-  kept: "a file that is not the fleet's stands there, and stays until a POST replaces it",
-  unreadable: 'it cannot open what the engine holds: another secret, or damaged',
-  failed: 'the file could not be written or removed; it is tried again',
-  older: 'the engine holds an older state than the packager: a backup, or something replayed',
+  behind: 'the packager has not received the change yet',
+  kept: "a file that is not the fleet's is in its place, and stays until a POST replaces it",
+  unreadable: "the packager cannot open the engine's entry: sealed with another secret, or damaged",
+  failed: 'the file could not be written or removed; the sidecar retries',
+  older: 'the engine holds an older state than the packager: a backup was restored, or an old entry replayed',
 } as const;
 
 export type LackReason = keyof typeof LACK_REASONS;
@@ -54,11 +54,11 @@ const engineServer = z.object({
   url: z.string().meta({ description: 'Its address.' }),
   fault: z.string().optional().meta({ description: 'Why it could not be asked.' }),
   version: z.string().optional().meta({ description: 'Its version.' }),
-  leader: z.boolean().optional().meta({ description: 'Whether it leads.' }),
-  size: z.int().optional().meta({ description: 'Bytes of its database.' }),
+  leader: z.boolean().optional().meta({ description: 'Whether it is the leader.' }),
+  size: z.int().optional().meta({ description: 'The size of its database in bytes.' }),
   size_in_use: z.int().optional().meta({ description: 'Bytes of it that are in use.' }),
-  quota: z.int().optional().meta({ description: 'The most bytes that it may have.' }),
-  alarms: z.array(z.string()).optional().meta({ description: 'What it warns of: `NOSPACE`, `CORRUPT`.' }),
+  quota: z.int().optional().meta({ description: 'Its quota in bytes.' }),
+  alarms: z.array(z.string()).optional().meta({ description: 'Its alarms: `NOSPACE`, `CORRUPT`.' }),
 });
 
 const fleetPackager = z.object({
@@ -67,22 +67,22 @@ const fleetPackager = z.object({
   streams: z
     .array(z.string())
     .nullable()
-    .meta({ description: 'Beginnings of the ids of the streams that it takes; `null`: all.' }),
+    .meta({ description: 'Prefixes of the ids of the streams that it takes; `null`: all.' }),
   since: z.iso.datetime().meta({ description: 'When it registered.' }),
   version: z.string().meta({ description: 'Of its sidecar.' }),
-  state: z.enum(namesOf(FLEET_STATES)).meta({ description: 'How it was at its last report.' }),
+  state: z.enum(namesOf(FLEET_STATES)).meta({ description: 'Its membership state at its last report.' }),
   applied: revision.meta({
     description:
-      'It has every change of its streams up to this revision, but for `lacks`; of several beginnings the least. `null`: not told yet.',
+      'It has every change of its streams up to this revision, but for `lacks`; of several prefixes the lowest. `null`: not reported yet.',
   }),
   reported: z.iso.datetime().nullable().meta({ description: 'When it last reported, by its own clock.' }),
-  behind: z.int().meta({ description: 'How many changes of its streams it has not heard of yet.' }),
+  behind: z.int().meta({ description: 'How many changes of its streams it has not received yet.' }),
   behind_seconds: z
     .number()
     .meta({ description: 'The age of the oldest of them, in seconds; 0 when there is none.' }),
   lacks: z
     .array(z.object({ streamid, why }))
-    .meta({ description: `The streams whose state it has not, up to ${MAX_LACKS}.` }),
+    .meta({ description: `The streams that are missing at it, up to ${MAX_LACKS}.` }),
   lacking: z.int().meta({ description: 'How many they are.' }),
   clock_ahead_ms: z
     .int()
@@ -100,12 +100,13 @@ export const fleetAnswer = z.object({
   fleet: z.string().nullable().meta({ description: 'The id of the fleet; `null`: it has joined none yet.' }),
   state: z
     .enum(namesOf(FLEET_STATES))
-    .meta({ description: `How this sidecar is: ${tableOf(FLEET_STATES)}.` }),
+    .meta({ description: `The membership state of this sidecar: ${tableOf(FLEET_STATES)}.` }),
   since: z.iso.datetime().meta({ description: 'Since when it is in this state.' }),
   revision,
   engine: z.array(engineServer).meta({ description: 'The servers of the engine.' }),
   compacted: z.boolean().nullable().meta({
-    description: 'Whether the engine forgets old revisions; `null`: it is too young to tell, or not reached.',
+    description:
+      'Whether the engine compacts old revisions; `null`: it is too new to tell, or cannot be reached.',
   }),
   streams: z
     .int()
@@ -163,7 +164,7 @@ export const fleetImportQuery = fleetStepQuery.extend({
 const next = z
   .string()
   .nullable()
-  .meta({ description: 'What the next step is asked for with, as `after`; `null` after the last one.' });
+  .meta({ description: 'The value of `after` for the next step; `null` after the last one.' });
 
 /** The answer of one step of `POST /api/fleet/import`. */
 export const fleetImportAnswer = z.object({
@@ -177,7 +178,7 @@ export const fleetImportAnswer = z.object({
           description:
             'Why: the fleet has another key file of the stream; it notes it as deleted; what it has cannot be opened; there is no regular file; this packager does not take the stream.',
         }),
-        description: z.string().meta({ description: 'The same for a person.' }),
+        description: z.string().meta({ description: 'The reason in words.' }),
       }),
     )
     .meta({ description: 'Key files that stay as they are, here and in the fleet, and why.' }),

@@ -187,7 +187,7 @@ const choice = {
   kid: checkedValue(parseUuid).nullish().meta({
     format: 'uuid',
     description:
-      'The key id, as the document has it: a UUID. For a system that this key has not, its only key is taken.',
+      'The key id, as the document has it: a UUID. For a system without this key, its only key is used.',
   }),
   track: name.nullish().meta({
     description:
@@ -204,7 +204,7 @@ const systems = z
   .refine((names) => names.length > 0, 'is empty')
   .meta({ minItems: 1 });
 const SYSTEMS_SAID =
-  'The DRM systems to write. Left out: those that the document has for the key. Widevine data that the document has not is made.';
+  'The DRM systems to write. Left out: those that the document has for the key. Widevine data that the document does not have is made.';
 
 const laurl = playready.laurl.meta({
   description: "PlayReady's license address, in place of the one in the document. Needed where it has none.",

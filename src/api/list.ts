@@ -56,7 +56,7 @@ export const listAnswer = z.object({
     .string()
     .max(4096)
     .nullable()
-    .meta({ description: 'What the next page is asked for with; `null` after the last one.' }),
+    .meta({ description: 'The `cursor` of the next page; `null` after the last one.' }),
 });
 
 export type ListAnswer = z.output<typeof listAnswer>;

@@ -122,7 +122,7 @@ function groupRules(
   if (isJsonObject(keys)) problems.push(...keysFaults(keys));
   for (const name of ['heights', 'bitrates'] as const) {
     if (!isGiven(own[name]) || wrong.has(name) || (isByQuality(keys) && isGiven(smil))) continue;
-    const what = 'tells qualities of a SMIL document; leave it out without smil and keys by quality';
+    const what = 'is for the qualities of a SMIL document; leave it out without smil and keys by quality';
     problems.push(invalidBody(`${name}: ${what}`));
   }
   // Next to keys by quality they would give all of them the same key.
@@ -302,5 +302,5 @@ const NO_QUALITY = fault(
   'quality: is missing; this group has keys by quality, so give the member as {"streamid", "quality"}.',
 );
 const CONTENT_ID_OF_QUALITY = fault(
-  'contentId: this group has keys by quality; put the content id into keys, next to the quality that has it.',
+  'contentId: this group has keys by quality; put the content id in keys, under its quality.',
 );

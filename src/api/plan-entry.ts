@@ -76,7 +76,7 @@ export function createClaim(): Claim {
 
 const DUPLICATE: Problem = {
   code: 'duplicate_stream',
-  description: 'The batch has named this stream before; the first of its entries is the one that counts.',
+  description: 'The batch has this stream twice; only the first entry counts.',
 };
 
 /** The most fields of an entry: no time is spent on the names of more. */
@@ -96,7 +96,7 @@ export function divideFields(entry: JsonObject, schema: z.ZodObject) {
   const request: [string, unknown][] = [];
   const names = Object.keys(entry);
   if (names.length > MAX_FIELDS)
-    problems.push(invalidBody(`has ${names.length} fields, far more than there are`));
+    problems.push(invalidBody(`has ${names.length} fields, far more than exist`));
   for (const name of names.slice(0, MAX_FIELDS)) {
     const isKnown = own.includes(name) || REQUEST_FIELDS.includes(name);
     const near = isKnown ? name : nearest(name, [...own, ...REQUEST_FIELDS]);
@@ -139,7 +139,7 @@ export function trackRules(
 ): Problem[] {
   const problems: Problem[] = [];
   if (!isJsonObject(tracks) || Object.keys(tracks).length === 0)
-    problems.push(invalidBody('tracks: must name the streams of each track, as {"SD": "news_sd"}'));
+    problems.push(invalidBody('tracks: must name the streams of each track, such as {"SD": "news_sd"}'));
   const isOfProvider = isGiven(request.contentId) && rules.taken.includes('track');
   if (!isGiven(request.cpix) && !isOfProvider)
     problems.push(invalidBody('tracks: needs cpix; give the text of a CPIX document with it'));
@@ -161,7 +161,7 @@ export function* planTracks(
   const read = createReadDistinct(options);
   const sameKey = (track: string, what: string, other: string) => {
     const [one, first] = [printable(track), printable(other)];
-    return `${one} has the same ${what} as ${first}; name the streams of both under ${first}, as {"${first}": ["news_1", "news_2"]}.`;
+    return `${one} has the same ${what} as ${first}; name the streams of both under ${first}, such as {"${first}": ["news_1", "news_2"]}.`;
   };
   for (const [track, named] of Object.entries(tracks)) {
     const at = `${place}.tracks.${printable(track)}`;

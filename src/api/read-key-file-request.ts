@@ -40,7 +40,7 @@ export type KeyFileRequest = (
 ) & {
   /** Whether there are CMAF lines; undefined: as the service is configured. */
   readonly cmaf: boolean | undefined;
-  /** Of an imported key file, what a check of all its lines found: more than the values alone tell. */
+  /** Of an imported key file, what a check of all its lines found: more than the values alone show. */
   readonly findings?: readonly Finding[];
 };
 

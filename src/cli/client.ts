@@ -97,7 +97,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     });
     if (answer.isCut)
       throw unreachable(
-        'its answer does not end, or is far larger than any of a sidecar',
+        'its answer does not end, or is far larger than the answer of a sidecar',
         address,
         connection,
       );
@@ -192,7 +192,7 @@ function queryOf(fields: Readonly<Record<string, string | number | boolean | und
 
 function noAnswer(code: string, address: string, connection: Connection): CliError {
   const why = whyNoAnswer(code, {
-    untrusted: 'name the authority that issued it by --ca',
+    untrusted: 'give the authority that issued it with --ca',
     tls: 'check the files of --ca, --cert and --cert-key',
   });
   const error = unreachable(why, address, connection);
@@ -204,7 +204,7 @@ function noAnswer(code: string, address: string, connection: Connection): CliErr
 function unreachable(why: string, address: string, { urlFrom }: Connection): CliError {
   return new CliError(EXIT.unreachable, {
     code: 'sidecar_unreachable',
-    description: `No sidecar answers at ${address}: ${why}. The address comes from ${urlFrom}; --url and PACKAGERDRM_URL set another.`,
+    description: `Can't connect to ${address}: ${why}. The address comes from ${urlFrom}; --url and PACKAGERDRM_URL set another one.`,
   });
 }
 
@@ -258,7 +258,7 @@ function refusal(answer: GetAnswer, address: string, apiKeyFrom: string): CliErr
   return passes ? new SidecarAway(EXIT.failed, problems) : new CliError(EXIT.failed, problems);
 }
 
-/** What lasts until somebody does something about it, unlike all else of its status. */
+/** Codes that do not pass without a correction, unlike the others of their status. */
 const LASTING: ReadonlySet<string> = new Set<keyof typeof ERRORS>([
   'provisioning_not_configured',
   'fleet_denied',
@@ -273,8 +273,8 @@ function notASidecar({ status, headers }: GetAnswer, address: string): CliError 
   const problem = {
     code: 'not_a_sidecar',
     description: away
-      ? `The proxy in front of the sidecar at ${address} does not reach it (status ${status}).`
-      : `What answers at ${address} is not this version's key-file API (status ${status}, ${headers['content-type'] ?? 'no content-type'}). Check the address.`,
+      ? `The proxy in front of the sidecar at ${address} can't reach it (status ${status}).`
+      : `The server at ${address} does not answer as this version's key-file API (status ${status}, ${headers['content-type'] ?? 'no content-type'}). Check the address.`,
   };
   return away ? new SidecarAway(EXIT.unreachable, problem) : new CliError(EXIT.unreachable, problem);
 }

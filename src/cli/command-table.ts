@@ -34,7 +34,7 @@ function tracksAdded(text: string, former: Tracks = {}): Tracks {
   for (const pair of text.split(',').map((part) => part.trim())) {
     const [, track = '', streamId = ''] = /^(.*)=([^=]*)$/s.exec(pair) ?? [];
     if (track.trim() === '' || streamId.trim() === '')
-      throw new InvalidArgumentError('It must be a track and a stream id, as SD=news_sd.');
+      throw new InvalidArgumentError('It must be a track and a stream id, such as SD=news_sd.');
     tracks.set(track.trim(), [...(tracks.get(track.trim()) ?? []), streamId.trim()]);
   }
   return Object.fromEntries(tracks);
@@ -59,7 +59,7 @@ function wholeNumber(text: string): number {
 
 const PROVIDER = [
   option('--client <name>', 'DRM account at the key provider'),
-  option('--client-api-key <key>', 'its API key; others see it').conflicts('clientApiKeyFile'),
+  option('--client-api-key <key>', 'its API key; other users can see it').conflicts('clientApiKeyFile'),
   option('--client-api-key-file <file>', 'file that holds its API key'),
   option('--cmaf [scheme]', 'write the CMAF lines, too (cenc), or false for none')
     .choices(CMAF_CHOICES)
@@ -76,10 +76,10 @@ const WAIT = option('--wait [seconds]', `${WAITS} this (default: ${WAIT_SECONDS}
 
 /** Allow a manifest keys of this machine; none is allowed without them. */
 const ALLOWANCES = [
-  option('--allow-env <name>', "variable that the manifest may name, or 'PREFIX_*'; again for each", added),
+  option('--allow-env <name>', "variable that the manifest may use, or 'PREFIX_*'; repeat for each", added),
   option(
     '--allow-file <path>',
-    'file that the manifest may name, or a folder of such; again for each',
+    'file that the manifest may use, or a folder of such files; repeat for each',
     added,
   ),
 ];
@@ -95,13 +95,13 @@ const PUT: CommandEntry = {
       'body of the request (JSON, YAML), key file or CPIX document; - is standard input',
     ),
     option('--cpix <file>', 'CPIX document with the keys; - is standard input').conflicts('file'),
-    option('--track <name>', 'of a CPIX document: the keys of this track type or label (SD, HD, AUDIO)'),
-    option('--kid <uuid>', 'of a CPIX document: the key with this id'),
-    option('--period <name>', 'of a CPIX document: the keys of this period, by its id or index'),
-    option('--systems <names>', 'of a CPIX document: only these of widevine, playready, fairplay'),
+    option('--track <name>', 'with a CPIX document: the keys of this track type or label (SD, HD, AUDIO)'),
+    option('--kid <uuid>', 'with a CPIX document: the key with this id'),
+    option('--period <name>', 'with a CPIX document: the keys of this period, by its id or index'),
+    option('--systems <names>', 'with a CPIX document: only these of widevine, playready, fairplay'),
     option(
       '--tracks <track=streamid>',
-      'of a CPIX document: several streams; may be given again',
+      'with a CPIX document: the stream of each track; repeat for each',
       tracksAdded,
     ),
     option('--keep-unknown', 'keep unknown lines of an existing key file; otherwise they are refused'),
@@ -109,23 +109,23 @@ const PUT: CommandEntry = {
     WAIT_FOR_ONE,
     ...PROVIDER,
     option('--cenc-keyid <base64>', 'key id, 16 bytes, big endian'),
-    option('--cenc-contentkey <base64>', 'content key, 16 bytes; in a --file nobody sees it'),
+    option('--cenc-contentkey <base64>', 'content key, 16 bytes; use --file to hide it from other users'),
     option('--playready-laurl <url>', 'license address'),
     option('--playready-checksum <base64>', 'computed when left out'),
     option('--widevine', 'Widevine, with PSSH data made from key id and content id'),
     option('--widevine-psshdata <base64>', 'Widevine, with this PSSH data'),
-    option('--fairplay-key <hex>', 'key, 32 hex digits; in a --file nobody sees it'),
+    option('--fairplay-key <hex>', 'key, 32 hex digits; use --file to hide it from other users'),
     option('--fairplay-iv <hex>', 'initialization vector, 32 hex digits'),
     option('--fairplay-laurl <url>', 'license address'),
     option('--dry-run', 'only show what would be written, and how it differs from the present file'),
     option('--if-match <etag>', 'only replace the file with this ETag (* for any)').conflicts('createOnly'),
-    option('--create-only', 'only when the stream has no key file yet'),
+    option('--create-only', 'never replace a key file: fail when the stream has one'),
     option('--reveal', 'show the key material of the file that was written'),
   ],
   help: `
 A CPIX document may have the keys of several tracks; a key file takes one for Widevine and PlayReady, and one for
-FairPlay, which may be the same. --track or --kid chooses. --tracks takes no stream id, and writes the key files of all
-that it names:
+FairPlay, which may be the same. Choose with --track or --kid. With --tracks, give no stream id: it writes the key files
+of all streams that it names:
   packager-drm put live/news --cpix news.xml --track HD
   packager-drm put --cpix news.xml --tracks SD=news_sd,HD=news_hd --dry-run
 `,
@@ -141,7 +141,7 @@ const GET: CommandEntry = {
     option('--scheme <scheme>', 'the key of Widevine and PlayReady, or of FairPlay').choices(EXPORT_SCHEMES),
     option(
       '--recipient <file>',
-      'with --as cpix: encrypt the keys for this certificate (PEM); again for each',
+      'with --as cpix: encrypt the keys for this certificate (PEM); repeat for each',
       added,
     ),
   ],
@@ -153,17 +153,17 @@ const DELETE: CommandEntry = {
   description: 'remove the key files of streams',
   options: [
     WAIT_FOR_ONE,
-    option('--prefix <text>', 'those of all streams whose id starts with this'),
-    option('--not-in <manifest>', 'those of all streams that this manifest does not name'),
+    option('--prefix <text>', 'the key files of all streams whose id starts with this'),
+    option('--not-in <manifest>', 'the key files of all streams that this manifest does not name'),
     option('--if-match <etag>', 'only the file that has this ETag; for one stream'),
     option('--dry-run', 'only show what would be deleted'),
     YES,
     option('--all', 'name every stream, not only the first 20'),
   ],
   help: `
-One stream that is named is deleted at once. Several, and what --prefix or --not-in find, are shown first, and must be
-confirmed. A key file that changes between the preview and the deletion is left as it is.
-A manifest of --not-in is the list of what stays. It is a file that apply accepts; only its stream ids are read.
+A single named stream is deleted at once. Several streams, and those that --prefix or --not-in select, are shown first,
+and you must confirm them. A key file that changes between the preview and the deletion is not deleted.
+The manifest of --not-in lists the streams that stay. It is a file that apply accepts; only its stream ids are read.
 With --prefix, only key files below the prefix are considered.
 `,
   load: async () => (await import('./commands/delete')).deleteKeyFiles,
@@ -175,7 +175,7 @@ const LIST: CommandEntry = {
   options: [
     option('--prefix <text>', 'only streams whose id starts with this'),
     option('--faulty', 'only key files with a fault; ends with 1 when one of them is an error'),
-    option('--limit <number>', 'at most so many', wholeNumber),
+    option('--limit <number>', 'the most key files to list', wholeNumber),
     option('--csv', 'as CSV with a header row, for a spreadsheet'),
   ],
   load: async () => (await import('./commands/list')).list,
@@ -185,18 +185,18 @@ const CHECK: CommandEntry = {
   usage: 'check [inputs...]',
   description: 'check files, folders, standard input (-) or values for faults, and against each other',
   options: [
-    option('--stream <streamid>', 'check the key file that the sidecar has; again for each', added),
+    option('--stream <streamid>', 'check the key file that the sidecar has; repeat for each', added),
     option('--reveal', 'show content keys, too'),
   ],
   help: `
-It takes key files, CPIX documents (encrypted keys are not opened), bodies of the key-file API (JSON), DASH manifests
-and HLS playlists or the elements and lines of one about its protection, init segments, media segments and mp4 files
-of any size, license addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady
-object or header, a key id. Of a folder it takes the .key files in it and below it.
+It checks key files, CPIX documents (encrypted keys are not opened), bodies of the key-file API (JSON), DASH manifests
+and HLS playlists (whole, or only their elements and lines about protection), init segments, media segments and mp4
+files of any size, license addresses, and values in base64, hex or as a UUID: a PSSH box, Widevine PSSH data, a PlayReady
+object or header, a key id. In a folder it checks the .key files, also in sub-folders.
 Several inputs are compared with each other:
   packager-drm check news.key init.mp4 stream.mpd playlist.m3u8
   packager-drm check news.key news-cpix.xml
-Nothing is sent anywhere; only --stream asks the sidecar, for the key file of that stream.
+Nothing is sent anywhere; only --stream reads the key file of that stream from the sidecar.
 Ends with 1 when a fault is an error.
 `,
   load: async () => (await import('./commands/check')).check,
@@ -204,20 +204,24 @@ Ends with 1 when a fault is an error.
 
 const VERIFY: CommandEntry = {
   usage: 'verify <url> [keyfiles...]',
-  description: 'test a stream: fetch it as a player does, decrypt its newest segments, tell what is wrong',
+  description: 'test a stream: fetch it as a player does, decrypt its newest segments, report what is wrong',
   options: [
-    option('--stream <streamid>', 'decrypt with the key file that the sidecar has; again for each', added),
-    option('--former <file>', 'a key file that the stream had before; again for each', added),
-    option('--watch', 'go on with each new segment, until Ctrl-C'),
-    option('--timeout <seconds>', `how long a test takes at most (default: ${VERIFY_SECONDS})`, wholeNumber),
+    option('--stream <streamid>', 'decrypt with the key file that the sidecar has; repeat for each', added),
+    option('--former <file>', 'a key file that the stream had before; repeat for each', added),
+    option('--watch', 'continue with each new segment, until Ctrl-C'),
+    option(
+      '--timeout <seconds>',
+      `the most seconds that a test takes (default: ${VERIFY_SECONDS})`,
+      wholeNumber,
+    ),
   ],
   help: `
-The address is that of a DASH manifest, or of an HLS multivariant or media playlist. Of every rendition the
-init segment and the newest segment are fetched. Key files follow the address:
+The address is a DASH manifest, or an HLS multivariant or media playlist. The init segment and the newest segment
+of every rendition are fetched. Key files follow the address:
   packager-drm verify https://cdn.example.com/live/news/manifest.mpd news.key
-Without a key file it tells what can be told without decrypting. With --former it recognizes a packager that
-still uses a former key file. No key is shown. --timeout is for one look at the stream, also with --watch.
-Ends with 1 when a fault is an error, also when it was one of any segment under --watch.
+Without a key file it checks what it can without decrypting. With --former it recognizes a packager that
+still uses a former key file. No key is shown. --timeout is for each test of the stream, also with --watch.
+Ends with 1 when a fault is an error; with --watch, when any segment had one.
 `,
   load: async () => (await import('./commands/verify')).verify,
 };
@@ -237,42 +241,41 @@ const APPLY: CommandEntry = {
     option('--keep-unknown', 'keep unknown lines of imported key files; otherwise they are refused'),
   ],
   help: `
-It shows first what would change, asks, and goes on after single failures. With --yes it writes at once. Run it
-again after a failure or a stop: what is done is left as it is. A stream that the file does not name is never touched.
-A manifest gets no variable and no file of this machine as a key that --allow-env or --allow-file does not
-name, not even for a dry run: otherwise its author would choose what is sent. CPIX documents in its folder or below
-need no option.
-Of key files each becomes the one of the stream of its name; in a folder live/news.key is that of live/news.
-Their values are written as they are.
-docs/manifest.md says what a manifest holds.
+It shows what would change, and asks before it writes; --yes writes at once. When a stream fails, the others are still
+written. Run it again after a failure or a stop: finished streams are left as they are. A stream that the file does not
+name is never touched.
+A manifest can use a variable or a file of this machine as a key only if --allow-env or --allow-file names it, even in a
+dry run: otherwise its author would choose what is sent. CPIX documents in its folder or below need no option.
+A key file is imported for the stream of its name, with unchanged values; in a folder, live/news.key is for live/news.
+docs/manifest.md describes manifests.
 `,
   load: async () => (await import('./commands/apply')).apply,
 };
 
 const ROTATE: CommandEntry = {
   usage: 'rotate <manifest>',
-  description: 'provision new keys for the streams of a manifest, by new content ids',
+  description: 'provision new keys for the streams of a manifest, with new content ids',
   options: [
-    option('--content-id <pattern>', 'what new content ids are made of').default('{streamid}-{date}'),
+    option('--content-id <pattern>', 'the pattern of the new content ids').default('{streamid}-{date}'),
     ...PROVIDER,
     ...ALLOWANCES,
     WAIT,
-    option('--dry-run', 'only show which keys would come'),
+    option('--dry-run', 'only show which keys would change'),
     YES,
     option('--all', 'name every stream, not only the first 20 of each kind'),
     option('--verbose', 'show all changed lines, not only the key ids'),
     option('--application <name>', 'the packager’s application; else the folder of each stream id'),
-    option('--packager-url <url>', 'where the packager answers REST calls').default(PACKAGER_URL),
+    option('--packager-url <url>', "the address of the packager's REST API").default(PACKAGER_URL),
     option('--watch', 'wait until each new key file was read; needs --folder'),
-    option('--folder <folder>', 'the key folder of the sidecar, as this machine has it'),
+    option('--folder <folder>', 'the key folder of the sidecar, at its path on this machine'),
     option('--timeout <seconds>', `how long --watch waits (default: ${WATCH_SECONDS})`, wholeNumber),
   ],
   help: `
 Each stream that gets its keys from the key provider gets a new content id, and with it a new key. The pattern
-can contain {streamid} (/ ~ @ + become _), {name} (its last part), {contentId} (that of the manifest), {old} (that of the
-present key file), {date} and {time} (UTC). A group with one key gets one content id, by its first member.
-The packager takes a key when a stream starts: the output ends with the commands that restart each stream at a Wowza
-Streaming Engine. For another packager they are not known.
+can contain {streamid} (/ ~ @ + become _), {name} (its last part), {contentId} (from the manifest), {old} (from the
+present key file), {date} and {time} (UTC). A group with one key gets one content id, from its first member.
+The packager reads a key file when a stream starts: the output ends with the commands that restart each stream at a
+Wowza Streaming Engine. Other packagers are not supported.
 `,
   load: async () => (await import('./commands/rotate')).rotate,
 };
@@ -281,40 +284,44 @@ export const DOCTOR: CommandEntry = {
   usage: 'doctor',
   description: "check a packager's installation: its settings, its key folder, its rights, its streams",
   options: [
-    option('--packager <folder>', 'as /usr/local/WowzaStreamingEngine').makeOptionMandatory(),
-    option('--application <name>', 'check only this application; may be given again', namesAdded),
-    option('--streams <ids>', 'streams that must have a key file, as a,b; may be given again', namesAdded),
+    option(
+      '--packager <folder>',
+      'installation folder, such as /usr/local/WowzaStreamingEngine',
+    ).makeOptionMandatory(),
+    option('--application <name>', 'check only this application; repeat for each', namesAdded),
+    option('--streams <ids>', 'streams that must have a key file, such as a,b; repeat for each', namesAdded),
     option('--manifest <file>', 'manifest whose streams must have a key file'),
     option('--lineup <file>', 'the former name of --manifest').hideHelp().conflicts('manifest'),
     option('--user <name>', 'the packager’s user, by name or number, if it can’t be found out'),
     option('--csv', 'the findings as CSV with a header row, for a spreadsheet'),
   ],
   help: `
-It reads only: nothing is written or changed. Ends with 1 when there is a fault.
+It only reads: nothing is written or changed. Ends with 1 when there is a fault.
 `,
   load: async () => (await import('./doctor/doctor')).doctor,
 };
 
 const FLEET: CommandEntry = {
   usage: 'fleet',
-  description: 'the fleet of packagers that the sidecar is in: see who has what, bring key files in',
+  description: 'the fleet of packagers that the sidecar is in: show its state, import key files',
   help: `
-All of it needs an API key without streams; what changes something, one that may write.
-docs/fleet.md says what a fleet is, and what to do when something fails.
+All commands need an API key without stream limits; those that change something need the right to write.
+docs/fleet.md describes fleets, and what to do when something fails.
 `,
   commands: [
     {
       usage: 'status [streamid]',
-      description: 'show the packagers, what each lacks, and the servers of the engine; or who has a stream',
+      description:
+        'show the packagers, the streams missing at each, and the servers of the engine; or which packagers have a stream',
       options: [
         option('--watch', 'show it again each second, until Ctrl-C'),
-        option('--all', 'name every packager, and every stream that one lacks, not only the first 20'),
+        option('--all', 'name every packager and every missing stream, not only the first 20'),
       ],
       help: `
 Ends with 0 when this sidecar is level with the fleet, and every live packager has all of its streams; else with 1.
-A packager that is not live is shown, and does not count. With a stream: whether every live packager that takes it
-has it. Packagers report what they have every five seconds, so that a change of a moment ago may count as missing.
-With --json the answer of the API; with --watch, too, one on each line.
+A packager that is not live is shown, but does not count. With a stream, ends with 0 when every live packager that
+takes the stream has it. Packagers report every five seconds, so a change of a moment ago may count as missing.
+With --json it prints the answer of the API; with --watch, one answer on each line.
 `,
       load: async () => (await import('./fleet/status')).fleetStatus,
     },
@@ -322,13 +329,13 @@ With --json the answer of the API; with --watch, too, one on each line.
       usage: 'import',
       description: "bring the key files of the sidecar's folder into the fleet",
       options: [
-        option('--found', 'found the fleet again in an engine that has lost it, and import then'),
+        option('--found', 'found the fleet again in an engine that has lost it, and import the key files'),
         option('--all', 'name every key file that is refused, not only the first 20'),
       ],
       help: `
-A stream that the fleet knows already is left as it is: a key file that differs stays, here and in the fleet, and is
-named. Run it at each packager that had key files before. Run it again after a failure or a stop: what is done
-counts as there already. Ends with 1 when a key file is refused.
+A stream that the fleet has already is left as it is: a different key file stays, here and in the fleet, and is
+named. Run it at each packager that had key files before. After a failure or a stop, run it again: key files that
+are in the fleet already are skipped. Ends with 1 when a key file is refused.
 `,
       load: async () => (await import('./fleet/steps')).importKeyFiles,
     },
@@ -344,7 +351,7 @@ old one. Run it again after a failure or a stop. Ends with 1 when an entry can't
     },
     {
       usage: 'retire <name>',
-      description: 'remove a packager that does not run any more, so that nobody waits for it',
+      description: 'remove a packager that no longer runs, so that no request waits for it',
       options: [YES],
       load: async () => (await import('./fleet/retire')).retire,
     },

@@ -10,10 +10,12 @@ import type { CliContext } from './context';
 export function requireTerminal(
   { stdin, stderr, out }: CliContext,
   purpose: string,
-  otherwise = ', or --dry-run to only see it',
+  otherwise = ', or --dry-run to preview it',
 ): void {
   if (out.json || !stdin.isTTY || !stderr.isTTY)
-    throw usageError(`Nobody can answer the question here. Add --yes to ${purpose}${otherwise}.`);
+    throw usageError(
+      `This is not a terminal, so the question can't be answered. Add --yes to ${purpose}${otherwise}.`,
+    );
 }
 
 /**

@@ -6,7 +6,7 @@ import { CliError, EXIT, usageError } from './cli-error';
 import { encodingFault, isBelow } from './input';
 import { checkFields, problemSentence, readYaml } from './yaml-fields';
 
-/** The options of the program that say which sidecar is meant. */
+/** The options of the program that say the sidecar. */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly key?: string;
@@ -36,7 +36,7 @@ interface Found {
 }
 
 /**
- * Puts together which sidecar is meant: options win over the environment, which wins over the configuration file;
+ * Finds the sidecar: options win over the environment, which wins over the configuration file;
  * inside the sidecar's container its own variables are the last resort.
  * @throws CliError when something is missing or can't be used. No message quotes a key.
  */
@@ -48,11 +48,13 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
   const places = configPaths(env, cwd).join(' or ');
   const url = find('url') ?? urlOfContainer(env);
   if (!url)
-    throw usageError(`Which sidecar? Give its address by --url, in PACKAGERDRM_URL, or as url in ${places}.`);
+    throw usageError(
+      `The address of the sidecar is missing: give it with --url, in PACKAGERDRM_URL, or as url in ${places}.`,
+    );
   const apiKey = findKey(find, env, cwd);
   if (!apiKey)
     throw usageError(
-      `The sidecar's API key is missing: give it by --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${places}.`,
+      `The sidecar's API key is missing: give it with --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${places}.`,
     );
   if (!/^[\x21-\x7e]+$/.test(apiKey.value))
     throw usageError(
@@ -133,7 +135,7 @@ function requireOneSource(url: Found, apiKey: Found, file: ConfigFile | undefine
   if (!file?.isOfFolder || url.from !== inFile(file, 'url')) return;
   if (apiKey.from === inFile(file, 'key') || apiKey.from === inFile(file, 'keyFile')) return;
   throw usageError(
-    `The address is from ${file.path}, and the API key from ${apiKey.from}: a file that lies in the working folder gets no key from elsewhere. Say that you mean it by --config ${file.path}, or give the address by --url.`,
+    `The address is from ${file.path}, and the API key from ${apiKey.from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${file.path}, or give the address with --url.`,
   );
 }
 
@@ -170,7 +172,7 @@ function parseUrl({ value, from }: Found): URL {
   const url = isAddress ? new URL(value) : undefined;
   if (url?.username !== '' || url.password !== '') {
     throw usageError(
-      `The address of ${from} must start with http:// or https:// and have no user, query or space, as http://127.0.0.1:9000.`,
+      `The address of ${from} must start with http:// or https:// and have no user, query or space, such as http://127.0.0.1:9000.`,
     );
   }
   return url;
@@ -251,13 +253,13 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
   if (isOfFolder && settings.keyFile !== undefined && leaves(dirname(path), settings.keyFile)) {
     // Its one line would be sent to the address in the same file.
     throw unusableConfig(
-      `keyFile leaves the folder of ${path}; move the key there, or say that you mean this file by --config ${path}.`,
+      `keyFile is outside the folder of ${path}; move the key there, or give --config ${path} to use it anyway.`,
     );
   }
   if (isOfFolder && allowEnv.length + allowFile.length > 0) {
     // Its author may have written the manifest, too.
     throw unusableConfig(
-      `${path} may not say what is allowed, as it lies in the working folder; say that you mean it by --config ${path}, or use --allow-env and --allow-file.`,
+      `${path} can't allow anything, because it is in the working folder; give --config ${path} to use it anyway, or use --allow-env and --allow-file.`,
     );
   }
   return {

@@ -133,7 +133,7 @@ export function keyFileProblems(
 
 function unknownProblem({ line, name, near }: UnknownLine): FileProblem {
   if (name === undefined)
-    return { line, description: 'has a name that is not valid; was a value put where a name belongs?' };
+    return { line, description: 'has an invalid name; check whether a value is in its place' };
   return { line, field: name, description: `is not known${near ? `; did you mean ${near}?` : ''}` };
 }
 

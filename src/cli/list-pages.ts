@@ -24,7 +24,7 @@ export async function* listPages(
     if (page.cursor === null) return;
     cursor = page.cursor;
     if (seen.has(cursor)) {
-      const description = `What answers at ${sidecar.address} gives a cursor of its list a second time: its list does not end. Check the address, and any proxy in front of the sidecar.`;
+      const description = `The server at ${sidecar.address} returned the same cursor twice: its list does not end. Check the address, and any proxy in front of the sidecar.`;
       throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
     }
     seen.add(cursor);

@@ -39,7 +39,8 @@ export interface Ending {
 /** Ends a command for many streams: says how, except with `--json`, where the document does, and sets the exit code. */
 export function endAs(context: CliContext, ending: Ending): void {
   const { sentence, isFaulty, stopped, waited } = ending;
-  const { resume = 'Run the same command again to go on: what is done is left as it is.' } = ending;
+  const { resume = 'Run the same command again to continue: finished streams are left as they are.' } =
+    ending;
   const { out } = context;
   if (stopped && !out.json && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
   if (stopped) out.note(resume);

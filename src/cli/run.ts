@@ -13,10 +13,10 @@ interface Run extends Omit<Ambient, 'now'>, CommandRun {
 
 const AFTER_HELP = `
 The address and the key come from the options, else from PACKAGERDRM_URL and PACKAGERDRM_APIKEY (or
-PACKAGERDRM_APIKEY_FILE), else from the first configuration file that is there: ./packager-drm.yaml or
+PACKAGERDRM_APIKEY_FILE), else from the first configuration file that exists: ./packager-drm.yaml or
 ~/.config/packager-drm/config.yaml (url, key or keyFile, ca, cert, certKey, allowEnv, allowFile), else,
 inside the sidecar's container, from the sidecar's own variables.
-An address in ./packager-drm.yaml is used with a key from the same file alone, and allowEnv and allowFile
+An address in ./packager-drm.yaml is only used with a key from the same file, and allowEnv and allowFile
 are refused there, unless --config names it.
 
 Exit codes:
@@ -79,12 +79,12 @@ function describeProgram(program: Command, { version, stdout, stderr }: Run, jso
     .description("Provisions, reads and checks a packager's key files through the sidecar's API.")
     .version(version)
     .option('--url <url>', "the sidecar's address")
-    .option('--key <key>', 'API key; in a file no other user of this machine sees it')
+    .option('--key <key>', 'API key; use --key-file to hide it from other users')
     .option('--key-file <file>', 'file that holds the API key', once)
     .option('--ca <file>', 'certificate of the authority to trust, PEM')
     .option('--cert <file>', 'client certificate, PEM')
     .option('--cert-key <file>', 'its private key, PEM')
-    .option('--config <file>', 'configuration file to read in place of the usual ones')
+    .option('--config <file>', 'configuration file to read instead of the usual ones')
     .option('--json', 'one JSON document on stdout, errors as {"errors":[…]} too')
     .addHelpText('after', AFTER_HELP)
     .showSuggestionAfterError()
@@ -96,7 +96,7 @@ function describeProgram(program: Command, { version, stdout, stderr }: Run, jso
 /** Of two files one would be dropped without a word. */
 function once(value: string, former: string | undefined): string {
   if (former === undefined) return value;
-  throw new InvalidArgumentError('It is given twice, and there is one API key.');
+  throw new InvalidArgumentError('It is given twice; give one API key.');
 }
 
 function report(thrown: unknown, out: Output): ExitCode {

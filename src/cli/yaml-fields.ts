@@ -43,8 +43,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   MULTILINE_IMPLICIT_KEY: 'has a name that goes over several lines; is a colon missing?',
   TAB_AS_INDENT: 'is indented by a tab; indent with spaces',
   BAD_ALIAS: 'uses an anchor (*name) that is not set before',
-  TAG_RESOLVE_FAILED: 'has a tag (!name) that means nothing here; leave it out',
-  MULTIPLE_DOCS: 'begins a second document (---); put it into a file of its own',
+  TAG_RESOLVE_FAILED: 'has an unknown tag (!name); leave it out',
+  MULTIPLE_DOCS: 'begins a second document (---); put it in its own file',
 };
 
 /** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
@@ -84,7 +84,7 @@ export function readYaml(text: string): ReadText {
 /** The name is shown when it is a plain word, as fields are; it could be a key that stands where a name belongs. */
 function twice(text: string): string {
   const [name = 'a name'] = /(?<=^["']?)[a-z]{1,16}(?=["']?\s*:)/i.exec(text) ?? [];
-  return `${name} is given before; give it once`;
+  return `${name} is given twice; give it once`;
 }
 
 function lineFinder(document: Document.Parsed, lineAt: (offset: number) => number): ReadText['lineOf'] {

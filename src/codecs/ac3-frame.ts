@@ -32,7 +32,7 @@ export function readAc3Header(bytes: Buffer, at = 0): Ac3Frame | undefined {
 }
 
 /**
- * Whether frames one behind the other have right checksums (CRC-16 of 0x8005, § 6.1.7.2): of AC-3 over the whole frame
+ * Whether frames one behind the other have correct checksums (CRC-16 of 0x8005, § 6.1.7.2): of AC-3 over the whole frame
  * behind the sync word, as crc1 makes that of its first part zero, and crc2 that of all; of E-AC-3 likewise.
  */
 export function hasRightChecksums(bytes: Buffer): boolean {

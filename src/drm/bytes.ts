@@ -26,7 +26,7 @@ export function decodeBase64(text: string): Checked<Buffer> {
   if (text.length % 4 !== 0)
     return refused(
       'padding_missing',
-      'is not whole base64: its length is no multiple of 4; look for missing padding (=)',
+      'is not complete base64: its length is not a multiple of 4; look for missing padding (=)',
     );
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text)
@@ -89,8 +89,8 @@ export function isHexText(bytes: Uint8Array): boolean {
 }
 
 export const HEX_TEXT =
-  'is the text of 16 hex digits, which no random value is; ask at its source whether hex was encoded as text, in ' +
-  'place of the 16 bytes that it stands for';
+  'is 16 hex digits as text, which a random value never is; ask its source whether it encoded the hex digits  ' +
+  'in place of the bytes';
 
 /** Whether 16 bytes read as a random (version 4) UUID, big endian. */
 export function isRandomUuid(bytes: Buffer): boolean {
@@ -119,8 +119,8 @@ export function looksSwapped(keyId: Buffer): boolean {
 }
 
 export const BYTE_ORDER_SUSPECTED =
-  "reads as a random (version 4) UUID only with bytes 0-3, 4-5 and 6-7 reversed: it may be in PlayReady's byte order " +
-  'where big endian belongs, or the reverse';
+  "is a random (version 4) UUID only with bytes 0-3, 4-5 and 6-7 reversed: it may be in PlayReady's byte order " +
+  'instead of big endian, or the reverse';
 
 /** A big-endian key id as the usual 8-4-4-4-12 lower-case text. */
 export function formatUuid(keyId: Uint8Array): string {

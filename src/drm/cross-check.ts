@@ -128,7 +128,7 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
 }
 
 const ZERO_KEY = 'is all zeros; send the real key';
-const ZERO_IV = 'is all zeros; the license server rarely has that';
+const ZERO_IV = 'is all zeros, which license servers rarely use; check it';
 
 /** Each value of 16 bytes by itself. */
 function blockFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
@@ -156,8 +156,8 @@ function exchangedFindings(
     (widevine !== undefined && isAmong(contentKey, widevine.keyIds));
   if (!isExchanged) return [];
   const sentence =
-    `and ${names['cenc.contentkey']} are swapped, as the other values show; swap them back, and use a new key if they ` +
-    'were in use like this';
+    `and ${names['cenc.contentkey']} are swapped, as the other values show; swap them back, and use a new key if a ` +
+    'stream has used them swapped';
   return [error('key_and_key_id_swapped', names['cenc.keyid'], sentence)];
 }
 
@@ -261,4 +261,4 @@ export const NO_SYSTEM =
   'has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless ' +
   'players get the key by other means (ClearKey)';
 
-export const BOX_FOR_DATA = 'is a whole pssh box where only its data belongs; the key-file API unwraps it';
+export const BOX_FOR_DATA = 'is a whole pssh box instead of its data; the key-file API unwraps it';

@@ -27,23 +27,23 @@ export function openEnvelope(envelope: string, secret: EnvelopeSecret): Checked<
   if (!key)
     return refused(
       'secret_too_short',
-      'answered an envelope, but the shared secret of this client is too short to open it',
+      'returned an envelope, but the shared secret of this client is too short to open it',
     );
   const [, blob, hash] = /^([A-Za-z0-9+/]+={0,2})\|([0-9a-fA-F]{40})$/.exec(envelope) ?? [];
   if (blob === undefined || hash === undefined)
-    return refused('malformed', 'answered an envelope without the form base64|hash');
+    return refused('malformed', 'returned an envelope without the form base64|hash');
   const expected = Buffer.from(hashOf(blob, secret));
   if (!timingSafeEqual(expected, Buffer.from(hash.toLowerCase())))
     return refused(
       'hash_mismatch',
-      'answered an envelope whose hash is wrong: it was changed, or sealed with another shared secret',
+      'returned an envelope whose hash is wrong: it was changed, or encrypted with another shared secret',
     );
   try {
     const decipher = createDecipheriv('aes-128-ecb', key, null);
     const bytes = Buffer.concat([decipher.update(blob, 'base64'), decipher.final()]);
     return { ok: true, value: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {
-    return refused('undecryptable', 'answered an envelope that does not decrypt');
+    return refused('undecryptable', 'returned an envelope that does not decrypt');
   }
 }
 

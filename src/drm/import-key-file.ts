@@ -144,7 +144,7 @@ function addChecksums(values: Values): Finding[] {
     const cenc = cencOf(values, prefix);
     if (!isWanted || !cenc || !isOn(values, prefix, 'playready')) return [];
     values.set(name, checksumOf(cenc));
-    return [warning('checksum_added', name, 'was missing; it was computed of key id and content key')];
+    return [warning('checksum_added', name, 'was missing; it was computed from key id and content key')];
   });
 }
 
@@ -208,10 +208,10 @@ function keptFindings(unknown: readonly UnknownLine[]): Finding[] {
 
 const MAX_NAMED = 10;
 
-/** Names unknown lines with their places, and what may have been meant: `a-b (line 3), c-d (line 4; is c-e meant?)`. */
+/** Names unknown lines with their places, and what may have been meant: `a-b (line 3), c-d (line 4; did you mean c-e?)`. */
 export function listUnknownLines(unknown: readonly UnknownLine[]): string {
   const named = unknown.slice(0, MAX_NAMED).map(({ line, name, near }) => {
-    const meant = near === undefined ? '' : `; is ${near} meant?`;
+    const meant = near === undefined ? '' : `; did you mean ${near}?`;
     return name === undefined ? `line ${line}, whose name is not valid` : `${name} (line ${line}${meant})`;
   });
   const more = unknown.length - named.length;
@@ -260,7 +260,7 @@ function readImportLines(text: string): ImportLines {
         line: line.number,
         code: 'duplicate_line',
         field: nameOf(line),
-        description: `is on line ${former.number} as well, with another value; remove the wrong one`,
+        description: `is already on line ${former.number} with another value; remove the wrong one`,
       });
     }
   }

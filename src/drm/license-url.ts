@@ -48,16 +48,16 @@ export function addressFindings(system: keyof typeof SCHEMES, text: string, fiel
   if (text === '') return findings;
   if (SESSION_ID.test(text)) {
     const description =
-      'contains the id of a session; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager ' +
+      'contains a session id; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager ' +
       'so that it does not come back';
     findings.push(error('session_id_in_address', field, description));
   }
   if (ESCAPED_AMPERSAND.test(text)) {
-    const description = 'has &amp; where & belongs; it was copied from XML or HTML as it stood';
+    const description = 'has &amp; instead of &; it was copied from XML or HTML without decoding it';
     findings.push(error('escaped_ampersand', field, description));
   }
   if (system === 'fairplay' && !/^skd:/i.test(text)) {
-    const description = 'does not start with skd://, by which Apple players know a FairPlay key';
+    const description = 'does not start with skd://, which Apple players need for a FairPlay key';
     findings.push(warning('not_skd', field, description));
   }
   if (/^http:/i.test(text))

@@ -53,7 +53,7 @@ type Read =
 export function readPackagingKeys(text: string, needsSystem = true): Read {
   if (text.trim() === '') return refused('key_file_torn', 'is empty; provision the stream again');
   if (!/[\r\n]$/.test(text)) {
-    const sentence = 'ends within a line, as if its writing was cut off; provision the stream again';
+    const sentence = 'ends within a line, as if it was written only in part; provision the stream again';
     return refused('key_file_torn', sentence);
   }
   const imported = importKeyFile(text, true);
@@ -70,7 +70,7 @@ export function readPackagingKeys(text: string, needsSystem = true): Read {
   const keys = decodeKeys(keysIn(text));
   if (cenc && !widevine && !playready && needsSystem) {
     const sentence =
-      'has a key for DASH and neither Widevine nor PlayReady, so that no player could ask for it; provision the stream again';
+      'has a key for DASH but neither Widevine nor PlayReady, so no player can request it; provision the stream again';
     return refused('key_file_incomplete', sentence);
   }
   const systems: DrmSystemData[] = [];

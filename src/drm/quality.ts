@@ -32,8 +32,7 @@ export function commonKeys(common: JsonObject): string[] {
   ];
 }
 
-export const COMMON_KEY_FAULT =
-  'would be that of every quality; put it into keys, next to the quality that has it';
+export const COMMON_KEY_FAULT = 'would be the same for every quality; put it in keys, under its quality';
 
 /**
  * The fields of a quality's request: its own, and those that hold for all qualities. A field of its own counts more; of
@@ -80,9 +79,9 @@ export function qualityOf(
   { heights = HEIGHTS, bitrates }: QualityLimits,
 ): Checked<string> {
   if (kind === 'audio') return { ok: true, value: AUDIO };
-  if (lines !== undefined) return within(lines, heights, 'lines, more than heights says of any quality');
+  if (lines !== undefined) return within(lines, heights, 'lines, more than heights allows for any quality');
   if (bitrate !== undefined && bitrates) {
-    return within(bitrate, bitrates, 'bits a second, more than bitrates says of any quality');
+    return within(bitrate, bitrates, 'bits per second, more than bitrates allows for any quality');
   }
   const missing = bitrates ? 'neither height nor bit rate' : 'no height';
   return refused(
@@ -102,7 +101,7 @@ export function readLimits(value: unknown): Checked<Limits> {
   const entries = isJsonObject(value) ? Object.entries(value) : [];
   const isLimit = ([name, most]: [string, unknown]) => QUALITY.pattern.test(name) && isCount(most);
   if (entries.length === 0 || entries.length > 20 || !entries.every(isLimit)) {
-    return refused('wrong_value', 'must say the most of each quality, as {"SD": 576, "HD": 1080}');
+    return refused('wrong_value', 'must be the maximum of each quality, such as {"SD": 576, "HD": 1080}');
   }
   return { ok: true, value: Object.fromEntries(entries) as Limits };
 }

@@ -41,7 +41,7 @@ export function readSmilStreams(text: string): Checked<SmilStream[]> {
   const elements = root.children.filter(({ name }) => name === 'body').flatMap(allBelow);
   if (elements.some(({ name, attributes }) => name === 'playlist' && 'playOnStream' in attributes)) {
     return malformed(
-      'is a schedule, whose videos are played into streams of other names; list those streams as members',
+      'is a schedule, which plays its videos into streams with other names; list those streams as members',
     );
   }
   const streams = new Map<string, SmilStream>();
@@ -88,7 +88,7 @@ function larger(one: number | undefined, other: number | undefined): number | un
 function readSource(source: string | undefined): Checked<string> {
   if (source === undefined || source === '') return malformed('src is missing');
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(source)) {
-    return malformed('src is an address; name the stream as the packager does');
+    return malformed('src is an address; write the name that the packager uses for the stream');
   }
   if (/^(?:smil|ngrp|amlst):|\.smil$/i.test(source)) {
     return malformed('src is a group itself, which has no key file; name its streams');

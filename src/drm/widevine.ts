@@ -174,7 +174,7 @@ function schemeFindings({ algorithm, protectionScheme }: WidevinePsshData, at: s
   if (known === 'cens' || known === 'cbc1')
     return [warning('unsupported_scheme', at, `is ${known}, which the packager does not accept; use cenc`)];
   if (known !== 'cbcs' || algorithm !== 1) return [];
-  return [warning('scheme_mismatch', at, 'is cbcs, but the algorithm says AESCTR; leave that out')];
+  return [warning('scheme_mismatch', at, 'is cbcs, but the algorithm says AESCTR; leave the algorithm out')];
 }
 
 /** A content id that was encoded once more than the license server expects is another content id to it. */
@@ -188,7 +188,7 @@ function contentIdFindings(contentId: Buffer, at: string): Finding[] {
     [isHex, 'hex'],
   ] as const) {
     if (isEncoded && isPlain(Buffer.from(text, encoding)))
-      return [warning('encoded_twice', at, `is ${encoding} of a text; the content id itself belongs here`)];
+      return [warning('encoded_twice', at, `is ${encoding} of a text; write the content id itself`)];
   }
   return [];
 }

@@ -46,11 +46,11 @@ const SENTENCES: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name can’t be looked up',
   ECONNRESET: 'the connection was cut (is it http:// in place of https://?)',
   ETIMEDOUT: 'no answer came in time',
-  EHOSTUNREACH: 'there is no way to this host',
-  ENETUNREACH: 'there is no way to this network',
+  EHOSTUNREACH: 'there is no route to this host',
+  ENETUNREACH: 'there is no route to this network',
   EPROTO: 'it does not speak TLS (is it https:// in place of http://?)',
   CERT_HAS_EXPIRED: 'its certificate has expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is made out to another name',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 };
 
 const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)|CERT_UNTRUSTED|CERT_SIGNATURE/;
@@ -65,7 +65,7 @@ export function whyNoAnswer(
 ): string {
   if (Object.hasOwn(SENTENCES, code)) return SENTENCES[code] ?? '';
   if (UNTRUSTED.test(code)) return `its certificate is not trusted; ${untrusted}`;
-  if (/^ERR_(?:OSSL|TLS|SSL)/.test(code)) return `TLS could not be agreed on; ${tls}`;
-  if (code.startsWith('HPE_')) return 'what answers does not speak HTTP';
+  if (/^ERR_(?:OSSL|TLS|SSL)/.test(code)) return `the TLS handshake failed; ${tls}`;
+  if (code.startsWith('HPE_')) return 'the server does not speak HTTP';
   return `the call failed (${code})`;
 }

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 
 /** No real request line with its headers is cut into many pieces by this, and no piece holds many requests. */
 export const PIECE_BYTES = 512;
-/** A client that has ended its side counts as gone when its answer takes longer than this. */
+/** A client that has closed its side counts as gone when its answer takes longer than this. */
 const HALF_CLOSED_MS = 250;
 
 /**
@@ -67,7 +67,7 @@ export class PiecewiseSocket extends Duplex {
     });
   }
 
-  /** Passes on that the client has ended its side, if it has, behind all that it sent. */
+  /** Passes on that the client has closed its side, if it has, behind all that it sent. */
   passOnEnd(): void {
     if (!this.#hasEnded || this.#rest !== undefined || this.destroyed) return;
     this.#hasEnded = false;

@@ -15,7 +15,7 @@ export function createSemaphore(places: number): Semaphore {
       return;
     }
     waiting.delete(first);
-    // Not at once: a long row of what takes no time would hold up everybody else.
+    // Not at once: a long row of what takes no time would hold up all others.
     setImmediate(first);
   };
   return {

@@ -54,7 +54,7 @@ export function listen(
   server.on('connect', (_request, socket) => connections.refuse(socket as Socket, 'not_http', NO_TUNNEL));
   server.on('clientError', ({ code }: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket;
-    // The client has gone, or has ended its side within a request.
+    // The client has gone, or has closed its side within a request.
     if (code === 'ECONNRESET' || code === 'HPE_INVALID_EOF_STATE') socket.destroy();
     else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') connections.refuse(socket, 'request_timeout', TIMEOUT);
     else connections.refuse(socket, 'not_http', code === 'HPE_HEADER_OVERFLOW' ? LARGE_HEAD : NOT_HTTP);

@@ -76,14 +76,14 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsO
   const warnOfEnd = () => {
     const daysLeft = leaf ? (Date.parse(leaf.validTo) - clock().getTime()) / DAY_MS : WARN_DAYS;
     if (daysLeft >= WARN_DAYS) return;
-    const message = daysLeft > 0 ? 'the TLS certificate ends soon' : 'the TLS certificate has ended';
+    const message = daysLeft > 0 ? 'the TLS certificate expires soon' : 'the TLS certificate has expired';
     log.warn(message, { certificate, daysLeft: Math.floor(daysLeft) });
   };
   const watched = followFiles(paths, {
     log,
     intervalMs,
     name: 'TLS',
-    message: 'the TLS files cannot be used; the certificate read before stays in force',
+    message: 'the TLS files cannot be used; the previous certificate stays in use',
     take,
   });
   const daily = setInterval(warnOfEnd, DAY_MS).unref();

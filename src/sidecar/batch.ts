@@ -325,8 +325,7 @@ function isRefusal(error: HttpError): boolean {
 }
 
 function notAsked({ status, problems }: HttpError, why: string): HttpError {
-  const advice =
-    ADVICE[status] ?? 'correct the headers that the key provider wants, and send the batch again';
+  const advice = ADVICE[status] ?? 'correct the headers for the key provider, and send the batch again';
   const description = `Not tried: ${why}. No key file was changed; ${advice}.`;
   return new HttpError(status, { code: problems[0]?.code ?? 'key_provider_failed', description });
 }

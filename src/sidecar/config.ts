@@ -63,7 +63,7 @@ export interface SidecarConfig {
 const PREFIX = 'PACKAGERDRMAPI_';
 const HOUR_MS = 60 * 60_000;
 
-const HTTPS_PAIR = 'HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use';
+const HTTPS_PAIR = 'HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect';
 const CPIX_PAIR = 'encrypted content keys need both; set the other one, too, or none';
 
 /**

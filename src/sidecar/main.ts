@@ -117,7 +117,7 @@ async function start(
     keyFilesPath,
     provisioning: config.keyProviderUrl !== undefined,
   });
-  for (const { code, description } of warnings) log.warn('unusual at the start', { code, why: description });
+  for (const { code, description } of warnings) log.warn('warning at the start', { code, why: description });
   // Not waited for: a stop must not wait for it either.
   void sidecar.sweep();
   const stop = async () => {

@@ -155,7 +155,7 @@ function refuseManyValues(body: Buffer): void {
 
 function tooManyBodies(): HttpError {
   const description =
-    'Other batches are being received, of this API key or of many. Nothing of this one was written; send it again when they are.';
+    'Too many batches are being received, with this API key or in all. Nothing of this one was written; send it again when they are.';
   return apiError('too_many_batches', description);
 }
 
@@ -174,7 +174,7 @@ const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\
 
 function refuseOtherThanTags(name: string, value: string | undefined): void {
   if (value === undefined || TAGS.test(value)) return;
-  const description = `${name} must be * or entity tags in their quotes, as they came: ${name}: "…". Nothing was changed.`;
+  const description = `${name} must be * or entity tags in their quotes, as received: ${name}: "…". Nothing was changed.`;
   throw apiError('invalid_header', description);
 }
 

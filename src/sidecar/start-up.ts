@@ -93,12 +93,12 @@ function whyUnusable(folder: string): string | undefined {
   } catch (thrown) {
     const code = systemCode(thrown);
     if (code === 'ENOENT') return `the folder ${folder} is missing. Mount it, or make it as root: ${give}.`;
-    if (code === 'EROFS') return `the folder ${folder} is mounted read-only. Mount it to be written to.`;
+    if (code === 'EROFS') return `the folder ${folder} is mounted read-only. Mount it read-write.`;
     return `this service runs as user ${uid}, group ${gid}, and may not write to the folder ${folder} (${code}). As root: ${give}.`;
   }
 }
 
-const ENTER = 'let its group enter, chgrp and chmod g+x, or everybody, chmod o+x';
+const ENTER = 'let its group enter, chgrp and chmod g+x, or everyone, chmod o+x';
 
 /** A folder on the way to a path that this service may not enter. */
 function folderClosed(path: string): string | undefined {
@@ -149,7 +149,7 @@ function mayNot(doing: string, path: string, remedy: string, shown = path): stri
 }
 
 function ownerOf(found: Stats | undefined): string {
-  if (!found) return 'which has gone meanwhile';
+  if (!found) return 'which is gone now';
   const { uid, gid, mode } = found;
   return `which belongs to user ${uid}, group ${gid} and has mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`;
 }
@@ -192,7 +192,7 @@ export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): F
   });
   if (demo || isLoopback(host)) {
     for (const { name } of held)
-      log.warn('the documentation shows this API key, so that anybody knows it; set your own', { name });
+      log.warn('this API key is in the documentation, so anyone knows it; set your own', { name });
     return find;
   }
   const inFile = (name: string) => `PACKAGERDRMAPI_APIKEYS_FILE: the key ${name} ${isKnown(host)}`;
@@ -209,7 +209,7 @@ export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): F
     if (found === undefined || typeof given !== 'string' || !DOCUMENTED_KEYS.includes(given)) return found;
     if (!reported.has(given)) {
       reported.add(given);
-      log.error('an API key that the documentation shows is not taken', { fault: inFile(found.name) });
+      log.error('an API key from the documentation is not accepted', { fault: inFile(found.name) });
     }
     return undefined;
   };
@@ -220,7 +220,7 @@ export function warningOfShortKey({ apiKey, host }: Omit<Reach, 'demo'>): Proble
   if (apiKey === undefined || apiKey.length >= MIN_CHARACTERS || isLoopback(host)) return undefined;
   return {
     code: 'short_api_key',
-    description: `The API key of PACKAGERDRMAPI_APIKEY has fewer than ${MIN_CHARACTERS} characters, and ${host} is reached from other machines. Set a longer one: openssl rand -hex 32.`,
+    description: `The API key of PACKAGERDRMAPI_APIKEY has fewer than ${MIN_CHARACTERS} characters, and ${host} can be reached from other machines. Set a longer one: openssl rand -hex 32.`,
   };
 }
 
@@ -233,7 +233,7 @@ export function warningOfNewFolder(keyFilesPath: string): Problem {
 }
 
 function isKnown(host: string): string {
-  return `is one that the documentation shows; on ${host} anybody could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that nobody else reaches`;
+  return `is in the documentation; on ${host} anyone could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that no one else can reach`;
 }
 
 /** Whether an address is reached from this machine alone. Square brackets around one of IPv6 may be there. */

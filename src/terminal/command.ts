@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { TerminalOutput } from './output';
 
-/** What a command takes from its process, beside the environment. */
+/** What a command takes from its process, in addition to the environment. */
 export interface CommandRun {
   /** What follows the program's name. */
   readonly argv: readonly string[];

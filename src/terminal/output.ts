@@ -21,7 +21,7 @@ export interface Output {
   write(text: string | Buffer): void;
   /** The result as the JSON document. */
   document(value: unknown): void;
-  /** A line beside the result; none with `--json`, where the document says it. */
+  /** A line next to the result; none with `--json`, where the document says it. */
   note(line: string): void;
   /** A line that is shown in any case. */
   warn(line: string): void;

@@ -127,7 +127,7 @@ function testIn(
 }
 
 function tooLarge({ processorSeconds, heapMib }: Fence): string {
-  return `The stream was not tested: its manifest or media takes more than the ${processorSeconds} seconds of processor time or the ${heapMib} MiB of memory that a test has; make the manifest shorter, players need to read it, too.`;
+  return `The stream was not tested: its manifest or media takes more than the ${processorSeconds} seconds of processor time or the ${heapMib} MiB of memory that a test has; make the manifest shorter: players must read it, too.`;
 }
 
 function unfinished(

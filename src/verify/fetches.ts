@@ -87,10 +87,13 @@ export class Fetches {
       const { location } = answer.headers;
       if (!isRedirect(answer.status)) return readAnswer(answer, { ...resource, url }, most[wanted]);
       if (location === undefined || !URL.canParse(location, url))
-        return refused('answer_broken', `answers with ${answer.status} and no address to go on to`);
+        return refused('answer_broken', `answers with ${answer.status} but names no new address`);
       url = new URL(location, url).href;
     }
-    return refused('too_many_redirects', `redirects more than ${limits.redirects} times; look for a circle`);
+    return refused(
+      'too_many_redirects',
+      `redirects more than ${limits.redirects} times; look for a redirect loop`,
+    );
   }
 
   async #get(
@@ -147,7 +150,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   const { status, headers } = answer;
   if (status !== 200 && status !== 206) return statusFault(status);
   const tooLarge = () =>
-    refused('too_large', `is larger than ${mebibytes(most)}, the most of one file; it was not read`);
+    refused('too_large', `is larger than ${mebibytes(most)}, the limit for one file; it was not read`);
   const isComplete = range?.last !== undefined && answer.body.length > range.last;
   if (answer.isCut && !(isComplete && headers['content-encoding'] === undefined)) return tooLarge();
   const unpacked = unpack(answer.body, headers['content-encoding'], most + (range?.first ?? 0));
@@ -155,7 +158,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   if (unpacked === undefined)
     return refused(
       'answer_broken',
-      `is not ${headers['content-encoding']}, although its content-encoding says so; look at the server, or at a proxy or CDN that packs answers`,
+      `is not ${headers['content-encoding']}, although its content-encoding says so; check the server, or a proxy or CDN that compresses answers`,
     );
   const isRangeIgnored = range !== undefined && status === 200 && unpacked.length > 0;
   const body = isRangeIgnored
@@ -167,7 +170,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
 function statusFault(status: number): NotFetched {
   if (status === 404 || status === 410) return refused('not_found', `is not there (${status})`);
   if (status === 401 || status === 403)
-    return refused('forbidden', `is refused (${status}); look whether the address needs a new token`);
+    return refused('forbidden', `is refused (${status}); check whether the address needs a new token`);
   if (status === 416) return refused('http_error', 'does not have the byte range that is asked for (416)');
   return refused('http_error', `answers with ${status}`);
 }
@@ -200,12 +203,12 @@ const MAX_ADDRESS = 8 * 1024;
 const MAX_SHOWN = 1000;
 
 function addressFault(url: string): string | undefined {
-  if (!URL.canParse(url)) return 'is no address';
-  if (url.length > MAX_ADDRESS) return `has more than ${MAX_ADDRESS} characters, which no server takes`;
+  if (!URL.canParse(url)) return 'is not an address';
+  if (url.length > MAX_ADDRESS) return `has more than ${MAX_ADDRESS} characters, which no server accepts`;
   const { protocol } = new URL(url);
   return protocol === 'http:' || protocol === 'https:'
     ? undefined
-    : `is fetched by ${protocol.slice(0, 20)}, and only http and https addresses can be tested`;
+    : `has the protocol ${protocol.slice(0, 20)}; only http and https addresses can be tested`;
 }
 
 function noAnswer(thrown: unknown, limits: Limits): NotFetched {
@@ -216,19 +219,19 @@ function noAnswer(thrown: unknown, limits: Limits): NotFetched {
     return refused('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
   const remedies = {
     untrusted:
-      'browsers refuse it, too. To test it all the same, name the authority that issued it: --ca in packager-drm, NODE_EXTRA_CA_CERTS in the emulator',
-    tls: 'look at the TLS settings of the server',
+      'browsers refuse it, too. To test it anyway, trust the authority that issued it: --ca in packager-drm, NODE_EXTRA_CA_CERTS in the emulator',
+    tls: 'check the TLS settings of the server',
   };
   return refused('unreachable', `can't be fetched: ${why ?? whyNoAnswer(causeCode, remedies)}`);
 }
 
 function outOfTime({ totalMs }: Limits): NotFetched {
-  const description = `was not fetched: a test takes ${totalMs / 1000} seconds at most, which are over`;
+  const description = `was not fetched: a test takes ${totalMs / 1000} seconds at most`;
   return refused('limit_reached', description);
 }
 
 function outOfBytes({ totalBytes }: Limits): NotFetched {
-  const description = `was not fetched: a test fetches ${mebibytes(totalBytes)} at most, which are used up`;
+  const description = `was not fetched: a test fetches ${mebibytes(totalBytes)} at most`;
   return refused('limit_reached', description);
 }
 

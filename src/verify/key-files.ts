@@ -8,7 +8,7 @@ import type { SegmentSource } from './rendition';
 export interface GivenKeyFile {
   readonly name: string;
   readonly text: string;
-  /** When the sidecar wrote it, beside which the packager reads it; of another copy it says nothing. */
+  /** When the sidecar wrote it, whose folder the packager reads; undefined for another copy. */
   readonly changed?: Date | undefined;
 }
 

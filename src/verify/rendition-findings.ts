@@ -35,8 +35,8 @@ export function findingsOf(tested: TestedRendition, options: FindingsOptions): S
     ...psshDifference(tested),
     ...ofSamples(tested, options),
   ];
-  const told = withoutConsequences(all);
-  return options.live ? told : told.map(forOnDemand);
+  const reported = withoutConsequences(all);
+  return options.live ? reported : reported.map(forOnDemand);
 }
 
 /** A live stream is restarted; one on demand is packaged again. */
@@ -116,13 +116,13 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   // Subtitles are clear everywhere; clear sound with encrypted pictures may be intended.
   if (isClear && (rendition.kind === 'text' || othersEncrypted)) {
     if (rendition.kind === 'text') return [];
-    const text = `${THIS} is not protected, while other renditions are; if that is not meant so, package again with the key file for all of them`;
+    const text = `${THIS} is not protected, while other renditions are; if this is not intended, package again with the key file for all of them`;
     return [streamFinding('warning', 'not_protected', rendition.name, text)];
   }
   const ofKeyFiles = keyFiles.map(({ checked, name }) => ({ ...checked, name }));
   const ofManifest = { ...signalling, name: THIS };
   const ofInit = init ? [{ ...withoutForeignKeyIds(init.checked, tested, keyFiles), name: OTHER }] : [];
-  // Then the manifest lacks nothing but the signalling of the protection.
+  // Then only the signalling of the protection is missing in the manifest.
   const isUnsaid = isSaidClear(signalling) && init !== undefined && !isSaidClear(init.checked);
   const compared = isUnsaid
     ? [...compareInputs([ofManifest, ...ofInit]).faults, ...compareInputs([...ofKeyFiles, ...ofInit]).faults]
@@ -174,7 +174,7 @@ function withHistory(finding: StreamFinding, { keyFiles, started }: FindingsOpti
     return finding;
   const newer = keyFiles.find(({ changed }) => changed && started && changed > started);
   if (!newer?.changed || !started) return finding;
-  const history = ` ${newer.name} was changed at ${timeOf(newer.changed)}, after the stream had begun (${timeOf(started)}): most likely the packager still uses the former key file, and restarting the stream is enough.`;
+  const history = ` ${newer.name} was changed at ${timeOf(newer.changed)}, after the stream began (${timeOf(started)}): most likely the packager still uses the former key file, and restarting the stream is enough.`;
   return { ...finding, description: finding.description + history };
 }
 
@@ -196,7 +196,7 @@ function psshDifference({ rendition, signalling, init }: TestedRendition): Strea
   return [...ofManifest].flatMap(([system, boxes]) => {
     const others = ofInit.get(system);
     if (!others || [...boxes].every((box) => others.has(box))) return [];
-    const text = `The ${system} pssh box in ${THIS} is another one than that in ${OTHER}: players take that of the manifest first, so some get another license than others; make both in one run of the packager`;
+    const text = `The ${system} pssh box in ${THIS} differs from the one in ${OTHER}: players use the one in the manifest first, so some get another license than others; make both in one run of the packager`;
     return streamFinding('warning', 'pssh_differs', signalling.name, text, { other: init.name });
   });
 }
@@ -217,11 +217,11 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
   if (!segment?.opened || !segment.judgement) return [];
   const { judgement, name } = segment;
   if (judgement.state === 'clear' && judgement.cause === 'not_encrypted') {
-    const text = `${THIS} is not encrypted, although its init segment or playlist says that it is, so it plays for everybody, or for nobody whose player insists on decrypting it; restart the stream, and look in the packager's log for the key`;
+    const text = `${THIS} is not encrypted, although its init segment or playlist says that it is, so anyone can play it, except in players that insist on decrypting; restart the stream, and look for the key in the packager's log`;
     return [streamFinding('error', 'not_encrypted', name, text)];
   }
   if (judgement.state === 'garbage' && judgement.cause === 'not_signalled') {
-    const text = `${THIS} is no valid picture or sound, and nothing says that it is encrypted: players ask for no license, and show an error. Package again, with the signalling of what it is encrypted with`;
+    const text = `${THIS} is not valid video or audio, but nothing says that it is encrypted: players request no license, and show an error. Package again with signalling`;
     return [streamFinding('error', 'not_signalled', name, text, judgement)];
   }
   return [
@@ -245,11 +245,11 @@ function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined): 
   const isEncrypted = segment.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
   const lead = first?.opened?.tracks;
   if (!isEncrypted || !lead?.length || lead.some(({ encryptedSamples }) => encryptedSamples > 0)) return [];
-  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everybody can watch its beginning; if that is not meant so, set the packager's clear lead to 0`;
+  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everyone can watch its start; if this is not intended, set the packager's clear lead to 0`;
   return [streamFinding('warning', 'clear_lead', segment.name, text, { other: first?.name })];
 }
 
-/** FairPlay's players take the IV of the license, which is that of the key file, and not that of the media. */
+/** FairPlay's players take the IV of the license, which the key file has, and not the IV of the media. */
 function ofIv(
   { opened, source, name }: TestedSegment,
   { state }: MediaJudgement,
@@ -261,7 +261,7 @@ function ofIv(
   const isNamed = opened?.container !== 'mpegts' || source.keys?.some(({ iv }) => iv);
   const own = isNamed ? (opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? []) : [];
   if (ivs.length === 0 || own.length === 0 || own.every((iv) => isAmong(iv, ivs))) return [];
-  const text = `${THIS} decrypts with its own IV, which is not that of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV with the license, as the key file has it, and show a broken picture; restart the stream so that the packager reads the IV of the key file`;
+  const text = `${THIS} decrypts with its own IV, which is not the IV of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV of the key file with the license, and show a broken picture; restart the stream so that the packager reads the IV of the key file`;
   return [streamFinding('error', 'iv_mismatch', name, text)];
 }
 
@@ -290,7 +290,7 @@ function ofKeys(
     const cause = options.live
       ? 'the packager still uses the key file that it read when the stream started'
       : 'it was packaged with the former key file';
-    const text = `${THIS} is encrypted with the key of ${former.name}, not with that of ${files}: ${cause}. Restart the stream, so that the packager reads the new one`;
+    const text = `${THIS} is encrypted with the key of ${former.name}, not with the key of ${files}: ${cause}. Restart the stream, so that the packager reads the new one`;
     return [streamFinding('error', 'former_key', name, text)];
   }
   const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
@@ -314,17 +314,17 @@ function wrongKey(cause: MediaJudgement['cause'], files: string): [code: string,
     case 'key_byte_order':
       return [
         'content_key_byte_order',
-        `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two orders, and keys are written as they are. Correct the key where it is handed to the packager`,
+        `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two byte orders, content keys have one. Correct the key in the input of the packager`,
       ];
     case 'encrypted_twice':
       return [
         'encrypted_twice',
-        `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts what is encrypted already`,
+        `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts the stream again`,
       ];
     default:
       return [
         'content_key_wrong',
-        `The content key of ${files} does not decrypt ${THIS}, although it is meant for it: the packager used another content key. Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with that of the license server`,
+        `The content key of ${files} does not decrypt ${THIS}, although it should: the packager used another content key. Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with the one at the license server`,
       ];
   }
 }

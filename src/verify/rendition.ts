@@ -34,7 +34,7 @@ export interface IndexedFile {
   readonly index: Resource | undefined;
 }
 
-/** One encoding of one track of a stream, and what players are told of its protection. */
+/** One encoding of one track of a stream, and what it says to players about its protection. */
 export interface Rendition {
   /** Unique in its stream: `video 640x360 257 kb/s`. */
   readonly name: string;

@@ -164,7 +164,7 @@ class RenditionTest {
         'error',
         'no_segment',
         name,
-        `${THIS} has no segment to play; look whether the packager gets the stream`,
+        `${THIS} has no segment to play; check whether the packager receives the stream`,
       );
     return found ?? { first: undefined, newest: [] };
   }
@@ -261,7 +261,7 @@ class RenditionTest {
     return { ...part, opened: withoutSamples(opened.value), judgement };
   }
 
-  /** The key of a playlist that says where everybody gets it (RFC 8216 § 4.3.2.4, KEYFORMAT identity). */
+  /** The key of a playlist that says where anyone gets it (RFC 8216 § 4.3.2.4, KEYFORMAT identity). */
   async #identityKey({ keys = [] }: SegmentSource, keyIds: readonly Buffer[]): Promise<Buffer | undefined> {
     const line = keys.find(
       ({ format, uri }) => format === 'identity' && uri !== undefined && !/^skd:/i.test(uri),
@@ -275,7 +275,7 @@ class RenditionTest {
     const why = fetched.ok
       ? `answers with ${fetched.body.length} bytes; a key has 16`
       : fetched.problem.description;
-    const text = `${THIS}, where the playlist says that players get the key, ${why}`;
+    const text = `${THIS}, the address of the key in the playlist, ${why}`;
     this.#report('error', 'key_not_fetched', shownAddress(resource.url), text);
     return undefined;
   }
@@ -344,7 +344,7 @@ class RenditionTest {
     const own = code === 'not_found' || code === 'timeout' ? codes[code] : code;
     const remedy =
       code === 'not_found'
-        ? '; look whether the packager still writes it, and whether the path is right at the CDN'
+        ? '; check whether the packager still writes it, and whether the CDN has the right path'
         : '';
     this.#report('error', own, name, `${THIS}, ${what}, ${description}${remedy}`);
   }
@@ -352,7 +352,7 @@ class RenditionTest {
   #reportEarly(newest: SegmentSource | undefined, found: SegmentSource): void {
     if (!newest) return;
     const number = (newest.number ?? 0) - (found.number ?? 0);
-    const text = `${THIS} is named as the newest segment and is not there yet (404), while the one ${number} before it is; players that start now wait or fail, so look at the clocks of packager and server, and at the delay of the upload`;
+    const text = `${THIS} is listed as the newest segment but is not available yet (404), while the one ${number} before it is; players that start now wait or fail, so check the clocks of packager and server, and the delay of the upload`;
     this.#report('warning', 'segment_early', shownAddress(newest.url), text);
   }
 

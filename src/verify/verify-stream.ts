@@ -80,7 +80,7 @@ function standstill(tested: readonly TestedRendition[], memory: StreamMemory, no
   return tested.flatMap(({ rendition, newest }) => {
     const still = memory.secondsStill(rendition.name, now);
     if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * (newest?.seconds ?? 0))) return [];
-    const text = `${THIS} does not move: no new segment has come for more than ${STILL_SEGMENTS} times as long as one plays; look whether the encoder still sends, and whether a CDN serves an old manifest`;
+    const text = `${THIS} does not advance: no new segment has come for more than ${STILL_SEGMENTS} segment durations; check whether the encoder still sends, and whether a CDN serves an old manifest`;
     return streamFinding('error', 'playlist_not_moving', rendition.name, text);
   });
 }
@@ -116,7 +116,7 @@ async function readStream(
   const { outline, left } = mpd.value;
   const problems = left > 0 ? [tooMany(name, left, limits)] : [];
   if (outline.renditions.length === 0) {
-    const nothing = `${THIS} has no video, audio or text to play; look whether the packager gets the stream`;
+    const nothing = `${THIS} has no video, audio or text to play; check whether the packager receives the stream`;
     problems.push(streamFinding('error', 'no_rendition', name, nothing));
   }
   return { url, outline, problems };
@@ -128,17 +128,17 @@ function notAManifest(start: string): string {
   if (WEB_PAGE.test(start))
     return 'is a web page; give the address that the player on it loads, which often ends with .mpd or .m3u8';
   return start === ''
-    ? 'is empty; look whether the packager gets the stream'
+    ? 'is empty; check whether the packager receives the stream'
     : 'is neither a DASH manifest nor an HLS playlist; give the address of an .mpd or .m3u8';
 }
 
 function tooMany(name: string, left: number, { renditions, periods }: Limits): StreamFinding {
-  const text = `${THIS} has ${left} more renditions than were tested; a test looks at ${renditions} renditions in ${periods} periods`;
+  const text = `${THIS} has ${left} renditions that were not tested; a test covers ${renditions} renditions in ${periods} periods`;
   return streamFinding('warning', 'cut_short', name, text);
 }
 
 function refused(address: string, { code, description }: Problem): ReadStream {
-  const remedy = code === 'not_found' ? '; check the path, and whether the stream runs and is not over' : '';
+  const remedy = code === 'not_found' ? '; check the path, and whether the stream is running' : '';
   const found = streamFinding('error', code, shownAddress(address), `${THIS} ${description}${remedy}`);
   return { url: address, outline: undefined, problems: [found] };
 }

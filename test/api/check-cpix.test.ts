@@ -38,7 +38,7 @@ it.each<[body: object, faults: readonly unknown[]]>([
   [
     { cpix: SAMPLE, track: 'HD' },
     [
-      'warning cpix_system_left_out: The CPIX document has no one key for FairPlay that goes with this choice; the key file is written without.',
+      'warning cpix_system_left_out: The CPIX document does not have exactly one key for FairPlay that fits this choice; the key file is written without it.',
       `error cpix_not_usable: The CPIX document has no PlayReady license address for the key ${kidOf(2)}; give playready.laurl.`,
     ],
   ],
@@ -56,7 +56,7 @@ it.each<[body: object, faults: readonly unknown[]]>([
   [
     { cpix: CPIX_OF_TRACKS, track: 'SD', playready: { laurl } },
     [
-      'warning playready_address_unused: playready.laurl is not used: no PlayReady is written; name it in systems.',
+      'warning playready_address_unused: playready.laurl is not used, because no PlayReady is written; name playready in systems.',
     ],
   ],
   [{ cpix: CPIX_DOCUMENT, playready: { laurl } }, []],

@@ -43,7 +43,7 @@ it.each<[what: string, entry: unknown, found: string]>([
     { streamid: '../a', ...CENC_ONLY },
     'null: invalid_stream_id: streams.0: No part of a stream id may start with a dot.',
   ],
-  ['51 fields', fieldsOf(51), 'null: invalid_body: streams.0: has 51 fields, far more than there are'],
+  ['51 fields', fieldsOf(51), 'null: invalid_body: streams.0: has 51 fields, far more than exist'],
   ['50 fields', fieldsOf(50), 'null: invalid_body: streams.0: streamid is missing'],
   [
     'a misspelt field of the request',
@@ -68,8 +68,8 @@ it.each<[what: string, entry: unknown, found: string]>([
 const NO_MEMBERS = 'give its members, or its smil, or with cpix its tracks';
 const QUALITY_NAME = 'must be 1 to 20 letters, digits and _ - (SD, HD, AUDIO)';
 const FOLDER = 'folder: must be the first parts of a stream id, without a slash at either end';
-const COMMON = 'would be that of every quality; put it into keys, next to the quality that has it.';
-const MISPLACED = 'tells qualities of a SMIL document; leave it out without smil and keys by quality';
+const COMMON = 'would be the same for every quality; put it in keys, under its quality.';
+const MISPLACED = 'is for the qualities of a SMIL document; leave it out without smil and keys by quality';
 const members = ['a', 'b'];
 
 it.each<[what: string, group: unknown, faults: readonly string[]]>([
@@ -120,7 +120,7 @@ it.each<[what: string, group: unknown, faults: readonly string[]]>([
   [
     'bit rates that are no numbers',
     { members, keys: 'quality', bitrates: { SD: '576' } },
-    ['bitrates: must say the most of each quality, as {"SD": 576, "HD": 1080}'],
+    ['bitrates: must be the maximum of each quality, such as {"SD": 576, "HD": 1080}'],
   ],
   [
     'several faults',
@@ -192,7 +192,7 @@ it.each<[what: string, group: { readonly members: readonly unknown[] }, found: r
       `a_b: ${SAME_CONTENT}`,
       `c: ${SAME_CONTENT}`,
       'd',
-      'd: duplicate_stream: The batch has named this stream before; the first of its entries is the one that counts.',
+      'd: duplicate_stream: The batch has this stream twice; only the first entry counts.',
     ],
   ],
   [
@@ -233,8 +233,8 @@ it.each<[what: string, group: { readonly members: readonly unknown[] }, found: r
       "b: invalid_body: quality: the group's keys have no UHD; they have SD, HD.",
       "c: invalid_body: quality: the group's keys have no sd; they have SD, HD.",
       `d: invalid_body: quality: ${QUALITY_NAME}`,
-      'e: invalid_body: keys.HD: cenc.contentkey: is not whole base64: its length is no multiple of 4; look for missing padding (=)',
-      'f: invalid_body: contentId: this group has keys by quality; put the content id into keys, next to the quality that has it.',
+      'e: invalid_body: keys.HD: cenc.contentkey: is not complete base64: its length is not a multiple of 4; look for missing padding (=)',
+      'f: invalid_body: contentId: this group has keys by quality; put the content id in keys, under its quality.',
       'g',
     ],
   ],
@@ -293,11 +293,11 @@ it('a SMIL document that does not say the quality of a member is told', () => {
     'a',
     'b: invalid_body: quality: the stream has no height in the SMIL document; add it there, or give members with their quality',
     "c: invalid_body: quality: the group's keys have no UHD; they have SD.",
-    'd: invalid_body: quality: the stream has 9000 lines, more than heights says of any quality',
+    'd: invalid_body: quality: the stream has 9000 lines, more than heights allows for any quality',
   ]);
 });
 
-const TRACKS = 'tracks: must name the streams of each track, as {"SD": "news_sd"}';
+const TRACKS = 'tracks: must name the streams of each track, such as {"SD": "news_sd"}';
 const NO_DOCUMENT = 'tracks: needs cpix; give the text of a CPIX document with it';
 
 it.each<[what: string, entry: object, ...faults: string[]]>([
@@ -340,7 +340,7 @@ it('tracks fail alone', () => {
   expect(planned({ streams: [{ cpix: CPIX, tracks }] })).toEqual([
     'news_sd',
     'news_4k: cpix_choice: The CPIX document has no such track; it has SD, HD, UHD1.',
-    'news_sd: duplicate_stream: The batch has named this stream before; the first of its entries is the one that counts.',
+    'news_sd: duplicate_stream: The batch has this stream twice; only the first entry counts.',
     'null: invalid_stream_id: streams.0.tracks.UHD1: No part of a stream id may start with a dot.',
     'null: invalid_body: streams.0.tracks.empty: is empty',
     'null: invalid_body: streams.0.tracks.none: must be a stream id, or a list of stream ids',
@@ -356,7 +356,7 @@ it('of tracks with one key the first is taken, and the other told what to do', (
   const tracks = { HD: 'news_hd', UHD: 'news_uhd', SD: 'news_sd' };
   expect(planned({ streams: [{ cpix, tracks }] })).toEqual([
     'news_hd',
-    'news_uhd: duplicate_quality: UHD has the same key id as HD; name the streams of both under HD, as {"HD": ["news_1", "news_2"]}.',
+    'news_uhd: duplicate_quality: UHD has the same key id as HD; name the streams of both under HD, such as {"HD": ["news_1", "news_2"]}.',
     'news_sd',
   ]);
 });

@@ -101,12 +101,12 @@ describe('the API key', () => {
     const { url } = await startSidecar({ apiKeysFile }, undefined, { fleet: fleet.open });
     const { page, giveKey, until } = await openPageOf(url);
     await giveKey('another-key-that-is-none');
-    await until('This is no API key of this sidecar.');
+    await until('This is not an API key of this sidecar.');
     expect(await page.evaluate('document.activeElement?.id')).toBe('api-key');
     await giveKey('a key with a ☃');
     await until('printable ASCII characters');
     await giveKey(key);
-    await until('This API key does not reach all streams.');
+    await until('This API key has stream limits.');
     expect(await page.locator('#fleet').isVisible()).toBe(false);
     await giveKey();
     await until('No stream is missing.');
@@ -117,7 +117,7 @@ it('says what to set where the sidecar is in no fleet', async () => {
   const { url } = await startSidecar();
   const { giveKey, until } = await openPageOf(url);
   await giveKey();
-  await until('This sidecar is in no fleet.');
+  await until('This sidecar is not in a fleet.');
   await until('PACKAGERDRMAPI_FLEET_URLS');
 });
 
@@ -187,7 +187,7 @@ it('shows which streams are missing where, finds where one is, and that it arriv
   await until('No stream is missing.');
   await page.getByLabel('Stream id').fill('no-such-stream');
   await page.keyboard.press('Enter');
-  await untilTrue(() => page.getByText('The fleet holds nothing of this stream.').isVisible());
+  await untilTrue(() => page.getByText('The fleet has no entry for this stream.').isVisible());
   expect(await rows('where-packagers')).toEqual([]);
 });
 

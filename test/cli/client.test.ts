@@ -37,11 +37,11 @@ test('cuts an answer that does not end', async () => {
   expect(await cli(['list', '--url', url, '--key', 'k'], { cwd: '/' })).toEqual({
     code: 3,
     stdout: '',
-    stderr: `error: No sidecar answers at ${url}: its answer does not end, or is far larger than any of a sidecar. The address comes from --url; --url and PACKAGERDRM_URL set another.\n`,
+    stderr: `error: Can't connect to ${url}: its answer does not end, or is far larger than the answer of a sidecar. The address comes from --url; --url and PACKAGERDRM_URL set another one.\n`,
   });
 });
 
-test('says that what answers does not speak HTTP', async () => {
+test('says that the server does not speak HTTP', async () => {
   const server = createTcpServer(
     (socket) => void socket.on('error', () => undefined).end('220 mail ready\r\n'),
   );
@@ -50,7 +50,7 @@ test('says that what answers does not speak HTTP', async () => {
   const { code, stderr } = await cli(['get', 'news', '--url', url, '--key', 'k'], { cwd: '/' });
   expect({ code, stderr }).toEqual({
     code: 3,
-    stderr: `error: No sidecar answers at ${url}: what answers does not speak HTTP. The address comes from --url; --url and PACKAGERDRM_URL set another.\n`,
+    stderr: `error: Can't connect to ${url}: the server does not speak HTTP. The address comes from --url; --url and PACKAGERDRM_URL set another one.\n`,
   });
 });
 
@@ -96,7 +96,7 @@ test('follows no redirect: the key is for the address alone', async () => {
   const { code, stderr } = await cli(['get', 'news', '--url', upstream.url, '--key', 'k'], { cwd: '/' });
   expect({ code, stderr, received: elsewhere.received }).toEqual({
     code: 3,
-    stderr: `error: What answers at ${upstream.url} is not this version's key-file API (status 307, text/html). Check the address.\n`,
+    stderr: `error: The server at ${upstream.url} does not answer as this version's key-file API (status 307, text/html). Check the address.\n`,
     received: [],
   });
 });
@@ -120,12 +120,12 @@ const get = (url: string, ...args: string[]) =>
 const unreachable = (url: string, why: string) => ({
   code: 3,
   stdout: '',
-  stderr: `error: No sidecar answers at ${url}: ${why}. The address comes from --url; --url and PACKAGERDRM_URL set another.\n`,
+  stderr: `error: Can't connect to ${url}: ${why}. The address comes from --url; --url and PACKAGERDRM_URL set another one.\n`,
 });
 
 test('trusts the authority of --ca, and nobody else', async () => {
   const url = await startSecure();
-  const why = 'its certificate is not trusted; name the authority that issued it by --ca';
+  const why = 'its certificate is not trusted; give the authority that issued it with --ca';
   expect(await get(url, '--ca', pemPath('authority'))).toEqual({ code: 0, stdout: 'a: b\n', stderr: '' });
   expect(await get(url)).toEqual(unreachable(url, why));
   expect(await get(url, '--ca', pemPath('other-authority'))).toEqual(unreachable(url, why));

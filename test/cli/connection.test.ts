@@ -126,7 +126,7 @@ describe('the configuration file that merely lies in the working folder', () => 
     await write(path(), 'url: http://elsewhere\n');
     expect(fault(options, env)).toEqual([
       '2',
-      `The address is from ${path()}, and the API key from ${from}: a file that lies in the working folder gets no key from elsewhere. Say that you mean it by --config ${path()}, or give the address by --url.`,
+      `The address is from ${path()}, and the API key from ${from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${path()}, or give the address with --url.`,
     ]);
     expect(read({ ...options, config: 'packager-drm.yaml' }, env).url).toBe('http://elsewhere/');
     expect(read({ ...options, url: 'http://mine' }, env).url).toBe('http://mine/');
@@ -140,7 +140,7 @@ describe('the configuration file that merely lies in the working folder', () => 
     cwd = folder;
     expect(fault({})).toEqual([
       '2',
-      `keyFile leaves the folder of ${path()}; move the key there, or say that you mean this file by --config ${path()}.`,
+      `keyFile is outside the folder of ${path()}; move the key there, or give --config ${path()} to use it anyway.`,
     ]);
     expect(read({ config: path() }).apiKey).toBe('secret');
   });
@@ -157,15 +157,18 @@ test('warns of a configuration file that holds a key and is open to others', asy
 });
 
 const ADDRESS =
-  'must start with http:// or https:// and have no user, query or space, as http://127.0.0.1:9000.';
+  'must start with http:// or https:// and have no user, query or space, such as http://127.0.0.1:9000.';
 const FILES = 'CWD/packager-drm.yaml or HOME/.config/packager-drm/config.yaml';
 const UNREADABLE = "CWD/none, can't be read; check the path and who may read it.";
 
 test.each<[ConnectionOptions, string, Environment?]>([
-  [{ key: 'k' }, `Which sidecar? Give its address by --url, in PACKAGERDRM_URL, or as url in ${FILES}.`],
+  [
+    { key: 'k' },
+    `The address of the sidecar is missing: give it with --url, in PACKAGERDRM_URL, or as url in ${FILES}.`,
+  ],
   [
     { url: 'http://h' },
-    `The sidecar's API key is missing: give it by --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${FILES}.`,
+    `The sidecar's API key is missing: give it with --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${FILES}.`,
   ],
   [{ url: 'localhost:9000', key: 'k' }, `The address of --url ${ADDRESS}`],
   [{ key: 'k' }, `The address of PACKAGERDRM_URL ${ADDRESS}`, { PACKAGERDRM_URL: 'http://a:SECRET@h' }],

@@ -113,7 +113,7 @@ describe('put', () => {
       code: 1,
       stdout: '',
       stderr:
-        'error: The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.\n',
+        'error: The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.\n',
       files: { 'news.key': FILE },
     });
     expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', etag])).code).toBe(0);
@@ -124,7 +124,7 @@ describe('put', () => {
   test('replaces no file with --create-only', async () => {
     expect((await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).code).toBe(0);
     expect(await run(['put', 'news', ...AS_OPTIONS, '--create-only'])).toEqual(
-      refused(1, 'The key file is there already, and If-None-Match does not allow changing it.'),
+      refused(1, 'The key file exists already, and If-None-Match does not allow changing it.'),
     );
   });
 
@@ -152,7 +152,7 @@ describe('put', () => {
 
   test.each(
     Object.entries({
-      '': 'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
+      '': 'The keys are missing: give --file, --cpix, or --content-id with --client, or the keys as options.',
       '--file x --client c': 'Give the fields in the file or as options, not both.',
       '--file none.json': "The file none.json can't be read; check the path and who may read it.",
       '--file bad.json': 'bad.json:2: misses a character, most likely a closing quote, a colon or a comma.',
@@ -234,7 +234,7 @@ describe('a sidecar that refuses or is not there', () => {
     expect(await run(['get', 'news'], { env: { PACKAGERDRM_APIKEY: 'SECRET-key' } })).toEqual(
       refused(
         3,
-        `${sidecar.url} refused the API key of PACKAGERDRM_APIKEY: The API key in x-api-key is not the one of this service.`,
+        `${sidecar.url} refused the API key of PACKAGERDRM_APIKEY: The API key in x-api-key is not one of this service.`,
       ),
     );
   });
@@ -249,7 +249,7 @@ describe('a sidecar that refuses or is not there', () => {
         errors: [
           {
             code: 'sidecar_unreachable',
-            description: `No sidecar answers at ${url}: nothing listens there. The address comes from --url; --url and PACKAGERDRM_URL set another.`,
+            description: `Can't connect to ${url}: nothing listens there. The address comes from --url; --url and PACKAGERDRM_URL set another one.`,
           },
         ],
       },
@@ -259,13 +259,13 @@ describe('a sidecar that refuses or is not there', () => {
   test.each([
     [
       200,
-      "What answers at URL is not this version's key-file API (status 200, text/html). Check the address.",
+      "The server at URL does not answer as this version's key-file API (status 200, text/html). Check the address.",
     ],
     [
       404,
-      "What answers at URL is not this version's key-file API (status 404, text/html). Check the address.",
+      "The server at URL does not answer as this version's key-file API (status 404, text/html). Check the address.",
     ],
-    [502, 'The proxy in front of the sidecar at URL does not reach it (status 502).'],
+    [502, "The proxy in front of the sidecar at URL can't reach it (status 502)."],
   ])('ends with 3 when something else answers %i', async (status, sentence) => {
     const upstream = await startFakeUpstream();
     const headers = { 'content-type': 'text/html' };

@@ -26,7 +26,7 @@ describe.each(['cenc', 'cbcs'] as const)('under %s', (scheme) => {
     expect(judgeMedia(await media(), [{ keyId: KEY_ID, key: KEY }])).toMatchObject({
       state: 'decrypts',
       samples: 20,
-      evidence: '20 of 20 pictures can be read by the rules of H.265 to the last bit.',
+      evidence: '20 of 20 pictures are valid H.265 to the last bit.',
     });
   });
 

@@ -36,8 +36,8 @@ test('a stream without a picture is audio, and the bit rate counts where the hei
 });
 
 test.each<[of: Partial<SmilStream>, bitrates: object | undefined, sentence: string]>([
-  [{ lines: 5000 }, undefined, 'the stream has 5000 lines, more than heights says of any quality'],
-  [{ bitrate: 9 }, { SD: 8 }, 'the stream has 9 bits a second, more than bitrates says of any quality'],
+  [{ lines: 5000 }, undefined, 'the stream has 5000 lines, more than heights allows for any quality'],
+  [{ bitrate: 9 }, { SD: 8 }, 'the stream has 9 bits per second, more than bitrates allows for any quality'],
   [
     { bitrate: 9 },
     undefined,
@@ -58,7 +58,7 @@ test.each<[of: Partial<SmilStream>, bitrates: object | undefined, sentence: stri
 
 const LIMITS = {
   code: 'wrong_value',
-  description: 'must say the most of each quality, as {"SD": 576, "HD": 1080}',
+  description: 'must be the maximum of each quality, such as {"SD": 576, "HD": 1080}',
 };
 const twenty = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`Q${index}`, index + 1]));
 

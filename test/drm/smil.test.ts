@@ -102,7 +102,7 @@ it.each([
   [
     'an address',
     inBody('<video src="rtmp://10.0.0.1/live/a"/>'),
-    `${first} src is an address; name the stream as the packager does`,
+    `${first} src is an address; write the name that the packager uses for the stream`,
   ],
   [
     'a query',
@@ -118,7 +118,7 @@ it.each([
   [
     'a schedule',
     '<smil><head/><body><stream name="Stream1"/><playlist name="p" playOnStream="Stream1" scheduled="2020-04-25 16:00:00"><video src="mp4:sample.mp4" start="0" length="-1"/></playlist></body></smil>',
-    'is a schedule, whose videos are played into streams of other names; list those streams as members',
+    'is a schedule, which plays its videos into streams with other names; list those streams as members',
   ],
   ['1001 members', inBody('<video src="a"/>'.repeat(1001)), 'has more than 1000 video and audio elements'],
 ])('refuses %s', (_what, text, sentence) => {

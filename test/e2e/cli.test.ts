@@ -86,7 +86,7 @@ test('SIGINT ends an apply after the request under way, with a summary', async (
   expect({ code, stderr }).toEqual({
     code: 130,
     stderr: `\
-Run the same command again to go on: what is done is left as it is.
+Run the same command again to continue: finished streams are left as they are.
 manifest.csv: ${written.toLocaleString('en-US')} created, ${(STREAMS - written).toLocaleString('en-US')} not reached.
 `,
   });

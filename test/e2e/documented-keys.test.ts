@@ -45,7 +45,7 @@ function message(...faults: string[]): string {
 }
 
 function isShown(host: string): string {
-  return `is one that the documentation shows; on ${host} anybody could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that nobody else reaches`;
+  return `is in the documentation; on ${host} anyone could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that no one else can reach`;
 }
 
 async function statusOf(url: string, apiKey: string): Promise<number> {
@@ -118,7 +118,7 @@ test('takes no documented key that comes into the file of keys later, and says s
   expect(await statusOf(url, 'change-me-to-a-long-random-key')).toBe(401);
   expect(await statusOf(url, 'change-me-to-a-long-random-key')).toBe(401);
   expect(await statusOf(url, operator.key)).toBe(404);
-  await until(/an API key that the documentation shows is not taken/);
+  await until(/an API key from the documentation is not accepted/);
   const lines = stdout()
     .split('\n')
     .filter((line) => line.includes('is not taken'));
@@ -126,7 +126,7 @@ test('takes no documented key that comes into the file of keys later, and says s
     {
       time: expect.any(String),
       level: 'error',
-      message: 'an API key that the documentation shows is not taken',
+      message: 'an API key from the documentation is not accepted',
       fault: `PACKAGERDRMAPI_APIKEYS_FILE: the key desk ${isShown('0.0.0.0')}`,
     },
   ]);

@@ -117,7 +117,7 @@ asRoot('a service that is another user than the owner', () => {
     await mkdir(closed);
     await writeFile(join(closed, 'apikey.txt'), 'a-key-of-this-test\n');
     await owned(closed, OTHER, 0o700);
-    const why = `${RUNS_AS} enter ${closed}, which belongs to user 3500, group 3500 and has mode 0700. As root: let its group enter, chgrp and chmod g+x, or everybody, chmod o+x.`;
+    const why = `${RUNS_AS} enter ${closed}, which belongs to user 3500, group 3500 and has mode 0700. As root: let its group enter, chgrp and chmod g+x, or everyone, chmod o+x.`;
     expect(await start({ PACKAGERDRMAPI_APIKEY_FILE: join(closed, 'apikey.txt') }).refused()).toEqual(
       fault(`PACKAGERDRMAPI_APIKEY_FILE: ${why}`),
     );

@@ -47,7 +47,7 @@ test('warns in the log, and holders of an API key at /readyz, of a key folder th
     await untilReady(url);
     const answer = await fetch(`${url}/readyz`, { headers: { 'x-api-key': key } });
     const { warnings = [] } = (await answer.json()) as { warnings?: { code: string }[] };
-    const logged = stdout().match(/"message":"unusual at the start","code":"\w+"/g) ?? [];
+    const logged = stdout().match(/"message":"warning at the start","code":"\w+"/g) ?? [];
     return [warnings.map(({ code }) => code), logged.length];
   };
   expect(await codesOf(await start())).toEqual([['key_folder_made'], 1]);

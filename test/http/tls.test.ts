@@ -65,7 +65,7 @@ async function serve(tls: Tls, handler = sayHello) {
   return server;
 }
 
-const KEPT = 'the TLS files cannot be used; the certificate read before stays in force';
+const KEPT = 'the TLS files cannot be used; the previous certificate stays in use';
 const SERVER = 'CN=server of the tests';
 const NEXT_SERVER = 'CN=next-server of the tests';
 
@@ -160,10 +160,10 @@ test('takes a chain', async () => {
 
 test.each<[days: number, warning: string | undefined, daysLeft: number | undefined]>([
   [14, undefined, undefined],
-  [13.5, 'the TLS certificate ends soon', 13],
-  [0.5, 'the TLS certificate ends soon', 0],
-  [0, 'the TLS certificate has ended', 0],
-  [-1, 'the TLS certificate has ended', -1],
+  [13.5, 'the TLS certificate expires soon', 13],
+  [0.5, 'the TLS certificate expires soon', 0],
+  [0, 'the TLS certificate has expired', 0],
+  [-1, 'the TLS certificate has expired', -1],
 ])('%d days before the certificate ends, warns: %s', (days, warning, daysLeft) => {
   open({ time: ENDS - days * DAY_MS });
   const expected = warning === undefined ? [] : [['warn', warning, { certificate, daysLeft }]];
@@ -270,7 +270,7 @@ describe('client certificates', () => {
       errors: [
         {
           code: 'client_certificate_required',
-          description: 'Show a client certificate that an authority of this service has signed.',
+          description: 'Send a client certificate that an authority of this service has signed.',
         },
       ],
     },

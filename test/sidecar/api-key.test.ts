@@ -10,7 +10,7 @@ function unauthorized(description: string) {
 }
 
 const MISSING = unauthorized('Send the API key of this service in the header x-api-key.');
-const WRONG = unauthorized('The API key in x-api-key is not the one of this service.');
+const WRONG = unauthorized('The API key in x-api-key is not one of this service.');
 const MISNAMED = unauthorized('Send the API key in the header x-api-key; API-KEY is not read.');
 
 describe('the API key', () => {

@@ -273,7 +273,7 @@ test.each([
   [{ PACKAGERDRMAPI_TLSKEY: '/etc/tls.key', PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }],
 ])('refuses half of what HTTPS needs: %j', (env) => {
   expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
-    'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no use',
+    'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect',
   ]);
 });
 

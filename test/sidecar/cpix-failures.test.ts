@@ -7,7 +7,7 @@ import { API_KEY, startSidecar } from '../support/start-sidecar';
 
 const KID = formatUuid(Buffer.alloc(16, 1));
 const DESCRIPTION =
-  'The CPIX document has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one.';
+  'The CPIX document has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one.';
 
 type Form = readonly [type: string, query: string, body: (text: string) => string];
 const FORMS: readonly Form[] = [

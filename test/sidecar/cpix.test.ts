@@ -84,7 +84,7 @@ describe('a CPIX document', () => {
   it('gives the key of the track or key id that the body asks for, and warns of the one for sound', async () => {
     const sidecar = await startSidecar();
     const cpix = sampleText(TRACKS);
-    const warning = `299 - "audio_key_left_out: The CPIX document has a key of its own for sound (${kidOf(3)}), which is left out: a key file has one key for all tracks."`;
+    const warning = `299 - "audio_key_left_out: The CPIX document has a separate key for audio (${kidOf(3)}), which is left out: a key file has one key for all tracks."`;
     for (const choice of [
       { track: 'HD' },
       { track: 'hd' },
@@ -316,7 +316,7 @@ describe('a large CPIX document', () => {
 });
 
 describe('an encrypted CPIX document', () => {
-  const SUBJECT = 'The CPIX document has content keys that cannot be opened';
+  const SUBJECT = 'The CPIX document has content keys that cannot be decrypted';
 
   const sealed = (name: string) => {
     let count = 0;
@@ -350,7 +350,7 @@ describe('an encrypted CPIX document', () => {
     expect(body).toEqual(
       problem(
         'cpix_not_opened',
-        'The CPIX document has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY.',
+        'The CPIX document has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY.',
       ),
     );
     const other = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('next') });

@@ -11,9 +11,9 @@ const PLAIN = { cenc, fairplay };
 const OTHER_KEY = { cenc: { ...cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAQ==' }, fairplay };
 const OTHER_ID = { cenc: { ...cenc, keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==' }, fairplay };
 const reused = (who: string) =>
-  `key_id_reused: cenc.keyid is that of another content key in ${who}: players that have one of the keys show black for the other; give each content key an id of its own`;
+  `key_id_reused: cenc.keyid is the key id of another content key in ${who}: players that have one of the keys show black for the other; give each content key its own id`;
 const underOtherId = (who: string) =>
-  `content_key_reused: cenc.contentkey has another key id in ${who}; check whether the same key was meant, and then use one id for it`;
+  `content_key_reused: cenc.contentkey has another key id in ${who}; check whether the same key is intended, and then use one id for it`;
 
 test('a POST warns of other key files with its key id or its content key, and forgets removed ones', async () => {
   const { api, folder } = await startSidecar();

@@ -127,7 +127,7 @@ it.each(EXPORT_NAMES)('a scheme that the key file has no key of is refused, as %
       409,
       problem(
         'keys_missing',
-        'The key file has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.',
+        'The key file has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc.',
       ),
     );
 });
@@ -138,7 +138,7 @@ it.each([
     'is cut short',
     POST_MANUAL_FILE.slice(0, 200),
     'key_file_malformed',
-    'The key file ends within a line, as if its writing was cut off; provision the stream again.',
+    'The key file ends within a line, as if it was written only in part; provision the stream again.',
   ],
   [
     'has no UTF-8',

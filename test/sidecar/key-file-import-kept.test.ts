@@ -177,7 +177,7 @@ describe('what is changed all the same, and told of', () => {
       POST_MANUAL_FILE,
     );
     expect(answer.headers.warning).toBe(
-      `299 - "checksum_added: ${DASH}-keyserver-playready-checksum was missing; it was computed of key id and content key."`,
+      `299 - "checksum_added: ${DASH}-keyserver-playready-checksum was missing; it was computed from key id and content key."`,
     );
   });
 

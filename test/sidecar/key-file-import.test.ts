@@ -138,7 +138,7 @@ describe('unknown lines', () => {
       400,
       error(
         'These lines are not known: vendor-tier (line 18), vendor.note (line 19), mpegdashstreaming-cenc-key-idd ' +
-          '(line 20; is mpegdashstreaming-cenc-key-id meant?). Send ?keepunknown=true to keep them as they are, or remove them.',
+          '(line 20; did you mean mpegdashstreaming-cenc-key-id?). Send ?keepunknown=true to keep them as they are, or remove them.',
         'unknown_line',
       ),
     );
@@ -222,7 +222,7 @@ describe('a body that is no key file', () => {
     [
       'with equals signs',
       POST_MANUAL_FILE.replaceAll(': ', ' = '),
-      '17 lines, from 1 to 17, have = where ": " belongs between name and value; write name: value.',
+      '17 lines, from 1 to 17, have = instead of ": " between name and value; write name: value.',
     ],
     [
       'with a value on a line of its own',
@@ -262,9 +262,9 @@ vendor-tier: gold-9f3c
     const answer = await send(sidecar, lines).expect(400);
     expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual([
       'cupertinostreaming-aes128-iv is missing; add it, FairPlay needs it.',
-      'Line 1: mpegdashstreaming-cenc-key-id is not whole base64: its length is no multiple of 4; look for missing padding (=).',
+      'Line 1: mpegdashstreaming-cenc-key-id is not complete base64: its length is not a multiple of 4; look for missing padding (=).',
       'Line 2: mpegdashstreaming-cenc-content-key looks like hex; send the base64 of the 16 bytes.',
-      'Line 3: mpegdashstreaming-cenc-content-key is on line 2 as well, with another value; remove the wrong one.',
+      'Line 3: mpegdashstreaming-cenc-content-key is already on line 2 with another value; remove the wrong one.',
       'Line 4 is not "name: value"; correct it, or start it with # to make it a comment.',
       'Line 6: mpegdashstreaming-cenc-keyserver-playready-license-url must be an address that starts with https:// or http://.',
       'Line 7: mpegdashstreaming-cenc-keyserver-playready-checksum has no value; give it one, or remove the line.',

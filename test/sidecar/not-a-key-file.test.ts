@@ -5,9 +5,9 @@ import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY } from '../support/post-manual';
 import { startSidecar, type TestSidecar } from '../support/start-sidecar';
 
-const LEFT = 'it is left as it is. Remove it, or use another stream id.';
-const LINK = `There is a symbolic link where the key file belongs; ${LEFT}`;
-const OTHER = `There is a folder or a device where the key file belongs; ${LEFT}`;
+const LEFT = 'it is left unchanged. Remove it, or use another stream id.';
+const LINK = `A symbolic link is in the place of the key file; ${LEFT}`;
+const OTHER = `A folder or a device is in the place of the key file; ${LEFT}`;
 const LINKED_FOLDER = `A sub-folder of this stream id is a symbolic link; ${LEFT}`;
 const FILE_FOLDER = `A sub-folder of this stream id is a file; ${LEFT}`;
 

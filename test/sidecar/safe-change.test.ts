@@ -60,7 +60,7 @@ test('does not let the second of two engineers overwrite the first', async () =>
     .expect(
       412,
       failed(
-        'The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.',
+        'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.',
       ),
     );
   expect(await sidecar.files()).toEqual({ 'live.key': CENC_ONLY_FILE });

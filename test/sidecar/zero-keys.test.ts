@@ -121,7 +121,7 @@ describe.each(['strict', 'warn'] as const)('with checks that are %s, nothing is 
       .send({ fairplay: { ...fairplay, iv: HEX_ZEROS } })
       .expect(200);
     expect(answer.headers.warning).toBe(
-      '299 - "all_zero: fairplay.iv is all zeros; the license server rarely has that."',
+      '299 - "all_zero: fairplay.iv is all zeros, which license servers rarely use; check it."',
     );
   });
 });

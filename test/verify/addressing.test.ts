@@ -215,7 +215,7 @@ describe('DASH', () => {
         now: () => NOW,
         keyFiles: [{ name: 'news.key', text, changed }],
       });
-      return faults[0]?.description.includes('after the stream had begun (2026-11-22 12:00:04 UTC)');
+      return faults[0]?.description.includes('after the stream began (2026-11-22 12:00:04 UTC)');
     };
     expect([await blamed(3), await blamed(5)]).toEqual([false, true]);
   });
@@ -231,7 +231,7 @@ describe('DASH', () => {
       {
         severity: 'warning',
         code: 'segment_early',
-        description: `${stream.url}/v4.m4s is named as the newest segment and is not there yet (404), while the one 1 before it is; players that start now wait or fail, so look at the clocks of packager and server, and at the delay of the upload.`,
+        description: `${stream.url}/v4.m4s is listed as the newest segment but is not available yet (404), while the one 1 before it is; players that start now wait or fail, so check the clocks of packager and server, and the delay of the upload.`,
       },
     ]);
     expect(statesOf(report)).toEqual(['decrypts']);
@@ -268,7 +268,7 @@ describe('DASH', () => {
       {
         severity: 'error',
         code: 'segment_not_found',
-        description: `${stream.url}/v3.m4s, the last segment, is not there (404); look whether the packager still writes it, and whether the path is right at the CDN. The same is true of ${stream.url}/a3.m4s.`,
+        description: `${stream.url}/v3.m4s, the last segment, is not there (404); check whether the packager still writes it, and whether the CDN has the right path. The same is true of ${stream.url}/a3.m4s.`,
       },
     ]);
   });

@@ -147,7 +147,7 @@ test('a segment of ten gigabytes is not read', async () => {
     {
       severity: 'error',
       code: 'too_large',
-      description: `${stream.url}/v3.m4s, the last segment, is larger than 2 MiB, the most of one file; it was not read. The same is true of ${stream.url}/a3.m4s.`,
+      description: `${stream.url}/v3.m4s, the last segment, is larger than 2 MiB, the limit for one file; it was not read. The same is true of ${stream.url}/a3.m4s.`,
     },
   ]);
   expect(report.fetched.bytes).toBeLessThan(5 * MiB);
@@ -181,8 +181,7 @@ test('of many renditions the first are tested, and it is said how many are not',
     {
       severity: 'warning',
       code: 'cut_short',
-      description:
-        'm.mpd has 498 more renditions than were tested; a test looks at 3 renditions in 20 periods.',
+      description: 'm.mpd has 498 renditions that were not tested; a test covers 3 renditions in 20 periods.',
     },
   ]);
 });

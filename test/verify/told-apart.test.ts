@@ -152,7 +152,7 @@ test.each([
         code: 'undetermined',
         description: expect.stringMatching(
           new RegExp(
-            `^Whether the key decrypts ${segment} \\(${other}\\) is undetermined\\. .* In ${segment}: \\d+ samples were looked at, of which nothing can be said\\.$`,
+            `^Whether the key decrypts ${segment} \\(${other}\\) is undetermined\\. .* In ${segment}: \\d+ samples were checked: too little data to tell\\.$`,
             'i',
           ),
         ),

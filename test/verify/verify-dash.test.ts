@@ -103,7 +103,7 @@ describe('one cause is one error', () => {
     expect(codesOf(report)).toEqual({ errors: ['key_id_byte_order'], warnings: [] });
     expect(report.faults[0]?.description).toBe(
       'The byte order of the key id differs: m.mpd has d3756a4b-4980-dc4e-b82a-c7a2680c5781 where news.key has ' +
-        `${UUID}; both must be big endian (as in a UUID), so correct that of m.mpd. The same is true of v.mp4 and a.mp4.`,
+        `${UUID}; both must be big endian (as in a UUID), so correct the one in m.mpd. The same is true of v.mp4 and a.mp4.`,
     );
   });
 
@@ -124,7 +124,7 @@ describe('one cause is one error', () => {
     });
     expect(codesOf(report)).toEqual({ errors: ['former_key'], warnings: [] });
     expect(report.faults[0]?.description).toBe(
-      'v3.m4s is encrypted with the key of old.key, not with that of news.key: it was packaged with the former key file. Package the stream again, so that the packager reads the new one. The same is true of a3.m4s.',
+      'v3.m4s is encrypted with the key of old.key, not with the key of news.key: it was packaged with the former key file. Package the stream again, so that the packager reads the new one. The same is true of a3.m4s.',
     );
   });
 
@@ -170,7 +170,6 @@ describe('one cause is one error', () => {
     );
     const report = await stream.verify();
     expect(codesOf(report)).toEqual({ errors: ['not_protected'], warnings: [] });
-    expect(report.faults[0]?.description).toMatch(/^m\.mpd says nothing of the protection of v\.mp4/);
   });
 
   test('a clear lead', async () => {

@@ -226,7 +226,7 @@ describe('a key file of the sidecar that was changed after the newest part of th
     expect([faults.map(({ code }) => code), history?.[0]]).toEqual([
       ['content_key_wrong'],
       begun &&
-        `2026-11-22 12:00:0${second} UTC, after the stream had begun (2026-11-22 ${begun} UTC): most likely the packager still uses the former key file`,
+        `2026-11-22 12:00:0${second} UTC, after the stream began (2026-11-22 ${begun} UTC): most likely the packager still uses the former key file`,
     ]);
   });
 });

@@ -100,7 +100,7 @@ async function importedManifest(
 ): Promise<Manifest> {
   const other = sources.find((source) => !namesKeyFiles(context, source));
   if (other !== undefined)
-    throw usageError(`${other} is not a folder and does not end in .key; apply a manifest by itself.`);
+    throw usageError(`${other} is not a folder and does not end in .key; apply one manifest at a time.`);
   const { client, clientApiKey, clientApiKeyFile, cmaf, keepUnknown = false } = options;
   if ([client, clientApiKey, clientApiKeyFile, cmaf].some((value) => value !== undefined))
     throw usageError('Key files hold their keys; leave --client, --client-api-key and --cmaf out.');

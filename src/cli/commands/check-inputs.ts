@@ -34,7 +34,7 @@ export async function checkGiven(
 ): Promise<FoundInput[]> {
   if (inputs.length === 0 && streams.length === 0 && context.stdin.isTTY)
     throw usageError(
-      'Check what? Give files, a folder, a value, --stream with a stream id, or - for standard input.',
+      'There is nothing to check: give files, a folder, a value, --stream with a stream id, or - for standard input.',
     );
   if (inputs.filter((input) => input === '-').length > 1)
     throw usageError('Standard input (-) can be read once only.');
@@ -70,7 +70,7 @@ async function checkOne(context: CliContext, input: string, reveal: boolean): Pr
   }
   const checked = checkInput(input, { reveal, rules: 'unknown' });
   if (checked.result.kind === 'unknown' && looksLikePath(input))
-    throw unusable(`There is no file ${shown(input)}, and as a value it is nothing that can be checked.`);
+    throw unusable(`There is no file ${shown(input)}, and it is not a value that can be checked.`);
   return [{ ...checked, name: 'the value', isOfFolder: false }];
 }
 
@@ -115,7 +115,7 @@ function keyFilesIn(context: CliContext, folder: string): string[] {
 function checkContent({ value, isWhole }: Content, name: string, reveal: boolean): CheckedInput {
   const checked = checkInput(value, { reveal, name, rules: 'unknown' });
   if (isWhole) return checked;
-  const description = `${name} has more boxes than are looked at; what is told here is of its first part.`;
+  const description = `${name} has more boxes than a check reads; the result is for its first part only.`;
   const faults = [...checked.result.faults, { severity: 'warning', code: 'cut_short', description } as const];
   return { ...checked, result: { ...checked.result, faults } };
 }
@@ -174,7 +174,7 @@ async function readContent(reader: Reader, name: string): Promise<Content> {
   const bytes = await reader.read(MAX_MANIFEST);
   const value = outlineManifest(bytes.toString('utf8'));
   if (bytes.length === MAX_MANIFEST || value.length > MAX_WHOLE)
-    throw unusable(`${name} has more than 1 MiB beside its segments; check a part of it, which names keys.`);
+    throw unusable(`${name} has more than 1 MiB apart from its segments; check the part that names keys.`);
   return { value, isWhole: true };
 }
 

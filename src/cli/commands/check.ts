@@ -52,7 +52,7 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
   manifest: 'a piece of a manifest or playlist',
   cpix: 'a CPIX document',
   license_address: 'a license address',
-  unknown: 'nothing that is known',
+  unknown: 'not recognized',
 };
 
 function showOne(out: Output, { result }: FoundInput): void {

@@ -78,10 +78,10 @@ export async function deleteKeyFiles(
 function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: DeleteOptions): void {
   const isByRule = prefix !== undefined || notIn !== undefined;
   if (streamIds.length > 0 && isByRule)
-    throw usageError('Name streams, or say which ones by --prefix and --not-in; not both.');
+    throw usageError('Name streams, or select them with --prefix and --not-in, not both.');
   if (streamIds.length === 0 && !isByRule)
     throw usageError(
-      'Which key files? Name their streams, or give --prefix, or --not-in with the manifest of what stays.',
+      'No key files are given: name their streams, or give --prefix, or --not-in with the manifest of the streams that stay.',
     );
   if (ifMatch !== undefined && streamIds.length !== 1)
     throw usageError('--if-match is for one stream: an ETag is that of one file.');
@@ -167,7 +167,7 @@ async function findByRule(context: CliContext, { prefix, notIn }: Selection): Pr
     const where = prefix === undefined ? '' : ` below ${prefix}`;
     const all = count(candidates.length, 'key file');
     throw usageError(
-      `${notIn} names none of the ${all}${where} at ${context.sidecar().address}, so all would be deleted. Is it the manifest of this sidecar? To delete them nevertheless, use only --prefix.`,
+      `${notIn} names none of the ${all}${where} at ${context.sidecar().address}, so all would be deleted. Is it the manifest of this sidecar? To delete them anyway, use only --prefix.`,
     );
   }
   candidates.sort((one, other) => (one.streamid < other.streamid ? -1 : 1));

@@ -38,7 +38,7 @@ export function readKeyFiles(
     if (other !== undefined && resolve(context.cwd, other) === resolve(context.cwd, path)) continue;
     if (other !== undefined)
       report({
-        description: `is of the stream ${shown(streamId)}, as ${shown(other)} is; give the folder above both, or one of them`,
+        description: `is for the stream ${shown(streamId)}, and so is ${shown(other)}; give the folder above both, or one of them`,
       });
     pathOf.set(streamId, path);
     const read = readText(context, file);
@@ -127,7 +127,7 @@ function findKeyFiles(
   const addFile = (path: string, streamId: string) => {
     const stats = statsOf(context, path);
     if (stats?.isFile()) found.push({ path, streamId: streamId.replace(/\.key$/i, '') });
-    else missing.push({ path, description: stats ? 'is not a file' : 'is not there, or can’t be read' });
+    else missing.push({ path, description: stats ? 'is not a file' : 'does not exist, or can’t be read' });
   };
 
   const addFolder = (path: string, prefix: string, above: readonly string[]) => {

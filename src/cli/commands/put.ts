@@ -48,7 +48,9 @@ export async function put(
     return;
   }
   if (streamId === undefined)
-    throw usageError('Which stream? Give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.');
+    throw usageError(
+      'The stream is missing: give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.',
+    );
   const seconds = secondsOfOne(wait, dryRun);
   const { body } = await putBody(context, fields);
   const precondition = preconditionOf(ifMatch, createOnly);
@@ -106,7 +108,7 @@ async function putTracks(
     throw usageError('--if-match and --create-only are for one stream; leave them out with --tracks.');
   if (reveal) throw usageError('With --tracks no key material is shown; leave --reveal out.');
   const source = fields.cpix ?? fields.file;
-  if (source === undefined) throw usageError('--tracks goes with a CPIX document; name it by --cpix.');
+  if (source === undefined) throw usageError('--tracks goes with a CPIX document; give it with --cpix.');
   const { body, isDocument } = await putBody(context, fields);
   if (!isDocument) throw usageError(`--tracks goes with a CPIX document, which ${nameOf(source)} is not.`);
   const name = nameOf(source);
@@ -161,7 +163,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     const text = decodeXml(bytes);
     if (cpix !== undefined && !text.ok) throw unusable(`${name} ${text.problem.description}.`);
     if (cpix !== undefined)
-      throw unusable(`${name} is not a CPIX document; give a key file or the body of a request by --file.`);
+      throw unusable(`${name} is not a CPIX document; give a key file or the body of a request with --file.`);
     refuseStray(fields);
     if (isGiven) throw twice();
     return { body: readBody(bytes, source, keepUnknown), isDocument: false };
@@ -171,7 +173,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
   if (fields.contentId === undefined) refuseStray(fields);
   if (!isGiven)
     throw usageError(
-      'Which keys? Give --file, --cpix, or --content-id with --client, or the keys as options.',
+      'The keys are missing: give --file, --cpix, or --content-id with --client, or the keys as options.',
     );
   const body = {
     ...providerFields(context, fields),
@@ -199,7 +201,7 @@ const CHOICES = ['track', 'kid', 'period', 'systems'] as const;
 function refuseStray(options: PutBodyOptions): void {
   const name = CHOICES.find((option) => options[option] !== undefined);
   if (name !== undefined)
-    throw usageError(`--${name} chooses in a CPIX document; name one by --cpix, or leave it out.`);
+    throw usageError(`--${name} chooses in a CPIX document; give one with --cpix, or leave it out.`);
 }
 
 function choiceFields({ track, kid, period, systems }: PutBodyOptions) {

@@ -55,7 +55,7 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   const old = await presentContents(context.sidecar(), streamIds);
   const rotation = rotateManifest(manifest, pattern, old);
   if (rotation.contentIds.size === 0) {
-    const description = `No stream of ${path} gets its keys from the key provider: they have keys of their own. Write new ones into it, and apply it.`;
+    const description = `No stream of ${path} gets its keys from the key provider, because the manifest has the keys. Write new ones into it, and apply it.`;
     throw new CliError(EXIT.usage, { code: 'nothing_to_rotate', description });
   }
   requireFaultless(path, rotation.faults);
@@ -73,7 +73,7 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   const written = (done.sent ? done.results.filter(isWritten) : []).map(({ streamid }) => streamid);
   const restart = restartCommands(written, { application, packagerUrl });
   if (!out.json) showFailed(out, plan, done, options);
-  const resume = `Run it again with --content-id ${shellWord(pattern.text)} to go on: what is written is left as it is.`;
+  const resume = `Run it again with --content-id ${shellWord(pattern.text)} to continue: written key files are left as they are.`;
   endAsProvisioned(context, done, { name: path, dryRun, resume });
   if (!out.json) showRestarts(out, path, rotation, restart);
   const seen =
@@ -98,7 +98,7 @@ function checkCall(
 ): string | undefined {
   const isAddress = /^https?:\/\/[^\s'"?#]+$/i.test(packagerUrl) && URL.canParse(packagerUrl);
   if (!isAddress || new URL(packagerUrl).username !== '')
-    throw usageError(`--packager-url must be an address without user and query, as ${PACKAGER_URL}.`);
+    throw usageError(`--packager-url must be an address without user and query, such as ${PACKAGER_URL}.`);
   if (!watch) {
     if (folder !== undefined || timeout !== undefined)
       throw usageError('--folder and --timeout are for --watch; add it, or leave them out.');
@@ -107,7 +107,7 @@ function checkCall(
   if (dryRun) throw usageError('A dry run writes nothing that could be watched; leave --watch out.');
   if (folder === undefined)
     throw usageError(
-      '--watch needs --folder, the key folder of the sidecar as this machine has it: on another machine it can’t be known whether the packager has read a key file.',
+      '--watch needs --folder, the key folder of the sidecar on this machine: only the machine with the folder can see whether the packager has read a key file.',
     );
   return watchableFolder(context, folder);
 }

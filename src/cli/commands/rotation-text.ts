@@ -33,10 +33,8 @@ export function showRotation(out: Output, plan: RotationPlan, detail: Detail): v
   const same = count(of('unchanged').length, 'stream');
   if (of('unchanged').length > 0)
     out.write(`${out.style('bold', `${same} would stay: they have this content id already`)}\n`);
-  show(
-    rotation.supplied,
-    'not rotated: the manifest brings the keys, so new ones must come there',
-    (streamid) => out.write(`  = ${shown(streamid)}\n`),
+  show(rotation.supplied, 'not rotated: the manifest has the keys; write new ones there', (streamid) =>
+    out.write(`  = ${shown(streamid)}\n`),
   );
 }
 
@@ -94,10 +92,10 @@ export function showWatched({ out }: CliContext, { end, read, unread, elsewhere 
   const number = `${read.length.toLocaleString('en-US')} of ${count(read.length + unread.length, 'key file')}`;
   const all = read.length === 1 ? 'The key file was read' : `All ${count(read.length, 'key file')} were read`;
   const sentences = {
-    all_read: `${all} since (by whom, the access time does not say).`,
+    all_read: `${all} since (the access time does not say by which program).`,
     interrupted: `Stopped waiting: ${number} read, not ${someNames(unread)}. The new keys are written.`,
-    timeout: `Not read in time: ${someNames(unread)} (${number} read). Restart these streams. A packager that mounts the folder read-only, as a container may, leaves no trace: see there when they started.`,
-    other_folder: `--folder is not the sidecar’s key folder: the new key file of ${someNames(elsewhere)} is not there. The new keys are written; whether they were read is not known.`,
+    timeout: `Not read in time: ${someNames(unread)} (${number} read). Restart these streams. A packager that mounts the folder read-only, as a container may, leaves no trace: check there when they started.`,
+    other_folder: `--folder is not the sidecar’s key folder: the new key file of ${someNames(elsewhere)} is not there. The new keys are written; it is not known whether they were read.`,
   };
   const sentence = sentences[end];
   if (end === 'interrupted') out.note(sentence);

@@ -144,7 +144,7 @@ interface PatternValues {
 export interface ContentIdPattern {
   /** The pattern with date and time of this run filled in, which repeats the run. */
   readonly text: string;
-  /** Whether the same former content id is meant to give the same new one. */
+  /** Whether the same former content id gives the same new one. */
   readonly followsContent: boolean;
   /** The content id of a stream; a fault is the rest of a sentence about it. */
   fill(values: PatternValues): Checked<string>;
@@ -158,7 +158,7 @@ export function readPattern(pattern: string, now: Date): Checked<ContentIdPatter
   const unknown = found.find((name) => !PLACEHOLDERS.includes(name));
   if (unknown !== undefined) {
     const known = PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
-    return refused('unknown_place', `has {${unknown}}, which nothing fills; it takes ${known}`);
+    return refused('unknown_place', `has the unknown placeholder {${unknown}}; it takes ${known}`);
   }
   if (!found.some((name) => name !== 'date' && name !== 'time'))
     return refused(
@@ -172,8 +172,8 @@ export function readPattern(pattern: string, now: Date): Checked<ContentIdPatter
 }
 
 const MISSING = {
-  contentId: 'has no content id in the manifest, which {contentId} would be',
-  old: 'has no key file with a content id, which {old} would be',
+  contentId: 'has no content id in the manifest for {contentId}',
+  old: 'has no key file with a content id for {old}',
 } as const;
 
 function fill(text: string, { streamid, contentId, old }: PatternValues): Checked<string> {
@@ -205,7 +205,7 @@ export interface Restart {
 /**
  * The REST calls that restart each stream at a Wowza Streaming Engine, on its default server and virtual host: the
  * stream is the last part of its id, the application the part before it unless given. An encoder is disconnected and
- * connects again by itself; a stream that the packager pulls (`.stream`) is reset. PACKAGER_LOGIN is `user:password`; an
+ * connects again automatically; a stream that the packager pulls (`.stream`) is reset. PACKAGER_LOGIN is `user:password`; an
  * application that isn't known is left to APPLICATION.
  */
 export function restartCommands(

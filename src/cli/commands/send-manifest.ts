@@ -231,7 +231,7 @@ async function sendChunk(
       (own.length === 1 && own[0]?.streamid === null),
   );
   if (!isWhole || results.some(({ index }) => index >= chunk.length)) {
-    const description = `What answers at ${sidecar.address} did not report the result of every stream. Check the address.`;
+    const description = `The server at ${sidecar.address} did not report the result of every stream. Check the address.`;
     throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
   }
   return {

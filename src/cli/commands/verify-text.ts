@@ -7,7 +7,7 @@ import { showFields, showFindings, sumOf } from '../findings-text';
 const TYPES: Readonly<Record<StreamReport['type'], string>> = {
   dash: 'a DASH stream',
   hls: 'an HLS stream',
-  unknown: 'no stream that can be tested',
+  unknown: 'not a stream that can be tested',
 };
 
 const STATES: Readonly<Record<JudgementState, string>> = {

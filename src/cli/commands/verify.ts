@@ -31,7 +31,7 @@ export async function verify(
 ): Promise<void> {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
     throw usageError(
-      'Test what? Give the address of a DASH manifest or an HLS playlist, which starts with http:// or https://. Files are for packager-drm check.',
+      'There is nothing to test: give the address of a DASH manifest or an HLS playlist, which starts with http:// or https://. Files are for packager-drm check.',
     );
   const keyFiles = [
     ...[...files, ...keyFileInPlaceOfApiKey(context)].map((name) => givenKeyFile(context, name)),
@@ -83,7 +83,7 @@ async function testOnce(context: CliContext, test: StreamTest): Promise<boolean>
   }
 }
 
-/** A key file that is given by the option of the API key is meant as a key file. */
+/** A key file that is given by the option of the API key is a key file. */
 function keyFileInPlaceOfApiKey(context: CliContext): string[] {
   const { apiKeyFile } = context;
   if (apiKeyFile === undefined) return [];
@@ -93,7 +93,7 @@ function keyFileInPlaceOfApiKey(context: CliContext): string[] {
 function givenKeyFile(context: CliContext, name: string): GivenKeyFile {
   const text = decodeText(readNamedFile(context, name), name);
   if (!looksLikeKeyFile(text))
-    throw unusable(`${shown(name)} is no key file: it has no line "name: value" as key files have.`);
+    throw unusable(`${shown(name)} is not a key file: it has no line "name: value".`);
   // When it was changed says nothing: it may be a fresh copy.
   return { name, text };
 }

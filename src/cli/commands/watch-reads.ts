@@ -36,11 +36,11 @@ export function watchableFolder(
 ): string {
   const path = attempt(() => realpathSync(resolve(cwd, folder)));
   if (path === undefined || !statSync(path).isDirectory())
-    throw usageError(`The folder ${folder} of --folder is not there, or may not be read.`);
+    throw usageError(`The folder ${folder} of --folder does not exist, or can't be read.`);
   const why = untraceable(mountOf(path, attempt(() => readFileSync(mountinfo, 'utf8')) ?? ''));
   if (why === undefined) return path;
   throw usageError(
-    `Whether the packager has read a key file can't be known here: ${folder} ${why}. Leave --watch out, and see at the packager when the streams started. Nothing was written.`,
+    `Whether the packager has read a key file can't be known here: ${folder} ${why}. Leave --watch out, and check at the packager when the streams started. Nothing was written.`,
   );
 }
 
@@ -140,10 +140,10 @@ const LOCAL = new Set('ext2 ext3 ext4 xfs btrfs f2fs jfs zfs bcachefs tmpfs over
 
 /** Why reads leave no trace that can be relied on, as the rest of a sentence about the folder; undefined when they do. */
 export function untraceable(mount: Mount | undefined): string | undefined {
-  if (!mount) return 'is on a mount that this system does not tell of (there is no /proc/self/mountinfo)';
+  if (!mount) return 'is on an unknown mount (there is no /proc/self/mountinfo)';
   const { point, options, type } = mount;
   if (options.includes('noatime')) return `is mounted noatime (${point}): reads leave no trace`;
   if (options.includes('ro')) return `is mounted read-only (${point}): reads leave no trace`;
   if (LOCAL.has(type)) return undefined;
-  return `is on ${type} (${point}), a network or unknown file system: when others read a file there is not seen here`;
+  return `is on ${type} (${point}), a network or unknown file system: this machine does not see when others read a file`;
 }

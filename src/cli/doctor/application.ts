@@ -158,7 +158,7 @@ function checkSetting(
       return warning(
         code,
         `EXT-X-VERSION is ${value}: enough for SAMPLE-AES, but key files are documented with 5`,
-        'set it to 5 unless a higher version is meant',
+        'set it to 5 unless a higher version is intended',
       );
     if (!isRight(here))
       return error(code, wanted.bad(quoted(value)), `change the Value in ${PLACE} to`, { xml });
@@ -180,7 +180,7 @@ function checkSetting(
     return error(`${code}_misplaced`, description, `remove it there and ${add}`, remedy);
   }
   if (misspelt) {
-    const description = `${misspelt.name} in ${misspelt.place} is not a setting of the packager: ${name} is meant`;
+    const description = `${misspelt.name} in ${misspelt.place} is not a setting of the packager; the name is ${name}`;
     return error(`${code}_misspelt`, description, `remove it and ${add}`, remedy);
   }
   if (byDefault && isRight(byDefault)) return ok(code, `${good} (by conf/HTTPStreamers.xml)`);

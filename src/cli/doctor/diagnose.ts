@@ -83,7 +83,7 @@ function applicationSection(
     checks.push(
       warning(
         'no_application_folder',
-        `applications/${name} is not there, so the packager does not start this application`,
+        `applications/${name} does not exist, so the packager does not start this application`,
         `make the folder applications/${name}, or delete conf/${name}`,
       ),
     );
@@ -96,7 +96,7 @@ function applicationSection(
     const hls = checkHlsSettings(settings.value, streamerDefaults.ok ? streamerDefaults.value : []);
     checks.push(...hls);
     if (!streamerDefaults.ok && hls.some(({ severity }) => severity === 'error')) {
-      const message = `conf/HTTPStreamers.xml ${streamerDefaults.problem.description}, so what it sets for all is not counted here`;
+      const message = `conf/HTTPStreamers.xml ${streamerDefaults.problem.description}, so its defaults are not checked`;
       checks.push(warning('unreadable_defaults', message, 'make it readable, or run this as root'));
     }
     checks.push(...checkStreaming(settings.value));
@@ -154,7 +154,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
     check,
     ...(user
       ? checkAccess(user.identity, { path: disk.realPath, folders: disk.rights, files: rights })
-      : [warning('no_user', 'It is not known as which user the packager runs', 'name the user by --user')]),
+      : [warning('no_user', 'The user that the packager runs as is not known', 'give the user with --user')]),
     ...checkKeyFiles(ofStreams, checkKeyClashes(ofStreams)),
     ...checkNamedStreams(named, new Set(entries.map(({ id }) => id))),
     ...named.unread.map(({ what, todo }) =>

@@ -40,16 +40,16 @@ function notShown({ code, description }: Problem): Check {
     'fleet_not_shown',
     `The sidecar does not show its fleet (${code}): ${description}`,
     code === 'forbidden'
-      ? 'give an API key without streams, by --key-file or PACKAGERDRM_APIKEY'
-      : 'look into it, and run this again',
+      ? 'give an API key without stream limits, with --key-file or PACKAGERDRM_APIKEY'
+      : 'correct this, and run this again',
   );
 }
 
 function fleetLeft(path: string): Check {
   return warning(
     'fleet_left',
-    `${path} has joined a fleet, and the sidecar is in none: what is changed elsewhere does not arrive here`,
-    `set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE again; if it is to leave the fleet, retire it there, and remove ${FLEET_FOLDER} in the folder`,
+    `${path} has joined a fleet, but the sidecar is not in a fleet: changes from elsewhere do not arrive here`,
+    `set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE again; to leave the fleet, retire it there, and remove ${FLEET_FOLDER} in the folder`,
   );
 }
 
@@ -68,10 +68,10 @@ function checkFleet(answer: FleetAnswer): Check[] {
 
 /** What to do about a state. */
 const STATES: Readonly<Record<Exclude<FleetState, 'level'>, string>> = {
-  joining: 'wait, and run this again; if it stays so, its log says why',
+  joining: 'wait, and run this again; if nothing changes, the log of the sidecar says why',
   away: 'start the servers of PACKAGERDRMAPI_FLEET_URLS, or correct the addresses, the network or the certificates',
   wrong_secret:
-    'put the secret of the fleet into the file of PACKAGERDRMAPI_FLEET_SECRET_FILE; it is read again by itself',
+    'put the secret of the fleet into the file of PACKAGERDRMAPI_FLEET_SECRET_FILE; it is read again automatically',
   other_fleet:
     'correct PACKAGERDRMAPI_FLEET_URLS or PACKAGERDRMAPI_FLEET_PREFIX; docs/fleet.md says how a packager moves to another fleet',
   lost_fleet:
@@ -83,7 +83,7 @@ const STATES: Readonly<Record<Exclude<FleetState, 'level'>, string>> = {
   no_folder: 'check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner',
 };
 
-/** A state that passes by itself is no fault. */
+/** A state that passes automatically is no fault. */
 function ofState(state: Exclude<FleetState, 'level'>): typeof error {
   return state === 'joining' ? warning : error;
 }
@@ -118,12 +118,12 @@ function serversFinding({ engine, state }: FleetAnswer): Check {
     return error(
       'fleet_no_majority',
       `The engine has no majority: ${reached} of ${count(engine.length, 'server')} answer; not ${names}`,
-      'start the servers: until more than half of them run nothing can be changed, and what is there stays',
+      'start the servers: until more than half of them run, nothing can be changed; the key files stay',
     );
   return warning(
     'fleet_server_unreachable',
     `${count(gone.length, 'server')} of the engine can't be reached: ${names}`,
-    'start it, or take its address out of PACKAGERDRMAPI_FLEET_URLS: when more than half are gone nothing can be changed',
+    'start it, or take its address out of PACKAGERDRMAPI_FLEET_URLS: without a majority nothing can be changed',
   );
 }
 
@@ -141,7 +141,7 @@ function checkAlarms(answer: FleetAnswer): Check[] {
       );
     return error(
       'fleet_engine_alarm',
-      `${message}: its quota is used up, and it takes no change`,
+      `${message}: its quota is used up, and it accepts no changes`,
       'compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes',
       { command: spaceCommand(answer, ['compact', 'defrag', 'alarm disarm']) },
     );
@@ -203,7 +203,7 @@ function checkClocks({ packagers }: FleetAnswer): Check[] {
     });
     if (names.length === 0) return [];
     const message = `The clock differs from the engine's: ${someOf(names)}`;
-    const todo = 'have it set by NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
+    const todo = 'synchronize it with NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
     return [make('fleet_clock', message, todo)];
   });
 }
@@ -234,7 +234,7 @@ function notLive({ name, reported, behind }: FleetPackager): Check {
   return warning(
     'fleet_packager_not_live',
     `${name} is not live${last}${late}`,
-    'start its sidecar, or let it reach the engine; one that is no more is retired by',
+    'start its sidecar, or let it reach the engine; retire a packager that no longer exists with',
     { command: `packager-drm fleet retire ${shellWord(name)}` },
   );
 }
@@ -251,7 +251,7 @@ function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here:
       warning(
         'fleet_packager_behind',
         `${name} is ${count(behind, 'change')} behind, for ${ageText(behind_seconds)}`,
-        'look at its load, its disk and its way to the engine; its log says more',
+        'check its load, its disk and its connection to the engine; its log says more',
       ),
     );
   return findings;
@@ -260,18 +260,15 @@ function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here:
 const REASONS = ['unreadable', 'failed', 'kept', 'older'] as const satisfies readonly LackReason[];
 
 const LACKS: Readonly<Record<(typeof REASONS)[number], readonly [typeof error, todo: string]>> = {
-  unreadable: [
-    error,
-    'give it the secret that they were sealed with; what is damaged is written again by a POST',
-  ],
+  unreadable: [error, 'give it the secret that they were sealed with; a POST replaces a damaged entry'],
   failed: [error, 'free space on its disk, or correct the rights of its folder; its log says more'],
   kept: [
     warning,
-    'if the fleet is right, remove the file from the packager’s folder: that of the fleet comes by itself; else provision the stream with the keys of the file. Until then the packager plays with the file that is there',
+    "if the fleet is right, remove the file from the packager’s folder: the fleet's file then arrives automatically; else provision the stream with the keys of the file. Until then the packager uses its own file",
   ],
   older: [
     warning,
-    'the packager keeps its newer state; bring it back by packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup',
+    'the packager keeps its newer state; bring it back with packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup',
   ],
 };
 
@@ -283,9 +280,9 @@ function checkLacks(packagers: readonly FleetPackager[], wanted: (typeof REASONS
   // Of one packager only some are named.
   const more = packagers.some((one) => one.lacking > one.lacks.length) ? ', and maybe more' : '';
   const streams = new Set(lacking.map(({ streamid }) => streamid)).size;
-  const them = streams === 1 ? 'it' : 'them';
+  const differ = streams === 1 ? 'differs' : 'differ';
   const names = lacking.map(({ streamid, name }) => `${streamid} at ${name}`);
-  const message = `${count(streams, 'stream')} not as the fleet has ${them}, since ${LACK_REASONS[wanted]}: ${someOf(names)}${more}`;
+  const message = `${count(streams, 'stream')} ${differ} from the fleet, because ${LACK_REASONS[wanted]}: ${someOf(names)}${more}`;
   const [make, todo] = LACKS[wanted];
   return [make(`fleet_${wanted}`, message, todo)];
 }

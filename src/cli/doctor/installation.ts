@@ -31,7 +31,7 @@ interface PackagerFiles {
 const APPLICATION_XML = 'Application.xml';
 /** The packager's own reader may take what this one refuses, as a DOCTYPE. */
 const NOT_READ =
-  'change the file so that it can be checked; whether the packager reads it as it is, is not known here';
+  'change the file so that it can be checked; it is not known whether the packager can read it';
 
 /** What `.smil` and `.stream` files name, and those of them that were not read. */
 export interface FoundStreams extends NamedStreams {
@@ -181,7 +181,7 @@ export function unread(thrown: unknown, absent = 'make it'): Unread {
   }
   return {
     ...refused('unreadable', `can’t be read (${code})`),
-    todo: 'look why, and run this again',
+    todo: 'find out why, and run this again',
     isAbsent,
   };
 }

@@ -22,7 +22,7 @@ export function checkKeyFiles(files: readonly CheckedKeyFile[], clashes: readonl
     checks.push(
       warning(
         'key_file_unread',
-        `Not checked, for you may not read them: ${someOf(unread)}`,
+        `Not checked, because you may not read them: ${someOf(unread)}`,
         'run this as root',
       ),
     );
@@ -108,7 +108,7 @@ const CLASHES = [
     more: (number: number) => `${count(number, 'more key id')} with several content keys`,
     reported: 'Key ids have other content keys',
     effect: ': players that have one of the keys show black for the other',
-    todo: 'give each content key an id of its own',
+    todo: 'give each content key its own id',
   },
   {
     code: CONTENT_KEY_REUSED,
@@ -118,7 +118,7 @@ const CLASHES = [
     more: (number: number) => `${count(number, 'more content key')} with several key ids`,
     reported: 'Content keys have other key ids',
     effect: '',
-    todo: 'check whether the same key was meant, and then use one id for it',
+    todo: 'check whether the same key is intended, and then use one id for it',
   },
 ] as const;
 
@@ -140,7 +140,7 @@ export function checkKeyClashes(files: readonly KeyedFile[]): Check[] {
       }),
       ...(left > 0 ? [make(code, more(left), 'correct those above, and run this again')] : []),
       ...(said.length > 0
-        ? [make(code, `${reported} as well, according to the sidecar, in ${someOf(said)}${effect}`, todo)]
+        ? [make(code, `${reported}, too, according to the sidecar, in ${someOf(said)}${effect}`, todo)]
         : []),
     ];
   });
@@ -182,7 +182,7 @@ function groupedBy(files: readonly KeyedFile[], field: keyof FileKeys): Readonly
 function keyIdText({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): string {
   const isShown = files.every(({ shownKeyId }) => shownKeyId === value) && !isContentKey(value, contentKeys);
   const subject = isShown ? `Key id ${value}` : 'One key id';
-  return `${subject} is that of ${count(groups.length, 'content key')}, ${eachOf(groups)}`;
+  return `${subject} belongs to ${count(groups.length, 'content key')}, ${eachOf(groups)}`;
 }
 
 /** Shows no key id: in files where key and key id are swapped they all would be keys. */

@@ -80,12 +80,12 @@ const NO_FLEET: ReadonlySet<string> = new Set(['fleet_not_configured', 'not_a_si
 
 /** What to do about a sidecar that can't be asked, by the code of the problem. */
 const TODOS: Readonly<Record<string, string>> = {
-  usage: 'name the sidecar and its key as the sentence says',
-  sidecar_unreachable: 'start the sidecar, or correct what the sentence names',
-  not_a_sidecar: 'correct the address by --url or PACKAGERDRM_URL, or the proxy in front of the sidecar',
-  unauthorized: 'give an API key of this sidecar by --key-file or PACKAGERDRM_APIKEY',
-  forbidden: 'give an API key that may list key files, by --key-file or PACKAGERDRM_APIKEY',
-  too_many_attempts: 'wait as long as the sentence says, give the right API key',
+  usage: 'give the address and the API key of the sidecar',
+  sidecar_unreachable: 'start the sidecar, or correct its address',
+  not_a_sidecar: 'correct the address with --url or PACKAGERDRM_URL, or the proxy in front of the sidecar',
+  unauthorized: 'give an API key of this sidecar with --key-file or PACKAGERDRM_APIKEY',
+  forbidden: 'give an API key that may list key files, with --key-file or PACKAGERDRM_APIKEY',
+  too_many_attempts: 'wait, give the right API key',
 };
 
 /** Checks that the sidecar can be asked, is ready to write. */
@@ -95,7 +95,7 @@ export function checkSidecar({ notReady, listed, problems, warnings }: SidecarSt
       error(
         code.startsWith('sidecar_') ? code : `sidecar_${code}`,
         description,
-        `${TODOS[code] ?? 'look into it'}, and run this again; the packager’s part is checked nevertheless`,
+        `${TODOS[code] ?? 'correct this'}, and run this again; the packager’s part is checked anyway`,
       ),
     ),
     ...(notReady?.length === 0 ? [ok('sidecar_ready', 'The sidecar is ready to write key files')] : []),
@@ -107,7 +107,7 @@ export function checkSidecar({ notReady, listed, problems, warnings }: SidecarSt
       ),
     ),
     ...warnings.map(({ code, description }) =>
-      warning(`sidecar_${code}`, description, 'as the sentence says, and restart the sidecar'),
+      warning(`sidecar_${code}`, description, 'correct this, and restart the sidecar'),
     ),
     ...(listed ? [ok('sidecar_list', `It lists ${count(listed.length, 'key file')}`)] : []),
   ];
@@ -177,7 +177,7 @@ export function compareFolders(evidence: FolderEvidence, sidecar: SidecarState):
     const check = warning(
       'lists_differ',
       `${same}. But its list and the folder differ on ${someOf(differ.map(({ streamid }) => streamid))}`,
-      'run this again; if it stays so, a second folder is mounted over one of the two, or the sidecar is on another host',
+      'run this again; if nothing changes, a second folder is mounted over one of the two, or the sidecar is on another host',
     );
     return { prefix, check };
   }
@@ -201,7 +201,7 @@ function elsewhere(
   if (isOtherMount || !isThisMachine(address)) {
     const why = isOtherMount
       ? 'it writes in a folder of the same inode on another device, as this one has through another mount (in a container, or over the network)'
-      : 'its folder is none of this machine, or is seen through another mount (in a container, or over the network)';
+      : 'its folder is not on this machine, or is seen through another mount (in a container, or over the network)';
     return warning(
       'same_folder_unknown',
       `Whether the sidecar writes here can’t be known from here: ${why}`,

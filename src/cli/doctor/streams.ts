@@ -39,7 +39,7 @@ export function checkNamedStreams({ groups, streamFiles }: NamedStreams, ids: Re
         : warning(
             'group_without_keys',
             `${file}: no stream of it has a key file (${named})`,
-            'provision them, if this content is to be protected',
+            'provision them, if this content should be protected',
           ),
     );
   }
@@ -49,7 +49,7 @@ export function checkNamedStreams({ groups, streamFiles }: NamedStreams, ids: Re
       warning(
         'stream_without_key',
         `No key file for ${someOf(bare.map((name) => withHint(name, ids)))}, which a .stream file names`,
-        'provision them, if these streams are to be protected',
+        'provision them, if these streams should be protected',
       ),
     );
   }

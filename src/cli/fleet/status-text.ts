@@ -61,7 +61,8 @@ function serverRows({ engine, compacted }: FleetAnswer): Row[] {
   return [
     { cells: ['ENGINE', 'ROLE', 'VERSION', `DATABASE${note}`, 'ALARMS'] },
     ...engine.map(({ url, fault, leader, version, size, size_in_use, quota, alarms = [] }): Row => {
-      if (fault !== undefined) return { cells: [shown(url), `not reached: ${shown(fault)}`], style: 'red' };
+      if (fault !== undefined)
+        return { cells: [shown(url), `can’t be reached: ${shown(fault)}`], style: 'red' };
       const used = size_in_use === undefined ? '' : ` (${bytes(size_in_use)} used)`;
       const most = quota === undefined ? '' : ` of ${bytes(quota)}`;
       return {
@@ -153,14 +154,14 @@ export function statusSentence({ packagers, state, engine }: FleetAnswer): Sente
       style: 'red',
     };
   if (lacking.length > 0) {
-    const verb = lacking.length === 1 ? 'lacks' : 'lack';
+    const verb = lacking.length === 1 ? 'is' : 'are';
     const of = `${number(lacking.length)} of ${count(live.length, 'live packager')}`;
-    return { text: `${of} ${verb} something: ${namesOf(lacking)}.${others}`, style: 'red' };
+    return { text: `${of} ${verb} incomplete: ${namesOf(lacking)}.${others}`, style: 'red' };
   }
   const all = live.length === 1 ? 'The live packager has' : `All ${count(live.length, 'live packager')} have`;
   const isFull = engine.some(({ alarms }) => alarms?.includes('NOSPACE'));
   const full = isFull
-    ? ' The engine has used up its quota and takes no change: see packager-drm doctor.'
+    ? ' The engine has used up its quota and accepts no changes: see packager-drm doctor.'
     : '';
   return {
     text: `${all} everything.${others}${full}`,
@@ -220,7 +221,7 @@ export function streamSentence(answer: FleetStreamAnswer): Sentence {
   const has = packagers.filter((packager) => packager.has).length;
   const of = `${number(has)} of ${count(packagers.length, 'packager')}`;
   if (state === 'unreadable')
-    return { text: `What the fleet holds of it can’t be opened here; ${of} have it.`, style: 'red' };
+    return { text: `Its entry in the fleet can’t be opened here; ${of} have it.`, style: 'red' };
   const style = !isEverywhere(answer) ? 'red' : has < packagers.length ? 'yellow' : 'green';
   return { text: `${of} ${packagers.length === 1 ? 'has' : 'have'} it.`, style };
 }

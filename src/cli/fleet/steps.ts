@@ -51,9 +51,9 @@ export async function importKeyFiles(
 }
 
 const REFUSED: Readonly<Record<FleetImportAnswer['refused'][number]['code'], string>> = {
-  differs: 'the fleet has other ones',
+  differs: 'the fleet has different ones',
   deleted: 'deleted in the fleet',
-  unreadable: 'what the fleet has can’t be opened',
+  unreadable: 'the entry of the fleet can’t be opened',
   not_a_key_file: 'no key files',
   not_taken: 'of streams that this packager does not take',
 };
@@ -152,6 +152,6 @@ async function inSteps(
 }
 
 function endless(address: string): CliError {
-  const description = `What answers at ${address} does not go on: it asks for the same step a second time. Check the address.`;
+  const description = `The server at ${address} does not continue: it returned the same step twice. Check the address.`;
   return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
 }

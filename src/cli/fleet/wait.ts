@@ -50,7 +50,7 @@ export async function requireFleet(
 }
 
 const TODOS: Readonly<Record<string, string>> = {
-  forbidden: '--wait needs an API key without streams: it looks at the whole fleet.',
+  forbidden: '--wait needs an API key without stream limits, because it checks the whole fleet.',
 };
 
 /** A packager that has not everything that was waited for. */
@@ -172,7 +172,7 @@ export function showWaiting({ out }: Pick<CliContext, 'out'>, waited: WaitedForF
   const sentences = {
     all: `${all} everything.`,
     interrupted: `Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`,
-    timeout: `Not everywhere in time: ${names} (${has} have everything). The fleet has accepted the changes, and these get them when they can: packager-drm fleet status shows it.`,
+    timeout: `Not everywhere in time: ${names} (${has} have everything). The fleet has accepted the changes, and these packagers receive them as soon as they can: packager-drm fleet status shows it.`,
     unknown: 'Whether every packager has everything is not known. The fleet has accepted the changes.',
   };
   if (end === 'unknown') out.errors(errors);

@@ -75,7 +75,7 @@ export function readCsv(text: string): ReadText {
     const fields = fieldsOf(header.record, record);
     const [group] = CSV_GROUP_COLUMNS.filter((name) => fields[name] !== undefined);
     if (fields.streamid !== undefined && group !== undefined) {
-      const description = `has streamid and ${group}; a row is of one stream, or of one group by members, smil or tracks`;
+      const description = `has streamid and ${group}; a row is for one stream, or for one group with members, smil or tracks`;
       faults.push({ line, description });
     } else if (group === undefined || !NAMING.some((name) => fields[name] !== undefined)) {
       streams.push({ fields, line });
@@ -119,11 +119,11 @@ function headerFaults({ record, info }: CsvRow): FileProblem[] {
   });
   const others = unknown.length - misspelt.length;
   const twice = CSV_COLUMNS.filter((name) => record.indexOf(name) !== record.lastIndexOf(name));
-  const columns = `${count(others, 'column')} of other or no names; the columns are ${CSV_COLUMNS.join(', ')}`;
+  const columns = `${count(others, 'column')} with an unknown name or none; the columns are ${CSV_COLUMNS.join(', ')}`;
   return [
     ...misspelt,
     ...(others > 0 ? [{ line, description: columns }] : []),
-    ...twice.map((field) => ({ line, field, description: 'is there twice' })),
+    ...twice.map((field) => ({ line, field, description: 'appears twice' })),
   ];
 }
 

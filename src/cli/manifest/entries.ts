@@ -74,9 +74,9 @@ export function claimStreams(
   const claim = (streamId: string, line: number | undefined) => {
     const parsed = parseStreamId(streamId);
     const former = seen.get(streamId);
-    const where = former === undefined ? '' : ` on line ${former}`;
+    const where = former === undefined ? 'given twice' : `already on line ${former}`;
     if (!parsed.ok) report(line, parsed.problem.description);
-    else if (seen.has(streamId)) report(line, `${streamId} is given before${where}; give each stream once`);
+    else if (seen.has(streamId)) report(line, `${streamId} is ${where}; give each stream once`);
     seen.set(streamId, line);
   };
 
@@ -179,7 +179,7 @@ export function buildManifest(
     if (other !== undefined)
       report(
         lineOf([...path, other], 'name'),
-        `${other} does not go with cpix, whose document holds the keys`,
+        `${other} can't be used with cpix, whose document holds the keys`,
       );
     const read = sources.secrets.ofDocument(name);
     if (!read.ok) report(lineOf([...path, 'cpix'], 'name'), `cpix ${read.problem.description}`);
@@ -195,7 +195,7 @@ export function buildManifest(
     const isSupplied = Boolean(own.cenc || own.fairplay);
     const stray = (['track', 'kid', 'period', 'systems'] as const).find((name) => own[name]);
     if (stray !== undefined && (isSupplied || (own.contentId ?? base.contentId) == null))
-      report(lineOf([...path, stray], 'name'), `${stray} chooses in a CPIX document; name one by cpix`);
+      report(lineOf([...path, stray], 'name'), `${stray} chooses in a CPIX document; give one with cpix`);
     const key = apiKeyOf(own, path) ?? defaultKey;
     const body = mergeDefaults(own, base, key?.ok ? key.value : undefined, streamId);
     if (isSupplied) return body;
@@ -208,7 +208,7 @@ export function buildManifest(
     const missing = needed.filter((name) => body[name] === undefined);
     if (missing.length > 0) {
       const names = missing.join(', ').replace(/, (?=\w+$)/, ' and ');
-      const description = `${names} missing; give it here or in defaults, or supply the keys by cenc, fairplay or cpix`;
+      const description = `${names} missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix`;
       report(line, `${label}: ${description}`);
     }
     return body;
@@ -266,7 +266,7 @@ export function buildManifest(
   const groups = claimed.groups.map(({ entry, path, line, name, streamIds, smil }): ManifestItem => {
     const { members, tracks, folder, keys, heights, bitrates } = entry;
     const place = { path, line, label: name };
-    if (tracks && !entry.cpix) report(line, 'tracks are those of a CPIX document; name one by cpix');
+    if (tracks && !entry.cpix) report(line, 'tracks are for a CPIX document; give one with cpix');
     const how = { base: groupDefaults, mayLackContentId: !needsContentId || keys !== 'quality' };
     const isNamedAlone = keys === 'each' && perStream && !entry.contentId;
     const body = {

@@ -90,8 +90,8 @@ const group = z.strictObject(
         'must be same, each, quality, or the keys of each quality',
       )
       .nullish(),
-    heights: z.record(z.string(), z.unknown(), 'must say the most of each quality').nullish(),
-    bitrates: z.record(z.string(), z.unknown(), 'must say the most of each quality').nullish(),
+    heights: z.record(z.string(), z.unknown(), 'must be the maximum of each quality').nullish(),
+    bitrates: z.record(z.string(), z.unknown(), 'must be the maximum of each quality').nullish(),
     ...provider,
     ...keys,
     ...document,
@@ -142,7 +142,7 @@ const FILLED = [['contentId'], ['playready', 'laurl'], ['fairplay', 'laurl']];
 export function requestFaults(request: JsonObject, lineOf: ReadText['lineOf']): FileProblem[] {
   const unfilled = FILLED.flatMap((path) => {
     const [place] = PLACEHOLDER.exec(String(valueAt(request, path) ?? '')) ?? [];
-    const description = `has ${place}, which nothing fills here`;
+    const description = `has ${place}, which has no value here`;
     return place === undefined
       ? []
       : [{ path, line: lineOf(path, 'name'), field: path.join('.'), description }];

@@ -44,7 +44,7 @@ export function readManifest(
   { given, allowed, needsContentId = true }: ManifestRequest,
 ): Manifest {
   const [wrong] = requestFaults(given, () => undefined);
-  if (wrong) throw usageError(`What the options give as ${sentenceIn(wrong)}`);
+  if (wrong) throw usageError(`The options give a wrong value: ${sentenceIn(wrong)}`);
   const { file, lineOf, folder } = readEntries(context, path);
   const secrets = createNamedSecrets(context, folder, allowed);
   const { manifest, faults } = buildManifest(

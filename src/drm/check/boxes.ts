@@ -55,7 +55,7 @@ function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): KeyS
     return NO_SIGNALLING;
   }
   const box = parsed.value;
-  report.field(`${at}.system`, box.systemId, systemName(box.systemId) ?? 'not a system that is known here');
+  report.field(`${at}.system`, box.systemId, systemName(box.systemId) ?? 'an unknown DRM system');
   report.field(`${at}.version`, String(box.version));
   box.keyIds.forEach((keyId, index) => {
     keyIdField(report, `${at}.key_id[${index}]`, keyId);
@@ -74,7 +74,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
   const { systemId, version, keyIds, data } = box;
   const name = `${at}.data`;
   if (looksLikePsshBox(data) && data[0] === 0) {
-    report.error('box_in_box', name, 'is itself a whole pssh box; only the data of that box belongs here');
+    report.error('box_in_box', name, 'is itself a whole pssh box; write only the data of that box');
     return depth < MAX_DEPTH ? describeBox(report, name, data, depth + 1) : NO_SIGNALLING;
   }
   if (systemId === WIDEVINE_SYSTEM_ID) {
@@ -95,7 +95,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
       report.error(
         'header_for_object',
         name,
-        'is a PlayReady header alone; the object around it belongs here',
+        'is a PlayReady header without its object; write the whole object',
       );
       return describeHeaderBytes(report, `${name}.`, data);
     }

@@ -210,7 +210,7 @@ function unrecognised(report: Report): CheckKind {
   return unknown(
     report,
     'unrecognised',
-    'is nothing that is known here; send a key file, a body of the key-file API, a CPIX document, a license address, ' +
+    'is not recognized; send a key file, a body of the key-file API, a CPIX document, a license address, ' +
       'the protection elements of a manifest or playlist, or a box, PSSH data, PlayReady object or header, or key id in ' +
       'base64, hex or as a UUID',
   );
@@ -254,9 +254,9 @@ const FIRST_BYTES = [0x08, 0x12, 0x1a, 0x22, 0x32, 0x48];
 export function checkKeyId(report: Report, bytes: Buffer): CheckKind {
   keyIdField(report, 'key_id', bytes);
   report.field('hex', bytes.toString('hex'));
-  report.field('base64', bytes.toString('base64'), 'as the API, key files and Widevine take it: big endian');
+  report.field('base64', bytes.toString('base64'), 'big endian, for the API, key files and Widevine');
   const swapped = swapKeyIdOrder(bytes);
-  report.field('playready_base64', swapped.toString('base64'), 'as a PlayReady header takes it');
+  report.field('playready_base64', swapped.toString('base64'), 'for a PlayReady header');
   report.field('if_playready_order', formatUuid(swapped), "the UUID, if this is PlayReady's order");
   if (isHexText(bytes)) report.warning('hex_text', 'key_id', HEX_TEXT);
   suspectByteOrder(report, 'key_id', bytes);
@@ -275,7 +275,7 @@ function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
   }
   const sentence =
     bytes.length < 64
-      ? `decodes to ${bytes.length} bytes; a key id has 16, and it is nothing else that is known here`
+      ? `decodes to ${bytes.length} bytes; a key id has 16, and nothing else of this form is known`
       : 'decodes to bytes that are neither a box nor Widevine data nor a PlayReady object or header';
   report.error(bytes.length < 64 ? 'wrong_length' : 'unrecognised', THE_VALUE, sentence);
   return 'unknown';

@@ -34,7 +34,7 @@ function compareExchanged(comparison: Comparison, reference: Side, other: Side):
     const found = isExchangeable(key) && ids.find((keyId) => isSameKey(keyId, key.contentKey));
     if (!found) continue;
     comparison.note('key_id');
-    const remedy = `package again with a new key, because everybody can read this one in ${other.called}`;
+    const remedy = `package again with a new key, because anyone can read this one in ${other.called}`;
     const sentence = exchangedSentence(reference, { side: other, keyId: found, remedy }, key.keyId);
     comparison.error('key_and_key_id_swapped', [...other.names, ...reference.names], sentence);
     return true;
@@ -62,11 +62,11 @@ export function exchangedSentence(
   keyId: Buffer,
 ): string {
   const { wrong, isProven } = exchangedSide(keyFile, of.side, of.keyId, keyId);
-  const swap = `swap the two in ${keyFile.called}, and use a new key if they were in use like this`;
+  const swap = `swap the two in ${keyFile.called}, and use a new key if a stream has used them swapped`;
   const remedy = wrong === undefined ? `${swap}, or ${of.remedy}` : wrong === keyFile ? swap : of.remedy;
   const where =
     wrong === undefined ? ' in one of them' : `${isProven ? '' : ', most likely'} in ${wrong.called}`;
-  const ask = isProven ? '' : 'find out at the license server which of the two is the key id, then ';
+  const ask = isProven ? '' : 'ask the license server which of the two is the key id, then ';
   return (
     `The key id of ${of.side.called} is the content key of ${keyFile.called}, so key and key id are ` +
     `swapped${where}; ${ask}${remedy}`
@@ -165,8 +165,8 @@ function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
   const wrong = wrongOrder(reference, other, keyId);
   const remedy =
     wrong === undefined
-      ? 'find out at the license server which one is right, and correct the other'
-      : `correct that of ${wrong.called}`;
+      ? 'ask the license server which one is right, and correct the other'
+      : `correct the one in ${wrong.called}`;
   return (
     `The byte order of the key id differs: ${other.called} has ${formatUuid(keyId)} where ${reference.called} ` +
     `${reference.has} ${formatUuid(right)}; both must be big endian (as in a UUID), so ${remedy}`
@@ -191,8 +191,8 @@ function compareRotating(
   const ids = other.of('track').flatMap(({ keyId }) => keyId ?? []);
   if (reference.of('key').length === 0 || ids.some((keyId) => isAmong(keyId, known))) return;
   const sentence =
-    `${other.called} rotates its keys, which a key file can't; it was not made from ${reference.called}, and was not ` +
-    'compared with its key: check the media of this key file';
+    `${other.called} rotates its keys, which a key file can't do, so it was not made from ${reference.called}, and was not ` +
+    'compared with its key; check the media that were made with this key file';
   comparison.warning('key_rotation', [...other.names, ...reference.names], sentence);
 }
 
@@ -219,7 +219,7 @@ export function compareSchemes(comparison: Comparison, reference: Side, other: S
   const asks = [...allowed].join(' and ');
   const remedy =
     reference.of('scheme').length > 0 || reference.of('fairplay').length > 0
-      ? "package with the scheme of the key file, or write the lines of this one (FairPlay's for cbcs) and restart the stream"
+      ? 'package with the scheme of the key file, or write key-file lines for this scheme (FairPlay for cbcs) and restart the stream'
       : 'make both in one run of the packager';
   const sentence = `${other.called} is encrypted with ${wrong} (${cipherOf(wrong)}), but ${reference.called} ${reference.has} ${asks}; ${remedy}`;
   comparison.error('scheme_mismatch', [...other.names, ...reference.names], sentence);
@@ -275,8 +275,8 @@ function compareProtection(comparison: Comparison, reference: Side, other: Side)
     reference.of('fairplay').length > 0 || reference.of('scheme').some(({ at }) => !at.startsWith(DASH));
   const remedy =
     clear.at === 'playlist' && !hasHls
-      ? 'add FairPlay (or CMAF lines) to the key file, which has none for HLS'
-      : 'name the key file as the stream is named, and restart the stream';
+      ? 'add FairPlay or CMAF lines to the key file, which has no lines for HLS'
+      : 'give the key file the name of the stream, and restart the stream';
   const sentence = `${other.called} is not protected, although ${reference.called} ${reference.has} keys; ${remedy}`;
   comparison.error('not_protected', [...other.names, ...reference.names], sentence);
 }
@@ -290,7 +290,7 @@ function compareChecksums(comparison: Comparison, reference: Side, other: Side):
     if (own.some(({ contentKey }) => contentKey && playReadyChecksum(keyId, contentKey) === checksum))
       continue;
     const sentence =
-      `The PlayReady header in ${other.called} has the checksum of another content key than ${reference.called} under ` +
+      `The PlayReady header in ${other.called} has the checksum of a different content key than ${reference.called} under ` +
       'the same key id, so it was made from another key; restart the stream so that the packager reads this key file, ' +
       'or write the key file again from the license server';
     comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
@@ -320,7 +320,7 @@ export function compareContentIds(comparison: Comparison, reference: Side, other
   if (found.some((contentId) => known.includes(contentId))) return;
   const should = known.length <= 3 ? ` (${[...new Set(known)].join(', ')})` : '';
   const sentence =
-    `The Widevine data in ${other.called} names content id ${found[0]}, but that of ${reference.called} another one` +
+    `The Widevine data in ${other.called} names content id ${found[0]}, but ${reference.called} has another one` +
     `${should}; check whether they are of one stream, and restart it if the key file was changed`;
   comparison.warning('content_id_mismatch', [...other.names, ...reference.names], sentence);
 }
@@ -341,7 +341,7 @@ export function comparePlayReady(comparison: Comparison, reference: Side, other:
     const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
     const sentence =
       `${other.called} has the PlayReady license address ${address}, but ${reference.called} ${reference.has} another ` +
-      `one${should}; look which server has the key, and restart the stream if the key file was changed`;
+      `one${should}; check which server has the key, and restart the stream if the key file was changed`;
     comparison.warning('license_address_differs', [...other.names, ...reference.names], sentence);
   }
 }
@@ -360,7 +360,7 @@ export function compareFairPlay(comparison: Comparison, reference: Side, other: 
     const sentence =
       appended === undefined
         ? `${other.called} has the FairPlay address ${address}, but ${reference.called} ${reference.has} another one` +
-          `${should}, so players ask for another content; check whether they are of one stream, then restart it`
+          `${should}, so players ask for the key of other content; check whether they are of one stream, then restart it`
         : `${other.called} has the FairPlay address of ${reference.called} with something appended (${address}), which ` +
           'the license server may not know; set cupertinoAppendQueryParamsToEncUrl to false in the packager';
     comparison.error('license_address_differs', [...other.names, ...reference.names], sentence);
@@ -375,7 +375,7 @@ function compareIvs(comparison: Comparison, reference: Side, other: Side): void 
   comparison.note('iv');
   if (found.some(({ iv }) => known.some((one) => one.iv.equals(iv)))) return;
   const sentence =
-    `The FairPlay IV in ${other.called} is not that of ${reference.called}; set ${HLS}-iv-include-in-chunklist to ` +
+    `The FairPlay IV in ${other.called} differs from the one in ${reference.called}; set ${HLS}-iv-include-in-chunklist to ` +
     'false so that the license contains it, and restart the stream';
   comparison.error('iv_mismatch', [...other.names, ...reference.names], sentence);
 }

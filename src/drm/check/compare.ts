@@ -99,8 +99,8 @@ function compareKeyFiles(comparison: Comparison, keyFiles: readonly CheckedInput
       comparison.note('key');
       if (former.contentKey.equals(contentKey)) continue;
       const sentence =
-        `${name} and ${former.name} have one key id and different content keys, so viewers of one of them see nothing; ` +
-        'give each key an id of its own, or both the same key';
+        `${name} and ${former.name} share a key id but have different content keys, so viewers of one of them see nothing; ` +
+        'give each key its own id, or both the same key';
       comparison.error('content_keys_differ', [name, former.name], sentence);
     }
   }
@@ -190,7 +190,7 @@ function compareMedia(
       const isVouchedFor = namesNoKeyId(manifest) || (hasKeyFiles && compare === compareKeyIdsOf);
       if (!isOfOthers || isCertain) comparison.take(found);
       else if (!isVouchedFor)
-        comparison.take(found, `If ${manifest.name} is of other media, check it with these.`);
+        comparison.take(found, `If ${manifest.name} belongs to other media, check it together with them.`);
     }
   }
   compareRenditions(comparison, media, manifests, hasKeyFiles);
@@ -245,8 +245,8 @@ function compareProtection(
   if (media.length > 0 && clear.length > 0) comparison.note('protection');
   for (const manifest of encrypted ? clear.filter(isNew) : []) {
     const sentence =
-      `${manifest.name} says nothing of the protection of ${encrypted?.name}, so players ask for no license; package ` +
-      'again with its signalling, or check whether a proxy takes it away';
+      `${manifest.name} does not signal the protection of ${encrypted?.name}, so players request no license; package ` +
+      'again with signalling, or check whether a proxy removes it';
     comparison.error('not_protected', [manifest.name, encrypted?.name ?? ''], sentence);
   }
   const promising = sideOf(manifests.filter(promisesProtection), 'manifest');
@@ -256,8 +256,8 @@ function compareProtection(
     comparison.note('protection');
     if (!isNew(file)) continue;
     const sentence =
-      `${file.name} is not protected, although ${promising.called} ${promising.has} the signalling of protection, so it ` +
-      'plays for everybody; name the key file as the stream is named, so that the packager finds it, and restart the stream';
+      `${file.name} is not protected, although ${promising.called} ${promising.has} signalling for protection, so anyone ` +
+      'can play it; give the key file the name of the stream, so that the packager finds it, and restart the stream';
     comparison.error('not_protected', [file.name, ...promising.names], sentence);
   }
 }

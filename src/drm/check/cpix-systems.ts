@@ -52,7 +52,7 @@ export function describeSystem(
   report.field(
     PLACES[systemId] ? `${at}.system` : at,
     systemId,
-    systemName(systemId) ?? 'not a system that is known here',
+    systemName(systemId) ?? 'an unknown DRM system',
   );
   const seen = new Map<string, string>();
   const signal = (name: string, describe: (part: Report, at: string) => void) => {
@@ -109,7 +109,7 @@ function contentOf({ claims }: Report): string {
 function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void {
   const { scheme, explicitIv } = key;
   if (scheme === 'cenc') {
-    const sentence = 'is cenc, and FairPlay plays cbcs alone; ask the key provider for a document of cbcs';
+    const sentence = 'is cenc, but FairPlay plays only cbcs; ask the key provider for a document with cbcs';
     report.warning('scheme_mismatch', `${key.at}.scheme`, sentence);
   }
   if (isRequest) return;
@@ -135,7 +135,7 @@ function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string
     const sentence = 'is missing: FairPlay needs an address, in URIExtXKey or HLSSignalingData';
     report.error('missing', `${at}.uri`, sentence);
   } else if (typeof use.value === 'object' && use.value.licenseUrl === undefined) {
-    const sentence = 'has no license address; give one (playready.laurl) when a key file is made of it';
+    const sentence = 'has no license address; give one (playready.laurl) when you make a key file from it';
     report.warning('no_license_address', at, sentence);
   }
 }
@@ -166,7 +166,7 @@ function describeSignal(key: PlacedKey, at: string, describe: (part: Report, at:
 
 function describePssh(report: Report, at: string, bytes: Buffer, systemId: string): void {
   if (!looksLikePsshBox(bytes)) {
-    report.warning('box_missing', at, 'is no pssh box; the data of one is taken all the same');
+    report.warning('box_missing', at, 'is not a pssh box; data without its box is accepted, too');
     describeData(report, at, bytes);
     return;
   }
@@ -179,7 +179,7 @@ function reportOtherBoxes(report: Report, at: string, boxes: readonly Buffer[], 
     const box = parsePsshBox(bytes);
     if (!box.ok || box.value.systemId === systemId) continue;
     const [found, own] = [box.value.systemId, systemId].map((id) => systemName(id) ?? id);
-    report.error('box_of_other_system', at, `is a box of ${found}; one of ${own} belongs here`);
+    report.error('box_of_other_system', at, `is a box of ${found}; it must be one of ${own}`);
   }
 }
 

@@ -125,7 +125,7 @@ function describeRules(
     const name = rules.length > 1 ? `${at}.use[${index}]` : `${at}.use`;
     report.field(name, useOf(rule));
     if (rule.unknownFilters.length > 0) {
-      const sentence = 'has a filter that is not known here; choose a key by its id (kid), not by track';
+      const sentence = 'has an unknown filter; choose a key by its id (kid), not by track';
       report.warning('unknown_filter', name, sentence);
     }
     if (!rule.periods.every((id) => periodIds.has(id)))

@@ -26,8 +26,8 @@ export function readLines(report: Report, text: string): Lines {
     }
     const former = values.get(name);
     if (former === undefined) values.set(name, value);
-    else if (former === value) report.warning('duplicate_line', name, 'is there twice; remove one');
-    else report.error('duplicate_line', name, 'is there twice with different values; remove the wrong one');
+    else if (former === value) report.warning('duplicate_line', name, 'appears twice; remove one');
+    else report.error('duplicate_line', name, 'appears twice with different values; remove the wrong one');
     if (value === '') report.error('empty', name, 'has no value');
   }
   return values;
@@ -51,11 +51,15 @@ export function looksLikeKeyFile(text: string): boolean {
 function checkText(report: Report, text: string): void {
   if (text.startsWith('\ufeff')) {
     const sentence =
-      'starts with a byte order mark, which a packager may take for a part of a name; save it without';
+      'starts with a byte order mark, which a packager may read as part of a name; save it without one';
     report.warning('byte_order_mark', THE_FILE, sentence);
   }
   if (text.includes('\r')) {
-    report.warning('carriage_return', THE_FILE, 'has line ends of Windows (CR LF); save it with line feeds');
+    report.warning(
+      'carriage_return',
+      THE_FILE,
+      'has Windows line ends (CR LF); save it with line feeds (LF)',
+    );
   }
   // The blank behind the colon of a line without a value is no fault of its own.
   const blank = text.search(/(?<![:\s])[^\S\r\n]+(?:\r|\n|$)/);
@@ -80,11 +84,11 @@ function checkUnknown(report: Report, name: string): void {
   const { shown, near } = unknownLine(name);
   const code = 'unknown_line';
   if (shown === undefined) {
-    const sentence = 'has a name that is not valid; was a value put where a name belongs?';
+    const sentence = 'has an invalid name; check whether a value is in its place';
     report.error(code, { called: 'A line' }, sentence);
   } else if (near) {
     // Packagers know more lines than are listed here; the line that a misspelt one was meant to be is reported as missing.
-    const sentence = `is not a line that is known here, and was not checked; did you mean ${near}?`;
+    const sentence = `is an unknown line, and was not checked; did you mean ${near}?`;
     report.warning(code, subjectOf(shown), sentence);
   } else {
     report.warning(code, subjectOf(shown), 'is not a line of DASH, CMAF or FairPlay, and was not checked');
@@ -123,7 +127,7 @@ function withColons(report: Report, text: string): string {
     first === last
       ? [`Line ${first}`, 'has']
       : [`${numbers.length} lines, from ${first} to ${last},`, 'have'];
-  const sentence = `${has} = where ": " belongs between name and value; write name: value`;
+  const sentence = `${has} = instead of ": " between name and value; write name: value`;
   report.error('equals_sign', { called }, sentence);
   return lines.join('');
 }

@@ -196,7 +196,7 @@ export function fairplayPart(report: Report, lines: Lines): Record<string, strin
   }
   const isMeant = method === 'SAMPLE-AES' || format !== undefined || isAsked;
   if (!isMeant && (method === undefined || method === 'AES-128')) {
-    const sentence = 'is AES-128, which gives the key to everybody who asks; FairPlay needs SAMPLE-AES';
+    const sentence = 'is AES-128, which gives the key to anyone who asks; FairPlay needs SAMPLE-AES';
     report.warning('not_fairplay', `${HLS}-method`, sentence);
     checkHlsKey(report, lines);
     return undefined;

@@ -47,7 +47,7 @@ export function describeManifest(report: Report, manifest: string): void {
     return;
   }
   const sentence =
-    'has no pssh or pro element and no default_KID here; the init segment must say it all, or with key rotation the ' +
+    'has no pssh or pro element and no default_KID here; the init segment must have them, or with key rotation the ' +
     'media segments';
   report.warning('names_nothing', THE_MANIFEST, sentence);
 }

@@ -118,7 +118,7 @@ function readWidevine(
 }
 
 const BOX_IN_LINE =
-  'is a whole pssh box where only its data belongs; write that, or POST the box to the key-file API, which unwraps it';
+  'is a whole pssh box instead of its data; write only the data, or POST the box to the key-file API, which unwraps it';
 
 /** Names the mistake, and reads on when the bytes that were meant are plain. */
 function meantWidevineData(
@@ -137,7 +137,7 @@ function meantWidevineData(
   else if (!isBase64) report.error(encodingFault(text, 'base64'), name, sentence);
   else if (looksLikePsshBox(bytes)) report.error('box_of_other_system', name, sentence);
   else if (looksLikePlayReadyObject(bytes) || isUtf16Xml(bytes)) {
-    report.error('data_of_other_system', name, 'is a PlayReady object or header; Widevine data belongs here');
+    report.error('data_of_other_system', name, 'is a PlayReady object or header; write Widevine data');
   } else report.error('malformed_data', name, sentence);
   if (!data.ok) return undefined;
   describeWidevineData(report, `${name}.`, data.value);

@@ -7,7 +7,7 @@ import { checkAddress, keyIdField, readByteText } from './values';
 const KEY_LINE = /^[^\S\r\n\u2028\u2029]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
 const ATTRIBUTE = /([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
 
-/** What may be shown: nobody's key looks like that. */
+/** What may be shown: no key looks like that. */
 const METHOD = /^(?:AES-128|SAMPLE-AES|SAMPLE-AES-CTR)$/;
 const KEY_FORMAT = /^(?:identity|com\.[a-z.]{1,60}|urn:uuid:[0-9a-f-]{36})$/i;
 
@@ -124,7 +124,7 @@ function describeKeyId(
   const name = `${at}.keyid`;
   const keyId = hexOf(text);
   if (!keyId) {
-    report.warning('not_hex', name, 'is not 0x and 32 hex digits; write the key id so, big endian');
+    report.warning('not_hex', name, 'is not 0x and 32 hex digits; write the key id in this form, big endian');
     return;
   }
   keyIdField(report, name, keyId);
@@ -168,7 +168,7 @@ function describeAddress(
     report.claim({ of: 'track', at: `${at}.method`, scheme: SCHEMES[method], keyId: undefined });
   } else if (format === 'identity') {
     // What is found at such an address, or stands in it, is the key itself: it is not shown.
-    const sentence = 'is identity, which gives the key to everybody who asks; FairPlay has another one';
+    const sentence = `is identity, which gives the key to anyone who asks; FairPlay has ${FAIRPLAY_KEY_FORMAT}`;
     report.warning('not_fairplay', `${at}.keyformat`, sentence);
   } else if (inline !== undefined) {
     const read = readByteText(inline);

@@ -56,7 +56,7 @@ export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): 
       report.error('cut_short', header, 'ends inside a character of UTF-16; it was cut short');
     return describePlayReadyHeader(report, at, bytes.toString('utf16le'));
   }
-  report.error('not_utf16', header, 'must be UTF-16LE; encode its XML so');
+  report.error('not_utf16', header, 'must be UTF-16LE; encode its XML that way');
   const text = bytes.toString('utf8');
   return /^\ufeff?\s*</.test(text) ? describePlayReadyHeader(report, at, text) : NO_SIGNALLING;
 }
@@ -73,7 +73,7 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
   }
   const root = parsed.value;
   if (root.name !== 'WRMHEADER') {
-    report.error('not_a_header', header, 'has another root element than WRMHEADER (upper case)');
+    report.error('not_a_header', header, 'must have the root element WRMHEADER (upper case)');
     return NO_SIGNALLING;
   }
   const { version } = root.attributes;
@@ -82,7 +82,7 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
   for (const [code, sentence] of Object.entries(faultsOf(root, xml, keys)))
     if (sentence) report.add(finding(WARNINGS.has(code) ? 'warning' : 'error', code, header, sentence));
   if (keys.length === 0 && version !== '4.0.0.0')
-    report.warning('key_count', header, 'names no key id, so a player cannot ask for a license by it');
+    report.warning('key_count', header, "names no key id, so a player can't request a license with it");
   const keyIds = keys.flatMap((key, index) => describeKey(report, `${at}key[${index}].`, key));
   describeAddresses(report, at, root);
   const ciphers = keys.flatMap(({ algorithm }) => (isCipher(algorithm) ? [algorithm] : []));
@@ -165,12 +165,11 @@ function faultsOf(root: XmlElement, xml: string, keys: readonly HeaderKey[]): Re
       /\/\s*>/.test(xml.replaceAll(/"[^"]*"/g, '')) &&
       'has an element that closes itself (<X/>); write an end tag, PlayReady asks for one',
     version_missing: version === undefined && 'has no version attribute; add version="4.0.0.0"',
-    unknown_version:
-      version !== undefined && !place && 'has a version that does not exist; 4.0.0.0 to 4.3.0.0 do',
+    unknown_version: version !== undefined && !place && 'has an unknown version; write 4.0.0.0 to 4.3.0.0',
     version_against_layout:
       place !== undefined &&
       keys.some((key) => key.place !== place) &&
-      `has a key id elsewhere than at ${place}, where its version has it; move it, or change the version`,
+      `has a key id outside ${place}, its place in this version; move it, or change the version`,
     key_count: countFault(version, keys.length),
     algorithm_missing:
       version !== '4.3.0.0' && algorithms.has(undefined) && 'has a key id without ALGID; add AESCTR',
@@ -182,10 +181,11 @@ function faultsOf(root: XmlElement, xml: string, keys: readonly HeaderKey[]): Re
       keys.some(({ algorithm, checksum }) => algorithm === 'AESCBC' && checksum !== undefined) &&
       'has a CHECKSUM with AESCBC, which has none; leave it out',
     old_algorithm:
-      algorithms.has('COCKTAIL') && 'says COCKTAIL, of Windows Media DRM; streams have AESCTR or AESCBC',
+      algorithms.has('COCKTAIL') &&
+      'says COCKTAIL, an algorithm of Windows Media DRM; write AESCTR or AESCBC',
     unknown_algorithm:
       [...algorithms].some((name) => !ALGORITHMS.includes(name)) &&
-      'says another algorithm than AESCTR, AESCBC and COCKTAIL',
+      'says an unknown algorithm; write AESCTR or AESCBC',
     algorithms_differ: algorithms.size > 1 && 'names more than one algorithm; its keys must have the same',
     attribute_order:
       !attributes.every(isSorted) &&

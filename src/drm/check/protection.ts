@@ -89,8 +89,8 @@ export function compareTrack(
     return;
   }
   const sentence =
-    'is in no box that is here, so players ask for another key than the samples have; package again with boxes of this ' +
-    'key id, or encrypt with the key of theirs';
+    'is in none of these boxes, so players ask for another key than the samples need; package again with boxes for this ' +
+    'key id, or encrypt with the key that the boxes name';
   report.add(finding(severity, 'key_id_mismatch', at, sentence));
 }
 

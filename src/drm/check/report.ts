@@ -119,7 +119,7 @@ export class Report {
 const CUT_SHORT = warning(
   'cut_short',
   { called: 'There' },
-  'is more than is shown; correct this first, or check it in parts',
+  'is more than this list shows; correct this first, or check it in parts',
 );
 
 function isSame(known: Finding, { code, severity, field, description }: Finding): boolean {

@@ -15,7 +15,7 @@ import { readKeyGroups, readTrackEncryption } from './sample-protection';
 import { keyIdField } from './values';
 
 const THE_SEGMENT: Subject = { called: 'The segment' };
-/** Fragments of one key count as one; nobody needs the keys of a whole day. */
+/** Fragments of one key count as one; the keys of a whole day are not needed. */
 const MAX_FRAGMENTS = 10;
 
 /** The types by which a segment or a file of media begins, with a size that one may have. */
@@ -71,7 +71,8 @@ function findRotation(report: Report, segment: Segment, ofMovie: readonly KeySig
   if (isProven || isMeant) report.claim({ of: 'rotation', at: 'key_rotation', isProven });
   if (isProven) report.field('key_rotation', 'yes', 'the fragments have their own keys (seig)');
   else if (isMeant) {
-    const note = 'no key in the init segment: the fragments have them (seig, pssh in moof); check one, too';
+    const note =
+      'no key in the init segment: the fragments have their own (seig, pssh in moof); check one of them, too';
     report.field('key_rotation', 'expected', note);
   }
   return isProven || isMeant;

@@ -144,7 +144,7 @@ function rolesOf(document: CpixDocument, { systems }: CpixChoice): Role[] {
   if (asked?.includes('fairplay') ?? true) {
     const candidates = keysWith(document, ['fairplay']);
     if (asked && candidates.length === 0) {
-      const sentence = `has no DRMSystem of FairPlay (${FAIRPLAY_SYSTEM_ID}), and nothing can stand in for it; leave fairplay out`;
+      const sentence = `has no DRMSystem of FairPlay (${FAIRPLAY_SYSTEM_ID}), and nothing can replace it; leave fairplay out`;
       throw refusal(sentence);
     }
     roles.push({
@@ -275,7 +275,7 @@ function settle(
     const isOfOther = roles.some((other) => other !== role && key && other.candidates.includes(key));
     if (key && more.length === 0 && !isOfOther) return take(role, key, keys);
     if (!role.isAsked) return without([], [leftOut(role)]);
-    const sentence = `has no one key for ${role.called} by this choice; it has ${listKeys(role.candidates, rules)}`;
+    const sentence = `does not have exactly one key for ${role.called} with this choice; it has ${listKeys(role.candidates, rules)}`;
     return without([noChoice(sentence)]);
   }
   if (!key) return without(keys.length === 0 ? [] : [unusable(role, keys)]);
@@ -295,7 +295,7 @@ function take(role: Role, key: CpixKey, keys: readonly CpixKey[]): Settled {
 }
 
 function leftOut({ called }: Role): Finding {
-  const sentence = `has no one key for ${called} that goes with this choice; the key file is written without`;
+  const sentence = `does not have exactly one key for ${called} that fits this choice; the key file is written without it`;
   return ofDocument('cpix_system_left_out', sentence);
 }
 
@@ -305,14 +305,14 @@ function unusable(role: Role, keys: readonly CpixKey[]): Problem {
     return notUsable(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
   const hint = schemes === 'cbcs' ? ', or write FairPlay alone with systems fairplay' : '';
   return notUsable(
-    `has the scheme ${schemes} for ${role.called}, and the packager takes cenc alone; ask the key server for cenc${hint}`,
+    `has the scheme ${schemes} for ${role.called}, but the packager takes only cenc; ask the key server for cenc${hint}`,
   );
 }
 
 function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Finding[] {
   const findings: Finding[] = [];
   if (role.name === 'fairplay' && key.scheme === 'cenc') {
-    const sentence = 'has FairPlay with the scheme cenc, which is written, but Apple players take cbcs alone';
+    const sentence = 'has FairPlay with the scheme cenc, which is written, but Apple players take only cbcs';
     findings.push(ofDocument('fairplay_scheme', sentence));
   }
   const other = keys.find((candidate) => !role.isUsable(candidate));
@@ -336,7 +336,7 @@ function soundFindings(taken: readonly CpixKey[], narrowed: readonly Narrowed[],
   if (left.length === 0) return [];
   const ids = left.slice(0, MAX_IDS).map(({ keyId }) => formatUuid(keyId));
   const more = left.length > ids.length ? ` and ${left.length - ids.length} more` : '';
-  const sentence = `has a key of its own for sound (${ids.join(', ')}${more}), which is left out: a key file has one key for all tracks`;
+  const sentence = `has a separate key for audio (${ids.join(', ')}${more}), which is left out: a key file has one key for all tracks`;
   return [ofDocument('audio_key_left_out', sentence)];
 }
 

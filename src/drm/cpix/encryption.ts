@@ -72,7 +72,7 @@ export async function openCpix(
   if (mixed) return mixed;
   if (!recipient)
     return notOpened(
-      'has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
+      'has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
     );
   const wanted = encrypted.filter(({ keyId }) => keyIds === undefined || isAmong(keyId, keyIds));
   const plan = planOpening(document.deliveries, recipient.certificate, encrypted, wanted);
@@ -120,7 +120,7 @@ export function sealingFault(document: CpixDocument): Problem | undefined {
 
 /** One object for all, which says nothing of which of them it was. */
 const NOT_OPENED: { readonly ok: false; readonly problem: Problem } = notOpened(
-  'has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one',
+  'has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one',
 );
 
 interface Opening {
@@ -144,7 +144,7 @@ function planOpening(
   const [delivery] = ours;
   if (!delivery)
     return notOpened(
-      `has encrypted content keys for other recipients: none of its ${deliveries.length} DeliveryData has the certificate of this service; give it to who makes the document`,
+      `has encrypted content keys for other recipients: none of its ${deliveries.length} DeliveryData has the certificate of this service; give it to the sender of the document`,
     );
   if (ours.length > 1) return notOpened('has two DeliveryData for the certificate of this service');
   const macKey = macKeyOf(delivery.mac);
@@ -232,7 +232,7 @@ function whyOdd(algorithm: string, needed: string, what: string) {
 function whyNotOaep({ algorithm, digest = SHA1 }: CpixCipher, what: string) {
   const odd = whyOdd(algorithm, RSA_OAEP, what);
   if (odd || digest === SHA1) return odd;
-  return notOpened(`names another digest than SHA-1 for ${what}; it must be ${KNOWN_ALGORITHMS[RSA_OAEP]}`);
+  return notOpened(`names a digest other than SHA-1 for ${what}; it must be ${KNOWN_ALGORITHMS[RSA_OAEP]}`);
 }
 
 /**

@@ -124,7 +124,7 @@ function fairPlayPart(
   const address = system ? fairPlayAddress(system, explicitIv) : ({ ok: true, value: undefined } as const);
   if (!address.ok) return address;
   if (address.value === undefined)
-    return unusable(`has no address ${of}; it belongs into URIExtXKey or HLSSignalingData`);
+    return unusable(`has no address ${of}; put it in URIExtXKey or HLSSignalingData`);
   if (!explicitIv) return unusable(`has no explicitIV ${of}; ask the key server for it`);
   return {
     ok: true,
@@ -157,12 +157,12 @@ function plainValue(document: CpixDocument, keyId: Buffer): Checked<Buffer> {
 const WIDEVINE_MADE = warning(
   'widevine_data_made',
   THE_DOCUMENT,
-  'has no Widevine data; it was made of key id and content id, which suits most license servers',
+  'has no Widevine data; it was made from key id and content id, which suits most license servers',
 );
 const ADDRESS_UNUSED = warning(
   'playready_address_unused',
   'playready.laurl',
-  'is not used: no PlayReady is written; name it in systems',
+  'is not used, because no PlayReady is written; name playready in systems',
 );
 const ADDRESS_REPLACED = warning(
   'playready_address_replaced',

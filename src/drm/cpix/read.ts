@@ -88,7 +88,7 @@ export function decodeXml(bytes: Buffer): Checked<string> {
   const named =
     /^\ufeff?<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']/i.exec(text)?.[1] ?? 'utf-8';
   if (/^utf-?8$/i.test(named) || isAscii(bytes)) return { ok: true, value: text };
-  return invalid('names another encoding than UTF-8 and UTF-16; save it as UTF-8');
+  return invalid('names an encoding other than UTF-8 and UTF-16; save it as UTF-8');
 }
 
 /** The first character is a byte order mark, `<` or white space: in UTF-16 one of its bytes is zero. */
@@ -360,7 +360,7 @@ function bytesIn(element: XmlElement | undefined, what: string, decode = decodeB
   return bytesOf(element?.text, what, decode);
 }
 
-/** What is meant to be base64 and stands in the document as it is: no base64 has these characters. */
+/** What should be base64 and is quoted from the document as it is: no base64 has these characters. */
 function plainText(element: XmlElement | undefined): string | undefined {
   const text = element?.text.trim() ?? '';
   return /^(?:skd:\/\/|https?:\/\/|data:|#EXT)/i.test(text) ? text : undefined;
@@ -368,7 +368,7 @@ function plainText(element: XmlElement | undefined): string | undefined {
 
 function textOf(bytes: Buffer | undefined, what: string): string | undefined {
   if (!bytes) return undefined;
-  if (!isUtf8(bytes)) refuse(`has a ${what} that is no text in UTF-8`);
+  if (!isUtf8(bytes)) refuse(`has a ${what} that is not UTF-8 text`);
   const text = bytes.toString('utf8').replace(/^\ufeff/, '');
   return text.trim() === '' ? undefined : text;
 }

@@ -137,7 +137,7 @@ function readHeader(object: Buffer, what: string): Checked<XmlElement> {
   }
   const root = parseXml(header.toString('utf16le'));
   if (!root.ok) return unusable(`has a PlayReady header in the ${what} that ${root.problem.description}`);
-  return root.value.name === 'WRMHEADER' ? root : unusable(`has a ${what} whose header is no WRMHEADER`);
+  return root.value.name === 'WRMHEADER' ? root : unusable(`has a ${what} whose header is not a WRMHEADER`);
 }
 
 interface HeldKeys {
@@ -168,7 +168,7 @@ function holdKeys(
       read.map((key) => key.keyId),
     )
   )
-    return unusable(`has ${of} with its KID big endian; PlayReady's order belongs there`);
+    return unusable(`has ${of} with its KID in big endian; it must be in PlayReady's byte order`);
   const held = own.length > 0 ? own : read;
   const proofs = held.flatMap(({ checksum }) => checksum ?? []);
   for (const checksum of proofs) {
@@ -199,7 +199,7 @@ export function fairPlayAddress(
       found.add(address);
       const iv = /^0x([0-9a-f]{32})$/i.exec(attributes.get('IV') ?? '')?.[1];
       if (iv !== undefined && explicitIv && !explicitIv.equals(Buffer.from(iv, 'hex')))
-        return unusable('has another IV for FairPlay in HLSSignalingData than in explicitIV');
+        return unusable('has different IVs for FairPlay in HLSSignalingData and explicitIV');
     }
   }
   const [address, ...others] = found;

@@ -32,7 +32,7 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   }
   const keys: Keys = form.holdsBoth ? [first, ...more] : [first];
   const rendered = form.render(keys);
-  // A form of one key lacks none that would have come behind it.
+  // A form of one key has all keys that it can have.
   const wanted = form.holdsBoth ? all : all.slice(0, all.indexOf(first));
   const findings = [
     ...systemFindings(keys),
@@ -47,8 +47,8 @@ const THE_EXPORT = { called: 'The export' };
 type Keys = readonly [StreamKey, ...StreamKey[]];
 
 const MISSING: Readonly<Record<ExportScheme, string>> = {
-  cenc: 'has no DASH lines, whose key cenc is for; provision the stream with cenc, or ask for the scheme cbcs',
-  cbcs: 'has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc',
+  cenc: 'has no DASH lines, which cenc needs; provision the stream with cenc, or ask for the scheme cbcs',
+  cbcs: 'has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc',
 };
 
 /** Why the lines of a scheme's key are not exported as that scheme: existing key files may have others. */
@@ -59,17 +59,17 @@ function otherLines(text: string): Partial<Record<ExportScheme, string>> {
   const family = values.has(`${DASH}-algorithm`) ? DASH : CMAF;
   return {
     ...(isOther(`${family}-algorithm`, ALGORITHM) && {
-      cenc: `has another algorithm than ${ALGORITHM}, which is that of cenc, in its DASH lines; provision the stream again`,
+      cenc: `has an algorithm other than ${ALGORITHM} in its DASH lines, which cenc needs; provision the stream again`,
     }),
     ...((isOther(`${HLS}-method`, 'SAMPLE-AES') || isOther(`${HLS}-key-format`, FAIRPLAY_KEY_FORMAT)) && {
-      cbcs: 'has HLS lines of another method or key format than those of FairPlay, whose key cbcs is for; provision the stream with fairplay',
+      cbcs: "has HLS lines with another method or key format than FairPlay's, which cbcs needs; provision the stream with fairplay",
     }),
   };
 }
 
 function leftOutFindings(sentence: string | undefined): Finding[] {
   if (sentence === undefined) return [];
-  return [warning('key_left_out', THE_EXPORT, `has not all keys, since the key file ${sentence}`)];
+  return [warning('key_left_out', THE_EXPORT, `does not have all keys, because the key file ${sentence}`)];
 }
 
 function systemFindings(keys: Keys): Finding[] {

@@ -99,7 +99,7 @@ function bento4Options({ scheme, keyId, key, iv, keyUri, systems }: StreamKey): 
 }
 
 /**
- * The flags by which shaka-packager (3.4.2) encrypts and signals with one key. They are secrets, which belong into a
+ * The flags by which shaka-packager (3.4.2) encrypts and signals with one key. They are secrets, which belong in a
  * file of flags: every user of a machine may list the arguments of its processes.
  * @param key `boxes` may be none. FairPlay is then signalled alone; with the common box, HLS playlists would get a line
  * that offers the key to players without FairPlay, and names the IV.

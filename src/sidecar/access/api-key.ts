@@ -43,7 +43,7 @@ export function mayWrite(key: ApiKey, streamId: string): boolean {
 
 /** @throws HttpError 403 that says what right is missing. */
 export function requireRead(key: ApiKey, streamId: string): void {
-  if (!mayRead(key, streamId)) throw forbidden(`The API key ${key.name} does not reach this stream`);
+  if (!mayRead(key, streamId)) throw forbidden(`The API key ${key.name} has no access to this stream`);
 }
 
 /** @throws HttpError 403 that says what right is missing. */
@@ -54,13 +54,13 @@ export function requireWrite(key: ApiKey, streamId: string): void {
 
 /** For a request that changes or provisions something whatever the streams. @throws HttpError 403. */
 export function requireScope({ name, scope }: ApiKey): void {
-  if (scope !== 'write') throw forbidden(`The API key ${name} may read only`);
+  if (scope !== 'write') throw forbidden(`The API key ${name} is read-only`);
 }
 
 /** For a request that reports on the streams of all tenants. @throws HttpError 403. */
 export function requireAllStreams({ name, streams }: ApiKey): void {
   if (streams !== undefined)
-    throw forbidden(`The API key ${name} reaches some streams only, and the fleet tells of all`);
+    throw forbidden(`The API key ${name} is limited to some streams, but the API of the fleet covers all`);
 }
 
 function forbidden(why: string): HttpError {
@@ -98,7 +98,7 @@ export function requireApiKey(findApiKey: FindApiKey): RequestHandler {
 
 /** What is wrong with the API key of a request, as a sentence. */
 function whyUnauthorized({ headers }: IncomingMessage): string {
-  if (headers['x-api-key'] !== undefined) return 'The API key in x-api-key is not the one of this service.';
+  if (headers['x-api-key'] !== undefined) return 'The API key in x-api-key is not one of this service.';
   if (headers['api-key'] !== undefined)
     return 'Send the API key in the header x-api-key; API-KEY is not read.';
   return 'Send the API key of this service in the header x-api-key.';

@@ -43,7 +43,7 @@ export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingO
     log,
     intervalMs,
     name: 'PACKAGERDRMAPI_APIKEYS_FILE',
-    message: 'the file of API keys cannot be used; the keys read before stay in force',
+    message: 'the file of API keys cannot be used; the previous keys stay in use',
     fields: { file },
     openMessage: 'every user of this machine can read the file of API keys',
     take,
@@ -128,7 +128,7 @@ export function parseKeysFile(bytes: Buffer, present: readonly HeldKey[]): reado
     ...faultsBetween(present, sketches.parse(json).keys),
   ];
   if (result.success && present.length + result.data.keys.length === 0)
-    faults.push('keys: is empty; with no key nobody could use the service');
+    faults.push('keys: is empty; without a key no client can use the service');
   if (!result.success || faults.length > 0) {
     const more = faults.length - MAX_FAULTS;
     throw new ConfigError([...faults.slice(0, MAX_FAULTS), ...(more > 0 ? [`and ${more} more`] : [])]);
@@ -189,8 +189,7 @@ function faultsBetween(present: readonly HeldKey[], entries: z.output<typeof ske
       ...(typeof sha256 === 'string' ? [sha256.toLowerCase()] : []),
     ]) {
       const sameKey = digests.get(digest);
-      if (sameKey)
-        faults.push(`${place}: is the same key as ${sameKey}; which rights it has would be unclear`);
+      if (sameKey) faults.push(`${place}: is the same key as ${sameKey}; its rights would be ambiguous`);
       digests.set(digest, place);
     }
     return faults;

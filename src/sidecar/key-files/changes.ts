@@ -150,7 +150,7 @@ const NOT_DURABLE: Finding = {
 export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
 function tooLarge(bytes: number): HttpError {
-  const description = `The key file would have ${bytes} bytes; ${MAX_KEY_FILE_BYTES} are the most. Look for a value that is too long.`;
+  const description = `The key file would have ${bytes} bytes; the limit is ${MAX_KEY_FILE_BYTES}. Look for a value that is too long.`;
   return apiError('invalid_body', description);
 }
 

@@ -76,7 +76,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
 
   const failed = (thrown: unknown) => {
     isLooking = false;
-    log.warn('key files can not be surveyed', { cause: describeThrown(thrown) });
+    log.warn('key files cannot be surveyed', { cause: describeThrown(thrown) });
   };
 
   return {
@@ -199,14 +199,14 @@ export function keyConflictFindings(
       otherKeys,
       asking,
       (who) =>
-        `cenc.keyid is that of another content key in ${who}: players that have one of the keys show black for the other; give each content key an id of its own`,
+        `cenc.keyid is the key id of another content key in ${who}: players that have one of the keys show black for the other; give each content key its own id`,
     ),
     ...conflictFinding(
       'content_key_reused',
       otherIds,
       asking,
       (who) =>
-        `cenc.contentkey has another key id in ${who}; check whether the same key was meant, and then use one id for it`,
+        `cenc.contentkey has another key id in ${who}; check whether the same key is intended, and then use one id for it`,
     ),
   ];
 }

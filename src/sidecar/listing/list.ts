@@ -99,6 +99,6 @@ function positionOf(cursor: string): Position {
 
 function anotherPrefix() {
   const description =
-    'prefix: is not the one that this cursor began with; leave it out, or start again without cursor.';
+    'prefix: differs from the one that this cursor started with; leave it out, or start again without cursor.';
   return apiError('invalid_query', description);
 }

@@ -15,7 +15,7 @@ import type { AuditEntry } from './audit';
 
 export const METRICS_PATH = '/metrics';
 
-/** In milliseconds: a scrape holds up everybody for two, and needs no key. */
+/** In milliseconds: a scrape holds up all requests for two, and needs no key. */
 const KEPT_MS = 1000;
 
 /** `/metrics` in the text format of Prometheus. Without a key, like the probes: it names no stream and no caller. */
@@ -139,7 +139,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   );
   const calls = counter(
     'upstream_requests_total',
-    'Calls to upstreams, each retry for itself.',
+    'Calls to upstreams, each retry counted.',
     'upstream',
     'status',
   );
@@ -152,7 +152,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const lastAnswer = new Gauge(
     described(
       'upstream_last_answer_timestamp_seconds',
-      'When an upstream last answered what could be used, as Unix time.',
+      'Unix time of the last usable answer of an upstream.',
       ['upstream'],
     ),
   );
@@ -195,7 +195,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   read(
     Gauge,
     'tls_certificate_not_after_timestamp_seconds',
-    'When the first certificate of the file ends, as Unix time.',
+    'Unix time at which the first certificate of the file expires.',
     () => {
       const ends = certificateEnds?.();
       return { server: seconds(ends?.server), client_authorities: seconds(ends?.clientAuthorities) };
@@ -212,7 +212,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   );
   read(Gauge, 'audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
   read(Counter, 'audit_lines_lost_total', 'Audit lines that could not be written and are lost.', audit.lost);
-  new Gauge(described('build_info', 'Always 1; its labels say what runs.', ['version', 'node'])).set(
+  new Gauge(described('build_info', 'Always 1; its labels have the versions.', ['version', 'node'])).set(
     { version, node: process.version },
     1,
   );
@@ -259,7 +259,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
         );
       gauge(
         'state',
-        'How the sidecar is with its fleet: 1 for the present state.',
+        'Membership state of the sidecar in its fleet: 1 for the present state.',
         ({ state }) =>
           Object.fromEntries(Object.keys(FLEET_STATES).map((each) => [each, each === state ? 1 : 0])),
         'state',
@@ -276,11 +276,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
         "Size of the database of the engine's largest server.",
         ({ engineSize }) => engineSize,
       );
-      gauge(
-        'engine_quota_bytes',
-        'The most bytes that this database may have.',
-        ({ engineQuota }) => engineQuota,
-      );
+      gauge('engine_quota_bytes', 'The quota of this database in bytes.', ({ engineQuota }) => engineQuota);
       const entries = counter('fleet_entries_total', 'Entries that came from the engine.', 'result');
       for (const result of ENTRY_RESULTS) entries.inc({ result }, 0);
       const apply = histogram(
@@ -290,7 +286,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       );
       const conflicts = counter(
         'fleet_conflicts_total',
-        'Changes that were decided again, since another sidecar was faster.',
+        'Changes that were retried because another sidecar was faster.',
       );
       return {
         entry: (result) => entries.inc({ result }),
@@ -304,9 +300,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
 }
 
 const LACKS: Readonly<Record<keyof FleetFigures['lacks'], string>> = {
-  kept: "Streams at whose place a file lies that is not the fleet's.",
+  kept: "Streams with a file in their place that is not the fleet's.",
   unreadable: 'Streams whose entry in the engine cannot be opened.',
-  failed: 'Streams whose key file could not be written or removed; it is tried again.',
+  failed: 'Streams whose key file could not be written or removed; the sidecar retries.',
   older: 'Streams of which the engine holds an older state than the packager has.',
 };
 

@@ -50,8 +50,8 @@ const ENGINE_ERRORS = [...READ_ERRORS, 'fleet_outcome_unknown', 'fleet_full'] as
 /** The errors of a change of a key file in a fleet, in addition to those of any. */
 export const FLEET_ERRORS = ['fleet_entry_unreadable', ...ENGINE_ERRORS] as const;
 
-const TENANTS = 'The API key must reach all streams, since those of all tenants are shown.';
-const AND_WRITE = 'The API key must reach all streams, and write.';
+const TENANTS = "The API key must have no stream limits, because the answer has everyone's streams.";
+const AND_WRITE = 'The API key must have no stream limits, and the right to write.';
 const JSON_TYPE = 'application/json';
 
 const COMMON = ['invalid_query', 'forbidden', 'fleet_not_configured'] as const;

@@ -45,7 +45,7 @@ const DRY_RUN = parameter(
 );
 const IF_MATCH = parameter(
   'If-Match',
-  'The `ETag` that the key file must still have, in its quotes, or `*`: there must be a key file. Otherwise the answer is 412, and nothing is changed. So two people cannot overwrite each other unawares.',
+  'The `ETag` that the key file must still have, in its quotes, or `*`: there must be a key file. Otherwise the answer is 412, and nothing is changed. So two people cannot overwrite changes of each other by mistake.',
   { type: 'string' },
   { in: 'header' },
 );
@@ -73,7 +73,7 @@ export const NOT_MODIFIED: Answer = {
 
 const WARNING: OpenApi.HeaderObject = {
   description:
-    'One for each warning about the keys, which are written nevertheless: `299 - "scheme_mismatch: widevine.psshdata is for cbcs, …"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache`: the key provider does not answer, and the values are those of an earlier answer; `not_durable`: the change is made, but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of a CPIX document `signature_not_checked`, `audio_key_left_out`, `cpix_system_left_out`, `cpix_scheme_left_out`, `fairplay_scheme`, `widevine_data_made`, `playready_address_replaced` and `playready_address_unused`. Of an imported key file every warning of a check, and `checksum_added`, `unknown_line`. Of an export `no_drm_system` and `export_too_long`.',
+    'One for each warning about the keys, which are written anyway: `299 - "scheme_mismatch: widevine.psshdata is for cbcs, …"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `all_zero` (of a FairPlay iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache`: the key provider does not answer, and the values are those of an earlier answer; `not_durable`: the change is made, but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `escaped_ampersand` and `unknown_scheme`. Of a CPIX document `signature_not_checked`, `audio_key_left_out`, `cpix_system_left_out`, `cpix_scheme_left_out`, `fairplay_scheme`, `widevine_data_made`, `playready_address_replaced` and `playready_address_unused`. Of an imported key file every warning of a check, and `checksum_added`, `unknown_line`. Of an export `no_drm_system` and `export_too_long`.',
   schema: { type: 'string' },
 };
 

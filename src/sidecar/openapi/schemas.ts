@@ -21,7 +21,7 @@ import { cpixBody, importedBody, providerBody, suppliedBody } from '../../api/ke
 import { listAnswer } from '../../api/list';
 import { schemaRef, simplify } from '../../http/openapi';
 
-/** The body of a batch. The service reads each entry by itself: one at fault fails alone. */
+/** The body of a batch. The service reads each entry by itself: a faulty one fails alone. */
 const batchRequest = z
   .object({
     streams: z

@@ -76,7 +76,7 @@ export function serviceOperations(): Record<string, PathItem> {
       id: 'showFleet',
       summary: 'The fleet, for people',
       description:
-        'A page that shows the answer of `GET /api/fleet`: [/fleet](fleet). It asks for an API key that reaches all streams, and forgets it when it is closed. It names what is wrong, and what to do about it.',
+        'A page that shows the answer of `GET /api/fleet`: [/fleet](fleet). It asks for an API key without stream limits, because it shows the streams of everyone, and forgets it when it is closed. It names what is wrong, and what to do about it.',
       content: PAGE,
     }),
   };

@@ -119,7 +119,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const read = readCpix(body);
     if (!read.ok && !looksLikeCpixBytes(body)) {
       const { variable } = UPSTREAMS.key_provider;
-      throw upstream.failed(`answered something that is not a CPIX document; check ${variable}`);
+      throw upstream.failed(`returned something that is not a CPIX document; check ${variable}`);
     }
     if (speke?.version === 2 && headers[SPEKE_VERSION] !== '2.0')
       throw upstream.failed(
@@ -129,15 +129,15 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const document = read.value;
     const named = [document.contentId, speke?.version === 1 ? document.id : undefined];
     if (named.some((id) => id !== undefined && id !== contentId))
-      throw upstream.failed('answered the keys of another content id than the one asked for');
+      throw upstream.failed('returned the keys of a different content id than requested');
     if (speke?.version === 2 && document.version !== undefined && document.version !== '2.3')
-      throw upstream.failed('answered a CPIX document of another version than 2.3, which SPEKE v2 has');
+      throw upstream.failed('returned a CPIX document of another version than 2.3, which SPEKE v2 requires');
     return document;
   };
 
   const unusable = (faults: readonly Problem[]): HttpError =>
     upstream.failed(
-      `answered a CPIX document that ${faults.map(({ description }) => description).join('; ')}`,
+      `returned a CPIX document that ${faults.map(({ description }) => description).join('; ')}`,
     );
 
   const choose = async (
@@ -166,7 +166,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const isThere = (name: CpixSystemName) =>
       document.systems.some(({ systemId }) => systemId === CPIX_SYSTEM_IDS[name]);
     const absent = systems.filter((name) => !isThere(name));
-    if (absent.length > 0) throw upstream.failed(`answered no ${listed(absent)}${leaveOut(absent, wanted)}`);
+    if (absent.length > 0) throw upstream.failed(`returned no ${listed(absent)}${leaveOut(absent, wanted)}`);
   };
 
   const makeKeyFile = async (
@@ -180,7 +180,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const { speke, recipient = cpixRecipient() } = question;
     const isPlain = document.keys.some(({ value }) => value?.kind === 'plain');
     if (speke && question.recipient && isPlain)
-      throw upstream.failed('answered plain content keys, though encrypted ones were asked for');
+      throw upstream.failed('returned plain content keys, although the request asks for encrypted ones');
     const made = await readDocument({ document, chosen, playReadyUrl, contentId }, recipient);
     if (!made.ok) throw unusable(made.faults);
     return made;

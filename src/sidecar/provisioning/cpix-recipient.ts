@@ -43,7 +43,7 @@ export function openCpixRecipient(
     const fields = { certificate: files.certificate, subject, fingerprint256, validUntil: end.toISOString() };
     log.info('CPIX certificate read', fields);
     if (end <= clock())
-      log.warn('the CPIX certificate has ended; key providers may refuse to encrypt for it', {
+      log.warn('the CPIX certificate has expired; key providers may refuse to encrypt for it', {
         certificate: files.certificate,
       });
   };
@@ -51,7 +51,7 @@ export function openCpixRecipient(
     log,
     intervalMs,
     unreadable: `${CERTIFICATE}, ${KEY}: `,
-    message: 'the CPIX certificate and key cannot be used; those read before stay in force',
+    message: 'the CPIX certificate and key cannot be used; the previous ones stay in use',
     take,
   });
   return {

@@ -100,15 +100,15 @@ export function createJsonProvider(
     const envelope = envelopeAnswer.safeParse(json);
     if (sharedSecret === undefined) {
       if (!envelope.success) return json;
-      throw upstream.failed('answered an envelope, but the client record holds no shared secret to open it');
+      throw upstream.failed('returned an envelope, but the client record has no shared secret to open it');
     }
-    if (!envelope.success) throw upstream.failed('answered in plain where an encrypted envelope is due');
+    if (!envelope.success) throw upstream.failed('returned plain values instead of an encrypted envelope');
     const opened = openEnvelope(envelope.data.key, { client, sharedSecret });
     if (!opened.ok) throw upstream.failed(opened.problem.description);
     try {
       return JSON.parse(opened.value);
     } catch {
-      throw upstream.failed('answered an envelope that holds no JSON');
+      throw upstream.failed('returned an envelope whose content is not JSON');
     }
   };
 
@@ -118,7 +118,7 @@ export function createJsonProvider(
     const names = [
       ...new Set(parsed.error.issues.map((issue) => issue.path.join('.') || 'the whole answer')),
     ];
-    throw upstream.failed(`answered ${system} keys with missing or wrong values: ${names.join(', ')}`);
+    throw upstream.failed(`returned ${system} keys with missing or wrong values: ${names.join(', ')}`);
   };
 
   const fetchKeys = async (

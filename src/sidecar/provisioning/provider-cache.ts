@@ -246,7 +246,7 @@ interface CacheScope {
   readonly providerHeaders?: ReadProviderHeaders | undefined;
 }
 
-const NO_SECRET = `the provider cache keeps nothing of requests without clientApiKey: it seals with a secret that nobody has who copies the folder. Name a file of headers by ${HEADERS_VARIABLE} with a credential of at least 16 characters, or give clientApiKey`;
+const NO_SECRET = `the provider cache keeps no answers to requests without clientApiKey, because it has no secret to encrypt them with. Name a file of headers in ${HEADERS_VARIABLE} with a credential of at least 16 characters, or give clientApiKey`;
 
 /** A credential; what is shorter is no header that only this service knows. */
 const CREDENTIAL = /\S{16}/;

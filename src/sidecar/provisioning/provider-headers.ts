@@ -36,7 +36,7 @@ export function openProviderHeaders(
     log,
     intervalMs,
     name: HEADERS_VARIABLE,
-    message: 'the file of key provider headers cannot be used; the headers read before stay in force',
+    message: 'the file of key provider headers cannot be used; the previous headers stay in use',
     fields: { file },
     openMessage: 'every user of this machine can read the file of key provider headers',
     take,
@@ -94,7 +94,7 @@ function lineFault(text: string, lines: ReadonlyMap<string, number>): string | u
   const [, name] = LINE.exec(text) ?? [];
   if (name === undefined) return 'is not "Name: value"';
   const lower = name.toLowerCase();
-  if (FORBIDDEN.includes(lower)) return `sets ${lower}, which this service sets by itself; remove it`;
+  if (FORBIDDEN.includes(lower)) return `sets ${lower}, which this service sets itself; remove it`;
   const other = lines.get(lower);
   return other === undefined ? undefined : `has the same name as line ${other}; a header is sent once`;
 }

@@ -103,7 +103,7 @@ function keptFinding({ time, ageMs }: KeptAnswer): Finding {
   return {
     severity: 'warning',
     code: 'provider_cache',
-    description: `the key provider can't be asked, so these are the values that it answered ${ageText(ageMs)} ago (${answered}); send the request again when it is back`,
+    description: `the key provider can't be asked, so these are the values that it returned ${ageText(ageMs)} ago (${answered}); send the request again when it is back`,
   };
 }
 
@@ -265,6 +265,6 @@ async function readClient(upstream: Upstream, call: UpstreamCall): Promise<Clien
   }
   if (status !== 200) throw upstream.failed(`answered ${status}`);
   const record = clientRecord.safeParse(json);
-  if (!record.success) throw upstream.failed('answered something that is not a client record');
+  if (!record.success) throw upstream.failed('returned something that is not a client record');
   return { sharedSecret: record.data.shared_secret ?? record.data.sharedSecret ?? undefined };
 }

@@ -44,7 +44,7 @@ export interface Upstream {
   document(call: UpstreamCall): Promise<UpstreamDocument>;
   /** The error for an answer that can't be used. `why` must not quote it: it may hold key material. */
   failed(why: string, cause?: unknown): HttpError;
-  /** The same where the operator's credentials are at fault. */
+  /** The same where the operator's credentials are wrong. */
   refused(why: string): RefusalError;
 }
 
@@ -120,9 +120,7 @@ export function createUpstream(
     if (status !== 200) return answer;
     const encoding = headers['content-encoding']?.trim().toLowerCase() || 'identity';
     if (encoding !== 'identity')
-      throw failed(
-        `answered in the content-encoding ${encoding}, which was not asked for; check ${variable}`,
-      );
+      throw failed(`used the content-encoding ${encoding}, which was not requested; check ${variable}`);
     if (isCut) throw failed(`answered with more than ${MAX_BYTES} bytes; check ${variable}`);
     return { status, headers, body };
   };
@@ -150,7 +148,7 @@ export function createUpstream(
         // Drops a byte order mark, which JSON does not know.
         return { status, json: JSON.parse(new TextDecoder().decode(body)) };
       } catch {
-        throw failed(`answered something that is not JSON; check ${variable}`);
+        throw failed(`returned something that is not JSON; check ${variable}`);
       }
     },
   };
@@ -193,11 +191,11 @@ export function addressFault(protocol: ProviderProtocol, address: string): strin
       : 'must be an http:// or https:// address without user, fragment or space';
   }
   const rest = address.replaceAll(PLACE, '');
-  if (/[{}]/.test(rest)) return 'has a place in braces that is none of {client} and {contentId}';
+  if (/[{}]/.test(rest)) return 'has a placeholder other than {client} and {contentId}';
   if (protocol === 'json' && rest !== address)
-    return 'has {client} or {contentId}; the protocol json has them put behind the address, so leave them out';
+    return 'has {client} or {contentId}; the protocol json appends them to the address, so leave them out';
   if (protocol === 'cpix' && !address.includes('{contentId}'))
-    return 'must have {contentId} where the protocol cpix has the content id, in its path or its query';
+    return 'must have {contentId} in its path or its query with the protocol cpix';
   if (originOf(address, 'a') !== originOf(address, 'b'))
     return 'must not have {client} or {contentId} before its path: a request would choose the server';
   return undefined;

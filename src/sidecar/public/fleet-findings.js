@@ -65,7 +65,7 @@ function engineFindings({ engine, compacted, state }) {
   return [
     faulty.length > 0 &&
       (hasMajority
-        ? warning(none, 'The fleet goes on with the others. Bring it back before another one fails.')
+        ? warning(none, 'The fleet works with the others. Bring it back before another one fails.')
         : danger(
             none,
             'Without a majority of its servers the engine accepts no change. Check that they run, and the network.',
@@ -93,7 +93,7 @@ function engineFindings({ engine, compacted, state }) {
       ),
     compacted === false &&
       warning(
-        'The engine keeps every old revision, and fills with time.',
+        'The engine keeps every old revision, and fills up over time.',
         'Start its servers with `--auto-compaction-mode=periodic --auto-compaction-retention=1h`.',
       ),
   ];
@@ -108,7 +108,7 @@ function packagerFindings({ packagers, name }) {
     gone.length > 0 &&
       danger(
         `The ${gone.length === 1 ? 'sidecar' : 'sidecars'} of ${namesOf(gone)} ${doesOrDo(gone)} not run, or not reach the engine.`,
-        'Start what is off: it receives what is missing. If a packager is gone for good, take it out of the fleet, so that no request waits for it: `packager-drm fleet retire NAME`.',
+        'Start what is off: it then receives the missing key files. If a packager is gone for good, remove it from the fleet, so that no request waits for it: `packager-drm fleet retire NAME`.',
       ),
     ...Object.keys(STATES).map((state) => {
       const those = live.filter((each) => each.state === state && each.name !== name);
@@ -122,7 +122,7 @@ function packagerFindings({ packagers, name }) {
     wrong.length > 0 &&
       warning(
         `The clock of ${namesOf(wrong)} is wrong by more than ${CLOCK_WRONG_MS / 1000} seconds.`,
-        'Have NTP set it. Key files arrive all the same, but times of propagation are wrong, and a clock far ahead makes its changes look newer.',
+        'Synchronize it with NTP. Key files still arrive, but times of propagation are wrong, and a clock far ahead makes its changes look newer.',
       ),
   ];
 }
@@ -147,5 +147,4 @@ const plural = (text) =>
   text
     .replace(/^has a file in its place/, 'have files in their places')
     .replace(/^is older/, 'are older')
-    .replace("is not the fleet's, and stays", "are not the fleet's, and stay")
-    .replace('; it is tried', '; they are tried');
+    .replace("is not the fleet's, and stays", "are not the fleet's, and stay");

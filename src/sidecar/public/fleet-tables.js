@@ -217,7 +217,7 @@ const ENGINE_COLUMNS = [
 
 export function showEngine({ engine, compacted }) {
   showRows(byId('engine'), ENGINE_COLUMNS, engine, ({ url }) => url);
-  const notes = { true: 'It forgets old revisions.', false: 'It keeps every old revision.' };
+  const notes = { true: 'It compacts old revisions.', false: 'It keeps every old revision.' };
   fill(byId('engine-note'), notes[compacted]);
 }
 

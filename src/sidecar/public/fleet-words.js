@@ -20,7 +20,7 @@ export const STATES = {
   ],
   other_fleet: [
     'danger',
-    'The engine holds another fleet than the one that it joined. Nothing is written here.',
+    'The engine holds a different fleet than the one that it joined. Nothing is written here.',
     'Check `PACKAGERDRMAPI_FLEET_URLS` and `PACKAGERDRMAPI_FLEET_PREFIX`. To move a packager to another fleet, follow `docs/fleet.md`.',
   ],
   lost_fleet: [
@@ -30,7 +30,7 @@ export const STATES = {
   ],
   name_taken: [
     'warning',
-    'Another sidecar runs under its name. Key files arrive all the same.',
+    'Another sidecar runs under its name. Key files still arrive.',
     'Give each sidecar a `PACKAGERDRMAPI_FLEET_NAME` of its own, and check that no copied machine runs twice.',
   ],
   denied: [
@@ -49,7 +49,7 @@ export const STATES = {
 export const REASONS = {
   failed: [
     'danger',
-    'could not be written or removed; it is tried again',
+    'could not be written or removed; the sidecar retries',
     'Check the disk and the folder of the packager: most often it is full, or belongs to another user.',
   ],
   unreadable: [
@@ -60,17 +60,17 @@ export const REASONS = {
   kept: [
     'warning',
     "has a file in its place that is not the fleet's, and stays",
-    'If the fleet is right, remove the file from the folder of the packager: that of the fleet comes by itself. If the file is right, provision the stream with its keys.',
+    "If the fleet is right, remove the file from the folder of the packager: the fleet's file then arrives automatically. If the file is right, provision the stream with its keys.",
   ],
   older: [
     'warning',
-    'is older in the engine than at the packager: a backup was restored, or something replayed',
+    'is older in the engine than at the packager: a backup was restored, or an old entry replayed',
     'Send the POST of the stream again, or import the file from a packager that has it: `packager-drm fleet import`.',
   ],
   behind: [
     'warning',
     'has not arrived yet',
-    'It comes by itself once the packager runs and reaches the engine.',
+    'It arrives automatically once the packager runs and reaches the engine.',
   ],
 };
 

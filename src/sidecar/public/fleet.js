@@ -35,9 +35,9 @@ async function ask(path, { apiKey }) {
 
 /** The statuses with which another try has no chance. */
 const REFUSALS = {
-  401: 'This is no API key of this sidecar.',
-  403: 'This API key does not reach all streams.',
-  404: 'This sidecar is in no fleet.',
+  401: 'This is not an API key of this sidecar.',
+  403: 'This API key has stream limits.',
+  404: 'This sidecar is not in a fleet.',
   429: 'There were too many attempts without a valid API key.',
 };
 
@@ -193,7 +193,7 @@ byId('access-form').addEventListener('submit', (event) => {
   const apiKey = field.value.trim();
   field.value = '';
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    leave('This is no API key.', 'An API key has printable ASCII characters without spaces.');
+    leave('This is not an API key.', 'An API key has printable ASCII characters without spaces.');
     return;
   }
   session = { apiKey, isPaused: false };

@@ -66,7 +66,7 @@ export interface Change {
 export interface FleetChange {
   /** The engine's revision from which on a packager has it. */
   readonly revision: number;
-  /** Whether the stream's key file belongs into this folder. */
+  /** Whether the stream's key file belongs in this folder. */
   readonly isHere: boolean;
   /** Why it isn't made in this folder yet, though it belongs there. */
   readonly notHere?: HttpError;
@@ -265,9 +265,9 @@ function bytesOf(found: FoundFile): Buffer {
     case 'file':
       return found.bytes;
     case 'link':
-      throw notAKeyFile('There is a symbolic link where the key file belongs');
+      throw notAKeyFile('A symbolic link is in the place of the key file');
     case 'not_a_file':
-      throw notAKeyFile('There is a folder or a device where the key file belongs');
+      throw notAKeyFile('A folder or a device is in the place of the key file');
     case 'too_large':
       throw notAKeyFile('The file is too large for a key file');
   }
@@ -333,7 +333,7 @@ export function queueByName(): <T>(name: string, task: () => Promise<T>) => Prom
 export function requireMatch({ ifMatch, ifNoneMatch }: Conditions, present: Buffer | undefined): void {
   if (ifMatch !== undefined && !matches(ifMatch, present)) throw failed(whyNoMatch(ifMatch, present));
   if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, present)) {
-    throw failed('The key file is there already, and If-None-Match does not allow changing it.');
+    throw failed('The key file exists already, and If-None-Match does not allow changing it.');
   }
 }
 
@@ -352,8 +352,8 @@ function whyNoMatch(ifMatch: string, present: Buffer | undefined): string {
   if (!present)
     return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
   if (matchesWeakly(ifMatch, present))
-    return 'If-Match accepts only strong entity tags: send the ETag as it came, without W/.';
-  return 'The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.';
+    return 'If-Match accepts only strong entity tags: send the ETag as received, without W/.';
+  return 'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.';
 }
 
 /** Whether `If-None-Match` names what has an entity tag, by the weak comparison that reads have. */

@@ -77,7 +77,7 @@ export function readSmallFile(path: string): FoundFile | undefined {
 export interface HeldFolder {
   /** Leads to this folder, whatever stands at its name by now. */
   readonly path: string;
-  /** The same for everybody who holds the same folder. */
+  /** The same for all holders of the same folder. */
   readonly id: string;
   close(): void;
 }
@@ -153,7 +153,7 @@ function refuseOther(path: string): void {
 
 /** The error for what stands in a key file's place, or on the way to it. */
 export function notAKeyFile(what: string): HttpError {
-  return apiError('not_a_key_file', `${what}; it is left as it is. Remove it, or use another stream id.`);
+  return apiError('not_a_key_file', `${what}; it is left unchanged. Remove it, or use another stream id.`);
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -162,7 +162,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EPERM: 'the user of this service may not use the folder or the file',
   ENOENT: 'the folder is gone',
   ENODEV:
-    'another file system is at its path than at the start; mount the one of the start again, or restart the service if this is the right one',
+    'a different file system is at its path than at the start; mount the former one again, or restart the service if this is the right one',
   ENOTDIR: 'the path of the folder is not a folder',
   EIO: 'the disk reports an error',
   ESTALE: 'the network file system has lost the folder',

@@ -50,12 +50,12 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Ch
   if (!parsed.ok) return unreadable(parsed.problem.description);
   const root = parsed.value;
   if (root.name !== 'MPD') {
-    const sentence = `is XML with the root ${root.name.slice(0, 50)}, and no DASH manifest, whose root is MPD`;
+    const sentence = `is XML with the root ${root.name.slice(0, 50)}, not a DASH manifest, whose root is MPD`;
     return refused('not_a_manifest', sentence);
   }
   if (!hasQualifiedNames(root))
     return unreadable(
-      'has an element or attribute with a name that is none in XML; check it with a validator',
+      'has an element or attribute whose name is not valid in XML; check it with a validator',
     );
   const parts = ['Period', 'AdaptationSet', 'Representation'];
   const tooMany = parts.find((part) => countOf(root, part) > MAX_PARTS);

@@ -113,7 +113,7 @@ export function parsePlaylist(text: string, { uri, imported, own }: ParseOptions
         continue;
       const line = withVariables(written, variables, (isOwn ? 16 : 1) * MAX_LINE);
       if (line === undefined || (WITH_ATTRIBUTES.test(line) && line.split(',').length > MAX_ATTRIBUTES))
-        return unreadable(`has a line ${index + 1} that is far longer than any of a playlist`);
+        return unreadable(`has a line ${index + 1} that is too long for a playlist`);
       if (!isDefinition) {
         parser.push(`${line}\n`);
         continue;
@@ -127,12 +127,12 @@ export function parsePlaylist(text: string, { uri, imported, own }: ParseOptions
       if (variables.size > MAX_VARIABLES)
         return refused(
           'manifest_too_large',
-          `has more than ${MAX_VARIABLES} variables; no playlist needs as many`,
+          `has more than ${MAX_VARIABLES} variables; no playlist needs that many`,
         );
     }
     parser.end();
   } catch {
-    return unreadable('has a line that is no line of a playlist; check it with a validator');
+    return unreadable('has a line that is not valid in a playlist; check it with a validator');
   }
   const [problem] = problems;
   if (problem !== undefined) return unreadable(`can't be read: ${problem}`);

@@ -54,7 +54,7 @@ export async function readHlsStream(text: string, source: HlsSource): Promise<Hl
         'warning',
         'cut_short',
         name,
-        `${THIS} has ${left} more renditions than were tested; a test looks at ${limits.renditions}`,
+        `${THIS} has ${left} renditions that were not tested; a test covers ${limits.renditions}`,
       ),
     );
   return streamOf(found, sessionKeys, problems, source);
@@ -110,7 +110,7 @@ function stale(name: string, { live, ended, targetSeconds }: MediaPlaylist, now:
   if (!live || !ended) return [];
   const behind = (now.getTime() - ended.getTime()) / 1000;
   if (behind < Math.max(STALE_SECONDS, STALE_DURATIONS * targetSeconds)) return [];
-  const text = `${THIS} does not move: by EXT-X-PROGRAM-DATE-TIME its newest segment ended ${Math.round(behind)} seconds ago, and it is no finished playlist (EXT-X-ENDLIST); look whether the encoder still sends, and whether a CDN serves an old playlist`;
+  const text = `${THIS} does not advance: by EXT-X-PROGRAM-DATE-TIME its newest segment ended ${Math.round(behind)} seconds ago, and the playlist is not finished (EXT-X-ENDLIST); check whether the encoder still sends, and whether a CDN serves an old playlist`;
   return [streamFinding('warning', 'playlist_not_moving', name, text)];
 }
 
@@ -134,7 +134,7 @@ function strayedSessionKeys(
 
 const NOT_MEDIA: Problem = {
   code: 'not_a_media_playlist',
-  description: 'is a multivariant playlist, and another one names it where a media playlist belongs',
+  description: 'is a multivariant playlist, but another playlist names it as a media playlist',
 };
 
 function problem({ code, description }: Problem, url: string): StreamFinding {

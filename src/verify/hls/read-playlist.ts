@@ -45,7 +45,7 @@ export function readPlaylist(
   { url, imported = new Map() }: PlaylistSource,
 ): Checked<MultivariantPlaylist | MediaPlaylist> {
   if (!/^\ufeff?#EXTM3U\b/.test(text))
-    return refused('not_a_manifest', 'does not begin with #EXTM3U, as a playlist does');
+    return refused('not_a_manifest', 'does not begin with #EXTM3U, as every playlist must');
   const sessionKeys: KeyLine[] = [];
   const renditions: ReadonlyMap<string, string>[] = [];
   const inForce = new KeysInForce();
@@ -58,7 +58,7 @@ export function readPlaylist(
   const parsed = parsePlaylist(text.replace(/^\ufeff/, ''), { uri: url, imported, own });
   if (!parsed.ok) return parsed;
   if (inForce.isFull || sessionKeys.length > MAX_KEYS)
-    return refused('manifest_too_large', `has more than ${MAX_KEYS} keys at once; no player needs as many`);
+    return refused('manifest_too_large', `has more than ${MAX_KEYS} keys at once; no player needs that many`);
   const { manifest, variables } = parsed.value;
   const { playlists: variants = [], segments } = manifest;
   if (variants.length + renditions.length > 0) {

@@ -127,7 +127,7 @@ function judgeGroup(
   }
   const clear = tallyParts(parts, asIs, FIRST);
   if (verdictOf(addTallies(clear)) === 'valid') {
-    const description = 'It is not encrypted, though the media say that it is.';
+    const description = 'It is not encrypted, although the media say that it is.';
     return conclude(clear, { state: 'clear', cause: 'not_encrypted', description });
   }
   if (!tried) return conclude(tallyParts(parts, asIs, 0), hasIvs ? NO_KEY : NO_IV);
@@ -141,14 +141,14 @@ function judgeGroup(
   const state = verdictOf(pooled);
   if (hasWrongIv(parts, fitting)) {
     const description =
-      'The content key is right, and the IV is another: only the first block of each sample is wrong.';
+      'The content key is right, but the IV is wrong: only the first block of each sample is wrong.';
     return conclude(tried, { state: 'garbage', cause: 'wrong_iv', description });
   }
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
   const description =
     pooled.valid + pooled.broken === 0
-      ? 'The samples are too few, or of a codec that can not be judged without a decoder.'
-      : 'Some samples decrypt to valid ones and some do not: the media are damaged, or some have another key.';
+      ? "There is too little data to tell, or the codec can't be judged without a decoder."
+      : 'Some samples decrypt and some do not: the media are damaged, or some have another key.';
   return conclude(tried, { state: 'unknown', description });
 }
 
@@ -160,18 +160,18 @@ interface Conclusion {
   readonly description: string;
 }
 
-const NO_KEY: Conclusion = { state: 'no_key', description: 'None of the keys is for its key id.' };
-const NO_IV: Conclusion = { state: 'unknown', description: 'No key decrypts it: its IVs are nowhere.' };
+const NO_KEY: Conclusion = { state: 'no_key', description: 'No key has its key id.' };
+const NO_IV: Conclusion = { state: 'unknown', description: 'No key decrypts it: its IVs are missing.' };
 
 /** A wrong counter makes noise of everything, as a wrong key does; and a wrong IV of CBC noise of the first block. */
 function wrongKey(parts: readonly Part[]): { cause?: JudgementCause; description: string } {
   const isChained = parts.every(({ samples }) => /^cb|^sample/.test(samples[0]?.encryption?.scheme ?? ''));
   if (isChained && !parts.some(tellsIv)) {
-    return { description: 'It does not decrypt: the content key is another one, or else the IV.' };
+    return { description: 'It does not decrypt: the content key or the IV is wrong.' };
   }
   const description = isChained
-    ? 'It does not decrypt: the content key is another one.'
-    : 'It does not decrypt: the content key is another one (or the IVs that the media bring are not those used).';
+    ? 'It does not decrypt: the content key is wrong.'
+    : 'It does not decrypt: the content key is wrong (or the IVs in the media are).';
   return { cause: 'wrong_key', description };
 }
 
@@ -215,13 +215,13 @@ function* attemptsOf(
   );
   for (const { iv } of fitting) {
     if (iv?.length !== 16) continue;
-    ivs.push({ iv, description: 'It decrypts with the IV of the key file; the media name another one.' });
+    ivs.push({ iv, description: 'It decrypts with the IV of the key file; the media name a different one.' });
     const reversed = Buffer.from(iv).reverse();
     ivs.push({ iv: reversed, description: 'It decrypts with the IV of the key file in reverse byte order.' });
   }
   ivs.push({
     iv: Buffer.alloc(16),
-    description: 'It decrypts with an IV of zeros; the media name another one.',
+    description: 'It decrypts with an IV of zeros; the media name a different one.',
   });
   for (const { key } of fitting) {
     if (hasConstantIv) {
@@ -309,11 +309,11 @@ function judgeClear(track: MediaTrack): TrackJudgement {
   };
   if (verdict === 'broken') {
     const description =
-      'Nothing says that it is encrypted, and yet it is no valid picture or sound: it is encrypted without saying so, or damaged.';
+      'It is not valid video or audio, but nothing says that it is encrypted: it is encrypted without signalling, or damaged.';
     return { ...common, state: 'garbage', cause: 'not_signalled', description };
   }
   const description = track.scheme
-    ? 'These samples are said to be clear, as those of a clear lead are.'
+    ? 'The media declare these samples as clear, as in a clear lead.'
     : 'It is not encrypted, and nothing says that it is.';
   return { ...common, state: 'clear', description };
 }
@@ -353,7 +353,7 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
       const inner = plain && judged(plain);
       if (!inner) continue;
       if (index > 0) {
-        const description = 'It decrypts with the IV of the key file; the playlist names another one.';
+        const description = 'It decrypts with the IV of the key file; the playlist names a different one.';
         return conclude('garbage', description, inner.evidence, 'wrong_iv');
       }
       const description = 'The key decrypts the segment.';
@@ -362,19 +362,18 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     }
     const plain = track.constantIv && decryptSegment(whole.data, key, track.constantIv);
     if (plain && hasSyncBytes(plain)) {
-      const description =
-        'The content key is right, and the IV is another: only the first 16 bytes are wrong.';
+      const description = 'The content key is right, but the IV is wrong: only the first 16 bytes are wrong.';
       return conclude(
         'garbage',
         description,
-        'The packets behind the first one are those of a transport stream.',
+        'The packets after the first one are those of a transport stream.',
         'wrong_iv',
       );
     }
   }
   const clear = judged(whole.data);
   if (clear) {
-    const description = 'The segment is not encrypted, though the playlist says that it is.';
+    const description = 'The segment is not encrypted, although the playlist says that it is.';
     return { ...clear, state: 'clear', cause: 'not_encrypted', description };
   }
   if (keys.length === 0) {
@@ -382,12 +381,12 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
   }
   const isWhole = whole.data.length % 16 === 0;
   const evidence = isWhole
-    ? 'The padding at the end of the segment is wrong, or what is before it is no media.'
-    : `The segment is ${whole.data.length} bytes long, which is no multiple of 16: it is cut short, or not under AES-128.`;
-  if (!isWhole) return conclude('garbage', 'The segment can not be decrypted.', evidence);
+    ? 'The padding at the end of the segment is wrong, or the content before it is not media.'
+    : `The segment is ${whole.data.length} bytes long, which is not a multiple of 16: it is cut short, or not encrypted with AES-128.`;
+  if (!isWhole) return conclude('garbage', 'The segment cannot be decrypted.', evidence);
   return conclude(
     'garbage',
-    'It does not decrypt: the content key is another one, or else the IV.',
+    'It does not decrypt: the content key or the IV is wrong.',
     evidence,
     'wrong_key',
   );

@@ -94,7 +94,7 @@ export interface Judgement {
   readonly evidence: string;
 }
 
-/** The judgement of one track; that of the other tracks with its key id is in it where its own samples decide nothing. */
+/** The judgement of one track; where its own samples decide nothing, it has that of the tracks with the same key id. */
 export interface TrackJudgement extends Judgement {
   readonly track: number;
   readonly keyId: Buffer | undefined;

@@ -107,7 +107,7 @@ class Guard {
   #table(type: string, box: number, at: number, end: number): void {
     const room = end - at;
     const need = (bytes: number) => {
-      if (room < bytes) throw malformed(`A box ${type} is too short for what it says to hold.`);
+      if (room < bytes) throw malformed(`A box ${type} is too short for the content that it declares.`);
     };
     const flags = room >= 4 ? this.#bytes.readUInt32BE(at) & 0xffffff : 0;
     const version = room >= 4 ? this.#bytes.readUInt8(at) : 0;
@@ -119,7 +119,7 @@ class Guard {
       const entries = count(4);
       let entry = at + 8;
       for (let index = 0; index < entries; index += 1) {
-        if (end - entry < 16) throw malformed('A box stsd is too short for what it says to hold.');
+        if (end - entry < 16) throw malformed('A box stsd is too short for the content that it declares.');
         const size = this.#bytes.readUInt32BE(entry);
         if (size < 16 || entry + size > end) throw malformed('A sample entry reaches beyond its box stsd.');
         this.#bytes.write('none', entry + 4, 'latin1');
@@ -153,12 +153,12 @@ class Guard {
 
   /** Groups other than `seig` are hidden. */
   #groups(box: number, at: number, end: number, version: number): void {
-    if (end - at < 16) throw malformed('A box sgpd is too short for what it says to hold.');
+    if (end - at < 16) throw malformed('A box sgpd is too short for the content that it declares.');
     const isKeys = this.#bytes.toString('latin1', at + 4, at + 8) === 'seig';
     const counted = version === 0 ? 8 : 12;
     if (!isKeys) this.#bytes.write('free', box + 4, 'latin1');
     else if (this.#bytes.readUInt32BE(at + counted) * 20 > end - at)
-      throw malformed('A box sgpd is too short for what it says to hold.');
+      throw malformed('A box sgpd is too short for the content that it declares.');
   }
 
   #count(samples: number): void {

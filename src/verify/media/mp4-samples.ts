@@ -50,7 +50,7 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
     return { ok: true, value: { container, tracks, problems: reader.problems } };
   } catch {
     // Its boxes are whole, and yet contradict each other; the parser's own error says nothing to a reader.
-    return refused('media_malformed', 'The media have no table of a track, or not the track of a fragment.');
+    return refused('media_malformed', 'The sample table of a track is missing, or the track of a fragment.');
   }
 }
 
@@ -180,7 +180,7 @@ class Mp4Reader {
       if (start < 0 || start + info.size > this.#bytes.length || !Number.isFinite(start + info.size)) {
         this.problem(
           'media_cut_short',
-          'Samples lie outside of the media: the file is cut short, or its tables are of another.',
+          'Samples lie outside of the media: the file is cut short, or its tables belong to another file.',
         );
         return;
       }
@@ -194,7 +194,7 @@ class Mp4Reader {
         if (!usable) {
           this.problem(
             'iv_missing',
-            'Samples are encrypted, and their IVs are nowhere: there is no senc box, and there are no saiz and saio. No player decrypts them, whatever the key; use a packager that writes the IVs.',
+            'Samples are encrypted, but their IVs are missing: there is no senc box, and no saiz and saio. No player can decrypt them with any key; use a packager that writes the IVs.',
           );
         }
         const encryption: SampleEncryption = {

@@ -38,9 +38,9 @@ const WEBM = ['1a45dfa3', '1f43b675'];
 export function foreignFormat(bytes: Buffer): string | undefined {
   const start = bytes.toString('latin1', 0, 100);
   if (/^\s*<(?:!doctype html|html|head|body)\b/i.test(start))
-    return 'a web page in place of media; look at its address in a browser: most often it is the error page of a server or CDN';
+    return 'a web page instead of media; open its address in a browser: usually it is the error page of a server or CDN';
   if (WEBM.includes(bytes.toString('hex', 0, 4)))
-    return 'WebM, whose encryption can not be tested; test the renditions in mp4';
+    return 'WebM, whose encryption cannot be tested; test the renditions in mp4';
   return undefined;
 }
 

@@ -34,7 +34,7 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
     const pictures = new PictureCheck(format.lengthSize, format.parameterSets);
     return {
       called: 'pictures',
-      proof: 'can be read by the rules of H.264 to the last bit',
+      proof: 'are valid H.264 to the last bit',
       check: (sample) => pictures.check(sample),
       weightOf: byLength,
     };
@@ -43,7 +43,7 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
     const pictures = new HevcPictureCheck(format.lengthSize, format.parameterSets);
     return {
       called: 'pictures',
-      proof: 'can be read by the rules of H.265 to the last bit',
+      proof: 'are valid H.265 to the last bit',
       check: (sample) => pictures.check(sample),
       weightOf: byLength,
     };
@@ -52,7 +52,7 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
     const isKnown = format.adts || (format.config !== undefined && hasRawDataBlocks(format.config));
     return {
       called: 'AAC frames',
-      proof: 'begin and end by the rules of AAC',
+      proof: 'begin and end as valid AAC',
       check: (sample, part) => (isKnown ? checkAac(sample, format.adts, part) : 'undecided'),
       weightOf: ({ start, end }) => (start ? START_BITS : 0) + (end ? END_BITS : 0),
     };
@@ -60,7 +60,7 @@ export function sampleCheckOf(format: SampleFormat): SampleCheck {
   if (format.codec === 'ac3') {
     return {
       called: 'AC-3 frames',
-      proof: 'have right checksums',
+      proof: 'have correct checksums',
       check: (sample) => (hasRightChecksums(sample) ? 'valid' : 'broken'),
       weightOf: byLength,
     };

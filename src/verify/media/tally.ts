@@ -70,7 +70,7 @@ export function tallySamples(
   }
   const { called } = check;
   const isAll = looked === 0 || looked + clear === samples.length;
-  const proof = isSparse ? 'have the byte values of sound' : check.proof;
+  const proof = isSparse ? 'have the byte values of audio' : check.proof;
   const evidence = evidenceOf(
     isAll ? called : `${called}, taken from ${samples.length},`,
     proof,
@@ -89,10 +89,10 @@ function evidenceOf(
   clear: number,
 ): string {
   if (looked === 0) {
-    return clear > 0 ? `None of the ${called} has an encrypted byte.` : `No ${called} were looked at.`;
+    return clear > 0 ? `None of the ${called} has an encrypted byte.` : `No ${called} were checked.`;
   }
-  if (undecided === looked) return `${looked} ${called} were looked at, of which nothing can be said.`;
-  const more = undecided > 0 ? `, and of ${undecided} nothing can be said` : '';
+  if (undecided === looked) return `${looked} ${called} were checked: too little data to tell.`;
+  const more = undecided > 0 ? `; for ${undecided} there is too little data to tell` : '';
   if (broken === 0 || valid > broken) return `${valid} of ${looked} ${called} ${proof}${more}.`;
   return `${broken} of ${looked} ${called} are noise: ${valid === 0 ? 'none' : `only ${valid}`} ${proof}${more}.`;
 }

@@ -78,7 +78,7 @@ export function openTransportStream(bytes: Buffer, encryption: ElementaryEncrypt
   }
   const tracks = [...streams].map(([id, { type, packets }]) => trackOf(id, type, packets, encryption));
   if (tracks.every(({ samples }) => samples === 0)) {
-    const description = 'The transport stream has no program map with picture or sound, or nothing of them.';
+    const description = 'The transport stream has no program map with video or audio, or no packets of them.';
     return refused('no_samples', description);
   }
   return { ok: true, value: { container: 'mpegts', tracks, problems } };

@@ -133,7 +133,7 @@ test('refuses to write without --yes where nobody can be asked', async () => {
   expect({ code, stderr, sent: sidecar.batches.length }).toEqual({
     code: 2,
     stderr:
-      'error: Nobody can answer the question here. Add --yes to apply the manifest, or --dry-run to only see it.\n',
+      "error: This is not a terminal, so the question can't be answered. Add --yes to apply the manifest, or --dry-run to preview it.\n",
     sent: 0,
   });
 });
@@ -242,8 +242,8 @@ test('stops when the sidecar stays away, says how to go on, and does so when it 
   const { code, stderr } = await apply(MANY);
   expect(code).toBe(3);
   expect(stderr.split('\n').slice(5)).toEqual([
-    `error: No sidecar answers at ${sidecar.url}: the connection was cut (is it http:// in place of https://?). The address comes from PACKAGERDRM_URL; --url and PACKAGERDRM_URL set another.`,
-    'Run the same command again to go on: what is done is left as it is.',
+    `error: Can't connect to ${sidecar.url}: the connection was cut (is it http:// in place of https://?). The address comes from PACKAGERDRM_URL; --url and PACKAGERDRM_URL set another one.`,
+    'Run the same command again to continue: finished streams are left as they are.',
     'many.csv: 100 created, 150 not reached.',
     '',
   ]);
@@ -262,7 +262,7 @@ test('finishes the request under way on SIGINT, and says how to go on', async ()
   expect({ code, stderr, files: sidecar.files.size }).toEqual({
     code: 130,
     stderr: `\
-Run the same command again to go on: what is done is left as it is.
+Run the same command again to continue: finished streams are left as they are.
 many.csv: 100 created, 150 not reached.
 `,
     files: 100,
@@ -277,10 +277,7 @@ test.each<[string, readonly string[]]>([
   sidecar.before = () => ({ status: 200, body: { results } });
   const { code, stdout, stderr } = await apply(['manifest.yaml', '--yes']);
   expect({ code, stdout, stderr }).toEqual(
-    refused(
-      3,
-      `What answers at ${sidecar.url} did not report the result of every stream. Check the address.`,
-    ),
+    refused(3, `The server at ${sidecar.url} did not report the result of every stream. Check the address.`),
   );
 });
 

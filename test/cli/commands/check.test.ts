@@ -76,7 +76,7 @@ test('answers one JSON document with --json', async () => {
 
 test('says that a file is not there when the value is none, either', async () => {
   expect(await checkOne(['news.key'])).toEqual(
-    refused(2, 'There is no file news.key, and as a value it is nothing that can be checked.'),
+    refused(2, 'There is no file news.key, and it is not a value that can be checked.'),
   );
 });
 
@@ -101,7 +101,7 @@ test('asks what to check where there is nothing to read', async () => {
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr:
-      'error: Check what? Give files, a folder, a value, --stream with a stream id, or - for standard input.\n',
+      'error: There is nothing to check: give files, a folder, a value, --stream with a stream id, or - for standard input.\n',
   });
 });
 
@@ -109,7 +109,7 @@ const { cenc } = POST_MANUAL;
 const SWAPPED = POST_MANUAL_FILE.replace(cenc.keyid, SWAPPED_KEY_ID);
 const BYTE_ORDER =
   'The byte order of the key id differs: init.mp4 has 44da52ef-4523-098e-6854-777ee322681d where news.key has ' +
-  'ef52da44-2345-8e09-6854-777ee322681d; both must be big endian (as in a UUID), so correct that of news.key.';
+  'ef52da44-2345-8e09-6854-777ee322681d; both must be big endian (as in a UUID), so correct the one in news.key.';
 
 let cwd: string;
 
@@ -200,8 +200,8 @@ describe('several inputs', () => {
       code: 2,
       stdout: '',
       stderr:
-        'error: There is no file a.key, and as a value it is nothing that can be checked.\n' +
-        'error: There is no file b.key, and as a value it is nothing that can be checked.\n' +
+        'error: There is no file a.key, and it is not a value that can be checked.\n' +
+        'error: There is no file b.key, and it is not a value that can be checked.\n' +
         'error: lines.txt is UTF-16; save it as UTF-8.\n',
     });
   });
@@ -232,8 +232,8 @@ describe('a folder', () => {
         'keys/live/talk.key',
         expect.stringMatching(/^warning: .*checksum is missing/),
         'Compared: key.',
-        'error: keys/news.key and keys/live/talk.key have one key id and different content keys, so viewers of one of ' +
-          'them see nothing; give each key an id of its own, or both the same key.',
+        'error: keys/news.key and keys/live/talk.key share a key id but have different content keys, so viewers of one of ' +
+          'them see nothing; give each key its own id, or both the same key.',
       ],
     });
   });

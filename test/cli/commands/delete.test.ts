@@ -120,10 +120,10 @@ test.each([
 test.each(
   Object.entries({
     'a b':
-      'Nobody can answer the question here. Add --yes to delete the key files, or --dry-run to only see it.',
+      "This is not a terminal, so the question can't be answered. Add --yes to delete the key files, or --dry-run to preview it.",
     '--yes':
-      'Which key files? Name their streams, or give --prefix, or --not-in with the manifest of what stays.',
-    'a --prefix b --yes': 'Name streams, or say which ones by --prefix and --not-in; not both.',
+      'No key files are given: name their streams, or give --prefix, or --not-in with the manifest of the streams that stay.',
+    'a --prefix b --yes': 'Name streams, or select them with --prefix and --not-in, not both.',
     'a b --if-match x --yes': '--if-match is for one stream: an ETag is that of one file.',
     '--prefix b --if-match x --yes': '--if-match is for one stream: an ETag is that of one file.',
     '--not-in empty.yaml --yes': 'empty.yaml: the file names no streams and no groups.',
@@ -142,7 +142,7 @@ test('prunes nothing by a manifest that names none of the key files', async () =
   const { code, stderr } = await run(['--not-in', 'other.yaml', '--yes']);
   expect({ code, stderr, left: await left() }).toEqual({
     code: 2,
-    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them nevertheless, use only --prefix.\n`,
+    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them anyway, use only --prefix.\n`,
     left: STREAMS,
   });
 });
@@ -178,7 +178,7 @@ test('leaves a key file that changes between the look and the deletion', async (
   - live/old
 1 key file can’t be deleted
   ! live/b
-      The key file has changed since: it is not the one that If-Match names. GET it, look, and send its new ETag.
+      The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.
 `,
     stderr: 'Key files: 2 deleted, 1 failed.\n',
     left: without('live/a', 'live/old'),
@@ -204,7 +204,7 @@ test('ends after the deletion under way on SIGINT, and goes on when it runs agai
   expect({ code: ended.code, stderr: ended.stderr, left: await left() }).toEqual({
     code: 130,
     stderr:
-      'Run the same command again to go on: what is done is left as it is.\nKey files: 1 deleted, 2 not reached.\n',
+      'Run the same command again to continue: finished streams are left as they are.\nKey files: 1 deleted, 2 not reached.\n',
     left: without('live/a'),
   });
   expect((await run(args)).stderr).toBe('Key files: 2 deleted.\n');

@@ -129,7 +129,7 @@ it('a key file without the key of the scheme is told, with what to do', async ()
   expect(await get(['--as', 'shaka', '--scheme', 'cbcs'], CENC_ONLY_FILE)).toEqual(
     refused(
       1,
-      'The key file of news has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc.',
+      'The key file of news has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc.',
     ),
   );
 });

@@ -182,7 +182,7 @@ describe('apply with key files', () => {
     expect(await run(['apply', 'old'])).toMatchObject({
       code: 2,
       stderr:
-        'error: Nobody can answer the question here. Add --yes to import the key files, or --dry-run to only see it.\n',
+        "error: This is not a terminal, so the question can't be answered. Add --yes to import the key files, or --dry-run to preview it.\n",
     });
     expect(await sidecar.files()).toEqual({});
   });
@@ -205,7 +205,7 @@ describe('apply with key files', () => {
       code: 2,
       stdout: '',
       stderr: `\
-error: old/lost.key, gone.key: is not there, or can’t be read.
+error: old/lost.key, gone.key: does not exist, or can’t be read.
 error: empty: has no .key file in it.
 error: old/ch1000.key, old/ch1001.key, old/ch1002.key, old/ch1003.key, old/ch1004.key and 2 more, line 18: vendor-tier is not known.
 error: old/empty.key: The key file is empty; it must have lines "name: value".
@@ -213,7 +213,7 @@ error: old/half.key: mpegdashstreaming-cenc-content-key is missing; add it, the 
 error: old/huge.key: has more than 64 KiB, far more than a key file has.
 error: old/my stream.key: its name makes no stream id: A stream id may have letters, digits and . _ - ~ @ +, and a / between sub-folders (%2F in an address).
 error: old/utf16.key: is UTF-16; save it as UTF-8.
-error: other/a.key: is of the stream a, as old/z/a.key is; give the folder above both, or one of them.
+error: other/a.key: is for the stream a, and so is old/z/a.key; give the folder above both, or one of them.
 ${ADVICE}`,
     });
     expect(await sidecar.files()).toEqual({});
@@ -259,7 +259,7 @@ ${ADVICE}`,
   test.each(
     Object.entries({
       'old manifest.yaml':
-        'manifest.yaml is not a folder and does not end in .key; apply a manifest by itself.',
+        'manifest.yaml is not a folder and does not end in .key; apply one manifest at a time.',
       'manifest.yaml other.yaml': 'Give one manifest at a time; several sources must be key files.',
       'old --client acme': 'Key files hold their keys; leave --client, --client-api-key and --cmaf out.',
       'manifest.yaml --keep-unknown':

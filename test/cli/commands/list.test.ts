@@ -132,6 +132,6 @@ test.each(['0', '-1', '1.5', 'ten'])('refuses the limit %j', async (limit) => {
 test('ends a list whose cursors go round', async () => {
   upstream.on('/api/keyfiles?limit=1000&cursor=c2', { body: { keyfiles: [], cursor: 'c/1' } });
   expect((await list([])).stderr).toBe(
-    `error: What answers at ${upstream.url} gives a cursor of its list a second time: its list does not end. Check the address, and any proxy in front of the sidecar.\n`,
+    `error: The server at ${upstream.url} returned the same cursor twice: its list does not end. Check the address, and any proxy in front of the sidecar.\n`,
   );
 });

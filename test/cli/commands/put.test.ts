@@ -93,7 +93,7 @@ describe('put with a CPIX document', () => {
   it.each(
     Object.entries({
       '--cpix news.key':
-        'news.key is not a CPIX document; give a key file or the body of a request by --file.',
+        'news.key is not a CPIX document; give a key file or the body of a request with --file.',
       '--cpix cut.xml': 'cut.xml is not well-formed XML: see line 56.',
       '--cpix film.xml.gz': 'film.xml.gz is compressed by gzip; unpack it first.',
       '--cpix latin.xml': 'latin.xml is neither UTF-8 nor UTF-16; save it as UTF-8.',
@@ -103,8 +103,8 @@ describe('put with a CPIX document', () => {
       '--file film.xml --keep-unknown':
         'film.xml is a CPIX document, so --keep-unknown keeps nothing; leave it out.',
       '--file news.key --track HD':
-        '--track chooses in a CPIX document; name one by --cpix, or leave it out.',
-      '--kid abc': '--kid chooses in a CPIX document; name one by --cpix, or leave it out.',
+        '--track chooses in a CPIX document; give one with --cpix, or leave it out.',
+      '--kid abc': '--kid chooses in a CPIX document; give one with --cpix, or leave it out.',
       '--file film.xml --cpix film.xml': "option '--cpix <file>' cannot be used with option '--file <file>'",
     }),
   )('refuses %s, and sends nothing', async (args, sentence) => {
@@ -169,11 +169,12 @@ describe('put with the tracks of a CPIX document', () => {
       '--cpix film.xml --tracks HD=b --create-only':
         '--if-match and --create-only are for one stream; leave them out with --tracks.',
       '--cpix film.xml --tracks HD=b --reveal': 'With --tracks no key material is shown; leave --reveal out.',
-      '--tracks HD=b': '--tracks goes with a CPIX document; name it by --cpix.',
+      '--tracks HD=b': '--tracks goes with a CPIX document; give it with --cpix.',
       '--file news.key --tracks HD=b': '--tracks goes with a CPIX document, which news.key is not.',
       '--cpix film.xml --tracks HD':
-        "option '--tracks <track=streamid>' argument 'HD' is invalid. It must be a track and a stream id, as SD=news_sd.",
-      '--cpix film.xml': 'Which stream? Give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.',
+        "option '--tracks <track=streamid>' argument 'HD' is invalid. It must be a track and a stream id, such as SD=news_sd.",
+      '--cpix film.xml':
+        'The stream is missing: give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.',
     }),
   )('refuses %s, and sends nothing', async (args, sentence) => {
     await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);

@@ -98,7 +98,7 @@ test('shows both key ids and content ids, writes new keys, and prints what resta
       changed('vod/lo', 'film', 'vod_hi-1970-01-01'),
       changed('x', 'x-1', 'x-1970-01-01'),
       changed('y', 'y-own', 'y-1970-01-01'),
-      '1 stream not rotated: the manifest brings the keys, so new ones must come there\n',
+      '1 stream not rotated: the manifest has the keys; write new ones there\n',
       '  = own\n',
       '# 6 streams to restart: each goes on with its former key until it starts again.\n',
       '# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password and APPLICATION=application:\n',
@@ -131,7 +131,7 @@ test('writes nothing with --dry-run, nor a second time with the same content ids
     code: 0,
     stdout: `\
 6 streams would stay: they have this content id already
-1 stream not rotated: the manifest brings the keys, so new ones must come there
+1 stream not rotated: the manifest has the keys; write new ones there
   = own
 `,
     stderr: 'There is nothing to write.\n',
@@ -177,8 +177,8 @@ test('says which streams have no content id that the pattern needs', async () =>
     'defaults: { client: demo, clientApiKey: k }\nstreams: [{ streamid: a, contentId: a-1 }]\ngroups:\n  - { members: [b, c], keys: each }\n',
   );
   expect((await rotate('--yes', '--content-id', '{contentId}-b')).stderr).toBe(`\
-error: manifest.yaml:4: b has no content id in the manifest, which {contentId} would be.
-error: manifest.yaml:4: c has no content id in the manifest, which {contentId} would be.
+error: manifest.yaml:4: b has no content id in the manifest for {contentId}.
+error: manifest.yaml:4: c has no content id in the manifest for {contentId}.
 `);
 });
 
@@ -271,16 +271,16 @@ test('goes on after a stream that the provider refuses, and says how to go on af
 
 test.each(
   Object.entries({
-    '': 'Nobody can answer the question here. Add --yes to write the new keys, or --dry-run to only see it.',
+    '': "This is not a terminal, so the question can't be answered. Add --yes to write the new keys, or --dry-run to preview it.",
     '--yes --content-id {date}':
       'The pattern of --content-id needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise.',
     '--yes --watch':
-      '--watch needs --folder, the key folder of the sidecar as this machine has it: on another machine it can’t be known whether the packager has read a key file.',
+      '--watch needs --folder, the key folder of the sidecar on this machine: only the machine with the folder can see whether the packager has read a key file.',
     '--yes --folder .': '--folder and --timeout are for --watch; add it, or leave them out.',
     '--dry-run --watch --folder .': 'A dry run writes nothing that could be watched; leave --watch out.',
-    '--yes --watch --folder none': 'The folder none of --folder is not there, or may not be read.',
+    '--yes --watch --folder none': "The folder none of --folder does not exist, or can't be read.",
     '--yes --packager-url http://user:secret@host':
-      '--packager-url must be an address without user and query, as http://127.0.0.1:8087.',
+      '--packager-url must be an address without user and query, such as http://127.0.0.1:8087.',
   }),
 )('writes nothing when it is called with %j', async (args, sentence) => {
   expect(await rotate(...args.split(' ').filter(Boolean))).toEqual(refused(2, sentence));
@@ -290,7 +290,7 @@ test.each(
 test('writes nothing for a manifest that brings all its keys, or whose streams would share one', async () => {
   await fs.writeFile(join(cwd, 'manifest.yaml'), `streams: [{ streamid: own, cenc: ${OWN_KEYS} }]\n`);
   expect((await rotate('--yes')).stderr).toBe(
-    'error: No stream of manifest.yaml gets its keys from the key provider: they have keys of their own. Write new ones into it, and apply it.\n',
+    'error: No stream of manifest.yaml gets its keys from the key provider, because the manifest has the keys. Write new ones into it, and apply it.\n',
   );
   await fs.writeFile(
     join(cwd, 'manifest.yaml'),
@@ -313,7 +313,7 @@ const folderIsTraceable =
   expect({ code, stderr, files: await sidecar.files() }).toEqual({
     code: 2,
     stderr:
-      'error: Whether the packager has read a key file can’t be known here: /proc/self is on proc (/proc), a network or unknown file system: when others read a file there is not seen here. Leave --watch out, and see at the packager when the streams started. Nothing was written.\n'.replace(
+      'error: Whether the packager has read a key file can’t be known here: /proc/self is on proc (/proc), a network or unknown file system: this machine does not see when others read a file. Leave --watch out, and check at the packager when the streams started. Nothing was written.\n'.replace(
         'can’t be known here',
         "can't be known here",
       ),
@@ -352,7 +352,7 @@ const folderIsTraceable =
     expect({ code, pauses, told: stderr.split('\n').at(-2) }).toEqual({
       code: 0,
       pauses: [1000, 1000, 1000, 1000, 1000, 1000],
-      told: 'All 6 key files were read since (by whom, the access time does not say).',
+      told: 'All 6 key files were read since (the access time does not say by which program).',
     });
   });
 
@@ -365,7 +365,7 @@ const folderIsTraceable =
     expect({ code, pauses, told: stderr.split('\n').at(-2) }).toEqual({
       code: 1,
       pauses: 5,
-      told: 'Not read in time: x, y (4 of 6 key files read). Restart these streams. A packager that mounts the folder read-only, as a container may, leaves no trace: see there when they started.',
+      told: 'Not read in time: x, y (4 of 6 key files read). Restart these streams. A packager that mounts the folder read-only, as a container may, leaves no trace: check there when they started.',
     });
   });
 
@@ -383,7 +383,7 @@ const folderIsTraceable =
     const { code, stderr } = await run(['rotate', 'manifest.yaml', '--yes', '--watch', '--folder', cwd]);
     expect({ code, told: stderr.split('\n').at(-2) }).toEqual({
       code: 1,
-      told: '--folder is not the sidecar’s key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; whether they were read is not known.',
+      told: '--folder is not the sidecar’s key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; it is not known whether they were read.',
     });
   });
 });

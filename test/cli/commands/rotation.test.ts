@@ -25,7 +25,7 @@ test.each([
   [
     '{streamid}-{day}',
     'unknown_place',
-    'has {day}, which nothing fills; it takes {streamid}, {name}, {contentId}, {old}, {date}, {time}',
+    'has the unknown placeholder {day}; it takes {streamid}, {name}, {contentId}, {old}, {date}, {time}',
   ],
   ['news', 'same_for_all', SAME],
   ['{date}{time}', 'same_for_all', SAME],
@@ -34,8 +34,8 @@ test.each([
 });
 
 test.each([
-  ['{contentId}-1', 'missing', 'has no content id in the manifest, which {contentId} would be'],
-  ['{old}-1', 'missing', 'has no key file with a content id, which {old} would be'],
+  ['{contentId}-1', 'missing', 'has no content id in the manifest for {contentId}'],
+  ['{old}-1', 'missing', 'has no key file with a content id for {old}'],
   [
     '{streamid} 1',
     'wrong_value',

@@ -170,7 +170,7 @@ test('a key file that is given where the API key belongs is taken as what it is'
 test.each(
   Object.entries({
     '--key-file news.key --key-file new.key': "error: option '--key-file <file>' argument",
-    'body.txt': 'error: body.txt is no key file',
+    'body.txt': 'error: body.txt is not a key file',
     'missing.key': "error: The file missing.key can't be read",
   }),
 )('%j is refused before anything is fetched', async (args, message) => {
@@ -186,7 +186,7 @@ test.each(
 
 test('an address that is none is refused', async () => {
   const { code, stderr } = await cli(['verify', 'init.mp4'], { cwd: '/' });
-  expect({ code, stderr: stderr.slice(0, 18) }).toEqual({ code: 2, stderr: 'error: Test what? ' });
+  expect({ code, stderr: stderr.slice(0, 18) }).toEqual({ code: 2, stderr: 'error: There is no' });
 });
 
 test('a stream that is not there ends with 1, as JSON too', async () => {
@@ -198,7 +198,7 @@ test('a stream that is not there ends with 1, as JSON too', async () => {
       {
         severity: 'error',
         code: 'not_found',
-        description: `${stream.url}/none.mpd is not there (404); check the path, and whether the stream runs and is not over.`,
+        description: `${stream.url}/none.mpd is not there (404); check the path, and whether the stream is running.`,
       },
     ],
   ]);

@@ -74,7 +74,7 @@ it is there twice:
 it is in the application:
   fault session_id_misplaced: cupertinoAppendQueryParamsToEncUrl is in Root/Application/Properties, where the packager does not look for it → remove it there and add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoAppendQueryParamsToEncUrl</Name><Value>false</Value><Type>Boolean</Type></Property>
 its name is misspelt:
-  fault session_id_misspelt: cupertinoAppendQueryParamsToEncURL in Root/Application/HTTPStreamer/Properties is not a setting of the packager: cupertinoAppendQueryParamsToEncUrl is meant → remove it and add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoAppendQueryParamsToEncUrl</Name><Value>false</Value><Type>Boolean</Type></Property>
+  fault session_id_misspelt: cupertinoAppendQueryParamsToEncURL in Root/Application/HTTPStreamer/Properties is not a setting of the packager; the name is cupertinoAppendQueryParamsToEncUrl → remove it and add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoAppendQueryParamsToEncUrl</Name><Value>false</Value><Type>Boolean</Type></Property>
 the version is not there:
   fault ext_x_version: EXT-X-VERSION is the packager's default, 3: SAMPLE-AES needs 5 → add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is 4:
@@ -82,7 +82,7 @@ the version is 4:
 the version is none:
   fault ext_x_version: EXT-X-VERSION is "-5": SAMPLE-AES needs 5 → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is higher:
-  warning ext_x_version: EXT-X-VERSION is 7: enough for SAMPLE-AES, but key files are documented with 5 → set it to 5 unless a higher version is meant
+  warning ext_x_version: EXT-X-VERSION is 7: enough for SAMPLE-AES, but key files are documented with 5 → set it to 5 unless a higher version is intended
 HLS is not served:
   fault hls_not_served: HLS is not served: HTTPStreamers has no cupertinostreaming → change Root/Application/HTTPStreamers to: <HTTPStreamers>smoothstreaming, mpegdashstreaming, cupertinostreaming</HTTPStreamers>
 MPEG-DASH is misspelt:
@@ -128,7 +128,7 @@ test.each([
   const vod = { appType: 'VOD', streamType: 'default', streamers: 'mpegdashstreaming' };
   const files = { 'conf/live/Application.xml': text, 'conf/vod/Application.xml': applicationXml('vod', vod) };
   expect((await troubles(await install(files))).map(lineOf)).toEqual([
-    `fault unreadable_configuration: conf/live/Application.xml ${fault} → change the file so that it can be checked; whether the packager reads it as it is, is not known here`,
+    `fault unreadable_configuration: conf/live/Application.xml ${fault} → change the file so that it can be checked; it is not known whether the packager can read it`,
     expect.stringMatching(/^fault hls_not_served: /),
   ]);
 });
@@ -145,6 +145,6 @@ test('checks an application without a configuration of its own by the one that a
 test('warns of an application that the packager does not start', async () => {
   const found = await troubles(await install({ 'applications/vod/.keep': undefined }));
   expect(found.map(lineOf)).toEqual([
-    'warning no_application_folder: applications/vod is not there, so the packager does not start this application → make the folder applications/vod, or delete conf/vod',
+    'warning no_application_folder: applications/vod does not exist, so the packager does not start this application → make the folder applications/vod, or delete conf/vod',
   ]);
 });

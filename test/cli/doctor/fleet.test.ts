@@ -85,7 +85,7 @@ test('shows a real sidecar’s fleet after the sidecar, and what to do about a p
   ok       origin-1 is level with the fleet
   ok       The server of the engine can be reached
   warning  origin-3 is not live, and reported last at 2030-06-01T12:00:00.000Z
-           to do: start its sidecar, or let it reach the engine; one that is no more is retired by:
+           to do: start its sidecar, or let it reach the engine; retire a packager that no longer exists with:
              packager-drm fleet retire origin-3
 `);
 });
@@ -152,9 +152,9 @@ test('says exactly what is wrong, and what to do', async () => {
       told.push(`${defect}:\n  ${lineOf(finding)}${finding.command ? `: ${finding.command}` : ''}`);
   expect(told.join('\n')).toMatchInlineSnapshot(`
 "a server that is away:
-  warning fleet_server_unreachable: 1 server of the engine can't be reached: http://etcd-1:2379 (ECONNREFUSED) → start it, or take its address out of PACKAGERDRMAPI_FLEET_URLS: when more than half are gone nothing can be changed
+  warning fleet_server_unreachable: 1 server of the engine can't be reached: http://etcd-1:2379 (ECONNREFUSED) → start it, or take its address out of PACKAGERDRMAPI_FLEET_URLS: without a majority nothing can be changed
 a full engine:
-  fault fleet_engine_alarm: The engine warns of NOSPACE (http://etcd-1:2379): its quota is used up, and it takes no change → compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes: etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 compact 7 && etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 defrag && etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 alarm disarm
+  fault fleet_engine_alarm: The engine warns of NOSPACE (http://etcd-1:2379): its quota is used up, and it accepts no changes → compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes: etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 compact 7 && etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 defrag && etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 alarm disarm
 damaged data:
   fault fleet_engine_alarm: The engine warns of CORRUPT (http://etcd-1:2379) → a server has damaged data: remove it from the cluster, and add it again with an empty folder; docs/fleet.md says how
 a quota that is nearly used up:
@@ -166,21 +166,21 @@ no compaction:
 key files that the engine has lost:
   warning fleet_missing: 2 key files of the fleet are here that the engine no longer knows → they stay; packager-drm fleet import brings them back into the fleet, unless a newer backup of the engine is still to be restored
 a clock that is off:
-  warning fleet_clock: The clock differs from the engine's: a (+2.5 s) → have it set by NTP (timedatectl, chronyc tracking), on the engine’s servers, too
+  warning fleet_clock: The clock differs from the engine's: a (+2.5 s) → synchronize it with NTP (timedatectl, chronyc tracking), on the engine’s servers, too
 a clock that is an hour off:
-  fault fleet_clock: The clock differs from the engine's: a (-60 min) → have it set by NTP (timedatectl, chronyc tracking), on the engine’s servers, too
+  fault fleet_clock: The clock differs from the engine's: a (-60 min) → synchronize it with NTP (timedatectl, chronyc tracking), on the engine’s servers, too
 a packager that is behind:
-  warning fleet_packager_behind: a is 3 changes behind, for 30 s → look at its load, its disk and its way to the engine; its log says more
+  warning fleet_packager_behind: a is 3 changes behind, for 30 s → check its load, its disk and its connection to the engine; its log says more
 a packager that is gone:
-  warning fleet_packager_not_live: a is not live, and reported last at 2030-06-01T12:00:00.000Z; it is 1 change behind → start its sidecar, or let it reach the engine; one that is no more is retired by: packager-drm fleet retire a
+  warning fleet_packager_not_live: a is not live, and reported last at 2030-06-01T12:00:00.000Z; it is 1 change behind → start its sidecar, or let it reach the engine; retire a packager that no longer exists with: packager-drm fleet retire a
 kept files:
-  warning fleet_kept: 7 streams not as the fleet has them, since a file that is not the fleet's stands there, and stays until a POST replaces it: s0 at a, s1 at a, s2 at a, s3 at a, s4 at a and 2 more → if the fleet is right, remove the file from the packager’s folder: that of the fleet comes by itself; else provision the stream with the keys of the file. Until then the packager plays with the file that is there
+  warning fleet_kept: 7 streams differ from the fleet, because a file that is not the fleet's is in its place, and stays until a POST replaces it: s0 at a, s1 at a, s2 at a, s3 at a, s4 at a and 2 more → if the fleet is right, remove the file from the packager’s folder: the fleet's file then arrives automatically; else provision the stream with the keys of the file. Until then the packager uses its own file
 a newer state at two packagers:
-  warning fleet_older: 1 stream not as the fleet has it, since the engine holds an older state than the packager: a backup, or something replayed: s0 at a, s0 at b → the packager keeps its newer state; bring it back by packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup
+  warning fleet_older: 1 stream differs from the fleet, because the engine holds an older state than the packager: a backup was restored, or an old entry replayed: s0 at a, s0 at b → the packager keeps its newer state; bring it back with packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup
 no room:
-  fault fleet_failed: 1 stream not as the fleet has it, since the file could not be written or removed; it is tried again: s0 at a → free space on its disk, or correct the rights of its folder; its log says more
+  fault fleet_failed: 1 stream differs from the fleet, because the file could not be written or removed; the sidecar retries: s0 at a → free space on its disk, or correct the rights of its folder; its log says more
 what cannot be opened:
-  fault fleet_unreadable: 1 stream not as the fleet has it, since it cannot open what the engine holds: another secret, or damaged: s0 at a, and maybe more → give it the secret that they were sealed with; what is damaged is written again by a POST"
+  fault fleet_unreadable: 1 stream differs from the fleet, because the packager cannot open the engine's entry: sealed with another secret, or damaged: s0 at a, and maybe more → give it the secret that they were sealed with; a POST replaces a damaged entry"
 `);
 });
 
@@ -218,7 +218,7 @@ test('says which API key shows the fleet when this one does not', async () => {
       severity: 'warning',
       code: 'fleet_not_shown',
       message: 'The sidecar does not show its fleet (forbidden): Not with this key.',
-      todo: 'give an API key without streams, by --key-file or PACKAGERDRM_APIKEY',
+      todo: 'give an API key without stream limits, with --key-file or PACKAGERDRM_APIKEY',
     },
   ]);
 });

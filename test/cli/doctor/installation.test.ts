@@ -55,7 +55,7 @@ test('says that settings for all applications may have been passed over', async 
   });
   expect((await troubles(packager)).map(lineOf)).toEqual([
     expect.stringMatching(/^fault ext_x_version: /),
-    'warning unreadable_defaults: conf/HTTPStreamers.xml is not well-formed XML: see line 1, so what it sets for all is not counted here → make it readable, or run this as root',
+    'warning unreadable_defaults: conf/HTTPStreamers.xml is not well-formed XML: see line 1, so its defaults are not checked → make it readable, or run this as root',
   ]);
 });
 

@@ -11,8 +11,8 @@ const OTHER_ID = block(1);
 const OTHER_KEY = block(2);
 const ZERO = block(0);
 const SHOW_BLACK = 'players that have one of the keys show black for the other';
-const OWN_ID = 'give each content key an id of its own';
-const ONE_ID = 'check whether the same key was meant, and then use one id for it';
+const OWN_ID = 'give each content key its own id';
+const ONE_ID = 'check whether the same key is intended, and then use one id for it';
 
 /** The base64 of 16 bytes, different for each number. */
 function block(number: number): string {
@@ -44,7 +44,7 @@ test('finds a fault in one key id with different content keys, once, with the na
       about: 'keys',
       severity: 'fault',
       code: 'key_id_reused',
-      message: `Key id ${ID_TEXT} is that of 2 content keys, one in camera.stream, news_360p, news_720p, one in radio, site/sport: ${SHOW_BLACK}`,
+      message: `Key id ${ID_TEXT} belongs to 2 content keys, one in camera.stream, news_360p, news_720p, one in radio, site/sport: ${SHOW_BLACK}`,
       todo: OWN_ID,
     },
   ]);
@@ -71,7 +71,7 @@ test('tells both in the checklist, which ends with 1 for a fault and with 0 for 
   const { code, stdout } = await runDoctor(packager);
   expect(stdout).toContain(`
   ok       None of 5 key files has a fault of its own
-  FAULT    Key id 00000000-0000-0000-0000-000000000001 is that of 2 content keys, one in radio, one in sport: ${SHOW_BLACK}
+  FAULT    Key id 00000000-0000-0000-0000-000000000001 belongs to 2 content keys, one in radio, one in sport: ${SHOW_BLACK}
            to do: ${OWN_ID}
   warning  One content key has 2 key ids, one in camera.stream, news_360p, news_720p, one in radio
            to do: ${ONE_ID}
@@ -131,9 +131,9 @@ test('shows no content key, not even where it stands in the place of a key id', 
   const packager = await install(files);
   const found = (await troubles(packager)).filter(({ code }) => code === 'key_id_reused');
   expect(found.map(({ message }) => message.split(':')[0])).toEqual([
-    'One key id is that of 2 content keys, one in a, one in b',
-    'One key id is that of 2 content keys, one in c, one in d',
-    'One key id is that of 2 content keys, one in f, one in g',
+    'One key id belongs to 2 content keys, one in a, one in b',
+    'One key id belongs to 2 content keys, one in c, one in d',
+    'One key id belongs to 2 content keys, one in f, one in g',
   ]);
   const secrets = [KEY, swappedKey.toString('base64'), POST_MANUAL.fairplay.key, OTHER_KEY];
   for (const args of [[], ['--json'], ['--csv']]) {
@@ -152,7 +152,7 @@ describe('with the word of the sidecar on files that the doctor may not read', (
     const packager = await install({ 'keys/radio.key': keyFile(ID, OTHER_KEY) });
     const keyfiles = (await listed(join(packager, 'keys'))).map((file) => {
       const code = words[file.streamid];
-      const description = 'cenc.keyid is that of another content key in the key file of radio.';
+      const description = 'cenc.keyid is the key id of another content key in the key file of radio.';
       return {
         ...file,
         faults: code === undefined ? [] : [{ severity: 'warning' as const, code, description }],
@@ -175,7 +175,7 @@ describe('with the word of the sidecar on files that the doctor may not read', (
       if (isRoot) seteuid?.(0);
     }
   }
-  const reused = (what: string, names: string) => `${what} as well, according to the sidecar, in ${names}`;
+  const reused = (what: string, names: string) => `${what}, too, according to the sidecar, in ${names}`;
 
   test.each<[code: string, severity: string, message: string]>([
     [
@@ -201,7 +201,7 @@ describe('checkKeyClashes', () => {
   it('names some of many files, and of each key at least one', () => {
     const files = [file('odd', 1, 9), ...many(1000, (index) => file(`s${1000 + index}`, 1, 8))];
     expect(checkKeyClashes(files).map(({ description }) => description)).toEqual([
-      `One key id is that of 2 content keys, one in s1000, s1001, s1002 and 997 more, one in odd: ${SHOW_BLACK}`,
+      `One key id belongs to 2 content keys, one in s1000, s1001, s1002 and 997 more, one in odd: ${SHOW_BLACK}`,
     ]);
   });
 

@@ -85,7 +85,7 @@ test.each([
   [
     'http://packager-2:9000',
     { device: '1', inode: '2' },
-    `${FROM_HERE} its folder is none of this machine, or is seen through another mount (in a container, or over the network) → ${LOOK_THERE}`,
+    `${FROM_HERE} its folder is not on this machine, or is seen through another mount (in a container, or over the network) → ${LOOK_THERE}`,
   ],
   [
     'http://127.0.0.1:9000',
@@ -127,7 +127,7 @@ test.each([
   const sidecar = () => sidecarOn(join(packager, 'keys'), { list });
   const name = 'streamid' in otherwise ? 'another' : 'news_360p';
   expect(await verdicts(packager, { sidecar })).toBe(
-    `warning lists_differ: This is the sidecar’s folder, by device and inode. But its list and the folder differ on ${name} → run this again; if it stays so, a second folder is mounted over one of the two, or the sidecar is on another host`,
+    `warning lists_differ: This is the sidecar’s folder, by device and inode. But its list and the folder differ on ${name} → run this again; if nothing changes, a second folder is mounted over one of the two, or the sidecar is on another host`,
   );
 });
 

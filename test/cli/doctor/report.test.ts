@@ -56,7 +56,7 @@ http://127.0.0.1:9000  the sidecar
                <Value>5</Value>
                <Type>Integer</Type>
              </Property>
-  warning  applications/NAME is not there, so the packager does not start this application
+  warning  applications/NAME does not exist, so the packager does not start this application
            in 2 of 29: channel01, channel02
            to do: make the folder applications/NAME, or delete conf/NAME
   ok       EXT-X-VERSION is 5 (28 of 29)

@@ -73,13 +73,16 @@ test('checks the packager’s part when no sidecar answers, which is a fault of 
 });
 
 test.each([
-  ['sidecar_unreachable', 'start the sidecar, or correct what the sentence names'],
-  ['usage', 'name the sidecar and its key as the sentence says'],
-  ['not_a_sidecar', 'correct the address by --url or PACKAGERDRM_URL, or the proxy in front of the sidecar'],
-  ['unauthorized', 'give an API key of this sidecar by --key-file or PACKAGERDRM_APIKEY'],
-  ['forbidden', 'give an API key that may list key files, by --key-file or PACKAGERDRM_APIKEY'],
-  ['too_many_attempts', 'wait as long as the sentence says, give the right API key'],
-  ['something_new', 'look into it'],
+  ['sidecar_unreachable', 'start the sidecar, or correct its address'],
+  ['usage', 'give the address and the API key of the sidecar'],
+  [
+    'not_a_sidecar',
+    'correct the address with --url or PACKAGERDRM_URL, or the proxy in front of the sidecar',
+  ],
+  ['unauthorized', 'give an API key of this sidecar with --key-file or PACKAGERDRM_APIKEY'],
+  ['forbidden', 'give an API key that may list key files, with --key-file or PACKAGERDRM_APIKEY'],
+  ['too_many_attempts', 'wait, give the right API key'],
+  ['something_new', 'correct this'],
 ])('says what to do about the sidecar when the problem is %s', async (code, todo) => {
   const list = async () => {
     throw new CliError(EXIT.unreachable, { code, description: 'A sentence.' });
@@ -90,7 +93,7 @@ test.each([
   });
   const shown = `sidecar_${code}`.replace('sidecar_sidecar', 'sidecar');
   expect(found && lineOf(found)).toBe(
-    `fault ${shown}: A sentence. → ${todo}, and run this again; the packager’s part is checked nevertheless`,
+    `fault ${shown}: A sentence. → ${todo}, and run this again; the packager’s part is checked anyway`,
   );
 });
 
@@ -104,6 +107,6 @@ test('shows what was unusual at the start of the sidecar', async () => {
     sidecar: () => sidecarOn(join(packager, 'keys'), { ready }),
   });
   expect(found.map(lineOf)).toContain(
-    'warning sidecar_short_api_key: A sentence. → as the sentence says, and restart the sidecar',
+    'warning sidecar_short_api_key: A sentence. → correct this, and restart the sidecar',
   );
 });

@@ -28,17 +28,17 @@ test('says exactly what is wrong, and what to do', async () => {
 "one rendition of a group has no key file:
   fault group_partly_keyed: content/news.smil: no key file for news_720p, so part of the group plays in the clear → provision these streams: each rendition needs its own file
 no rendition of a group has one:
-  warning group_without_keys: content/film.smil: no stream of it has a key file (film.mp4) → provision them, if this content is to be protected
+  warning group_without_keys: content/film.smil: no stream of it has a key file (film.mp4) → provision them, if this content should be protected
 the ending of the name is left out:
-  warning group_without_keys: content/film.smil: no stream of it has a key file (film_lo.mp4 (there is film_lo.key, but the name keeps its ending: film_lo.mp4.key)) → provision them, if this content is to be protected
+  warning group_without_keys: content/film.smil: no stream of it has a key file (film_lo.mp4 (there is film_lo.key, but the name keeps its ending: film_lo.mp4.key)) → provision them, if this content should be protected
 a .stream file names streams without one:
-  warning stream_without_key: No key file for gate.stream, door.stream, which a .stream file names → provision them, if these streams are to be protected
+  warning stream_without_key: No key file for gate.stream, door.stream, which a .stream file names → provision them, if these streams should be protected
 a SMIL document can’t be read:
   warning unreadable_smil: content/bad.smil is not well-formed XML: see line 1 → correct the file: its streams are not checked
 key files are faulty:
   fault key_file_faulty: news_720p: mpegdashstreaming-cenc-algorithm is missing; add it, the other mpegdashstreaming-cenc lines need it. And 1 more fault. → packager-drm check shows all of it; correct the values and provision news_720p again
 key files are faulty:
-  warning key_file_doubtful: camera.stream: The file has line ends of Windows (CR LF); save it with line feeds."
+  warning key_file_doubtful: camera.stream: The file has Windows line ends (CR LF); save it with line feeds (LF)."
 `);
 });
 

@@ -64,7 +64,7 @@ describe('import', () => {
     expect(await run(['import'])).toEqual({
       code: 1,
       stdout: `\
-1 file refused: the fleet has other ones
+1 file refused: the fleet has different ones
   ! b
       It stays as it is, here and in the fleet.
 `,
@@ -154,7 +154,7 @@ describe('import', () => {
       code: 130,
       stdout: '',
       stderr: `\
-Run the same command again to go on: what is done is left as it is.
+Run the same command again to continue: finished streams are left as they are.
 Key files: 500 imported.
 `,
     });
@@ -198,7 +198,8 @@ describe('retire', () => {
       'origin-3': {
         code: 2,
         stdout: '',
-        stderr: 'error: Nobody can answer the question here. Add --yes to retire the packager.\n',
+        stderr:
+          "error: This is not a terminal, so the question can't be answered. Add --yes to retire the packager.\n",
       },
       'origin-2 --yes': {
         code: 1,
@@ -230,7 +231,7 @@ test.each([['status'], ['import'], ['reseal'], ['retire', 'a', '--yes']])(
     expect(await run(args, { env: { PACKAGERDRM_URL: alone.url } })).toEqual(
       refused(
         1,
-        'This sidecar is in no fleet: set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE to have it join one.',
+        'This sidecar is not in a fleet. To join one, set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE.',
       ),
     );
   },

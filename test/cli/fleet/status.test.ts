@@ -47,7 +47,7 @@ function packager(changes: Partial<FleetPackager>): FleetPackager {
 
 const HEAD = `\
 fleet     5b1f2a52-6f0e-4a0f-9d0c-3f4d2b1a0c9e, as origin-1 sees it
-state     level since 2030-06-01 12:00:00 UTC: it has what the engine has, and hears of every change
+state     level since 2030-06-01 12:00:00 UTC: it has every change of the engine, and receives every change
 `;
 
 test('shows that every packager has everything, and ends with 0', async () => {
@@ -116,9 +116,9 @@ test('names the streams that are missing at packagers, those in trouble first, a
 revision  1
 streams   0 with a key file, 0 deleted, 2 key files here that the engine does not know
 
-ENGINE              ROLE                       VERSION  DATABASE (not compacted)  ALARMS
-http://etcd-1:2379  not reached: ECONNREFUSED
-http://etcd-2:2379  follower                   3.4.23   1.9 GiB                   NOSPACE
+ENGINE              ROLE                            VERSION  DATABASE (not compacted)  ALARMS
+http://etcd-1:2379  can’t be reached: ECONNREFUSED
+http://etcd-2:2379  follower                        3.4.23   1.9 GiB                   NOSPACE
 
 PACKAGER  LIVE  STATE         BEHIND                 KEPT  UNREADABLE  FAILED  OLDER  CLOCK    VERSION  STREAMS
 c         yes   level         1 change, 0.4 s        1     -           1       -      -60 min  1.2.3    all
@@ -127,16 +127,16 @@ b         no    level         1,234 changes, 67 min  -     -           -       -
 a         yes   level         -                      -     -           -       -      -        1.2.3    all
 
 LACKS
-  c: live/a: kept, a file that is not the fleet's stands there, and stays until a POST replaces it
-  c: live/c: failed, the file could not be written or removed; it is tried again
+  c: live/a: kept, a file that is not the fleet's is in its place, and stays until a POST replaces it
+  c: live/c: failed, the file could not be written or removed; the sidecar retries
 ${unreadable(20)
   .map(
     ({ streamid }) =>
-      `  d: ${streamid}: unreadable, it cannot open what the engine holds: another secret, or damaged\n`,
+      `  d: ${streamid}: unreadable, the packager cannot open the engine's entry: sealed with another secret, or damaged\n`,
   )
   .join('')}  d: and 180 more; --all names up to 100
 `.split('\n'),
-    stderr: '2 of 3 live packagers lack something: c, d. 1 packager is not live: b.\n',
+    stderr: '2 of 3 live packagers are incomplete: c, d. 1 packager is not live: b.\n',
   });
 });
 
@@ -171,13 +171,13 @@ test.each<[string, Partial<FleetAnswer>, number, string]>([
       packagers: [packager({ name: 'a' })],
     },
     0,
-    'The live packager has everything. The engine has used up its quota and takes no change: see packager-drm doctor.\n',
+    'The live packager has everything. The engine has used up its quota and accepts no changes: see packager-drm doctor.\n',
   ],
   [
     'this sidecar being away does',
     { state: 'away', packagers: [packager({ name: 'a' })] },
     1,
-    'This sidecar is not level with the fleet: it does not reach the engine; the key files that are there stay.\n',
+    'This sidecar is not level with the fleet: it does not reach the engine; the key files in its folder stay.\n',
   ],
 ])('ends as its sentence says: %s', async (_name, said, code, sentence) => {
   fleet.say(said);
@@ -209,7 +209,7 @@ changed   2030-06-01 12:00:00 UTC by the API key ops at site-b
 
 PACKAGER  LIVE  HAS IT  WHY NOT
 origin-1  yes   yes
-origin-2  yes   no      kept: a file that is not the fleet's stands there, and stays until a POST replaces it
+origin-2  yes   no      kept: a file that is not the fleet's is in its place, and stays until a POST replaces it
 site-b    yes   yes
 `,
       stderr: '2 of 3 packagers have it.\n',
@@ -220,13 +220,13 @@ site-b    yes   yes
   });
 
   test('says when the fleet has none, and when it can’t be opened', async () => {
-    expect(await status(['live/a'])).toEqual(refused(1, 'The fleet holds nothing of this stream.'));
+    expect(await status(['live/a'])).toEqual(refused(1, 'The fleet has no entry for this stream.'));
     await fleet.arrive('live/a', FILE);
     fleet.setSealed({ unreadable: ['live/a'] });
     expect(await status(['live/a'])).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^stream {4}live\/a has an entry that can’t be opened here\n/),
-      stderr: 'What the fleet holds of it can’t be opened here; 3 of 3 packagers have it.\n',
+      stderr: 'Its entry in the fleet can’t be opened here; 3 of 3 packagers have it.\n',
     });
     expect((await status(['../a'])).code).toBe(2);
   });

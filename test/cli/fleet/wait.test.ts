@@ -110,7 +110,7 @@ describe('apply --wait', () => {
       code: 1,
       stderr: `\
 There is nothing to write.
-Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have everything). The fleet has accepted the changes, and these get them when they can: packager-drm fleet status shows it.
+Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have everything). The fleet has accepted the changes, and these packagers receive them as soon as they can: packager-drm fleet status shows it.
 `,
     });
   });
@@ -158,7 +158,7 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
     expect(noted(await apply(['--wait'], { env: { PACKAGERDRM_URL: alone.url } }))).toEqual({
       code: 1,
       stderr:
-        'error: This sidecar is in no fleet: set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE to have it join one. Or leave --wait out. Nothing was sent.\n',
+        'error: This sidecar is not in a fleet. To join one, set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE. Or leave --wait out. Nothing was sent.\n',
     });
     expect(await alone.files()).toEqual({});
     const keys = join(cwd, 'keys.json');
@@ -169,7 +169,7 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringContaining(
-        '--wait needs an API key without streams: it looks at the whole fleet. Nothing was sent.\n',
+        '--wait needs an API key without stream limits, because it checks the whole fleet. Nothing was sent.\n',
       ),
     });
     expect(await limited.files()).toEqual({});

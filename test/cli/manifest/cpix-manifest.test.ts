@@ -100,18 +100,18 @@ test.each(
     'streams: [{ streamid: a, cpix: ../other.xml }]':
       "1: cpix names other.xml, which is not in the manifest's folder; add --allow-file other.xml to allow it.",
     'streams: [{ streamid: a, track: HD, client: acme, clientApiKey: k }]\ndefaults: {}':
-      '1: track chooses in a CPIX document; name one by cpix.',
+      '1: track chooses in a CPIX document; give one with cpix.',
     'streams: [{ streamid: a, cpix: film.xml, client: acme }]':
-      '1: client does not go with cpix, whose document holds the keys.',
+      "1: client can't be used with cpix, whose document holds the keys.",
     'streams: [{ streamid: a, cpix: film.xml, kid: abc }]': '1: kid is not a UUID (8-4-4-4-12 hex digits).',
     'streams: [{ streamid: a, cpix: film.xml, systems: [clearkey] }]':
       '1: systems must be one of widevine, playready, fairplay.',
     'groups: [{ tracks: { HD: a }, client: acme, clientApiKey: k, contentId: c }]':
-      '1: tracks are those of a CPIX document; name one by cpix.',
+      '1: tracks are for a CPIX document; give one with cpix.',
     'groups: [{ tracks: { HD: a }, members: [b], cpix: film.xml }]':
       '1: a group has either members or smil, or with cpix tracks.',
     'groups: [{ tracks: { SD: a, HD: a }, cpix: film.xml }]':
-      '1: a is given before on line 1; give each stream once.',
+      '1: a is already on line 1; give each stream once.',
   }),
 )('a manifest is refused with the line: %s', async (text, sentence) => {
   expect((await faults(text))[0]).toBe(`lineup/m.yaml:${sentence}`);

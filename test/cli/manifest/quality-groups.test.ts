@@ -109,7 +109,7 @@ test.each<[what: string, text: string, expected: string]>([
   [
     'a wrong value of a quality',
     `keys: { SD: { cenc: { keyid: ${SD.keyid}, contentkey: short } }, HD: {} }`,
-    'cenc.contentkey is not whole base64: its length is no multiple of 4; look for missing padding (=).',
+    'cenc.contentkey is not complete base64: its length is not a multiple of 4; look for missing padding (=).',
   ],
 ])('a manifest with %s is refused before anything is sent', async (_what, text, expected) => {
   const found = await faults(`groups:\n  - { ${MEMBERS}, contentId: news, ${text} }\n`);
@@ -118,7 +118,7 @@ test.each<[what: string, text: string, expected: string]>([
 
 test('a content id that is missing, or that is for single streams, is reported', async () => {
   const missing =
-    'the group of n_360: contentId missing; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.';
+    'the group of n_360: contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.';
   const [one] = await faults(`groups:\n  - { ${MEMBERS}, keys: quality }\n`);
   const perStream = `groups:\n  - { ${MEMBERS}, keys: quality }\ndefaults: { contentId: "{streamid}" }\n`;
   const [other] = await faults(perStream);

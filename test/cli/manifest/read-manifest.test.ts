@@ -250,13 +250,13 @@ groups:
   - { client: acme, clientApiKey: k, smil: none.smil }
 `;
   expect(await faults('manifest.yaml', text)).toEqual([
-    'manifest.yaml:2: live/a: client, clientApiKey and contentId missing; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
-    'manifest.yaml:3: live/b: client missing; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
+    'manifest.yaml:2: live/a: client, clientApiKey and contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
+    'manifest.yaml:3: live/b: client missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
     'manifest.yaml:5: clientApiKeyEnv names a variable that is not set.',
-    'manifest.yaml:6: live/a is given before on line 2; give each stream once.',
-    'manifest.yaml:8: live/b is given before on line 3; give each stream once.',
+    'manifest.yaml:6: live/a is already on line 2; give each stream once.',
+    'manifest.yaml:8: live/b is already on line 3; give each stream once.',
     'manifest.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
-    'manifest.yaml:8: the group of b: client missing; give it here or in defaults, or supply the keys by cenc, fairplay or cpix.',
+    'manifest.yaml:8: the group of b: client missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
     'manifest.yaml:9: a group has either members or smil, or with cpix tracks.',
     'manifest.yaml:9: clientApiKeyFile names a file that is empty, is not UTF-8 or can’t be read.',
     'manifest.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
@@ -271,16 +271,16 @@ const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'a.yaml': {
     'streams: [\n  {': ':2: is indented wrongly, or a bracket is not closed.',
     'streams:\n\t- x': ':2: is indented by a tab; indent with spaces.',
-    [TWICE]: ':2: streams is given before; give it once.',
+    [TWICE]: ':2: streams is given twice; give it once.',
     'streams: "x" "SECRETSECRET"': ':1: is neither YAML nor JSON from here on.',
     'streams: *none': ': uses an anchor (*name) that is not set before, or too many of them.',
     '': ': the file must hold defaults, streams and groups.',
     'streams: []': ': the file names no streams and no groups.',
-    'streams: []\n---\nstreams: [a]\n': ':2: begins a second document (---); put it into a file of its own.',
+    'streams: []\n---\nstreams: [a]\n': ':2: begins a second document (---); put it in its own file.',
     [`streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey:SECRETSECRETSECRET } }]`]:
       ':1: cenc.contentkey is missing.',
     'streams: [{ streamid: a, clientApiKey:SECRET }]': `:1: ${NAMELESS}`,
-    'streams: !secret [a]\n': ':1: has a tag (!name) that means nothing here; leave it out.',
+    'streams: !secret [a]\n': ':1: has an unknown tag (!name); leave it out.',
     'streams: [true]\n':
       ':1: streams must be a stream id or its fields, and true is neither; put it in quotes.',
     'defaults: { cmaf: cbcs }\nstreams: [{ streamid: a }]\n': `:1: defaults.cmaf ${NO_CMAF_LINES}.`,
@@ -292,7 +292,7 @@ const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '': ': the file is empty; its first row names the fields.',
     'stream,contentId\na,b\n': ':1: the first row must name the columns, streamid among them.',
     'streamid,cenc.keyId\na,b\n': ':1: cenc.keyId is not a field; did you mean cenc.keyid?',
-    'streamid,streamid\na,b\n': ':1: streamid is there twice.',
+    'streamid,streamid\na,b\n': ':1: streamid appears twice.',
     'streamid,contentId\na,b\nc,d,SECRETSECRET\n': ':3: has 3 cells, and the first row has 2.',
     'streamid,contentId\na,"b\nSECRETSECRET': ':3: a quote is opened here or above, and never closed.',
     'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n': ':3: cmaf must be true, false or cenc.',
@@ -319,7 +319,9 @@ test('takes no file of another ending for a manifest', async () => {
 test('tells which column it does not know, and the columns once', async () => {
   expect(await faults('manifest.csv', 'streamid,contentID,foo,bar,\na,b,,,\n')).toEqual([
     'manifest.csv:1: contentID is not a field; did you mean contentId?',
-    expect.stringMatching(/^manifest\.csv:1: 3 columns of other or no names; the columns are streamid, .*$/),
+    expect.stringMatching(
+      /^manifest\.csv:1: 3 columns with an unknown name or none; the columns are streamid, .*$/,
+    ),
   ]);
 });
 
@@ -351,8 +353,8 @@ groups:
 `;
   expect(await faults('manifest.yaml', text)).toEqual([
     'manifest.yaml:2: client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
-    'manifest.yaml:4: contentId has {nam}, which nothing fills here.',
-    'manifest.yaml:5: playready.laurl has {streamId}, which nothing fills here.',
+    'manifest.yaml:4: contentId has {nam}, which has no value here.',
+    'manifest.yaml:5: playready.laurl has {streamId}, which has no value here.',
     'manifest.yaml:7: A part of the stream id is empty.',
     'manifest.yaml:9: cenc.keyid looks like hex; send the base64 of the 16 bytes.',
     'manifest.yaml:10: contentId must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
@@ -368,7 +370,7 @@ test('tells what is wrong with a default of the options by the option', async ()
     problems: [
       {
         description:
-          'What the options give as client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+          'The options give a wrong value: client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
       },
     ],
   });

@@ -203,7 +203,7 @@ describe('a configuration file', () => {
       expect(await apply('clientApiKeyEnv: PROVIDER_KEY', ['--yes'])).toEqual({
         code: 2,
         stdout: '',
-        stderr: `error: ${path} may not say what is allowed, as it lies in the working folder; say that you mean it by --config ${path}, or use --allow-env and --allow-file.\n`,
+        stderr: `error: ${path} can't allow anything, because it is in the working folder; give --config ${path} to use it anyway, or use --allow-env and --allow-file.\n`,
       });
       expect(sidecar.batches).toEqual([]);
     },

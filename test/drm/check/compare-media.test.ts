@@ -44,7 +44,7 @@ describe('media and a manifest beside a key file', () => {
 
   it('are warned of where another manifest has the scheme, for the manifest may be of other media', () => {
     expect(said({ ...BOTH, ...CBCS, ...MPD, ...PLAYLIST })).toEqual([
-      `W scheme_mismatch: ${SCHEME} If stream.mpd is of other media, check it with these.`,
+      `W scheme_mismatch: ${SCHEME} If stream.mpd belongs to other media, check it together with them.`,
     ]);
   });
 
@@ -128,8 +128,8 @@ describe('media and several manifests', () => {
 
 describe('clear media', () => {
   const sentence = (promising: string) =>
-    `E not_protected: init.mp4 is not protected, although ${promising} the signalling of protection, so it plays for ` +
-    'everybody; name the key file as the stream is named, so that the packager finds it, and restart the stream.';
+    `E not_protected: init.mp4 is not protected, although ${promising} signalling for protection, so anyone can ` +
+    'play it; give the key file the name of the stream, so that the packager finds it, and restart the stream.';
 
   it('differ from a manifest that promises protection', () => {
     expect(said({ ...CLEAR, ...MPD })).toEqual([sentence('stream.mpd has')]);

@@ -58,10 +58,9 @@ const RIGHT = { 'news.key': keyFile(KEY_ID, CONTENT_KEY) };
 const CENC = { 'init.mp4': packagedMedia('cenc/v.mp4'), 'stream.mpd': packagedManifest('cenc/s.mpd') };
 
 describe('key and key id exchanged', () => {
-  const ASK = 'find out at the license server which of the two is the key id, then ';
-  const swap = 'swap the two in news.key, and use a new key if they were in use like this';
-  const renew = (name: string) =>
-    `package again with a new key, because everybody can read this one in ${name}`;
+  const ASK = 'ask the license server which of the two is the key id, then ';
+  const swap = 'swap the two in news.key, and use a new key if a stream has used them swapped';
+  const renew = (name: string) => `package again with a new key, because anyone can read this one in ${name}`;
   const sentence = (name: string, rest: string) =>
     `E key_and_key_id_swapped: The key id of ${name} is the content key of news.key, so key and key id are ` +
     `swapped${rest}.`;
@@ -112,7 +111,7 @@ describe('key and key id exchanged', () => {
     const inputs = { 'a.key': RIGHT['news.key'], 'b.key': RIGHT['news.key'], 'c.key': EXCHANGED['news.key'] };
     expect(said(inputs)).toEqual([
       'E key_and_key_id_swapped: The key id of c.key is the content key of a.key, so key and key id are ' +
-        `swapped in one of them; ${ASK}swap the two in a.key, and use a new key if they were in use like this, or swap ` +
+        `swapped in one of them; ${ASK}swap the two in a.key, and use a new key if a stream has used them swapped, or swap ` +
         'them in c.key.',
     ]);
   });

@@ -39,7 +39,7 @@ describe('a key file and what was packaged with it', () => {
     const inputs = { 'news.key': withKeyId(SWAPPED_KEY_ID), 'init.mp4': media('cenc/v.mp4') };
     expect(said(inputs)).toEqual([
       `E key_id_byte_order: The byte order of the key id differs: init.mp4 has ${UUID} where news.key has ` +
-        `${SWAPPED_UUID}; both must be big endian (as in a UUID), so find out at the license server which one is ` +
+        `${SWAPPED_UUID}; both must be big endian (as in a UUID), so ask the license server which one is ` +
         'right, and correct the other.',
     ]);
   });
@@ -49,16 +49,18 @@ describe('a key file and what was packaged with it', () => {
       'news.key': DASH_ALONE.replace(cenc.keyid, SWAPPED_KEY_ID),
       'stream.mpd': manifest('cenc/s.mpd'),
     };
-    expect(said(inputs)).toEqual([expect.stringContaining(', so correct that of news.key.')]);
+    expect(said(inputs)).toEqual([expect.stringContaining(', so correct the one in news.key.')]);
   });
 
   it('tell which of them has the wrong byte order when one alone is a random UUID', () => {
     const keyFile = withKeyId('Dlj110aEQZmpsUOGRu9HdQ==');
     const mpd = manifest('two-keys/s.mpd').replaceAll(OTHER_UUID, 'd7f5580e-8446-9941-a9b1-438646ef4775');
-    expect(said({ 'news.key': keyFile, 'stream.mpd': mpd })[0]).toContain(', so correct that of stream.mpd.');
+    expect(said({ 'news.key': keyFile, 'stream.mpd': mpd })[0]).toContain(
+      ', so correct the one in stream.mpd.',
+    );
     const turned = withKeyId('1/VYDoRGmUGpsUOGRu9HdQ==');
     expect(said({ 'news.key': turned, 'init.mp4': media('two-keys/a.mp4') })[0]).toContain(
-      ', so correct that of news.key.',
+      ', so correct the one in news.key.',
     );
   });
 
@@ -89,7 +91,7 @@ describe('a key file and what was packaged with it', () => {
     expect(said(inputs)).toEqual(
       ['init.mp4', 'stream.mpd'].map(
         (name) =>
-          `E checksum_mismatch: The PlayReady header in ${name} has the checksum of another content key than ` +
+          `E checksum_mismatch: The PlayReady header in ${name} has the checksum of a different content key than ` +
           'news.key under the same key id, so it was made from another key; restart the stream so that the packager ' +
           'reads this key file, or write the key file again from the license server.',
       ),
@@ -99,7 +101,7 @@ describe('a key file and what was packaged with it', () => {
   it('differ in the scheme', () => {
     expect(said({ 'news.key': DASH_ALONE, 'init.mp4': media('two-keys/v.mp4') })).toEqual([
       'E scheme_mismatch: init.mp4 is encrypted with cbcs (AESCBC), but news.key has AESCTR; package with the ' +
-        "scheme of the key file, or write the lines of this one (FairPlay's for cbcs) and restart the stream.",
+        'scheme of the key file, or write key-file lines for this scheme (FairPlay for cbcs) and restart the stream.',
     ]);
     const fairplayAlone = POST_MANUAL_FILE.split('\n').slice(10).join('\n');
     expect(codes({ 'news.key': fairplayAlone, ...FAIRPLAY })).toEqual([]);
@@ -117,7 +119,7 @@ describe('a key file and what was packaged with it', () => {
     const address = fairplay.laurl;
     expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, 'skd://a/b') })).toEqual([
       `E license_address_differs: playlist.m3u8 has the FairPlay address skd://a/b, but news.key has another one ` +
-        `(${address}), so players ask for another content; check whether they are of one stream, then restart it.`,
+        `(${address}), so players ask for the key of other content; check whether they are of one stream, then restart it.`,
     ]);
     expect(said({ ...KEY_FILE, 'playlist.m3u8': PLAYLIST.replace(address, `${address}?x=1`) })).toEqual([
       `E license_address_differs: playlist.m3u8 has the FairPlay address of news.key with something appended ` +
@@ -134,7 +136,7 @@ describe('a key file and what was packaged with it', () => {
     );
     expect(said({ ...KEY_FILE, 'stream.mpd': mpd })).toEqual([
       'W license_address_differs: stream.mpd has the PlayReady license address https://other.example/rm?a=1&b=2, ' +
-        `but news.key has another one (${playready.laurl}); look which server has the key, and restart the stream if ` +
+        `but news.key has another one (${playready.laurl}); check which server has the key, and restart the stream if ` +
         'the key file was changed.',
     ]);
     expect(
@@ -160,7 +162,7 @@ describe('a key file and what was packaged with it', () => {
       code: 'iv_mismatch',
       inputs: ['playlist.m3u8', 'news.key'],
       description:
-        'The FairPlay IV in playlist.m3u8 is not that of news.key; set cupertinostreaming-aes128-iv-include-in-chunklist ' +
+        'The FairPlay IV in playlist.m3u8 differs from the one in news.key; set cupertinostreaming-aes128-iv-include-in-chunklist ' +
         'to false so that the license contains it, and restart the stream.',
     });
   });
@@ -169,7 +171,7 @@ describe('a key file and what was packaged with it', () => {
     const data = buildWidevinePsshData({ keyIds: [], contentId: Buffer.from('weather') });
     const box = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
     expect(said({ ...KEY_FILE, 'box.bin': box })).toEqual([
-      'W content_id_mismatch: The Widevine data in box.bin names content id weather, but that of news.key another ' +
+      'W content_id_mismatch: The Widevine data in box.bin names content id weather, but news.key has another ' +
         'one (d7a29956-2980-4338-b627-87c1f079e091); check whether they are of one stream, and restart it if the key file ' +
         'was changed.',
     ]);
@@ -184,12 +186,12 @@ describe('a key file and what was packaged with it', () => {
     };
     const sentence = (name: string, remedy: string) =>
       `E not_protected: ${name} is not protected, although news.key has keys; ${remedy}.`;
-    const rename = 'name the key file as the stream is named, and restart the stream';
+    const rename = 'give the key file the name of the stream, and restart the stream';
     expect(said({ ...KEY_FILE, ...clear })).toEqual(
       ['stream.mpd', 'playlist.m3u8', 'init.mp4'].map((name) => sentence(name, rename)),
     );
     expect(said({ 'news.key': DASH_ALONE, 'playlist.m3u8': manifest('clear/v.m3u8') })).toEqual([
-      sentence('playlist.m3u8', 'add FairPlay (or CMAF lines) to the key file, which has none for HLS'),
+      sentence('playlist.m3u8', 'add FairPlay or CMAF lines to the key file, which has no lines for HLS'),
     ]);
   });
 });
@@ -258,8 +260,8 @@ describe('media and manifests without a key file', () => {
 
   it('differ where the manifest says nothing of the protection', () => {
     expect(said({ 'init.mp4': media('cenc/v.mp4'), 'stream.mpd': manifest('clear/s.mpd') })).toEqual([
-      'E not_protected: stream.mpd says nothing of the protection of init.mp4, so players ask for no license; package ' +
-        'again with its signalling, or check whether a proxy takes it away.',
+      'E not_protected: stream.mpd does not signal the protection of init.mp4, so players request no license; package ' +
+        'again with signalling, or check whether a proxy removes it.',
     ]);
   });
 
@@ -277,8 +279,8 @@ describe('key files among each other', () => {
   it('differ in the content key of one key id', () => {
     const other = POST_MANUAL_FILE.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA==');
     expect(said({ 'a.key': POST_MANUAL_FILE, 'b.key': POST_MANUAL_FILE, 'c.key': other })).toEqual([
-      'E content_keys_differ: c.key and a.key have one key id and different content keys, so viewers of one of them ' +
-        'see nothing; give each key an id of its own, or both the same key.',
+      'E content_keys_differ: c.key and a.key share a key id but have different content keys, so viewers of one of them ' +
+        'see nothing; give each key its own id, or both the same key.',
     ]);
   });
 

@@ -161,7 +161,7 @@ describe('a key file', () => {
         severity: 'error',
         code: 'equals_sign',
         description:
-          '17 lines, from 1 to 17, have = where ": " belongs between name and value; write name: value.',
+          '17 lines, from 1 to 17, have = instead of ": " between name and value; write name: value.',
       },
     ]);
   });
@@ -169,7 +169,7 @@ describe('a key file', () => {
   it('is told in the names of its lines, with what to do', () => {
     const text = set({ 'D-key-id': SWAPPED_KEY_ID, 'D-algorithmm': 'x' });
     expect(check(text).faults.map(({ description }) => description)).toEqual([
-      `${DASH}-algorithmm is not a line that is known here, and was not checked; did you mean ${DASH}-algorithm?`,
+      `${DASH}-algorithmm is an unknown line, and was not checked; did you mean ${DASH}-algorithm?`,
       `${DASH}-keyserver-playready-checksum belongs to this key with its key id in the other byte order: ${DASH}-key-id ` +
         'must be big endian (as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed.',
     ]);

@@ -53,7 +53,7 @@ describe('media of a packager', () => {
       'track.scheme': 'cenc',
       'track.key_id': ZEROS,
     });
-    expect(notesOf(bytes).key_rotation).toContain('check one, too');
+    expect(notesOf(bytes).key_rotation).toContain('check one of them, too');
   });
 
   it('names the key of its period in a fragment when keys rotate', () => {

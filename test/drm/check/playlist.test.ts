@@ -91,8 +91,8 @@ test('each line is compared with its own box', () => {
   const lines = inline(boxOf('cenc'), 'SAMPLE-AES') + inline(boxOf('cbcs', [OTHER]), 'SAMPLE-AES');
   expect(check(lines).faults.map(({ description }) => description)).toEqual([
     'key[0].method is SAMPLE-AES (AESCBC), but the data in key[0].uri are for AESCTR; make them agree.',
-    'key[1].keyid is in no box that is here, so players ask for another key than the samples have; package again with ' +
-      'boxes of this key id, or encrypt with the key of theirs.',
+    'key[1].keyid is in none of these boxes, so players ask for another key than the samples need; package again with ' +
+      'boxes for this key id, or encrypt with the key that the boxes name.',
   ]);
 });
 

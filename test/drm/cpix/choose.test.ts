@@ -153,7 +153,7 @@ it.each<Row>([
 const twoPairs = made('1:cenc 2:cenc 3:cbcs', 'widevine:12 fairplay:3');
 const severalOthers = made('1:cenc 2:cenc 3:cbcs 4:cbcs', 'widevine:12 fairplay:34');
 const shared = made('1 2', 'widevine:12 fairplay:1');
-const NO_ONE_KEY = `cpix_choice: has no one key for FairPlay by this choice; it has kid ${kidOf(1)}`;
+const NO_ONE_KEY = `cpix_choice: does not have exactly one key for FairPlay with this choice; it has kid ${kidOf(1)}`;
 const of2 = { keyId: keyIdOf(2) };
 
 it.each<Row>([
@@ -243,7 +243,7 @@ it.each<Row>([
 ])('key periods %s', expectChoice);
 
 const notCenc = (scheme: string) =>
-  `cpix_not_usable: has the scheme ${scheme} for CENC (Widevine, PlayReady), and the packager takes cenc alone; ask the key server for cenc`;
+  `cpix_not_usable: has the scheme ${scheme} for CENC (Widevine, PlayReady), but the packager takes only cenc; ask the key server for cenc`;
 const notFairPlay = (scheme: string) =>
   `cpix_not_usable: has FairPlay with the scheme ${scheme}; FairPlay takes cbcs`;
 const withFairPlay = ', or write FairPlay alone with systems fairplay';
@@ -264,7 +264,7 @@ it.each<Row>([
 const ofWidevine = made('1', 'widevine:1');
 const apart = made('1 2', 'widevine:1 playready:2');
 const NO_FAIRPLAY =
-  'cpix_choice: has no DRMSystem of FairPlay (94ce86fb-07ff-4f43-adb8-93d2fa968ca2), and nothing can stand in for it; leave fairplay out';
+  'cpix_choice: has no DRMSystem of FairPlay (94ce86fb-07ff-4f43-adb8-93d2fa968ca2), and nothing can replace it; leave fairplay out';
 
 it.each<Row>([
   ['are written', multiDrm, { systems: ['widevine'] }, '1 widevine | -'],
@@ -305,7 +305,7 @@ it.each([
   ['its label', rule(2, undefined, label('All Audio')) + rule(2, undefined, label('Speech'))],
 ])('a key for sound is told of when it is left out: by %s', (_, ofSound) => {
   const chosen = chooseKeys(cpixDocument(sounds(rule(1, 'VIDEO', VIDEO) + ofSound)), { track: 'VIDEO' });
-  const description = `The CPIX document has a key of its own for sound (${kidOf(2)}), which is left out: a key file has one key for all tracks.`;
+  const description = `The CPIX document has a separate key for audio (${kidOf(2)}), which is left out: a key file has one key for all tracks.`;
   expect(chosen).toEqual({
     ok: true,
     value: {

@@ -39,7 +39,7 @@ const notOpened = (sentence: string) => ({
   problem: { code: 'cpix_not_opened', description: sentence },
 });
 const CANNOT = notOpened(
-  'has content keys that cannot be opened: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask who made the document for a new one',
+  'has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one',
 );
 
 it('opens a published document to the values that its readme prints', async () => {
@@ -168,7 +168,7 @@ const MUST_BE_OAEP = 'it must be RSA-OAEP with SHA-1 (rsa-oaep-mgf1p)';
 const MUST_BE_AES = `the value of ${OF_ONE}; it must be AES-256-CBC`;
 const NO_MAC_KEY = 'has no MACMethod with a key for this certificate; unauthenticated values are refused';
 const ofOthers = (count: number) =>
-  `has encrypted content keys for other recipients: none of its ${count} DeliveryData has the certificate of this service; give it to who makes the document`;
+  `has encrypted content keys for other recipients: none of its ${count} DeliveryData has the certificate of this service; give it to the sender of the document`;
 const MORE = 'http://www.w3.org/2001/04/xmldsig-more#';
 const XMLENC11 = 'http://www.w3.org/2009/xmlenc11#';
 const ofAlgorithm = (algorithm: string) => withValue(() => ({ algorithm }));
@@ -201,7 +201,7 @@ const REFUSED: Readonly<Record<string, CpixDocument | readonly CpixDocument[]>> 
   [`names RSA PKCS#1 v1.5 (rsa-1_5) for the MAC key; ${MUST_BE_OAEP}`]: withMacKey(wrapped, rsa15),
   [`names RSA-OAEP with a digest of choice (xmlenc11#rsa-oaep) for a DocumentKey; ${MUST_BE_OAEP}`]:
     withDocumentKey(wrapped, { algorithm: `${XMLENC11}rsa-oaep` }),
-  [`names another digest than SHA-1 for the MAC key; ${MUST_BE_OAEP}`]: withMacKey(wrapped, {
+  [`names a digest other than SHA-1 for the MAC key; ${MUST_BE_OAEP}`]: withMacKey(wrapped, {
     digest: `${XMLENC}sha256`,
   }),
 };
@@ -217,7 +217,7 @@ it.each(Object.entries(REFUSED))(
 it('says which variables to set when there is nobody to receive encrypted keys', async () => {
   expect(await openCpix(SEALED, undefined)).toEqual(
     notOpened(
-      'has encrypted content keys, and this service has no certificate to receive them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
+      'has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
     ),
   );
 });

@@ -159,14 +159,14 @@ it('says what is made or left out in whole sentences', () => {
   const ofOther = psshOf(PLAYREADY_SYSTEM_ID, playReadyObjectOf(keyIdOf(2), KEY, ADDRESS));
   const all = [replaced, of(ofPlayReady(ofOther))].flatMap((one) => (one.ok ? one.findings : []));
   expect(all.map(({ description }) => description)).toEqual([
-    'The CPIX document has no Widevine data; it was made of key id and content id, which suits most license servers.',
+    'The CPIX document has no Widevine data; it was made from key id and content id, which suits most license servers.',
     'The CPIX document has another license address for PlayReady; playready.laurl is written in its place.',
     'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written.',
   ]);
 });
 
 const NO_IV = `has no explicitIV for FairPlay, for the key ${kidOf(1)}; ask the key server for it`;
-const NO_ADDRESS = `has no address for FairPlay, for the key ${kidOf(1)}; it belongs into URIExtXKey or HLSSignalingData`;
+const NO_ADDRESS = `has no address for FairPlay, for the key ${kidOf(1)}; put it in URIExtXKey or HLSSignalingData`;
 const NO_LICENSE = `has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`;
 const ofFairPlay = system('fairplay', [1]);
 

@@ -40,7 +40,7 @@ const REFUSED: Readonly<Record<string, Buffer | string>> = {
   'has more than 20000 elements': ending('<a/>'.repeat(20_001)),
   'has more than 256 KiB, the most that a CPIX document may have': ending(' '.repeat(MAX_CPIX_BYTES)),
   'is neither UTF-8 nor UTF-16; save it as UTF-8': Buffer.from(ending('\xff'), 'latin1'),
-  'names another encoding than UTF-8 and UTF-16; save it as UTF-8': Buffer.from(CYRILLIC),
+  'names an encoding other than UTF-8 and UTF-16; save it as UTF-8': Buffer.from(CYRILLIC),
   'ends inside a character of UTF-16; it was cut short': Buffer.from(text, 'utf16le').subarray(0, -1),
 
   'has ContentKeyList twice': withMore({ after: '<ContentKeyList/>' }),
@@ -85,7 +85,7 @@ const REFUSED: Readonly<Record<string, Buffer | string>> = {
   ),
 
   'has PSSH twice in one DRMSystem': widevine('<PSSH/><PSSH/>'),
-  [`has a URIExtXKey of ${FAIRPLAY} that is no text in UTF-8`]: fairplay('<URIExtXKey>/////w==</URIExtXKey>'),
+  [`has a URIExtXKey of ${FAIRPLAY} that is not UTF-8 text`]: fairplay('<URIExtXKey>/////w==</URIExtXKey>'),
   [`has HLSSignalingData twice for one playlist in ${FAIRPLAY}`]: fairplay(
     '<HLSSignalingData/><HLSSignalingData playlist="media"/>',
   ),

@@ -168,7 +168,7 @@ describe('the PlayReady address', () => {
       'has a PSSH for PlayReady that says it is \\d+ bytes but is': pssh(OBJECT.subarray(0, -2)),
       'has a PSSH for PlayReady without a header record$': pssh(buildPlayReadyObject([])),
       [`${OF_HEADER} that is not well-formed XML`]: pssh(objectOf('<WRMHEADER>')),
-      'has a PSSH for PlayReady whose header is no WRMHEADER$': pssh(objectOf('<HEADER></HEADER>')),
+      'has a PSSH for PlayReady whose header is not a WRMHEADER$': pssh(objectOf('<HEADER></HEADER>')),
       [`${OF_HEADER} whose KID is not`]: pssh(objectOf(header.replace(/<KID>.*<\/KID>/, '<KID>x</KID>'))),
       'has a PlayReady checksum of another key in the PSSH for PlayReady$': pssh(
         playReadyObjectOf(KEY_ID, contentKeyOf(2), ADDRESS),
@@ -195,7 +195,9 @@ describe('the PlayReady address', () => {
   it('is refused where the key id has the other byte order', () => {
     const keyId = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
     const swapped = playReadyObjectOf(swapKeyIdOrder(keyId), CONTENT_KEY, ADDRESS);
-    const expected = refused(`^${OF_HEADER} with its KID big endian; PlayReady's order belongs there$`);
+    const expected = refused(
+      `^${OF_HEADER} with its KID in big endian; it must be in PlayReady's byte order$`,
+    );
     expect(playReadySignal(read('playready', pssh(swapped)), keyId, CONTENT_KEY)).toEqual(expected);
   });
 });
@@ -261,7 +263,7 @@ describe('the FairPlay address', () => {
     expect(address(lines, ivOf(1))).toEqual(ok('skd://a'));
     expect(address(lines)).toEqual(ok('skd://a'));
     expect(address(lines, ivOf(2))).toEqual(
-      refused('^has another IV for FairPlay in HLSSignalingData than in explicitIV$'),
+      refused('^has different IVs for FairPlay in HLSSignalingData and explicitIV$'),
     );
   });
 });

@@ -202,12 +202,12 @@ test.each([
   [
     'cbcs',
     CENC,
-    'has no FairPlay lines, whose key cbcs is for; provision the stream with fairplay, or ask for the scheme cenc',
+    'has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc',
   ],
   [
     'cenc',
     FAIRPLAY,
-    'has no DASH lines, whose key cenc is for; provision the stream with cenc, or ask for the scheme cbcs',
+    'has no DASH lines, which cenc needs; provision the stream with cenc, or ask for the scheme cbcs',
   ],
 ] as const)(
   'what the scheme %s needs and the file has not is told, with what to do',
@@ -234,7 +234,7 @@ test('lines of another algorithm, method or key format are not exported as cenc 
   const former = textOf({ ...CENC, cmaf: true }).replace(/(cmaf.*)AESCTR/, '$1AESCBC');
   expect(exportKeyFile(former, 'cpix', undefined)).toEqual(exportKeyFile(textOf(CENC), 'cpix', undefined));
   const other =
-    'has another algorithm than AESCTR, which is that of cenc, in its DASH lines; provision the stream again';
+    'has an algorithm other than AESCTR in its DASH lines, which cenc needs; provision the stream again';
   const refused = (sentence: unknown) => ({
     ok: false,
     problem: { code: 'keys_missing', description: sentence },
@@ -244,7 +244,10 @@ test('lines of another algorithm, method or key format are not exported as cenc 
     ok: true,
     keys: [{ scheme: 'cbcs' }],
     findings: [
-      { code: 'key_left_out', description: `The export has not all keys, since the key file ${other}.` },
+      {
+        code: 'key_left_out',
+        description: `The export does not have all keys, because the key file ${other}.`,
+      },
     ],
   });
   for (const hls of [
@@ -252,7 +255,7 @@ test('lines of another algorithm, method or key format are not exported as cenc 
     whole.replace('com.apple.streamingkeydelivery', 'com.microsoft.playready'),
   ]) {
     expect(exportKeyFile(hls, 'shaka', 'cbcs')).toEqual(
-      refused(expect.stringContaining('has HLS lines of another')),
+      refused(expect.stringContaining('has HLS lines with another')),
     );
     for (const scheme of ['cenc', undefined] as const)
       expect(exportKeyFile(hls, 'shaka', scheme)).toMatchObject({ ok: true, findings: [] });

@@ -59,7 +59,7 @@ async function serve({ find }: KeyRing) {
 }
 
 const told = (message: string) => until(() => lines.some(([, text]) => text === message));
-const KEPT = 'the file of API keys cannot be used; the keys read before stay in force';
+const KEPT = 'the file of API keys cannot be used; the previous keys stay in use';
 const okAs = (name: string) => ({ status: 200, body: { name } });
 
 test('knows the single key by the name default, with all rights', () => {
@@ -82,8 +82,8 @@ test('finds each of a thousand keys, and tells nothing but its name and rights',
 });
 
 describe('with keys of several rights', () => {
-  const reads = 'may read only';
-  const reach = 'does not reach this stream';
+  const reads = 'is read-only';
+  const reach = 'has no access to this stream';
   test.each([
     ['all', 'GET', 'news', 200, 'all'],
     ['all', 'POST', 'live/news', 200, 'all'],

@@ -54,7 +54,7 @@ test.each<[what: string, content: unknown, faults: string[]]>([
   ['null', 'null', ['the file must hold one JSON object']],
   ['no list of keys', {}, ['keys: is missing']],
   ['an object of keys', { keys: { ci: SECRET } }, ['keys: must be a list']],
-  ['no key at all', { keys: [] }, ['keys: is empty; with no key nobody could use the service']],
+  ['no key at all', { keys: [] }, ['keys: is empty; without a key no client can use the service']],
   ['a key that is no object', { keys: [SECRET] }, ['keys[0]: must be an object']],
   [
     'another name for keys',
@@ -120,7 +120,7 @@ test.each<[what: string, content: unknown, faults: string[]]>([
         { name: 'b', sha256: digestOf(SECRET).toString('hex').toUpperCase() },
       ],
     },
-    ['keys[1]: is the same key as keys[0]; which rights it has would be unclear'],
+    ['keys[1]: is the same key as keys[0]; its rights would be ambiguous'],
   ],
   [
     'too many keys',
@@ -134,7 +134,7 @@ test.each<[what: string, content: unknown, faults: string[]]>([
 test('refuses the name and the key of PACKAGERDRMAPI_APIKEY', () => {
   expect(faultsOf({ keys: [{ name: 'default', key: OTHER }] }, HELD)).toEqual([
     'keys[0]: has the name of PACKAGERDRMAPI_APIKEY; each key needs its own',
-    'keys[0]: is the same key as PACKAGERDRMAPI_APIKEY; which rights it has would be unclear',
+    'keys[0]: is the same key as PACKAGERDRMAPI_APIKEY; its rights would be ambiguous',
   ]);
 });
 

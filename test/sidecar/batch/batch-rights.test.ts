@@ -9,7 +9,7 @@ const writer: ApiKey = { name: 'sports', scope: 'write', streams: ['sports/'] };
 const forbidden = {
   code: 'forbidden',
   description:
-    'The API key sports does not reach this stream. Use another API key, or have its rights changed in the file of API keys.',
+    'The API key sports has no access to this stream. Use another API key, or have its rights changed in the file of API keys.',
 };
 
 it('fails what the API key does not reach, and does the rest', async () => {

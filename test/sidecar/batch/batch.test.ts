@@ -158,8 +158,7 @@ describe('streams and groups', () => {
 
   it('are named once: what comes later fails', async () => {
     const sidecar = await startSidecar();
-    const description =
-      'The batch has named this stream before; the first of its entries is the one that counts.';
+    const description = 'The batch has this stream twice; only the first entry counts.';
     const duplicate = (streamid: string) => failed(streamid, 'duplicate_stream', description);
     const { results } = await post(sidecar, {
       streams: [
@@ -274,7 +273,7 @@ describe('a dry run', () => {
             {
               code: 'key_id_reused',
               description:
-                'cenc.keyid is that of another content key in the key file of same: players that have one of the keys show black for the other; give each content key an id of its own',
+                'cenc.keyid is the key id of another content key in the key file of same: players that have one of the keys show black for the other; give each content key its own id',
             },
           ],
         },

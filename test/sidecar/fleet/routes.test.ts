@@ -45,7 +45,7 @@ const FORBIDDEN = [
         method,
         path,
         SITE,
-        'The API key site-a reaches some streams only, and the fleet tells of all. Use another API key, or have its rights changed in the file of API keys.',
+        'The API key site-a is limited to some streams, but the API of the fleet covers all. Use another API key, or have its rights changed in the file of API keys.',
       ] as const,
   ),
   ...ROUTES.filter(([method]) => method !== 'get').map(
@@ -54,7 +54,7 @@ const FORBIDDEN = [
         method,
         path,
         READER,
-        'The API key reader may read only. Use another API key, or have its rights changed in the file of API keys.',
+        'The API key reader is read-only. Use another API key, or have its rights changed in the file of API keys.',
       ] as const,
   ),
 ];
@@ -161,7 +161,7 @@ test.each(['import', 'reseal', 'packagers', 'a/import'])(
 test('a stream that the fleet never had is a 404, a deleted one is described', async () => {
   const { api } = await startInFleet();
   const { body: absent } = await api.get('/api/fleet/news').expect(404);
-  expect(absent).toEqual(errors('fleet_entry_not_found', 'The fleet holds nothing of this stream.'));
+  expect(absent).toEqual(errors('fleet_entry_not_found', 'The fleet has no entry for this stream.'));
   await api.post('/api/keyfile/news').send(CENC_ONLY).expect(200);
   await api.delete('/api/keyfile/news').expect(200);
   const { body } = await api.get('/api/fleet/news').expect(200);
@@ -319,5 +319,7 @@ test('the sidecar is ready when its fleet says so', async () => {
   await api.get('/readyz').expect(200);
   fleet.setState('joining', apiError('fleet_joining'));
   const { body } = await api.get('/readyz').expect(503);
-  expect(body).toEqual(errors('fleet_joining', 'This sidecar has not yet got every key file of the fleet.'));
+  expect(body).toEqual(
+    errors('fleet_joining', 'This sidecar has not yet received every key file of the fleet.'),
+  );
 });

@@ -367,7 +367,7 @@ test('what comes from the fleet is counted, audited with where it was asked for,
   const cenc = { ...PLAIN.cenc, contentkey: Buffer.alloc(16, 7).toString('base64') };
   const { headers } = await api.post('/api/keyfile/sports').send({ cenc }).expect(200);
   expect(headers.warning).toContain(
-    'key_id_reused: cenc.keyid is that of another content key in the key file of news',
+    'key_id_reused: cenc.keyid is the key id of another content key in the key file of news',
   );
   await fleet.arrive('news', undefined, 'origin-2');
   expect(await keyFiles()).toBe(1);

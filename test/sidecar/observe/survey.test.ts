@@ -127,6 +127,6 @@ test('tells in the log when the folder cannot be read, and goes without', async 
   await faults.run();
   expect(faults.counts()).toBeUndefined();
   expect(lines.map(([level, message]) => [level, message])).toEqual([
-    ['warn', 'key files can not be surveyed'],
+    ['warn', 'key files cannot be surveyed'],
   ]);
 });

@@ -26,11 +26,10 @@ describe('the address of the key provider', () => {
   const PLAIN = 'must be an http:// or https:// address without user, query, fragment or space';
   const ANY = 'must be an http:// or https:// address without user, fragment or space';
   const JSON_HAS =
-    'has {client} or {contentId}; the protocol json has them put behind the address, so leave them out';
-  const CPIX_HAS_NOT =
-    'must have {contentId} where the protocol cpix has the content id, in its path or its query';
+    'has {client} or {contentId}; the protocol json appends them to the address, so leave them out';
+  const CPIX_HAS_NOT = 'must have {contentId} in its path or its query with the protocol cpix';
   const ORIGIN = 'must not have {client} or {contentId} before its path: a request would choose the server';
-  const PLACE = 'has a place in braces that is none of {client} and {contentId}';
+  const PLACE = 'has a placeholder other than {client} and {contentId}';
 
   it.each([
     [undefined, 'https://keys.example/v1/'],

@@ -95,7 +95,7 @@ describe('provisioning by a GET of a CPIX document', () => {
     const { sidecar } = await start(xml(documentOf([SD, HD])));
     const { body } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502);
     expect(body.errors[0].description).toMatch(
-      /^The key provider answered a CPIX document that has several keys for .*; choose one by track or kid: .*SD.*HD.*\. No key file was changed\.$/,
+      /^The key provider returned a CPIX document that has several keys for .*; choose one by track or kid: .*SD.*HD.*\. No key file was changed\.$/,
     );
     for (const choice of [{ track: 'HD' }, { kid: kidOf(HD.byte) }]) {
       const { text } = await sidecar.api
@@ -134,18 +134,18 @@ describe('provisioning by a GET of a CPIX document', () => {
     [
       'another content id',
       xml(documentOf([SD], { contentId: 'other' })),
-      'answered the keys of another content id than the one asked for',
+      'returned the keys of a different content id than requested',
     ],
     ['404', { status: 404 }, 'answered 404'],
     [
       'HTML',
       { body: '<html>Sign in</html>' },
-      'answered something that is not a CPIX document; check PACKAGERDRMAPI_KEYPROVIDERURL',
+      'returned something that is not a CPIX document; check PACKAGERDRMAPI_KEYPROVIDERURL',
     ],
     [
       'two roots',
       xml(`${documentOf([SD])}<CPIX/>`),
-      'answered a CPIX document that has a second root element: see line 4',
+      'returned a CPIX document that has a second root element: see line 4',
     ],
   ])('changes no key file when the provider answers %s', async (_what, script, why) => {
     const { sidecar } = await start(script);

@@ -49,7 +49,7 @@ const certificateRead = (subject: string, validUntil: string): LogLine => [
 ];
 const next = () => certificateRead('CN=next of the tests', '2126-01-01T00:00:00.000Z');
 const cert1 = () => certificateRead('CN=CPIX Example Entity 1', '2039-12-31T23:59:59.000Z');
-const KEPT = 'the CPIX certificate and key cannot be used; those read before stay in force';
+const KEPT = 'the CPIX certificate and key cannot be used; the previous ones stay in use';
 
 test('is another recipient when both files were replaced, without a word of the moment in between', async () => {
   const recipient = open();
@@ -106,6 +106,6 @@ test('warns of a certificate that has ended, and takes it: documents are still e
   expect(open(Date.UTC(2126, 0, 1))()).toEqual(recipientNamed('next'));
   expect(lines).toEqual([
     next(),
-    ['warn', 'the CPIX certificate has ended; key providers may refuse to encrypt for it', { certificate }],
+    ['warn', 'the CPIX certificate has expired; key providers may refuse to encrypt for it', { certificate }],
   ]);
 });

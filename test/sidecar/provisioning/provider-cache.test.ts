@@ -57,7 +57,7 @@ async function startCached(overrides: Partial<SidecarConfig> = {}) {
 }
 
 function warningOf(age: string, answered = '2026-01-02T03:04:05Z'): string {
-  return `299 - "provider_cache: the key provider can't be asked, so these are the values that it answered ${age} ago (${answered}); send the request again when it is back"`;
+  return `299 - "provider_cache: the key provider can't be asked, so these are the values that it returned ${age} ago (${answered}); send the request again when it is back"`;
 }
 
 function answerAgain(upstream: FakeUpstream): void {

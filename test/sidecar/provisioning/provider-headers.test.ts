@@ -71,7 +71,7 @@ describe('a file of headers', () => {
     [
       'Host: a\nContent-Length: 5\nTRANSFER-ENCODING: chunked\nConnection: close\nX-Speke-Version: 2.0',
       ...['host', 'content-length', 'transfer-encoding', 'connection', 'x-speke-version'].map(
-        (name, index) => `line ${index + 1} sets ${name}, which this service sets by itself; remove it`,
+        (name, index) => `line ${index + 1} sets ${name}, which this service sets itself; remove it`,
       ),
     ],
     [`X-Key: ${'a'.repeat(9000)}`, 'the file has more than 8192 bytes'],
@@ -123,7 +123,7 @@ describe('a file of headers', () => {
       ['info', 'key provider headers read', { file, count: 1 }],
       [
         'error',
-        'the file of key provider headers cannot be used; the headers read before stay in force',
+        'the file of key provider headers cannot be used; the previous headers stay in use',
         { file, faults: ['line 1 is not "Name: value"'] },
       ],
       ['info', 'key provider headers read', { file, count: 1 }],

@@ -176,13 +176,13 @@ describe('a failure of an upstream changes no key file', () => {
   const refusedBy = (name: string) =>
     error('client_api_key_refused', `The ${name} refused the API key of this client. Check clientApiKey.`);
   const WRONG_HASH =
-    'answered an envelope whose hash is wrong: it was changed, or sealed with another shared secret';
-  const NO_FORM = 'answered an envelope without the form base64|hash';
-  const PLAIN = 'answered in plain where an encrypted envelope is due';
-  const NO_JSON = 'answered something that is not JSON; check';
+    'returned an envelope whose hash is wrong: it was changed, or encrypted with another shared secret';
+  const NO_FORM = 'returned an envelope without the form base64|hash';
+  const PLAIN = 'returned plain values instead of an encrypted envelope';
+  const NO_JSON = 'returned something that is not JSON; check';
   const tooLarge = (variable: string) => `answered with more than 262144 bytes; check ${variable}`;
-  const CENC_WRONG = 'answered cenc keys with missing or wrong values:';
-  const FAIRPLAY_WRONG = 'answered fairplay keys with missing or wrong values:';
+  const CENC_WRONG = 'returned cenc keys with missing or wrong values:';
+  const FAIRPLAY_WRONG = 'returned fairplay keys with missing or wrong values:';
   const CONTRADICTION =
     "The key provider's values contradict each other: playready.checksum is not the checksum of cenc.keyid and " +
     'cenc.contentkey; leave it out to have it computed, or send the three of one key. No key file was changed.';
@@ -203,7 +203,7 @@ describe('a failure of an upstream changes no key file', () => {
   });
 
   const record = (shared_secret: unknown) => ({ body: { shared_secret } });
-  const NO_RECORD = 'answered something that is not a client record';
+  const NO_RECORD = 'returned something that is not a client record';
 
   it.each<[what: string, script: Script, why: string]>([
     ['400', { status: 400 }, 'answered 400'],
@@ -222,8 +222,8 @@ describe('a failure of an upstream changes no key file', () => {
   });
 
   const ALL_OF_CENC = `${CENC_WRONG} key_id_big, content_key, playready_laurl, widevine_drm_specific_data`;
-  const SHORT = 'answered an envelope, but the shared secret of this client is too short to open it';
-  const NO_SECRET = 'answered an envelope, but the client record holds no shared secret to open it';
+  const SHORT = 'returned an envelope, but the shared secret of this client is too short to open it';
+  const NO_SECRET = 'returned an envelope, but the client record has no shared secret to open it';
   const cenc = (other: object) => sealed({ ...PLAIN_CENC, ...other });
 
   it.each<[what: string, path: string, script: Script, why: string]>([
@@ -238,7 +238,7 @@ describe('a failure of an upstream changes no key file', () => {
     ['a wrong hash', CENC_PATH, { body: wrong_hash }, WRONG_HASH],
     ['the hash of another client', CENC_PATH, { body: hash_of_another_client }, WRONG_HASH],
     ['no hash', CENC_PATH, { body: no_pipe }, NO_FORM],
-    ['no JSON inside', CENC_PATH, sealed('not JSON'), 'answered an envelope that holds no JSON'],
+    ['no JSON inside', CENC_PATH, sealed('not JSON'), 'returned an envelope whose content is not JSON'],
     ['no object inside', CENC_PATH, { body: not_json_inside }, `${CENC_WRONG} the whole answer`],
     ['plain CENC keys', CENC_PATH, { body: PLAIN_CENC }, PLAIN],
     ['plain FairPlay keys', FAIRPLAY_PATH, { body: PLAIN_FAIRPLAY }, PLAIN],
@@ -322,7 +322,7 @@ describe('a failure of an upstream changes no key file', () => {
     const bomb = gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
     upstream.on(path, { headers: { 'content-encoding': encoding }, body: bomb });
     const before = process.memoryUsage().rss;
-    const why = `answered in the content-encoding ${encoding.toLowerCase()}, which was not asked for; check ${variable}`;
+    const why = `used the content-encoding ${encoding.toLowerCase()}, which was not requested; check ${variable}`;
     await expectRefusal(sidecar, 502, body(why));
     expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1024 * 1024);
     const asked = upstream.received.map(({ headers }) => headers['accept-encoding']);
@@ -381,7 +381,7 @@ describe('a failure of an upstream changes no key file', () => {
     for (const name of ['checksum', 'playready_checksum']) {
       upstream.on(CENC_PATH, sealed({ ...withoutChecksum(), [name]: 'AAECAwQ=' }));
       const { status, body } = await sidecar.api.post('/api/keyfile/live').send(PROVIDED);
-      const description = `The key provider answered cenc keys with missing or wrong values: ${name}. No key file was changed.`;
+      const description = `The key provider returned cenc keys with missing or wrong values: ${name}. No key file was changed.`;
       expect({ status, body }).toEqual({
         status: 502,
         body: { errors: [{ code: 'key_provider_failed', description }] },

@@ -41,8 +41,8 @@ function withHeaders(others: Readonly<Record<string, string>>): Script {
 
 const headers = { 'content-type': 'application/xml', 'x-speke-version': '2.0' };
 const HTML = { headers, body: '<html><head><title>Sign in</title></head><body>Sign in</body></html>' };
-const NO_CPIX = `answered something that is not a CPIX document; check ${URL_VARIABLE}`;
-const DOCUMENT = 'answered a CPIX document that';
+const NO_CPIX = `returned something that is not a CPIX document; check ${URL_VARIABLE}`;
+const DOCUMENT = 'returned a CPIX document that';
 const FOR_CENC =
   'to the request for Widevine and PlayReady (cenc); if it does not have them, ask with "systems": ["fairplay"]';
 const FOR_CBCS =
@@ -81,17 +81,17 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     [
       'another content id',
       answering((body) => body.replace(CONTENT_ID, 'other-content')),
-      'answered the keys of another content id than the one asked for',
+      'returned the keys of a different content id than requested',
     ],
     [
       'another content id for FairPlay',
       answering((body, request) => (asksFairPlay(request) ? body.replace(CONTENT_ID, 'other') : body)),
-      'answered the keys of another content id than the one asked for',
+      'returned the keys of a different content id than requested',
     ],
     [
       'another version of CPIX',
       answering((body) => body.replace('version="2.3"', 'version="2.2"')),
-      'answered a CPIX document of another version than 2.3, which SPEKE v2 has',
+      'returned a CPIX document of another version than 2.3, which SPEKE v2 requires',
     ],
     [
       'a DOCTYPE',
@@ -102,12 +102,12 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     [
       'keys without systems',
       answering((body) => body.replace(/<cpix:DRMSystemList>[\s\S]*<\/cpix:DRMSystemList>/, '')),
-      'answered no Widevine and PlayReady; if it does not have them, ask with "systems": ["fairplay"]',
+      'returned no Widevine and PlayReady; if it does not have them, ask with "systems": ["fairplay"]',
     ],
     [
       'Widevine where FairPlay was asked for',
       answering((body) => body.replaceAll(FAIRPLAY_SYSTEM_ID, WIDEVINE_SYSTEM_ID)),
-      'answered no FairPlay; if it does not have it, ask with "systems": ["widevine","playready"]',
+      'returned no FairPlay; if it does not have it, ask with "systems": ["widevine","playready"]',
     ],
     [
       'FairPlay without an IV',

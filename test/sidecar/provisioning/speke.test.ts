@@ -106,7 +106,7 @@ describe('provisioning by SPEKE', () => {
     const { body } = await sidecar.api.post(PATH).send(BODY).expect(502);
     expect(body.errors).toHaveLength(1);
     expect(body.errors[0].description).toMatch(
-      /^The key provider answered a CPIX document that has no key [-0-9a-f]{36}; it has .*\. No key file was changed\.$/,
+      /^The key provider returned a CPIX document that has no key [-0-9a-f]{36}; it has .*\. No key file was changed\.$/,
     );
   });
 
@@ -154,7 +154,7 @@ describe('provisioning by SPEKE', () => {
     upstream.on(SPEKE_PATH, spekeReference({ version: 2, playReadyHeader: header }));
     const refused = await sidecar.api.post(PATH).send(BODY).expect(502);
     expect(refused.body.errors[0].description).toMatch(
-      /^The key provider answered a CPIX document that has no PlayReady license address for the key [-0-9a-f]{36}; give playready\.laurl\. No key file was changed\.$/,
+      /^The key provider returned a CPIX document that has no PlayReady license address for the key [-0-9a-f]{36}; give playready\.laurl\. No key file was changed\.$/,
     );
     const playready = { laurl: 'https://playready.example/rights' };
     await sidecar.api
@@ -208,7 +208,7 @@ describe('provisioning by SPEKE', () => {
       return typeof plain === 'function' ? plain({ ...request, body }) : plain;
     });
     expect(await refusal()).toEqual([
-      failed('answered plain content keys, though encrypted ones were asked for'),
+      failed('returned plain content keys, although the request asks for encrypted ones'),
     ]);
     const other = recipientNamed('Cert1').certificate.toString('base64');
     upstream.on(SPEKE_PATH, (request) => {
@@ -216,7 +216,7 @@ describe('provisioning by SPEKE', () => {
       const sealed = reference();
       return typeof sealed === 'function' ? sealed({ ...request, body }) : sealed;
     });
-    expect((await refusal())[0].description).toMatch(/^The key provider answered a CPIX document that /);
+    expect((await refusal())[0].description).toMatch(/^The key provider returned a CPIX document that /);
     expect(await sidecar.files()).toEqual({});
   });
 });
@@ -314,7 +314,7 @@ test('a batch stops asking a provider that refuses the headers of this service',
     {
       code: 'key_provider_failed',
       description:
-        'Not tried: an upstream refused what it is asked with 5 times in a row. No key file was changed; correct the headers that the key provider wants, and send the batch again.',
+        'Not tried: an upstream refused what it is asked with 5 times in a row. No key file was changed; correct the headers for the key provider, and send the batch again.',
     },
   ]);
 });

@@ -77,7 +77,7 @@ test('says that a file in the place of the folder is no folder', async () => {
 
 describe('another file system at the path of the folder', () => {
   const OTHER =
-    'another file system is at its path than at the start; mount the one of the start again, or restart the service if this is the right one (ENODEV)';
+    'a different file system is at its path than at the start; mount the former one again, or restart the service if this is the right one (ENODEV)';
 
   /** The memory file system is another one than that of temporary folders, as an empty mount point is than the mount. */
   const elsewhere = () => fs.mkdtempSync('/dev/shm/packager-drm-api-');

@@ -45,7 +45,7 @@ test.each<[what: string, name: string, authority: string, host: string, why: str
     ...(['is for clients', 'client', 'authority', '127.0.0.1'] as const),
     'its certificate is not one for servers (extended key usage serverAuth)',
   ],
-  ['has another name', 'server', 'authority', '127.0.0.2', 'its certificate is made out to another name'],
+  ['has another name', 'server', 'authority', '127.0.0.2', 'its certificate is for another name'],
 ])('a certificate that %s is named as the fault', async (_what, name, authority, host, why) => {
   const [url, trusted] = [await startSecure(shows(name), host), { ca: pem(authority) }];
   const engine = openEngine([url], { timeoutMs: 1000, tls: () => trusted });
