@@ -83,7 +83,7 @@ export const readyAnswer = z.object({
     )
     .optional()
     .meta({
-      description: 'Only with an API key: what to check since the start. `packager-drm doctor` shows it.',
+      description: 'Only with an API key: the warnings of the start. `packager-drm doctor` shows them.',
     }),
 });
 

@@ -60,7 +60,7 @@ const limits = (what: string, standard: string) =>
 export const groupEntry = z
   .looseObject({
     members: z
-      // Not by `min`: that takes a text for a list, and an empty one for both faults.
+      // Not by `min`: it accepts a text as a list, and reports two faults for an empty one.
       .array(z.unknown(), 'must be a list')
       .refine((members) => members.length > 0, 'is empty')
       .meta({ minItems: 1 })
@@ -101,7 +101,7 @@ export type GroupFields = z.output<typeof groupEntry>;
 
 const list = (item: z.ZodType) => z.array(item, 'must be a list').nullish();
 
-/** The body of a batch, as far as it must be right for anything to be done: a faulty entry fails alone. */
+/** The body of a batch, checked only as a whole: a faulty entry fails alone. */
 const batchBody = z.strictObject(
   { streams: list(z.unknown()), groups: list(z.unknown()) },
   'The body must be a JSON object.',

@@ -16,7 +16,7 @@ import { choiceOf } from './read-cpix-request';
 import { ASKED_BY_ANY, ASKED_BY_JSON, type ProviderRules, readForm } from './read-key-file-request';
 
 interface RequestCheckOptions extends CheckOptions {
-  /** What the key provider asks of a request; `unknown`: that depends on a service of which nothing is known. */
+  /** What the key provider asks of a request; `unknown`: that depends on a service that is not known. */
   readonly rules?: ProviderRules | 'unknown' | undefined;
 }
 
@@ -25,7 +25,7 @@ export function check(input: unknown, options: RequestCheckOptions = {}): CheckR
   return checkInput(input, options).result;
 }
 
-/** The same, for an input that is to be compared with others. */
+/** The same for an input that is compared with others. */
 export function checkInput(
   input: unknown,
   { rules = ASKED_BY_JSON, ...options }: RequestCheckOptions = {},
@@ -163,7 +163,7 @@ function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string)
   if (cmaf === false || cmaf === true || cmaf === 'cenc') report.field('cmaf', cmaf ? 'cenc' : 'false');
 }
 
-/** Shows a field of the provider's, and answers it, when the schema has nothing against it. */
+/** Shows a field for the provider, and returns it if the schema accepts it. */
 function show(report: Report, name: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   if (name === 'clientApiKey') {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** How a sidecar is with its fleet. */
+/** Membership states of a sidecar, with what each means. */
 export const FLEET_STATES = {
   joining: 'it has not yet received every key file of the fleet',
   level: 'it has every change of the engine, and receives every change',
@@ -15,7 +15,7 @@ export const FLEET_STATES = {
 
 export type FleetState = keyof typeof FLEET_STATES;
 
-/** Why a packager has not what the fleet has of a stream. */
+/** Reasons why a stream is missing at a packager. */
 export const LACK_REASONS = {
   behind: 'the packager has not received the change yet',
   kept: "a file that is not the fleet's is in its place, and stays until a POST replaces it",
@@ -29,7 +29,7 @@ export type LackReason = keyof typeof LACK_REASONS;
 /** The folder in the key-file folder of a packager that has joined a fleet. No stream id begins with a dot. */
 export const FLEET_FOLDER = '.packagerdrmapi-fleet';
 
-/** The most streams that are named of a packager. */
+/** The most missing streams that are listed for a packager. */
 export const MAX_LACKS = 100;
 /** How long a request may wait for all packagers, in seconds. */
 export const MAX_WAIT_SECONDS = 30;

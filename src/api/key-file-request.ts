@@ -19,7 +19,7 @@ export function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<s
   });
 }
 
-/** The same for a value that is decoded to be used: what the check made of it. */
+/** The same for a value whose decoded form is used. */
 export function checkedValue<T>(check: (text: string) => Checked<T>): z.ZodType<T> {
   return text.transform((value, context) => {
     const checked = check(value);
@@ -127,7 +127,7 @@ function bytesOf(value: unknown): number {
   try {
     return Buffer.byteLength(JSON.stringify(value) ?? '');
   } catch {
-    // Nested deeper than the stack is.
+    // Nested deeper than the stack allows.
     return Number.POSITIVE_INFINITY;
   }
 }
@@ -135,14 +135,14 @@ function bytesOf(value: unknown): number {
 const choosing = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cpix`.' });
 const noDocument = {
   cpix: z.null().optional().meta({ description: 'Not here: it would hold the keys.' }),
-  // Refused by the sentence that says what they need, not by the schema's.
+  // Refused with a sentence that says what they need, instead of the schema's.
   ...{ kid: choosing, track: choosing, period: choosing, systems: choosing },
 };
 
 const withKeys = z.unknown().optional().meta({ description: 'Ignored where the body supplies the keys.' });
 const noLines = {
   keyfile: z.null().optional().meta({ description: 'Not here: it would hold all of the key file.' }),
-  // Refused by the sentence that says what it needs, not by the schema's.
+  // Refused with a sentence that says what it needs, instead of the schema's.
   keepunknown: z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `keyfile`.' }),
 };
 
@@ -211,7 +211,7 @@ const laurl = playready.laurl.meta({
 });
 
 const nothing = z.null().optional().meta({ description: 'Not here: it would supply the keys.' });
-// Refused by the sentence that says what it needs, not by the schema's.
+// Refused with a sentence that says what it needs, instead of the schema's.
 const withoutCenc = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cenc`.' });
 
 /**

@@ -20,7 +20,7 @@ const limit = text
   .transform(Number)
   .refine((count) => count >= 1 && count <= MAX_ENTRIES, `must be from 1 to ${MAX_ENTRIES}`);
 
-/** The query of `GET /api/keyfiles`. Without a prefix a cursor goes on with the one it began with. */
+/** The query of `GET /api/keyfiles`. Without a prefix, a cursor continues with the prefix that it started with. */
 export const listQuery = z.strictObject({
   prefix: prefix.optional(),
   limit: limit.default(100),
@@ -51,7 +51,7 @@ export const listAnswer = z.object({
     description:
       'The key files of this page, sorted by stream id. It may hold fewer than `limit`, or none, and yet not be the last.',
   }),
-  // It travels back in an address.
+  // It is sent back in an address.
   cursor: z
     .string()
     .max(4096)

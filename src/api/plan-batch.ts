@@ -23,7 +23,7 @@ import { type KeyFileRequest, parseKeyFileRequest, type RequestOptions } from '.
 import type { StreamId } from './stream-id';
 
 /**
- * Finds out what a batch asks for, stream by stream, without doing any of it. A step may take some milliseconds: it reads
+ * Finds out what a batch asks for, stream by stream, without changing anything. A step may take some milliseconds: it reads
  * a document, or chooses a key in it.
  */
 export function* planBatch(
@@ -100,7 +100,7 @@ function* planGroup(
 
 const fieldOf = ({ path: [field] }: SchemaFault) => field;
 
-/** The rules between the fields of a group, reported whatever else is wrong with it. `wrong` are the fields that are. */
+/** The rules between the fields of a group, checked also if other fields are wrong. `wrong` are the fields that are. */
 function groupRules(
   own: JsonObject,
   request: JsonObject,
@@ -157,9 +157,9 @@ function readMembers({
 
 interface Member {
   readonly streamId: StreamId;
-  /** The content id that a member brings along, as given. */
+  /** The content id of a member, as given. */
   readonly contentId: unknown;
-  /** The quality that a member brings along, or that its SMIL document gives. */
+  /** The quality of a member, as given or from its SMIL document. */
   readonly quality: Checked<string> | undefined;
 }
 

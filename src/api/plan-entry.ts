@@ -40,7 +40,7 @@ export function refuse(streamId: StreamId, ...problems: Problem[]): StreamPlan {
   return { streamId, request: { ok: false, problems } };
 }
 
-/** Refuses what no stream id is known of: the problems say where it is. */
+/** Refuses an entry without a known stream id: the problems say where it is. */
 export function refuseAt(place: string, ...problems: readonly Problem[]): StreamPlan {
   return { streamId: undefined, request: { ok: false, problems: atPlace(place, problems) } };
 }
@@ -79,7 +79,7 @@ const DUPLICATE: Problem = {
   description: 'The batch has this stream twice; only the first entry counts.',
 };
 
-/** The most fields of an entry: no time is spent on the names of more. */
+/** The most fields of an entry; the names of more are not read. */
 const MAX_FIELDS = 50;
 const REQUEST_FIELDS = [
   ...new Set([suppliedBody, cpixBody, providerBody, importedBody].flatMap(({ shape }) => Object.keys(shape))),
@@ -149,7 +149,7 @@ export function trackRules(
   return problems;
 }
 
-/** A track that the document has no one key for fails alone. */
+/** A track without exactly one key in the document fails; the others do not. */
 export function* planTracks(
   tracks: JsonObject,
   request: JsonObject,

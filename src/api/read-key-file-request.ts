@@ -78,7 +78,7 @@ export interface RequestOptions {
   readonly readDocument?: ReadDocument | undefined;
 }
 
-/** A body by its form, as far as it fits. What a key file in it says is another matter. */
+/** A body that has the right form. The content of a key file in it is not checked here. */
 type FormedBody =
   | { readonly form: 'imported'; readonly value: z.output<typeof importedBody> }
   | { readonly form: 'supplied'; readonly value: z.output<typeof suppliedBody> }
@@ -152,7 +152,7 @@ export function readForm(
     ...needed.filter((name) => !given.has(name)).map((name) => missing(name)),
     ...faultsIn(providerBody, result, rest, suppliedBody),
   ]);
-  // Where nothing of the provider's is there, three "missing" would only hide what was meant.
+  // If no field of the provider is given, three times "missing" would hide the real fault.
   const isMeant = PROVIDER_FIELDS.some((name) => given.has(name));
   const faults = [...orphans, ...(isMeant ? found : found.filter(({ kind }) => kind === 'unknown'))];
   if (result.success && faults.length === 0) return { ok: true, form: 'provider', value: result.data };

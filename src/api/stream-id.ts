@@ -2,7 +2,7 @@ import { type Checked, refusedAs } from '../drm/bytes';
 import { type Finding, warning } from '../drm/finding';
 
 const MAX_CHARACTERS = 200;
-/** How many parts a stream id can have, and so how deep its key file can lie. */
+/** The most parts of a stream id, and so the depth of its key file. */
 export const MAX_PARTS = 8;
 const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
 
@@ -26,7 +26,7 @@ export function parseStreamId(text: string): Checked<StreamId> {
     return invalid(`The stream id has ${parts.length} parts; ${MAX_PARTS} are allowed`);
   }
   if (parts.some((part) => part === '')) return invalid('A part of the stream id is empty');
-  // A key file may have that name: a folder there would stand in its way, or reveal that the file is there.
+  // A key file may have that name: a folder would block it, or reveal that the file exists.
   if (parts.slice(0, -1).some((part) => part.toLowerCase().endsWith('.key')))
     return invalid('No sub-folder of a stream id may end in .key');
   if (parts.some((part) => part.startsWith('.')))

@@ -128,7 +128,7 @@ function findersOf(options: ConnectionOptions, env: Environment, cwd: string, fi
 }
 
 /**
- * An address that merely lies in the working folder (of a checkout, of an archive) must not draw a key that was given
+ * An address from the working folder (of a checkout, of an archive) must not get a key that was given
  * for another sidecar. @throws CliError
  */
 function requireOneSource(url: Found, apiKey: Found, file: ConfigFile | undefined): void {

@@ -20,7 +20,7 @@ export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string): B
   }
 }
 
-/** What lies at a path; undefined: nothing, or something that may not be looked at. */
+/** The stat of a path; undefined if there is nothing, or no permission. */
 export function statsOf({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Stats | undefined {
   try {
     return statSync(resolve(cwd, name));

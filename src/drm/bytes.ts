@@ -37,7 +37,7 @@ export function decodeBase64(text: string): Checked<Buffer> {
 /** All that is right; what follows the 21st digit is four bits of zeros and the padding. */
 const BASE64_OF_16 = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
 
-/** Decodes base64 of exactly 16 bytes (a key id or an AES-128 key). Hex and UUIDs are named, never guessed at. */
+/** Decodes base64 of exactly 16 bytes (a key id or an AES-128 key). Hex and UUIDs are reported, never converted. */
 export function decodeBase64Block(text: string): Checked<Buffer> {
   if (BASE64_OF_16.test(text)) return { ok: true, value: Buffer.from(text, 'base64') };
   if (UUID.test(text))

@@ -130,7 +130,7 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
 const ZERO_KEY = 'is all zeros; send the real key';
 const ZERO_IV = 'is all zeros, which license servers rarely use; check it';
 
-/** Each value of 16 bytes by itself. */
+/** Each value of 16 bytes alone. */
 function blockFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
   const blocks = [
     { bytes: keyId, at: 'cenc.keyid', ofZero: error, sentence: ZERO_KEY_ID },

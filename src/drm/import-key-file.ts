@@ -67,7 +67,7 @@ export function importKeyFile(text: string, keepUnknown: boolean): Imported {
 }
 
 const checkKeyId = (text: string): Checked<Buffer> => {
-  // Packagers read a UUID as well; a check warns of it.
+  // Packagers read a UUID, too; a check warns about it.
   const uuid = parseUuid(text);
   return uuid.ok ? uuid : decodeBase64Block(text);
 };
@@ -218,7 +218,7 @@ export function listUnknownLines(unknown: readonly UnknownLine[]): string {
   return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
-/** It may stand in a quoted string of a header. */
+/** It may be in a quoted string of a header. */
 function inHeader(description: string): string {
   return description.replaceAll(/[^\x20\x21\x23-\x7e]/g, '?');
 }
@@ -280,7 +280,7 @@ function readImportLines(text: string): ImportLines {
 
 function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
   const { shown, near } = unknownLine(name);
-  // It may come to stand in a quoted string of a header.
+  // It may be in a quoted string of a header.
   return { line: number, name: shown?.replaceAll('"', '?'), near };
 }
 

@@ -154,7 +154,7 @@ export function parseKeyFile(text: string): ParsedKeyFile {
   return { lines: lines.map(({ name, value }) => ({ name, value })), unreadable };
 }
 
-/** The same for who says where a line stands. */
+/** The same with line numbers. */
 export function parseNumberedLines(text: string): {
   readonly lines: readonly NumberedLine[];
   readonly unreadable: readonly number[];

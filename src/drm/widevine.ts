@@ -97,7 +97,7 @@ interface ReadPsshData {
 
 /** Reads a key file's Widevine value: base64 of the payload. A box of Widevine is unwrapped, another is a fault. */
 export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
-  // Before it is decoded: it is copied and compared some times on its way to a key file.
+  // Before decoding: it is copied and compared several times before it is in a key file.
   if (text.length > MAX_PSSH_CHARACTERS)
     return refused('too_long', `is longer than ${MAX_PSSH_CHARACTERS} characters`);
   const bytes = decodeBase64(text);

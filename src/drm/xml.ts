@@ -8,7 +8,7 @@ export interface XmlElement {
   readonly name: string;
   /** Only where namespaces are read; `''` for none. */
   readonly namespace?: string;
-  /** By name; without a prototype, so that no name is there that the document has not. */
+  /** By name; without a prototype, so it only has the names of the document. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly XmlElement[];
   /** The text and CDATA directly in this element, white space and all. */
@@ -33,7 +33,7 @@ const NO_ATTRIBUTES: Record<string, string> = Object.freeze(Object.create(null))
 /** Of a closed tag. */
 const NO_BINDINGS = Object.freeze({});
 
-/** What the handlers throw to end the reading; its message is a sentence of ours. */
+/** Thrown by the handlers to end the reading; its message is our own sentence. */
 class XmlFault extends Error {}
 
 interface OpenElement {
@@ -108,7 +108,7 @@ export function parseXml(
   parser.oncdata = addText;
   parser.onclosetag = () => {
     open.pop();
-    // Behind this, sax copies all bindings in scope and drops the copy; thousands of them would take it minutes.
+    // Beyond this, sax copies all bindings in scope and drops the copy; thousands of them would take minutes.
     if ('ns' in parser.tag) parser.tag.ns = NO_BINDINGS;
   };
 

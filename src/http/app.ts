@@ -11,7 +11,7 @@ import typeIs from 'type-is';
 import { describeThrown, errorBody, type HttpError, httpError, toHttpError } from './errors';
 import type { Log } from './log';
 
-/** What is known of a request on its way: `response.locals`. */
+/** The state of a request: `response.locals`. */
 export interface Exchange {
   /** The caller's `x-request-id` when it is fit for a log, else a new one. */
   requestId: string;
@@ -54,7 +54,7 @@ export interface AnsweredRequest {
 /** What nginx logs for a client that went away before its answer. */
 export const CLIENT_GONE = 499;
 
-/** For answers that no browser shows: nothing may be loaded, framed or sniffed. */
+/** For answers that no browser shows: loading, framing and sniffing are forbidden. */
 const API_HEADERS: HelmetOptions = {
   contentSecurityPolicy: {
     useDefaults: false,
@@ -144,12 +144,12 @@ function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
         codes: error.problems.map((problem) => problem.code),
         cause: cause === undefined ? undefined : describeThrown(cause),
       };
-      // 503 is a state that lasts and that probes ask for; the others are failures.
+      // 503 is a lasting state that probes ask for; the others are failures.
       if (status === 503) log.warn('not available', fields);
       else log.error('request failed', fields);
     }
     const isClientGone = request.socket.destroyed && !request.complete;
-    // Of half an answer, only a cut connection shows that it isn't whole.
+    // Only a cut connection shows that an answer is incomplete.
     if (isClientGone || response.headersSent) response.destroy();
     else response.status(status).type('json').set(headers).json(errorBody(error));
   };
@@ -167,7 +167,7 @@ export function mountLazily(
   mount: (app: express.Express) => void | Promise<void>,
 ): () => Promise<express.Express> {
   let made: Promise<express.Express> | undefined;
-  /** Requests that came here, with what was thrown before. */
+  /** Requests, with the error that was thrown before. */
   const entered = new WeakMap<Request, unknown>();
   const make = async () => {
     const inner = newApp();

@@ -19,7 +19,7 @@ const RESERVE = 16;
 const MAX_UNDER_WAY = 4;
 /** Pieces of a body that a client with a key sends: what Node reads at a time. */
 const BODY_PIECE_BYTES = 64 * 1024;
-/** From so many waiting requests without a key on, there is a pause after each. */
+/** From this number of waiting requests without a key, there is a pause after each. */
 const CROWD = 16;
 const CROWD_PAUSE_MS = 2;
 /** Time without progress after which an answer that the client does not read ends the connection. */
@@ -123,7 +123,7 @@ export function createConnections({
     connection.raw.destroy();
   };
 
-  /** Takes a place for a connection, of another one if no place is free. @returns why there is none. */
+  /** Takes a place for a connection, from another one if no place is free. @returns the reason if there is none. */
   const takePlace = (connection: Connection): RefusalCause | undefined => {
     const all = [...open.values()].filter(({ raw }) => !raw.destroyed);
     const own = all.filter(({ network }) => network === connection.network);
@@ -170,7 +170,7 @@ export function createConnections({
       const { socket, response } = connection;
       if (!response || stateOf(connection) !== 'answering' || socket?.timeout === answerMs) continue;
       const late = () => count(connection, 'answer_timeout');
-      // Node destroys a socket whose time is over.
+      // Node destroys a socket that has timed out.
       socket?.setTimeout(answerMs).once('timeout', late);
       // A stream may pause when the client has read what was written.
       response.once('drain', () => socket?.setTimeout(0).off('timeout', late));
@@ -332,7 +332,7 @@ function lastAnswer(error: HttpError) {
 }
 
 /**
- * The address that a client can't change at will: of IPv6 the first 64 bits, since a subscriber has all addresses
+ * The address that a client can't choose freely: of IPv6 the first 64 bits, since a subscriber has all addresses
  * below them; IPv4 written as IPv6 (`::ffff:192.0.2.1`) is IPv4.
  */
 export function networkOf(address: string | undefined): string {

@@ -4,7 +4,7 @@ import { nearestName } from '../drm/nearest';
 
 /** One thing that is wrong with a request. */
 export interface Problem extends ProblemOfValue {
-  /** What a schema said, for who has another name for the field. No answer has it. */
+  /** The sentence of the schema, for callers with another field name. Not in answers. */
   readonly fault?: SchemaFault;
 }
 
@@ -63,7 +63,7 @@ export function schemaFaults(
   value: unknown,
   { names = schema, most = MAX_PROBLEMS }: FaultOptions = {},
 ): SchemaFault[] {
-  // Each issue is one fault at least; no time is spent on those that are not reported.
+  // Each issue is at least one fault; those beyond the limit are not read.
   const issues = error.issues.slice(0, most);
   return issues.flatMap((issue) => faultsOf({ schema, names, value, most }, issue)).slice(0, most);
 }
@@ -77,7 +77,7 @@ function faultsOf(refused: Refused, issue: z.core.$ZodIssue): SchemaFault[] {
   const { schema, names, value, most } = refused;
   const { path } = issue;
   if (issue.code === 'unrecognized_keys') {
-    // A part of the refusing schema has names of its own: those of another would be advised in vain.
+    // A part of the refusing schema has its own names; names of other parts would be wrong advice.
     const own = path.length === 0 ? [] : knownNames(schema, path);
     const known = own.length > 0 ? own : knownNames(names, path);
     const others = namesOfTwoLevels(names);
@@ -97,7 +97,7 @@ function faultsOf(refused: Refused, issue: z.core.$ZodIssue): SchemaFault[] {
   return [{ kind: 'wrong', path, reason, sentence: issue.message }];
 }
 
-/** Of a union without a sentence of its own: what the option says that came furthest into the value. */
+/** For a union without its own sentence: the fault of the option that matches the most of the value. */
 function closestOf({ errors, message }: z.core.$ZodIssueInvalidUnion): z.core.$ZodIssue[] | undefined {
   if (message !== 'Invalid input') return undefined;
   return errors.find((issues) =>
@@ -105,7 +105,7 @@ function closestOf({ errors, message }: z.core.$ZodIssueInvalidUnion): z.core.$Z
   );
 }
 
-/** Whether a body leaves the field at a path out: saying of which type it must be would only puzzle. */
+/** Whether a body has no field at a path: its type would be a confusing message. */
 function isMissing(body: unknown, path: readonly PropertyKey[]): boolean {
   let value = body;
   for (const name of path) {

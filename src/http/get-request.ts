@@ -30,7 +30,7 @@ export type Get = (request: GetRequest) => Promise<GetAnswer>;
 /** No answer, or none to its end. */
 export class GetFailed extends Error {
   constructor(
-    /** The system's or TLS's code (`ECONNREFUSED`), `ETIMEDOUT`, `ABORT_ERR`, or one of who refuses an address. */
+    /** The system's or TLS's code (`ECONNREFUSED`), `ETIMEDOUT`, `ABORT_ERR`, or the code of a caller that refuses an address. */
     readonly causeCode: string,
     /** Why, as the rest of a sentence, where the caller knows more than the code says. */
     readonly why?: string,

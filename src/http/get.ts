@@ -64,7 +64,7 @@ class StaleConnection extends GetFailed {}
 
 async function once(request: GetRequest, open: Open): Promise<GetAnswer> {
   const { maxBytes, timeoutMs, signal, body: payload } = request;
-  // Not the socket's own timeout: each byte that comes would restart it.
+  // Not the socket's own timeout: each received byte would restart it.
   const deadline = AbortSignal.timeout(timeoutMs);
   let outgoing: http.ClientRequest | undefined;
   let response: http.IncomingMessage | undefined;
@@ -85,7 +85,7 @@ async function once(request: GetRequest, open: Open): Promise<GetAnswer> {
     const { body, isCut } = await readBody(response, maxBytes);
     // A body without a length seems whole when its connection is cut.
     if (deadline.aborted || signal?.aborted) throw failure;
-    // A server that reads no further would keep the rest of the request, and the program, waiting.
+    // A server that stops reading would keep the rest of the request, and the program, waiting.
     if (!made.writableFinished) made.destroy();
     return { status, headers: headersOf(response), body, isCut };
   } catch (thrown) {

@@ -100,7 +100,7 @@ export function jsonSchema(schema: z.ZodType): OpenApi.SchemaObject {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema: part }) {
-      // Of what is decoded zod leaves the default out.
+      // For decoded values, zod leaves out the default.
       const given = z.globalRegistry.get(zodSchema)?.default;
       if (given !== undefined) part.default = given as JsonSchema['default'];
     },

@@ -85,7 +85,7 @@ export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOp
   mountPage(app, { path: '/docs', folder: publicFolder, html: 'docs.html', files: API_PAGE_FILES });
 }
 
-/** What is made when it is first asked for, and kept. */
+/** Makes a value on the first call, and keeps it. */
 function serveKept(app: Express, path: string, prepare: () => Promise<Prepared>): void {
   app.route(path).get(answer(prepare)).all(onlyMethods('GET', 'HEAD'));
 }
@@ -95,7 +95,7 @@ function prepared(bytes: Buffer, headers: Readonly<Record<string, string>>): Pre
 }
 
 function answer(prepare: () => Promise<Prepared>): RequestHandler {
-  // Of hundreds that ask at once, one reads the file.
+  // One of many simultaneous requests reads the file.
   let kept: Promise<Prepared> | undefined;
   return async (_request, response) => {
     kept ??= prepare().catch((thrown: unknown) => {
@@ -103,7 +103,7 @@ function answer(prepare: () => Promise<Prepared>): RequestHandler {
       throw thrown;
     });
     const { bytes, etag, headers } = await kept;
-    // Answers 304 to who has this entity tag.
+    // Answers 304 to a client that has this entity tag.
     response.set({ ...headers, etag, 'cache-control': 'no-cache' }).send(bytes);
   };
 }

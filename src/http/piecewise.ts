@@ -109,7 +109,7 @@ export class PiecewiseSocket extends Duplex {
     return this.inner.timeout;
   }
 
-  /** Read by the emulator, for what viewers got who leave. */
+  /** Read by the emulator, for the bytes that leaving viewers got. */
   get bytesWritten() {
     return this.inner.bytesWritten;
   }

@@ -1,7 +1,7 @@
 import type { RefusalCause } from './connections';
 import type { Log } from './log';
 
-/** The causes that show a limit at work; what is slow or no HTTP comes on every open port. */
+/** The causes that show a limit in use; slow clients and other protocols come to every open port. */
 const REPORTED: ReadonlySet<RefusalCause> = new Set(['limit', 'address_limit', 'answer_timeout']);
 
 const MAX_NETWORKS = 1000;
@@ -14,7 +14,7 @@ interface RefusalLogTimes {
 const TIMES: RefusalLogTimes = { firstMs: 1000, everyMs: 60_000 };
 
 /**
- * Logs refused connections as sums by cause: the first second after a limit begins to bite, then each minute as long as
+ * Logs refused connections as sums by cause: the first second after a limit is reached, then each minute as long as
  * it does. The line names the address that was refused most often.
  */
 export function createRefusalLog(

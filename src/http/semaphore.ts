@@ -6,7 +6,7 @@ export interface Semaphore {
 
 export function createSemaphore(places: number): Semaphore {
   let free = places;
-  // A set keeps its order, and gives up its first without moving the others.
+  // A set keeps its order, and removes its first element without moving the others.
   const waiting = new Set<() => void>();
   const leave = () => {
     const [first] = waiting;
@@ -15,7 +15,7 @@ export function createSemaphore(places: number): Semaphore {
       return;
     }
     waiting.delete(first);
-    // Not at once: a long row of what takes no time would hold up all others.
+    // Not at once: many short tasks in a row would hold up all others.
     setImmediate(first);
   };
   return {
@@ -27,7 +27,7 @@ export function createSemaphore(places: number): Semaphore {
   };
 }
 
-/** Lets the event loop go round once, so that others are served amid a long work. */
+/** Lets the event loop run once, so others are served during long work. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -146,7 +146,7 @@ interface Service {
 export async function runAsProcess({ name, log, start }: Service): Promise<void> {
   const fail = (message: string) => (thrown: unknown) => {
     log.error(message, { service: name, cause: describeThrown(thrown) });
-    // For the case that the log is what failed.
+    // In case the log itself failed.
     process.stderr.write(`${name}: ${message}\n`);
     process.exit(1);
   };

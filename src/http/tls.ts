@@ -174,7 +174,7 @@ export function privateKeyOf(pem: Buffer | undefined, path: string): KeyObject {
 }
 
 /**
- * Makes the check that lets requests pass of clients that showed a valid certificate. The server must listen with client
+ * Makes the check that passes requests of clients with a valid certificate. The server must listen with client
  * authorities.
  * @throws HttpError 401 or 403.
  */
@@ -217,7 +217,7 @@ export function createTlsServer(options: TlsServerOptions, tls: Tls): Server {
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: HANDSHAKE_MS,
     requestCert: tls.asksClients,
-    // A client without a certificate is let in as far as HTTP, which can say what is missing.
+    // A client without a certificate is accepted up to HTTP, which reports what is missing.
     rejectUnauthorized: false,
   });
   tls.follow((context) => server.setSecureContext(context));

@@ -59,7 +59,7 @@ export function watchFiles(paths: readonly string[], watch: FileWatch): WatchedF
         fault = { cause };
       }
     } else if (fault) {
-      // It stands since the last look: the file is not being written.
+      // Unchanged since the last look: the file is not being written.
       isReported = true;
       onFault(fault.cause);
       fault = undefined;
@@ -90,7 +90,7 @@ async function readSoon(path: string): Promise<Buffer> {
   return readFile(path);
 }
 
-/** A pipe would be waited for without end, and a device read without end. */
+/** Reading a pipe or a device would never end. */
 function refuseOdd(path: string, found: Stats): void {
   if (!found.isFile()) throw new Error(`${path} is not a file`);
   if (found.size > MAX_BYTES) throw new Error(`${path} has more than ${MAX_BYTES / 1024 / 1024} MiB`);

@@ -60,9 +60,9 @@ export interface Ambient {
   readonly providerHeaders?: ReadProviderHeaders | undefined;
   /** Adds the metrics of the process to the sidecar's; undefined: there are none. */
   readonly observeProcess?: MetricsOptions['observeProcess'];
-  /** Who receives the encrypted content keys of CPIX documents now; undefined: they are refused. */
+  /** The recipient of encrypted content keys of CPIX documents now; undefined: they are refused. */
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
-  /** What was unusual at the start: holders of an API key see it at `/readyz`. */
+  /** The warnings of the start, which holders of an API key see at `/readyz`. */
   readonly warnings?: readonly Problem[];
   /** The fleet of packagers that this one is of; undefined: it is alone. */
   readonly fleet?: OpenFleet | undefined;
@@ -72,11 +72,11 @@ export interface Sidecar {
   readonly handler: RequestListener;
   /** What the server that runs the handler has its connections followed by. */
   readonly connections: Connections;
-  /** Removes what killed writers left; until it is done, `/readyz` says no. `close` ends it before that. */
+  /** Removes temporary files of killed writers; until it is done, `/readyz` answers 503. `close` ends it before that. */
   sweep(): Promise<void>;
-  /** Has batches begin no further stream, since the service is about to stop. */
+  /** Stops batches from starting further streams, because the service is about to stop. */
   hurry(): void;
-  /** Lets go of what is open, when the last request is answered or cut. */
+  /** Closes open resources after the last request. */
   close(): Promise<void>;
 }
 
@@ -127,7 +127,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   let swept = false;
   const sweeping = new AbortController();
   const attempts = new MemoryStore();
-  // Anybody may call /readyz, and each probe costs the disk a sync. A failure is an answer, and kept like one.
+  // Anyone may call /readyz, and each probe costs a sync of the disk. A failure is cached like a success.
   const probe = cached(PROBE_KEPT_MS, now, () =>
     store.probe().then(
       () => undefined,
@@ -221,7 +221,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   };
 }
 
-/** None of it is loaded at the start: it takes as long as a third of that. */
+/** Not loaded at the start: it would take a third longer. */
 async function describe(version: string): Promise<object> {
   const { openApiDocument } = await import('./openapi/document');
   return openApiDocument(version);

@@ -61,12 +61,12 @@ const MAX_PROVISIONINGS = 8;
 /** A batch of nothing but faults must not make an answer without bounds. */
 const MAX_PROBLEMS = 10;
 
-/** After so many answers in a row that came too late, an upstream is not asked for the rest of a batch. */
+/** After this number of timeouts in a row, an upstream is not called for the rest of a batch. */
 const MAX_LATE = 24;
-/** After so many refusals of a client in a row, nothing more is asked in its name. */
+/** After this number of refusals of a client in a row, nothing more is requested for it. */
 const MAX_REFUSED = 5;
 
-/** One batch on its way, and what became of its streams. */
+/** A batch in progress, with the results of its streams. */
 interface Run {
   readonly actor: Actor;
   readonly dryRun: boolean;
@@ -107,7 +107,7 @@ export function createBatch(context: BatchContext): Batch {
     refusePreconditions(request);
     const dryRun = isDryRun(request.query, WAIT);
     const seconds = wait.secondsOf(request.query);
-    // Asked for before a body is received in vain, and again when it is there.
+    // Checked before a body is received in vain, and again afterwards.
     if (underWay.size >= MAX_BATCHES) throw tooManyBatches();
     await readBody(request, response);
     if (underWay.size >= MAX_BATCHES) throw tooManyBatches();

@@ -59,7 +59,7 @@ function createReadInput() {
   };
 }
 
-/** A value that is neither true nor false is refused: it might be meant as either. */
+/** A value that is neither true nor false is refused, because its meaning is unclear. */
 const query = z.strictObject({
   reveal: z.enum(['true', 'false'], 'must be true or false').default('false'),
 });

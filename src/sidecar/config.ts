@@ -56,7 +56,7 @@ export interface SidecarConfig {
   /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
   readonly demo?: boolean;
   readonly logLevel: LogLevel;
-  /** Variables that look like ours and are not: most likely misspelled. */
+  /** Unknown variables with our prefix: most likely misspelled. */
   readonly unknownVariables: readonly string[];
 }
 
@@ -181,7 +181,7 @@ function readPair(
   return undefined;
 }
 
-/** Who says how the key provider is asked means to have it asked. The protocol `json` is what a service has without one. */
+/** A protocol without an address is a mistake, except `json`, which is the default. */
 function refuseWithoutProvider(env: Environment, faults: string[]): void {
   if (env.PACKAGERDRMAPI_KEYPROVIDERURL) return;
   const { PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol, PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: file } = env;

@@ -9,7 +9,7 @@ export interface HealthContext {
   readonly checkReady: () => Promise<void>;
   readonly findApiKey: FindApiKey;
   readonly keyFilesPath: string;
-  /** What was unusual at the start. */
+  /** The warnings of the start. */
   readonly warnings: readonly Problem[];
 }
 
@@ -37,7 +37,7 @@ export function healthRoutes(
         ...(isKnown && warnings.length > 0 && { warnings }),
       });
     } catch (thrown) {
-      // 503 whatever the cause: that is what a load balancer and an orchestrator understand.
+      // 503 for every cause: load balancers and orchestrators understand it.
       const { problems, cause } = toHttpError(thrown);
       throw new HttpError(503, withRights(problems, cause), { cause });
     }
@@ -50,7 +50,7 @@ async function identityOf(path: string): Promise<{ readonly device: string; read
   return { device: String(dev), inode: String(ino) };
 }
 
-/** Says whose the folder is and what to do, where rights are what is wrong: a probe that fails is all that many see. */
+/** Reports the owner of the folder and what to do if rights are wrong: many users only see the failing probe. */
 function withRights(problems: readonly Problem[], cause: unknown): readonly Problem[] {
   const why = whyDenied(cause);
   if (why === undefined) return problems;

@@ -31,7 +31,7 @@ export function refuseUnreadable(files: Readonly<Record<string, string | undefin
   if (faults.length > 0) throw new ConfigError(faults);
 }
 
-/** Why a file that is there can't be read, and what to do; undefined when neither its rights nor its kind are why. */
+/** Why an existing file can't be read, and what to do; undefined if neither rights nor kind are the cause. */
 function whyNotReadable(file: string): string | undefined {
   const closed = folderClosed(file);
   if (closed !== undefined) return mayNot('enter', closed, ENTER);
@@ -43,7 +43,7 @@ function whyNotReadable(file: string): string | undefined {
   return `${why} A file that is mounted into a container, like a secret of compose, has the owner and mode that it has on the host: change them there.`;
 }
 
-/** Why this service may not write to a folder, and what to do; undefined when rights are not what is wrong with it. */
+/** Why this service may not write to a folder, and what to do; undefined if rights are not the cause. */
 export function whyNotWritable(folder: string): string | undefined {
   const closed = folderClosed(folder);
   if (closed !== undefined) return mayNot('enter', closed, ENTER);
@@ -159,7 +159,7 @@ function ids(): { uid: number; gid: number } {
   return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 }
 
-/** Every API key that README.md, docs, .env.example and docker-compose.yml show: anybody knows them. */
+/** Every API key that README.md, docs, .env.example and docker-compose.yml show: anyone knows them. */
 const DOCUMENTED_KEYS: readonly string[] = [
   'demo-sidecar-api-key',
   'demo-packager-api-key',
@@ -180,7 +180,7 @@ interface Reach {
 }
 
 /**
- * Keeps documented keys from opening a service that others reach: on another address than a loopback one the start is
+ * Keeps documented keys from opening a service that others can reach: on a non-loopback address the start is
  * refused with such a key, and one that comes into the file of keys later is no key. Elsewhere it is logged.
  * @throws ConfigError that names each such key and what to do.
  */

@@ -20,7 +20,7 @@ export interface CommandRun {
 export function commandRun(packageFile: string): CommandRun {
   const interrupt = new AbortController();
   process.on('SIGINT', () => {
-    // The second time, the user doesn't want to wait for what is under way.
+    // The second time, the user doesn't want to wait for running work.
     if (interrupt.signal.aborted) process.exit(130);
     interrupt.abort();
   });

@@ -51,7 +51,7 @@ export function createOutput(
   const fail = (thrown: unknown) => {
     gone = true;
     const code = systemCode(thrown) ?? 'ERROR';
-    // `| head` closes the pipe when it has enough; that is no fault of ours, and no reason to leave work half done.
+    // `| head` closes the pipe when it has enough; this is not an error, and the work continues.
     if (code !== 'EPIPE' && code !== 'ERR_STREAM_DESTROYED') lost ??= code;
   };
   stdout.on('error', fail);

@@ -14,7 +14,7 @@ export interface Limits {
   /** Of one request with its redirects, and of all. */
   readonly requestMs: number;
   readonly totalMs: number;
-  /** More are counted, not tested. */
+  /** Further ones are counted, not tested. */
   readonly renditions: number;
   readonly periods: number;
 }
@@ -32,7 +32,7 @@ export const DEFAULT_LIMITS: Limits = {
   periods: 20,
 };
 
-/** What is somewhere: a whole file, or a part of one; `last` is the last byte, undefined up to the end. */
+/** A resource: a whole file, or a part of one; `last` is the last byte, undefined up to the end. */
 export interface Resource {
   readonly url: string;
   readonly range?: { readonly first: number; readonly last: number | undefined } | undefined;
@@ -48,7 +48,7 @@ export interface Fetched {
   readonly isRangeIgnored: boolean;
 }
 
-/** Why something was not fetched. The description continues its name: `answers with 404`. */
+/** Why a resource was not fetched. The description continues its name: `answers with 404`. */
 export type NotFetched = ReturnType<typeof refused>;
 
 export type Wanted = 'manifest' | 'init' | 'segment';
@@ -239,7 +239,7 @@ function mebibytes(bytes: number): string {
   return bytes >= 1024 * 1024 ? `${Math.round(bytes / 1024 / 1024)} MiB` : `${bytes} bytes`;
 }
 
-/** An address as it may be shown: a query, and what stands before an @, may hold a token. */
+/** An address that can be shown: a query, and the part before an @, may hold a token. */
 export function shownAddress(address: string): string {
   if (!URL.canParse(address)) return address.replace(/[?#].*$/s, '').slice(0, 300);
   const url = new URL(address);

@@ -26,7 +26,7 @@ export function findingsOf(tested: TestedRendition, options: FindingsOptions): S
     tested,
     isOfOtherKey(tested, options) ? { ...options, keyFiles: [] } : options,
   );
-  // What files say against each other says more than what one of them says against itself.
+  // A contradiction between files is more informative than one within a file.
   const isCompared = ({ code }: StreamFinding) => has(compared, code);
   const all = [
     ...tested.problems,
@@ -47,7 +47,7 @@ function forOnDemand({ description, ...finding }: StreamFinding): StreamFinding 
   return { ...finding, description: remedy };
 }
 
-/** Whether the stream has several keys, and the one of this rendition was not given: then nothing is to be compared. */
+/** Whether the stream has several keys and this rendition's was not given: then there is nothing to compare. */
 function isOfOtherKey(tested: TestedRendition, options: FindingsOptions): boolean {
   if (!options.othersDecrypt || tested.segment?.judgement?.state !== 'no_key') return false;
   const errors = comparisons(tested, options).filter(isError);
@@ -90,7 +90,7 @@ function withoutConsequences(findings: readonly StreamFinding[]): StreamFinding[
   return findings.filter(({ code, severity }) =>
     CONSEQUENCES.every(([causes, followers]) => {
       if (!followers.includes(code)) return true;
-      // What may be meant so is no cause of an error.
+      // A finding that may be intended is not the cause of an error.
       const known = causes.filter(
         (cause) => errors.has(cause) || (severity === 'warning' && has(findings, cause)),
       );
@@ -113,7 +113,7 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   const { rendition, signalling, init } = tested;
   const { keyFiles, othersEncrypted } = options;
   const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
-  // Subtitles are clear everywhere; clear sound with encrypted pictures may be intended.
+  // Subtitles are always clear; clear audio with encrypted video may be intended.
   if (isClear && (rendition.kind === 'text' || othersEncrypted)) {
     if (rendition.kind === 'text') return [];
     const text = `${THIS} is not protected, while other renditions are; if this is not intended, package again with the key file for all of them`;

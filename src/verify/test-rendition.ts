@@ -44,7 +44,7 @@ export interface TestedRendition {
   readonly signalling: CheckedInput;
   readonly init: (FetchedPart & { readonly checked: CheckedInput }) | undefined;
   readonly segment: TestedSegment | undefined;
-  /** Of what is not live: where a clear lead would be. */
+  /** On demand only: the place of a clear lead. */
   readonly first: TestedSegment | undefined;
   /** The newest segment that is named, which may have been tested before. */
   readonly newest: SegmentSource | undefined;
@@ -53,7 +53,7 @@ export interface TestedRendition {
   readonly former: ReadKeyFile | undefined;
 }
 
-/** What a test has seen of a stream before, when it looks at it again and again. */
+/** The segments that earlier tests of the same stream have seen. */
 export class StreamMemory {
   readonly #inits = new Map<string, FetchedPart>();
   readonly #newest = new Map<string, { number: number; at: number }>();
@@ -69,7 +69,7 @@ export class StreamMemory {
 
   keep(resource: Resource, init: FetchedPart): void {
     this.#inits.set(placeOf(resource), init);
-    // One that changes with every segment is not to be kept for ever.
+    // One that changes with every segment must not be kept forever.
     const [first] = this.#inits.keys();
     if (this.#inits.size > MAX_INITS && first !== undefined) this.#inits.delete(first);
   }
@@ -81,7 +81,7 @@ export class StreamMemory {
     const chosen = fresh.at(-1);
     if (fresh.length > 1) this.#waiting.add(rendition);
     else this.#waiting.delete(rendition);
-    // A packager that starts again may count from the beginning.
+    // A restarted packager may count from the start.
     const isBack = seen !== undefined && (newest[0]?.number ?? seen.number) < seen.number;
     const next = chosen ?? (isBack ? newest[0] : undefined);
     if (!next) return { first: undefined, newest: [] };
@@ -141,7 +141,7 @@ export async function testRendition(
 
 /** Maximum depth of indexes that name indexes. */
 const MAX_INDEXES = 4;
-/** Where a file says nothing of its index, it is looked for at the beginning. */
+/** If a file does not name its index, it is searched for at the start. */
 const HEAD_BYTES = 256 * 1024;
 
 class RenditionTest {

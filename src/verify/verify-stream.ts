@@ -17,7 +17,7 @@ export interface VerifyOptions {
   /** Makes each request; a caller that must not reach some addresses refuses them there. */
   readonly get: Get;
   readonly keyFiles?: readonly GivenKeyFile[];
-  /** Key files that the stream had before: by them a packager is found out that was not restarted. */
+  /** Key files that the stream had before: they identify a packager that was not restarted. */
   readonly formerKeyFiles?: readonly GivenKeyFile[];
   readonly limits?: Partial<Limits>;
   readonly signal?: AbortSignal | undefined;
@@ -28,7 +28,7 @@ export interface VerifyOptions {
   readonly onProgress?: (done: number, of: number, name: string) => void;
 }
 
-/** At a time; a CDN takes more, an emulator on a small machine does not. */
+/** At a time; a CDN accepts more, an emulator on a small machine does not. */
 const AT_A_TIME = 4;
 
 /**
@@ -72,7 +72,7 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
   return reportOf({ read, tested, findings: [...read.problems, ...findings, ...still], fetches, keyFiles });
 }
 
-/** Three times as long as a segment there was no new one, and never sooner: encoders stumble. */
+/** No new segment for three segment durations; not sooner, because encoders pause. */
 const STILL_SEGMENTS = 3;
 const STILL_SECONDS = 10;
 

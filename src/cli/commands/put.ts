@@ -154,7 +154,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     if (cpix === undefined && IN_A_BODY.some((name) => options[name] !== undefined)) throw twice();
     const bytes = await readInput(context, source);
     const name = nameOf(source);
-    // Whoever has a document need not know that there is an option for it.
+    // A document is accepted without its own option.
     if (looksLikeCpixBytes(bytes)) {
       if (keepUnknown)
         throw unusable(`${name} is a CPIX document, so --keep-unknown keeps nothing; leave it out.`);
@@ -169,7 +169,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     return { body: readBody(bytes, source, keepUnknown), isDocument: false };
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
-  // Of a content, too, where the key provider answers a document: that is the sidecar's to know.
+  // For a content, too, if the key provider returns a document: only the sidecar knows.
   if (fields.contentId === undefined) refuseStray(fields);
   if (!isGiven)
     throw usageError(

@@ -67,7 +67,7 @@ export async function rotate(context: CliContext, path: string, options: RotateO
   const isDry = dryRun || due.length === 0;
   if (!isDry && !yes && !(await isConfirmed(context, due.length))) return;
   const before = folder === undefined ? undefined : snapshotOf(folder, due);
-  // Packagers first: one without the new key would start with the former one.
+  // Packagers first: a packager without the new key would start with the former one.
   const done = await writeManifest(context, rotation.manifest, { looked, isDry, wait });
   const isWritten = (one: StreamResult) => isChange(one) && due.includes(one.streamid);
   const written = (done.sent ? done.results.filter(isWritten) : []).map(({ streamid }) => streamid);

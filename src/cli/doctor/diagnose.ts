@@ -43,12 +43,12 @@ export interface Examined {
 
 interface JudgedFolder {
   readonly section: Section;
-  /** What stands before a stream's name in its stream id, when that is known. */
+  /** The prefix of a stream's name in its stream id, if it is known. */
   readonly prefix: string | undefined;
   readonly keyFiles: readonly CheckedKeyFile[];
 }
 
-/** Judges what was examined: the sidecar, its fleet, each application, each key folder, and the streams that the user named. */
+/** Judges the examined parts: the sidecar, its fleet, each application, each key folder, and the streams that the user named. */
 export function diagnose(examined: Examined): Section[] {
   const folders = examined.keyFolders.map((folder) => judgeFolder(folder, examined));
   const applications = examined.applications.map((application) =>
@@ -140,7 +140,7 @@ function judgeFolder(folder: ExaminedFolder, { sidecar, user }: Examined): Judge
   });
   const files = entries.filter(({ kind }) => kind === 'file');
   const { check, prefix } = compareFolders({ folder: disk.realPath, places: disk.places, files }, sidecar);
-  // The sidecar's word counts for a file that the doctor may not read.
+  // For a file that the doctor may not read, the sidecar's list is used.
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
   const keyFiles = files.map(({ id, summary, keys }) =>
     summary

@@ -13,9 +13,9 @@ import { ageText, clockText } from '../fleet/status-text';
 import { type Check, error, ok, type Section, someOf, warning } from './finding';
 
 export interface FleetSaid {
-  /** undefined: it is in none, or did not say. */
+  /** undefined: it is not in a fleet, or did not answer. */
   readonly answer: FleetAnswer | undefined;
-  /** Why it didn't say though it may be in one. */
+  /** Why it did not answer although it may be in a fleet. */
   readonly problems: readonly Problem[];
 }
 
@@ -208,7 +208,7 @@ function checkClocks({ packagers }: FleetAnswer): Check[] {
   });
 }
 
-/** Reports come every five seconds; who is behind for no longer is not late. */
+/** Reports come every five seconds; a shorter delay is not late. */
 const LATE_SECONDS = 10;
 
 /** In these states the registered packagers may be of another fleet, and must not be retired. */

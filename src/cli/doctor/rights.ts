@@ -124,7 +124,7 @@ export const THIS_MACHINE: Machine = {
   },
 };
 
-/** Whom a name or a number means; undefined when this machine has no such account, and it is no number. */
+/** The user of a name or number; undefined for a name without an account on this machine. */
 export async function identityOf({ findUser }: Machine, user: string): Promise<Identity | undefined> {
   return (await findUser(user)) ?? (/^\d{1,10}$/.test(user) ? unknownUser(Number(user)) : undefined);
 }
@@ -141,7 +141,7 @@ export interface PackagerUser {
 /** The mark of the packager's Java process on its command line. */
 const PROCESS_MARK = 'com.wowza';
 
-/** Finds whom the packager runs as: by its process, or else by the owner of its programs. */
+/** Finds the packager's user: by its process, or else by the owner of its programs. */
 export async function findPackagerUser(
   packager: string,
   machine: Machine,

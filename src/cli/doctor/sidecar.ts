@@ -19,7 +19,7 @@ export interface SidecarState {
   readonly notReady: readonly Problem[] | undefined;
   /** The folder that it writes in; undefined when it didn't say. */
   readonly folder: FolderIdentity | undefined;
-  /** What was unusual at its start. */
+  /** The warnings of its start. */
   readonly warnings: readonly Problem[];
   readonly listed: readonly ListedKeyFile[] | undefined;
   /** undefined: it was not asked. */

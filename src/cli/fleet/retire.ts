@@ -2,7 +2,7 @@ import { shown } from '../../terminal/text';
 import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 
-/** `fleet retire`: removes a packager that does not run any more. */
+/** `fleet retire`: removes a packager that no longer runs. */
 export async function retire(
   context: CliContext,
   name: string,

@@ -28,7 +28,7 @@ export function secondsOfOne(wait: WaitOption | undefined, dryRun = false): numb
 }
 
 /**
- * Asks, before anything is sent, whether it can be seen who has what, if that is to be waited for.
+ * Checks before sending, if the command should wait, that the state of all packagers can be read.
  * @throws CliError when it can't be.
  */
 export async function requireFleet(
@@ -53,7 +53,7 @@ const TODOS: Readonly<Record<string, string>> = {
   forbidden: '--wait needs an API key without stream limits, because it checks the whole fleet.',
 };
 
-/** A packager that has not everything that was waited for. */
+/** A packager that is not up to date yet. */
 interface BehindPackager {
   readonly name: string;
   readonly live: boolean;
@@ -102,7 +102,7 @@ export async function waitForPackagers(
       let isSeen = false;
       try {
         const answer = await fleet.status();
-        // What was done before is waited for, too.
+        // Waits for earlier changes, too.
         revision ??= answer.revision ?? undefined;
         last = lookAt(answer, awaited.streamIds, revision);
         isSeen = true;

@@ -144,7 +144,7 @@ export function readAllowances(
 }
 
 function checkedNames(names: readonly string[] = [], from: string): readonly string[] {
-  // A lone * would allow every secret of the environment. A malformed name isn't quoted: it may be a value.
+  // A single * would allow every secret of the environment. A malformed name isn't quoted: it may be a value.
   const isName = (name: string) => /^[^\s=*]+\*?$/.test(name);
   if (!names.every(isName))
     throw usageError(`${from} takes the name of a variable, or a prefix of names and a * (PROVIDER_*).`);

@@ -32,7 +32,7 @@ export function describeBoxes(report: Report, bytes: Buffer): void {
   const boxes: Buffer[] = [];
   let end = 0;
   for (const box of boxesIn(bytes)) {
-    // What follows a box and has no type of its own is the rest of one that says a wrong size.
+    // Bytes after a box without a type of their own are the rest of a box with a wrong size.
     if (!/^[a-z0-9]{4}$/i.test(box.type)) break;
     if (box.type === 'pssh') boxes.push(box.bytes);
     end += box.bytes.length;
@@ -199,10 +199,10 @@ export interface Mp4Box {
   readonly body: Buffer;
 }
 
-/** Before what a full box holds stand its version and flags. */
+/** A full box starts with version and flags. */
 export const FULL_BOX = 4;
 
-/** The boxes one after another. A size that is none, or beyond the end, is taken for "up to the end". */
+/** The boxes one after another. A missing size, or one beyond the end, counts as "up to the end". */
 export function boxesIn(bytes: Buffer): Mp4Box[] {
   const found: Mp4Box[] = [];
   for (let at = 0; at + 8 <= bytes.length; ) {

@@ -42,19 +42,19 @@ const MAX_CHARACTERS = 1024 * 1024;
 const THE_VALUE: Subject = { called: 'The value' };
 
 export interface CheckOptions {
-  /** Checks a body of the key-file API; without it, a JSON object is unknown. */
+  /** Checks a body of the key-file API; without it, a JSON object is of an unknown kind. */
   readonly checkRequest?: (report: Report, body: JsonObject) => void;
   readonly reveal?: boolean;
-  /** The name of the file that the text stood in. In one that ends with `.key` whatever is nothing else is a key file. */
+  /** The name of the file that has the text. One that ends with `.key` counts as a key file if it is nothing else. */
   readonly name?: string;
 }
 
-/** A result, and what of the input others may be compared with. It holds key material. */
+/** A result, and the claims of the input to compare with others. It holds key material. */
 export interface CheckedInput {
   readonly name: string;
   readonly result: CheckResult;
   readonly claims: readonly Claim[];
-  /** Texts that must not be shown; none where the caller asked to see them. */
+  /** Texts that must not be shown; none if the caller asked to see them. */
   readonly secrets: ReadonlySet<string>;
 }
 
@@ -181,7 +181,7 @@ function checkJsonText(report: Report, text: string, checkRequest: CheckOptions[
   return checkJson(report, parsed, checkRequest);
 }
 
-/** A value without what people copy along with it: quotes, the element of a manifest, `data:…;base64,`. */
+/** A value without what is often copied with it: quotes, the element of a manifest, `data:…;base64,`. */
 function unwrapped(text: string): string {
   const element = /^<(?:\w{1,20}:)?(?:pssh|pro)\b[^<>]{0,500}>([^<>]*)<\/[\w:]{1,30}>$/.exec(text)?.[1];
   const quoted = /^(["'])([^"']*)\1$/.exec(text)?.[2];

@@ -16,7 +16,7 @@ export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: 
     compareRotating(comparison, reference, other, known);
     return;
   }
-  // What FairPlay plays is found by the playlist's address; its key has no id in a key file.
+  // FairPlay finds its key by the playlist's address; its key has no id in a key file.
   if (isForFairPlayAlone(reference, other)) return;
   const ofSamples = unique(
     other.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : [])),
@@ -73,7 +73,7 @@ export function exchangedSentence(
   );
 }
 
-/** The side that shows it by itself, too; or most likely the one whose key id is no random UUID when the other's is. */
+/** The side that contradicts itself, or else the one whose key id is not a random UUID if the other's is. */
 function exchangedSide(
   keyFile: Side,
   other: Side,
@@ -112,7 +112,7 @@ function compareIds(
   const swapped = unknown.filter((keyId) => isAmong(swapKeyIdOrder(keyId), known));
   for (const keyId of swapped)
     comparison.error('key_id_byte_order', names, swappedSentence(reference, other, keyId));
-  // One that agrees is enough: a manifest names the keys of all renditions, a key file one.
+  // One match is enough: a manifest names the keys of all renditions, a key file one key.
   if (swapped.length > 0 || unknown.length < found.length) return swapped.length > 0;
   const is = found.map(formatUuid).slice(0, 3).join(', ');
   const should = known.length <= 3 ? ` (${known.map(formatUuid).join(', ')})` : '';

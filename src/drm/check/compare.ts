@@ -32,7 +32,7 @@ export function compareInputs(
   compareKeyFiles(comparison, [...ofPackager, ...documents]);
   compareExchangedKeyFiles(comparison, [...ofPackager, ...documents]);
   compareDocuments(comparison, documents, ofPackager);
-  // What the packager reads counts; a document only where nothing was made of it yet.
+  // The key file is compared, and a document only if no key file was made from it yet.
   const keyFiles = ofPackager.length > 0 ? ofPackager : documents;
   const media = others.filter(({ result }) => isMedia(result.kind));
   const manifests = others.filter(({ result }) => result.kind === 'manifest');
@@ -58,7 +58,7 @@ export function compareInputs(
   return { compared, faults: isShown ? first : maskFaults(first, hideKeys(inputs)) };
 }
 
-/** The inputs without faults that ask for what another input has, and without what another one shows to be a key. */
+/** The inputs without faults about what another input has, and without texts that another input shows to be keys. */
 export function withoutAnswered<Input extends CheckedInput>(inputs: readonly Input[]): Input[] {
   const media = inputs.filter(({ result }) => isMedia(result.kind));
   const manifests = inputs.filter(({ result }) => result.kind === 'manifest');
@@ -129,7 +129,7 @@ function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly Che
   }
 }
 
-/** A sentence quotes what the inputs that it names hold; and of those that it counts, an address or a key id. */
+/** A sentence may quote values of the inputs that it names; of inputs that it only counts, an address or a key id. */
 function maskFaults(faults: readonly ComparedFinding[], inputs: readonly CheckedInput[]): ComparedFinding[] {
   const finder = SecretFinder.ofKeys(inputs);
   return faults.map((fault) => {
@@ -159,7 +159,7 @@ function compareDocuments(
 type Compare = (comparison: Comparison, reference: Side, other: Side) => void;
 
 const KEY_ID_CODES = ['key_id_mismatch', 'key_id_byte_order', 'key_and_key_id_swapped'];
-/** By what manifests are compared with media, and the codes of a difference in it. */
+/** The comparisons of manifests with media, and the codes of their differences. */
 const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[] = [
   [KEY_ID_CODES, compareKeyIdsOf],
   [['scheme_mismatch'], compareSchemes],
@@ -208,13 +208,13 @@ function compareTwo(compare: Compare, file: CheckedInput, manifest: CheckedInput
   return trial.result();
 }
 
-/** A playlist for FairPlay: together with a DASH manifest it is rather of other media than a fault. */
+/** A playlist for FairPlay next to a DASH manifest more likely belongs to other media than to be a fault. */
 function namesNoKeyId({ claims }: CheckedInput): boolean {
   const tracks = claimsOf(claims, 'track');
   return tracks.length > 0 && tracks.every(({ keyId }) => keyId === undefined);
 }
 
-/** One manifest is of several renditions: each file has to be in one. */
+/** A manifest has several renditions: each file has to be in one manifest. */
 function compareRenditions(
   comparison: Comparison,
   media: readonly CheckedInput[],
@@ -225,7 +225,7 @@ function compareRenditions(
   const remaining = manifests.filter(isNew);
   for (const file of remaining.length > 0 ? media.filter(isNew) : []) {
     const ofScheme = remaining.filter((manifest) => agree(compareSchemes, file, manifest));
-    // It may be of one that names no key id; or of one that is not here, when a key file vouches for it.
+    // It may belong to a file without a key id, or to one that was not given, if a key file confirms it.
     const isOpen = ofScheme.some(
       (manifest) => compareTwo(compareKeyIdsOf, file, manifest).compared.length === 0,
     );
@@ -281,7 +281,7 @@ function isClear({ claims }: CheckedInput): boolean {
   return claimsOf(claims, 'clear').length > 0;
 }
 
-/** Some manifests protect without a word of the key: the init segments have it all. */
+/** Some manifests signal protection without the key id: the init segments have it. */
 function promisesProtection({ claims, result }: CheckedInput): boolean {
   return (
     claims.some((claim) => claim.of === 'track' || claim.of === 'box') ||

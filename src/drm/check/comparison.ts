@@ -18,12 +18,12 @@ export interface ComparedFinding extends Finding {
 }
 
 export interface ComparisonResult {
-  /** Nothing in it: the inputs say nothing of the same thing. */
+  /** Empty if the inputs have no claim in common. */
   readonly compared: readonly ComparedAspect[];
   readonly faults: readonly ComparedFinding[];
 }
 
-/** One side of a comparison: an input, or several of one kind that together say what may be. */
+/** One side of a comparison: an input, or several of one kind that together give the allowed values. */
 export interface Side {
   readonly names: readonly string[];
   /** For a sentence: the names, or how many there are. */
@@ -68,7 +68,7 @@ export class Comparison {
     return this.faults.some(({ code, inputs }) => codes.includes(code) && inputs.includes(name));
   }
 
-  /** Takes over what another one found; with a reservation, which is a sentence, as what may be meant so. */
+  /** Adds the result of another comparison; with a reservation (a sentence), its errors become warnings. */
   take(other: Comparison, reservation?: string): void {
     for (const aspect of other.#compared) this.note(aspect);
     for (const { severity, description, ...fault } of other.faults) {

@@ -40,7 +40,7 @@ export interface DocumentContext {
   readonly subject: Subject;
 }
 
-/** What a document says of a system for a key, in a report of its own: all of it is looked at, however much there is. */
+/** Checks what a document says about a system for a key, in a separate report without a limit. */
 export function describeSystem(
   system: CpixSystem,
   key: PlacedKey,
@@ -119,7 +119,7 @@ function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void
   report.add(...checkValues({ fairplay }, { scheme: undefined, names: namesOf(key.at) }));
 }
 
-/** Reports what keeps a key file from being made of a system, where no other finding says it more exactly. */
+/** Reports why no key file can be made for a system, if no other finding is more exact. */
 function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string, subject: Subject): void {
   const { keyId, explicitIv } = key;
   const contentKey = plainKey(key);

@@ -21,7 +21,7 @@ import { reportNoSystem } from './part-values';
 import type { Report } from './report';
 import { keyIdField } from './values';
 
-/** So many fields are shown with the signalling of each system; what is without a fault and beyond that is named alone. */
+/** Up to this number of fields, the signalling of each system is shown; beyond it, systems without a fault are only named. */
 const DETAILED = 280;
 
 /** Shows what a CPIX document says, key by key. Encrypted values are not opened. Answers the document where it is read. */
@@ -192,7 +192,7 @@ function claimKey(report: Report, key: PlacedKey, systems: readonly CpixSystem[]
     if (explicitIv) report.claim({ of: 'iv', at: `${at}.iv`, iv: explicitIv });
   }
   if (hasSystems && !isFor(WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID)) return;
-  // Without a word of the scheme it may be either.
+  // Without a scheme it may be either.
   for (const one of scheme === undefined ? (['cenc', 'cbcs'] as const) : [scheme])
     report.claim({ of: 'scheme', at: `${at}.scheme`, scheme: one });
 }

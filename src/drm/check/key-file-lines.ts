@@ -33,7 +33,7 @@ export function readLines(report: Report, text: string): Lines {
   return values;
 }
 
-/** Whether a text is that of a key file, or was meant to be one: it may have comments alone. */
+/** Whether a text is a key file or a failed attempt at one; it may have only comments. */
 export function looksLikeKeyFile(text: string): boolean {
   if (/^\ufeff?\s*#(?!EXT)/.test(text) && !/^[^\S\r\n]*[^#\s]/m.test(text)) return true;
   return withoutZeros(text.slice(0, 100_000))
@@ -61,7 +61,7 @@ function checkText(report: Report, text: string): void {
       'has Windows line ends (CR LF); save it with line feeds (LF)',
     );
   }
-  // The blank behind the colon of a line without a value is no fault of its own.
+  // The blank after the colon of a line without a value is not reported separately.
   const blank = text.search(/(?<![:\s])[^\S\r\n]+(?:\r|\n|$)/);
   if (blank >= 0) {
     const number = text.slice(0, blank).split(/\r\n|\r|\n/).length;
@@ -99,7 +99,7 @@ const WITH_EQUALS = /^([^\S\r\n]*)([a-z0-9-]{1,100})[^\S\r\n]*=[^\S\r\n]*/;
 /** How text in UTF-16 looks when it is read as UTF-8: a zero byte at every letter. */
 const UTF_16 = /^(?:\ufffd{1,2}|\ufeff)?(?:(?:[^\0]\0){4}|(?:\0[^\0]){4})/;
 
-/** A key file's text as it was meant, where it is UTF-16 or has `=` for `: `; each is one fault, and not one a line. */
+/** A key file's intended text if it is UTF-16 or has `=` instead of `: `; each is one fault, not one for each line. */
 export function readMeantText(report: Report, text: string): string {
   const isUtf16 = UTF_16.test(text);
   if (isUtf16) report.error('utf_16', THE_FILE, 'is UTF-16; save it as UTF-8');

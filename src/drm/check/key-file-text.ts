@@ -145,7 +145,7 @@ function missing(report: Report, name: string, why: string, value = ''): void {
 const PSSH_DATA = 'keyserver-widevine-pssh-data';
 const COMPARED = ['key-id', 'content-key', 'keyserver-playready-license-url', PSSH_DATA];
 
-/** One stream's DASH and CMAF lines are usually of one key; the same key id with two keys never plays. */
+/** The DASH and CMAF lines of a stream usually have one key; the same key id with two keys never plays. */
 function compareFamilies(report: Report, lines: Lines, dash: KeyValues, cmaf: KeyValues): void {
   const isSameId = dash.keyId && cmaf.keyId?.equals(dash.keyId);
   const isSameKey = dash.contentKey && cmaf.contentKey?.equals(dash.contentKey);

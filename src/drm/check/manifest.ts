@@ -16,7 +16,7 @@ const PROTECTION = /<(?:[\w-]{1,20}:)?ContentProtection\b[^<>]{0,2000}>/g;
 const MAX_PROTECTIONS = 100;
 const THE_MANIFEST: Subject = { called: 'The manifest' };
 
-/** The root element of a whole manifest, behind whatever stands before it. */
+/** The root element of a whole manifest, after anything in front of it. */
 const ROOT = /^[^<]*(?:<\?[^<>]*>\s*)*<(?:[\w-]{1,20}:)?(MPD|SmoothStreamingMedia)[\s>/]/;
 const ROOTS: Readonly<Record<string, string>> = {
   MPD: 'DASH MPD',
@@ -96,7 +96,7 @@ function readProtections(report: Report, xml: string): Protection[] {
   );
 }
 
-/** A pattern would look for the end of each comment that has none again and again. */
+/** A pattern would search for the end of each unclosed comment again. */
 function withoutComments(xml: string): string {
   const [before = '', ...comments] = xml.split('<!--');
   return before + comments.map((comment) => comment.split('-->').slice(1).join('-->')).join('');

@@ -12,7 +12,7 @@ interface MediaOutline {
   readonly isWhole: boolean;
 }
 
-/** What to do with a box: read it as it is, keep its header as a sign that it was there, or go into it. */
+/** What to do with a box: read all of it, keep only its header, or read its children. */
 type Step = 'keep' | 'sign' | Steps;
 interface Steps {
   readonly [type: string]: Step;
@@ -97,7 +97,7 @@ class Outliner {
     const body = await this.reader.read(Math.min(inside, MAX_OF_BOX));
     this.#bytes += 8 + body.length;
     if (body.length === inside) return boxOf(type, [body]);
-    // Kept with the size that it says, by which it is known as cut.
+    // Kept with its declared size, which shows that it was cut.
     if (body.length === MAX_OF_BOX) await this.reader.skip(inside - body.length);
     return Buffer.concat([header, body]);
   }

@@ -16,7 +16,7 @@ import {
   showKeyId,
 } from './values';
 
-/** The values of a request's parts, or of a key file's lines, under the request's names; nothing of them is sure yet. */
+/** The unchecked values of a request's parts, or of a key file's lines, under the request's names. */
 export type Parts = Partial<
   Readonly<Record<'cenc' | 'widevine' | 'playready' | 'fairplay', Readonly<Record<string, unknown>>>>
 >;
@@ -74,7 +74,7 @@ function claimParts(report: Report, parts: Parts, values: KeyValues, { scheme, n
   if (iv) report.claim({ of: 'iv', at: names['fairplay.iv'], iv });
 }
 
-/** A value that is a text; what is missing or no text was said when the request or the lines were read. */
+/** A value that is a text; other values were reported when the request or the lines were read. */
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
@@ -120,7 +120,7 @@ function readWidevine(
 const BOX_IN_LINE =
   'is a whole pssh box instead of its data; write only the data, or POST the box to the key-file API, which unwraps it';
 
-/** Names the mistake, and reads on when the bytes that were meant are plain. */
+/** Reports the mistake, and continues if the intended bytes are clear. */
 function meantWidevineData(
   report: Report,
   name: string,

@@ -61,7 +61,7 @@ function describeVariants(report: Report, text: string, hasSessionKeys: boolean)
   if (next.size > MAX_NEXT) report.field('playlists', String(next.size), `the first ${MAX_NEXT} are shown`);
 }
 
-/** A query may hold a token, and says nothing here. */
+/** A query may hold a token, and is not needed here. */
 function withoutQuery(address: string): string {
   return address
     .trim()
@@ -167,7 +167,7 @@ function describeAddress(
     report.claim({ of: 'address', at: `${at}.uri`, system: 'fairplay', address });
     report.claim({ of: 'track', at: `${at}.method`, scheme: SCHEMES[method], keyId: undefined });
   } else if (format === 'identity') {
-    // What is found at such an address, or stands in it, is the key itself: it is not shown.
+    // The content of such an address, or the address itself, is the key: it is not shown.
     const sentence = `is identity, which gives the key to anyone who asks; FairPlay has ${FAIRPLAY_KEY_FORMAT}`;
     report.warning('not_fairplay', `${at}.keyformat`, sentence);
   } else if (inline !== undefined) {

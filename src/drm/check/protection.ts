@@ -75,7 +75,7 @@ interface TrackContext {
   readonly hasAllBoxes: boolean;
 }
 
-/** Holds the key id of samples against the boxes by which players ask for the key. */
+/** Compares the key id of samples with the boxes that players request the key with. */
 export function compareTrack(
   report: Report,
   at: string,
@@ -94,7 +94,7 @@ export function compareTrack(
   report.add(finding(severity, 'key_id_mismatch', at, sentence));
 }
 
-/** Boxes of different keys are no fault where each is of a track's. */
+/** Boxes of different keys are no fault if each belongs to a track. */
 export function compareBoxes(
   report: Report,
   named: readonly KeySignallingAt[],

@@ -33,7 +33,7 @@ export interface CheckResult {
   readonly faults: readonly Finding[];
 }
 
-/** Nobody reads more than this, and a small input must not make a far larger answer. */
+/** More is not read by people, and a small input must not make a far larger answer. */
 const MAX_FIELDS = 300;
 export const MAX_FINDINGS = 100;
 const MAX_CLAIMS = 1000;
@@ -43,7 +43,7 @@ export function subjectOf(name: string): Subject {
   return name.includes(' ') ? { called: name } : name;
 }
 
-/** What the names of fields begin with, `header.`, as the field that it is of; where it is empty, what else to call it. */
+/** The prefix of field names, such as `header.`, or the subject of a sentence if it is empty. */
 export function wholeOf(at: string, called: string): Subject {
   return at === '' ? { called } : at.slice(0, -1);
 }
@@ -86,7 +86,7 @@ export class Report {
     this.error(code, subject, description);
   }
 
-  /** Two checks may have the same finding in words of their own: the first counts. */
+  /** Two checks may report the same finding in different words: the first is kept. */
   add(...findings: readonly Finding[]): void {
     for (const finding of findings) this.#addOne(finding);
   }
@@ -98,7 +98,7 @@ export class Report {
       return;
     }
     this.#cut();
-    // A write is refused for an error, so none is lost behind warnings.
+    // An error refuses a write, so warnings must not displace it.
     const last = this.findings.findLastIndex((known) => known.severity === 'warning' && known !== CUT_SHORT);
     if (finding.severity === 'error' && last >= 0) this.findings[last] = finding;
   }
@@ -127,7 +127,7 @@ function isSame(known: Finding, { code, severity, field, description }: Finding)
   return field !== undefined || known.description === description;
 }
 
-/** What one input says that another may contradict, by kind. Key ids are 16 bytes, big endian. */
+/** Claims of one input that another may contradict, by kind. Key ids are 16 bytes, big endian. */
 interface Claims {
   /** The key of a key file, a request or a document; nothing else may hold its content key. */
   key: { readonly keyId: Buffer; readonly contentKey: Buffer | undefined };

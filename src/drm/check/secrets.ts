@@ -99,10 +99,10 @@ function* textsOf({ result, claims }: CheckedInput): Generator<string> {
   }
 }
 
-/** A shorter text would be found in words that have nothing to do with it. */
+/** A shorter text would be found in unrelated words. */
 const SHORTEST = 6;
 
-/** Finds secrets in texts, in whatever form and case. Its time goes with the texts, not with the number of secrets. */
+/** Finds secrets in texts, in whatever form and case. Its time depends on the texts, not on the number of secrets. */
 export class SecretFinder {
   /** Each form in lower case, with the UUIDs of its keys: two may be each other in the other byte order. */
   readonly #forms = new Map<string, Set<string>>();
@@ -162,7 +162,7 @@ function readKey(secret: string): Buffer | undefined {
   return key?.length === 16 ? key : undefined;
 }
 
-/** In which no sign moves, as some others' lower case is longer. */
+/** Lower case without a change of length, which some characters would have. */
 function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }

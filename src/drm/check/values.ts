@@ -29,7 +29,7 @@ export interface ByteText {
   readonly bytes: Buffer;
 }
 
-/** Reads bytes from a text in whatever form people write them; white space is passed over. Undefined when it is none. */
+/** Reads bytes from a text in any usual form, without white space. Undefined for another text. */
 export function readByteText(text: string): ByteText | undefined {
   const compact = text.replaceAll(/\s+/g, '');
   if (compact === '') return undefined;

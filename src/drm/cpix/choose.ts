@@ -222,9 +222,9 @@ function idOf({ keyId }: { readonly keyId: Buffer }): string {
 interface Narrowed {
   readonly role: Role;
   readonly present: readonly CpixKey[];
-  /** Those that kid and track mean; all where none is given. */
+  /** The keys that kid and track select; all if none is given. */
   readonly matched: readonly CpixKey[];
-  /** Those that no rule says to be for another track. */
+  /** The keys that no rule assigns to another track. */
   readonly spare: readonly CpixKey[];
 }
 
@@ -284,7 +284,7 @@ function settle(
   return without([noChoice(sentence)]);
 }
 
-/** FairPlay under cenc is for those who have nothing else. */
+/** FairPlay under cenc is only used if there is nothing else. */
 function bestOf({ name }: Role, keys: readonly CpixKey[]): readonly CpixKey[] {
   const best = name === 'fairplay' ? keys.filter(({ scheme }) => scheme !== 'cenc') : keys;
   return best.length > 0 ? best : keys;
@@ -327,7 +327,7 @@ function ofDocument(code: string, description: string): Finding {
   return warning(code, THE_DOCUMENT, description);
 }
 
-/** Sound with a key of its own plays with no key file: the packager encrypts all tracks with one. */
+/** A separate key for audio fits no key file: the packager encrypts all tracks with one key. */
 function soundFindings(taken: readonly CpixKey[], narrowed: readonly Narrowed[], rules: Rules): Finding[] {
   const isOfSound = (key: CpixKey) => isForSound(rules.byKey.get(idOf(key)) ?? []);
   if (taken.every(isOfSound)) return [];

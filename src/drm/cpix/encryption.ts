@@ -118,7 +118,7 @@ export function sealingFault(document: CpixDocument): Problem | undefined {
   return values.ok ? undefined : values.problem;
 }
 
-/** One object for all, which says nothing of which of them it was. */
+/** One object for all causes, so it does not reveal which one it was. */
 const NOT_OPENED: { readonly ok: false; readonly problem: Problem } = notOpened(
   'has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one',
 );
@@ -198,7 +198,7 @@ function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]):
   if (!documentKey?.value) return notOpened(`has no DocumentKey of ${of} for this certificate`);
   if (fitting.length > 1) return notOpened(`has two DocumentKeys of ${of} for this certificate`);
   const { algorithm, value } = documentKey;
-  // Version 2.4 names it no more.
+  // Version 2.4 no longer has it.
   const odd =
     (algorithm === '' ? undefined : whyOdd(algorithm, AES_256_CBC, 'a DocumentKey')) ??
     whyNotOaep(value, 'a DocumentKey');
@@ -313,7 +313,7 @@ async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
   return async (wrapped, fits) => {
     const isOperable = wrapped.length === modulus.length && wrapped.compare(modulus) < 0;
     const opened = await attempt(isOperable ? wrapped : inRange);
-    // To fail takes the time of an error with its stack; who has not failed takes it here.
+    // A failure takes the time to make an error with its stack; without a failure, it is spent here.
     await (opened ? attempt(tooLong) : subtle.digest('SHA-1', tooLong));
     const derived = createHmac('sha512', secret).update(wrapped).digest();
     const isGood = opened !== undefined && isOperable && fits(opened.length);

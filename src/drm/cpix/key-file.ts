@@ -105,7 +105,7 @@ function cencPart(
 
 const MAX_CONTENT_ID = 200;
 
-/** Anything may stand there; Widevine data is no place for all of it. */
+/** It may be any text; Widevine data has no room for all of it. */
 function shortContentId({ contentId }: CpixDocument): string | undefined {
   return contentId !== undefined && contentId !== '' && contentId.length <= MAX_CONTENT_ID
     ? contentId

@@ -26,7 +26,7 @@ const invalid = refusedAs('invalid_cpix');
 /** The most that a document has; 200 keys with three systems each have as much. */
 export const MAX_CPIX_BYTES = 256 * 1024;
 
-/** What is said of a larger one, behind its name. */
+/** The sentence about a larger one; it continues its name. */
 export const CPIX_TOO_LARGE = `has more than ${MAX_CPIX_BYTES / 1024} KiB, the most that a CPIX document may have`;
 
 class CpixFault extends Error {}
@@ -40,7 +40,7 @@ export function looksLikeCpix(text: string): boolean {
   return /^\ufeff?\s*<(?:[^\s<>:/]{1,100}:)?CPIX[\s/>]/.test(text.slice(0, HEAD).replace(BEFORE_ROOT, ''));
 }
 
-/** In so many bytes the root element begins, whatever stands before it. */
+/** The root element starts within this number of bytes. */
 const HEAD = 8 * 1024;
 /** What may hold what looks like elements: comments, instructions, a DOCTYPE. */
 const BEFORE_ROOT = /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!DOCTYPE[^[>]*(?:\[[\s\S]*?\]\s*)?>/g;
@@ -51,7 +51,7 @@ export function looksLikeCpixBytes(bytes: Buffer): boolean {
   return looksLikeCpix(text.ok ? text.value : head.toString('utf8'));
 }
 
-/** People send the path of a document, its base64, or another file. */
+/** Frequent mistakes: the path of a document, its base64, or another file. */
 const NOT_XML = 'is not XML; it must be the text of the document, which begins with <';
 
 /**

@@ -74,10 +74,10 @@ export function playReadySignal(
       isCbc ||= keys.some(({ algorithm }) => algorithm === 'AESCBC');
       licenseUrl = headerAddress(header.value);
     }
-    // Of a header that was written over several lines.
+    // For a header that has line breaks.
     licenseUrl = licenseUrl?.trim() || undefined;
     if (licenseUrl === undefined) continue;
-    // Who gives another address may do so since this one can't be used.
+    // A given address may replace one that can't be used.
     if (isReplaced) return { ok: true, value: { licenseUrl, isProved, isCbc, isOfOther } };
     const checked = checkLicenseUrl('playready')(licenseUrl);
     if (!checked.ok)
@@ -145,7 +145,7 @@ interface HeldKeys {
   readonly isOfOther: boolean;
 }
 
-/** Holds a header's keys against a key. Another key id is no fault: some servers answer each request with one header. */
+/** Compares a header's keys with a key. Another key id is no fault: some servers answer each request with one header. */
 function holdKeys(
   keys: readonly HeaderKey[],
   what: string,

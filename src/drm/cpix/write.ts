@@ -53,7 +53,7 @@ export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix')
     suppressEmptyNode: true,
     format: true,
   });
-  // It would write what is undefined as an empty element, and JSON leaves it out.
+  // It would write undefined as an empty element; JSON leaves it out.
   const present: Node = JSON.parse(JSON.stringify({ 'cpix:CPIX': root }));
   return `<?xml version="1.0" encoding="UTF-8"?>\n${builder.build(present)}`;
 }

@@ -10,23 +10,23 @@ import { apiError } from '../errors';
 
 declare module '../../http/app' {
   interface Exchange {
-    /** Whose request it is, behind the guard. */
+    /** The API key of a request, behind the guard. */
     apiKey?: ApiKey | undefined;
   }
 }
 
-/** Whose request it is. @throws TypeError on a route that no guard stands before. */
+/** The API key of a request. @throws TypeError on a route without a guard. */
 export function callerOf({ locals }: { readonly locals: Pick<Exchange, 'apiKey'> }): ApiKey {
   if (!locals.apiKey) throw new TypeError('No guard runs before this route');
   return locals.apiKey;
 }
 
-/** Who may do what: the name is for the audit, the key itself is known by its digest alone. */
+/** The rights of an API key. The name is for the audit; only the digest of the key is kept. */
 export interface ApiKey {
   readonly name: string;
   /** `write` may do everything that `read` may. */
   readonly scope: 'read' | 'write';
-  /** Prefixes of the stream ids it reaches; undefined: all streams. */
+  /** Stream limits: prefixes of the stream ids that it may access; undefined: all streams. */
   readonly streams: readonly string[] | undefined;
 }
 

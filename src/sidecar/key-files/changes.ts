@@ -24,7 +24,7 @@ import type { Provisioned } from '../provisioning/provision';
 import type { Change, ChangedBy, Conditions, FleetChange, KeyFileStore } from '../storage/key-file-store';
 import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './survey';
 
-/** On whose behalf a key file is changed. */
+/** The client that changes a key file. */
 export interface Actor extends ChangedBy {
   readonly apiKey: ApiKey;
 }
@@ -159,7 +159,7 @@ export function changedBy({ key, address, requestId }: Actor): ChangedBy {
   return { key, address, requestId };
 }
 
-/** Whether the folder here is as it was: the change is the fleet's, and made elsewhere or later. */
+/** Whether the folder here did not change: the change is in the fleet, and made elsewhere or later. */
 function isElsewhere({ fleet }: Change): boolean {
   return fleet !== undefined && (!fleet.isHere || fleet.notHere !== undefined);
 }

@@ -150,7 +150,7 @@ export function streamIdOf(request: Request, response: Response): StreamId {
   return parsed.value;
 }
 
-/** On whose behalf a request behind the guard changes key files. */
+/** The client of a request behind the guard. */
 export function actorOf(request: Request, response: Response): Actor {
   const apiKey = callerOf(response);
   const { requestId } = response.locals;

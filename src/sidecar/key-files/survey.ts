@@ -160,7 +160,7 @@ export function createKeyIndex(): KeyIndex {
     set(streamId, keys) {
       const former = all.get(streamId);
       if (former && former.id === keys?.id && former.digest === keys.digest) return;
-      // The latest are the last.
+      // The latest ones come last.
       all.delete(streamId);
       if (keys) all.set(streamId, keys);
     },

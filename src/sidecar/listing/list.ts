@@ -53,7 +53,7 @@ export function createList({ folder, checkFolder, conflictsOf, log }: ListOption
       });
       if (entry) keyfiles.push(entry);
     }
-    // A folder that has vanished must not pass for one without key files.
+    // A folder that has vanished must not count as one without key files.
     statSync(`${folder}/.`);
     const last = keyfiles.at(-1)?.streamid;
     const isEnd = last === undefined || keyfiles.length < limit || last === wanted.at(-1);
@@ -79,7 +79,7 @@ export function createList({ folder, checkFolder, conflictsOf, log }: ListOption
   };
 }
 
-/** Where a page begins. */
+/** The start of a page. */
 interface Position {
   readonly prefix: string;
   /** The last stream id of the page before. */

@@ -28,7 +28,7 @@ const openAt = promisify(open);
 const makeFolder = promisify(mkdir);
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
-// A pipe without a reader must fail, not hold a thread for ever.
+// A pipe without a reader must fail instead of blocking a thread forever.
 const APPEND = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 const FILE_MODE = 0o640;
 const FOLDER_MODE = 0o750;

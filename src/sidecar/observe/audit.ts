@@ -72,7 +72,7 @@ process.once('exit', () => {
     try {
       flush();
     } catch {
-      // The process ends: no one can be informed.
+      // The process ends: there is no one to inform.
     }
   }
 });
@@ -203,7 +203,7 @@ async function within(ms: number, promise: Promise<void>): Promise<boolean> {
   return inTime;
 }
 
-/** Longer than any value that is in order; what anybody sends must not fill the disk. */
+/** Longer than any valid value; client data must not fill the disk. */
 const MAX_CHARACTERS = 256;
 
 // JSON leaves these as they are: the control characters of C1 and the line breaks of Unicode, which some readers obey.

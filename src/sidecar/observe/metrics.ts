@@ -169,7 +169,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     'Clients refused: unknown key, missing right, or too many attempts.',
     'reason',
   );
-  // A counter that first appears at 1 has risen by nothing in the eyes of an alert rule.
+  // An alert rule sees no increase in a counter that first appears at 1.
   for (const event of CACHE_EVENTS) cacheEvents.inc({ event }, 0);
   for (const code of ALERTED_FAILURES) failures.inc({ code }, 0);
   for (const reason of REFUSED_REASONS) refused.inc({ reason }, 0);

@@ -12,7 +12,7 @@ export type Attempt = Pick<AuditEntry, 'key' | 'address' | 'streamId' | 'request
  * audited once, where its outcome is: at the answer of a request, and at the result of each stream of a batch.
  */
 export interface Refusals {
-  /** A request is answered with an error. Who asked for what is read from `response.locals`. */
+  /** A request is answered with an error. The client and its request are read from `response.locals`. */
   answered(error: HttpError, request: Request, response: Response): void;
   /** A stream of a batch failed. */
   failed(error: HttpError, attempt: Attempt, dryRun: boolean): void;

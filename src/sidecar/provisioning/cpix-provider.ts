@@ -148,7 +148,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     if (!speke) return requireChosen(chooseKeys(document, choice ?? {}));
     requireSystems(document, systems, choice?.systems ?? ALL_SYSTEMS);
     const { spekeKeyId } = await loadSpeke();
-    // A provider may answer with another key id, which counts then; of several keys it must be the one asked for.
+    // A provider may return another key id, which is then used; of several keys it must be the requested one.
     const keyId = document.keys.length > 1 ? spekeKeyId(contentId, speke.scheme) : undefined;
     return requireChosen(chooseKeys(document, { keyId, systems }));
   };
@@ -197,7 +197,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
         calls,
         async open() {
           const answers = await Promise.all(calls);
-          // PlayReady is asked for first: of a later document it would be said that the address is not used.
+          // PlayReady comes first: for a later document, its address would be reported as unused.
           const addresses = [content.playReadyUrl];
           const made = await Promise.all(
             answers.map((answered, index) => makeKeyFile(answered, content, addresses[index])),
@@ -221,7 +221,7 @@ function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
   };
 }
 
-/** The statuses of a question that is refused for what it asks; 429 and the like are for another time or way to ask. */
+/** The statuses of a request that is refused for its content; 429 and the like mean another time or way. */
 const OF_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
 
 /** A hint at why a question for some systems is refused. */
@@ -245,7 +245,7 @@ function listed(systems: readonly CpixSystemName[]): string {
   return systems.map((name) => CALLED[name]).join(' and ');
 }
 
-/** Answers who encrypted content keys are for, as it is now. */
+/** Returns the present recipient of encrypted content keys. */
 export type FindRecipient = () => CpixRecipient | undefined;
 
 interface OpenedDocument {

@@ -29,7 +29,7 @@ export interface ProvidedKeys {
   readonly isChecksumComputed?: boolean;
 }
 
-/** Calls for a content's keys that run in parallel. */
+/** Parallel calls for the keys of a content. */
 interface AskedKeys {
   /** Each settles by itself, and rejects with an `HttpError`. */
   readonly calls: readonly Promise<unknown>[];

@@ -31,9 +31,9 @@ export interface ProviderCache {
   keep(content: ProviderContent, keyFile: KeyFile): void;
   /** The answer that was kept for the same client, secret and content, unless it is too old. */
   find(content: ProviderContent): Promise<KeptAnswer | undefined>;
-  /** Logs and counts that an answer found was used. */
+  /** Logs and counts the use of a cached answer. */
   used(time: Date, requestId: string): void;
-  /** Looks what is in the folder, removes what is too old or too many, and does so every hour from now on. */
+  /** Reads the folder, removes old and surplus entries, and repeats this every hour. */
   open(): Promise<void>;
   /** Waits for what is being kept, but no longer than two seconds: a network file system may hang. */
   close(): Promise<void>;
@@ -117,7 +117,7 @@ export function createProviderCache(options: ProviderCacheOptions): ProviderCach
     }
   };
 
-  /** The name and the secret of a content's entry; undefined: nothing can be sealed for who asks. */
+  /** The name and the secret of a content's entry; undefined: there is no secret to seal it with. */
   const entryOf = (content: ProviderContent) => {
     const secret = secretOf(scope, content);
     if (secret !== undefined) return { name: entryName(scope, content, secret), secret };
@@ -248,7 +248,7 @@ interface CacheScope {
 
 const NO_SECRET = `the provider cache keeps no answers to requests without clientApiKey, because it has no secret to encrypt them with. Name a file of headers in ${HEADERS_VARIABLE} with a credential of at least 16 characters, or give clientApiKey`;
 
-/** A credential; what is shorter is no header that only this service knows. */
+/** A credential; a shorter header is not a secret of this service. */
 const CREDENTIAL = /\S{16}/;
 
 /**
@@ -282,7 +282,7 @@ const TAG_AT = SALT_AT + SALT_BYTES;
 const TEXT_AT = TAG_AT + TAG_BYTES;
 
 /**
- * The file name of a content's entry: an HMAC-SHA-256 under a key derived from the secret, in hex. Who has the folder
+ * The file name of a content's entry: an HMAC-SHA-256 under a key derived from the secret, in hex. A copy of the folder
  * alone can't find out which client or content it is of, and another secret leads to another name.
  */
 function entryName(scope: CacheScope, content: ProviderContent, secret: string): string {

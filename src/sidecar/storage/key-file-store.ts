@@ -72,7 +72,7 @@ export interface FleetChange {
   readonly notHere?: HttpError;
 }
 
-/** On whose behalf a key file is changed. */
+/** The client that changes a key file. */
 export interface ChangedBy {
   /** The name of the API key. */
   readonly key: string;
@@ -98,7 +98,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
   /** The file system on which the folder lay first. */
   let device = deviceOf(folder);
 
-  /** An empty mount point, or another folder, must not pass for the key files. */
+  /** An empty mount point, or another folder, must not count as the key files. */
   const check = (): void => {
     const { dev } = statSync(`${folder}/.`);
     device ??= dev;
@@ -298,7 +298,7 @@ interface KeyFilePath {
   readonly name: string;
 }
 
-/** Empty parts, `.` and `..`, and what ends a path. */
+/** Empty parts, `.` and `..`, and characters that end a path. */
 const LEADS_ELSEWHERE = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 /**

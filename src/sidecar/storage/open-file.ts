@@ -75,7 +75,7 @@ export function readSmallFile(path: string): FoundFile | undefined {
 
 /** A folder that is held open while files in it are used. */
 export interface HeldFolder {
-  /** Leads to this folder, whatever stands at its name by now. */
+  /** Leads to this folder, even if its name now leads elsewhere. */
   readonly path: string;
   /** The same for all holders of the same folder. */
   readonly id: string;
@@ -119,7 +119,7 @@ function openFolder(path: string, tries: number): number | undefined {
     if (code === 'ENOENT') return undefined;
     if (code !== 'ENOTDIR' && code !== 'ELOOP') throw thrown;
     refuseOther(path);
-    // It is a folder, or gone, by now.
+    // By now it is a folder, or gone.
     if (tries === 1) throw thrown;
     return openFolder(path, tries - 1);
   }
@@ -151,7 +151,7 @@ function refuseOther(path: string): void {
   if (stat && !stat.isDirectory()) throw notAKeyFile('A sub-folder of this stream id is a file');
 }
 
-/** The error for what stands in a key file's place, or on the way to it. */
+/** The error for anything else in the place of a key file or its folders. */
 export function notAKeyFile(what: string): HttpError {
   return apiError('not_a_key_file', `${what}; it is left unchanged. Remove it, or use another stream id.`);
 }

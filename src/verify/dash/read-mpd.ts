@@ -106,7 +106,7 @@ function countOf({ name, children }: XmlElement, part: string): number {
   return children.reduce((sum, child) => sum + countOf(child, part), name === part ? 1 : 0);
 }
 
-/** What is neither picture, sound nor text has no samples: thumbnails, for example. */
+/** Tracks other than video, audio and text have no samples: thumbnails, for example. */
 function isMedia(each: InheritedRepresentation): boolean {
   return kindOf(each) !== 'other';
 }

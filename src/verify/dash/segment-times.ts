@@ -12,11 +12,11 @@ export interface PeriodSpan {
   readonly timescale: number;
   readonly presentationTimeOffset: number;
   readonly end: number | undefined;
-  /** Of a live stream: how much of the period has been; segments that end later are not there yet. */
+  /** Live only: how much of the period is over; segments that end later do not exist yet. */
   readonly elapsed: number | undefined;
 }
 
-/** As many are named, the newest first: a clock may be wrong, or a segment late. */
+/** This number is named, the newest first: a clock may be wrong, or a segment late. */
 const NEWEST = 3;
 
 /** The first and newest segments of a SegmentTimeline (ISO/IEC 23009-1 § 5.3.9.6), exact beyond 2^53. Any repeat count. */

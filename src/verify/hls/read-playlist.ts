@@ -28,7 +28,7 @@ export interface MediaPlaylist {
   readonly started: Date | undefined;
   readonly ended: Date | undefined;
   readonly segments: Segments;
-  /** The number of the newest segment, and how long segments are at most. */
+  /** The number of the newest segment, and the target duration. */
   readonly last: number;
   readonly targetSeconds: number;
 }

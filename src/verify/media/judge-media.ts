@@ -70,7 +70,7 @@ function worstOf(tracks: readonly TrackJudgement[]): Judgement {
   };
 }
 
-/** Those without an IV are apart: no key decrypts them. */
+/** Samples without an IV are separate: no key decrypts them. */
 function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] {
   const groups = new Map<string, [Buffer | undefined, Part[]]>();
   for (const track of tracks) {

@@ -81,7 +81,7 @@ export type JudgementCause =
   /** Of `clear`: something says that it is encrypted. */
   | 'not_encrypted';
 
-/** What was found in samples that one key, or none, is for. */
+/** The result for samples of one key, or of none. */
 export interface Judgement {
   readonly state: JudgementState;
   readonly cause?: JudgementCause | undefined;

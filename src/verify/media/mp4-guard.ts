@@ -24,7 +24,7 @@ interface Guarded {
 }
 
 /**
- * A copy of an mp4 file that is safe to parse by software that believes it: no box reaches beyond its parent, tables
+ * A copy of an mp4 file that is safe for a parser that trusts it: no box reaches beyond its parent, tables
  * have as many entries as their counts say, and what is not needed is hidden (as `free`). Sample entries are hidden
  * too, as their own boxes have tables.
  */

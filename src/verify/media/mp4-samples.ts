@@ -49,7 +49,7 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
     const container = file.moofs.length > 0 ? 'fmp4' : 'mp4';
     return { ok: true, value: { container, tracks, problems: reader.problems } };
   } catch {
-    // Its boxes are whole, and yet contradict each other; the parser's own error says nothing to a reader.
+    // Its boxes are complete but contradict each other; the parser's own error does not help a reader.
     return refused('media_malformed', 'The sample table of a track is missing, or the track of a fragment.');
   }
 }

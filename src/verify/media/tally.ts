@@ -9,14 +9,14 @@ export interface Tally {
   readonly valid: number;
   readonly broken: number;
   readonly undecided: number;
-  /** How unlikely it is that noise looks so valid: the binary logarithm. */
+  /** The binary logarithm of how unlikely it is that noise looks valid. */
   readonly weight: number;
   readonly evidence: string;
 }
 
-/** Samples that are looked at, as long as they are small. */
+/** The number of small samples that are checked. */
 const MOST = 240;
-/** Large ones are enough of evidence each. */
+/** A few large ones are enough evidence. */
 const MOST_BYTES = 600_000;
 const AT_LEAST = 8;
 
