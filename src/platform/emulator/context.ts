@@ -82,7 +82,6 @@ export function createContext(
   surroundings: Surroundings,
   packagingSettings: PackagingSettings = PACKAGING_SETTINGS,
 ): EmulatorContext {
-  const { log } = surroundings;
   const clock = createClock(surroundings.wallClock);
   const state = createState();
   seedState(state, seeds, clock.now());
@@ -96,7 +95,7 @@ export function createContext(
   );
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
   const packaging = new Packaging(
-    { state, broadcast, log, packager, notesFolder: uploadsFolder },
+    { ...surroundings, state, broadcast, packager, notesFolder: uploadsFolder },
     packagingSettings,
   );
   const recordings = new Recordings(packaging, uploads);

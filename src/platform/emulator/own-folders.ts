@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isRunning } from '../../http/other-process';
@@ -15,14 +15,24 @@ export function makeOwnFolder(parent: string, kind: string): string {
   return folder;
 }
 
-/** The folders of processes of this machine that have ended without deleting them. @throws the system's error */
-export function leftOverFolders(parent: string, kind: string): string[] {
-  const prefix = `emulator-${kind}-${MACHINE}-`;
+/**
+ * The folders of processes that have ended without deleting them.
+ * @param since the process of another machine counts as ended when its folder has not changed since then: a container that is
+ *   made again has another host name, and numbers of processes of another machine say nothing.
+ * @throws the system's error
+ */
+export function leftOverFolders(parent: string, kind: string, since = new Date(0)): string[] {
+  const prefix = `emulator-${kind}-`;
   return readdirSync(parent, { withFileTypes: true }).flatMap((entry) => {
     const { name } = entry;
-    const [pid] = (name.startsWith(prefix) && /^\d+(?=-)/.exec(name.slice(prefix.length))) || [];
+    const [, machine, pid] =
+      (name.startsWith(prefix) && /^([\w.]+)-(\d+)-/.exec(name.slice(prefix.length))) || [];
     const path = join(parent, name);
     if (pid === undefined || !entry.isDirectory() || OWN.has(path)) return [];
-    return Number(pid) !== process.pid && isRunning(Number(pid)) ? [] : [path];
+    const isOver =
+      machine === MACHINE
+        ? Number(pid) === process.pid || !isRunning(Number(pid))
+        : (statSync(path, { throwIfNoEntry: false })?.mtime ?? since) < since;
+    return isOver ? [path] : [];
   });
 }

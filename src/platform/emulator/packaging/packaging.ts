@@ -81,6 +81,7 @@ interface PackagingParts {
   readonly packager: PackagerAddress | undefined;
   /** Where it is noted which streams the packager has. */
   readonly notesFolder: string;
+  readonly wallClock: () => Date;
 }
 
 /**
@@ -93,8 +94,6 @@ export class Packaging {
   readonly #streams = new Map<string, Stream>();
   readonly #files = createSemaphore(FILES);
   readonly #notes: StreamNotes | undefined;
-  /** Streams of emulators that have ended without removing them. */
-  readonly #leftOver: ReturnType<StreamNotes['leftOver']> = [];
   readonly #rounds: NodeJS.Timeout | undefined;
   readonly #stopMs: number;
   #waiting: (() => void)[] = [];
@@ -107,8 +106,7 @@ export class Packaging {
     if (!parts.packager) return;
     const client = new PackagerClient(parts.packager, settings);
     this.client = client;
-    this.#notes = new StreamNotes(parts.notesFolder, parts.packager.url, parts.log);
-    this.#leftOver = this.#notes.leftOver();
+    this.#notes = new StreamNotes(parts.notesFolder, parts.packager.url, parts.wallClock, parts.log);
     this.#rounds = setInterval(() => void this.#round(client), settings.everyMs).unref();
     const { events, media, channels } = parts.state;
     events.watch(({ id }) => this.look(id));
@@ -198,12 +196,11 @@ export class Packaging {
     client.stop();
   }
 
-  /** The rest is tried in the next round when one can't be removed. */
+  /** Removes streams of emulators that have ended without doing so. The rest is tried in the next round when one can't be removed. */
   async #removeLeftOver(client: PackagerClient): Promise<void> {
-    for (let left = this.#leftOver.pop(); left; left = this.#leftOver.pop()) {
+    for (const left of this.#notes?.leftOver() ?? []) {
       const isPresent = this.#streams.has(left.id);
-      if (!isPresent && !isRemoved(this.#heard(await client.remove(left.id))))
-        return void this.#leftOver.unshift(left);
+      if (!isPresent && !isRemoved(this.#heard(await client.remove(left.id)))) return;
       this.#notes?.removeFrom(left);
     }
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeThrown } from '../../../http/errors';
 import type { Log } from '../../../http/log';
@@ -10,20 +10,26 @@ interface LeftOver {
   readonly id: string;
 }
 
+/** A process of another machine that has not been here for so long has ended. */
+const SILENT_MS = 60_000;
+
 /**
  * Which streams this process has at a packager, each an empty file. After a kill, the next process finds there which
- * streams it has to remove. A fault is logged; then a stream may stay at the packager.
+ * streams it has to remove. The first fault is logged; then a stream may stay at the packager.
  */
 export class StreamNotes {
   readonly #parent: string;
   readonly #kind: string;
+  readonly #now: () => Date;
   readonly #log: Log;
   #folder: string | undefined;
+  #hasWarned = false;
 
-  constructor(parent: string, packagerUrl: string, log: Log) {
+  constructor(parent: string, packagerUrl: string, now: () => Date, log: Log) {
     this.#parent = parent;
     // Another packager has none of these streams.
     this.#kind = `streams-${createHash('sha256').update(packagerUrl).digest('hex').slice(0, 16)}`;
+    this.#now = now;
     this.#log = log;
   }
 
@@ -40,12 +46,16 @@ export class StreamNotes {
     if (this.#folder !== undefined) this.removeFrom({ folder: this.#folder, id });
   }
 
-  /** Those of processes that have ended. */
+  /** Those of processes that have ended. To be asked for often: it also shows that this process runs. */
   leftOver(): LeftOver[] {
     const notes: LeftOver[] = [];
     this.#logged(() => {
       mkdirSync(this.#parent, { recursive: true });
-      for (const folder of leftOverFolders(this.#parent, this.#kind)) {
+      const own = this.#folder;
+      const now = this.#now();
+      if (own !== undefined && existsSync(own)) utimesSync(own, now, now);
+      const since = new Date(now.getTime() - SILENT_MS);
+      for (const folder of leftOverFolders(this.#parent, this.#kind, since)) {
         notes.push(...readdirSync(folder).map((id) => ({ folder, id })));
       }
     });
@@ -66,7 +76,8 @@ export class StreamNotes {
     try {
       change();
     } catch (thrown) {
-      this.#log.warn('notes of streams not kept', { cause: describeThrown(thrown) });
+      if (!this.#hasWarned) this.#log.warn('notes of streams not kept', { cause: describeThrown(thrown) });
+      this.#hasWarned = true;
     }
   }
 }

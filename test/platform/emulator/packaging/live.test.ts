@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamDocument } from '../../../../src/platform/emulator/packaging/packager-client';
 import { temporaryFolder } from '../../../support/after-test';
@@ -165,6 +165,33 @@ test('removes at its start what an emulator has left that was ended by force, an
   await until(() => !existsSync(of(ended)));
   expect([...packager.streams.keys()]).toEqual(['running0', 'others00']);
   expect(packager.said().filter((call) => /DELETE.*(?:running0|others00)/.test(call))).toEqual([]);
+});
+
+test('removes what an emulator on another machine has left once it was silent for a minute, not before', async () => {
+  const folder = await temporaryFolder();
+  const { packager, createChannel, connect, context } = await start({ EMULATOR_UPLOADSFOLDER: folder });
+  const id = await connect(await createChannel({ title: 'News' }));
+  await packager.called(`PUT /streams/${id}`);
+  const [own = ''] = readdirSync(folder);
+  const before = (ms: number) => new Date(context.wallClock().getTime() - ms);
+  const [silent, fresh] = [before(61_000), before(59_000)];
+  const present = packager.streams.get(id) as StreamDocument;
+  const other = (machine: string, seen: Date) => {
+    const path = join(folder, own.replace(new RegExp(`[\\w.]+(?=-${process.pid}-)`), machine));
+    mkdirSync(path);
+    writeFileSync(join(path, machine), '');
+    utimesSync(path, seen, seen);
+    packager.streams.set(machine, { ...present, id: machine });
+    return path;
+  };
+  utimesSync(join(folder, own), silent, silent);
+  const [running, recreated] = [other('running', fresh), other('recreated', silent)];
+  await until(() => !packager.streams.has('recreated') && !existsSync(recreated));
+  await rounds(packager, 2);
+  expect([...packager.streams.keys()]).toEqual([id, 'running']);
+  expect(statSync(join(folder, own)).mtime).toEqual(context.wallClock());
+  utimesSync(running, silent, silent);
+  await until(() => !packager.streams.has('running'));
 });
 
 test('tells a packager that has forgotten everything all of it again', async () => {
