@@ -69,6 +69,12 @@ export const ERRORS = {
     example:
       'fairplay.laurl contains a session id; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so that it does not come back.',
   },
+  content_key_in_address: {
+    status: 400,
+    when: "A license address contains the stream's content key. It is not quoted.",
+    example:
+      'fairplay.laurl contains the content key, so that manifests and logs would give it to everyone; remove it, and use a new key.',
+  },
   unknown_scheme: {
     status: 400,
     when: 'The Widevine data names a protection scheme that does not exist.',

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { LineChange } from '../api/answers';
 import { decodeBase64Block, formatUuid } from '../drm/bytes';
 import { importKeyFile, type UnknownLine } from '../drm/import-key-file';
-import { isSecretLine, type KeyFileLine, KNOWN_LINES, MASK, parseKeyFile } from '../drm/key-file';
+import { type KeyFileLine, KNOWN_LINES, maskLines, parseKeyFile } from '../drm/key-file';
 import type { Problem } from '../http/errors';
 import type { Output } from '../terminal/output';
 import { shown, shownLines } from '../terminal/text';
@@ -19,9 +19,7 @@ interface ShownKeyFile {
 export function showKeyFile(bytes: Buffer, reveal: boolean): ShownKeyFile {
   const { lines, unreadable } = parseKeyFile(textOf(bytes));
   return {
-    lines: reveal
-      ? lines
-      : lines.map(({ name, value }) => ({ name, value: isSecretLine(name) ? MASK : value })),
+    lines: reveal ? lines : maskLines(lines),
     unreadable,
   };
 }

@@ -128,6 +128,27 @@ export function formatUuid(keyId: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** How bytes are written in texts: base64 with and without padding, percent-encoded, for URLs; hex; as a UUID. */
+export function formsOfBytes(bytes: Buffer): string[] {
+  const base64 = bytes.toString('base64');
+  const unpadded = base64.replace(/=+$/, '');
+  return [
+    base64,
+    encodeURIComponent(base64),
+    unpadded,
+    encodeURIComponent(unpadded),
+    bytes.toString('base64url'),
+    bytes.toString('hex'),
+    ...(bytes.length === 16 ? [formatUuid(bytes)] : []),
+  ];
+}
+
+/** Whether a text contains bytes in one of these forms, in any letter case. */
+export function containsBytes(text: string, bytes: Buffer): boolean {
+  const lower = text.toLowerCase();
+  return formsOfBytes(bytes).some((form) => lower.includes(form.toLowerCase()));
+}
+
 /** The 16 bytes of a UUID's text, big endian. */
 export function parseUuid(text: string): Checked<Buffer> {
   if (!UUID.test(text)) return refused('not_uuid', 'is not a UUID (8-4-4-4-12 hex digits)');

@@ -1,8 +1,8 @@
 import {
   BYTE_ORDER_SUSPECTED,
+  containsBytes,
   decodeBase64Block,
   decodeHexBlock,
-  formatUuid,
   HEX_TEXT,
   isAmong,
   isHexText,
@@ -103,6 +103,7 @@ export function checkValues(values: KeyValues, context: ValuesContext): Finding[
     ...schemeFindings(values, context),
     ...contentIdFindings(values, context),
     ...fairplayFindings(values, names),
+    ...keyInAddressFindings(values, names),
     ...(isExplained ? [] : suspectedFindings(values, names)),
   ];
 }
@@ -114,6 +115,7 @@ function valuesOf({ cenc, playready, widevine, fairplay }: KeyFile, isChecksumCo
     contentKey: blockOf(cenc?.contentKey, decodeBase64Block),
     checksum: isChecksumComputed ? undefined : playready?.checksum,
     widevine: read?.ok ? read.value.data : undefined,
+    playReadyUrl: playready?.licenseUrl,
     fairplay: fairplay && {
       licenseUrl: fairplay.licenseUrl,
       key: blockOf(fairplay.key, decodeHexBlock),
@@ -216,7 +218,7 @@ function contentIdFindings(
     return [mismatch('fairplay.laurl', sentence)];
   }
   const findings: Finding[] = [];
-  if (named !== undefined && named !== contentId)
+  if (named !== undefined && named !== contentId && named !== Buffer.from(contentId).toString('base64'))
     findings.push(mismatch('widevine.psshdata', 'names another content id than contentId'));
   if (licenseUrl !== undefined && !isByKeyId && !namesContent(licenseUrl, contentId))
     findings.push(mismatch('fairplay.laurl', 'does not name contentId'));
@@ -224,26 +226,47 @@ function contentIdFindings(
 }
 
 function namesContent(licenseUrl: string, contentId: string): boolean {
-  return licenseUrl.split(/[/?&=#;:]/).includes(encodeURIComponent(contentId));
+  const base64 = Buffer.from(contentId, 'utf8').toString('base64').replace(/=+$/, '');
+  const parts = licenseUrl.split(/[/?&=#;:]/);
+  return parts.includes(encodeURIComponent(contentId)) || licenseUrl.includes(base64);
 }
 
-/** `skd://` with a key id, as UUID or 32 hex digits, and nothing else but the IV that some providers put behind it. */
+/**
+ * An address that names FairPlay's own key, whose id no line of a key file has: a UUID or 32 hex digits, behind `skd://` or
+ * behind a semicolon as EZDRM writes it, with the IV that some providers put behind it; or base64 of 16 bytes, as DoveRunner
+ * writes it. A UUID elsewhere may be a content id.
+ */
 const OF_A_KEY_ID =
-  /^skd:\/\/\{?(?:[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\}?(?::[0-9a-f]{32})?\/?$/i;
+  /^skd:\/\/(?:[^;]*;)?\{?(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?(?::[0-9a-f]{32})?\/?$/i;
+const OF_A_KEY_ID_IN_BASE64 = /^skd:\/\/(?:[\w+/-]|%2[bf]){22}(?:==|%3d%3d)$/i;
 
-/** Whether an address names the key by its id: that of the CENC key anywhere, or one alone, of FairPlay's own key. */
+/** Whether an address names the key by its id: that of the CENC key, or one of FairPlay's own key. */
 function namesKeyId(licenseUrl: string, keyId: Buffer | undefined): boolean {
-  if (OF_A_KEY_ID.test(licenseUrl)) return true;
-  const address = licenseUrl.toLowerCase();
-  return (
-    keyId !== undefined && [formatUuid(keyId), keyId.toString('hex')].some((form) => address.includes(form))
-  );
+  if (OF_A_KEY_ID.test(licenseUrl) || OF_A_KEY_ID_IN_BASE64.test(licenseUrl)) return true;
+  return keyId !== undefined && containsBytes(licenseUrl, keyId);
 }
 
 function fairplayFindings({ fairplay }: KeyValues, names: ValueNames): Finding[] {
   if (!fairplay?.key || !fairplay.iv?.equals(fairplay.key)) return [];
   const sentence = `equals ${names['fairplay.key']}; check whether one was copied twice`;
   return [warning('key_is_iv', names['fairplay.iv'], sentence)];
+}
+
+/** Whoever gets the manifest gets the key. A key that equals its key id has a finding of its own. */
+function keyInAddressFindings(
+  { keyId, contentKey, playReadyUrl = '', fairplay }: KeyValues,
+  names: ValueNames,
+): Finding[] {
+  const keys = [contentKey, fairplay?.key].filter((key) => key && !keyId?.equals(key) && !isZero(key));
+  const addresses = [
+    ['playready.laurl', playReadyUrl],
+    ['fairplay.laurl', fairplay?.licenseUrl ?? ''],
+  ] as const;
+  const sentence =
+    'contains the content key, so that manifests and logs would give it to everyone; remove it, and use a new key';
+  return addresses
+    .filter(([, address]) => keys.some((key) => key && containsBytes(address, key)))
+    .map(([at]) => error('content_key_in_address', names[at], sentence));
 }
 
 /** With a checksum of its own, the key id's byte order is proved. */

@@ -1,4 +1,4 @@
-import { decodeBase64Block, parseUuid } from './bytes';
+import { containsBytes, decodeBase64Block, decodeHexBlock, parseUuid } from './bytes';
 import { PLAYREADY_SYSTEM_ID } from './playready';
 import { WIDEVINE_SYSTEM_ID } from './widevine';
 
@@ -83,18 +83,25 @@ function fairplayLines({ licenseUrl, key, iv }: NonNullable<KeyFile['fairplay']>
   ];
 }
 
-const SECRET_LINES: ReadonlySet<string> = new Set([
-  `${DASH}-content-key`,
-  `${CMAF}-content-key`,
-  `${HLS}-key`,
-  `${HLS}-iv`,
-]);
+const KEY_LINES: ReadonlySet<string> = new Set([`${DASH}-content-key`, `${CMAF}-content-key`, `${HLS}-key`]);
+const SECRET_LINES: ReadonlySet<string> = new Set([...KEY_LINES, `${HLS}-iv`]);
 
 export const MASK = '********';
 
 /** Whether a line's value is key material. A line with an unknown name counts as such. */
-export function isSecretLine(name: string): boolean {
+function isSecretLine(name: string): boolean {
   return SECRET_LINES.has(name) || !KNOWN_LINES.has(name);
+}
+
+/** How lines may be shown: without key material, and without addresses that contain a content key of them. */
+export function maskLines(lines: readonly KeyFileLine[]): KeyFileLine[] {
+  const keys = lines.flatMap(({ name, value }) => {
+    const read = name === `${HLS}-key` ? decodeHexBlock(value) : decodeBase64Block(value);
+    return KEY_LINES.has(name) && read.ok ? [read.value] : [];
+  });
+  const isHidden = ({ name, value }: KeyFileLine) =>
+    isSecretLine(name) || (name.endsWith('-url') && keys.some((key) => containsBytes(value, key)));
+  return lines.map((line) => ({ name: line.name, value: isHidden(line) ? MASK : line.value }));
 }
 
 /**

@@ -308,6 +308,15 @@ describe('a FairPlay address that names the key by its id', () => {
     expect(codes(keyFile, 'another')).toEqual([]);
   });
 
+  test.each([
+    `skd://fps.example.com/;${UUID}`,
+    `skd://${encodeURIComponent(Buffer.from(DIGITS_OF_ID, 'hex').toString('base64'))}`,
+    'skd://AAECAwQFBgcICQoLDA0ODw==',
+    `skd://license.example/${Buffer.from('show').toString('base64')}`,
+  ])('is taken for right as providers write it: %s', (licenseUrl) => {
+    expect(codes(ofFairPlay({ licenseUrl }), 'show')).toEqual([]);
+  });
+
   test.each(forms)('may be that of a key of its own: skd://%s', (form) => {
     const fairplay = ofFairPlay({ licenseUrl: `skd://${form}` });
     expect(codes(fairplay, 'show')).toEqual([]);
@@ -316,10 +325,24 @@ describe('a FairPlay address that names the key by its id', () => {
 
   test.each([
     `skd://${UUID.slice(1)}`,
-    `skd://license.example/${'a'.repeat(32)}`,
-    `skd://${'a'.repeat(33)}`,
+    `skd://license.example/${'b'.repeat(32)}`,
+    `skd://${'b'.repeat(33)}`,
     `https://${UUID}`,
   ])('is nothing else: %s', (licenseUrl) => {
     expect(codes(ofFairPlay({ licenseUrl }), 'show')).toEqual(['content_id_mismatch']);
   });
+});
+
+test.each([
+  ['playready.laurl', { playready: { licenseUrl: `https://a/?key=${'ab'.repeat(16)}`, checksum: '' } }],
+  ['fairplay.laurl', ofFairPlay({ licenseUrl: `skd://a/${'AB'.repeat(16)}`, key: 'ab'.repeat(16) })],
+])('a content key in %s is an error', (field, given) => {
+  const keys = {
+    cenc: { keyId: KEY_ID.toString('base64'), contentKey: Buffer.alloc(16, 0xab).toString('base64') },
+  };
+  const codes = crossCheck({ ...keys, ...given }, undefined).filter(({ severity }) => severity === 'error');
+  expect(codes.map((finding) => [finding.code, finding.field])).toContainEqual([
+    'content_key_in_address',
+    field,
+  ]);
 });

@@ -5,12 +5,13 @@ import {
   decodeKeys,
   HLS,
   isLineText,
-  isSecretLine,
   type KeyFile,
   type KeyFileLine,
   KNOWN_LINES,
   keyFileLines,
   keysIn,
+  MASK,
+  maskLines,
   parseKeyFile,
   parseNumberedLines,
   renderKeyFile,
@@ -172,14 +173,20 @@ test('the lines for CMAF say what those for DASH say, and are left out unless th
   expect(keyFileLines({ ...keyFile, cmaf: false })).toEqual(dash);
 });
 
-test('keys, initialization vectors and what nobody knows are secret, and no other line', () => {
-  expect([...KNOWN_LINES].filter(isSecretLine)).toEqual([
-    `${DASH}-content-key`,
-    `${CMAF}-content-key`,
-    `${HLS}-key`,
-    `${HLS}-iv`,
-  ]);
-  expect(isSecretLine('vendor-setting')).toBe(true);
+test('keys, initialization vectors and unknown lines are masked, and addresses that contain a key', () => {
+  const key = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
+  const values: Readonly<Record<string, string>> = {
+    [`${DASH}-content-key`]: key.toString('base64'),
+    [`${CMAF}-content-key`]: key.toString('base64'),
+    [`${HLS}-key`]: key.toString('hex'),
+    [`${DASH}-keyserver-playready-license-url`]: 'https://a/?k=00112233-4455-6677-8899-AABBCCDDEEFF',
+    [`${HLS}-url`]: `skd://a/${encodeURIComponent(key.toString('base64'))}`,
+  };
+  const lines = [...KNOWN_LINES, 'vendor-setting'].map((name) => ({ name, value: values[name] ?? 'a' }));
+  const masked = maskLines(lines).filter(({ value }) => value === MASK);
+  expect(masked.map(({ name }) => name).sort()).toEqual(
+    [...Object.keys(values), `${HLS}-iv`, 'vendor-setting'].sort(),
+  );
 });
 
 describe('the keys in a text', () => {

@@ -1,4 +1,4 @@
-import { formatUuid, isZero, swapKeyIdOrder } from '../bytes';
+import { formatUuid, formsOfBytes, isZero, swapKeyIdOrder } from '../bytes';
 import { MASK } from '../key-file';
 import type { CheckedInput } from './check';
 import { type CheckField, type CheckResult, claimsOf } from './report';
@@ -47,19 +47,7 @@ function formsOf(secret: string): string[] {
 function byteFormsOf(bytes: Buffer): string[] {
   if (bytes.length < 8) return [];
   const orders = bytes.length === 16 ? [bytes, swapKeyIdOrder(bytes)] : [bytes];
-  return orders.flatMap((order) => {
-    const base64 = order.toString('base64');
-    const unpadded = base64.replace(/=+$/, '');
-    return [
-      base64,
-      encodeURIComponent(base64),
-      unpadded,
-      encodeURIComponent(unpadded),
-      order.toString('base64url'),
-      order.toString('hex'),
-      ...(order.length === 16 ? [formatUuid(order)] : []),
-    ];
-  });
+  return orders.flatMap(formsOfBytes);
 }
 
 /** Half of a surrogate pair can't be percent-encoded. */

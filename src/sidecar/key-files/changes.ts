@@ -5,11 +5,11 @@ import type { Finding } from '../../drm/finding';
 import {
   isSameKeyFile,
   isSameValue,
-  isSecretLine,
   type KeyFileLine,
   keyFileLines,
   keysIn,
   MASK,
+  maskLines,
   parseKeyFile,
   renderKeyFile,
 } from '../../drm/key-file';
@@ -181,17 +181,21 @@ function uuidOf(keyId: string | undefined): string | undefined {
 
 /** Compares the file that would be written with the present one, line by line. Secret values are masked. */
 export function lineChanges(next: string, present: Buffer | undefined): LineChange[] {
-  const before = new Map(linesOf(present?.toString('utf8') ?? '').map(({ name, value }) => [name, value]));
+  const presentLines = linesOf(present?.toString('utf8') ?? '');
+  const before = new Map(presentLines.map(({ name, value }) => [name, value]));
+  const formerShown = new Map(maskLines(presentLines).map(({ name, value }) => [name, value]));
   const after = linesOf(next);
-  const kept = after.map(({ name, value }): LineChange => {
+  const shown = maskLines(after);
+  const kept = after.map(({ name, value: real }, at): LineChange => {
+    const value = shown[at]?.value ?? MASK;
     const former = before.get(name);
     before.delete(name);
-    if (former === undefined) return { name, value: shown(name, value), change: 'added' };
-    if (isSameValue(name, former, value)) return { name, value: shown(name, value), change: 'same' };
-    return { name, value: shown(name, value), change: 'changed', former: shown(name, former) };
+    if (former === undefined) return { name, value, change: 'added' };
+    if (isSameValue(name, former, real)) return { name, value, change: 'same' };
+    return { name, value, change: 'changed', former: formerShown.get(name) ?? MASK };
   });
-  const removed = [...before].map(
-    ([name, value]): LineChange => ({ name, value: shown(name, value), change: 'removed' }),
+  const removed = [...before.keys()].map(
+    (name): LineChange => ({ name, value: formerShown.get(name) ?? MASK, change: 'removed' }),
   );
   return [...kept, ...removed];
 }
@@ -210,8 +214,4 @@ export function renderLineChanges(changes: readonly LineChange[]): string {
 
 function linesOf(text: string): readonly KeyFileLine[] {
   return parseKeyFile(text).lines;
-}
-
-function shown(name: string, value: string): string {
-  return isSecretLine(name) ? MASK : value;
 }

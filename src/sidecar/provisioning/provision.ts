@@ -65,7 +65,10 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     const keyFile = values.cenc && (request.cmaf ?? cmaf) ? { ...values, cmaf: true } : values;
     const findings = request.findings ?? [
       ...corrected,
-      ...crossCheck(keyFile, request.contentId, { isChecksumComputed }),
+      // What a provider calls the content is its own affair.
+      ...crossCheck(keyFile, request.source === 'provider' ? undefined : request.contentId, {
+        isChecksumComputed,
+      }),
     ];
     const errors = findings.filter(isError);
     const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));

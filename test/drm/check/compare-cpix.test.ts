@@ -61,8 +61,9 @@ describe('a CPIX document and the key files that were made of it', () => {
   });
 
   it('differ in the FairPlay key, its IV and the addresses', () => {
-    const text = HD_FILE.replace(FAIRPLAY.key.toString('hex'), SD.key.toString('hex'))
-      .replace(FAIRPLAY.iv.toString('hex'), HD.key.toString('hex'))
+    const upperHex = (bytes: Buffer) => bytes.toString('hex').toUpperCase();
+    const text = HD_FILE.replace(upperHex(FAIRPLAY.key), upperHex(SD.key))
+      .replace(upperHex(FAIRPLAY.iv), upperHex(HD.key))
       .replace('skd://license.example/film-1', 'skd://license.example/film-2')
       .replace(PLAYREADY_URL, 'https://other.example/rightsmanager.asmx');
     expect(codes({ ...CPIX, 'hd.key': text })).toEqual([

@@ -110,6 +110,11 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ],
   ['all_zero', 'writeKeyFile', post({ cenc: { ...cenc, contentkey: ZERO } })],
   [
+    'content_key_in_address',
+    'writeKeyFile',
+    post({ fairplay: { ...fairplay, laurl: `skd://a/${fairplay.key.toLowerCase()}` } }),
+  ],
+  [
     'session_id_in_address',
     'writeKeyFile',
     post({ fairplay: { ...fairplay, laurl: 'skd://a/b?sessionid=1' } }),

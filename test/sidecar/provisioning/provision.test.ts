@@ -152,12 +152,12 @@ describe('provisioning', () => {
     }
   });
 
-  it('warns when the Widevine data names another content', async () => {
+  it('warns when the address names another content than the Widevine data, whatever the request calls it', async () => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, widevine_drm_specific_data: 'Igp3b3d6YS1kZW1vSOPclZsG' }));
     const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(200);
     expect(answer.headers.warning).toBe(
-      '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId."',
+      '299 - "content_id_mismatch: fairplay.laurl does not name the content id of widevine.psshdata; check whether the two are of one content."',
     );
   });
 });
