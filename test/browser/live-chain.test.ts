@@ -262,6 +262,31 @@ describe('publication and other streams', () => {
         await chain.untilPackaged(event, ({ state }) => state === 'ended');
       },
 
+    'a channel with low latency plays in segments of a second, half as far behind as another one': async (
+      own,
+    ) => {
+      const viewer = playerPages(own, chain);
+      const found: Record<string, { readonly mean: number; readonly delay: string }> = {};
+      for (const latency of ['low', 'normal']) {
+        const channel = await provisioned(latency, { latency });
+        const { encoder, event } = await onAir(channel, { left: 'red', right: 'cyan' });
+        if (latency === 'low') {
+          await bothPlay(await bothPages(viewer, channel), ['red', 'cyan']);
+          await expectFaultless(event, channel);
+        } else await chain.untilPackaged(event, ({ seconds }) => seconds > 6);
+        const { text } = await chain.get(`/live/events/${event}/hls/video.m3u8`);
+        const all = [...text.matchAll(/#EXTINF:([\d.]+)/g)].map(([, seconds]) => Number(seconds));
+        const { text: manifest } = await chain.get(`/live/events/${event}/dash/manifest.mpd`);
+        const [, delay = ''] = /suggestedPresentationDelay="(\w+)"/.exec(manifest) ?? [];
+        found[latency] = { mean: all.reduce((sum, each) => sum + each) / all.length, delay };
+        await encoder.stop();
+      }
+      expect(found).toMatchObject({ low: { delay: 'PT3S' }, normal: { delay: 'PT6S' } });
+      // The encoder has key frames amid a second, too, and a segment ends at the first one behind its length.
+      expect(found.low?.mean).toBeLessThan(1.5);
+      expect(found.normal?.mean).toBeGreaterThan(1.5);
+    },
+
     'a change of resolution, a jump of time and a stream without a picture play': async (own) => {
       const { channelPage } = playerPages(own, chain);
       const titles = ['Resolution', 'Jump', 'Only sound'];

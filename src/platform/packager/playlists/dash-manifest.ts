@@ -79,7 +79,8 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
   const end = last.start + last.to - last.from;
   const longest = longestSegment(read);
   // With fewer key frames than low latency needs, the segments are longer than those that are aimed at.
-  const target = Math.max(SEGMENT_SECONDS[latency], Math.round(longest));
+  const count = Math.min(...[...last.tracks.values()].map(({ segments }) => segments.length));
+  const target = Math.max(SEGMENT_SECONDS[latency], Math.round((last.to - last.from) / count));
   const delay = DELAY_SEGMENTS * Math.min(target, SEGMENT_SECONDS.default);
   const window = windowSeconds === undefined ? undefined : Math.max(windowSeconds, delay + longest);
   const edge = window === undefined ? 0 : end - window;
