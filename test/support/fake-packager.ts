@@ -28,6 +28,8 @@ export interface FakePackager {
   >;
   /** What recordings hold; without one, a stream has none. */
   readonly recordings: Map<string, string>;
+  /** What a conversion answers: a file, or an error. By default there is no ffmpeg. */
+  conversion: Buffer | { readonly status: number; readonly code: string };
   /** How a stream stands once it was told: by default it runs, and has segments of both kinds. */
   onPut: (document: StreamDocument) => StreamDocument;
   /** What happens to requests that this matches; undefined lets them through. */
@@ -112,6 +114,13 @@ export async function startFakePackager({ forAll = false } = {}): Promise<FakePa
     const { method = '', url = '' } = request;
     const { pathname, searchParams } = new URL(url, 'http://packager');
     const [, area, id = '', what] = pathname.split('/');
+    if (area === 'conversions') {
+      const { conversion } = fake;
+      if (Buffer.isBuffer(conversion))
+        response.writeHead(200, { 'content-type': 'video/mp4' }).end(conversion);
+      else send(response, conversion.status, { errors: [{ ...conversion, description: 'Not converted.' }] });
+      return;
+    }
     if (area === 'media') {
       deliver(request, response, pathname);
       return;
@@ -199,6 +208,7 @@ export async function startFakePackager({ forAll = false } = {}): Promise<FakePa
     streams,
     media,
     recordings,
+    conversion: { status: 501, code: 'ffmpeg_missing' },
     onPut: (document) => document,
     trouble: () => undefined,
     forget: () => streams.clear(),

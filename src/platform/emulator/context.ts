@@ -100,7 +100,7 @@ export function createContext(
   );
   const recordings = new Recordings(packaging, uploads);
   const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
-  const parts = { ...surroundings, clock, state, notify, uploads, packaging };
+  const parts = { ...surroundings, clock, state, notify, uploads, packaging, recordings };
   return {
     ...parts,
     seeds,
@@ -110,7 +110,6 @@ export function createContext(
     library: createLibrary(parts),
     clients: clientsOf(seeds.client),
     issuedKeys,
-    recordings,
     reset() {
       broadcast.reset();
       webhooks.reset();

@@ -6,6 +6,7 @@ import { createApp, onlyMethods, requireJson, type Shell } from '../../http/app'
 import { parsedOr400 } from '../../http/errors';
 import { readBody, readQuery } from '../../http/faults';
 import { isSameSecret } from '../../http/secret';
+import { mountConversions } from './conversions';
 import { packagerError } from './errors';
 import { LiveStream } from './live/live-stream';
 import { mountMedia } from './media-api';
@@ -110,6 +111,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
       })
       .all(onlyMethods('POST'));
     mountRecordings(app, context);
+    mountConversions(app, context);
     mountMedia(app, context);
   });
 }

@@ -42,6 +42,16 @@ const PACKAGER_ERRORS = {
     when: 'ffmpeg could not write the recording.',
     example: 'The recording could not be written: ffmpeg is not installed (PACKAGER_FFMPEG).',
   },
+  ffmpeg_missing: {
+    status: 501,
+    when: 'A file is to be converted, and ffmpeg is not there.',
+    says: 'The packager has no ffmpeg. Install it, or set PACKAGER_FFMPEG.',
+  },
+  conversion_failed: {
+    status: 422,
+    when: 'ffmpeg could not convert the file, or was ended.',
+    example: "ffmpeg can't convert the file: source: Invalid data found when processing input.",
+  },
   range_not_satisfiable: {
     status: 416,
     when: 'The file has no such range of bytes.',

@@ -1,6 +1,6 @@
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Express } from 'express';
+import type { Express, Response } from 'express';
 import * as z from 'zod';
 import { onlyMethods } from '../../http/app';
 import { parsedOr400, systemCode } from '../../http/errors';
@@ -47,21 +47,31 @@ export function mountRecordings(app: Express, { streams, programs, folderOf }: R
         const asked = from === undefined && to === undefined ? '' : `, and nothing from ${from ?? 0} on`;
         throw packagerError('nothing_recorded', `The stream has ${total} seconds of recorded media${asked}.`);
       }
-      const folder = await mkdtemp(join(programs.folder, 'recording-'));
-      const remove = () => rm(folder, { recursive: true, force: true });
-      try {
-        await write(programs, folder, pieces);
-      } catch (thrown) {
-        await remove();
-        throw thrown;
-      }
-      response.set({ 'content-type': 'video/mp4', 'cache-control': 'no-store' });
-      response.sendFile('recording.mp4', { root: folder, cacheControl: false, etag: false }, () => {
-        if (!response.writableEnded) response.destroy();
-        void remove();
-      });
+      await sendMade(programs, response, 'recording.mp4', (folder) => write(programs, folder, pieces));
     })
     .all(onlyMethods('GET'));
+}
+
+/** Makes an MP4 file in a new folder and sends it. Nothing is left of it. @throws what `make` throws. */
+export async function sendMade(
+  programs: Programs,
+  response: Response,
+  name: string,
+  make: (folder: string) => Promise<void>,
+): Promise<void> {
+  const root = await mkdtemp(join(programs.folder, 'made-'));
+  const remove = () => rm(root, { recursive: true, force: true });
+  try {
+    await make(root);
+  } catch (thrown) {
+    await remove();
+    throw thrown;
+  }
+  response.set({ 'content-type': 'video/mp4', 'cache-control': 'no-store' });
+  response.sendFile(name, { root, cacheControl: false, etag: false }, () => {
+    if (!response.writableEnded) response.destroy();
+    void remove();
+  });
 }
 
 interface Piece {

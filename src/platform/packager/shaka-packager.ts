@@ -137,13 +137,22 @@ function descriptorsOf({ system, folder, streams }: ShakaJob): string[] {
 
 /** In KiB. A file of a day takes a tenth. */
 const FILE_MEMORY = 4 * 1024 * 1024;
+/** What a program may write, in units of 512 bytes: twice what it reads, or this if that is more. */
+const LEAST_OUTPUT = 64 * 1024 * 2;
 
 /**
  * What runs a program on a file that somebody sent. A table of it that says it has four thousand million samples would
  * take all memory of the machine; so the process has a limit, and ends at it.
+ * @param size of what it reads, in bytes, where it writes one file; without it, files of any size may be written
  */
-export function withinMemory(binary: string, args: readonly string[]): [path: string, args: string[]] {
-  return ['/bin/sh', ['-c', `ulimit -v ${FILE_MEMORY} 2>/dev/null; exec "$0" "$@"`, binary, ...args]];
+export function withinMemory(
+  binary: string,
+  args: readonly string[],
+  size?: number,
+): [path: string, args: string[]] {
+  const output = size === undefined ? '' : `ulimit -f ${Math.max(Math.ceil(size / 256), LEAST_OUTPUT)}; `;
+  const script = `${output}ulimit -v ${FILE_MEMORY} 2>/dev/null; exec "$0" "$@"`;
+  return ['/bin/sh', ['-c', script, binary, ...args]];
 }
 
 /**

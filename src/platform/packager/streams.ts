@@ -99,27 +99,36 @@ export class Streams {
     const stream =
       present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', keyFile), this.#options);
     this.#streams.set(id, stream);
-    let taken = 0;
-    let reserved = 0;
-    const take = (bytes: number) => {
-      taken += bytes;
-      const more = Math.max(taken, announced, reserved) - reserved;
-      // It stays next to what is made of it until that is done.
-      if (this.#incoming + more > this.#free / 2) return false;
-      reserved += more;
-      this.#incoming += more;
-      return true;
-    };
+    const room = this.room(announced);
     try {
-      await stream.put(keyFile, body, take);
+      await stream.put(keyFile, body, room.take);
     } catch (thrown) {
       if (stream.isUnused && this.#streams.get(id) === stream) await this.remove(id);
       throw thrown;
     } finally {
-      this.#incoming -= reserved;
+      room.leave();
       this.#look();
     }
     return { stream, isNew: present === undefined };
+  }
+
+  /** Room for a file that comes, next to what is made of it, until `leave`. @param announced its bytes, or 0. */
+  room(announced: number): { readonly take: TakeRoom; readonly leave: () => void } {
+    let taken = 0;
+    let reserved = 0;
+    return {
+      take: (bytes) => {
+        taken += bytes;
+        const more = Math.max(taken, announced, reserved) - reserved;
+        if (this.#incoming + more > this.#free / 2) return false;
+        reserved += more;
+        this.#incoming += more;
+        return true;
+      },
+      leave: () => {
+        this.#incoming -= reserved;
+      },
+    };
   }
 
   async remove(id: string): Promise<void> {
@@ -194,7 +203,12 @@ function removeOtherParts(path: string, { parts }: StreamRecord): void {
 const FULL = 'All files together would be more than the limit (PACKAGER_MAXMB). Delete streams, or raise it.';
 
 /** Writes a body to a file. What is left of it after a failure is read and dropped, so that its sender can be answered. */
-async function receive(body: Readable, path: string, take: TakeRoom, signal: AbortSignal): Promise<void> {
+export async function receive(
+  body: Readable,
+  path: string,
+  take: TakeRoom,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     if (!take(0)) throw packagerError('insufficient_storage', FULL);
     const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });

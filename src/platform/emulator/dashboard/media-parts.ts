@@ -298,6 +298,11 @@ function trackActions(path: string, track: TextTrack, asked: Asked): Html {
   return html`<div class="actions">${publish}${formButton(asked, 'Change', name, edit)}${confirmedAction(`${path}/delete`, 'Delete', name, FOR_GOOD)}</div>`;
 }
 
+function whyOf({ status, errorMessage, unconvertedReason }: Rendition): Content {
+  if (status !== 'ready') return errorMessage ?? undefined;
+  return unconvertedReason !== null && `The uploaded file. ${unconvertedReason}`;
+}
+
 function renditionsCard({ state }: EmulatorContext, { id }: Media, asked: Asked): Html {
   const path = `/dashboard/media/${id}/renditions`;
   const isOriginal = (file: Original | Rendition): file is Original => 'isPrimary' in file;
@@ -313,7 +318,13 @@ function renditionsCard({ state }: EmulatorContext, { id }: Media, asked: Asked)
       ],
       ['Size', ({ width, height }) => (height > 0 ? `${width} × ${height}` : NOTHING)],
       ['Bytes', (file) => bytes(isOriginal(file) ? (file.file?.size ?? 0) : file.filesize)],
-      ['Status', ({ status }) => statusPill(status)],
+      [
+        'Status',
+        (file) => [
+          statusPill(file.status),
+          !isOriginal(file) && html`<span class="sub">${whyOf(file)}</span>`,
+        ],
+      ],
       [
         'Actions',
         (file) => {

@@ -15,7 +15,7 @@ import {
   readQuery,
   sendFile,
 } from './answers';
-import { contentTypeOf, Formatted, mediaFeed, sendFeed } from './documents';
+import { Formatted, mediaFeed, sendFeed, typeOfRendition } from './documents';
 import { mountManifests } from './manifests';
 import { mountPictures } from './pictures';
 import { mountPlaylists } from './playlists';
@@ -96,7 +96,7 @@ function mountFiles(app: Express, context: DeliveryParts): void {
       countBytes(context, response, media.siteId, () => {
         media.views += 1;
       });
-      sendFile(response, media.file, contentTypeOf(media));
+      sendFile(response, rendition.file ?? media.file, typeOfRendition(media, rendition));
     })
     .all(get);
 

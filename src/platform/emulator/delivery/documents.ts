@@ -4,7 +4,7 @@ import { parseUuid } from '../../../drm/bytes';
 import { field } from '../json-body';
 import type { Channel } from '../resources/channels';
 import { type Media, publicationOf } from '../resources/media';
-import { renditionPath } from '../resources/renditions';
+import { type Rendition, renditionPath } from '../resources/renditions';
 import { once } from '../resources/resource-calls';
 import { textTrackPath } from '../resources/text-tracks';
 import { CLEARKEY_PATH } from '../upstreams/clearkey-license';
@@ -157,7 +157,7 @@ function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string)
     const { height, width, filesize } = rendition;
     return {
       file: `${origin}${renditionPath(rendition)}`,
-      type: contentTypeOf(media),
+      type: typeOfRendition(media, rendition),
       ...(height > 0 && { height, width }),
       label: height > 0 ? `${height}p` : media.mediaType === 'audio' ? 'Audio' : 'Original',
       ...(media.duration > 0 && { bitrate: Math.round((filesize * 8) / media.duration) }),
@@ -211,6 +211,12 @@ export function contentTypeOf({ mimeType, mediaType, hostingType }: Media): stri
   const streams = hostingType === 'external' && (type === HLS || type === DASH);
   if (streams || /^(?:video|audio)\/[\w.+-]+$/.test(type)) return type;
   return mediaType === 'audio' ? 'audio/mp4' : 'video/mp4';
+}
+
+/** That of a converted file, or of the uploaded one. */
+export function typeOfRendition(media: Media, { file, height }: Rendition): string {
+  if (!file) return contentTypeOf(media);
+  return height > 0 ? 'video/mp4' : 'audio/mp4';
 }
 
 /** The text tracks that a channel has, as they are given: tracks in the stream itself have no file. */

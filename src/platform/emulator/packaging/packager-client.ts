@@ -71,6 +71,14 @@ export interface FileOrder {
   readonly keyFile: string | undefined;
 }
 
+/** What a file is to be converted to; of sound alone there is neither. */
+export interface ConversionOrder {
+  /** In pixels, at most. */
+  readonly height?: number;
+  /** Of the picture, in kbit/s. */
+  readonly bitrate?: number;
+}
+
 /** The result of a call. `absent`: the packager has no such stream. */
 export type Outcome<T> =
   | { readonly ok: true; readonly value: T }
@@ -80,12 +88,15 @@ interface Call {
   readonly method: string;
   readonly path: string;
   readonly headers?: OutgoingHttpHeaders;
-  readonly body?: string | FileOrder;
+  readonly body?: string | Pick<FileOrder, 'path' | 'size'>;
   readonly signal?: AbortSignal;
   readonly timeout?: number;
   /** It comes from a viewer, who gets the answer whatever its status. */
   readonly isForwarded?: boolean;
 }
+
+/** How long a conversion may take with those before it, in milliseconds. */
+const CONVERSION_MS = 12 * 60 * 60 * 1000;
 
 const UNREACHABLE = 'packager_unreachable';
 
@@ -147,6 +158,17 @@ export class PackagerClient {
     const path = `/streams/${id}/recording${piece ? `?from=${piece.from}&to=${piece.to}` : ''}`;
     const call = { method: 'GET', path, signal, timeout: this.#limits.fileMs };
     return this.#ask(call, (answer) => answer);
+  }
+
+  /** A media file in another size. */
+  convert(
+    body: Pick<FileOrder, 'path' | 'size'>,
+    order: ConversionOrder,
+    signal: AbortSignal,
+  ): Promise<Outcome<IncomingMessage>> {
+    const query = Object.entries(order).map(([name, value]) => `${name}=${value}`);
+    const path = `/conversions?${query.join('&')}`;
+    return this.#ask({ method: 'POST', path, body, signal, timeout: CONVERSION_MS }, (answer) => answer);
   }
 
   /**

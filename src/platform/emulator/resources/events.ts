@@ -119,11 +119,7 @@ export interface WantedRecording {
 }
 
 interface EventParts extends Platform {
-  readonly recordings: {
-    /** Whether there is a packager that records. */
-    readonly areMade: boolean;
-    want(wanted: WantedRecording): void;
-  };
+  readonly recordings: Platform['recordings'] & { want(wanted: WantedRecording): void };
   readonly broadcast: { publish(event: LiveEvent): Published };
 }
 

@@ -190,21 +190,13 @@ function process(parts: Platform, media: Media): void {
     state.media.changed(media);
     media.announced = false;
     announce(parts, media);
-    media.timers.processing = media.file && clock.after(CONVERSION_MS, () => convert(parts, media));
+    media.timers.processing = media.file && clock.after(CONVERSION_MS, () => makeRenditions(parts, media));
   });
 }
 
 function cancelProcessing({ timers }: Media): void {
   timers.processing?.cancel();
   timers.processing = undefined;
-}
-
-function convert(parts: Platform, media: Media): void {
-  media.timers.processing = undefined;
-  makeRenditions(parts, media);
-  if (media.converted) return;
-  media.converted = true;
-  parts.notify(mediaNotification('conversions_complete', media));
 }
 
 /**

@@ -1,6 +1,9 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import type { ItemStore } from '../listing/item-store';
+import { probe } from '../uploads/probe';
+import type { StoredFile } from '../uploads/upload';
+import { mediaNotification } from '../webhooks/notification';
 import { type ContentStatus, STATE_FIELDS } from './content';
 import { Choice, Reference, row } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
@@ -20,6 +23,10 @@ export const MEDIA_RENDITION = {
   shown: {
     ...STATE_FIELDS,
     media_type: row(Choice(['video', 'audio']), 'What it is.', { filter: 'text' }),
+    unconverted_reason: row(
+      z.string().nullable(),
+      'Why a ready rendition is the uploaded file; `null` for one that was converted.',
+    ),
     delivery_url: row(z.string().nullable(), 'Where the file is, once it is ready.'),
     filesize: row(z.int(), 'Bytes.', { filter: 'number' }),
     width: row(z.int(), 'Pixels.', { filter: 'number' }),
@@ -47,12 +54,39 @@ export interface Rendition extends Stored<typeof MEDIA_RENDITION> {
   height: number;
   /** Bytes. */
   filesize: number;
+  errorMessage: string | null;
+  unconvertedReason: string | null;
+  /** What it was converted to; undefined for the uploaded file. */
+  file: StoredFile | undefined;
+  /** Ends the conversion that is under way. */
+  converting: AbortController | undefined;
+}
+
+/** A conversion of an uploaded file. */
+export interface WantedConversion {
+  readonly file: StoredFile;
+  readonly order: { readonly height?: number; readonly bitrate?: number };
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** The file is the taker's from then on. */
+  readonly take: (file: StoredFile) => Promise<void>;
+  /** The packager converts nothing, for this reason. */
+  readonly unconverted: (description: string) => void;
+  /** It failed for this reason; it is tried again unless that is final. */
+  readonly problem: (description: string, isFinal: boolean) => void;
 }
 
 declare module './resource' {
   interface LibraryState {
     /** By media. */
     readonly renditions: ItemStore<Rendition>;
+  }
+  interface Platform {
+    readonly recordings: {
+      /** Whether there is a packager. */
+      readonly areMade: boolean;
+      convert(wanted: WantedConversion): void;
+    };
   }
 }
 
@@ -75,9 +109,8 @@ export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_REND
         parts.clock.after(CONVERSION_MS, () => finish(parts, media, rendition));
       return rendition;
     },
-    remove: (rendition) => state.renditions.remove(rendition),
+    remove: (rendition) => dropRendition(parts, rendition),
     shown: {
-      error_message: () => null,
       media_type: ({ mediaId }) => state.media.find(mediaId)?.mediaType ?? 'video',
       delivery_url: (rendition, { origin }) =>
         rendition.status === 'ready' && !isEncrypted(parts, rendition)
@@ -106,14 +139,41 @@ export function renditionPath({ mediaId, id }: Rendition): string {
   return `/videos/${mediaId}-${id}.mp4`;
 }
 
-/** The heights of automatic renditions, of a video that is at least as high. */
-const LADDER = [180, 270, 406, 720, 1080] as const;
+/**
+ * The automatic renditions of a video that is at least as high: height in pixels, and kbit/s of the picture. A template of
+ * another height has the rate of the next one.
+ */
+const LADDER: readonly (readonly [height: number, bitrate: number])[] = [
+  [180, 300],
+  [270, 500],
+  [406, 1000],
+  [720, 2400],
+  [1080, 4500],
+];
+
+/** What to convert to, by the name of a template: `270p`, or `audio` for sound alone. */
+function orderOf(templateId: string, media: Media): WantedConversion['order'] | undefined {
+  if (templateId === 'audio') return {};
+  const [, digits] = /^([1-9]\d{1,3})p$/.exec(templateId) ?? [];
+  if (digits === undefined) return undefined;
+  const height = Number(digits);
+  const [, rate = 0] = LADDER.find(([least]) => height <= least) ?? LADDER.at(-1) ?? [];
+  // More than the file has adds nothing.
+  const ofFile = media.duration > 0 ? Math.ceil(((media.file?.size ?? 0) * 8) / media.duration / 1000) : rate;
+  return { height, bitrate: Math.max(Math.min(rate, ofFile), 1) };
+}
+
+const NO_PACKAGER = 'The emulator has no packager that converts (EMULATOR_PACKAGERURL).';
+const PROTECTED = 'Viewers get the media only encrypted, in DASH and HLS.';
+const NO_TEMPLATE = `No such template can be made: name a height, such as ${LADDER.map(([height]) => `${height}p`).join(', ')}, or audio.`;
 
 /** Makes the renditions of a media's content, and finishes those that were requested before it arrived. */
 export function makeRenditions(parts: Platform, media: Media): void {
+  media.timers.processing = undefined;
   if (!media.file) return;
   const { state } = parts;
-  const heights = media.mediaType === 'audio' ? [] : LADDER.filter((height) => height <= media.height);
+  const all = LADDER.map(([height]) => height);
+  const heights = media.mediaType === 'audio' ? [] : all.filter((height) => height <= media.height);
   const wanted = (heights.length > 0 ? heights : [media.height]).map((height) => ({
     templateId: height > 0 ? `${height}p` : media.mediaType,
     width: media.height > 0 ? Math.round((media.width * height) / media.height / 2) * 2 : 0,
@@ -127,6 +187,7 @@ export function makeRenditions(parts: Platform, media: Media): void {
     if (kept?.isAutomatic) state.renditions.add(Object.assign(kept, size));
     else if (!kept) addRendition(parts, media, templateId, { ...size, isAutomatic: true });
   }
+  for (const rendition of before) if (!state.renditions.find(rendition.id)) dropRendition(parts, rendition);
   for (const rendition of state.renditions.of(media.id)) finish(parts, media, rendition);
 }
 
@@ -143,20 +204,74 @@ function addRendition(
     status: 'processing',
     ...size,
     filesize: 0,
+    errorMessage: null,
+    unconvertedReason: null,
+    file: undefined,
+    converting: undefined,
   };
   parts.state.renditions.add(rendition);
   return rendition;
 }
 
-/** The emulator converts nothing: a rendition is the uploaded file, under an address of its own. */
-function finish({ state, clock }: Platform, media: Media, rendition: Rendition): void {
-  if (!state.renditions.find(rendition.id) || !media.file) return;
-  rendition.status = 'ready';
-  rendition.filesize = media.file.size;
-  rendition.lastModified = clock.now();
+/** Has a rendition converted; where nothing converts it, it is the uploaded file, under an address of its own. */
+function finish(parts: Platform, media: Media, rendition: Rendition): void {
+  const { state, recordings, packaging } = parts;
+  const { file } = media;
+  if (!state.renditions.find(rendition.id) || !file) return;
+  dropFile(parts, rendition);
+  const order = orderOf(rendition.templateId, media);
+  const isMade = (size: Pick<Rendition, 'filesize'> & Partial<Rendition>) => {
+    Object.assign(rendition, { errorMessage: null, unconvertedReason: null }, size);
+    settle(parts, media, rendition, 'ready');
+  };
+  const unconverted = (unconvertedReason: string) => isMade({ filesize: file.size, unconvertedReason });
+  if (!order || !recordings.areMade || packaging.encrypts(media)) {
+    unconverted(order ? (recordings.areMade ? PROTECTED : NO_PACKAGER) : NO_TEMPLATE);
+    return;
+  }
+  rendition.status = 'processing';
+  rendition.converting = new AbortController();
+  const { signal } = rendition.converting;
+  recordings.convert({
+    file,
+    order,
+    signal,
+    async take(converted) {
+      const { width = 0, height = 0 } = (await probe(converted)) ?? {};
+      if (signal.aborted) return parts.uploads.remove(converted);
+      isMade({ filesize: converted.size, file: converted, width, height });
+    },
+    unconverted,
+    problem(description, isFinal) {
+      rendition.errorMessage = description;
+      if (isFinal) settle(parts, media, rendition, 'failed');
+    },
+  });
+}
+
+/** Keeps the end of a conversion. Webhooks are notified once, when no rendition of the media is left to be made. */
+function settle(parts: Platform, media: Media, rendition: Rendition, status: 'ready' | 'failed'): void {
+  rendition.status = status;
+  rendition.lastModified = parts.clock.now();
+  const all = parts.state.renditions.of(media.id);
+  if (media.converted || media.timers.processing || all.some((each) => each.status !== 'ready')) return;
+  media.converted = true;
+  parts.notify(mediaNotification('conversions_complete', media));
+}
+
+/** Ends the conversion of a rendition and deletes its file. */
+function dropFile({ uploads }: Platform, rendition: Rendition): void {
+  rendition.converting?.abort();
+  if (rendition.file) void uploads.remove(rendition.file);
+  rendition.file = undefined;
+}
+
+function dropRendition(parts: Platform, rendition: Rendition): void {
+  dropFile(parts, rendition);
+  parts.state.renditions.remove(rendition);
 }
 
 /** Removes the renditions of a media that is deleted, or whose content is external now. */
-export function dropRenditions({ state }: Platform, { id }: Media): void {
-  for (const rendition of state.renditions.of(id)) state.renditions.remove(rendition);
+export function dropRenditions(parts: Platform, { id }: Media): void {
+  for (const rendition of parts.state.renditions.of(id)) dropRendition(parts, rendition);
 }

@@ -72,6 +72,7 @@ test('a rendition is delivered under an address of its own when the conversions 
       status: 'ready',
       error_message: null,
       media_type: 'video',
+      unconverted_reason: 'The emulator has no packager that converts (EMULATOR_PACKAGERURL).',
       delivery_url: expect.stringMatching(new RegExp(`^http://127.0.0.1:\\d+/videos/${id}-\\w{8}\\.mp4$`)),
       filesize: FILM.length,
       width: 64,
