@@ -82,7 +82,7 @@ export const groupEntry = z
       .nullish()
       .meta({
         description:
-          '`same`: all members have the same keys. `each`: each has a content id of its own, `contentId-streamid` where it has none. `quality`: the members of each quality have one, `contentId-quality` in lower case. An object: the fields of a single request for each quality, keys or a content id, next to the fields of the group. Left out: `same`.',
+          '`same`: all members have the same keys. `each`: each has its own content id, by default `contentId-streamid`. `quality`: the members of each quality share one, `contentId-quality` in lower case. An object: the fields of a single request for each quality, keys or a content id, next to the fields of the group. Left out: `same`.',
       }),
     heights: limits('lines (the smaller side of the picture)', '`{"SD": 576, "HD": 1080, "UHD": 4320}`'),
     bitrates: limits('bits per second, for videos without a height', 'none: such a video is refused'),

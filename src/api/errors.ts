@@ -79,7 +79,7 @@ export const ERRORS = {
     status: 400,
     when: 'The Widevine data names a protection scheme that does not exist.',
     example:
-      'widevine.psshdata.protection_scheme is none of cenc, cens, cbc1 and cbcs; write the four characters as one big-endian number.',
+      'widevine.psshdata.protection_scheme is not one of cenc, cens, cbc1 and cbcs; write the four characters as one big-endian number.',
   },
   escaped_ampersand: {
     status: 400,

@@ -176,7 +176,7 @@ export const fleetImportAnswer = z.object({
         streamid,
         code: z.enum(['differs', 'deleted', 'unreadable', 'not_a_key_file', 'not_taken']).meta({
           description:
-            'Why: the fleet has another key file of the stream; it notes it as deleted; what it has cannot be opened; there is no regular file; this packager does not take the stream.',
+            'The reason: the fleet has another key file of the stream, notes it as deleted, or has an entry that cannot be opened; or there is no regular file; or this packager does not take the stream.',
         }),
         description: z.string().meta({ description: 'The reason in words.' }),
       }),

@@ -207,7 +207,7 @@ const SYSTEMS_SAID =
   'The DRM systems to write. Left out: those that the document has for the key. Widevine data that the document does not have is made.';
 
 const laurl = playready.laurl.meta({
-  description: "PlayReady's license address, in place of the one in the document. Needed where it has none.",
+  description: "PlayReady's license address, instead of the one in the document. Needed if it has none.",
 });
 
 const nothing = z.null().optional().meta({ description: 'Not here: it would supply the keys.' });
@@ -325,10 +325,10 @@ export const exportQuery = z.strictObject({
       'The keys in the form of another packager, in place of the key file: a file of flags for shaka-packager (`--flagfile`), the JSON that nginx-vod-module fetches (`vod_drm_upstream_location`), options for Bento4 (`mp4-dash.py`, one a line), or a CPIX 2.3 document for Unified Streaming and others.',
   }),
   scheme: z
-    .enum(EXPORT_SCHEMES, 'must be cenc, the key of Widevine and PlayReady, or cbcs, that of FairPlay')
+    .enum(EXPORT_SCHEMES, 'must be cenc, the key of Widevine and PlayReady, or cbcs, the key of FairPlay')
     .optional()
     .meta({
       description:
-        'Only with `as`: which of the two keys. `cenc` is the one of Widevine and PlayReady, `cbcs` the one of FairPlay, under a key id made of its license address. Without it, `cpix` holds all keys, each with its scheme; the others hold that of `cenc` if there is one, else that of `cbcs`.',
+        'Only with `as`: which of the two keys. `cenc` is the key of Widevine and PlayReady, `cbcs` the key of FairPlay, under a key id made from its license address. Without it, `cpix` holds all keys, each with its scheme; the others hold the key of `cenc` if there is one, else of `cbcs`.',
     }),
 });

@@ -41,7 +41,7 @@ const listedKeyFile = z.object({
     .meta({ description: 'The content id that its Widevine data or its FairPlay address names.' }),
   faults: z.array(finding.omit({ field: true })).meta({
     description:
-      'What is wrong with the file, up to 20; the codes are those of a check, and `unreadable`, `too_large`, `not_utf8`.',
+      'What is wrong with the file, up to 20; with the codes of a check, and `unreadable`, `too_large`, `not_utf8`.',
   }),
 });
 

@@ -295,7 +295,7 @@ function requestsOfQualities(keys: KeysByQuality, common: JsonObject, options: R
 }
 
 function sameKeyOfQuality(quality: string, what: string, other: string): string {
-  return `${quality} has the same ${what} as ${other}; give each quality a key of its own, or the members of both one quality.`;
+  return `${quality} has the same ${what} as ${other}; give each quality its own key, or put the members of both in one quality.`;
 }
 
 const NO_QUALITY = fault(

@@ -204,7 +204,7 @@ function noAnswer(code: string, address: string, connection: Connection): CliErr
 function unreachable(why: string, address: string, { urlFrom }: Connection): CliError {
   return new CliError(EXIT.unreachable, {
     code: 'sidecar_unreachable',
-    description: `Can't connect to ${address}: ${why}. The address comes from ${urlFrom}; --url and PACKAGERDRM_URL set another one.`,
+    description: `Can't connect to ${address}: ${why}. The address comes from ${urlFrom}; change it with --url or PACKAGERDRM_URL.`,
   });
 }
 

@@ -151,7 +151,7 @@ function unknownField({ path, name, near, known }: UnknownField): Pick<FileProbl
   if (meant !== undefined && isShowable(name))
     return { description: `${name} is not a field${place}; did you mean ${meant}?` };
   const colon = name.includes(':') ? ' (is a space missing after a colon?)' : '';
-  return { description: `a name here is not a field${place}${colon}; the fields are ${known.join(', ')}` };
+  return { description: `an unknown field${place}${colon}; the fields are ${known.join(', ')}` };
 }
 
 /** As long as a field's name is, and shorter than 16 bytes are in base64. */

@@ -81,7 +81,7 @@ export function isAmong(bytes: Uint8Array, list: readonly Buffer[]): boolean {
   return list.some((one) => one.equals(bytes));
 }
 
-export const ZERO_KEY_ID = 'is all zeros; give the key an id of its own';
+export const ZERO_KEY_ID = 'is all zeros; give the key its own id';
 
 /** Whether 16 bytes are the text of 16 hex digits: the text was used in place of the bytes that it encodes. */
 export function isHexText(bytes: Uint8Array): boolean {

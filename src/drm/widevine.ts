@@ -168,7 +168,7 @@ function schemeFindings({ algorithm, protectionScheme }: WidevinePsshData, at: s
   const known = schemeName(protectionScheme);
   if (known === undefined) {
     const description =
-      'is none of cenc, cens, cbc1 and cbcs; write the four characters as one big-endian number';
+      'is not one of cenc, cens, cbc1 and cbcs; write the four characters as one big-endian number';
     return [error('unknown_scheme', at, description)];
   }
   if (known === 'cens' || known === 'cbc1')

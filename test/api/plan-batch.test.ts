@@ -244,7 +244,7 @@ it.each<[what: string, group: { readonly members: readonly unknown[] }, found: r
 
 const ofQualities = ['SD', 'HD', 'UHD'].map((quality) => ({ streamid: quality, quality }));
 const sameAsSD = (what: string, quality = 'HD') =>
-  `${quality}: duplicate_quality: ${quality} has the same ${what} as SD; give each quality a key of its own, or the members of both one quality.`;
+  `${quality}: duplicate_quality: ${quality} has the same ${what} as SD; give each quality its own key, or put the members of both in one quality.`;
 const { fairplay } = POST_MANUAL;
 const oneKey = (number: number) => ({ cpix: sampleText([{ number }]) });
 

@@ -126,7 +126,7 @@ it('keeps what it showed while the sidecar is away, says since when, and goes on
   await enter();
   await page.route('**/api/fleet', (route) => route.abort());
   await until('This sidecar does not answer.');
-  await until('What you see is from');
+  await until('This state is from');
   expect((await rows('packagers')).map(([name]) => name)).toHaveLength(3);
   await page.unroute('**/api/fleet');
   await until('As of');
@@ -310,7 +310,7 @@ it('asks every two seconds, while it is visible and not paused', async () => {
   await page.getByRole('button', { name: 'Pause' }).click();
   await within(4);
   expect(await within(10)).toBe(0);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
   expect(await within(6)).toBeGreaterThan(1);
 });
 

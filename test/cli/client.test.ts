@@ -37,7 +37,7 @@ test('cuts an answer that does not end', async () => {
   expect(await cli(['list', '--url', url, '--key', 'k'], { cwd: '/' })).toEqual({
     code: 3,
     stdout: '',
-    stderr: `error: Can't connect to ${url}: its answer does not end, or is far larger than the answer of a sidecar. The address comes from --url; --url and PACKAGERDRM_URL set another one.\n`,
+    stderr: `error: Can't connect to ${url}: its answer does not end, or is far larger than the answer of a sidecar. The address comes from --url; change it with --url or PACKAGERDRM_URL.\n`,
   });
 });
 
@@ -50,7 +50,7 @@ test('says that the server does not speak HTTP', async () => {
   const { code, stderr } = await cli(['get', 'news', '--url', url, '--key', 'k'], { cwd: '/' });
   expect({ code, stderr }).toEqual({
     code: 3,
-    stderr: `error: Can't connect to ${url}: the server does not speak HTTP. The address comes from --url; --url and PACKAGERDRM_URL set another one.\n`,
+    stderr: `error: Can't connect to ${url}: the server does not speak HTTP. The address comes from --url; change it with --url or PACKAGERDRM_URL.\n`,
   });
 });
 
@@ -120,7 +120,7 @@ const get = (url: string, ...args: string[]) =>
 const unreachable = (url: string, why: string) => ({
   code: 3,
   stdout: '',
-  stderr: `error: Can't connect to ${url}: ${why}. The address comes from --url; --url and PACKAGERDRM_URL set another one.\n`,
+  stderr: `error: Can't connect to ${url}: ${why}. The address comes from --url; change it with --url or PACKAGERDRM_URL.\n`,
 });
 
 test('trusts the authority of --ca, and nobody else', async () => {

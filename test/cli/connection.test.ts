@@ -195,7 +195,7 @@ test.each<[ConnectionOptions, string, Environment?]>([
 test.each([
   [
     'adress: http://h',
-    ':1: a name here is not a field; the fields are url, key, keyFile, ca, cert, certKey, allowEnv, allowFile.',
+    ':1: an unknown field; the fields are url, key, keyFile, ca, cert, certKey, allowEnv, allowFile.',
   ],
   ['keyfile: x', ':1: keyfile is not a field; did you mean keyFile?'],
   ['url: http://h\nkey: [SECRET]', ':2: key must be text.'],

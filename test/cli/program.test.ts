@@ -249,7 +249,7 @@ describe('a sidecar that refuses or is not there', () => {
         errors: [
           {
             code: 'sidecar_unreachable',
-            description: `Can't connect to ${url}: nothing listens there. The address comes from --url; --url and PACKAGERDRM_URL set another one.`,
+            description: `Can't connect to ${url}: nothing listens there. The address comes from --url; change it with --url or PACKAGERDRM_URL.`,
           },
         ],
       },

@@ -87,7 +87,7 @@ test.each([{ host: '127.0.0.1' }, { host: 'localhost' }, { host: '[::1]' }, { ho
   (reach) => {
     expect(guarded(reach)).toEqual({
       found: 'default',
-      lines: [['warn', expect.stringMatching(/^the documentation shows this API key/), { name: 'default' }]],
+      lines: [['warn', expect.stringMatching(/^this API key is in the documentation/), { name: 'default' }]],
     });
   },
 );
@@ -121,7 +121,7 @@ test('takes no documented key that comes into the file of keys later, and says s
   await until(/an API key from the documentation is not accepted/);
   const lines = stdout()
     .split('\n')
-    .filter((line) => line.includes('is not taken'));
+    .filter((line) => line.includes('is not accepted'));
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     {
       time: expect.any(String),

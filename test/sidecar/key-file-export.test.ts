@@ -105,7 +105,7 @@ it.each([
   ['as=cpix&as=shaka', 'as: must be one of shaka, nginx-vod, bento4, cpix'],
   [
     'as=cpix&scheme=cens',
-    'scheme: must be cenc, the key of Widevine and PlayReady, or cbcs, that of FairPlay',
+    'scheme: must be cenc, the key of Widevine and PlayReady, or cbcs, the key of FairPlay',
   ],
   ['scheme=cbcs', 'as: is missing'],
   ['as=cpix&shceme=cbcs', 'shceme is not a parameter of this request. Did you mean scheme?'],
@@ -144,7 +144,7 @@ it.each([
     'has no UTF-8',
     Buffer.from('mpegdashstreaming-cenc-key-id: \xff\n', 'latin1'),
     'key_file_malformed',
-    'The key file is not UTF-8, so that it cannot be exported. Write it again.',
+    'The key file is not UTF-8, so it cannot be exported. Write it again.',
   ],
   [
     'has a line that is none',

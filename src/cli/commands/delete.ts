@@ -84,7 +84,7 @@ function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: Del
       'No key files are given: name their streams, or give --prefix, or --not-in with the manifest of the streams that stay.',
     );
   if (ifMatch !== undefined && streamIds.length !== 1)
-    throw usageError('--if-match is for one stream: an ETag is that of one file.');
+    throw usageError('--if-match is for one stream: an ETag belongs to one file.');
 }
 
 async function deleteOne(

@@ -115,7 +115,7 @@ function otherSystem(report: Report, name: string, found: string, system: string
   report.error(
     'data_of_other_system',
     name,
-    `is ${found} in a box of ${system}; put it into a box of its own system`,
+    `is ${found} in a box of ${system}; put it in a box of its own system`,
   );
   return NO_SIGNALLING;
 }

@@ -208,7 +208,9 @@ function readKey(element: XmlElement): CpixKey {
     refuse(`says that ${of} depends on another (dependsOnKey); key hierarchies are not supported`);
   const scheme = commonEncryptionScheme?.trim() || undefined;
   if (scheme !== undefined && !isScheme(scheme))
-    return refuse(`names a scheme for ${of} that is none of ${Object.keys(PROTECTION_SCHEMES).join(', ')}`);
+    return refuse(
+      `names a scheme for ${of} that is not one of ${Object.keys(PROTECTION_SCHEMES).join(', ')}`,
+    );
   const explicitIv = bytesOf(explicitIV, `explicitIV of ${of}`, decodeBase64Block);
   return { keyId, value: readValue(element, of), explicitIv, scheme };
 }

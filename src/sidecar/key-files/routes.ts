@@ -292,7 +292,7 @@ export async function exportKeyFile(
   if (!isUtf8(bytes))
     throw apiError(
       'key_file_malformed',
-      'The key file is not UTF-8, so that it cannot be exported. Write it again.',
+      'The key file is not UTF-8, so it cannot be exported. Write it again.',
     );
   // Few sidecars export, and what writes the forms would make the start of each longer.
   const { exportKeyFile: exportText } = await import('../../drm/export/export-key-file');

@@ -132,7 +132,7 @@ function oneKeyFile() {
       id: 'readKeyFile',
       summary: 'Read a key file',
       description:
-        'The key file of a stream, byte for byte, or its lines as JSON (`accept: application/json`). With `as` it is exported for another packager; such an answer has an entity tag of its own. HEAD returns only the headers.',
+        'The key file of a stream, byte for byte, or its lines as JSON (`accept: application/json`). With `as` it is exported for another packager; such an answer has its own entity tag. HEAD returns only the headers.',
       parameters: [
         STREAM_ID,
         ...queryParameters(exportQuery).map((each) => ({ ...each, required: false })),
@@ -268,7 +268,7 @@ function manyKeyFiles() {
       id: 'writeKeyFiles',
       summary: 'Write many key files',
       description:
-        'Provisions many streams and groups at once, in parallel, with a result for each: one that fails does not keep the others. A file that would stay as it is is not written, so a batch can be repeated safely. The status is 200 also when streams failed; `summary` counts them.',
+        'Provisions many streams and groups at once, in parallel, with a result for each: a failed one does not stop the others. A file that would not change is not written, so a batch can be repeated safely. The status is 200 also when streams failed; `summary` counts them.',
       parameters: [DRY_RUN, WAIT],
       body: { [JSON_TYPE]: schemaRef('Batch') },
       headers: { ...REVISION_HEADER },

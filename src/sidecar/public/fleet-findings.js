@@ -107,8 +107,8 @@ function packagerFindings({ packagers, name }) {
   return [
     gone.length > 0 &&
       danger(
-        `The ${gone.length === 1 ? 'sidecar' : 'sidecars'} of ${namesOf(gone)} ${doesOrDo(gone)} not run, or not reach the engine.`,
-        'Start what is off: it then receives the missing key files. If a packager is gone for good, remove it from the fleet, so that no request waits for it: `packager-drm fleet retire NAME`.',
+        `The ${gone.length === 1 ? 'sidecar' : 'sidecars'} of ${namesOf(gone)} ${doesOrDo(gone)} not run, or can’t reach the engine.`,
+        'Start it, or restore its connection to the engine: it then receives the missing key files. If a packager is gone for good, remove it from the fleet, so that no request waits for it: `packager-drm fleet retire NAME`.',
       ),
     ...Object.keys(STATES).map((state) => {
       const those = live.filter((each) => each.state === state && each.name !== name);

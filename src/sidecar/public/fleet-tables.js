@@ -164,7 +164,7 @@ function missingSummary(packagers, all, found, words) {
   if (all === 0) return 'No stream is missing.';
   const ofAll = words === '' ? '' : `${number(found)} of `;
   const names = some(cut.map(({ name, lacking }) => `${name} (${number(lacking)})`));
-  const rest = `More streams than are named here are missing at ${names}: look for one of them below.`;
+  const rest = `This table does not show all streams that are missing at ${names}: search for one below.`;
   return `${ofAll}${count(all, 'stream')}. ${cut.length > 0 ? rest : ''}`;
 }
 

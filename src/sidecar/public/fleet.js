@@ -81,7 +81,7 @@ function showTrouble(mine, says) {
     leave(says, 'Check that the sidecar runs and this machine reaches it, and try again.');
     return;
   }
-  const since = `What you see is from ${clock(answered)}. It is asked again every ${REFRESH_MS / 1000} seconds.`;
+  const since = `This state is from ${clock(answered)}. The page asks again every ${REFRESH_MS / 1000} seconds.`;
   fill(byId('trouble'), message('danger', says, since));
   fill(byId('asked'), `No answer since ${clock(failedSince)}`);
 }
@@ -208,7 +208,7 @@ byId('forget').addEventListener('click', () => leave());
 byId('pause').addEventListener('click', () => {
   if (!session) return;
   session.isPaused = !session.isPaused;
-  byId('pause').textContent = session.isPaused ? 'Go on' : 'Pause';
+  byId('pause').textContent = session.isPaused ? 'Resume' : 'Pause';
   clearTimeout(session.timer);
   if (!session.isPaused) void refresh(session);
 });

@@ -167,7 +167,7 @@ class Mp4Reader {
         const name = /^[\x21-\x7e]{4}$/.test(entry.protection.scheme ?? '')
           ? ` (${entry.protection.scheme})`
           : '';
-        const description = `A track is encrypted by a scheme${name} that is none of ${SCHEMES.join(', ')}.`;
+        const description = `A track is encrypted with a scheme${name} that is not one of ${SCHEMES.join(', ')}.`;
         this.problem('scheme_unknown', description);
       }
       return scheme && { scheme, protection: ofGroup ?? entry.protection?.track };

@@ -265,7 +265,7 @@ groups:
 
 const TWICE = 'streams: []\nstreams: []';
 const NAMELESS =
-  'a name here is not a field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay, cpix, track, kid, period, systems.';
+  'an unknown field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay, cpix, track, kid, period, systems.';
 
 const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'a.yaml': {

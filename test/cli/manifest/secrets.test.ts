@@ -215,6 +215,6 @@ test('a manifest has no field that allows something', async () => {
   const { code, stderr } = await run(['apply', 'manifest.yaml', '--yes']);
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: 'error: manifest.yaml:1: a name here is not a field; the fields are defaults, streams, groups.\n',
+    stderr: 'error: manifest.yaml:1: an unknown field; the fields are defaults, streams, groups.\n',
   });
 });

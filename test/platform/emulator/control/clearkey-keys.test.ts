@@ -72,7 +72,7 @@ test.each<[unknown, ...string[]]>([
   ],
   [
     { keys: [{ key_id: '0'.repeat(32), content_key: KEY }] },
-    'keys.0.key_id: is all zeros; give the key an id of its own',
+    'keys.0.key_id: is all zeros; give the key its own id',
   ],
   [
     { keys: [{ key_id: KEY_ID, content_key: KEY, kid: 'x' }] },
