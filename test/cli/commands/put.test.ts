@@ -44,7 +44,10 @@ const keysFor = ({ keyId, key }: typeof HD) => [
   key.toString('base64'),
   PLAYREADY_URL,
 ];
-const OF_FAIRPLAY = [FAIRPLAY_URL, FAIRPLAY.key.toString('hex'), FAIRPLAY.iv.toString('hex')];
+const OF_FAIRPLAY = [
+  FAIRPLAY_URL,
+  ...[FAIRPLAY.key, FAIRPLAY.iv].map((bytes) => bytes.toString('hex').toUpperCase()),
+];
 const UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';
 
 describe('put with a CPIX document', () => {
