@@ -208,6 +208,7 @@ const VERIFY: CommandEntry = {
   options: [
     option('--stream <streamid>', 'decrypt with the key file that the sidecar has; repeat for each', added),
     option('--former <file>', 'a key file that the stream had before; repeat for each', added),
+    option('--allow-missing-keys', 'a rendition without a key is a warning, while others decrypt'),
     option('--watch', 'continue with each new segment, until Ctrl-C'),
     option(
       '--timeout <seconds>',

@@ -19,6 +19,8 @@ interface FindingsOptions {
   readonly othersEncrypted: boolean;
   /** Whether others are decrypted: the stream may have several keys, of which one was given. */
   readonly othersDecrypt: boolean;
+  /** Whether a rendition without a key is no error while others decrypt. */
+  readonly allowMissingKeys: boolean;
 }
 
 export function findingsOf(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
@@ -298,7 +300,8 @@ function ofKeys(
     const named = [...new Set(keyIds.map(formatUuid))];
     const is = named.length > 0 ? ` (key id ${listed(named)})` : '';
     const text = `There is no key for ${THIS}${is} in ${files}; give the key file of this stream, or restart the stream so that the packager reads it`;
-    return [streamFinding(options.othersDecrypt ? 'warning' : 'error', 'key_id_unknown', name, text)];
+    const severity = options.othersDecrypt && options.allowMissingKeys ? 'warning' : 'error';
+    return [streamFinding(severity, 'key_id_unknown', name, text)];
   }
   const [code, text] = wrongKey(cause, files);
   return [withHistory(streamFinding('error', code, name, text, { evidence }), options)];

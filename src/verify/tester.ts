@@ -3,7 +3,10 @@ import { StreamMemory } from './test-rendition';
 import { type VerifyOptions, verifyStream } from './verify-stream';
 
 export interface TestOptions
-  extends Pick<VerifyOptions, 'keyFiles' | 'formerKeyFiles' | 'limits' | 'signal' | 'onProgress'> {
+  extends Pick<
+    VerifyOptions,
+    'keyFiles' | 'formerKeyFiles' | 'allowMissingKeys' | 'limits' | 'signal' | 'onProgress'
+  > {
   /** Tests only the segments of a live stream that this tester has not seen. */
   readonly remember?: boolean;
 }

@@ -19,6 +19,8 @@ export interface VerifyOptions {
   readonly keyFiles?: readonly GivenKeyFile[];
   /** Key files that the stream had before: they identify a packager that was not restarted. */
   readonly formerKeyFiles?: readonly GivenKeyFile[];
+  /** Whether a rendition without a key is a warning, while others decrypt. */
+  readonly allowMissingKeys?: boolean;
   readonly limits?: Partial<Limits>;
   readonly signal?: AbortSignal | undefined;
   readonly now: () => Date;
@@ -65,6 +67,7 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
       live: outline.live,
       started: outline.started,
       othersEncrypted: tested.some((other) => other !== each && isEncrypted(other)),
+      allowMissingKeys: options.allowMissingKeys === true,
       othersDecrypt: tested.some(({ segment }) => segment?.judgement?.state === 'decrypts'),
     }),
   );

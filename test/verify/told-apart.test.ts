@@ -181,15 +181,20 @@ describe('several keys', () => {
   });
 
   test('the key file that is missing is asked for, and none is called wrong', async () => {
-    const report = await (await start()).verify({ keyFiles: [ofPicture] });
+    const stream = await start();
+    const report = await stream.verify({ keyFiles: [ofPicture] });
     expect(report.faults).toEqual([
       {
-        severity: 'warning',
+        severity: 'error',
         code: 'key_id_unknown',
         description:
           'There is no key for a3.m4s (key id 99999999-8888-4777-7666-555544443333) in sd.key; give the key file of this stream, or package the stream again so that the packager reads it.',
       },
     ]);
+    expect(codesOf(await stream.verify({ keyFiles: [ofPicture], allowMissingKeys: true }))).toEqual({
+      errors: [],
+      warnings: ['key_id_unknown'],
+    });
   });
 
   test('of several key files the one is named whose key is wrong', async () => {

@@ -16,6 +16,7 @@ import { type StreamTest, watchStream } from './watch-stream';
 export interface VerifyOptions {
   readonly stream?: readonly string[];
   readonly former?: readonly string[];
+  readonly allowMissingKeys?: boolean;
   readonly watch?: boolean;
   readonly timeout?: number;
 }
@@ -27,7 +28,13 @@ export async function verify(
   context: CliContext,
   address: string,
   files: readonly string[],
-  { stream = [], former = [], watch = false, timeout = VERIFY_SECONDS }: VerifyOptions,
+  {
+    stream = [],
+    former = [],
+    allowMissingKeys = false,
+    watch = false,
+    timeout = VERIFY_SECONDS,
+  }: VerifyOptions,
 ): Promise<void> {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
     throw usageError(
@@ -46,6 +53,7 @@ export async function verify(
     tester.test(address, {
       keyFiles,
       formerKeyFiles,
+      allowMissingKeys,
       limits: { totalMs: timeout * 1000 },
       signal: context.interrupted,
       ...more,
