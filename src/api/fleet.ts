@@ -94,6 +94,11 @@ const fleetPackager = z.object({
   }),
 });
 
+const sealedEntries = z.object({
+  entries: z.int().meta({ description: 'How many entries, of the streams that it takes.' }),
+  streamids: z.array(z.string()).meta({ description: `The streams of up to ${MAX_LACKS} of them.` }),
+});
+
 /** The answer of `GET /api/fleet`. */
 export const fleetAnswer = z.object({
   name,
@@ -115,6 +120,16 @@ export const fleetAnswer = z.object({
   missing: z.int().meta({
     description:
       'How many key files of the fleet are here that the engine no longer knows. They stay; an import brings them back.',
+  }),
+  former_secret: sealedEntries.optional().meta({
+    description:
+      'Entries that are sealed with another secret of its file than the first. A reseal seals them with the first; before that, no other secret may be removed from a file.',
+  }),
+  missing_secret: sealedEntries.optional().meta({
+    description: 'Entries that are sealed with a secret which it does not have.',
+  }),
+  ignored: z.int().optional().meta({
+    description: 'How many keys of the engine are ignored, since their names are no names of packagers.',
   }),
   packagers: z.array(fleetPackager).meta({ description: 'Every registered packager, by name.' }),
 });

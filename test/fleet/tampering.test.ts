@@ -65,6 +65,43 @@ test('keys that are removed from etcd with etcdctl remove no file, and an import
   await until(async () => (await one.status()).missing === 0);
 });
 
+test('names in etcd that break the rule are ignored and counted, and no answer to ?wait= takes them for a packager', async () => {
+  const fleet = await startFleet({ urls: etcd.urls, packagers: 2 });
+  await fleet.level();
+  const [one, two] = [fleet.packager(0), fleet.packager(1)];
+  await post(one, 'news', CENC_ONLY);
+  await fleet.untilFile('news', CENC_ONLY_FILE);
+  const put = (key: string, value: string) =>
+    etcd.post(0, '/v3/kv/put', { key: Buffer.from(`packagerdrmapi/${key}`).toString('base64'), value });
+  const stored = async (key: string) => {
+    const range = { key: Buffer.from(`packagerdrmapi/${key}`).toString('base64') };
+    return ((await etcd.post(0, '/v3/kv/range', range)) as { kvs: { value: string }[] }).kvs[0]?.value ?? '';
+  };
+  const registration = await stored('packagers/packager-1');
+  for (const name of [
+    'a\r\nset-cookie: x',
+    '\u0000',
+    'ü',
+    'x/packager-2',
+    'n'.repeat(20_000),
+    '',
+    '-',
+    'a b',
+  ])
+    await put(`packagers/${name}`, registration);
+  await put('live/x/packager-2', await stored('live/packager-1'));
+  await put('reports/x/packager-2', await stored('reports/packager-1'));
+  const answered = await one.ask('POST', `${path('news')}?wait=5`, PLAIN);
+  expect([answered.status, answered.headers.get('warning')]).toEqual([200, null]);
+  await until(async () => (await one.status()).ignored === 10);
+  expect((await one.status()).packagers.map(({ name }) => name)).toEqual(['packager-1', 'packager-2']);
+  await two.stop();
+  const late = await one.ask('POST', `${path('news')}?wait=1`, CENC_ONLY);
+  expect(late.status).toBe(202);
+  expect(late.headers.get('warning')).toContain('not everything is at packager-2 after 1 second');
+  expect((await one.ask('DELETE', `${path('news')}?wait=1`)).status).toBe(202);
+});
+
 test('a secret is rotated at three sidecars, and resealed, without a file changing', async () => {
   const fleet = await startFleet({ urls: etcd.urls });
   await fleet.level();

@@ -9,7 +9,7 @@ import {
 } from '../../api/fleet';
 import type { Problem } from '../../http/errors';
 import { count, shellWord } from '../../terminal/text';
-import { ageText, clockText } from '../fleet/status-text';
+import { ageText, clockText, entryNames } from '../fleet/status-text';
 import { type Check, error, ok, type Section, someOf, warning } from './finding';
 
 export interface FleetSaid {
@@ -61,6 +61,8 @@ function checkFleet(answer: FleetAnswer): Check[] {
     ...checkQuota(answer),
     ...checkCompaction(answer),
     ...checkMissing(answer),
+    ...checkSecrets(answer),
+    ...checkIgnored(answer),
     ...checkClocks(answer),
     ...checkPackagers(answer),
   ];
@@ -187,6 +189,43 @@ function checkMissing({ missing }: FleetAnswer): Check[] {
       'fleet_missing',
       `${count(missing, 'key file')} of the fleet ${missing === 1 ? 'is' : 'are'} here that the engine no longer knows`,
       'they stay; packager-drm fleet import brings them back into the fleet, unless a newer backup of the engine is still to be restored',
+    ),
+  ];
+}
+
+function checkSecrets({ former_secret: former, missing_secret: missing }: FleetAnswer): Check[] {
+  const are = (sealed: NonNullable<typeof former>) =>
+    `${count(sealed.entries, 'entry', 'entries')} of the fleet (${entryNames(sealed)})`;
+  return [
+    ...(former && former.entries > 0
+      ? [
+          warning(
+            'fleet_former_secret',
+            `Sealed with another secret than the first of the file: ${are(former)}`,
+            'before a secret is removed from any file, seal them with the first one',
+            { command: 'packager-drm fleet reseal' },
+          ),
+        ]
+      : []),
+    ...(missing && missing.entries > 0
+      ? [
+          error(
+            'fleet_missing_secret',
+            `Sealed with a secret that is missing here: ${are(missing)}`,
+            'append that secret to the file of PACKAGERDRMAPI_FLEET_SECRET_FILE, or reseal at a sidecar that has it; if no secret of the fleet is missing, another writer has changed the engine: POST the streams again',
+          ),
+        ]
+      : []),
+  ];
+}
+
+function checkIgnored({ ignored = 0 }: FleetAnswer): Check[] {
+  if (ignored === 0) return [];
+  return [
+    warning(
+      'fleet_ignored_names',
+      `${count(ignored, 'key')} of the engine below packagers/, live/ or reports/ ${ignored === 1 ? 'has' : 'have'} no name of a packager`,
+      'they have no effect; find out which other writer reaches the engine, and remove them with etcdctl',
     ),
   ];
 }

@@ -33,10 +33,38 @@ export function statusLines(answer: FleetAnswer, { style }: Styled, all: boolean
     `state     ${style(stateStyle, state)} since ${timeText(since)} UTC: ${FLEET_STATES[state]}`,
     `revision  ${revision === null ? 'not known' : number(revision)}`,
     `streams   ${number(streams)} with a key file, ${number(deleted)} deleted${missed}`,
+    ...secretLines(answer, style),
     ...block(style, serverRows(answer)),
     ...block(style, packagerRows(answer, all)),
     ...missingLines(answer, style, all),
   ];
+}
+
+function secretLines(
+  { former_secret, missing_secret, ignored = 0 }: FleetAnswer,
+  style: Output['style'],
+): string[] {
+  const entries = (sealed: FleetAnswer['former_secret'], what: string, todo: string) =>
+    sealed && sealed.entries > 0
+      ? [
+          `secret    ${style('yellow', `${count(sealed.entries, 'entry', 'entries')} sealed with ${what}`)} (${entryNames(sealed)}): ${todo}`,
+        ]
+      : [];
+  return [
+    ...entries(former_secret, 'a former one', 'run fleet reseal before it is removed from any file'),
+    ...entries(missing_secret, 'one that is missing here', 'append it to the file of secrets'),
+    ...(ignored > 0
+      ? [
+          `ignored   ${style('yellow', `${count(ignored, 'key')} of the engine`)} without a name of a packager`,
+        ]
+      : []),
+  ];
+}
+
+/** The streams of some entries. */
+export function entryNames({ entries, streamids }: NonNullable<FleetAnswer['former_secret']>): string {
+  const named = streamids.slice(0, 5).map(shown).join(', ');
+  return entries > 5 ? `such as ${named}` : named;
 }
 
 interface Row {

@@ -97,7 +97,9 @@ export async function reseal(context: CliContext, { all = false }: StepsOptions)
     );
   const { resealed, current } = sum;
   const counts = { resealed, 'had the first secret already': current, 'not opened': unreadable.length };
-  endAs(context, { sentence: `Entries: ${countsText(counts)}.`, isFaulty: unreadable.length > 0, stopped });
+  const isFaulty = unreadable.length > 0;
+  const keep = isFaulty || stopped ? ' Remove no secret from any file: these entries may need it.' : '';
+  endAs(context, { sentence: `Entries: ${countsText(counts)}.${keep}`, isFaulty, stopped });
 }
 
 interface StepAnswer {

@@ -158,7 +158,9 @@ export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: Fle
     // A file that is neither readable nor in the ledger would seem to be new to the fleet later.
     if (ledger.head.levelled !== levelledStreams && apply.hasUnseen())
       throw apiError('key_files_not_writable', 'The ledger of the fleet cannot be written.');
-    await ledger.noteHead({ levelled: levelledStreams, highest: versions.highest });
+    // It has not had what it can't open: until it has, files that were there before stay.
+    const levelled = replication.missingSecrets.size === 0 ? { levelled: levelledStreams } : {};
+    await ledger.noteHead({ ...levelled, highest: versions.highest });
     state.setLevel(true);
     await replication.follow(signal);
   };
@@ -247,7 +249,11 @@ export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: Fle
       void run();
       void readServers();
       void repeat(SERVERS_MS, readServers);
-      void repeatWhileLevel(FAILED_RETRY_MS, ({ apply, replication }) => tryAgain(apply, replication));
+      void repeatWhileLevel(FAILED_RETRY_MS, async ({ apply, ledger, replication }) => {
+        await tryAgain(apply, replication);
+        // The rest was sealed again elsewhere.
+        if (ledger.head.levelled !== levelledStreams && replication.missingSecrets.size === 0) restart();
+      });
       void repeatWhileLevel(options.folderMs ?? FOLDER_MS, async ({ checkFolder, replication }) => {
         const changed = checkFolder(FOLDER_STEP).filter(isTaken);
         if (changed.length > 0) await replication.again(changed);
@@ -267,7 +273,8 @@ export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: Fle
         state,
         ledger: present?.ledger,
         list,
-        missing: present?.replication.missing ?? 0,
+        replication: present?.replication,
+        ignored: () => present?.membership.ignored ?? 0,
         time: clock().getTime(),
       }),
     ),
@@ -319,8 +326,8 @@ function createVersions(clock: () => Date) {
     see(version: number) {
       highest = Math.max(highest, version);
     },
-    next() {
-      highest = Math.max(highest + 1, clock().getTime());
+    next(aheadMs = 0) {
+      highest = Math.max(highest + 1, clock().getTime() + aheadMs);
       return highest;
     },
   };

@@ -1,4 +1,4 @@
-import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
+import { type FleetAnswer, type FleetStreamAnswer, MAX_LACKS } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
@@ -6,6 +6,7 @@ import type { Engine, EngineServer } from './engine/engine';
 import type { Grouped } from './engine/grouped';
 import type { EngineKeys } from './engine-keys';
 import type { Seal } from './entries/entry';
+import type { Replication } from './entries/replicate';
 import type { FleetFigures } from './fleet';
 import type { Ledger } from './ledger/ledger';
 import type { LedgerRecord } from './ledger/ledger-lines';
@@ -25,8 +26,10 @@ interface StatusOptions {
   readonly ledger: Ledger | undefined;
   /** Answers the packagers as they were last known. */
   readonly list: () => Promise<readonly Packager[]>;
-  /** How many key files of the fleet are here that the engine does not have. */
-  readonly missing: number;
+  /** undefined before the folder can be used. */
+  readonly replication: Pick<Replication, 'missing' | 'formerSecrets' | 'missingSecrets'> | undefined;
+  /** Keys of the engine that have no name of a packager. */
+  readonly ignored: () => number;
   /** Milliseconds since 1970. */
   readonly time: number;
 }
@@ -36,7 +39,7 @@ const YOUNG_REVISION = 100_000;
 
 /** The state of this packager, of the others and of the engine; what can't be asked for is left out. */
 export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> {
-  const { name, streams, engine, state, ledger, list, missing, time } = options;
+  const { name, streams, engine, state, ledger, list, replication, ignored, time } = options;
   const { moment } = state;
   const isOld = moment !== undefined && moment.revision >= YOUNG_REVISION;
   const [servers, packagers, remembers] = await Promise.all([
@@ -65,9 +68,16 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
     compacted: remembers === undefined ? null : !remembers,
     streams: (ledger?.size ?? 0) - deleted,
     deleted,
-    missing,
+    missing: replication?.missing ?? 0,
+    former_secret: entriesOf(replication?.formerSecrets),
+    missing_secret: entriesOf(replication?.missingSecrets),
+    ignored: ignored(),
     packagers: replicationLag(packagers, recordsUntil(moment?.revision, ledger), time, streams),
   };
+}
+
+function entriesOf(streams: { readonly size: number; keys(): Iterable<StreamId> } | undefined) {
+  return { entries: streams?.size ?? 0, streamids: [...(streams?.keys() ?? [])].slice(0, MAX_LACKS) };
 }
 
 /** Without records after a revision: those are of the time before the engine was restored or founded again. */

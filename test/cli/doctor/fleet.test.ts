@@ -133,6 +133,9 @@ const DEFECTS: Readonly<Record<string, Partial<FleetAnswer>>> = {
   'a quota that is not told': server({ size: 1_900_000_000 }),
   'no compaction': { compacted: false },
   'key files that the engine has lost': { missing: 2 },
+  'a rotation that was not resealed': { former_secret: { entries: 3000, streamids: ['s0', 's1'] } },
+  'a secret that is missing': { missing_secret: { entries: 1, streamids: ['s0'] } },
+  'odd names in the engine': { ignored: 2 },
   'a clock that is off': one({ clock_ahead_ms: 2500 }),
   'a clock that is an hour off': one({ clock_ahead_ms: -3_600_000 }),
   'a packager that is behind': one({ behind: 3, behind_seconds: 30 }),
@@ -165,6 +168,12 @@ no compaction:
   warning fleet_compaction_off: The engine is not compacted: it keeps every former revision until its quota is used up → start its servers with --auto-compaction-mode=periodic --auto-compaction-retention=1h
 key files that the engine has lost:
   warning fleet_missing: 2 key files of the fleet are here that the engine no longer knows → they stay; packager-drm fleet import brings them back into the fleet, unless a newer backup of the engine is still to be restored
+a rotation that was not resealed:
+  warning fleet_former_secret: Sealed with another secret than the first of the file: 3,000 entries of the fleet (such as s0, s1) → before a secret is removed from any file, seal them with the first one: packager-drm fleet reseal
+a secret that is missing:
+  fault fleet_missing_secret: Sealed with a secret that is missing here: 1 entry of the fleet (s0) → append that secret to the file of PACKAGERDRMAPI_FLEET_SECRET_FILE, or reseal at a sidecar that has it; if no secret of the fleet is missing, another writer has changed the engine: POST the streams again
+odd names in the engine:
+  warning fleet_ignored_names: 2 keys of the engine below packagers/, live/ or reports/ have no name of a packager → they have no effect; find out which other writer reaches the engine, and remove them with etcdctl
 a clock that is off:
   warning fleet_clock: The clock differs from the engine's: a (+2.5 s) → synchronize it with NTP (timedatectl, chronyc tracking), on the engine’s servers, too
 a clock that is an hour off:

@@ -171,7 +171,8 @@ describe('reseal', () => {
 1 entry that no secret of the sidecar opens
   ! c
 `,
-      stderr: 'Entries: 1 resealed, 1 had the first secret already, 1 not opened.\n',
+      stderr:
+        'Entries: 1 resealed, 1 had the first secret already, 1 not opened. Remove no secret from any file: these entries may need it.\n',
     });
     fleet.setSealed({});
     const { code, stdout } = await run(['reseal', '--json']);

@@ -74,6 +74,9 @@ site-b    yes   level  -       -     -           -       -      ±1 s   1.2.3   
 test('names the streams that are missing at packagers, those in trouble first, and ends with 1', async () => {
   fleet.say({
     missing: 2,
+    former_secret: { entries: 3000, streamids: Array.from({ length: 100 }, (_, index) => `live/${index}`) },
+    missing_secret: { entries: 1, streamids: ['live/x'] },
+    ignored: 2,
     compacted: false,
     engine: [
       { url: 'http://etcd-1:2379', fault: 'ECONNREFUSED' },
@@ -115,6 +118,9 @@ test('names the streams that are missing at packagers, those in trouble first, a
     stdout: `\
 revision  1
 streams   0 with a key file, 0 deleted, 2 key files here that the engine does not know
+secret    3,000 entries sealed with a former one (such as live/0, live/1, live/2, live/3, live/4): run fleet reseal before it is removed from any file
+secret    1 entry sealed with one that is missing here (live/x): append it to the file of secrets
+ignored   2 keys of the engine without a name of a packager
 
 ENGINE              ROLE                            VERSION  DATABASE (not compacted)  ALARMS
 http://etcd-1:2379  can’t be reached: ECONNREFUSED

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { FLEET_FOLDER } from '../../../src/api/fleet';
 import type { StreamId } from '../../../src/api/stream-id';
 import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
 import { temporaryFolder } from '../../support/after-test';
@@ -216,6 +217,9 @@ test('a secret is rotated without a file changing', async () => {
   for (const member of [one, two]) member.reseal(FLEET_SECRET, OTHER_SECRET);
   for (const member of [one, two]) member.reseal(OTHER_SECRET, FLEET_SECRET);
   await Promise.all([one.level(), two.level()]);
+  const entries = async () => (await one.fleet.status()).former_secret?.entries;
+  await until(async () => (await entries()) === 4);
+  expect((await one.fleet.status()).former_secret?.streamids.sort()).toEqual(['a', 'b', 'c', 'settled']);
   const first = await one.fleet.resealStep({ after: undefined, limit: 2 });
   expect(first).toEqual({ resealed: 2, current: 0, unreadable: [], next: 'b', total: 4 });
   expect(await one.fleet.resealStep({ after: 'b', limit: 2 })).toEqual({
@@ -229,6 +233,7 @@ test('a secret is rotated without a file changing', async () => {
     resealed: 0,
     current: 4,
   });
+  await until(async () => (await entries()) === 0);
   for (const member of [one, two]) member.reseal(OTHER_SECRET);
   await Promise.all([one.level(), two.level()]);
   await two.put('a', B);
@@ -261,9 +266,58 @@ test('a packager is not ready while entries are sealed with a secret that it doe
       ],
     }),
   );
+  const missing = (await two.fleet.status()).missing_secret;
+  expect(missing?.streamids).toHaveLength(missing?.entries ?? 0);
   await one.fleet.resealStep({ after: undefined, limit: 10 });
   await until(() => ['a', 'b', 'c'].every((stream) => two.file(stream) === A));
   two.fleet.checkReady();
+});
+
+test('a packager that joins without the newest secret has joined once it has all, and keeps files made by hand until then', async () => {
+  const cluster = new FakeCluster();
+  const one = await startMember(cluster.connect(), { name: 'one' });
+  await one.level();
+  await one.put('old', A);
+  one.reseal(OTHER_SECRET, FLEET_SECRET);
+  await one.level();
+  await one.put('news', B);
+  const newcomer = async (name: string) => {
+    const folder = await temporaryFolder();
+    fs.writeFileSync(join(folder, 'news.key'), 'hand: 1\n');
+    const member = await startMember(cluster.connect(), { name, folder });
+    await until(() => stateOf(member) === 'level');
+    expect([member.file('old'), lacksOf(member).unreadable]).toEqual([A, 1]);
+    expect(() => member.fleet.checkReady()).toThrow('fleet_missing_secret');
+    return member;
+  };
+  const [appended, resealed] = [await newcomer('two'), await newcomer('three')];
+  appended.reseal(FLEET_SECRET, OTHER_SECRET);
+  await until(() => lacksOf(appended).kept === 1);
+  expect(appended.file('news')).toBe('hand: 1\n');
+  one.reseal(FLEET_SECRET, OTHER_SECRET);
+  await one.level();
+  await one.fleet.resealStep({ after: undefined, limit: 10 });
+  await until(() => lacksOf(resealed).kept === 1);
+  expect(resealed.file('news')).toBe('hand: 1\n');
+  // Now they have joined, and a client's change replaces such a file. The third notices within two seconds.
+  const ledger = join(resealed.folder, FLEET_FOLDER, 'ledger');
+  await until(() => fs.readFileSync(ledger, 'utf8').includes(',""]'));
+  await one.put('news', C);
+  await until(() => appended.file('news') === C && resealed.file('news') === C);
+});
+
+test('a POST mends an entry that cannot be opened also where its sidecar had a clock that was ahead', async () => {
+  const cluster = new FakeCluster();
+  const ahead = await startMember(cluster.connect(), {
+    name: 'ahead',
+    clock: () => new Date(Date.now() + 60 * 60_000),
+  });
+  const other = await startMember(cluster.connect(), { name: 'other', streams: ['other/'] });
+  await Promise.all([ahead.level(), other.level()]);
+  await ahead.put('news', A);
+  cluster.set(KEY('news'), 'garbage');
+  await other.put('news', B);
+  await until(() => ahead.file('news') === B);
 });
 
 test('a packager that takes more streams while the engine is away is not ready, one that takes fewer is', async () => {

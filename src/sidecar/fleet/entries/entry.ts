@@ -8,7 +8,8 @@ export interface Entry {
   readonly id: string;
   /**
    * What is newer has a higher one: at least the milliseconds since 1970 by the clock of the sidecar that made the
-   * change, and always more than every version which that sidecar had seen.
+   * change, and always more than every version which that sidecar had seen. One that replaces an entry which could not be
+   * opened is a day ahead of that clock: the clock of that entry's sidecar may have been ahead.
    */
   readonly version: number;
   /** The key file; undefined: it was deleted. */
@@ -28,7 +29,8 @@ export interface Entry {
 export interface Versions {
   readonly highest: number;
   see(version: number): void;
-  next(): number;
+  /** @param aheadMs by how much it is at least ahead of the clock. */
+  next(aheadMs?: number): number;
 }
 
 /** The result of opening a sealed value. */

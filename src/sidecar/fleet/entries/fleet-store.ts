@@ -52,6 +52,7 @@ interface Present {
 
 /** Maximum number of compare-and-set retries. */
 const MAX_TRIES = 20;
+const DAY_MS = 24 * 60 * 60_000;
 
 const UNKNOWN: ChangeContext = { by: { key: '', address: '', requestId: '' }, awaited: false };
 
@@ -77,6 +78,8 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     entry?.bytes ?? (isTaken(streamId) ? local.read(streamId) : undefined);
 
   const isUnreadable = ({ stored, entry }: Present): boolean => stored !== undefined && entry === undefined;
+
+  const aheadOf = (present: Present) => (isUnreadable(present) ? { aheadMs: DAY_MS } : {});
 
   /** Puts an entry in the place of what was read; undefined: another sidecar was faster, or it is another fleet now. */
   const put = async (
@@ -108,11 +111,11 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     streamId: StreamId,
     bytes: Buffer | undefined,
     { by, awaited }: ChangeContext,
-    isFound = false,
+    { isFound = false, aheadMs = 0 } = {},
   ): Entry => {
     const id = options.newId();
     options.onAsked(id);
-    const [version, at] = [versions.next(), clock().getTime()];
+    const [version, at] = [versions.next(aheadMs), clock().getTime()];
     return { streamId, id, version, bytes, at, by, from: name, awaited, isFound };
   };
 
@@ -148,7 +151,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
         const fleet = { revision: stored?.revision ?? revision, isHere: isTaken(streamId) };
         return { former, notSynced: undefined, fleet };
       }
-      const entry = entryOf(streamId, bytes, context);
+      const entry = entryOf(streamId, bytes, context, aheadOf(present));
       const made = await put(entry, present);
       if (made === undefined) return undefined;
       return { former, notSynced: undefined, fleet: await accepted(entry, made) };
@@ -191,7 +194,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
         // A file that the fleet never had, or has no more, goes from this folder alone.
         if (!present.entry?.bytes) return removeHere(streamId, former);
       }
-      const entry = entryOf(streamId, undefined, context);
+      const entry = entryOf(streamId, undefined, context, aheadOf(present));
       const made = await put(entry, present);
       if (made === undefined) return undefined;
       const fleet = await accepted(entry, made);
@@ -211,7 +214,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
           if (!entry.bytes) return 'deleted';
           return entry.bytes.equals(bytes) ? 'same' : 'differs';
         }
-        const offered = entryOf(streamId, bytes, { by, awaited: false }, true);
+        const offered = entryOf(streamId, bytes, { by, awaited: false }, { isFound: true });
         const made = await put(offered, present);
         if (made === undefined) return undefined;
         await accepted(offered, made);

@@ -44,6 +44,8 @@ export interface Replication {
   readonly missing: number;
   /** The ids of the secrets that entries are sealed with and this packager does not have, by stream. */
   readonly missingSecrets: ReadonlyMap<StreamId, string>;
+  /** The streams whose entries are sealed with another secret of this packager than the first. */
+  readonly formerSecrets: ReadonlySet<StreamId>;
   /** Applies everything that the engine has. @throws EngineError */
   level(): Promise<void>;
   /** Applies each change after the level; resolves when everything has to be read again, or the signal ends it. */
@@ -62,6 +64,7 @@ export function createReplication(options: ReplicationOptions): Replication {
   const underWay = createSemaphore(MAX_UNDER_WAY);
   const missing = new Set<StreamId>();
   const missingSecrets = new Map<StreamId, string>();
+  const formerSecrets = new Set<StreamId>();
   let applied: number[] = [];
   /** Of the last level. */
   let since: Moment = { cluster: '', term: 0, revision: 0 };
@@ -72,6 +75,7 @@ export function createReplication(options: ReplicationOptions): Replication {
     if (streamId === undefined) return false;
     missing.delete(streamId);
     missingSecrets.delete(streamId);
+    formerSecrets.delete(streamId);
     const opened = seal().open(key, value, streamId);
     const leave = await underWay.enter();
     try {
@@ -81,6 +85,7 @@ export function createReplication(options: ReplicationOptions): Replication {
         onResult('unreadable');
         return false;
       }
+      if (!seal().isCurrent(value)) formerSecrets.add(streamId);
       const { entry } = opened;
       options.versions.see(entry.version);
       const done = await apply.entry(entry, revision, origin);
@@ -99,6 +104,7 @@ export function createReplication(options: ReplicationOptions): Replication {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;
     missingSecrets.delete(streamId);
+    formerSecrets.delete(streamId);
     if (ledger.get(streamId)?.tag !== undefined) missing.add(streamId);
     await apply.without(streamId, undefined);
     return false;
@@ -138,6 +144,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       return missing.size;
     },
     missingSecrets,
+    formerSecrets,
     async level() {
       const seen = new Set<StreamId>();
       let begun: Moment | undefined;
@@ -145,7 +152,8 @@ export function createReplication(options: ReplicationOptions): Replication {
       since = begun ?? since;
       applied = ranges.map(() => since.revision);
       missing.clear();
-      for (const streamId of missingSecrets.keys()) if (!seen.has(streamId)) missingSecrets.delete(streamId);
+      for (const former of [missingSecrets, formerSecrets])
+        for (const streamId of former.keys()) if (!seen.has(streamId)) former.delete(streamId);
       for (const [streamId, { tag }] of ledger.records())
         if (tag !== undefined && isTaken(streamId) && !seen.has(streamId)) missing.add(streamId);
     },

@@ -155,7 +155,7 @@ async function listByName(
 
 /**
  * Every registered packager with its last report, by name.
- * @param onIgnored called with how many keys have no name of a packager, if there are any.
+ * @param onIgnored called with how many keys have no name of a packager.
  * @throws EngineError
  */
 export async function listPackagers(
@@ -169,7 +169,7 @@ export async function listPackagers(
     listByName(engine, keys, keys.lives, ignored),
     listByName(engine, keys, keys.reports, ignored),
   ]);
-  if (ignored.length > 0) onIgnored(ignored.length);
+  onIgnored(ignored.length);
   return [...registered]
     .map(([name, { value }]): Packager => {
       const stored = reported.get(name);

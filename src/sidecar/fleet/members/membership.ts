@@ -30,6 +30,8 @@ export interface Membership {
   reportSoon(): void;
   /** All registered packagers, by name. @throws EngineError */
   list(): Promise<readonly Packager[]>;
+  /** The number of keys that the last list passed over, since they have no name of a packager. */
+  readonly ignored: number;
   /** @see Fleet.waitFor @throws EngineError */
   waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]>;
   /** Removes a packager. @throws HttpError 404, 409. @throws EngineError */
@@ -90,17 +92,20 @@ export function createMembership(options: MembershipOptions): Membership {
   const pace = { ...PACE, ...options.pace };
   const lease = createNameLease({ ...options, pace, onHeld: () => reporter.renew() });
   const reporter = createReporter({ ...options, pace, lease });
-  let hasIgnored = false;
+  let ignored = 0;
   const list = () =>
     listPackagers(engine, keys, (count) => {
-      if (!hasIgnored) options.log.warn('ignored what is no name of a packager', { count });
-      hasIgnored = true;
+      if (ignored === 0 && count > 0) options.log.warn('ignored what is no name of a packager', { count });
+      ignored = count;
     });
   const waiter = createWaiter({ list, pace });
   return {
     join: lease.join,
     reportSoon: reporter.hurry,
     list,
+    get ignored() {
+      return ignored;
+    },
     waitFor: waiter.waitFor,
     retire: (name) => retire(engine, keys, name),
     close() {
