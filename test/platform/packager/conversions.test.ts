@@ -82,6 +82,8 @@ test('one file is converted at a time; a caller who goes away ends it, and nothi
     return answer;
   });
   await until(() => temporary(packager).length === 2);
+  // As long as a conversion takes several times.
+  await new Promise((resolve) => setTimeout(resolve, 500));
   expect(isAnswered).toBe(false);
   hanging.destroy();
   expect((await next).status).toBe(200);

@@ -4,7 +4,7 @@ import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
-import { type ContentStatus, STATE_FIELDS } from './content';
+import { type Content, dropContent, noContent, STATE_FIELDS } from './content';
 import { Choice, Reference, row } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
 import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
@@ -43,23 +43,17 @@ export const MEDIA_RENDITION = {
   },
 } as const satisfies Resource;
 
-/** A media in one size. */
-export interface Rendition extends Stored<typeof MEDIA_RENDITION> {
+/** A media in one size. Its file is what it was converted to; without one, it is the uploaded file. */
+export interface Rendition extends Content, Stored<typeof MEDIA_RENDITION> {
   readonly mediaId: string;
   readonly templateId: string;
   /** Whether the platform made it by itself. */
   readonly isAutomatic: boolean;
-  status: ContentStatus;
   width: number;
   height: number;
   /** Bytes. */
   filesize: number;
-  errorMessage: string | null;
   unconvertedReason: string | null;
-  /** What it was converted to; undefined for the uploaded file. */
-  file: StoredFile | undefined;
-  /** Ends the conversion that is under way. */
-  converting: AbortController | undefined;
 }
 
 /** A conversion of an uploaded file. */
@@ -198,16 +192,14 @@ function addRendition(
   size: Pick<Rendition, 'width' | 'height' | 'isAutomatic'>,
 ): Rendition {
   const rendition: Rendition = {
+    ...noContent(),
     ...partOf(parts, media),
     metadata: {},
     templateId,
     status: 'processing',
     ...size,
     filesize: 0,
-    errorMessage: null,
     unconvertedReason: null,
-    file: undefined,
-    converting: undefined,
   };
   parts.state.renditions.add(rendition);
   return rendition;
@@ -218,7 +210,7 @@ function finish(parts: Platform, media: Media, rendition: Rendition): void {
   const { state, recordings, packaging } = parts;
   const { file } = media;
   if (!state.renditions.find(rendition.id) || !file) return;
-  dropFile(parts, rendition);
+  dropContent(parts, rendition);
   const order = orderOf(rendition.templateId, media);
   const isMade = (size: Pick<Rendition, 'filesize'> & Partial<Rendition>) => {
     Object.assign(rendition, { errorMessage: null, unconvertedReason: null }, size);
@@ -230,8 +222,8 @@ function finish(parts: Platform, media: Media, rendition: Rendition): void {
     return;
   }
   rendition.status = 'processing';
-  rendition.converting = new AbortController();
-  const { signal } = rendition.converting;
+  rendition.fetching = new AbortController();
+  const { signal } = rendition.fetching;
   recordings.convert({
     file,
     order,
@@ -259,15 +251,8 @@ function settle(parts: Platform, media: Media, rendition: Rendition, status: 're
   parts.notify(mediaNotification('conversions_complete', media));
 }
 
-/** Ends the conversion of a rendition and deletes its file. */
-function dropFile({ uploads }: Platform, rendition: Rendition): void {
-  rendition.converting?.abort();
-  if (rendition.file) void uploads.remove(rendition.file);
-  rendition.file = undefined;
-}
-
 function dropRendition(parts: Platform, rendition: Rendition): void {
-  dropFile(parts, rendition);
+  dropContent(parts, rendition);
   parts.state.renditions.remove(rendition);
 }
 

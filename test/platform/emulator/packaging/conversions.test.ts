@@ -155,7 +155,10 @@ test('one file is converted at a time, and a rendition that is deleted ends its 
   packager.trouble = ({ path }) => (path.includes('height=270') ? 'hang' : undefined);
   const before = conversions(packager).length;
   const paths = [await wanted('270p', media), await wanted('180p', media)];
-  await until(() => conversions(packager).length === before + 1);
+  const rounds = () => packager.said().filter((call) => call === 'GET /streams').length;
+  const later = rounds() + 5;
+  await until(() => rounds() >= later);
+  expect(conversions(packager)).toHaveLength(before + 1);
   await admin.delete(`${site}${paths[0]}`).expect(204);
   await until(() => conversions(packager).length === before + 2);
   await untilSettled(media.id);
