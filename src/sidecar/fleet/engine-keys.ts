@@ -51,9 +51,11 @@ export function engineKeysUnder(prefix: string): EngineKeys {
   };
 }
 
-/** The prefixes that a packager follows, one range each: those that no other one covers. */
+/** The prefixes that a packager follows, one range each: those that no other one covers, each once, sorted. */
 export function followed(streams: readonly string[] | undefined): readonly string[] {
-  return widest(streams ?? ['']);
+  return [...new Set(streams ?? [''])]
+    .sort()
+    .filter((prefix, _at, all) => !all.some((other) => other !== prefix && prefix.startsWith(other)));
 }
 
 /** Answers up to which revision a packager has a stream that it takes; -1: it has nothing of it yet. */
@@ -61,11 +63,4 @@ export function appliedTo(streams: readonly string[] | undefined, applied: reado
   const prefixes = followed(streams);
   return (streamId: string): number =>
     applied[prefixes.findIndex((prefix) => streamId.startsWith(prefix))] ?? -1;
-}
-
-/** The prefixes that no other one covers, each once, sorted. */
-function widest(prefixes: readonly string[]): string[] {
-  return [...new Set(prefixes)]
-    .sort()
-    .filter((prefix, _at, all) => !all.some((other) => other !== prefix && prefix.startsWith(other)));
 }

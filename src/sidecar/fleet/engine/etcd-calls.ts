@@ -21,7 +21,7 @@ export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
 
 /** In ms. */
 interface Pace {
-  /** How long a server may be silent before it is given up; after a third of it the next one is asked as well. */
+  /** How long a server may be silent before it is given up; after a third of it, the next one is asked for a transaction as well. */
   readonly attemptMs: number;
   /** How often a server with a watch is asked whether it has a majority. */
   readonly heartbeatMs: number;
@@ -60,6 +60,8 @@ export interface Calls {
 
 /** A server without a leader then refuses at once instead of waiting for one; nothing is done. */
 const LEADER_NEEDED = { 'grpc-metadata-hasleader': 'true' };
+/** Reads and changes of keys, which clients wait for: small, so that a second server can be asked as well. */
+export const TRANSACTION = '/v3/kv/txn';
 /** The only answer without the header that all others have. */
 export const ALARM = '/v3/maintenance/alarm';
 const FIRST_WAIT_MS = 25;
@@ -130,6 +132,7 @@ export function createCalls(options: EtcdOptions): Calls {
     const deadline = now() + timeoutMs;
     const attempts: Promise<Fields | Failed>[] = [];
     let isOver = false;
+    const silentMs = path === TRANSACTION ? attemptMs / 3 : attemptMs;
     /** Asks a server. When it fails, and also while it is silent, the next one is asked. */
     const askFrom = async (server: string): Promise<Fields> => {
       if (isClosed || isOver)
@@ -149,7 +152,7 @@ export function createCalls(options: EtcdOptions): Calls {
       });
       attempts.push(own);
       // It may be dead, or have passed the change on to a leader that is. Its answer counts also when it comes late.
-      const silence = pause(attemptMs / 3).then(() => (isSilent ? undefined : own));
+      const silence = pause(silentMs).then(() => (isSilent ? undefined : own));
       const first = await Promise.race([own, silence]);
       if (first && !(first instanceof Failed)) return first;
       const wait = first ? pauseBefore(attempts.length - urls.length) : 0;

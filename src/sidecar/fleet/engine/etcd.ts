@@ -13,7 +13,7 @@ import {
   type StoredValue,
   type Watch,
 } from './engine';
-import { ALARM, type Calls, createCalls, type EtcdOptions } from './etcd-calls';
+import { ALARM, type Calls, createCalls, type EtcdOptions, TRANSACTION } from './etcd-calls';
 import { Failed } from './etcd-faults';
 import {
   encodeKey,
@@ -44,7 +44,7 @@ export function createEtcd(options: EtcdOptions): Engine {
 
   const readPart = async (keys: readonly string[]): Promise<Snapshot<StoredValue | undefined>> => {
     const success = keys.map((key) => ({ request_range: { key: encodeKey(key) } }));
-    const answer = await calls.call('/v3/kv/txn', { success });
+    const answer = await calls.call(TRANSACTION, { success });
     const responses = list(answer.responses);
     const values = keys.map((_key, index) => firstOf(fields(responses[index]).response_range));
     return { at: at(answer), values };
@@ -89,7 +89,7 @@ export function createEtcd(options: EtcdOptions): Engine {
         throw new RangeError('Two changes of one key at once');
       const answers = new Map<Change, ChangeAnswer>();
       for (let left = changes; ; left = left.filter((change) => !answers.has(change))) {
-        const answer = await calls.call('/v3/kv/txn', toTransaction(left, guard), true);
+        const answer = await calls.call(TRANSACTION, toTransaction(left, guard), true);
         const isMade = answer.succeeded === true;
         const found = list(answer.responses).map((response) => firstOf(fields(response).response_range));
         if (!isMade && guard && (found[left.length]?.revision ?? 0) !== guard.revision) return undefined;
