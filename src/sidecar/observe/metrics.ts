@@ -266,7 +266,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       );
       gauge(
         'behind_seconds',
-        'Seconds since the sidecar last had everything that the engine has; 0 while it does.',
+        'Seconds since the sidecar last had every change of the engine; 0 while it has.',
         ({ behindSeconds }) => behindSeconds,
       );
       for (const [reason, help] of Object.entries(LACKS) as [keyof FleetFigures['lacks'], string][])
