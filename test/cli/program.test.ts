@@ -242,17 +242,10 @@ describe('a sidecar that refuses or is not there', () => {
   test('ends with 3 when nothing listens, as JSON with --json', async () => {
     const url = await refusedUrl();
     const { code, stdout, stderr } = await run(['get', 'news', '--url', url, '--json']);
-    expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+    expect({ code, stderr, errors: JSON.parse(stdout).errors }).toEqual({
       code: 3,
       stderr: '',
-      document: {
-        errors: [
-          {
-            code: 'sidecar_unreachable',
-            description: `Can't connect to ${url}: nothing listens there. The address comes from --url; change it with --url or PACKAGERDRM_URL.`,
-          },
-        ],
-      },
+      errors: [{ code: 'sidecar_unreachable', description: expect.stringContaining(url) }],
     });
   });
 
