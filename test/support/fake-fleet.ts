@@ -362,7 +362,7 @@ export function createFakeFleet({
         if (member.isLive)
           throw apiError(
             'packager_live',
-            `The packager ${name} runs. Stop its sidecar, wait half a minute, and retire it then.`,
+            `The packager ${name} is running. Stop its sidecar, wait half a minute, then retire it.`,
           );
         members.delete(name);
         calls.push(`retire ${name}`);

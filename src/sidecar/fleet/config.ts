@@ -131,9 +131,9 @@ export function fleetFaults(env: Environment): string[] {
     ...together('TLSCERT', 'TLSKEY', 'a client certificate'),
     ...(has('NAME') || PACKAGER_NAME.test(hostname())
       ? []
-      : [`PACKAGERDRMAPI_FLEET_NAME: is missing, and the name of this host is none: it ${NAME_RULE}`]),
+      : [`PACKAGERDRMAPI_FLEET_NAME: is missing, and the host name can't be used: it ${NAME_RULE}`]),
     ...(/^\s*http:/i.test(env.PACKAGERDRMAPI_FLEET_URLS ?? '') && (has('TLSCA') || has('TLSCERT'))
-      ? ['PACKAGERDRMAPI_FLEET_URLS: must be https:// addresses for certificates to have a use']
+      ? ['PACKAGERDRMAPI_FLEET_URLS: must be https:// addresses for certificates to have an effect']
       : []),
   ];
 }

@@ -42,7 +42,7 @@ export function openFleetSecret({ file, log, intervalMs = 1000, onChange }: Flee
     log,
     intervalMs,
     name: VARIABLE,
-    message: 'the file of the fleet secret cannot be used; what was read before stays in force',
+    message: 'the file of the fleet secret cannot be used; the previous secrets stay in use',
     fields: { file },
     openMessage: 'every user of this machine can read the secret of the fleet',
     take,
@@ -65,9 +65,9 @@ function parseSecrets(bytes: Buffer): readonly string[] {
     return why === undefined ? [] : [`line ${number}: ${why}`];
   });
   if (lines.length === 0)
-    faults.push('holds no secret: write one a line, the same for all sidecars: openssl rand -hex 32');
+    faults.push('holds no secret: write one on each line, the same for all sidecars: openssl rand -hex 32');
   if (lines.length > MAX_SECRETS)
-    faults.push(`holds ${lines.length} secrets; ${MAX_SECRETS} are allowed: take out the old ones`);
+    faults.push(`holds ${lines.length} secrets; ${MAX_SECRETS} are allowed: remove the old ones`);
   if (faults.length > 0) throw new ConfigError(faults);
   return lines.map(({ text }) => text);
 }

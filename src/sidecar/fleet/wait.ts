@@ -62,8 +62,11 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
     const asked = fleet?.waitFor(awaited, seconds).then(
       (names) => (names.length === 0 ? undefined : describeBehind(names, seconds)),
       (thrown: unknown) => {
-        log.error('who has a change of the fleet is not known', { requestId, cause: describeThrown(thrown) });
-        return 'which packagers have it is not known, since the engine of the fleet cannot be read';
+        log.error('it is not known which packagers have a change of the fleet', {
+          requestId,
+          cause: describeThrown(thrown),
+        });
+        return 'it is not known which packagers have it, because the engine of the fleet cannot be read';
       },
     );
     try {
@@ -77,7 +80,7 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
     secondsOf(query) {
       const value = query[WAIT];
       if (value === undefined) return undefined;
-      if (!fleet) throw refuse('is for a fleet of packagers, and this sidecar is in none: leave it out');
+      if (!fleet) throw refuse('is for a fleet of packagers, but this sidecar is not in one: leave it out');
       const isNumber = typeof value === 'string' && /^[1-9]\d?$/.test(value);
       if (!isNumber || Number(value) > MAX_WAIT_SECONDS)
         throw refuse(`must be a whole number of seconds, from 1 to ${MAX_WAIT_SECONDS}`);
@@ -101,7 +104,7 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
   };
 }
 
-const STOPPING = 'which packagers have it is not known, since the service is stopping';
+const STOPPING = 'it is not known which packagers have it, because the service is stopping';
 
 function refuse(why: string) {
   return apiError('invalid_query', `${WAIT} ${why}. Nothing was changed.`);

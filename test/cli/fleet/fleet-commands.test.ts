@@ -206,7 +206,7 @@ describe('retire', () => {
         code: 1,
         stdout: '',
         stderr:
-          'error: The packager origin-2 runs. Stop its sidecar, wait half a minute, and retire it then.\n',
+          'error: The packager origin-2 is running. Stop its sidecar, wait half a minute, then retire it.\n',
       },
       'origin/9 --yes': {
         code: 1,

@@ -175,10 +175,10 @@ test.each<[variables: Variables, faults: readonly string[]]>([
     { URLS: 'https://etcd-1:2379', TLSKEY: 'key' },
     ['PACKAGERDRMAPI_FLEET_TLSCERT and PACKAGERDRMAPI_FLEET_TLSKEY: a client certificate needs both'],
   ],
-  [{ TLSCA: 'ca' }, [`${URLS}: must be https:// addresses for certificates to have a use`]],
+  [{ TLSCA: 'ca' }, [`${URLS}: must be https:// addresses for certificates to have an effect`]],
   [
     { TLSCERT: 'cert', TLSKEY: 'key' },
-    [`${URLS}: must be https:// addresses for certificates to have a use`],
+    [`${URLS}: must be https:// addresses for certificates to have an effect`],
   ],
   [
     { TIMEOUTMS: '1', SECRET_FILE: '', USER: 'x' },
@@ -202,7 +202,7 @@ test('refuses what has no use without the addresses', () => {
 test('needs a name where the host has none that can be one', () => {
   jest.mocked(hostname).mockReturnValue('_my host');
   expect(faultsOf(LEAST)).toEqual([
-    `PACKAGERDRMAPI_FLEET_NAME: is missing, and the name of this host is none: it ${NAME_RULE}`,
+    `PACKAGERDRMAPI_FLEET_NAME: is missing, and the host name can't be used: it ${NAME_RULE}`,
   ]);
   expect(read({ ...LEAST, NAME: 'packager-1' })).toEqual({ ...LEAST_CONFIG, name: 'packager-1' });
 });

@@ -285,7 +285,7 @@ test('a packager that is gone is retired, and no request waits for it any more',
   expect(live).toEqual(
     errors(
       'packager_live',
-      'The packager origin-3 runs. Stop its sidecar, wait half a minute, and retire it then.',
+      'The packager origin-3 is running. Stop its sidecar, wait half a minute, then retire it.',
     ),
   );
   fleet.setLive('origin-3', false);

@@ -41,7 +41,7 @@ function open() {
 }
 
 const read = (count: number): LogLine => ['info', 'fleet secret read', { file, count }];
-const KEPT = 'the file of the fleet secret cannot be used; what was read before stays in force';
+const KEPT = 'the file of the fleet secret cannot be used; the previous secrets stay in use';
 
 test.each([
   ['a secret alone, without the end of its line', FIRST, [FIRST]],
@@ -63,7 +63,7 @@ test.each([
   expect(changes).toEqual([]);
 });
 
-const NONE = 'holds no secret: write one a line, the same for all sidecars: openssl rand -hex 32';
+const NONE = 'holds no secret: write one on each line, the same for all sidecars: openssl rand -hex 32';
 
 test.each<[what: string, text: string, faults: readonly string[]]>([
   ['an empty file', '', [NONE]],
@@ -76,7 +76,7 @@ test.each<[what: string, text: string, faults: readonly string[]]>([
   [
     'eleven',
     Array.from({ length: 11 }, (_, index) => `${index}${SECOND}`).join('\n'),
-    ['holds 11 secrets; 10 are allowed: take out the old ones'],
+    ['holds 11 secrets; 10 are allowed: remove the old ones'],
   ],
   [
     'several faults',

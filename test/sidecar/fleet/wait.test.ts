@@ -170,7 +170,7 @@ test.each(REQUESTS)('without a fleet, %s %s has no packager to wait for', async 
   const before = await sidecar.files();
   const answer = await sidecar.api[method](`${path}?wait=5`).send(body);
   const description =
-    'wait is for a fleet of packagers, and this sidecar is in none: leave it out. Nothing was changed.';
+    'wait is for a fleet of packagers, but this sidecar is not in one: leave it out. Nothing was changed.';
   expect([answer.status, answer.body]).toEqual([400, { errors: [{ code: 'invalid_query', description }] }]);
   expect(await sidecar.files()).toEqual(before);
 });
@@ -214,11 +214,11 @@ test('a change whose packagers cannot be asked for is a 202 all the same', async
   fleet.failWaits(new EngineError('unavailable', 'http://etcd-1:2379 does not answer'));
   const { headers } = await api.post(`${PATH}?wait=1`).send(PLAIN).expect(202);
   expect(headers.warning).toBe(
-    '299 - "fleet_behind: which packagers have it is not known, since the engine of the fleet cannot be read; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it"',
+    '299 - "fleet_behind: it is not known which packagers have it, because the engine of the fleet cannot be read; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it"',
   );
   const [line] = (await sidecar.logEntries()).filter(({ level }) => level === 'error');
   expect(line).toMatchObject({
-    message: 'who has a change of the fleet is not known',
+    message: 'it is not known which packagers have a change of the fleet',
     requestId: headers['x-request-id'],
     cause: { message: 'http://etcd-1:2379 does not answer' },
   });
@@ -232,7 +232,7 @@ test('a service that stops ends all waits, and starts none', async () => {
   wait.hurry();
   settled.push(wait.settle(change ? [change] : [], 30, 'request-2'));
   const description =
-    'which packagers have it is not known, since the service is stopping; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it';
+    'it is not known which packagers have it, because the service is stopping; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it';
   const expected = {
     status: 202,
     warnings: [{ severity: 'warning', code: 'fleet_behind', description }],

@@ -66,7 +66,7 @@ export function openEngineAccess(
     const end = new Date(first.validTo);
     const fields = { file: path, subject: first.subject, validUntil: end.toISOString() };
     log.info(message, fields);
-    if (end <= clock()) log.warn('a certificate for the engine of the fleet has ended', { file: path });
+    if (end <= clock()) log.warn('a certificate for the engine of the fleet has expired', { file: path });
   };
   const takeTls = (contents: readonly Buffer[]) => {
     const rest = [...contents];
@@ -98,7 +98,7 @@ export function openEngineAccess(
   const watch = (named: readonly Named[], take: (contents: readonly Buffer[]) => void) => {
     if (named.length === 0) return;
     const onFault = (cause: unknown) =>
-      log.error('files for the engine of the fleet cannot be used; what was read before stays in force', {
+      log.error('files for the engine of the fleet cannot be used; the previous ones stay in use', {
         faults: faultsOf(cause, named),
       });
     try {

@@ -125,7 +125,7 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
           }
         } catch (cause) {
           if (lacks.get(streamId) !== 'failed')
-            log.error('a key file of the fleet could not be written here; it is tried again', {
+            log.error('a key file of the fleet could not be written here; the sidecar retries', {
               streamId,
               code: toHttpError(cause).problems[0]?.code,
             });

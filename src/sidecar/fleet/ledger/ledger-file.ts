@@ -163,7 +163,7 @@ export class LedgerFile {
     const present = lstatSync(`${folder}/${NAME}`, { throwIfNoEntry: false });
     const { ino, dev } = fstatSync(this.descriptor);
     if (present?.ino !== ino || present.dev !== dev)
-      throw noDevice(`${folder} is another one than at the start: it was replaced, or mounted over`);
+      throw noDevice(`${folder} is not the one of the start: it was replaced, or mounted over`);
     if (lock && !lock.isHeld()) throw noDevice(`the lock of ${folder} was removed; restart the service`);
   }
 }

@@ -95,7 +95,7 @@ export function createMembership(options: MembershipOptions): Membership {
   let ignored = 0;
   const list = () =>
     listPackagers(engine, keys, (count) => {
-      if (ignored === 0 && count > 0) options.log.warn('ignored what is no name of a packager', { count });
+      if (ignored === 0 && count > 0) options.log.warn('ignored an invalid name of a packager', { count });
       ignored = count;
     });
   const waiter = createWaiter({ list, pace });
@@ -291,7 +291,7 @@ async function retire(engine: Engine, keys: EngineKeys, name: string): Promise<v
     if (live)
       throw apiError(
         'packager_live',
-        `The packager ${name} runs. Stop its sidecar, wait half a minute, and retire it then.`,
+        `The packager ${name} is running. Stop its sidecar, wait half a minute, then retire it.`,
       );
     const removals = [registration, report].flatMap((stored): Change[] =>
       stored ? [{ key: stored.key, expected: stored.revision, value: undefined }] : [],

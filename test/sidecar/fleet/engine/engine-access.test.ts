@@ -53,7 +53,7 @@ function open(access: Access, time = Date.UTC(2100, 0)) {
   return opened;
 }
 
-const KEPT = 'files for the engine of the fleet cannot be used; what was read before stays in force';
+const KEPT = 'files for the engine of the fleet cannot be used; the previous ones stay in use';
 const PASSWORD_READ = (): LogLine => ['info', "password of the engine's user read", { file: passwordFile }];
 const validUntil = '2126-01-01T00:00:00.000Z';
 const AUTHORITY_READ = (name = 'authority'): LogLine => [
@@ -181,7 +181,7 @@ test('warns of what every user of the machine can read, of a certificate that ha
   open({ ...withUser(), tls: { client: { certificate, key } } });
   expect(lines).toEqual([
     CLIENT_READ('expired-client', '2021-01-01T00:00:00.000Z'),
-    ['warn', 'a certificate for the engine of the fleet has ended', { file: certificate }],
+    ['warn', 'a certificate for the engine of the fleet has expired', { file: certificate }],
     ['warn', "every user of this machine can read the key of the fleet's client certificate", { file: key }],
     [
       'warn',
