@@ -157,8 +157,8 @@ test('the servers and their clock are described', async () => {
   const engine = one();
   expect(await engine.servers()).toEqual([
     {
-      ...{ url: single.urls[0], version: expect.stringMatching(/^3\.\d+\.\d+/), isLeader: true },
-      ...{ size: expect.any(Number), sizeInUse: expect.any(Number), quota: 2147483648, alarms: [] },
+      ...{ url: single.urls[0], version: expect.stringMatching(/^3\.\d+\.\d+/), leader: true },
+      ...{ size: expect.any(Number), size_in_use: expect.any(Number), quota: 2147483648, alarms: [] },
     },
   ]);
   expect(engine.clockAhead()).toEqual(expect.any(Number));

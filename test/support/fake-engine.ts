@@ -46,7 +46,7 @@ export class FakeCluster {
   id = 'cluster-1';
   term = 2;
   revision = 1;
-  servers: readonly EngineServer[] = [{ url: 'http://engine', version: '3.4.23', isLeader: true }];
+  servers: readonly EngineServer[] = [{ url: 'http://engine', version: '3.4.23', leader: true }];
   #compacted = 0;
   #keys = new Map<string, Held>();
   #history: WatchedEvent[] = [];

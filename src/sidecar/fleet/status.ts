@@ -9,7 +9,6 @@ import type { Seal } from './entries/entry';
 import type { Replication } from './entries/replicate';
 import type { FleetFigures } from './fleet';
 import type { Ledger } from './ledger/ledger';
-import type { LedgerRecord } from './ledger/ledger-lines';
 import type { Packager } from './members/member-records';
 import type { Membership } from './members/membership';
 import { replicationLag, streamLag } from './members/replication-lag';
@@ -47,45 +46,30 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
     list(),
     isOld ? engine.remembers(1).catch(() => undefined) : undefined,
   ]);
-  let deleted = 0;
-  for (const [, { tag }] of ledger?.records() ?? []) if (tag === undefined) deleted += 1;
+  const known = [...(ledger?.records() ?? [])];
+  // Records after the engine's revision are of the time before it was restored or founded again.
+  const records = known.filter(([, { revision }]) => revision <= (moment?.revision ?? Infinity));
+  const deleted = known.filter(([, { tag }]) => tag === undefined).length;
   return {
     name,
     fleet: ledger?.head.fleet ?? null,
     state: state.state,
     since: state.since.toISOString(),
     revision: moment?.revision ?? null,
-    engine: servers.map(({ url, fault, version, isLeader, size, sizeInUse, quota, alarms }) => ({
-      url,
-      fault,
-      version,
-      leader: isLeader,
-      size,
-      size_in_use: sizeInUse,
-      quota,
-      alarms: alarms && [...alarms],
-    })),
+    engine: [...servers],
     compacted: remembers === undefined ? null : !remembers,
-    streams: (ledger?.size ?? 0) - deleted,
+    streams: known.length - deleted,
     deleted,
     missing: replication?.missing ?? 0,
     former_secret: entriesOf(replication?.formerSecrets),
     missing_secret: entriesOf(replication?.missingSecrets),
     ignored: ignored(),
-    packagers: replicationLag(packagers, recordsUntil(moment?.revision, ledger), time, streams),
+    packagers: replicationLag(packagers, records, time, streams),
   };
 }
 
 function entriesOf(streams: { readonly size: number; keys(): Iterable<StreamId> } | undefined) {
   return { entries: streams?.size ?? 0, streamids: [...(streams?.keys() ?? [])].slice(0, MAX_LACKS) };
-}
-
-/** Without records after a revision: those are of the time before the engine was restored or founded again. */
-function* recordsUntil(
-  revision = Infinity,
-  ledger: Ledger | undefined,
-): Iterable<readonly [StreamId, LedgerRecord]> {
-  for (const entry of ledger?.records() ?? []) if (entry[1].revision <= revision) yield entry;
 }
 
 interface WhereOptions {

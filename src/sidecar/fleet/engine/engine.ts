@@ -1,3 +1,4 @@
+import type { FleetAnswer } from '../../../api/fleet';
 import type { HttpError } from '../../../http/errors';
 import { apiError, type ErrorCode } from '../../errors';
 
@@ -147,19 +148,8 @@ export interface Watch {
   close(): void;
 }
 
-export interface EngineServer {
-  readonly url: string;
-  /** Why it could not be asked; undefined: it answered. */
-  readonly fault?: string;
-  readonly version?: string;
-  readonly isLeader?: boolean;
-  /** Bytes of its database, allocated and in use, and the most that it may have. */
-  readonly size?: number;
-  readonly sizeInUse?: number;
-  readonly quota?: number;
-  /** By the engine's names: `NOSPACE`, `CORRUPT`. */
-  readonly alarms?: readonly string[];
-}
+/** A server as `GET /api/fleet` describes it. */
+export type EngineServer = FleetAnswer['engine'][number];
 
 /** The faults of the engine, and the error that a client gets. */
 const FAULTS = {

@@ -212,9 +212,9 @@ async function askServer(calls: Calls, url: string): Promise<EngineServer> {
   return {
     url,
     version: text(version),
-    isLeader: leader !== undefined && leader === member,
+    leader: leader !== undefined && leader === member,
     size: whole(dbSize),
-    sizeInUse: whole(dbSizeInUse),
+    size_in_use: whole(dbSizeInUse),
     ...(quota.status === 'fulfilled' && quota.value !== undefined && { quota: quota.value }),
     ...(alarms.status === 'fulfilled' && { alarms: alarmsOf(alarms.value, member) }),
   };

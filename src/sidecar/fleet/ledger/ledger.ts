@@ -12,8 +12,6 @@ import { headLine, type LedgerHead, type LedgerRecord, readLine, recordLine } fr
 export interface Ledger {
   readonly head: LedgerHead;
   get(streamId: StreamId): LedgerRecord | undefined;
-  /** The number of records. */
-  readonly size: number;
   records(): IterableIterator<readonly [StreamId, LedgerRecord]>;
   /**
    * Records an entry: visible, and resolved, when it survives a power cut. All calls during a sync share the next one. If
@@ -122,9 +120,6 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions):
   return {
     get head() {
       return { ...head, highest };
-    },
-    get size() {
-      return records.size;
     },
     get: (streamId) => records.get(streamId),
     records: () => records.entries(),

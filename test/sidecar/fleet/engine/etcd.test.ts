@@ -173,7 +173,7 @@ test('describes each server, also one that answers nothing of its state to this 
   const denied = await startGateway(() => refusal('etcdserver: permission denied', 7, 403));
   expect(await openEngine([gateway.url, denied.url, NOWHERE]).servers()).toEqual([
     {
-      ...{ url: gateway.url, version: '3.4.23', isLeader: true, size: 24576, sizeInUse: 16384 },
+      ...{ url: gateway.url, version: '3.4.23', leader: true, size: 24576, size_in_use: 16384 },
       ...{ quota: 2147483648, alarms: ['NOSPACE'] },
     },
     { url: denied.url },

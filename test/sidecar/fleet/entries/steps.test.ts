@@ -50,7 +50,6 @@ test.each([
         },
         ledger: {
           head: { id: 'one', highest: 0 },
-          size: records.size,
           get: (streamId) => records.get(streamId),
           records: () => records.entries(),
           forget: (streamId) => records.delete(streamId),

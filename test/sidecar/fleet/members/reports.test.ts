@@ -236,7 +236,7 @@ test.each([
   report(cluster, 'p1', { applied: [20], lacks, lacking });
   const { membership } = sidecar(cluster);
   const wait = membership.waitFor([change('a', 10)], 5);
-  await expect(membership.waitFor([change('a', 10)], 0.05)).resolves.toEqual(['p1']);
+  await expect(membership.waitFor([change('a', 10)], 0.25)).resolves.toEqual(['p1']);
   report(cluster, 'p1', { applied: [20], lacks: { b: 'kept' } });
   expect(await wait).toEqual([]);
 });
@@ -250,7 +250,7 @@ test('what another folder reported under the name, or of an engine that was rest
   );
   report(cluster, 'p1', { applied: [20] }, 'folder-before');
   const { membership } = sidecar(cluster);
-  expect(await membership.waitFor([change('a', 5)], 0.05)).toEqual(['p1', 'p2']);
+  expect(await membership.waitFor([change('a', 5)], 0.25)).toEqual(['p1', 'p2']);
 });
 
 test('a packager that is retired is no longer waited for, and one that registers meanwhile is', async () => {
@@ -274,7 +274,7 @@ test('a wait survives that the engine is away, and that it is restored', async (
   engine.isAway = true;
   const wait = membership.waitFor([change('a', 10)], 5);
   await rest(30);
-  const named = membership.waitFor([change('a', 10)], 0.05);
+  const named = membership.waitFor([change('a', 10)], 0.25);
   cluster.restore(cluster.backup());
   report(cluster, 'p1', { applied: [30] });
   await expect(named).rejects.toMatchObject({ name: 'EngineError', kind: 'unavailable' });
