@@ -20,13 +20,13 @@ beforeEach(() => {
   writeFileSync(join(home, 'keys/news.key'), textOfKeyFile(KEY_FILE));
 });
 
-const start = () =>
+const start = (ffmpeg = writeFakeEncoder(home)) =>
   startBuilt('packager', {
     cwd: home,
     env: {
       PATH: process.env.PATH ?? '',
       PACKAGER_FOLDER: join(home, 'media'),
-      PACKAGER_FFMPEG: writeFakeEncoder(home),
+      PACKAGER_FFMPEG: ffmpeg,
       PACKAGER_APIKEY: 'the-secret-api-key',
     },
   });
@@ -76,6 +76,18 @@ test('a packager that is killed leaves no process, and the next one goes on with
   const again = await start();
   expect(await stateOf(again.url)).toBe('ended');
   expect(await playlistOf(again.url)).toBe(replay);
+});
+
+test('a packager that is killed amid a conversion leaves no process', async () => {
+  const ffmpeg = join(home, 'busy-ffmpeg');
+  writeFileSync(ffmpeg, '#!/bin/sh\nwhile :; do sleep 0.1; done\n', { mode: 0o755 });
+  const killed = await start(ffmpeg);
+  const converted = call(killed.url, 'POST', '/conversions', {}).catch(() => undefined);
+  await until(() => processesOf({ home }).some((each) => each.args.includes(ffmpeg)));
+  killed.send('SIGKILL');
+  await killed.ended;
+  expect(await converted).toBeUndefined();
+  await until(() => processesOf({ home }).length === 0);
 });
 
 test('two packagers do not share a folder: the second ends with what to do', async () => {

@@ -78,6 +78,16 @@ const FORMATS = 'mov,matroska,webm,mp3,aac,wav,flac,ogg,mpegts,avi,flv';
 const SOUND_KBITS = 128;
 /** Of a shell whose program is not there. */
 const NO_PROGRAM = [126, 127];
+/**
+ * Runs a program that reads and writes no pipe, so that it would not see the end of a packager that is killed: its input
+ * ends then, and it is killed, too. Live streams go first (`nice`).
+ */
+const WHILE_WANTED = `exec 3<&0
+nice -n 10 "$0" "$@" 3<&- </dev/null & program=$!
+{ read -r _ <&3; kill -9 $program; } >/dev/null 2>&1 & watching=$!
+wait $program; code=$?
+kill $watching 2>/dev/null
+exit $code`;
 
 /** @throws HttpError when ffmpeg is missing, or can't convert the file as a whole. */
 async function convert(
@@ -98,10 +108,8 @@ async function convert(
     ...['-movflags', '+faststart', '-f', 'mp4', OUTPUT],
   ];
   const { size } = await stat(join(folder, 'source'));
-  // Live streams go first.
-  const limited = withinMemory('nice', ['-n', '10', ffmpeg, ...args], size);
+  const limited = withinMemory('/bin/sh', ['-c', WHILE_WANTED, ffmpeg, ...args], size);
   const program = runProgram(...limited, { cwd: folder, env, paths: [folder] });
-  program.stdin.end();
   program.stdout.resume();
   const kill = () => program.kill();
   const late = setTimeout(kill, LONGEST_MS).unref();
