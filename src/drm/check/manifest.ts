@@ -1,6 +1,7 @@
 import { parseUuid } from '../bytes';
 import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { parsePsshBox } from '../pssh';
 import { describeBoxList, systemName } from './boxes';
 import { describePlayReadyObject } from './playready';
 import { compareBoxes, describeProtections, type KeySignallingAt, type Protection } from './protection';
@@ -40,7 +41,12 @@ export function describeManifest(report: Report, manifest: string): void {
   compareBoxes(report, named, protections);
   describeProtections(report, protections, named, { rotates: false, hasAllBoxes: false });
   describeLicenseAddresses(report, xml);
-  if (named.length + protections.length > 0) return;
+  checkElements(report, xml);
+  if (named.length + protections.length > 0) {
+    if (protectionsOfScheme(xml).some((element) => !/\bdefault_KID\s*=/.test(element)))
+      report.warning('no_default_kid', THE_MANIFEST, NO_DEFAULT_KID);
+    return;
+  }
   if (xml.search(PROTECTION) < 0) {
     report.claim({ of: 'clear', at: 'manifest' });
     report.warning('not_protected', THE_MANIFEST, 'has no ContentProtection element: it is not protected');
@@ -111,15 +117,66 @@ const MAX_ADDRESSES = 50;
 /** `<dashif:Laurl>…</dashif:Laurl>`, `<ms:laurl licenseUrl="…"/>` and their like. */
 const LAURL = /<(?:[\w-]{1,20}:)?laurl\b([^<>]{0,3000})>([^<]{0,3000})/gi;
 
+interface SystemElement {
+  /** Of `schemeIdUri`, in lower case; empty if that is no UUID. */
+  readonly systemId: string;
+  readonly inner: string;
+}
+
+/** The `ContentProtection` elements that have something in them. */
+function systemElements(xml: string): SystemElement[] {
+  return xml
+    .split(/<(?:[\w-]{1,20}:)?ContentProtection\b/)
+    .slice(1)
+    .flatMap((element) => {
+      const start = element.indexOf('>');
+      const attributes = element.slice(0, Math.max(start, 0));
+      const end = element.search(/<\/(?:[\w-]{1,20}:)?ContentProtection\s*>/);
+      if (attributes.endsWith('/') || end < 0) return [];
+      const systemId = /urn:uuid:([0-9a-f-]{36})/i.exec(attributes)?.[1]?.toLowerCase() ?? '';
+      return [{ systemId, inner: element.slice(start + 1, end) }];
+    });
+}
+
+/** What players need of the elements themselves: the scheme, and in each element the box of its own system. */
+function checkElements(report: Report, xml: string): void {
+  if (protectionsOfScheme(xml).some((element) => !/\bvalue\s*=/.test(element)))
+    report.warning('no_scheme', THE_MANIFEST, NO_SCHEME);
+  for (const { systemId, inner } of systemElements(xml)) {
+    if (systemId === '') continue;
+    for (const [, name, text = ''] of inner.matchAll(ELEMENT)) {
+      const box = name === 'pssh' ? readByteText(text.replaceAll(/\s+/g, ''))?.bytes : undefined;
+      const other = box && otherSystem(box, systemId);
+      if (other === undefined) continue;
+      const sentence = `has a box of ${other} in the ContentProtection element of ${systemName(systemId) ?? systemId}; players look for it in the element of its own system`;
+      report.error('system_mismatch', THE_MANIFEST, sentence);
+    }
+  }
+}
+
+/** The start tags of the elements that name the scheme of the samples. */
+function protectionsOfScheme(xml: string): string[] {
+  return [...xml.matchAll(PROTECTION)].flatMap(([element]) =>
+    /mp4protection/.test(element) ? [element] : [],
+  );
+}
+
+const NO_SCHEME =
+  'has a ContentProtection element of mp4protection without value; write value="cenc" or value="cbcs", as the samples are encrypted';
+const NO_DEFAULT_KID =
+  'has a ContentProtection element of mp4protection without default_KID; players that do not read the init segment need it to choose the key';
+
+/** The system of a box, if it is another than this and known. */
+export function otherSystem(box: Buffer, systemId: string): string | undefined {
+  const parsed = parsePsshBox(box);
+  if (!parsed.ok || parsed.value.systemId === systemId) return undefined;
+  return systemName(parsed.value.systemId);
+}
+
 function describeLicenseAddresses(report: Report, xml: string): void {
   const found = new Map<string, { systemId: string; address: string }>();
-  for (const element of xml.split(/<(?:[\w-]{1,20}:)?ContentProtection\b/).slice(1)) {
-    const start = element.indexOf('>');
-    const attributes = element.slice(0, Math.max(start, 0));
-    const end = element.search(/<\/(?:[\w-]{1,20}:)?ContentProtection\s*>/);
-    if (attributes.endsWith('/') || end < 0) continue;
-    const systemId = /urn:uuid:([0-9a-f-]{36})/i.exec(attributes)?.[1]?.toLowerCase() ?? '';
-    for (const [, own = '', text = ''] of element.slice(start + 1, end).matchAll(LAURL)) {
+  for (const { systemId, inner } of systemElements(xml)) {
+    for (const [, own = '', text = ''] of inner.matchAll(LAURL)) {
       const address = unescaped((/\blicenseUrl\s*=\s*["']([^"']*)["']/i.exec(own)?.[1] ?? text).trim());
       if (address !== '') found.set(`${systemId} ${address}`, { systemId, address });
     }

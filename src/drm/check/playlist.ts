@@ -1,4 +1,7 @@
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { WIDEVINE_SYSTEM_ID } from '../widevine';
+import { otherSystem } from './manifest';
 import { cipherOf, compareTrack, type KeySignallingAt } from './protection';
 import { type Claim, claimsOf, type Report } from './report';
 import { checkAddress, keyIdField, readByteText } from './values';
@@ -35,10 +38,14 @@ export function describePlaylist(
   const isWhole = /^#EXTM3U\b/.test(text);
   if (isWhole) report.field('type', isMultivariant ? 'HLS multivariant playlist' : 'HLS media playlist');
   const lines = keyLinesOf(text);
+  checkVersion(report, text, lines);
   const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
   encrypted.forEach((line, index) => {
     if (!report.isFull)
-      describeLine(report, encrypted.length > 1 ? `${called}[${index}]` : called, line, describeBytes);
+      describeLine(report, encrypted.length > 1 ? `${called}[${index}]` : called, line, {
+        describeBytes,
+        isWhole,
+      });
   });
   if (isWhole && isMultivariant) {
     describeVariants(report, text, encrypted.length > 0);
@@ -47,6 +54,15 @@ export function describePlaylist(
     const sentence = 'has no EXT-X-KEY line: its segments are not protected';
     report.warning('not_protected', { called: 'The playlist' }, sentence);
   }
+}
+
+/** RFC 8216 § 7: KEYFORMAT needs version 5. Without the tag, some packagers mean the newest. */
+function checkVersion(report: Report, text: string, lines: readonly string[]): void {
+  const version = /^#EXT-X-VERSION:(\d{1,3})\b/m.exec(text)?.[1];
+  if (version === undefined || Number(version) >= 5) return;
+  if (!lines.some((line) => attributesOf(line).has('KEYFORMAT'))) return;
+  const sentence = `says EXT-X-VERSION:${version}, but KEYFORMAT needs at least 5; players may ignore the key line`;
+  report.warning('version_too_low', { called: 'The playlist' }, sentence);
 }
 
 function describeVariants(report: Report, text: string, hasSessionKeys: boolean): void {
@@ -80,19 +96,34 @@ export function attributesOf(line: string): Map<string, string> {
   return attributes;
 }
 
-function describeLine(report: Report, at: string, line: string, describeBytes: DescribeBytes): void {
+interface LineContext {
+  readonly describeBytes: DescribeBytes;
+  /** Whether the line is one of a whole playlist. */
+  readonly isWhole: boolean;
+}
+
+function describeLine(
+  report: Report,
+  at: string,
+  line: string,
+  { describeBytes, isWhole }: LineContext,
+): void {
   const attributes = attributesOf(line);
   const method = attributes.get('METHOD') ?? '';
   if (METHOD.test(method)) report.field(`${at}.method`, method);
   const format = attributes.get('KEYFORMAT') ?? 'identity';
   if (KEY_FORMAT.test(format)) report.field(`${at}.keyformat`, format);
   const address = attributes.get('URI');
+  if (/(?:^|,)URI=[^"]/.test(line)) report.error('not_quoted', `${at}.uri`, 'must stand in double quotes');
   const before = report.claims.length;
   if (address === undefined)
     report.error('missing', `${at}.uri`, 'is missing; players ask for the key there');
   else describeAddress(report, at, { method, format, address }, describeBytes);
   const named = signallingIn(report.claims.slice(before), `${at}.uri`);
-  describeKeyId(report, at, method, attributes.get('KEYID'), named);
+  const keyId = attributes.get('KEYID');
+  if (isWhole && keyId === undefined && SYSTEM_OF_FORMAT[format.toLowerCase()] === WIDEVINE_SYSTEM_ID)
+    report.warning('missing', `${at}.keyid`, 'is missing; players of Widevine choose the key by it');
+  describeKeyId(report, at, method, keyId, named);
   compareMethod(report, at, method, named);
   const iv = attributes.get('IV');
   if (format !== FAIRPLAY_KEY_FORMAT || iv === undefined) return;
@@ -101,6 +132,13 @@ function describeLine(report: Report, at: string, line: string, describeBytes: D
   const bytes = hexOf(iv);
   if (bytes) report.claim({ of: 'iv', at: `${at}.iv`, iv: bytes });
 }
+
+const SYSTEM_OF_FORMAT: Readonly<Record<string, string>> = {
+  'com.microsoft.playready': PLAYREADY_SYSTEM_ID,
+  'com.widevine': WIDEVINE_SYSTEM_ID,
+  [`urn:uuid:${PLAYREADY_SYSTEM_ID}`]: PLAYREADY_SYSTEM_ID,
+  [`urn:uuid:${WIDEVINE_SYSTEM_ID}`]: WIDEVINE_SYSTEM_ID,
+};
 
 const SCHEMES: Readonly<Record<string, string>> = { 'SAMPLE-AES': 'cbcs', 'SAMPLE-AES-CTR': 'cenc' };
 
@@ -172,6 +210,10 @@ function describeAddress(
     report.warning('not_fairplay', `${at}.keyformat`, sentence);
   } else if (inline !== undefined) {
     const read = readByteText(inline);
+    const systemId = SYSTEM_OF_FORMAT[format.toLowerCase()];
+    const other = read && systemId && otherSystem(read.bytes, systemId);
+    if (other)
+      report.error('system_mismatch', `${at}.uri`, `has a box of ${other}, but the key format is ${format}`);
     if (read) describeBytes(report, read.bytes);
     else report.error('not_base64', `${at}.uri`, 'holds data that is not base64');
   } else checkAddress(report, `${at}.uri`, 'playready', address);

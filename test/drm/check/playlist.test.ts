@@ -28,7 +28,9 @@ const playReadyObject = playReadyObjectOf(KEY_ID, CONTENT_KEY, 'https://license.
 
 function inline(bytes: Buffer, method: string, rest = keyIdText(KEY_ID), tag = 'KEY'): string {
   const uri = `URI="data:text/plain;base64,${bytes.toString('base64')}"`;
-  return `#EXT-X-${tag}:METHOD=${method},${uri},${rest},KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"\n`;
+  const isPlayReady = bytes.includes(PLAYREADY_SYSTEM_ID.replaceAll('-', ''), 0, 'hex');
+  const format = isPlayReady ? 'com.microsoft.playready' : `urn:uuid:${WIDEVINE_SYSTEM_ID}`;
+  return `#EXT-X-${tag}:METHOD=${method},${uri},${rest},KEYFORMAT="${format}"\n`;
 }
 
 function told(playlist: string): string[] {
@@ -112,4 +114,29 @@ it.each([
   const started = performance.now();
   check(text);
   expect(performance.now() - started).toBeLessThan(200);
+});
+
+describe('a key line that players can not use', () => {
+  const whole = (line: string, version = 6) =>
+    `#EXTM3U\n#EXT-X-VERSION:${version}\n${line}#EXTINF:2,\na.m4s\n`;
+  const fairplay = `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://a/b",${FAIRPLAY}\n`;
+  const widevine = inline(boxOf('cbcs'), 'SAMPLE-AES');
+
+  test.each([
+    ['nothing', whole(fairplay + widevine), []],
+    ['a version that has no KEYFORMAT', whole(fairplay, 4), ['W version_too_low']],
+    [
+      'an address without quotes',
+      whole(fairplay.replace('"skd://a/b"', 'skd://a/b')),
+      ['E not_quoted key.uri'],
+    ],
+    ['no KEYID for Widevine', whole(widevine.replace(/KEYID=\w+,/, '')), ['W missing key.keyid']],
+    [
+      "a Widevine box in PlayReady's key format",
+      whole(widevine.replace(/urn:uuid:[\w-]+/, 'com.microsoft.playready')),
+      ['E system_mismatch key.uri'],
+    ],
+  ])('has %s', (_what, playlist, faults) => {
+    expect(told(playlist)).toEqual(faults);
+  });
 });
