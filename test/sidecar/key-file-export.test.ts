@@ -114,6 +114,14 @@ it.each([
   await api.get(`${PATH}?${query}`).expect(400, problem('invalid_query', description));
 });
 
+it('a misspelt parameter is named where its value is that of an export', async () => {
+  const { api } = await started();
+  const { body } = await api.get(`${PATH}?sa=cpix`).expect(400);
+  expect(body.errors.map(({ description }: { description: string }) => description)).toContain(
+    'sa is not a parameter of this request. Did you mean as?',
+  );
+});
+
 it('other parameters are passed over where no export is asked for, as they were', async () => {
   const { api } = await started();
   await api.get(`${PATH}?_=1`).expect(200, POST_MANUAL_FILE);

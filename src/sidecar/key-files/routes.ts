@@ -11,6 +11,7 @@ import {
 } from '../../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
+import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
 import { type Finding, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
 import { addressOf, onlyMethods, requireType } from '../../http/app';
@@ -45,6 +46,7 @@ interface KeyFileContext {
 
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
+const EXPORT_VALUES: readonly string[] = [...EXPORT_NAMES, ...EXPORT_SCHEMES];
 const WHICH_TYPES =
   'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
 
@@ -57,7 +59,10 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     const streamId = streamIdOf(request, response);
     requireRead(callerOf(response), streamId);
     const { query } = request;
-    const isExport = query.as !== undefined || query.scheme !== undefined;
+    // Other parameters are ignored, unless their value shows that one of these is misspelt.
+    const isExport = Object.entries(query).some(
+      ([name, value]) => name in exportQuery.shape || EXPORT_VALUES.includes(String(value)),
+    );
     const asked = isExport ? parsedOr400(readQuery(exportQuery, query)) : undefined;
     const bytes = store.read(streamId);
     if (!bytes) throw apiError('key_file_not_found');

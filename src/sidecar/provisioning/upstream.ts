@@ -29,7 +29,7 @@ export interface UpstreamCall {
 /** An upstream refused the credentials of this service itself, and not those of a request. */
 export class RefusalError extends HttpError {}
 
-/** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx. */
+/** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx or 429. */
 export class OutageError extends HttpError {}
 
 type UpstreamAnswer = { status: number; json: unknown };
@@ -114,7 +114,8 @@ export function createUpstream(
     });
     if (!answer || answer.status >= 500) answer = await once(call);
     const { status, headers, body, isCut } = answer;
-    if (status >= 500) throw new OutageError(502, problem(`answered ${status}`));
+    // 429 is about the time of the request: it is not sent again now, and a kept answer may stand in for it.
+    if (status >= 500 || status === 429) throw new OutageError(502, problem(`answered ${status}`));
     if (status >= 300 && status < 400)
       throw failed(`answered a redirect (${status}); set ${variable} to its final address`);
     if (status !== 200) return answer;

@@ -75,7 +75,7 @@ describe('provisioning by a GET of a CPIX document', () => {
       .send({ contentId: CONTENT_ID })
       .expect(200);
     expect(text.startsWith(keyIdLine(SD.byte))).toBe(true);
-    expect(text).toContain(`cupertinostreaming-aes128-key: ${block(0xf1).toString('hex')}\n`);
+    expect(text).toContain(`cupertinostreaming-aes128-key: ${block(0xf1).toString('hex').toUpperCase()}\n`);
     expect(text).toContain('keyserver-playready-license-url: https://playready.example/rights\n');
     expect(upstream.received).toMatchObject([
       {

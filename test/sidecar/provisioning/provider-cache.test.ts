@@ -80,6 +80,7 @@ describe('the provider cache, in an outage', () => {
   it.each<[what: string, script: Script, paths: readonly string[]]>([
     ['every connection is cut', 'reset', ALL],
     ['every upstream answers 503', { status: 503, body: 'down' }, ALL],
+    ['the key provider limits requests', { status: 429 }, [CENC_PATH]],
     ['every upstream is silent', 'hang', ALL],
     ['an answer stops amid its body', 'stall', [CENC_PATH]],
     ['the configuration service alone is down', { status: 500 }, [CONFIG_PATH]],
