@@ -31,8 +31,8 @@ const CENC: KeyFile = {
 const FAIRPLAY: KeyFile = {
   fairplay: {
     licenseUrl: 'skd://fairplay-license.example.com/license/demo',
-    key: 'e6b073c959b1c944ffdceff8200d8308',
-    iv: 'ec8180e2bd03752dd1d768e2705bbb3e',
+    key: 'E6B073C959B1C944FFDCEFF8200D8308',
+    iv: 'EC8180E2BD03752DD1D768E2705BBB3E',
   },
 };
 
