@@ -188,6 +188,13 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     if (config.metrics) metricsRoutes(routes, metrics, now);
     mountFleetPage(routes, publicFolder);
     mountApiPage(routes, { document: () => describe(version), publicFolder });
+    // A person who opens the address of the service finds the page. For programs there is nothing at the root.
+    routes.use((request, response, next) => {
+      const isPerson =
+        request.path === '/' && request.method === 'GET' && request.accepts(['json', 'html']) === 'html';
+      if (isPerson) response.vary('accept').redirect('docs');
+      else next();
+    });
   });
   return {
     handler: app,

@@ -85,6 +85,32 @@ async function startFilled() {
   return { ...emulator, paths };
 }
 
+/** How many tiles are in each row. */
+const ROWS = `Object.values(Object.groupBy(document.querySelectorAll('.tile'), (tile) => tile.getBoundingClientRect().top))
+  .map((row) => row.length)`;
+
+test('the overview has even rows of counts, and on a phone a menu that unfolds and folds', async () => {
+  const { url } = await startLibraryPages();
+  const laptop = await browser.open({ ...SCREENS.laptop, baseURL: url });
+  await laptop.goto('/dashboard');
+  expect(await laptop.evaluate(ROWS)).toEqual([4, 4]);
+  expect(await laptop.getByRole('link', { name: 'Stream tester' }).isVisible()).toBe(true);
+  expect(await laptop.getByRole('button', { name: 'Menu' }).isVisible()).toBe(false);
+  const phone = await browser.open({ ...SCREENS.phone, baseURL: url });
+  await phone.goto('/dashboard');
+  const link = phone.getByRole('link', { name: 'Stream tester' });
+  expect(await link.isVisible()).toBe(false);
+  await phone.getByRole('button', { name: 'Menu' }).tap();
+  await link.waitFor();
+  expect(await picture(phone, 'phone-menu')).toEqual([]);
+  await phone.keyboard.press('Escape');
+  await link.waitFor({ state: 'hidden' });
+  await phone.getByRole('button', { name: 'Menu' }).tap();
+  await link.tap();
+  await phone.getByRole('heading', { name: 'Stream tester' }).waitFor();
+  expect(await link.isVisible()).toBe(false);
+});
+
 test.each([
   [SCREENS.laptop, 'light', { laptop: SCREENS.laptop.viewport, tablet: { width: 800, height: 900 } }],
   [SCREENS.phone, 'dark', { phone: SCREENS.phone.viewport }],

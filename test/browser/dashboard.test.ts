@@ -33,6 +33,8 @@ test.each([{ screen: 'phone', javaScriptEnabled: true }, WITHOUT_SCRIPT] as cons
   async (way) => {
     const { page, context } = await open(way);
     await page.goto('/dashboard');
+    const menu = page.getByRole('button', { name: 'Menu' });
+    if (await menu.isVisible()) await menu.click();
     await page.getByRole('link', { name: 'Channels', exact: true }).click();
     await page.getByText('There is no channel yet.').waitFor();
     await createChannel(page, LONG_TITLE, 'manual');

@@ -88,6 +88,15 @@ function describedParts(id: string): string[] {
     ]);
 }
 
+/** Code blocks with less than a line's room below them. As text: the tests are compiled without the DOM's types. */
+const CRAMPED = `[...document.querySelectorAll('pre:not(.version)')]
+  .filter((pre) => pre.checkVisibility() && parseFloat(getComputedStyle(pre).marginBottom) < 16)
+  .map((pre) => pre.textContent.slice(0, 40))`;
+/** Descriptions of groups that are squeezed into a column of words. */
+const NARROW = `[...document.querySelectorAll('.opblock-tag small')]
+  .filter((small) => small.getBoundingClientRect().width < 200)
+  .map((small) => small.textContent)`;
+
 /** What is looked at of a page: on each screen it loads nothing from elsewhere and is no wider than the screen. */
 async function looksGood(
   { page, unfold, untilTrue }: Awaited<ReturnType<typeof openDocs>>,
@@ -114,8 +123,11 @@ async function looksGood(
     const examples = operation.locator('.code-samples summary');
     if ((await examples.count()) > 0) await examples.first().click();
   }
+  expect(await page.getByText('MIT', { exact: true }).isVisible()).toBe(false);
+  expect(await page.evaluate(CRAMPED)).toEqual([]);
   for (const [screen, viewport] of SCREENS) {
     await page.setViewportSize(viewport);
+    expect([screen, await page.evaluate(NARROW)]).toEqual([screen, []]);
     expect([screen, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([
       screen,
       viewport.width,
@@ -173,6 +185,9 @@ it('describes the emulator: begins with the groups of many operations, looks goo
   const { page, complaints, elsewhere, tryOut, emulator } = docs;
   // Groups of many operations begin folded. Notifications are in a list of their own.
   expect(await page.locator('.opblock').count()).toBe(13);
+  const icon = async (url: string) => (await fetch(`${url}/docs/icon.svg`)).text();
+  const { sidecar } = await startDescribed();
+  expect(await icon(emulator.url)).not.toBe(await icon(sidecar.url));
   await looksGood(docs, 'emulator', [
     'createMedia',
     'updateChannel',

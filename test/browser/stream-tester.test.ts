@@ -49,10 +49,21 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   await picture(page, `tester-form-${screen}`);
   await page.getByLabel('Key file', { exact: true }).fill(keyFile(KEYS, FAIRPLAY_KEYS));
   await page.getByRole('button', { name: 'Test' }).click();
+  // What came of the test is seen without scrolling.
+  await page.locator('#verdict').waitFor();
+  await until(async () => ((await page.locator('#findings').boundingBox())?.y ?? 9999) < 800);
   await page.getByText('DASH, decrypted with ClearKey').waitFor();
   // On a phone, what is out of sight is paused.
   await page.locator('video').scrollIntoViewIfNeeded();
   await until(async () => (await frames(page)) > 25);
+  const top = async (id: string) => (await page.locator(id).boundingBox())?.y ?? 0;
+  if (screen === 'phone') expect(await top('#findings')).toBeLessThan(await top('#stage'));
+  const plays = page.getByText('It plays: DASH, decrypted with ClearKey');
+  await plays.waitFor();
+  await page.evaluate("document.querySelector('video').pause()");
+  await plays.waitFor({ state: 'detached' });
+  await page.evaluate("document.querySelector('video').play()");
+  await plays.waitFor();
   expect(await picture(page, `tester-${screen}`)).toEqual([]);
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
 });

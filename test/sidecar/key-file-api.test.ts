@@ -176,6 +176,15 @@ describe('other methods and paths', () => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
+  it('lead browsers from the root to /docs, and answer 404 to other clients', async () => {
+    const { api } = await startSidecar();
+    const ask = (accept: string) => api.get('/').set('accept', accept);
+    const chromium = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
+    await ask(chromium).expect(302).expect('location', 'docs').expect('vary', 'accept');
+    for (const accept of ['*/*', 'application/json', 'application/json,text/html;q=0.5'])
+      await ask(accept).expect(404);
+  });
+
   it.each(['/', '/api', '/api/', '/api/keyfiles/demo', '/keyfile/demo', '/healthz/x', '/favicon.ico'])(
     'answer 404 to %s',
     async (path) => {

@@ -29,7 +29,7 @@ function CodeSamples() {
         null,
         React.createElement(
           'section',
-          { className: 'code-samples' },
+          { className: 'code-samples responses-inner' },
           React.createElement('h4', null, 'Examples'),
           shown,
         ),

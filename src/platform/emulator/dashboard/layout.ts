@@ -47,10 +47,6 @@ interface Page {
   readonly scripts?: readonly ('upload' | 'order' | 'stream-tester')[];
 }
 
-const ICON = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#0b5f5a"/><circle cx="16" cy="16" r="5" fill="#fff"/><path d="M8 8a11 11 0 0 0 0 16M24 8a11 11 0 0 1 0 16" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round"/></svg>',
-)}`;
-
 /** A whole page of the dashboard, as text to send. */
 export function layout(page: Page): string {
   const { title, above, section = above, aside, intro, content, scripts = [], asked } = page;
@@ -63,7 +59,7 @@ export function layout(page: Page): string {
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta name="color-scheme" content="light dark">
   <title>${title} · Platform emulator</title>
-  <link rel="icon" href="${ICON}">
+  <link rel="icon" href="/docs/icon.svg">
   <link rel="stylesheet" href="/docs/oat.min.css">
   <link rel="stylesheet" href="/docs/style.css">
   <link rel="stylesheet" href="/dashboard/style.css">
@@ -74,13 +70,14 @@ export function layout(page: Page): string {
 <body>
   <a class="skip" href="#content">Skip to the content</a>
   <header class="side"><div>
-    <a class="brand" href="/dashboard"><img src="${ICON}" alt="" width="28" height="28"><span>Platform <span class="muted">emulator</span></span></a>
-    <nav aria-label="Dashboard"><ul>${SECTIONS.map(
+    <a class="brand" href="/dashboard"><img src="/docs/icon.svg" alt="" width="28" height="28"><span>Platform <span class="muted">emulator</span></span></a>
+    <button class="outline small" popovertarget="menu">Menu</button>
+    <div class="card menu" id="menu" popover><nav aria-label="Dashboard"><ul>${SECTIONS.map(
       ([path, label]) =>
         html`<li><a href="${path}"${path === section && html` aria-current="page"`}>${label}</a></li>`,
     )}</ul></nav>
     ${userForm(asked.request)}
-    <p class="note hint">A mock for development. What it holds is gone when it stops.</p>
+    <p class="note hint">A mock for development. What it holds is gone when it stops.</p></div>
   </div></header>
   <main id="content" tabindex="-1">
     ${parent && html`<p class="above"><a href="${parent[0]}"><span aria-hidden="true">←</span> ${parent[1]}</a></p>`}

@@ -38,7 +38,7 @@ export function reportView({ report, address, tested, clearKeyUrl }: ShownReport
   const none = html`<p class="muted">None is signalled.</p>`;
   return html`<div id="report">
     <div id="verdict">${verdict(report)}</div>
-    <div class="tested">${item && player(item)}${part('findings', 'Findings', findings(report))}</div>
+    <div class="tested">${part('findings', 'Findings', findings(report))}${item && player(item)}</div>
     ${renditions.length > 0 && part('renditions', 'Renditions', renditionTable(report), '')}
     ${part('systems', 'DRM systems', systems.length > 0 ? systems.map(systemView) : none)}
     ${part('test', 'The test', testFacts(report, tested))}

@@ -47,13 +47,22 @@
     if (!stage) return;
     const note = document.getElementById('playback');
     note.textContent = '';
+    let what = '';
+    const write = () => {
+      const isPaused = stage.querySelector('video')?.paused ?? true;
+      note.textContent = note.dataset.state === 'playing' && !isPaused ? `It plays: ${what}` : what;
+    };
+    // Events of a video don't bubble.
+    for (const name of ['play', 'pause']) stage.addEventListener(name, write, true);
     stage.addEventListener('playback', ({ detail }) => {
-      note.textContent = describe(detail, note.dataset) ?? note.textContent;
-      note.dataset.state = detail.state;
+      what = describe(detail, note.dataset) ?? what;
+      note.dataset.state = detail.state === 'ended' ? 'playing' : detail.state;
+      write();
       if (FORMATS[detail.format]) mark(FORMATS[detail.format]);
     });
     stage.addEventListener('channelidle', () => {
-      note.textContent = '';
+      what = '';
+      write();
     });
     window.channelEmbed.setup({ ...JSON.parse(stage.dataset.options), element: stage });
   };

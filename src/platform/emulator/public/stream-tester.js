@@ -34,7 +34,8 @@
     }
   }
 
-  async function test() {
+  /** @param isAsked whether somebody pressed the button, and is to see what came of it. */
+  async function test(isAsked) {
     clearTimeout(timer);
     button.disabled = true;
     progress.textContent = 'Testing…';
@@ -44,6 +45,9 @@
       const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
       const hasReport = fresh.getElementById('report') !== null;
       if (hasReport) show(fresh);
+      const findings = document.getElementById('findings');
+      if (isAsked && findings?.getBoundingClientRect().bottom > innerHeight)
+        document.getElementById('verdict').scrollIntoView();
       const problem = fresh.querySelector('main .card p')?.textContent ?? 'The test failed.';
       progress.textContent = hasReport ? '' : problem;
     } catch {
@@ -55,7 +59,7 @@
 
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    test();
+    test(true);
   });
   repeat.addEventListener('change', () => {
     clearTimeout(timer);
