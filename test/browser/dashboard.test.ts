@@ -121,6 +121,7 @@ test('switching the user hides the credentials of another role at once, on a pho
   await control.post('/credentials').send(limited).expect(201);
   await page.goto('/dashboard/credentials');
   await page.locator('.name', { hasText: 'Newsroom' }).waitFor();
+  await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByLabel('User', { exact: true }).selectOption('Viewer');
   await page.getByRole('button', { name: 'Switch' }).click();
   await page.locator('.name', { hasText: 'seeded' }).waitFor();
