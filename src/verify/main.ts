@@ -1,3 +1,4 @@
+import { constants, setPriority } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { type GetAnswer, GetFailed } from '../http/get-request';
 import type { FromTest, ToTest } from './fenced-tester';
@@ -6,6 +7,8 @@ const WATCH_MS = 100;
 
 /** The entry of the process of a fenced tester. Its first argument is the processor time of one test, in seconds. */
 async function serve(): Promise<void> {
+  // What waits for a test, and serves others meanwhile, goes first.
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const { createStreamTester } = await import('./tester');
   const watchdog = new Worker(__filename, { workerData: Number(process.argv[2]) });
   const send = (message: FromTest) => process.send?.(message);
