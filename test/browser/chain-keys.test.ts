@@ -66,7 +66,7 @@ beforeAll(async () => {
   );
 }, 60_000);
 
-const WRONG_KEY = 'The stream is encrypted with another key than the license has: it cannot be decoded.';
+const WRONG_KEY = 'The stream is encrypted with another key than the license has, so it cannot be decoded.';
 
 interface Expected {
   /** What the page says in place of the picture. */

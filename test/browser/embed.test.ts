@@ -65,7 +65,7 @@ test('shows the player of each event, keeps it while the server fails, says what
   await until(WAITING);
   const status = page.getByRole('status');
   expect(await status.getAttribute('aria-live')).toBe('polite');
-  expect(await status.textContent()).toBe(`${WAITING}The player starts here by itself.`);
+  expect(await status.textContent()).toBe(`${WAITING}The player will start automatically.`);
   await screenshot(page, 'channel-embed/waiting');
   await encoder('connect', town);
   await untilTrue(active(page));
@@ -73,7 +73,7 @@ test('shows the player of each event, keeps it while the server fails, says what
   await untilTrue(
     async () =>
       (await status.textContent()) ===
-      'Town hall <b>2030</b>The stream has no picture yet. It starts here by itself.',
+      'Town hall <b>2030</b>The stream has no picture yet. It will start automatically.',
   );
   await screenshot(page, 'channel-embed/active');
   expect(complaints).toEqual([]);
@@ -113,7 +113,7 @@ test('says that a stream which the packager refuses is not available, and to its
   await owner.page.goto(`${emulator.url}/dashboard/events`);
   await owner.page.getByRole('link', { name: 'Preview' }).click();
   await owner.until(problem.description);
-  expect(await said(owner.page)).toBe('Correct this, and the stream starts here by itself.');
+  expect(await said(owner.page)).toBe('Correct this; the stream will then start automatically.');
   await screenshot(owner.page, 'channel-embed/refused-preview');
   packager.onPut = onPut;
   packager.forget();

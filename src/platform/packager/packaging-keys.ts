@@ -30,7 +30,10 @@ export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
   } catch (thrown) {
     const code = systemCode(thrown);
     if (code === 'ENOENT' || code === 'ENOTDIR')
-      return refused('key_file_missing', 'does not exist; provision the stream, then it starts by itself');
+      return refused(
+        'key_file_missing',
+        'does not exist; provision the stream; it then starts automatically',
+      );
     if (code === 'EACCES' || code === 'EPERM') {
       const sentence =
         'may not be read by the user that the packager runs as; let it be in the group of the file';

@@ -139,5 +139,5 @@ test.each([
     refusalIn(JSON.stringify({ ...entry, ...changes }), 'http://127.0.0.1:8080');
   expect(read({})).toBe(`${says}\n  http://127.0.0.1:8080/dashboard/events?q=abc12345\n`);
   expect(read({ state: 'interrupted' })).toBeUndefined();
-  expect(read({ message: 'part of a stream begun' })).toBeUndefined();
+  expect(read({ message: 'part of a stream started' })).toBeUndefined();
 });

@@ -131,7 +131,8 @@ test('a source that says no is told without its secret, and is asked again', asy
     'starting',
     {
       code: 'source_unavailable',
-      description: "The source can't be pulled: Server error: nothing to play at ***. It is tried again.",
+      description:
+        "The source can't be pulled: Server error: nothing to play at ***. The packager tries again.",
     },
   ]);
   expect(packager.log()).not.toContain('SECRETTOKEN');

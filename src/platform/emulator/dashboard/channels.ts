@@ -182,7 +182,7 @@ function currentEvent(context: EmulatorContext, channel: Channel, { origin }: Ad
   const preview = previewUrls(state, channel, origin)[0] ?? '';
   const encoder = broadcast.sessionOf(channel.id)
     ? 'connected'
-    : 'disconnected; the event ends unless it comes back';
+    : 'disconnected; the event ends unless it connects again';
   const list = facts([
     ['Event', copyable('id of the current event', event.id)],
     ['State', eventPill(context, event)],
@@ -198,7 +198,7 @@ function currentEvent(context: EmulatorContext, channel: Channel, { origin }: Ad
 
 const NOT_PULLED = [
   'Packager',
-  'can pull no live stream: EMULATOR_RTMP_PORT is off, and EMULATOR_PACKAGERRTMPURL names no other address.',
+  'cannot pull live streams: RTMP is off (EMULATOR_RTMP_PORT), and EMULATOR_PACKAGERRTMPURL is not set.',
 ] as const;
 
 function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresses): Html {
@@ -207,7 +207,7 @@ function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresse
     disclosure(place, label, copyableLines(`${place}-line`, label, line));
   const server =
     rtmp === undefined
-      ? html`<p>No encoder can connect over RTMP: EMULATOR_RTMP_PORT is off.</p>${facts([['Stream key', key]])}`
+      ? html`<p>No encoder can connect: RTMP is off (EMULATOR_RTMP_PORT).</p>${facts([['Stream key', key]])}`
       : html`<p>In OBS, choose Settings, Stream, the service <b>Custom…</b>, and fill in these two. Any RTMP encoder takes them.</p>
         ${facts([
           ['Server', copyableAddress('server address', rtmp)],

@@ -38,7 +38,7 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
     begin: '/dashboard/media',
     what: 'files',
     accept: 'video/*,audio/*',
-    hint: 'Each becomes a media that is called like its file.',
+    hint: 'Each becomes a media item named after its file.',
     isMultiple: true,
     fields: inputsOf(siteField(seeds.siteIds), new FormBody(), 'upload'),
   });

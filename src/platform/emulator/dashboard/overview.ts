@@ -55,7 +55,7 @@ function firstSteps({ state }: EmulatorContext): Content {
   const channel =
     'Then stream to it with OBS, ffmpeg or a simulated encoder: the channel’s page has the address and the commands.';
   const media =
-    'Upload a video or an audio file. It becomes ready by itself, and its page has everything that players ask for.';
+    'Upload a video or an audio file. It becomes ready automatically, and its page has all addresses for players.';
   return [
     state.channels.all().length === 0 && step('channel', 'Begin with a channel', channel),
     state.media.all().length === 0 && step('media', 'Or with a media', media),

@@ -215,7 +215,7 @@ function stage(shown: Shown, { format, isPackaging }: Way, options: object) {
     ([each, label]) =>
       html`<a href="?${String(new URLSearchParams({ ...query, format: each }))}"${each === format && html` aria-current="page"`}>${label}</a>`,
   );
-  const texts = html` data-pictureless="${isPackaging ? 'The packager has no segment of it yet.' : NO_PACKAGER}" data-unavailable="${isPreview(shown) ? 'Correct this, and the stream starts here by itself.' : 'The dashboard says why.'}"`;
+  const texts = html` data-pictureless="${isPackaging ? 'The packager has no segment of it yet.' : NO_PACKAGER}" data-unavailable="${isPreview(shown) ? 'Correct this; the stream will then start automatically.' : 'The dashboard says why.'}"`;
   return html`<p>${name}, ${isPreview(shown) ? 'for the owner of the channel' : 'as viewers see it'}.</p>
 <div id="stage" data-options="${JSON.stringify(options)}"></div>
 <div class="below"><p class="note" id="playback"${texts}></p><nav aria-label="Format">${formats}</nav></div>

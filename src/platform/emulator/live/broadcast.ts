@@ -19,7 +19,7 @@ export type ConnectRefusal = 'unknown_stream_key' | 'channel_disabled' | 'alread
 export const CONNECT_REFUSALS: Readonly<Record<ConnectRefusal, string>> = {
   unknown_stream_key: 'No channel has this stream key.',
   channel_disabled: 'The channel is disabled. Enable it, then connect.',
-  already_streaming: 'Another encoder streams to this channel. Connect once it has gone.',
+  already_streaming: 'Another encoder streams to this channel. Connect after it has disconnected.',
 };
 
 type Connected =

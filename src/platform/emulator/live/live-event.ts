@@ -134,6 +134,6 @@ export const EVENT_REFUSALS = {
     'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
   event_already_published: 'This event is published already: viewers watch it.',
   event_ended: 'This event has ended. The next one begins when an encoder connects; publish that one.',
-  encoder_connected: 'An encoder streams this event. Wait until it has gone.',
+  encoder_connected: 'An encoder streams this event. Wait until it has disconnected.',
   encoder_not_connected: 'No encoder streams this event. Wait until one connects.',
 } as const;

@@ -205,7 +205,7 @@ class RtmpConnection {
       if (!this.#over) relay.broadcastMessage(packet);
     };
     this.#socket.once('close', () => {
-      log.info('encoder gone', { channelId, eventId });
+      log.info('encoder disconnected', { channelId, eventId });
       // The next encoder may have connected before this socket was closed.
       for (const name of names) if (relays.get(name) === relay) relays.delete(name);
       for (const player of relay.subscribers.values()) player.close();

@@ -238,11 +238,11 @@ export class PackagerClient {
     const { url } = this.#address;
     if (signal?.aborted) return { code: 'call_ended', description: 'The call was ended.' };
     if (code === undefined) {
-      const description = `What answers at ${url} is no packager. Correct EMULATOR_PACKAGERURL.`;
+      const description = `The server at ${url} is not a packager. Correct EMULATOR_PACKAGERURL.`;
       return { code: 'packager_foreign', description };
     }
     if (code === 'ETIMEDOUT') {
-      const description = `The packager at ${url} does not answer in time. Look at its log, and at the load of its machine.`;
+      const description = `The packager at ${url} does not answer in time. See its log, and the load of its machine.`;
       return { code: 'packager_late', description };
     }
     const failure = failureOf(code).replaceAll('_', ' ');

@@ -337,8 +337,8 @@ export class Packaging {
     const code = outcome.ok || outcome.absent ? '' : outcome.problem.code;
     const away = code.startsWith('packager_') ? code : undefined;
     if (away !== this.#away && code !== 'call_ended') {
-      if (away === undefined) log.info('packager back');
-      else log.warn('packager away', { code: away });
+      if (away === undefined) log.info('the packager answers again');
+      else log.warn('the packager does not answer', { code: away });
       this.#away = away;
     }
     return outcome;

@@ -76,7 +76,8 @@ export class StreamNotes {
     try {
       change();
     } catch (thrown) {
-      if (!this.#hasWarned) this.#log.warn('notes of streams not kept', { cause: describeThrown(thrown) });
+      if (!this.#hasWarned)
+        this.#log.warn('list of streams at the packager not written', { cause: describeThrown(thrown) });
       this.#hasWarned = true;
     }
   }

@@ -55,7 +55,7 @@ export const EVENT = {
         {
           status: 409,
           code: 'event_published_by_channel',
-          when: 'The channel publishes its events by itself.',
+          when: 'The channel publishes its events automatically.',
         },
         { status: 409, code: 'event_already_published', when: 'The event is published already.' },
         { status: 409, code: 'event_ended', when: 'The event is over.' },

@@ -198,7 +198,7 @@ export class LiveStream {
     if (this.#session !== session) return;
     const { now, limits, log } = this.#surroundings;
     if (end.state === 'changed') {
-      log.info('stream changed; it is pulled again', { stream: this.record.id });
+      log.info('the encoder changed its stream; the packager pulls it again', { stream: this.record.id });
       this.#closeSession();
       const delay = Math.max(0, limits.retryMs - (now() - this.#lastAttemptAt));
       this.#retry = setTimeout(() => this.#start(), delay).unref();
@@ -240,7 +240,7 @@ export class LiveStream {
     parts.push(part);
     Object.assign(this.record, { latency, started: this.record.started ?? now.toISOString() });
     this.#problem = undefined;
-    log.info('part of a stream begun', { stream: id, part: part.name, ...kinds });
+    log.info('part of a stream started', { stream: id, part: part.name, ...kinds });
     this.#save();
     return part.name;
   }

@@ -152,7 +152,7 @@ export class Session {
       this.#end({ state: 'interrupted', problem: ENCODER_GONE });
     } else {
       const said = lastWords === '' ? 'nothing is streamed there' : lastWords;
-      const description = `The source can't be pulled: ${said}. It is tried again.`;
+      const description = `The source can't be pulled: ${said}. The packager tries again.`;
       this.#end({ state: 'interrupted', problem: { code: 'source_unavailable', description } });
     }
   }
@@ -282,24 +282,23 @@ function problemOfStreams(streams: readonly ProgramStream[]): Problem | undefine
 
 const ENCODER_GONE: Problem = {
   code: 'encoder_gone',
-  description: 'The encoder has gone. The stream goes on when it comes back.',
+  description: 'The encoder has disconnected. The stream continues when it connects again.',
 };
 const SILENT: Problem = {
   code: 'encoder_silent',
-  description: 'The encoder is connected and sends nothing. The stream goes on when it does.',
+  description: 'The encoder is connected and sends nothing. The stream continues when it sends again.',
 };
 const NO_MEDIA: Problem = {
   code: 'no_media',
-  description: 'The source was pulled, and sent no media in time. It is tried again.',
+  description: 'The source sent no media in time. The packager tries again.',
 };
 const NO_SEGMENT: Problem = {
   code: 'no_segment',
-  description:
-    'Media comes, and no segment can be made of it: set the encoder to a key frame every 2 seconds.',
+  description: 'No segment can be made of what the encoder sends. Set it to a key frame every 2 seconds.',
 };
 const STALLED: Problem = {
   code: 'packaging_stalled',
-  description: 'shaka-packager takes nothing any more. It is started again.',
+  description: 'shaka-packager has stopped reading. The packager starts it again.',
 };
 
 /** Why nothing can be written below a folder, if so. */
@@ -307,11 +306,11 @@ export function problemOfFolder(folder: string): Problem | undefined {
   const why = whyNotWritable(folder);
   if (why === undefined) return undefined;
   if (why !== 'ENOSPC' && why !== 'EDQUOT') {
-    const description = `Nothing can be written to the folder of the packager (${why}). Correct that; then the stream goes on.`;
+    const description = `Nothing can be written to the folder of the packager (${why}). Correct this; the stream then continues.`;
     return { code: 'folder_not_writable', description };
   }
   const description =
-    'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; then the stream goes on.';
+    'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; the stream then continues.';
   return { code: 'disk_full', description };
 }
 
@@ -371,13 +370,13 @@ class Simulcast {
     this.#program = program;
     this.#startedAt = now();
     program.stdout.resume();
-    log.info('simulcast begun', { target });
+    log.info('simulcast started', { target });
     void program.ended.then(({ notStarted, lastWords }) => {
       if (this.#program === program) this.#program = undefined;
       if (this.#isOver) return;
       if (now() - this.#startedAt > STEADY_MS) this.#delayMs = FIRST_DELAY_MS;
       this.#notBefore = now() + this.#delayMs;
-      log.warn('simulcast ended; it is tried again', {
+      log.warn('simulcast ended; the packager tries again', {
         target,
         reason: notStarted ?? lastWords,
         delayMs: this.#delayMs,

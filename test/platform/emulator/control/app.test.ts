@@ -71,7 +71,10 @@ test('refuses a second encoder with the same key, and leaves the first its event
   const { status, body } = await control.post('/encoder/connect').send({ stream_key: channel.stream_key });
   expect([status, body]).toEqual([
     409,
-    problem('already_streaming', 'Another encoder streams to this channel. Connect once it has gone.'),
+    problem(
+      'already_streaming',
+      'Another encoder streams to this channel. Connect after it has disconnected.',
+    ),
   ]);
   expect(context.broadcast.sessionOf(channel.id)?.eventId).toBe(event);
 });

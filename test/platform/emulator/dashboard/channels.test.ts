@@ -211,7 +211,7 @@ test('says so when no encoder can connect over RTMP', async () => {
   const emulator = await startEmulator({ EMULATOR_RTMP_PORT: 'off' });
   await emulator.unauthenticated.post('/dashboard/channels').type('form').send(FORM);
   const page = await emulator.unauthenticated.get(`/dashboard/channels/${channelOf(emulator).id}`);
-  expect(textOf(page.text)).toContain('No encoder can connect over RTMP: EMULATOR_RTMP_PORT is off.');
+  expect(textOf(page.text)).toContain('No encoder can connect: RTMP is off (EMULATOR_RTMP_PORT).');
   expect(page.text).not.toContain('ffmpeg');
 });
 

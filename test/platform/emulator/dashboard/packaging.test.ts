@@ -67,7 +67,7 @@ test('says that the packager can pull no stream without an address of the ingest
   const channel = await createChannel();
   await connect(channel);
   expect((await page(`/channels/${channel.id}`)).text).toContain(
-    'Packager can pull no live stream: EMULATOR_RTMP_PORT is off, and EMULATOR_PACKAGERRTMPURL names no other address.',
+    'Packager cannot pull live streams: RTMP is off (EMULATOR_RTMP_PORT), and EMULATOR_PACKAGERRTMPURL is not set.',
   );
   expect(packager.calls).toEqual([]);
 });

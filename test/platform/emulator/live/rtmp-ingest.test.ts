@@ -224,7 +224,7 @@ test('logs who comes and goes by channel, and never a stream key', async () => {
   expect(lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
     'info: encoder connected',
     'warn: rtmp connection refused',
-    'info: encoder gone',
+    'info: encoder disconnected',
   ]);
   expect(log).not.toContain(channel.streamKey);
 });

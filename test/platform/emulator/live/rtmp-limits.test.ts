@@ -215,7 +215,7 @@ test('warns of what an encoder does wrong, and not of what is sent without a str
   expect(said.sort()).toEqual([
     'debug: rtmp message malformed',
     'info: encoder connected',
-    'info: encoder gone',
+    'info: encoder disconnected',
     'warn: rtmp message malformed',
   ]);
 });

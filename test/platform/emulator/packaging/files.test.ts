@@ -68,7 +68,7 @@ test('breaks off a file on its way when its media is deleted, and leaves nothing
   await packager.called(`DELETE /streams/${media}`);
   await until(() => context.packaging.find(media) === undefined);
   // Nobody waited for an answer in vain.
-  expect(await logOf(1)).not.toContain('packager away');
+  expect(await logOf(1)).not.toContain('the packager does not answer');
 });
 
 test('sends a file again once its key file is there', async () => {

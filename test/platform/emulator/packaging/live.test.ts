@@ -232,7 +232,7 @@ test('goes on without a packager, says so once, and finds it when it is there', 
   await packager.comeBack();
   await until(() => state(emulator, id) === 'running');
   const log = await emulator.logOf(1);
-  expect(log.match(/packager away/g)).toHaveLength(1);
+  expect(log.match(/the packager does not answer/g)).toHaveLength(1);
   expect(log).not.toContain(emulator.context.state.events.find(id)?.pullToken);
 });
 
@@ -276,6 +276,6 @@ test('says that what answers is no packager', async () => {
   await until(() => emulator.context.packaging.find(id)?.problem !== undefined);
   expect(emulator.context.packaging.find(id)?.problem).toEqual({
     code: 'packager_foreign',
-    description: `What answers at ${emulator.packager.url} is no packager. Correct EMULATOR_PACKAGERURL.`,
+    description: `The server at ${emulator.packager.url} is not a packager. Correct EMULATOR_PACKAGERURL.`,
   });
 });
