@@ -244,7 +244,7 @@ testsTogether(undefined, {
     expect([await ended, complaints]).toEqual([[0, null], '']);
     await packager.api.post('/streams/simulcast/end');
     await until(() => emulator.context.broadcast.sessionOf(target.id) === undefined);
-    expect(packager.log()).toContain('"simulcast ended; it is tried again"');
+    expect(packager.log()).toContain('"simulcast ended; the packager tries again"');
     expect(packager.log()).not.toContain(target.streamKey);
     expect(packager.log()).not.toContain(channel.streamKey);
   },

@@ -54,7 +54,8 @@
     wrongKeyDetail: 'The stream is encrypted with another key than the license has, so it cannot be decoded.',
     noLicenseDetail: 'There is no license for the key id {detail}.',
     licenseServerDetail: 'The license server does not answer as it should. Trying again in a moment.',
-    noKeySystemDetail: 'The stream is encrypted, and this browser supports none of its DRM systems.',
+    noKeySystemDetail:
+      'The stream is encrypted, and no license server is named for a DRM system of this browser.',
     insecureDetail:
       'The stream is encrypted. Browsers decrypt only on pages at https or localhost addresses.',
     live: 'Live',
