@@ -39,7 +39,7 @@ describe.each(['cenc', 'cbcs'] as const)('under %s', (scheme) => {
         number,
         state: 'garbage',
         evidence: expect.stringMatching(
-          /^(\d+) of \1 pictures are noise: none can be read by the rules of H\.265/,
+          /^(\d+) of \1 pictures are noise: none are valid H\.265 to the last bit/,
         ),
       });
     }
