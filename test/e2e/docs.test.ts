@@ -122,7 +122,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
     ['platform-migrate', 'migration'],
   ]) {
     const path = join(folder, `${program}`);
-    await writeFile(path, `#!/bin/sh\nexec ${process.execPath} ${DIST}/${house}/main.js "$@"\n`);
+    await writeFile(path, `#!/bin/sh\nexec '${process.execPath}' '${DIST}/${house}/main.js' "$@"\n`);
     await chmod(path, 0o755);
   }
   // What docs/export.md packages, and with what.

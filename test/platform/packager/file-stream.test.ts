@@ -170,7 +170,7 @@ describe('what can not be packaged is refused with what to do, and leaves nothin
 
 test('the keys are in no argument, and in no file by the time that the process runs', async () => {
   const spy = join(root, 'spy');
-  const script = `#!/bin/sh\necho "$@" >> ${root}/arguments\nls -AR ${root} >> ${root}/files\nexec ${SHAKA_PACKAGER} "$@"\n`;
+  const script = `#!/bin/sh\necho "$@" >> ${root}/arguments\nls -AR ${root} >> ${root}/files\nexec "${SHAKA_PACKAGER}" "$@"\n`;
   await writeFile(spy, script, { mode: 0o755 });
   // One at a time: the file of the other may be there for a moment while the first one runs.
   for (const system of ['dash', 'hls'] as const) {
@@ -187,7 +187,7 @@ test('the keys are in no argument, and in no file by the time that the process r
 
 test('what reads a file has a limit of memory, so that a table of it that claims too much takes no more', async () => {
   const spy = join(root, 'spy');
-  const script = `#!/bin/sh\nulimit -v >> ${root}/limits\nexec ${SHAKA_PACKAGER} "$@"\n`;
+  const script = `#!/bin/sh\nulimit -v >> ${root}/limits\nexec "${SHAKA_PACKAGER}" "$@"\n`;
   await writeFile(spy, script, { mode: 0o755 });
   expect(await runAs(spy)).toMatchObject({ ok: true });
   expect(await readFile(join(root, 'limits'), 'utf8')).toBe('4194304\n'.repeat(3));
@@ -209,7 +209,7 @@ test('the file of flags is made where the next packager removes what a killed on
 test('what shaka-packager says of a failure is told without keys and paths', async () => {
   const spy = join(root, 'spy');
   const key = PACKAGING_KEYS.dash.contentKey.toString('hex');
-  const script = `#!/bin/sh\ncase "$*" in *dump*) exec ${SHAKA_PACKAGER} "$@";; esac\necho 'E1122 15:49:14.061605   10467 local_file.cc:83] no room in ${root}/out/dash for ${key}' >&2\nexit 1\n`;
+  const script = `#!/bin/sh\ncase "$*" in *dump*) exec "${SHAKA_PACKAGER}" "$@";; esac\necho 'E1122 15:49:14.061605   10467 local_file.cc:83] no room in ${root}/out/dash for ${key}' >&2\nexit 1\n`;
   await writeFile(spy, script, { mode: 0o755 });
   expect(await runAs(spy, { keys: { ...PACKAGING_KEYS, hls: undefined } })).toEqual({
     ok: false,
@@ -222,7 +222,7 @@ test('what shaka-packager says of a failure is told without keys and paths', asy
 
 test('a cancelled file leaves neither folder nor process', async () => {
   const spy = join(root, 'spy');
-  const script = `#!/bin/sh\ncase "$*" in *dump*) exec ${SHAKA_PACKAGER} "$@";; esac\necho $$ >> ${root}/started\nexec sleep 60\n`;
+  const script = `#!/bin/sh\ncase "$*" in *dump*) exec "${SHAKA_PACKAGER}" "$@";; esac\necho $$ >> ${root}/started\nexec sleep 60\n`;
   await writeFile(spy, script, { mode: 0o755 });
   const abort = new AbortController();
   const packaged = runAs(spy, { signal: abort.signal });
