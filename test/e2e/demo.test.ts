@@ -132,7 +132,7 @@ test('packages the clip, shows the key file, tests both streams and ends with --
   }
   expect(out).toMatch(/\n {2}ffmpeg .* rtmp:\/\/127\.0\.0\.1:\d+\/live\/\w{40}\n/);
   for (const ending of ['mpd', 'm3u8']) {
-    const command = `\\nnode \\S+/main\\.js verify http://\\S+\\.${ending} keys/demo\\.key\\n\\n`;
+    const command = `\\nnode .+/main\\.js"? verify http://\\S+\\.${ending} keys/demo\\.key\\n\\n`;
     expect(out).toMatch(new RegExp(`${command}(?:.+\\n)*2 renditions: no faults\\. `));
   }
   expect(out.match(/ decrypts$/gm)).toHaveLength(4);
