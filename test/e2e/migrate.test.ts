@@ -81,7 +81,7 @@ test('logs and archives of any length are read in the same memory, and a line wi
 test('a reader that has seen enough is no fault', async () => {
   const lines = Array.from({ length: 5000 }, (_each, index) => `"GET /v1/videos/list?p${index}=1 HTTP/1.1"`);
   await fs.writeFile(join(cwd, 'a.log'), lines.join('\n'));
-  const script = `node ${MAIN} a.log | head -1; exit "\${PIPESTATUS[0]}"`;
+  const script = `node "${MAIN}" a.log | head -1; exit "\${PIPESTATUS[0]}"`;
   const options = { cwd, encoding: 'utf8' } as const;
   const { status, stdout, stderr } = spawnSync('/bin/bash', ['-c', script], options);
   expect({ status, lines: stdout.split('\n').length, stderr }).toEqual({ status: 1, lines: 2, stderr: '' });
