@@ -367,7 +367,8 @@ test('channels have keys of their own, and leave no process behind when their ev
   );
   const isOver = ({ state }: { readonly state: string }) => state === 'ended';
   const streams = await Promise.all(events.map((event) => chain.untilPackaged(event, isOver)));
-  const keyIds = streams.map(({ dash }) => dash?.keyIds[0]);
+  // A stream that was refused to its end has no key.
+  const keyIds = streams.flatMap(({ dash }) => dash?.keyIds[0] ?? []);
   expect(new Set(keyIds).size).toBe(keyIds.length);
   expect(await chain.settledLeftovers()).toEqual({ processes: [], fifos: [] });
 });

@@ -205,7 +205,9 @@ testsTogether(undefined, {
     const jump = 'setts=pts=PTS+if(gt(DTS\\,8000)\\,60000):dts=DTS+if(gt(DTS\\,8000)\\,60000)';
     await stream('changes', newChannel(), list, ['-bsf:v', jump, '-bsf:a', jump]).over;
     await packager.api.post('/streams/changes/end');
-    const changes = packager.log().match(/"stream changed; it is pulled again","stream":"changes"/g);
+    const changes = packager
+      .log()
+      .match(/"the encoder changed its stream; the packager pulls it again","stream":"changes"/g);
     expect(changes?.length).toBeGreaterThanOrEqual(2);
     const [before, after] = [await hashesOf(small, 'video'), await hashesOf(large, 'video')];
     for (const system of ['dash', 'hls'] as const) {
