@@ -1,7 +1,7 @@
 import { parseUuid } from '../bytes';
 import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
-import { parsePsshBox } from '../pssh';
+import { COMMON_SYSTEM_ID, parsePsshBox } from '../pssh';
 import { describeBoxList, systemName } from './boxes';
 import { describePlayReadyObject } from './playready';
 import { compareBoxes, describeProtections, type KeySignallingAt, type Protection } from './protection';
@@ -154,10 +154,10 @@ function checkElements(report: Report, xml: string): void {
   }
 }
 
-/** The start tags of the elements that name the scheme of the samples. */
+/** The start tags of the elements that name the scheme of the samples. One with `ref` has the attributes of another. */
 function protectionsOfScheme(xml: string): string[] {
   return [...xml.matchAll(PROTECTION)].flatMap(([element]) =>
-    /mp4protection/.test(element) ? [element] : [],
+    /mp4protection/.test(element) && !/\sref\s*=/.test(element) ? [element] : [],
   );
 }
 
@@ -166,10 +166,14 @@ const NO_SCHEME =
 const NO_DEFAULT_KID =
   'has a ContentProtection element of mp4protection without default_KID; players that do not read the init segment need it to choose the key';
 
+/** DASH-IF's id of ClearKey; its box is the common one of the W3C. */
+const CLEAR_KEY_SYSTEM_ID = 'e2719d58-a985-b3c9-781a-b030af78d30e';
+
 /** The system of a box, if it is another than this and known. */
 export function otherSystem(box: Buffer, systemId: string): string | undefined {
   const parsed = parsePsshBox(box);
   if (!parsed.ok || parsed.value.systemId === systemId) return undefined;
+  if (systemId === CLEAR_KEY_SYSTEM_ID && parsed.value.systemId === COMMON_SYSTEM_ID) return undefined;
   return systemName(parsed.value.systemId);
 }
 

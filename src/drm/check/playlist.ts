@@ -8,7 +8,8 @@ import { checkAddress, keyIdField, readByteText } from './values';
 
 /** Nothing here runs beyond what `^` takes for the end of a line, U+2028 included: many of these would take seconds. */
 const KEY_LINE = /^[^\S\r\n\u2028\u2029]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
-const ATTRIBUTE = /([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
+/** A name starts after another character: in a long run of letters, each would start one. */
+const ATTRIBUTE = /(?<![A-Z0-9-])([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
 
 /** What may be shown: no key looks like that. */
 const METHOD = /^(?:AES-128|SAMPLE-AES|SAMPLE-AES-CTR)$/;
@@ -121,7 +122,8 @@ function describeLine(
   else describeAddress(report, at, { method, format, address }, describeBytes);
   const named = signallingIn(report.claims.slice(before), `${at}.uri`);
   const keyId = attributes.get('KEYID');
-  if (isWhole && keyId === undefined && SYSTEM_OF_FORMAT[format.toLowerCase()] === WIDEVINE_SYSTEM_ID)
+  // The older format com.widevine has the key ids in the address.
+  if (isWhole && keyId === undefined && format.toLowerCase() === `urn:uuid:${WIDEVINE_SYSTEM_ID}`)
     report.warning('missing', `${at}.keyid`, 'is missing; players of Widevine choose the key by it');
   describeKeyId(report, at, method, keyId, named);
   compareMethod(report, at, method, named);

@@ -39,6 +39,8 @@ describe('a manifest', () => {
       'default_KID in the other byte order: E key_id_byte_order track.key_id': `${scheme}${system(box(SWAPPED))}`,
       'a box of another system: E system_mismatch': `${scheme}${system(box(KEY_ID)).replace('1077efec-c0b2-4d02-ace3-3c1e52e2fb4b', '9a04f079-9840-4286-ab92-e65be0885f95')}`,
       'a mistyped system id: E system_mismatch': `${scheme}${system(box(KEY_ID)).replace('1077efec', '1077efed')}`,
+      'the common box in the element of ClearKey': `${scheme}${system(box(KEY_ID)).replace(COMMON_SYSTEM_ID, 'e2719d58-a985-b3c9-781a-b030af78d30e')}`,
+      'an element that refers to another': `${scheme}<ContentProtection ref="a" schemeIdUri="urn:mpeg:dash:mp4protection:2011"/>`,
       'no value of the scheme: W no_scheme': scheme.replace(' value="cbcs"', ''),
       'a set without default_KID: W no_default_kid': `${scheme}${scheme.replace(/ cenc:default_KID="[^"]*"/, '')}${system(box(KEY_ID))}`,
       'boxes that are not base64: E not_base64': `${scheme}${system('<cenc:pssh>%%</cenc:pssh>')}`,

@@ -132,6 +132,11 @@ describe('a key line that players can not use', () => {
     ],
     ['no KEYID for Widevine', whole(widevine.replace(/KEYID=\w+,/, '')), ['W missing key.keyid']],
     [
+      'nothing: the older key format of Widevine has no KEYID',
+      whole(widevine.replace(/KEYID=\w+,/, '').replace(/urn:uuid:[\w-]+/, 'com.widevine')),
+      [],
+    ],
+    [
       "a Widevine box in PlayReady's key format",
       whole(widevine.replace(/urn:uuid:[\w-]+/, 'com.microsoft.playready')),
       ['E system_mismatch key.uri'],
@@ -139,4 +144,11 @@ describe('a key line that players can not use', () => {
   ])('has %s', (_what, playlist, faults) => {
     expect(told(playlist)).toEqual(faults);
   });
+});
+
+test('a long key line is read in time that grows with its length alone', () => {
+  const line = (length: number) => `#EXT-X-KEY:${'A'.repeat(length)}\n`;
+  const started = performance.now();
+  check(`#EXTM3U\n${line(250_000)}`);
+  expect(performance.now() - started).toBeLessThan(200);
 });
