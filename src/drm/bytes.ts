@@ -89,7 +89,7 @@ export function isHexText(bytes: Uint8Array): boolean {
 }
 
 export const HEX_TEXT =
-  'is 16 hex digits as text, which a random value never is; ask its source whether it encoded the hex digits  ' +
+  'is 16 hex digits as text, which a random value never is; ask its source whether it encoded the hex digits ' +
   'in place of the bytes';
 
 /** Whether 16 bytes read as a random (version 4) UUID, big endian. */

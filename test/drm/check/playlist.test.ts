@@ -8,6 +8,7 @@ import {
   type ProtectionScheme,
   WIDEVINE_SYSTEM_ID,
 } from '../../../src/drm/widevine';
+import { processorMs } from '../../support/processor-time';
 import { brief } from './checked';
 
 const KEY_ID = Buffer.from('44da52ef4523098e6854777ee322681d', 'hex');
@@ -146,9 +147,7 @@ describe('a key line that players can not use', () => {
   });
 });
 
-test('a long key line is read in time that grows with its length alone', () => {
-  const line = (length: number) => `#EXT-X-KEY:${'A'.repeat(length)}\n`;
-  const started = performance.now();
-  check(`#EXTM3U\n${line(250_000)}`);
-  expect(performance.now() - started).toBeLessThan(200);
+test('a long key line is read in time that grows with its length alone', async () => {
+  const playlist = `#EXTM3U\n#EXT-X-KEY:${'A'.repeat(250_000)}\n`;
+  expect(await processorMs(() => check(playlist))).toBeLessThan(400);
 });
