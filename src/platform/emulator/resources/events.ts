@@ -193,7 +193,7 @@ function pieceOf(query: Readonly<Record<string, unknown>>): { from: number; to: 
 /** Why there is no master yet, and what to wait for. */
 function masterHasToWait({ metadata: { reconnect_window } }: Channel): string {
   const end = reconnect_window === 0 ? 'as soon as' : `${reconnect_window} s after`;
-  return `The master is made of an event that has ended, and this one runs. It ends ${end} its encoder has gone; wait for the webhook channel_idle, or for the status idle.`;
+  return `The master is made of an event that has ended, and this one runs. It ends ${end} its encoder is disconnected; wait for the webhook channel_idle, or for the status idle.`;
 }
 
 /** Why there is no clip up to this second of the event, and what to wait for. */
@@ -202,7 +202,7 @@ function clipHasToWait(event: LiveEvent, to: number, now: Date): string {
   const most = `trim_out_point lies beyond what is recorded of this event, which is ${timecodeOf(recorded)}`;
   if (isOver(event.state)) return `${most}. The event has ended: choose a point within it.`;
   if (event.encoderGoneAt)
-    return `${most}. Its encoder has gone: wait until it is back, or choose an earlier point.`;
+    return `${most}. Its encoder is disconnected: wait until it is back, or choose an earlier point.`;
   return `${most} by now. Try again in ${Math.ceil(to - recorded)} s, or choose an earlier point.`;
 }
 

@@ -30,7 +30,7 @@ export const PLAYER = {
     custom_params: CUSTOM_PARAMS,
   },
   relationships: {
-    recommendations_playlist: row(Reference, 'The playlist that goes on at the end.'),
+    recommendations_playlist: row(Reference, 'The playlist that continues at the end.'),
     adschedule: row(Reference, 'When advertisements are shown.'),
   },
   shown: {},

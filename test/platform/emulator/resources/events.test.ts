@@ -243,7 +243,7 @@ test('makes the master of an ended event available for a day', async () => {
     409,
     refusal(
       'event_not_ended',
-      'The master is made of an event that has ended, and this one runs. It ends 60 s after its encoder has gone; ' +
+      'The master is made of an event that has ended, and this one runs. It ends 60 s after its encoder is disconnected; ' +
         'wait for the webhook channel_idle, or for the status idle.',
     ),
   ]);
@@ -289,7 +289,7 @@ test('makes a media of a piece of an event, while it runs and after', async () =
     409,
     refusal(
       'beyond_recording',
-      `${most}. Its encoder has gone: wait until it is back, or choose an earlier point.`,
+      `${most}. Its encoder is disconnected: wait until it is back, or choose an earlier point.`,
     ),
   ]);
   await emulator.advance(60);
