@@ -252,7 +252,7 @@ function fairplayFindings({ fairplay }: KeyValues, names: ValueNames): Finding[]
   return [warning('key_is_iv', names['fairplay.iv'], sentence)];
 }
 
-/** Whoever gets the manifest gets the key. A key that equals its key id has a finding of its own. */
+/** A manifest would give the key to all its readers. A key that equals its key id has a finding of its own. */
 function keyInAddressFindings(
   { keyId, contentKey, playReadyUrl = '', fairplay }: KeyValues,
   names: ValueNames,

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { isIPv4, isIPv6, type Server, type Socket } from 'node:net';
 import { errorBody, type HttpError, httpError } from './errors';
-import { PIECE_BYTES, PiecewiseSocket } from './piecewise';
+import { PiecewiseSocket } from './piecewise';
 
 export interface ConnectionLimits {
   /** Maximum number of open connections of a server. */
@@ -17,6 +17,8 @@ export const DEFAULT_LIMITS: ConnectionLimits = { total: 512, perAddress: 256 };
 const RESERVE = 16;
 /** Real clients do not pipeline. A connection with more requests under way is destroyed. */
 const MAX_UNDER_WAY = 4;
+/** No real request line with its headers is cut into many pieces by this, and no piece holds many requests. */
+const PIECE_BYTES = 512;
 /** Pieces of a body that a client with a key sends: what Node reads at a time. */
 const BODY_PIECE_BYTES = 64 * 1024;
 /** From this number of waiting requests without a key, there is a pause after each. */

@@ -1,8 +1,6 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
-/** No real request line with its headers is cut into many pieces by this, and no piece holds many requests. */
-export const PIECE_BYTES = 512;
 /** A client that has closed its side counts as gone when its answer takes longer than this. */
 const HALF_CLOSED_MS = 250;
 

@@ -154,13 +154,16 @@ export function describeWidevineData(report: Report, at: string, data: WidevineP
 
 const ALGORITHMS: Readonly<Record<number, string>> = { 0: 'UNENCRYPTED', 1: 'AESCTR' };
 
+/** DASH-IF's id of ClearKey; its box is the common one of the W3C. */
+const CLEAR_KEY_SYSTEM_ID = 'e2719d58-a985-b3c9-781a-b030af78d30e';
+
 /** Protection systems by their id, as the DASH Industry Forum registers them. */
 const SYSTEMS: Readonly<Record<string, string>> = {
   [WIDEVINE_SYSTEM_ID]: 'Widevine',
   [PLAYREADY_SYSTEM_ID]: 'PlayReady',
   [COMMON_SYSTEM_ID]: 'W3C common',
   '94ce86fb-07ff-4f43-adb8-93d2fa968ca2': 'FairPlay',
-  'e2719d58-a985-b3c9-781a-b030af78d30e': 'ClearKey (DASH-IF)',
+  [CLEAR_KEY_SYSTEM_ID]: 'ClearKey (DASH-IF)',
   '3ea8778f-7742-4bf9-b18b-e834b2acbd47': 'ClearKey AES-128',
   'be58615b-19c4-4684-88b3-c8c57e99e957': 'ClearKey SAMPLE-AES',
   '81376844-f976-481e-a84e-cc25d39b0b33': 'HLS AES-128 (SPEKE v1, not registered)',
@@ -189,6 +192,14 @@ const SYSTEMS: Readonly<Record<string, string>> = {
 
 export function systemName(systemId: string): string | undefined {
   return Object.hasOwn(SYSTEMS, systemId) ? SYSTEMS[systemId] : undefined;
+}
+
+/** The system of a box, if it is another than this and known. */
+export function foreignSystemOf(box: Buffer, systemId: string): string | undefined {
+  const parsed = parsePsshBox(box);
+  if (!parsed.ok || parsed.value.systemId === systemId) return undefined;
+  if (systemId === CLEAR_KEY_SYSTEM_ID && parsed.value.systemId === COMMON_SYSTEM_ID) return undefined;
+  return systemName(parsed.value.systemId);
 }
 
 /** A box of the ISO base media file format (ISO/IEC 14496-12 § 4.2), as far as its bytes are there. */

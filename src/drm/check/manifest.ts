@@ -1,8 +1,7 @@
 import { parseUuid } from '../bytes';
 import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
-import { COMMON_SYSTEM_ID, parsePsshBox } from '../pssh';
-import { describeBoxList, systemName } from './boxes';
+import { describeBoxList, foreignSystemOf, systemName } from './boxes';
 import { describePlayReadyObject } from './playready';
 import { compareBoxes, describeProtections, type KeySignallingAt, type Protection } from './protection';
 import type { Report } from './report';
@@ -40,10 +39,14 @@ export function describeManifest(report: Report, manifest: string): void {
   const { named } = describeElements(report, xml, { at: '', subject: THE_MANIFEST });
   compareBoxes(report, named, protections);
   describeProtections(report, protections, named, { rotates: false, hasAllBoxes: false });
-  describeLicenseAddresses(report, xml);
-  checkElements(report, xml);
+  const elements = systemElements(xml);
+  describeLicenseAddresses(report, elements);
+  const ofScheme = protectionsOfScheme(xml);
+  if (ofScheme.some((element) => !/\bvalue\s*=/.test(element)))
+    report.warning('no_scheme', THE_MANIFEST, NO_SCHEME);
+  checkSystems(report, elements);
   if (named.length + protections.length > 0) {
-    if (protectionsOfScheme(xml).some((element) => !/\bdefault_KID\s*=/.test(element)))
+    if (ofScheme.some((element) => !/\bdefault_KID\s*=/.test(element)))
       report.warning('no_default_kid', THE_MANIFEST, NO_DEFAULT_KID);
     return;
   }
@@ -138,15 +141,13 @@ function systemElements(xml: string): SystemElement[] {
     });
 }
 
-/** What players need of the elements themselves: the scheme, and in each element the box of its own system. */
-function checkElements(report: Report, xml: string): void {
-  if (protectionsOfScheme(xml).some((element) => !/\bvalue\s*=/.test(element)))
-    report.warning('no_scheme', THE_MANIFEST, NO_SCHEME);
-  for (const { systemId, inner } of systemElements(xml)) {
+/** Players look in each element for the box of its own system. */
+function checkSystems(report: Report, elements: readonly SystemElement[]): void {
+  for (const { systemId, inner } of elements) {
     if (systemId === '') continue;
     for (const [, name, text = ''] of inner.matchAll(ELEMENT)) {
       const box = name === 'pssh' ? readByteText(text.replaceAll(/\s+/g, ''))?.bytes : undefined;
-      const other = box && otherSystem(box, systemId);
+      const other = box && foreignSystemOf(box, systemId);
       if (other === undefined) continue;
       const sentence = `has a box of ${other} in the ContentProtection element of ${systemName(systemId) ?? systemId}; players look for it in the element of its own system`;
       report.error('system_mismatch', THE_MANIFEST, sentence);
@@ -166,20 +167,9 @@ const NO_SCHEME =
 const NO_DEFAULT_KID =
   'has a ContentProtection element of mp4protection without default_KID; players that do not read the init segment need it to choose the key';
 
-/** DASH-IF's id of ClearKey; its box is the common one of the W3C. */
-const CLEAR_KEY_SYSTEM_ID = 'e2719d58-a985-b3c9-781a-b030af78d30e';
-
-/** The system of a box, if it is another than this and known. */
-export function otherSystem(box: Buffer, systemId: string): string | undefined {
-  const parsed = parsePsshBox(box);
-  if (!parsed.ok || parsed.value.systemId === systemId) return undefined;
-  if (systemId === CLEAR_KEY_SYSTEM_ID && parsed.value.systemId === COMMON_SYSTEM_ID) return undefined;
-  return systemName(parsed.value.systemId);
-}
-
-function describeLicenseAddresses(report: Report, xml: string): void {
+function describeLicenseAddresses(report: Report, elements: readonly SystemElement[]): void {
   const found = new Map<string, { systemId: string; address: string }>();
-  for (const { systemId, inner } of systemElements(xml)) {
+  for (const { systemId, inner } of elements) {
     for (const [, own = '', text = ''] of inner.matchAll(LAURL)) {
       const address = unescaped((/\blicenseUrl\s*=\s*["']([^"']*)["']/i.exec(own)?.[1] ?? text).trim());
       if (address !== '') found.set(`${systemId} ${address}`, { systemId, address });

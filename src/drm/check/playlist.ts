@@ -1,7 +1,7 @@
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
-import { otherSystem } from './manifest';
+import { foreignSystemOf } from './boxes';
 import { cipherOf, compareTrack, type KeySignallingAt } from './protection';
 import { type Claim, claimsOf, type Report } from './report';
 import { checkAddress, keyIdField, readByteText } from './values';
@@ -213,7 +213,7 @@ function describeAddress(
   } else if (inline !== undefined) {
     const read = readByteText(inline);
     const systemId = SYSTEM_OF_FORMAT[format.toLowerCase()];
-    const other = read && systemId && otherSystem(read.bytes, systemId);
+    const other = read && systemId && foreignSystemOf(read.bytes, systemId);
     if (other)
       report.error('system_mismatch', `${at}.uri`, `has a box of ${other}, but the key format is ${format}`);
     if (read) describeBytes(report, read.bytes);
