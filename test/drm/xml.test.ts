@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { MAX_XML_CHARACTERS, parseXml, type XmlElement } from '../../src/drm/xml';
 import { anyCharacter } from '../support/any-character';
+import { processorMs } from '../support/processor-time';
 
 function element(name: string, parts: Partial<XmlElement> = {}): XmlElement {
   return { name, attributes: {}, children: [], text: '', ...parts };
@@ -81,14 +82,13 @@ describe('parseXml', () => {
     expect(parseXml(`<a ${attributes(100)}/>`).ok).toBe(true);
   });
 
-  it('takes no longer for namespaces that are in scope', () => {
+  it('takes no longer for namespaces that are in scope', async () => {
     const start = (_: unknown, depth: number) =>
       `<a ${Array.from({ length: 95 }, (_, index) => `xmlns:n${depth}x${index}="b"`).join(' ')}>`;
     const starts = Array.from({ length: 45 }, start).join('');
-    const started = performance.now();
-    const read = parseXml(`${starts}${'<b/>'.repeat(1000)}${'</a>'.repeat(45)}`, { namespaces: true });
-    expect(read.ok).toBe(true);
-    expect(performance.now() - started).toBeLessThan(2000);
+    const text = `${starts}${'<b/>'.repeat(1000)}${'</a>'.repeat(45)}`;
+    const took = await processorMs(() => expect(parseXml(text, { namespaces: true }).ok).toBe(true));
+    expect(took).toBeLessThan(2000);
   });
 
   it('throws nothing, whatever the text', () => {

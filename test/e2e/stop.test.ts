@@ -135,7 +135,7 @@ test('cuts a request that never ends after ten seconds, and ends with 0', async 
   await cut;
   const took = performance.now() - told;
   expect(took).toBeGreaterThan(950);
-  expect(took).toBeLessThan(5000);
+  expect(took).toBeLessThan(20_000);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(await fs.readdir(join(cwd, 'keys'))).toEqual([]);
 }, 30_000);

@@ -111,10 +111,8 @@ it.each([
   `#EXTM3U\n${'\u2028'.repeat(40_000)}#EXT-X-KEX`,
   `#EXTM3U\n${'#EXT-X-STREAM-INF:\u2028'.repeat(4000)}`,
   `#EXTM3U\n${'#EXT-X-MEDIA:\u2028'.repeat(4000)}`,
-])('a text of line separators takes no time: %.30j', (text) => {
-  const started = performance.now();
-  check(text);
-  expect(performance.now() - started).toBeLessThan(200);
+])('a text of line separators takes no time: %.30j', async (text) => {
+  expect(await processorMs(() => check(text))).toBeLessThan(400);
 });
 
 describe('a key line that players can not use', () => {

@@ -118,7 +118,6 @@ const choices = fc.record({
 
 /** Reads, chooses and makes; answers the file's text. What is answered must agree with the document. */
 function run(input: string | Buffer, choice: CpixChoice): { text?: string; document?: CpixDocument } {
-  const start = performance.now();
   const read = readCpix(input);
   if (!read.ok) {
     expect(read.problem.description.length).toBeLessThan(300);
@@ -141,7 +140,6 @@ function run(input: string | Buffer, choice: CpixChoice): { text?: string; docum
   expect(cenc ?? fairplay).toBeDefined();
   for (const one of [cenc, fairplay]) if (one) expect(kids).toContain(formatUuid(one.keyId));
   const made = cpixKeyFile(document, chosen.value, { playReadyUrl: 'https://pr.example/' });
-  expect(performance.now() - start).toBeLessThan(1000);
   return made.ok ? { document, text: renderKeyFile(keyFileLines(made.keyFile)) } : { document };
 }
 
