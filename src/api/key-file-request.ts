@@ -203,6 +203,10 @@ const systems = z
   .array(z.enum(SYSTEMS, `must be one of ${SYSTEMS.join(', ')}`), `must be a list of ${SYSTEMS.join(', ')}`)
   .refine((names) => names.length > 0, 'is empty')
   .meta({ minItems: 1 });
+/** Their names with commas between them, in a query or a variable. */
+export const systemNames = text
+  .transform((names) => names.split(',').map((name) => name.trim()))
+  .pipe(systems);
 const SYSTEMS_SAID =
   'The DRM systems to write. Left out: those that the document has for the key. Widevine data that the document does not have is made.';
 
@@ -306,13 +310,9 @@ export const cpixBody = z
 /** The query of a request whose body is the document itself. */
 export const cpixQuery = z.strictObject({
   ...choice,
-  systems: text
-    .transform((names) => names.split(',').map((name) => name.trim()))
-    .pipe(systems)
-    .nullish()
-    .meta({
-      description: `${SYSTEMS_SAID} \`widevine\`, \`playready\` and \`fairplay\`, with commas between them.`,
-    }),
+  systems: systemNames.nullish().meta({
+    description: `${SYSTEMS_SAID} \`widevine\`, \`playready\` and \`fairplay\`, with commas between them.`,
+  }),
   laurl: laurl.nullish(),
   contentid: cpixBody.shape.contentId,
   cmaf: cmafText.nullish().meta({ description: cmaf.meta()?.description ?? '' }),

@@ -27,7 +27,7 @@ export function readConfig<Schema extends z.ZodObject>(schema: Schema, env: Envi
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   throw new ConfigError(
-    result.error.issues.map((issue) => `${issue.path.join('.') || 'configuration'}: ${issue.message}`),
+    result.error.issues.map((issue) => `${String(issue.path[0] ?? 'configuration')}: ${issue.message}`),
   );
 }
 

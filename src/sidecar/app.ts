@@ -115,13 +115,15 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const store = fleet?.store ?? local;
   const wait = createFleetWait(fleet, log);
   const cache = createCache(config, ambient, writer, metrics);
-  const { checks, cmaf } = config;
+  const { checks, cmaf, keyProviderSystems } = config;
   const upstreams = createUpstreams({ ...config, providerHeaders, cpixRecipient }, (name) =>
     createUpstream(name, { timeoutMs: config.upstreamTimeoutMs, log, now, observe: metrics.upstreamCall }),
   );
   const rules = providerRules(config);
   const onAnswer = (name: UpstreamName) => metrics.upstreamAnswered(name, clock());
-  const provision = createProvision(upstreams, { checks, cmaf, cache, onAnswer, cpixRecipient });
+  const provision = createProvision(upstreams, {
+    ...{ checks, cmaf, keyProviderSystems, cache, onAnswer, cpixRecipient },
+  });
   const refusals = createRefusals(audit);
   const changes = createKeyFileChanges({ index, store, audit, log });
   let swept = false;

@@ -7,18 +7,16 @@ import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connections';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
 import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
-import type { CpixFiles } from './provisioning/cpix-recipient';
-import { HEADERS_VARIABLE } from './provisioning/provider-headers';
 import {
-  addressFault,
-  HTTP_URL_RULE,
-  isHttpUrl,
-  PROVIDER_PROTOCOLS,
-  type ProviderProtocol,
-} from './provisioning/upstream';
+  type ProviderConfig,
+  providerConfig,
+  providerFaults,
+  providerVariables,
+  wholeNumber,
+} from './provisioning/config';
 import { isLoopback } from './start-up';
 
-export interface SidecarConfig {
+export interface SidecarConfig extends ProviderConfig {
   /** The single API key; undefined: only those of the file. */
   readonly apiKey: string | undefined;
   /** The path of the file of API keys. */
@@ -28,14 +26,6 @@ export interface SidecarConfig {
   readonly keyFileMode: number;
   readonly host: string;
   readonly port: number;
-  /** Addresses of the two upstreams. Provisioning needs both, by another protocol than `json` the key provider's alone. */
-  readonly configServiceUrl: string | undefined;
-  readonly keyProviderUrl: string | undefined;
-  /** How the key provider is asked; undefined: `json`. */
-  readonly keyProviderProtocol?: Exclude<ProviderProtocol, 'json'>;
-  /** The path of the file of headers that the key provider wants. */
-  readonly keyProviderHeadersFile?: string;
-  readonly upstreamTimeoutMs: number;
   /** Where answers of the key provider are kept for an outage; undefined: nowhere. */
   readonly providerCache?: { readonly folder: string; readonly maxAgeMs: number };
   /** Whether values that contradict each other are refused or let through with a `Warning`. */
@@ -48,8 +38,6 @@ export interface SidecarConfig {
   readonly metrics: boolean;
   /** undefined: plain HTTP. */
   readonly tls: TlsFiles | undefined;
-  /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
-  readonly cpix?: CpixFiles | undefined;
   /** The fleet of packagers that this one is in; undefined: none. */
   readonly fleet?: FleetConfig | undefined;
   readonly connections: ConnectionLimits;
@@ -64,7 +52,6 @@ const PREFIX = 'PACKAGERDRMAPI_';
 const HOUR_MS = 60 * 60_000;
 
 const HTTPS_PAIR = 'HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect';
-const CPIX_PAIR = 'encrypted content keys need both; set the other one, too, or none';
 
 /**
  * Reads the `PACKAGERDRMAPI_*` variables. `readText` reads the file that holds a container secret; a ConfigError
@@ -75,36 +62,24 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   const faults: string[] = [];
   let values: z.output<typeof variables> | undefined;
   try {
-    values = readConfig(
-      variables.extend({ PACKAGERDRMAPI_KEYPROVIDERURL: providerUrl(env).optional() }),
-      env,
-    );
+    values = readConfig(variables.extend(providerVariables(env)), env);
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     faults.push(...thrown.faults);
   }
   const key = readApiKey(env, readText, faults);
   const clientAuthorities = env.PACKAGERDRMAPI_TLSCLIENTCA || undefined;
-  const tls = readPair(env, 'TLS', HTTPS_PAIR, faults, clientAuthorities !== undefined);
-  const cpix = readPair(env, 'CPIX', CPIX_PAIR, faults);
-  refuseWithoutProvider(env, faults);
-  faults.push(...fleetFaults(env));
+  const tls = readTlsPair(env, faults, clientAuthorities !== undefined);
+  faults.push(...providerFaults(env), ...fleetFaults(env));
   if (!values || faults.length > 0) throw new ConfigError(faults);
-  const protocol = values.PACKAGERDRMAPI_KEYPROVIDERPROTOCOL;
   return {
+    ...providerConfig(values),
     apiKey: key,
     apiKeysFile: values.PACKAGERDRMAPI_APIKEYS_FILE,
     keyFilesPath: values.PACKAGERDRMAPI_KEYFILESPATH,
     keyFileMode: values.PACKAGERDRMAPI_KEYFILEMODE,
     host: values.PACKAGERDRMAPI_HOST,
     port: values.PACKAGERDRMAPI_PORT,
-    configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
-    keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
-    ...(protocol !== undefined && protocol !== 'json' && { keyProviderProtocol: protocol }),
-    ...(values.PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE !== undefined && {
-      keyProviderHeadersFile: values.PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE,
-    }),
-    upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
     ...(values.PACKAGERDRMAPI_PROVIDERCACHE !== undefined && {
       providerCache: {
         folder: values.PACKAGERDRMAPI_PROVIDERCACHE,
@@ -116,7 +91,6 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
     tls: tls && { ...tls, clientAuthorities },
-    cpix,
     fleet: fleetConfig(values),
     connections: {
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
@@ -165,34 +139,16 @@ function readApiKey(
   return undefined;
 }
 
-/** The paths of a certificate and its key, which are set together; undefined: neither is. */
-function readPair(
-  env: Environment,
-  prefix: 'TLS' | 'CPIX',
-  fault: string,
+/** The paths of the server's certificate and its key, which are set together; undefined: neither is. */
+function readTlsPair(
+  { PACKAGERDRMAPI_TLSCERT: certificate, PACKAGERDRMAPI_TLSKEY: key }: Environment,
   faults: string[],
-  isAsked = false,
+  isAsked: boolean,
 ): { readonly certificate: string; readonly key: string } | undefined {
-  const names = [`${PREFIX}${prefix}CERT`, `${PREFIX}${prefix}KEY`];
-  const [certificate, key] = names.map((name) => env[name] || undefined);
-  if (certificate !== undefined && key !== undefined) return { certificate, key };
-  if (certificate !== undefined || key !== undefined || isAsked)
-    faults.push(`${names.join(' and ')}: ${fault}`);
+  if (certificate && key) return { certificate, key };
+  if (certificate || key || isAsked)
+    faults.push(`PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: ${HTTPS_PAIR}`);
   return undefined;
-}
-
-/** A protocol without an address is a mistake, except `json`, which is the default. */
-function refuseWithoutProvider(env: Environment, faults: string[]): void {
-  if (env.PACKAGERDRMAPI_KEYPROVIDERURL) return;
-  const { PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol, PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: file } = env;
-  const given = [
-    ...(PROVIDER_PROTOCOLS.some((known) => known === protocol && known !== 'json')
-      ? ['PACKAGERDRMAPI_KEYPROVIDERPROTOCOL']
-      : []),
-    ...(file ? [HEADERS_VARIABLE] : []),
-  ];
-  for (const name of given)
-    faults.push(`${name}: is for the key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too, or leave it out`);
 }
 
 /** The most characters that an API key can have. */
@@ -204,15 +160,6 @@ const apiKey = z
   .string()
   .regex(/^[\x21-\x7e]+$/, API_KEY_RULE)
   .max(MAX_KEY_CHARACTERS, `must have at most ${MAX_KEY_CHARACTERS} characters`);
-
-const httpUrl = z.string().refine((text) => isHttpUrl(text), HTTP_URL_RULE);
-
-const wholeNumber = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`);
 
 const port = z
   .string()
@@ -258,13 +205,7 @@ const variables = z.object({
   PACKAGERDRMAPI_KEYFILEMODE: keyFileMode.default(0o640),
   PACKAGERDRMAPI_HOST: z.string().default('0.0.0.0'),
   PACKAGERDRMAPI_PORT: port.default(80),
-  PACKAGERDRMAPI_GRANDCENTRALURL: httpUrl.optional(),
-  PACKAGERDRMAPI_KEYPROVIDERURL: z.string().optional(),
-  PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: z
-    .enum(PROVIDER_PROTOCOLS, `must be one of ${PROVIDER_PROTOCOLS.join(', ')}`)
-    .optional(),
-  PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: z.string().optional(),
-  PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: wholeNumber(1, 600_000).default(5000),
+  ...providerVariables({}),
   PACKAGERDRMAPI_PROVIDERCACHE: cacheFolder.optional(),
   PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: wholeNumber(1, 8760).default(168),
   PACKAGERDRMAPI_CHECKS: z.enum(['strict', 'warn'], 'must be strict or warn').default('strict'),
@@ -274,21 +215,9 @@ const variables = z.object({
   PACKAGERDRMAPI_TLSCERT: z.string().optional(),
   PACKAGERDRMAPI_TLSKEY: z.string().optional(),
   PACKAGERDRMAPI_TLSCLIENTCA: z.string().optional(),
-  PACKAGERDRMAPI_CPIXCERT: z.string().optional(),
-  PACKAGERDRMAPI_CPIXKEY: z.string().optional(),
   ...fleetVariables,
   PACKAGERDRMAPI_MAXCONNECTIONS: connectionCount.default(DEFAULT_LIMITS.total),
   PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: connectionCount.default(DEFAULT_LIMITS.perAddress),
   PACKAGERDRMAPI_DEMO: demo.optional(),
   PACKAGERDRMAPI_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
-
-/** The protocol says what the address of the key provider must be like. */
-function providerUrl({ PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: named = '' }: Environment): z.ZodType<string> {
-  // An unknown protocol has a fault of its own; the address is checked by the rules that all protocols share.
-  const protocol = PROVIDER_PROTOCOLS.find((known) => known === (named || 'json')) ?? 'speke2';
-  return z.string().superRefine((text, context) => {
-    const fault = addressFault(protocol, text);
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
-  });
-}

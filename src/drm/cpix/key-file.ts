@@ -18,6 +18,8 @@ const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
 
 export interface CpixKeyFileOptions {
   readonly playReadyUrl?: string | undefined;
+  /** The PlayReady license address where neither `playReadyUrl` nor the document has one. */
+  readonly fallbackPlayReadyUrl?: string | undefined;
   /** What Widevine data is made of that is missing in the document; without it, the document's content id. */
   readonly contentId?: string | undefined;
 }
@@ -62,7 +64,7 @@ interface CencPart {
 function cencPart(
   document: CpixDocument,
   { keyId, systems }: ChosenKey,
-  { playReadyUrl, contentId = shortContentId(document) }: CpixKeyFileOptions,
+  { playReadyUrl, fallbackPlayReadyUrl, contentId = shortContentId(document) }: CpixKeyFileOptions,
 ): Checked<CencPart> {
   const value = plainValue(document, keyId);
   if (!value.ok) return value;
@@ -84,7 +86,7 @@ function cencPart(
   const signal = system && playReadySignal(system, keyId, contentKey, playReadyUrl !== undefined);
   if (signal && !signal.ok) return signal;
   const inDocument = signal?.value.licenseUrl;
-  const licenseUrl = playReadyUrl ?? inDocument;
+  const licenseUrl = playReadyUrl ?? inDocument ?? fallbackPlayReadyUrl;
   if (licenseUrl === undefined)
     return unusable(
       `has no PlayReady license address for the key ${formatUuid(keyId)}; give playready.laurl`,

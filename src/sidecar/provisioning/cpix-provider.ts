@@ -1,5 +1,6 @@
 import { type CpixContent, documentProblems } from '../../api/read-cpix-request';
 import type { ProviderContent } from '../../api/read-key-file-request';
+import { formatUuid } from '../../drm/bytes';
 import { type ChosenKeys, chooseKeys } from '../../drm/cpix/choose';
 import { CPIX_SYSTEM_IDS, type CpixDocument, type CpixSystemName } from '../../drm/cpix/document';
 import type { CpixRecipient } from '../../drm/cpix/encryption';
@@ -26,6 +27,8 @@ interface CpixProviderOptions {
   readonly providerHeaders: ReadProviderHeaders | undefined;
   /** The recipient that SPEKE's answers are encrypted for; undefined: they come plain. */
   readonly cpixRecipient: FindRecipient;
+  /** The PlayReady license address where neither a request nor an answer has one. */
+  readonly playReadyUrl?: string | undefined;
 }
 
 /** A document that was asked for, and what the question says of it. */
@@ -74,6 +77,12 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     });
   };
 
+  /** The key id in a GET's address: the request's, or that of SPEKE under `cenc`; undefined: the address has no place for it. */
+  const keyIdOf = async ({ contentId, choice }: ProviderContent): Promise<Buffer | undefined> => {
+    if (!address.includes('{kid}')) return undefined;
+    return choice?.keyId ?? (await loadSpeke()).spekeKeyId(contentId, 'cenc');
+  };
+
   const bodyOf = async (
     { speke, systems = [], recipient }: Question,
     { contentId }: ProviderContent,
@@ -90,9 +99,10 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   ): Promise<AnsweredDocument> => {
     const { clientApiKey } = content;
     const { 'content-type': type, accept } = XML;
+    const keyId = await keyIdOf(content);
     const answer = await upstream.document({
       ...call,
-      url: fillAddress(address, content),
+      url: fillAddress(address, { ...content, kid: keyId && formatUuid(keyId) }),
       clientApiKey,
       headers: {
         accept,
@@ -108,13 +118,14 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     }
     if (status !== 200)
       throw upstream.failed(`answered ${status}${hintOf(status, question, content.choice?.systems)}`);
-    return { question, document: readAnswer(answer, question, content.contentId) };
+    return { question, document: readAnswer(answer, question, content.contentId, keyId) };
   };
 
   const readAnswer = (
     { headers, body }: UpstreamDocument,
     { speke }: Question,
     contentId: string,
+    keyId: Buffer | undefined,
   ): CpixDocument => {
     const read = readCpix(body);
     if (!read.ok && !looksLikeCpixBytes(body)) {
@@ -127,6 +138,11 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
       );
     if (!read.ok) throw unusable([read.problem]);
     const document = read.value;
+    // A provider that is asked by a key id need not know the content id.
+    if (keyId) {
+      if (document.keys.some((key) => key.keyId.equals(keyId))) return document;
+      throw upstream.failed('returned no key with the key id that it was asked for');
+    }
     const named = [document.contentId, speke?.version === 1 ? document.id : undefined];
     if (named.some((id) => id !== undefined && id !== contentId))
       throw upstream.failed('returned the keys of a different content id than requested');
@@ -181,7 +197,11 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const isPlain = document.keys.some(({ value }) => value?.kind === 'plain');
     if (speke && question.recipient && isPlain)
       throw upstream.failed('returned plain content keys, although the request asks for encrypted ones');
-    const made = await readDocument({ document, chosen, playReadyUrl, contentId }, recipient);
+    const made = await readDocument(
+      { document, chosen, playReadyUrl, contentId },
+      recipient,
+      options.playReadyUrl,
+    );
     if (!made.ok) throw unusable(made.faults);
     return made;
   };
@@ -273,6 +293,7 @@ export async function openDocument(
 async function readDocument(
   { document, chosen, playReadyUrl, contentId }: CpixContent,
   recipient: CpixRecipient | undefined,
+  fallbackPlayReadyUrl?: string,
 ): Promise<Opened> {
   // Loaded with the first document: nothing else needs them, and the start would wait for them.
   const [{ openCpix }, { cpixKeyFile }] = await Promise.all([
@@ -282,7 +303,7 @@ async function readDocument(
   const keyIds = [chosen.cenc, chosen.fairplay].flatMap((key) => key?.keyId ?? []);
   const opened = await openCpix(document, recipient, keyIds);
   if (!opened.ok) return { ok: false, faults: [opened.problem] };
-  const made = cpixKeyFile(opened.value, chosen, { playReadyUrl, contentId });
+  const made = cpixKeyFile(opened.value, chosen, { playReadyUrl, fallbackPlayReadyUrl, contentId });
   if (!made.ok) return made;
   const { keyFile, isChecksumComputed } = made;
   return { ok: true, keyFile, corrected: [...chosen.findings, ...made.findings], isChecksumComputed };

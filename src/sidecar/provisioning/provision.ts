@@ -6,6 +6,7 @@ import {
   type ProviderContent,
   type ProviderRules,
 } from '../../api/read-key-file-request';
+import type { CpixSystemName } from '../../drm/cpix/document';
 import { crossCheck } from '../../drm/cross-check';
 import { type Finding, isError, problemsOf } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
@@ -43,6 +44,8 @@ export interface Provisioned {
 export type Provision = (request: KeyFileRequest, requestId: string) => Promise<Provisioned>;
 
 interface ProvisionOptions extends AskProviderOptions {
+  /** The systems of a request that does not say; undefined: all. */
+  readonly keyProviderSystems?: readonly CpixSystemName[] | undefined;
   /** `strict` refuses values that contradict each other, `warn` lets them through, but for placeholders. */
   readonly checks: 'strict' | 'warn';
   /** Whether CMAF lines are written when a request says nothing of them. */
@@ -59,7 +62,8 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     if (request.source === 'cpix') return openDocument(request, cpixRecipient);
     return askProvider(upstreams, options, request, requestId);
   };
-  return async (request, requestId) => {
+  return async (given, requestId) => {
+    const request = given.source === 'provider' ? withSystems(given, options.keyProviderSystems) : given;
     const answered = await valuesOf(request, requestId);
     const { keyFile: values, kept, corrected = [], isChecksumComputed = false } = answered;
     const keyFile = values.cenc && (request.cmaf ?? cmaf) ? { ...values, cmaf: true } : values;
@@ -77,6 +81,17 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     if (kept) return { keyFile, warnings: [...findings, keptFinding(kept)], source: 'provider_cache' };
     cache?.keep(request, values);
     return { keyFile, warnings: findings };
+  };
+}
+
+/** A content with the systems that are asked for when it does not say. */
+export function withSystems<Content extends ProviderContent>(
+  content: Content,
+  systems: readonly CpixSystemName[] | undefined,
+): Content {
+  return {
+    ...content,
+    ...(systems && { choice: { ...content.choice, systems: content.choice?.systems ?? systems } }),
   };
 }
 
@@ -203,6 +218,8 @@ interface UpstreamsOptions {
   /** Undefined: there is no file of headers. */
   readonly providerHeaders: ReadProviderHeaders | undefined;
   readonly cpixRecipient: FindRecipient;
+  /** The PlayReady license address where neither a request nor an answer has one. */
+  readonly playReadyUrl?: string | undefined;
 }
 
 /** `ask` makes what an upstream is asked with. */
@@ -218,12 +235,19 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
       ],
     };
   }
-  const { providerHeaders, cpixRecipient } = options;
+  const { providerHeaders, cpixRecipient, playReadyUrl } = options;
   const upstream = ask('key_provider');
   const keyProvider =
     protocol === 'json'
       ? createJsonProvider(keyProviderUrl, upstream, providerHeaders)
-      : createCpixProvider({ protocol, address: keyProviderUrl, upstream, providerHeaders, cpixRecipient });
+      : createCpixProvider({
+          protocol,
+          address: keyProviderUrl,
+          upstream,
+          providerHeaders,
+          cpixRecipient,
+          playReadyUrl,
+        });
   const configService = configServiceUrl === undefined ? undefined : ask('config_service');
   return {
     readClient: ({ client, clientApiKey }, call) =>

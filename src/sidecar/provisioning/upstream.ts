@@ -164,8 +164,11 @@ export const PROVIDER_PROTOCOLS = ['json', 'cpix', 'speke1', 'speke2'] as const;
 export type ProviderProtocol = (typeof PROVIDER_PROTOCOLS)[number];
 
 /** The placeholders in the address of the key provider. */
-const PLACES = ['client', 'contentId'] as const;
-const PLACE = /\{(client|contentId)\}/g;
+const PLACES = ['client', 'contentId', 'kid'] as const;
+const PLACE = /\{(client|contentId|kid)\}/g;
+
+/** What a request puts in the places; `kid` is the key id that a document is asked for. */
+type Named = Pick<ProviderContent, 'client' | 'contentId'> & { readonly kid?: string | undefined };
 
 /** Puts path parts behind an upstream's address, each percent-encoded. */
 export function upstreamUrl(base: string, ...parts: string[]): string {
@@ -173,7 +176,7 @@ export function upstreamUrl(base: string, ...parts: string[]): string {
 }
 
 /** Puts what a request names in the places of the key provider's address, percent-encoded. */
-export function fillAddress(address: string, named: Pick<ProviderContent, 'client' | 'contentId'>): string {
+export function fillAddress(address: string, named: Named): string {
   return address.replaceAll(PLACE, (_whole, name: (typeof PLACES)[number]) =>
     encodeURIComponent(named[name] ?? ''),
   );
@@ -192,13 +195,15 @@ export function addressFault(protocol: ProviderProtocol, address: string): strin
       : 'must be an http:// or https:// address without user, fragment or space';
   }
   const rest = address.replaceAll(PLACE, '');
-  if (/[{}]/.test(rest)) return 'has a placeholder other than {client} and {contentId}';
+  if (/[{}]/.test(rest)) return 'has a placeholder other than {client}, {contentId} and {kid}';
   if (protocol === 'json' && rest !== address)
-    return 'has {client} or {contentId}; the protocol json appends them to the address, so leave them out';
-  if (protocol === 'cpix' && !address.includes('{contentId}'))
-    return 'must have {contentId} in its path or its query with the protocol cpix';
+    return 'has a placeholder; the protocol json appends client and content id to the address, so leave it out';
+  if (protocol === 'cpix' && !/\{(?:contentId|kid)\}/.test(address))
+    return 'must have {contentId} or {kid} in its path or its query with the protocol cpix';
+  if (protocol !== 'cpix' && address.includes('{kid}'))
+    return 'has {kid}, which is for the protocol cpix: the others ask for a key id in the body; leave it out';
   if (originOf(address, 'a') !== originOf(address, 'b'))
-    return 'must not have {client} or {contentId} before its path: a request would choose the server';
+    return 'must not have a placeholder before its path: a request would choose the server';
   return undefined;
 }
 
@@ -213,6 +218,6 @@ export function isHttpUrl(text: string, isWithoutQuery = true): boolean {
 }
 
 function originOf(address: string, value: string): string {
-  const filled = fillAddress(address, { client: value, contentId: value });
+  const filled = fillAddress(address, { client: value, contentId: value, kid: value });
   return URL.canParse(filled) ? new URL(filled).origin : value;
 }

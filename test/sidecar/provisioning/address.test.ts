@@ -26,16 +26,19 @@ describe('the address of the key provider', () => {
   const PLAIN = 'must be an http:// or https:// address without user, query, fragment or space';
   const ANY = 'must be an http:// or https:// address without user, fragment or space';
   const JSON_HAS =
-    'has {client} or {contentId}; the protocol json appends them to the address, so leave them out';
-  const CPIX_HAS_NOT = 'must have {contentId} in its path or its query with the protocol cpix';
-  const ORIGIN = 'must not have {client} or {contentId} before its path: a request would choose the server';
-  const PLACE = 'has a placeholder other than {client} and {contentId}';
+    'has a placeholder; the protocol json appends client and content id to the address, so leave it out';
+  const CPIX_HAS_NOT = 'must have {contentId} or {kid} in its path or its query with the protocol cpix';
+  const ORIGIN = 'must not have a placeholder before its path: a request would choose the server';
+  const PLACE = 'has a placeholder other than {client}, {contentId} and {kid}';
+  const IN_BODY =
+    'has {kid}, which is for the protocol cpix: the others ask for a key id in the body; leave it out';
 
   it.each([
     [undefined, 'https://keys.example/v1/'],
     ['json', 'https://keys.example'],
     ['cpix', 'https://keys.example/cpix/{contentId}'],
     ['cpix', 'https://keys.example/cpix?id={contentId}&client={client}&scheme=cenc'],
+    ['cpix', 'https://keys.example/KeyGenerator/cpix.aspx?k={kid}&u=me&p=word'],
     ['speke1', 'https://keys.example/speke'],
     ['speke2', 'https://keys.example/copyProtection/{client}?stage=live&c={contentId}'],
   ])('is taken by the protocol %s: %s', (protocol, url) => {
@@ -47,7 +50,11 @@ describe('the address of the key provider', () => {
     [undefined, 'https://keys.example/?a=1', PLAIN],
     [undefined, 'https://keys.example/{client}', JSON_HAS],
     ['json', 'https://keys.example/{contentId}/{client}', JSON_HAS],
+    ['json', 'https://keys.example/{kid}', JSON_HAS],
     ['cpix', 'https://keys.example/cpix', CPIX_HAS_NOT],
+    ['cpix', 'https://keys.example/cpix/{client}', CPIX_HAS_NOT],
+    ['cpix', 'https://{kid}.example/', ORIGIN],
+    ['speke2', 'https://keys.example/{kid}', IN_BODY],
     ['cpix', 'https://keys.example/cpix/{contentid}', PLACE],
     ['speke2', 'https://keys.example/{Client}', PLACE],
     ['speke2', 'https://{client}.example/', ORIGIN],
@@ -69,6 +76,33 @@ describe('the address of the key provider', () => {
     const both = new ConfigError([`${protocol}: ${fault}`, `${file}: ${fault}`]);
     expect(of({ [protocol]: 'speke2', [file]: 'headers.txt' })).toThrow(both);
     expect(of({ [protocol]: 'json', [file]: '' })).not.toThrow();
+  });
+
+  it('comes with defaults for systems and PlayReady, except by the protocol json', () => {
+    const env = {
+      PACKAGERDRMAPI_APIKEY: 'the-key-of-this-service',
+      PACKAGERDRMAPI_KEYPROVIDERURL: 'https://keys.example',
+      PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: 'speke2',
+      PACKAGERDRMAPI_KEYPROVIDERSYSTEMS: 'widevine, playready',
+      PACKAGERDRMAPI_PLAYREADYLAURL: 'https://pr.example/rights',
+    };
+    const read = (other: Readonly<Record<string, string>>) => () =>
+      readSidecarConfig({ ...env, ...other }, () => '');
+    expect(read({})()).toMatchObject({
+      keyProviderSystems: ['widevine', 'playready'],
+      playReadyUrl: 'https://pr.example/rights',
+    });
+    const [systems, laurl] = ['PACKAGERDRMAPI_KEYPROVIDERSYSTEMS', 'PACKAGERDRMAPI_PLAYREADYLAURL'];
+    const json = 'has no effect with the protocol json, whose answers have all systems; leave it out';
+    expect(read({ PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: '' })).toThrow(
+      new ConfigError([`${systems}: ${json}`, `${laurl}: ${json}`]),
+    );
+    expect(read({ [systems]: 'clearkey', [laurl]: 'skd://x' })).toThrow(
+      new ConfigError([
+        `${systems}: must be one of widevine, playready, fairplay`,
+        `${laurl}: must be an address that starts with https:// or http://`,
+      ]),
+    );
   });
 
   it('is told with a protocol that is none', () => {

@@ -1,9 +1,12 @@
 import { formatUuid } from '../../../src/drm/bytes';
+import { spekeKeyId } from '../../../src/drm/cpix/speke';
+import type { SidecarConfig } from '../../../src/sidecar/config';
 import { recipientNamed } from '../../support/cpix';
 import type { Script } from '../../support/fake-upstream';
 import { startFakeUpstream } from '../../support/fake-upstream';
 import { box, FAIRPLAY_ADDRESS, playReadyHeader, WIDEVINE_DATA } from '../../support/speke-reference';
 import { startSidecar } from '../../support/start-sidecar';
+import published from '../../vectors/cpix/published.json';
 
 const PATH = '/api/keyfile/demo';
 const CONTENT_ID = 'somecontentid';
@@ -45,16 +48,24 @@ function documentOf(tracks: readonly Track[], { contentId = CONTENT_ID, fairplay
 const SD = { byte: 0x10, track: 'SD' };
 const HD = { byte: 0x20, track: 'HD' };
 
-async function start(script: Script, ambient = {}) {
+async function start(
+  script: Script,
+  ambient = {},
+  address = '/cpix/{contentId}?format=cpix',
+  config: Partial<SidecarConfig> = {},
+) {
   const upstream = await startFakeUpstream();
   upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, script);
   const sidecar = await startSidecar(
-    { keyProviderUrl: `${upstream.url}/cpix/{contentId}?format=cpix`, keyProviderProtocol: 'cpix' },
+    { keyProviderUrl: `${upstream.url}${address}`, keyProviderProtocol: 'cpix', ...config },
     undefined,
     ambient,
   );
   return { sidecar, upstream };
 }
+
+/** What EZDRM answers for a key id that the client makes, by its page at Unified Streaming. */
+const EZDRM = published.find(({ source }) => source === 'Unified Streaming, manual, EZDRM');
 
 const xml = (body: string): Script => ({ headers: { 'content-type': 'application/cpix+xml' }, body });
 const keyIdLine = (byte: number) => `mpegdashstreaming-cenc-key-id: ${base64(block(byte))}\n`;
@@ -151,6 +162,56 @@ describe('provisioning by a GET of a CPIX document', () => {
     const { sidecar } = await start(script);
     await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, told(why));
     expect(await sidecar.files()).toEqual({});
+  });
+
+  it('puts the key id of the request, or that of SPEKE, in the address, and takes no key of another', async () => {
+    const { kid = '', key, iv, widevine } = EZDRM ?? {};
+    const own = formatUuid(spekeKeyId(CONTENT_ID, 'cenc'));
+    const path = (id: string) => `/KeyGenerator/cpix.aspx?k=${id}&u=me&p=word&c=${CONTENT_ID}`;
+    const document = `<cpix:CPIX id="1" xmlns:cpix="urn:dashif:org:cpix" xmlns:pskc="urn:ietf:params:xml:ns:keyprov:pskc">
+      <cpix:ContentKeyList><cpix:ContentKey kid="${kid}" explicitIV="${iv}"><cpix:Data><pskc:Secret><pskc:PlainValue>${key}</pskc:PlainValue></pskc:Secret></cpix:Data></cpix:ContentKey></cpix:ContentKeyList>
+      <cpix:DRMSystemList><cpix:DRMSystem kid="${kid}" systemId="${WIDEVINE}"><cpix:PSSH>${widevine}</cpix:PSSH></cpix:DRMSystem></cpix:DRMSystemList></cpix:CPIX>`;
+    const { sidecar, upstream } = await start(
+      xml(document),
+      {},
+      path('{kid}').replace(CONTENT_ID, '{contentId}'),
+    );
+    upstream.on(path(kid), xml(document));
+    upstream.on(path(own), xml(document));
+    const { text } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID, kid }).expect(200);
+    expect(text.startsWith(`mpegdashstreaming-cenc-key-id: d3lN8heDTVm614DqkJqZtg==\n`)).toBe(true);
+    const other = told('returned no key with the key id that it was asked for');
+    await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, other);
+    expect(upstream.received.map((request) => request.path)).toEqual([path(kid), path(own)]);
+  });
+
+  it('asks for the systems of the service, takes its PlayReady address where the document has none, and neither where the request says', async () => {
+    const without = documentOf([SD]).replaceAll(
+      base64(box(PLAYREADY, playReadyHeader(block(SD.byte)))),
+      base64(box(PLAYREADY, playReadyHeader(block(SD.byte), ''))),
+    );
+    const config = {
+      keyProviderSystems: ['playready'],
+      playReadyUrl: 'https://pr.example/of-the-service',
+    } as const;
+    const { sidecar, upstream } = await start(xml(without), {}, undefined, config);
+    const ask = async (more = {}) => {
+      const { text } = await sidecar.api
+        .post(PATH)
+        .send({ contentId: CONTENT_ID, ...more })
+        .expect(200);
+      const address = /playready-license-url: (.*)/.exec(text)?.[1];
+      return [address, text.includes('widevine: true'), text.includes('cupertinostreaming')];
+    };
+    expect(await ask()).toEqual(['https://pr.example/of-the-service', false, false]);
+    expect(await ask({ systems: ['widevine'] })).toEqual([undefined, true, false]);
+    expect(await ask({ playready: { laurl: 'https://pr.example/asked' } })).toEqual([
+      'https://pr.example/asked',
+      false,
+      false,
+    ]);
+    upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, xml(documentOf([SD])));
+    expect(await ask()).toEqual(['https://playready.example/rights', false, false]);
   });
 
   it('takes a document without FairPlay, and one in UTF-16', async () => {

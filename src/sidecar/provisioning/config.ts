@@ -1,0 +1,120 @@
+import * as z from 'zod';
+import { systemNames } from '../../api/key-file-request';
+import type { CpixSystemName } from '../../drm/cpix/document';
+import { checkLicenseUrl } from '../../drm/license-url';
+import type { Environment } from '../../http/config';
+import type { CpixFiles } from './cpix-recipient';
+import { HEADERS_VARIABLE } from './provider-headers';
+import {
+  addressFault,
+  HTTP_URL_RULE,
+  isHttpUrl,
+  PROVIDER_PROTOCOLS,
+  type ProviderProtocol,
+} from './upstream';
+
+/** How keys are asked for. */
+export interface ProviderConfig {
+  /** Addresses of the two upstreams. Provisioning needs both, by another protocol than `json` the key provider's alone. */
+  readonly configServiceUrl: string | undefined;
+  readonly keyProviderUrl: string | undefined;
+  /** How the key provider is asked; undefined: `json`. */
+  readonly keyProviderProtocol?: Exclude<ProviderProtocol, 'json'>;
+  /** The path of the file of headers that the key provider wants. */
+  readonly keyProviderHeadersFile?: string;
+  /** The systems that are asked for when a request does not say; undefined: all. */
+  readonly keyProviderSystems?: readonly CpixSystemName[];
+  /** The PlayReady license address where neither a request nor an answer has one. */
+  readonly playReadyUrl?: string;
+  readonly upstreamTimeoutMs: number;
+  /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
+  readonly cpix?: CpixFiles | undefined;
+}
+
+/** A whole number of nine digits at most. */
+export const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`);
+
+const httpUrl = z.string().refine((text) => isHttpUrl(text), HTTP_URL_RULE);
+
+const playReadyUrl = z.string().superRefine((text, context) => {
+  const checked = checkLicenseUrl('playready')(text);
+  if (!checked.ok) context.addIssue({ code: 'custom', message: checked.problem.description });
+});
+
+const SYSTEMS = 'PACKAGERDRMAPI_KEYPROVIDERSYSTEMS';
+const LAURL = 'PACKAGERDRMAPI_PLAYREADYLAURL';
+const PROTOCOL = 'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL';
+
+/** The variables of the key provider. The rule for its address depends on the protocol. */
+export const providerVariables = (env: Environment) => ({
+  PACKAGERDRMAPI_GRANDCENTRALURL: httpUrl.optional(),
+  PACKAGERDRMAPI_KEYPROVIDERURL: providerUrl(env).optional(),
+  [PROTOCOL]: z.enum(PROVIDER_PROTOCOLS, `must be one of ${PROVIDER_PROTOCOLS.join(', ')}`).optional(),
+  [HEADERS_VARIABLE]: z.string().optional(),
+  [SYSTEMS]: systemNames.optional(),
+  [LAURL]: playReadyUrl.optional(),
+  PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: wholeNumber(1, 600_000).default(5000),
+  PACKAGERDRMAPI_CPIXCERT: z.string().optional(),
+  PACKAGERDRMAPI_CPIXKEY: z.string().optional(),
+});
+
+type Values = z.output<z.ZodObject<ReturnType<typeof providerVariables>>>;
+
+/** The settings of variables that `providerFaults` finds nothing wrong with. */
+export function providerConfig(values: Values): ProviderConfig {
+  const { [PROTOCOL]: protocol, [HEADERS_VARIABLE]: headersFile } = values;
+  const { [SYSTEMS]: systems, [LAURL]: laurl } = values;
+  const { PACKAGERDRMAPI_CPIXCERT: certificate, PACKAGERDRMAPI_CPIXKEY: key } = values;
+  return {
+    configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
+    keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
+    ...(protocol !== undefined && protocol !== 'json' && { keyProviderProtocol: protocol }),
+    ...(headersFile !== undefined && { keyProviderHeadersFile: headersFile }),
+    ...(systems && { keyProviderSystems: systems }),
+    ...(laurl !== undefined && { playReadyUrl: laurl }),
+    upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
+    cpix: certificate === undefined || key === undefined ? undefined : { certificate, key },
+  };
+}
+
+/** The faults of variables that need one another. */
+export function providerFaults(env: Environment): string[] {
+  const faults: string[] = [];
+  if (!env.PACKAGERDRMAPI_CPIXCERT !== !env.PACKAGERDRMAPI_CPIXKEY)
+    faults.push(
+      'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
+    );
+  const isOfDocuments = PROVIDER_PROTOCOLS.some((known) => known === env[PROTOCOL] && known !== 'json');
+  // A protocol without an address is a mistake, except `json`, which is the default.
+  const ofProvider = [
+    ...(isOfDocuments ? [PROTOCOL] : []),
+    ...[HEADERS_VARIABLE, SYSTEMS, LAURL].filter((name) => env[name]),
+  ];
+  if (!env.PACKAGERDRMAPI_KEYPROVIDERURL) {
+    for (const name of ofProvider)
+      faults.push(
+        `${name}: is for the key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too, or leave it out`,
+      );
+  } else if (!isOfDocuments) {
+    for (const name of [SYSTEMS, LAURL].filter((each) => env[each]))
+      faults.push(
+        `${name}: has no effect with the protocol json, whose answers have all systems; leave it out`,
+      );
+  }
+  return faults;
+}
+
+/** The protocol says what the address of the key provider must be like. */
+function providerUrl({ [PROTOCOL]: named = '' }: Environment): z.ZodType<string> {
+  // An unknown protocol has a fault of its own; the address is checked by the rules that all protocols share.
+  const protocol = PROVIDER_PROTOCOLS.find((known) => known === (named || 'json')) ?? 'speke2';
+  return z.string().superRefine((text, context) => {
+    const fault = addressFault(protocol, text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+}
