@@ -8,12 +8,7 @@ import {
   type WidevinePsshData,
   widevineFindings,
 } from '../widevine';
-import {
-  describeHeaderBytes,
-  describePlayReadyObject,
-  isUtf16Xml,
-  looksLikePlayReadyObject,
-} from './playready';
+import { describePlayReadyObject, isUtf16Xml, looksLikePlayReadyObject } from './playready';
 import {
   cipherOf,
   compareBoxes,
@@ -90,15 +85,8 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
     return { keyIds: widevine.value.keyIds, ciphers: cipher ? [cipher] : [] };
   }
   if (systemId === PLAYREADY_SYSTEM_ID) {
-    if (looksLikePlayReadyObject(data)) return describePlayReadyObject(report, `${name}.`, data);
-    if (isUtf16Xml(data)) {
-      report.error(
-        'header_for_object',
-        name,
-        'is a PlayReady header without its object; write the whole object',
-      );
-      return describeHeaderBytes(report, `${name}.`, data);
-    }
+    if (looksLikePlayReadyObject(data) || isUtf16Xml(data))
+      return describePlayReadyObject(report, `${name}.`, data);
     if (parseWidevinePsshData(data).ok) return otherSystem(report, name, 'Widevine PSSH data', 'PlayReady');
     return describePlayReadyObject(report, `${name}.`, data);
   }

@@ -49,6 +49,12 @@ export function describeCpix(
   if (isRequest) {
     const sentence = 'is a request for keys and has no values; check what the key provider answers to it';
     report.warning('request_document', subject, sentence);
+    if (version !== undefined && !/^\s*2(?:\.[0-4])?\s*$/.test(version))
+      report.warning(
+        'unknown_version',
+        'version',
+        'is not a version of CPIX, 2.0 to 2.4; key servers refuse it',
+      );
   }
   const placed = keys.map((key, index) => ({ ...key, at: keys.length > 1 ? `key[${index}]` : 'key' }));
   const keyOf = new Map(placed.map((key) => [formatUuid(key.keyId), key]));

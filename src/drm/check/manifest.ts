@@ -3,7 +3,13 @@ import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { describeBoxList, foreignSystemOf, systemName } from './boxes';
 import { describePlayReadyObject } from './playready';
-import { compareBoxes, describeProtections, type KeySignallingAt, type Protection } from './protection';
+import {
+  cipherOf,
+  compareBoxes,
+  describeProtections,
+  type KeySignallingAt,
+  type Protection,
+} from './protection';
 import type { Report } from './report';
 import { checkAddress, readByteText } from './values';
 
@@ -42,9 +48,14 @@ export function describeManifest(report: Report, manifest: string): void {
   const elements = systemElements(xml);
   describeLicenseAddresses(report, elements);
   const ofScheme = protectionsOfScheme(xml);
-  if (ofScheme.some((element) => !/\bvalue\s*=/.test(element)))
-    report.warning('no_scheme', THE_MANIFEST, NO_SCHEME);
+  for (const element of ofScheme) {
+    const scheme = /\bvalue\s*=\s*["']([^"'<>]*)/.exec(element)?.[1];
+    if (scheme === undefined) report.warning('no_scheme', THE_MANIFEST, NO_SCHEME);
+    else if (!cipherOf(scheme)) report.warning('unknown_scheme', THE_MANIFEST, UNKNOWN_SCHEME);
+  }
   checkSystems(report, elements);
+  if (root !== undefined && xml.split(SET).slice(1).some(hasSeveralKeyIds))
+    report.error('key_id_mismatch', THE_MANIFEST, SEVERAL_KEY_IDS);
   if (named.length + protections.length > 0) {
     if (ofScheme.some((element) => !/\bdefault_KID\s*=/.test(element)))
       report.warning('no_default_kid', THE_MANIFEST, NO_DEFAULT_KID);
@@ -53,6 +64,11 @@ export function describeManifest(report: Report, manifest: string): void {
   if (xml.search(PROTECTION) < 0) {
     report.claim({ of: 'clear', at: 'manifest' });
     report.warning('not_protected', THE_MANIFEST, 'has no ContentProtection element: it is not protected');
+    return;
+  }
+  if (/<(?:[\w-]{1,20}:)?SegmentEncryption\b/.test(xml)) {
+    // ISO/IEC 23009-4: whole segments, without a DRM system.
+    report.field('protection', 'segment encryption', 'CryptoPeriod has the address of the key');
     return;
   }
   const sentence =
@@ -162,8 +178,18 @@ function protectionsOfScheme(xml: string): string[] {
   );
 }
 
+const SET = /<(?:[\w-]{1,20}:)?(?:Period|AdaptationSet|Representation)\b/;
+const SEVERAL_KEY_IDS =
+  'has ContentProtection elements with different default_KID in one AdaptationSet or Representation; players refuse it';
+
+function hasSeveralKeyIds(set: string): boolean {
+  return new Set([...set.matchAll(DEFAULT_KEY_ID)].map(([, text = '']) => text.toLowerCase())).size > 1;
+}
+
 const NO_SCHEME =
   'has a ContentProtection element of mp4protection without value; write value="cenc" or value="cbcs", as the samples are encrypted';
+const UNKNOWN_SCHEME =
+  'has a ContentProtection element of mp4protection whose value is not one of cenc, cens, cbc1, cbcs; players cannot decrypt it';
 const NO_DEFAULT_KID =
   'has a ContentProtection element of mp4protection without default_KID; players that do not read the init segment need it to choose the key';
 

@@ -11,8 +11,8 @@ const KEY_LINE = /^[^\S\r\n\u2028\u2029]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
 /** A name starts after another character: in a long run of letters, each would start one. */
 const ATTRIBUTE = /(?<![A-Z0-9-])([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
 
-/** What may be shown: no key looks like that. */
-const METHOD = /^(?:AES-128|SAMPLE-AES|SAMPLE-AES-CTR)$/;
+/** What may be shown: no key looks like that. Players but Apple's also take AES with 256 bits. */
+const METHOD = /^(?:AES-128|AES-256(?:-CTR|-GCM)?|SAMPLE-AES|SAMPLE-AES-CTR)$/;
 const KEY_FORMAT = /^(?:identity|com\.[a-z.]{1,60}|urn:uuid:[0-9a-f-]{36})$/i;
 
 /** A tag that stands in a multivariant playlist alone (RFC 8216 § 4.3.4), and one of a media playlist (§ 4.3.2, 4.3.3). */
@@ -40,21 +40,32 @@ export function describePlaylist(
   if (isWhole) report.field('type', isMultivariant ? 'HLS multivariant playlist' : 'HLS media playlist');
   const lines = keyLinesOf(text);
   checkVersion(report, text, lines);
+  const variables = variablesOf(text);
   const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
   encrypted.forEach((line, index) => {
-    if (!report.isFull)
-      describeLine(report, encrypted.length > 1 ? `${called}[${index}]` : called, line, {
-        describeBytes,
-        isWhole,
-      });
+    const at = encrypted.length > 1 ? `${called}[${index}]` : called;
+    if (!report.isFull) describeLine(report, at, withValues(line, variables), { describeBytes, isWhole });
   });
   if (isWhole && isMultivariant) {
     describeVariants(report, text, encrypted.length > 0);
-  } else if (isWhole && encrypted.length === 0) {
+  } else if (isWhole && (encrypted.length === 0 || !/^[^\S\r\n]*#EXT-X-KEY:/m.test(text))) {
     report.claim({ of: 'clear', at: 'playlist' });
     const sentence = 'has no EXT-X-KEY line: its segments are not protected';
     report.warning('not_protected', { called: 'The playlist' }, sentence);
   }
+}
+
+/** RFC 8216bis § 4.4.2.3: `{$name}`. A value that another playlist or the address has is not known here. */
+const VARIABLE = /\{\$([\w-]{1,50})\}/g;
+
+function variablesOf(text: string): Map<string, string> {
+  const lines = [...text.matchAll(/^#EXT-X-DEFINE:(.*)$/gm)].map(([, line = '']) => attributesOf(line));
+  return new Map(lines.map((line) => [line.get('NAME') ?? '', (line.get('VALUE') ?? '').slice(0, 200)]));
+}
+
+function withValues(line: string, variables: ReadonlyMap<string, string>): string {
+  if (variables.size === 0 || line.length > 10_000) return line;
+  return line.replaceAll(VARIABLE, (name, of: string) => variables.get(of) || name);
 }
 
 /** RFC 8216 § 7: KEYFORMAT needs version 5. Without the tag, some packagers mean the newest. */
@@ -110,8 +121,17 @@ function describeLine(
   { describeBytes, isWhole }: LineContext,
 ): void {
   const attributes = attributesOf(line);
+  if (line.search(VARIABLE) >= 0) {
+    report.field(at, 'not checked', 'has a variable whose value another playlist or the address has');
+    return;
+  }
   const method = attributes.get('METHOD') ?? '';
   if (METHOD.test(method)) report.field(`${at}.method`, method);
+  else {
+    const sentence =
+      'is not one of AES-128, SAMPLE-AES and SAMPLE-AES-CTR; players ignore the line or refuse it';
+    report.warning('unknown_method', `${at}.method`, sentence);
+  }
   const format = attributes.get('KEYFORMAT') ?? 'identity';
   if (KEY_FORMAT.test(format)) report.field(`${at}.keyformat`, format);
   const address = attributes.get('URI');
@@ -128,6 +148,8 @@ function describeLine(
   describeKeyId(report, at, method, keyId, named);
   compareMethod(report, at, method, named);
   const iv = attributes.get('IV');
+  if (iv !== undefined && !/^0x[0-9a-f]{1,32}$/i.test(iv))
+    report.warning('not_hex', `${at}.iv`, 'is not 0x and up to 32 hex digits');
   if (format !== FAIRPLAY_KEY_FORMAT || iv === undefined) return;
   const sentence = 'should not be there: Apple wants no IV in a FairPlay playlist, the license contains it';
   report.warning('iv_in_playlist', `${at}.iv`, sentence);
@@ -208,8 +230,18 @@ function describeAddress(
     report.claim({ of: 'track', at: `${at}.method`, scheme: SCHEMES[method], keyId: undefined });
   } else if (format === 'identity') {
     // The content of such an address, or the address itself, is the key: it is not shown.
-    const sentence = `is identity, which gives the key to anyone who asks; FairPlay has ${FAIRPLAY_KEY_FORMAT}`;
-    report.warning('not_fairplay', `${at}.keyformat`, sentence);
+    if (/^http:/i.test(address))
+      report.warning('plain_http', `${at}.uri`, 'is plain http, so that others may read the key on its way');
+    if (inline !== undefined)
+      report.warning(
+        'content_key_in_address',
+        `${at}.uri`,
+        'contains the key itself, so that everyone has it',
+      );
+    if (method === 'SAMPLE-AES' && /fairplay|\bfps\b/i.test(address)) {
+      const sentence = `is identity, so that the key itself is fetched; FairPlay has ${FAIRPLAY_KEY_FORMAT}`;
+      report.warning('not_fairplay', `${at}.keyformat`, sentence);
+    }
   } else if (inline !== undefined) {
     const read = readByteText(inline);
     const systemId = SYSTEM_OF_FORMAT[format.toLowerCase()];

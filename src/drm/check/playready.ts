@@ -27,6 +27,14 @@ export function isUtf16Xml(bytes: Buffer): boolean {
 
 export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): KeySignalling {
   const object = wholeOf(at, 'The object');
+  if (isUtf16Xml(bytes)) {
+    report.error(
+      'header_for_object',
+      object,
+      'is a PlayReady header without its object; write the whole object',
+    );
+    return describeHeaderBytes(report, at, bytes);
+  }
   const records = parsePlayReadyObject(bytes);
   if (!records.ok) {
     report.problem(object, records.problem);
@@ -81,7 +89,9 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
   const keys = headerKeys(root);
   for (const [code, sentence] of Object.entries(faultsOf(root, xml, keys)))
     if (sentence) report.add(finding(WARNINGS.has(code) ? 'warning' : 'error', code, header, sentence));
-  if (keys.length === 0 && version !== '4.0.0.0')
+  // With ONDEMAND, the headers in the segments have the key ids.
+  const isOnDemand = child(child(root, 'DATA'), 'DECRYPTORSETUP')?.text.trim() === 'ONDEMAND';
+  if (keys.length === 0 && version !== '4.0.0.0' && !isOnDemand)
     report.warning('key_count', header, "names no key id, so a player can't request a license with it");
   const keyIds = keys.flatMap((key, index) => describeKey(report, `${at}key[${index}].`, key));
   describeAddresses(report, at, root);

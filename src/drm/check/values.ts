@@ -60,7 +60,7 @@ function readLooseBase64(text: string): ByteText | undefined {
 
 export function readTwiceEncoded(bytes: Uint8Array): ByteText | undefined {
   const text = Buffer.from(bytes).toString('latin1');
-  return text.length >= 16 && /^[\x20-\x7e]+$/.test(text) ? readByteText(text) : undefined;
+  return text.length >= 16 && /^[\x21-\x7e]+$/.test(text) ? readByteText(text) : undefined;
 }
 
 export function textOrHex(bytes: Uint8Array): { value: string; note?: string } {

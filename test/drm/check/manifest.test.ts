@@ -84,7 +84,11 @@ describe('a playlist', () => {
       'an IV: W iv_in_playlist key.iv': key(`URI="skd://a/b",${fairplay},IV=0x00`),
       'skd:// without the key format: E wrong_constant key.keyformat': key('URI="skd://a/b"'),
       'AES-128 with FairPlay: E wrong_constant key.method': key(`URI="skd://a",${fairplay}`, 'AES-128'),
-      'a key for everybody: W not_fairplay key.keyformat': key('URI="https://a.example/"', 'AES-128'),
+      'AES-128, whose key is fetched': key('URI="https://a.example/"', 'AES-128'),
+      'a key that is fetched by plain http: W plain_http key.uri': key('URI="http://a.example/"', 'AES-128'),
+      'a key that is fetched from a FairPlay server: W not_fairplay key.keyformat':
+        key('URI="https://fps.a/"'),
+      'a variable of elsewhere': key('URI="skd://{$id}"'),
       'no address: E missing key.uri': key(fairplay),
       'a Widevine box cut short: E malformed_box box': key(
         'URI="data:text/plain;base64,AAAAOHBzc2gAAAAA",KEYFORMAT="urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"',
