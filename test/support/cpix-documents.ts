@@ -100,7 +100,10 @@ export const cpixDocuments: fc.Arbitrary<CpixDocument> = fc
       ),
       systems: fc.subarray(pairs).chain((chosen) => fc.tuple(...chosen)),
       periods: fc.array(
-        fc.record({ id: fc.option(word, { nil: undefined }), index: fc.constantFrom(undefined, '0', '1') }),
+        fc.record(
+          { id: word, index: fc.constantFrom('0', '1'), start: fc.constant('2026-01-01T00:00:00Z') },
+          { requiredKeys: [] },
+        ),
         { maxLength: 2 },
       ),
       rules: fc.array(
@@ -109,8 +112,8 @@ export const cpixDocuments: fc.Arbitrary<CpixDocument> = fc
           intendedTrackType: fc.option(word, { nil: undefined }),
           periods: fc.array(word, { maxLength: 2 }),
           labels: fc.array(text, { maxLength: 2 }),
-          isOfVideo: fc.boolean(),
-          isOfAudio: fc.boolean(),
+          video: fc.constantFrom([], [{}], [{ maxPixels: '589824' }, { minPixels: '9' }]),
+          audio: fc.constantFrom([], [{}], [{ minChannels: '3', maxChannels: '6' }]),
           isOfBitrates: fc.boolean(),
           unknownFilters: fc.constant([]),
         }),

@@ -55,20 +55,20 @@ export const withValue = (change: Change<Encrypted>): CpixDocument => {
   return { ...SEALED, keys: [{ ...first, value: { ...first.value, ...change(first.value) } }, ...others] };
 };
 
-const mac = (cipher: Buffer) => crypto.createHmac('sha512', MAC_KEY).update(cipher).digest();
+export const macOf = (cipher: Buffer) => crypto.createHmac('sha512', MAC_KEY).update(cipher).digest();
 
 /** An authentic value of these bytes, to which nothing is padded. */
 export const authentic = (bytes: Buffer): Change<Encrypted> => {
   const iv = Buffer.alloc(16, 9);
   const cipher = crypto.createCipheriv('aes-256-cbc', DOCUMENT_KEY, iv).setAutoPadding(false);
   const sealed = Buffer.concat([iv, cipher.update(bytes), cipher.final()]);
-  return () => ({ cipher: sealed, mac: mac(sealed) });
+  return () => ({ cipher: sealed, mac: macOf(sealed) });
 };
 
 /** The value of this length with an authentic MAC. */
 const cutTo = (length: number): Change<Encrypted> => {
   const cipher = Buffer.alloc(length, 7);
-  return () => ({ cipher, mac: mac(cipher) });
+  return () => ({ cipher, mac: macOf(cipher) });
 };
 
 export function wrap(bytes: Buffer, { certificate }: CpixRecipient = NEXT) {

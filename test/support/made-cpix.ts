@@ -36,7 +36,7 @@ export const rule = (keyId: Buffer, intendedTrackType: string): CpixRule => ({
   ...NO_FILTERS,
   keyId,
   intendedTrackType,
-  isOfVideo: intendedTrackType !== 'ALL',
+  video: intendedTrackType === 'ALL' ? [] : [{}],
 });
 
 const widevine = (keyId: Buffer) =>

@@ -8,6 +8,7 @@ import {
   type CpixValue,
   FAIRPLAY_SYSTEM_ID,
   plainKey,
+  schemeName,
   THE_DOCUMENT,
 } from '../cpix/document';
 import { sealingFault } from '../cpix/encryption';
@@ -87,9 +88,9 @@ export function describeCpix(
 function describeKey(report: Report, key: PlacedKey, isRequest: boolean): void {
   const { at, keyId, scheme, value, explicitIv } = key;
   keyIdField(report, `${at}.key_id`, keyId);
-  if (scheme !== undefined) report.field(`${at}.scheme`, scheme, NOTES[scheme]);
+  if (scheme !== undefined) report.field(`${at}.scheme`, schemeName(key) ?? '', NOTES[scheme]);
   if (scheme === 'cens' || scheme === 'cbc1') {
-    const sentence = `is ${scheme}, which key files have no lines for; ask the key provider for cenc or cbcs`;
+    const sentence = `is ${schemeName(key)}, which key files have no lines for; ask the key provider for cenc or cbcs`;
     report.warning('unsupported_scheme', `${at}.scheme`, sentence);
   }
   describeValue(report, `${at}.value`, value, isRequest);
@@ -139,12 +140,12 @@ function describeRules(
   });
 }
 
-function useOf({ intendedTrackType, labels, isOfVideo, isOfAudio, isOfBitrates, ...rule }: CpixRule): string {
+function useOf({ intendedTrackType, labels, video, audio, isOfBitrates, ...rule }: CpixRule): string {
   const parts = [
     ...(intendedTrackType === undefined ? [] : [intendedTrackType]),
     ...labels.map((label) => `label ${label}`),
-    ...(isOfVideo ? ['video'] : []),
-    ...(isOfAudio ? ['audio'] : []),
+    ...(video.length > 0 ? ['video'] : []),
+    ...(audio.length > 0 ? ['audio'] : []),
     ...(isOfBitrates ? ['some bit rates'] : []),
     ...rule.periods.map((period) => `period ${period}`),
     ...rule.unknownFilters.map((filter) => `${filter} (not known)`),

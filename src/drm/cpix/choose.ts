@@ -8,6 +8,7 @@ import {
   type CpixRule,
   type CpixSystemName,
   FAIRPLAY_SYSTEM_ID,
+  schemeName,
   THE_DOCUMENT,
 } from './document';
 import {
@@ -300,10 +301,12 @@ function leftOut({ called }: Role): Finding {
 }
 
 function unusable(role: Role, keys: readonly CpixKey[]): Problem {
-  const schemes = [...new Set(keys.map(({ scheme }) => scheme))].join(' and ');
+  const schemes = [...new Set(keys.map(schemeName))].join(' and ');
   if (role.name === 'fairplay')
     return notUsable(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
-  const hint = schemes === 'cbcs' ? ', or write FairPlay alone with systems fairplay' : '';
+  const hint = keys.every(({ scheme }) => scheme === 'cbcs')
+    ? ', or write FairPlay alone with systems fairplay'
+    : '';
   return notUsable(
     `has the scheme ${schemes} for ${role.called}, but the packager takes only cenc; ask the key server for cenc${hint}`,
   );
@@ -317,7 +320,7 @@ function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Fin
   }
   const other = keys.find((candidate) => !role.isUsable(candidate));
   if (other) {
-    const sentence = `has a key for ${role.called} with the scheme ${other.scheme}, too, which the packager does not take; it is left out`;
+    const sentence = `has a key for ${role.called} with the scheme ${schemeName(other)}, too, which the packager does not take; it is left out`;
     findings.push(ofDocument('cpix_scheme_left_out', sentence));
   }
   return findings;

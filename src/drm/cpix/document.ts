@@ -26,6 +26,16 @@ export interface CpixKey {
   /** 16 bytes. */
   readonly explicitIv?: Buffer | undefined;
   readonly scheme?: ProtectionScheme | undefined;
+  /** The method of HLS that stands in the document in place of the scheme. */
+  readonly method?: string | undefined;
+}
+
+/** The methods of HLS, which may be named in place of a scheme since CPIX 2.4. AWS puts AES-128 with `cbc1`. */
+export const HLS_METHODS = { cenc: 'SAMPLE-AES-CTR', cbcs: 'SAMPLE-AES', cbc1: 'AES-128' } as const;
+
+/** What a document calls the scheme of a key. */
+export function schemeName({ method, scheme }: CpixKey): string | undefined {
+  return method ?? scheme;
 }
 
 export type CpixValue =
@@ -95,10 +105,16 @@ export interface CpixSystem {
   readonly asked: readonly CpixSignal[];
 }
 
-export interface CpixPeriod {
-  readonly id: string | undefined;
-  readonly index: string | undefined;
-}
+/** The attributes of a key period, as the document has them. */
+export type CpixPeriod = { readonly [Name in (typeof PERIOD_ATTRIBUTES)[number]]?: string | undefined };
+export const PERIOD_ATTRIBUTES = ['id', 'index', 'start', 'end', 'startOffset', 'endOffset'] as const;
+
+/** The limits of a video or audio filter, as the document has them: `{ maxPixels: '589824' }`. */
+export type CpixLimits = { readonly [Name in (typeof LIMIT_ATTRIBUTES)[number]]?: string | undefined };
+export const LIMIT_ATTRIBUTES = [
+  ...(['minPixels', 'maxPixels', 'hdr', 'wcg', 'minFps', 'maxFps'] as const),
+  ...(['minChannels', 'maxChannels'] as const),
+];
 
 /** What a key is for. Filters of one kind are alternatives; one of each kind there is must fit. */
 export interface CpixRule {
@@ -107,8 +123,8 @@ export interface CpixRule {
   readonly intendedTrackType?: string | undefined;
   readonly periods: readonly string[];
   readonly labels: readonly string[];
-  readonly isOfVideo: boolean;
-  readonly isOfAudio: boolean;
+  readonly video: readonly CpixLimits[];
+  readonly audio: readonly CpixLimits[];
   readonly isOfBitrates: boolean;
   readonly unknownFilters: readonly string[];
 }
@@ -138,8 +154,8 @@ export const EMPTY_DOCUMENT: CpixDocument = {
 export const NO_FILTERS: Omit<CpixRule, 'keyId' | 'intendedTrackType'> = {
   periods: [],
   labels: [],
-  isOfVideo: false,
-  isOfAudio: false,
+  video: [],
+  audio: [],
   isOfBitrates: false,
   unknownFilters: [],
 };

@@ -31,12 +31,22 @@ const SHA1 = 'http://www.w3.org/2000/09/xmldsig#sha1';
 const AES_256_CBC = 'http://www.w3.org/2001/04/xmlenc#aes256-cbc';
 const HMAC_SHA512 = 'http://www.w3.org/2001/04/xmldsig-more#hmac-sha512';
 
+/** How content keys are encrypted, and the bytes of the document key: as CPIX says, or by key wrap (RFC 3394). */
+const DOCUMENT_KEYS: Readonly<Record<string, number>> = {
+  [AES_256_CBC]: 32,
+  'http://www.w3.org/2001/04/xmlenc#kw-aes128': 16,
+  'http://www.w3.org/2001/04/xmlenc#kw-aes192': 24,
+  'http://www.w3.org/2001/04/xmlenc#kw-aes256': 32,
+};
 const DOCUMENT_KEY = 32;
 const MAC_KEY = 64;
 const LEAST_MAC_KEY = 16;
 const BLOCK = 16;
 /** The IV, the key, and a block of padding. */
 const CIPHER = 3 * BLOCK;
+/** The key and eight bytes that prove it. */
+const WRAPPED = BLOCK + 8;
+const WRAP_IV = Buffer.alloc(8, 0xa6);
 
 /** Each costs an operation with the private key. */
 const MAX_DOCUMENT_KEYS = 8;
@@ -127,11 +137,15 @@ interface Opening {
   readonly macKey: Buffer;
   readonly documentKeys: readonly Buffer[];
   readonly authenticated: readonly { readonly cipher: Buffer; readonly mac: Buffer }[];
-  readonly values: readonly {
-    readonly keyId: Buffer;
-    readonly cipher: Buffer;
-    readonly documentKey: number;
-  }[];
+  readonly values: readonly WrappedValue[];
+}
+
+interface WrappedValue {
+  readonly keyId: Buffer;
+  readonly algorithm: string;
+  readonly cipher: Buffer;
+  /** The place of its key among the document keys. */
+  readonly documentKey: number;
 }
 
 function planOpening(
@@ -152,13 +166,13 @@ function planOpening(
   const authenticated = authenticatedOf(encrypted);
   if (!authenticated.ok) return authenticated;
   const documentKeys: Buffer[] = [];
-  const values: { keyId: Buffer; cipher: Buffer; documentKey: number }[] = [];
+  const values: WrappedValue[] = [];
   for (const { keyId, value } of wanted) {
     const found = documentKeyOf(keyId, delivery.documentKeys);
     if (!found.ok) return found;
     const known = documentKeys.indexOf(found.value);
     const documentKey = known >= 0 ? known : documentKeys.push(found.value) - 1;
-    values.push({ keyId, cipher: value.cipher, documentKey });
+    values.push({ keyId, algorithm: value.algorithm, cipher: value.cipher, documentKey });
   }
   if (documentKeys.length > MAX_DOCUMENT_KEYS)
     return notOpened(`has ${documentKeys.length} document keys; at most ${MAX_DOCUMENT_KEYS} are opened`);
@@ -172,7 +186,7 @@ function authenticatedOf(encrypted: readonly EncryptedKey[]): Checked<Opening['a
   const authenticated: { cipher: Buffer; mac: Buffer }[] = [];
   for (const { keyId, value } of encrypted) {
     const of = `the key ${formatUuid(keyId)}`;
-    const odd = whyOdd(value.algorithm, AES_256_CBC, `the value of ${of}`);
+    const odd = whyNotWrapped(value.algorithm, `the value of ${of}`);
     if (odd) return odd;
     if (!value.mac) return notOpened(`has no ValueMAC of ${of}; without one it is not decrypted`);
     authenticated.push({ cipher: value.cipher, mac: value.mac });
@@ -200,7 +214,7 @@ function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]):
   const { algorithm, value } = documentKey;
   // Version 2.4 no longer has it.
   const odd =
-    (algorithm === '' ? undefined : whyOdd(algorithm, AES_256_CBC, 'a DocumentKey')) ??
+    (algorithm === '' ? undefined : whyNotWrapped(algorithm, 'a DocumentKey')) ??
     whyNotOaep(value, 'a DocumentKey');
   return odd ?? { ok: true, value: value.cipher };
 }
@@ -229,6 +243,10 @@ function whyOdd(algorithm: string, needed: string, what: string) {
   return notOpened(`names ${named} for ${what}; it must be ${KNOWN_ALGORITHMS[needed]}`);
 }
 
+function whyNotWrapped(algorithm: string, what: string) {
+  return Object.hasOwn(DOCUMENT_KEYS, algorithm) ? undefined : whyOdd(algorithm, AES_256_CBC, what);
+}
+
 function whyNotOaep({ algorithm, digest = SHA1 }: CpixCipher, what: string) {
   const odd = whyOdd(algorithm, RSA_OAEP, what);
   if (odd || digest === SHA1) return odd;
@@ -249,7 +267,7 @@ async function openValues(
   const documentKeys: Buffer[] = [];
   // One after another: a document must not take all threads that others' files are written by.
   for (const wrapped of opening.documentKeys) {
-    const documentKey = await unwrap(wrapped, (length) => length === DOCUMENT_KEY);
+    const documentKey = await unwrap(wrapped, (length) => length <= DOCUMENT_KEY);
     isGood = documentKey.isGood && isGood;
     documentKeys.push(documentKey.bytes.subarray(0, DOCUMENT_KEY));
   }
@@ -260,25 +278,37 @@ async function openValues(
     const given = mac.length === expected.length ? mac : Buffer.alloc(expected.length);
     isGood = timingSafeEqual(given, expected) && isGood;
   }
-  const dummy = Buffer.alloc(CIPHER);
   const isAuthentic = isGood;
   const values = new Map<string, Buffer>();
-  for (const { keyId, cipher, documentKey } of opening.values) {
-    const isWhole = cipher.length === CIPHER;
-    const input = isAuthentic && isWhole ? cipher : dummy;
-    const padded = decrypt(input, documentKeys[documentKey] ?? dummy.subarray(0, DOCUMENT_KEY));
-    const bytes = padded.subarray(0, BLOCK);
-    // Padding is as long as its last byte says; its other bytes are anything (XML Encryption 5.2).
-    isGood = isWhole && padded.at(-1) === BLOCK && !isZero(bytes) && isGood;
-    values.set(formatUuid(keyId), bytes);
+  for (const { keyId, algorithm, cipher, documentKey } of opening.values) {
+    const [length, decrypt] = algorithm === AES_256_CBC ? [CIPHER, decryptCbc] : [WRAPPED, unwrapKey];
+    const wanted = DOCUMENT_KEYS[algorithm] ?? DOCUMENT_KEY;
+    const key = documentKeys[documentKey];
+    const isWhole = cipher.length === length && key?.length === wanted;
+    const [input, by] = isAuthentic && isWhole ? [cipher, key] : [Buffer.alloc(length), Buffer.alloc(wanted)];
+    const bytes = decrypt(input, by);
+    isGood = isWhole && bytes !== undefined && !isZero(bytes) && isGood;
+    if (bytes) values.set(formatUuid(keyId), bytes);
   }
   return isGood ? values : undefined;
 }
 
-function decrypt(cipher: Buffer, key: Buffer): Buffer {
+function decryptCbc(cipher: Buffer, key: Buffer): Buffer | undefined {
   const decipher = createDecipheriv('aes-256-cbc', key, cipher.subarray(0, BLOCK));
   decipher.setAutoPadding(false);
-  return Buffer.concat([decipher.update(cipher.subarray(BLOCK)), decipher.final()]);
+  const padded = Buffer.concat([decipher.update(cipher.subarray(BLOCK)), decipher.final()]);
+  // Padding is as long as its last byte says; its other bytes are anything (XML Encryption 5.2).
+  return padded.at(-1) === BLOCK ? padded.subarray(0, BLOCK) : undefined;
+}
+
+/** Opens a wrapped key of 16 bytes (RFC 3394 2.2.2). */
+function unwrapKey(wrapped: Buffer, key: Buffer): Buffer | undefined {
+  try {
+    const decipher = createDecipheriv(`aes${8 * key.length}-wrap`, key, WRAP_IV);
+    return Buffer.concat([decipher.update(wrapped), decipher.final()]);
+  } catch {
+    return undefined;
+  }
 }
 
 interface Unwrapped {

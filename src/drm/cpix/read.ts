@@ -16,6 +16,9 @@ import {
   type CpixSystem,
   type CpixValue,
   ENCRYPTION_NAMESPACE,
+  HLS_METHODS,
+  LIMIT_ATTRIBUTES,
+  PERIOD_ATTRIBUTES,
   PSKC_NAMESPACE,
   SIGNATURE_NAMESPACE,
   SPEKE_NAMESPACE,
@@ -58,8 +61,12 @@ const NOT_XML = 'is not XML; it must be the text of the document, which begins w
  * Reads a CPIX document: its bytes in UTF-8 or UTF-16, or its text. Whatever it says of keys is held against its list of
  * keys: nothing may name a key that is not there. Elements that this project has no use for are passed over, and
  * signatures are not checked. The fault goes on after the name of the document, and quotes no value but key ids.
+ * @param isSpeke whether it answers a request of SPEKE, which ignores `dependsOnKey`.
  */
-export function readCpix(input: Buffer | string): Checked<CpixDocument> {
+export function readCpix(
+  input: Buffer | string,
+  { isSpeke = false }: { readonly isSpeke?: boolean } = {},
+): Checked<CpixDocument> {
   const text = typeof input === 'string' ? ({ ok: true, value: input } as const) : decodeXml(input);
   if (!text.ok) return text;
   if (text.value.length > MAX_CPIX_BYTES) return invalid(CPIX_TOO_LARGE);
@@ -67,7 +74,7 @@ export function readCpix(input: Buffer | string): Checked<CpixDocument> {
   const parsed = parseXml(text.value, { characters: MAX_CPIX_BYTES, namespaces: true });
   if (!parsed.ok) return invalid(parsed.problem.description);
   try {
-    return { ok: true, value: readRoot(parsed.value) };
+    return { ok: true, value: readRoot(parsed.value, isSpeke) };
   } catch (thrown) {
     if (thrown instanceof CpixFault) return invalid(thrown.message);
     throw thrown;
@@ -105,13 +112,13 @@ const LISTS = {
   ContentKeyUsageRuleList: 'ContentKeyUsageRule',
 } as const;
 
-function readRoot(root: XmlElement): CpixDocument {
+function readRoot(root: XmlElement, isSpeke: boolean): CpixDocument {
   if (root.name === 'MPD') refuse('is a DASH manifest, which has no content keys; send a CPIX document');
   if (root.name !== 'CPIX') refuse('is not a CPIX document: its root element is another');
   if (root.namespace !== CPIX_NAMESPACE) refuse(`must have the namespace ${CPIX_NAMESPACE}`);
   for (const list of Object.keys(LISTS)) if (ofCpix(root, list).length > 1) refuse(`has ${list} twice`);
   const members = (list: keyof typeof LISTS) => ofCpix(ofCpix(root, list)[0], LISTS[list]);
-  const keys = members('ContentKeyList').map(readKey);
+  const keys = members('ContentKeyList').map((key) => readKey(key, isSpeke));
   const known = new Set<string>();
   for (const { keyId } of keys) {
     const name = formatUuid(keyId);
@@ -140,7 +147,7 @@ function readRoot(root: XmlElement): CpixDocument {
     deliveries: members('DeliveryDataList').map(readDelivery),
     keys,
     systems,
-    periods: members('ContentKeyPeriodList').map(({ attributes: { id, index } }) => ({ id, index })),
+    periods: members('ContentKeyPeriodList').map(({ attributes }) => pick(attributes, PERIOD_ATTRIBUTES)),
     rules,
   };
 }
@@ -196,23 +203,25 @@ function readKeyId(text: string | undefined, what: string): Buffer {
   );
 }
 
-function isScheme(text: string): text is ProtectionScheme {
-  return Object.hasOwn(PROTECTION_SCHEMES, text);
-}
+const SCHEMES = Object.keys(PROTECTION_SCHEMES) as ProtectionScheme[];
+const SCHEME_NAMES: ReadonlyMap<string, ProtectionScheme> = new Map([
+  ...SCHEMES.map((name) => [name, name] as const),
+  ...Object.entries(HLS_METHODS).map(([name, method]) => [method, name as ProtectionScheme] as const),
+]);
 
-function readKey(element: XmlElement): CpixKey {
+function readKey(element: XmlElement, isSpeke: boolean): CpixKey {
   const { kid, explicitIV, commonEncryptionScheme, dependsOnKey } = element.attributes;
   const keyId = readKeyId(kid, 'ContentKey');
   const of = `the key ${formatUuid(keyId)}`;
-  if (dependsOnKey !== undefined)
+  if (dependsOnKey !== undefined && !isSpeke)
     refuse(`says that ${of} depends on another (dependsOnKey); key hierarchies are not supported`);
-  const scheme = commonEncryptionScheme?.trim() || undefined;
-  if (scheme !== undefined && !isScheme(scheme))
-    return refuse(
-      `names a scheme for ${of} that is not one of ${Object.keys(PROTECTION_SCHEMES).join(', ')}`,
-    );
-  const explicitIv = bytesOf(explicitIV, `explicitIV of ${of}`, decodeBase64Block);
-  return { keyId, value: readValue(element, of), explicitIv, scheme };
+  const named = commonEncryptionScheme?.trim() || undefined;
+  const scheme = named === undefined ? undefined : SCHEME_NAMES.get(named);
+  if (named !== undefined && !scheme)
+    refuse(`names a scheme for ${of} that is not one of ${[...SCHEME_NAMES.keys()].join(', ')}`);
+  const iv = bytesOf(explicitIV, `explicitIV of ${of}`, decodeBase64Block);
+  const key = { keyId, value: readValue(element, of), explicitIv: iv, scheme };
+  return named === scheme ? key : { ...key, method: named };
 }
 
 function readValue(key: XmlElement, of: string): CpixValue | undefined {
@@ -337,11 +346,19 @@ function readRule(element: XmlElement): CpixRule {
     intendedTrackType: element.attributes.intendedTrackType?.trim() || undefined,
     periods: filters('KeyPeriodFilter').map(({ attributes: { periodId } }) => periodId ?? ''),
     labels: filters('LabelFilter').map(({ attributes: { label } }) => label ?? ''),
-    isOfVideo: filters('VideoFilter').length > 0,
-    isOfAudio: filters('AudioFilter').length > 0,
+    video: filters('VideoFilter').map(({ attributes }) => pick(attributes, LIMIT_ATTRIBUTES)),
+    audio: filters('AudioFilter').map(({ attributes }) => pick(attributes, LIMIT_ATTRIBUTES)),
     isOfBitrates: filters('BitrateFilter').length > 0,
     unknownFilters: unknown.map(({ name }) => name),
   };
+}
+
+function pick<Name extends string>(
+  attributes: XmlElement['attributes'],
+  names: readonly Name[],
+): Partial<Record<Name, string>> {
+  const there = names.flatMap((name) => (attributes[name] === undefined ? [] : [[name, attributes[name]]]));
+  return Object.fromEntries(there);
 }
 
 const FILTERS = ['KeyPeriodFilter', 'LabelFilter', 'VideoFilter', 'AudioFilter', 'BitrateFilter'];

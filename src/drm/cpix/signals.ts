@@ -2,14 +2,17 @@ import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { buildPsshBox } from '../pssh';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
-import { CPIX_SYSTEM_IDS, type CpixSignal, type CpixSystem, type CpixSystemName } from './document';
+import {
+  CPIX_SYSTEM_IDS,
+  type CpixSignal,
+  type CpixSystem,
+  type CpixSystemName,
+  HLS_METHODS,
+} from './document';
 
 type Signals = Readonly<Partial<Pick<CpixSystem, CpixSignal>>>;
 
-/** HLS's methods: the first for the pattern encryption of AES-CBC, the second for AES-CTR. */
-const METHODS = { cbcs: 'SAMPLE-AES', cenc: 'SAMPLE-AES-CTR' } as const;
-
-type Scheme = keyof typeof METHODS;
+type Scheme = 'cenc' | 'cbcs';
 
 /** `data` is that of the box. XML for DASH has one root element without a prefix: Unified's packager takes no other. */
 export function widevineSignals(keyId: Buffer, data: Buffer, scheme: Scheme): Signals {
@@ -19,7 +22,7 @@ export function widevineSignals(keyId: Buffer, data: Buffer, scheme: Scheme): Si
     pssh,
     contentProtectionData: `<pssh xmlns="urn:mpeg:cenc:2013">${box}</pssh>`,
     ...playlistLines([
-      `METHOD=${METHODS[scheme]}`,
+      `METHOD=${HLS_METHODS[scheme]}`,
       `URI="data:text/plain;base64,${box}"`,
       `KEYID=0x${keyId.toString('hex').toUpperCase()}`,
       `KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`,
@@ -36,7 +39,7 @@ export function playReadySignals(object: Buffer, scheme: Scheme): Signals {
     contentProtectionData: `<pro xmlns="urn:microsoft:playready">${pro}</pro>`,
     protectionHeader: object,
     ...playlistLines([
-      `METHOD=${METHODS[scheme]}`,
+      `METHOD=${HLS_METHODS[scheme]}`,
       `URI="data:text/plain;charset=UTF-16;base64,${pro}"`,
       'KEYFORMAT="com.microsoft.playready"',
       'KEYFORMATVERSIONS="1"',
@@ -48,7 +51,7 @@ export function fairPlaySignals(licenseUrl: string): Signals {
   return {
     uriExtXKey: licenseUrl,
     ...playlistLines([
-      `METHOD=${METHODS.cbcs}`,
+      `METHOD=${HLS_METHODS.cbcs}`,
       `URI="${licenseUrl}"`,
       `KEYFORMAT="${FAIRPLAY_KEY_FORMAT}"`,
       'KEYFORMATVERSIONS="1"',

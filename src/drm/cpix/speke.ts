@@ -53,6 +53,6 @@ export function writeSpekeRequest({
   const deliveries = certificate ? [{ certificate, documentKeys: [], mac: undefined }] : [];
   const common = { ...EMPTY_DOCUMENT, deliveries, systems };
   if (version === 1) return writeCpix({ ...common, id: contentId, keys: [{ keyId }] }, 'speke1');
-  const rule = { ...NO_FILTERS, keyId, intendedTrackType: 'ALL', isOfVideo: true, isOfAudio: true };
+  const rule = { ...NO_FILTERS, keyId, intendedTrackType: 'ALL', video: [{}], audio: [{}] };
   return writeCpix({ ...common, contentId, version: '2.3', keys: [{ keyId, scheme }], rules: [rule] });
 }

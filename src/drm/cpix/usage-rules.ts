@@ -95,9 +95,9 @@ function isOfAll(rule: CpixRule): boolean {
   );
 }
 
-function kindOf({ isOfVideo, isOfAudio }: CpixRule): 'VIDEO' | 'AUDIO' | undefined {
-  if (isOfVideo === isOfAudio) return undefined;
-  return isOfVideo ? 'VIDEO' : 'AUDIO';
+function kindOf({ video, audio }: CpixRule): 'VIDEO' | 'AUDIO' | undefined {
+  if (video.length > 0 === audio.length > 0) return undefined;
+  return video.length > 0 ? 'VIDEO' : 'AUDIO';
 }
 
 export function isForSound(rules: readonly CpixRule[]): boolean {

@@ -7,12 +7,15 @@ import {
   type CpixDelivery,
   type CpixDocument,
   type CpixKey,
+  type CpixLimits,
+  type CpixPeriod,
   type CpixRule,
   type CpixSystem,
   ENCRYPTION_NAMESPACE,
   PSKC_NAMESPACE,
   SIGNATURE_NAMESPACE,
   SPEKE_NAMESPACE,
+  schemeName,
 } from './document';
 
 /** Element and attribute names (these behind an `@`) in the order to write; undefined is left out. */
@@ -41,10 +44,7 @@ export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix')
       'cpix:DRMSystem',
       systems.map((system) => systemNode(system, dialect)),
     ),
-    'cpix:ContentKeyPeriodList': list(
-      'cpix:ContentKeyPeriod',
-      periods.map(({ id, index }) => ({ '@id': id, '@index': index })),
-    ),
+    'cpix:ContentKeyPeriodList': list('cpix:ContentKeyPeriod', periods.map(attributesNode)),
     'cpix:ContentKeyUsageRuleList': list('cpix:ContentKeyUsageRule', rules.map(ruleNode)),
   };
   const builder = new Builder({
@@ -88,7 +88,8 @@ function cipherNode({ algorithm, digest, cipher }: CpixCipher): Node {
   };
 }
 
-function keyNode({ keyId, value, explicitIv, scheme }: CpixKey): Node {
+function keyNode(key: CpixKey): Node {
+  const { keyId, value, explicitIv } = key;
   const secret: Node | undefined =
     value?.kind === 'encrypted'
       ? { 'pskc:EncryptedValue': cipherNode(value), 'pskc:ValueMAC': value.mac && base64(value.mac) }
@@ -96,7 +97,7 @@ function keyNode({ keyId, value, explicitIv, scheme }: CpixKey): Node {
   return {
     '@kid': formatUuid(keyId),
     '@explicitIV': explicitIv && base64(explicitIv),
-    '@commonEncryptionScheme': scheme,
+    '@commonEncryptionScheme': schemeName(key),
     'cpix:Data': secret && { 'pskc:Secret': secret },
   };
 }
@@ -135,7 +136,7 @@ function systemNode(system: CpixSystem, dialect: CpixDialect): Node {
 }
 
 function ruleNode({ keyId, intendedTrackType, ...rule }: CpixRule): Node {
-  const { periods, labels, isOfVideo, isOfAudio, isOfBitrates } = rule;
+  const { periods, labels, video, audio, isOfBitrates } = rule;
   return {
     '@kid': formatUuid(keyId),
     '@intendedTrackType': intendedTrackType,
@@ -143,10 +144,14 @@ function ruleNode({ keyId, intendedTrackType, ...rule }: CpixRule): Node {
       'cpix:KeyPeriodFilter': periods.map((periodId) => ({ '@periodId': periodId })),
     }),
     ...(labels.length > 0 && { 'cpix:LabelFilter': labels.map((label) => ({ '@label': label })) }),
-    'cpix:VideoFilter': isOfVideo ? '' : undefined,
-    'cpix:AudioFilter': isOfAudio ? '' : undefined,
+    'cpix:VideoFilter': video.map(attributesNode),
+    'cpix:AudioFilter': audio.map(attributesNode),
     'cpix:BitrateFilter': isOfBitrates ? '' : undefined,
   };
+}
+
+function attributesNode(attributes: CpixPeriod | CpixLimits): Node {
+  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`@${name}`, value]));
 }
 
 function base64(bytes: Uint8Array): string {

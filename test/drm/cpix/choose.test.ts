@@ -256,6 +256,15 @@ it.each<Row>([
   ['cens', made('1:cens', ALL), {}, `${notCenc('cens')}\n${notFairPlay('cens')}`],
   ['cbc1', made('1:cbc1', ALL), {}, `${notCenc('cbc1')}\n${notFairPlay('cbc1')}`],
   ['cbcs for FairPlay alone', made('1:cbcs', ALL), forFairPlay, '- | 1 fairplay'],
+  // CPIX 2.4 has the methods of HLS in place of schemes.
+  [
+    'methods of HLS',
+    made('1:SAMPLE-AES-CTR 2:SAMPLE-AES', 'widevine:1 fairplay:2'),
+    {},
+    '1 widevine | 2 fairplay',
+  ],
+  ['SAMPLE-AES', made('1:SAMPLE-AES', ALL), {}, `${notCenc('SAMPLE-AES')}${withFairPlay}`],
+  ['AES-128', made('1:AES-128', 'fairplay:1'), {}, notFairPlay('AES-128')],
   ['cbcs with FairPlay alone', made('1:cbcs', 'fairplay:1'), {}, '- | 1 fairplay'],
   ['cbcs without any DRM system', made('1:cbcs'), {}, /^cpix_not_usable: has the scheme cbcs/],
   ['both, of which the right one is taken', twoSchemes, {}, '1 widevine | 2 fairplay ! cpix_scheme_left_out'],

@@ -15,6 +15,7 @@ import {
   FAILURES,
   flipped,
   KEY_BYTES,
+  macOf,
   OAEP,
   PADDING,
   PLAIN,
@@ -100,6 +101,39 @@ it('takes document keys without an algorithm, and a digest that is named SHA-1',
   const read = documentOf(writeCpix(document));
   expect(read.deliveries).toEqual(document.deliveries);
   expect(await openCpix(read, NEXT)).toMatchObject({ ok: true, value: { keys: PLAIN.keys } });
+});
+
+describe('a content key that is wrapped (RFC 3394)', () => {
+  const data = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
+  /** RFC 3394 4.1, 4.2 and 4.3: of each length of the document key, what the data above becomes. */
+  const VECTORS = {
+    128: '1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5',
+    192: '96778b25ae6ca435f92b5b97c050aed2468ab8a17ad84e5d',
+    256: '64e8c3f9ce0f5ba263e9777905818a2a93c8191e7d6e8ae7',
+  } as const;
+  const documentOfOne = (bits: keyof typeof VECTORS, change: (cipher: Buffer) => Buffer = (same) => same) => {
+    const algorithm = `${XMLENC}kw-aes${bits}`;
+    const cipher = change(Buffer.from(VECTORS[bits], 'hex'));
+    const [key] = withValue(() => ({ algorithm, cipher, mac: macOf(cipher) })).keys;
+    const documentKey = wrap(Buffer.from(Array.from({ length: bits / 8 }, (_, at) => at)));
+    const documentKeys = [{ algorithm, value: { algorithm: OAEP, cipher: documentKey }, keyIds: [] }];
+    return { ...withDelivery(() => ({ documentKeys })), keys: key ? [key] : [] };
+  };
+
+  it.each([128, 192, 256] as const)('is opened to the value of the standard, %i bits', async (bits) => {
+    const read = documentOf(writeCpix(documentOfOne(bits)));
+    const keys = [{ value: { kind: 'plain', bytes: data } }];
+    expect(await openCpix(read, NEXT)).toMatchObject({ ok: true, value: { keys } });
+  });
+
+  it.each<[what: string, document: CpixDocument]>([
+    ['that was changed', documentOfOne(256, (cipher) => flipped(cipher, 3))],
+    ['that is cut short', documentOfOne(256, (cipher) => cipher.subarray(8))],
+    ['of another document key', { ...documentOfOne(256), deliveries: documentOfOne(128).deliveries }],
+    ['for a longer document key', { ...documentOfOne(128), deliveries: documentOfOne(256).deliveries }],
+  ])('is not opened: one %s', async (_what, document) => {
+    expect(await openCpix(document, NEXT)).toEqual(CANNOT);
+  });
 });
 
 describe('with document keys of their own', () => {

@@ -1,5 +1,6 @@
 import { type CpixDocument, EMPTY_DOCUMENT } from '../../../src/drm/cpix/document';
 import { looksLikeCpix, readCpix } from '../../../src/drm/cpix/read';
+import { writeCpix } from '../../../src/drm/cpix/write';
 import { cpixVector, documentOf } from '../../support/cpix';
 import {
   contentKeyOf,
@@ -45,8 +46,8 @@ describe('a document', () => {
         rule(
           1,
           ' HD ',
-          '<KeyPeriodFilter periodId="p1"/><LabelFilter label="main"/><VideoFilter minPixels="1"/><BitrateFilter/>',
-        ) + rule(2, undefined, '<AudioFilter/><OtherFilter/>'),
+          '<KeyPeriodFilter periodId="p1"/><LabelFilter label="main"/><VideoFilter minPixels="589825" color="red"/><VideoFilter/><BitrateFilter/>',
+        ) + rule(2, undefined, '<AudioFilter maxChannels="2"/><OtherFilter/>'),
       after: '<UpdateHistoryItemList/><x:Extension xmlns:x="urn:x"/>',
     });
     const expected: CpixDocument = {
@@ -86,8 +87,8 @@ describe('a document', () => {
           intendedTrackType: 'HD',
           periods: ['p1'],
           labels: ['main'],
-          isOfVideo: true,
-          isOfAudio: false,
+          video: [{ minPixels: '589825' }, {}],
+          audio: [],
           isOfBitrates: true,
           unknownFilters: [],
         },
@@ -96,8 +97,8 @@ describe('a document', () => {
           intendedTrackType: undefined,
           periods: [],
           labels: [],
-          isOfVideo: false,
-          isOfAudio: true,
+          video: [],
+          audio: [{ maxChannels: '2' }],
           isOfBitrates: false,
           unknownFilters: ['OtherFilter'],
         },
@@ -249,4 +250,22 @@ it.each([
   ['CPIX', false],
 ])('tells a CPIX document from other text: %s', (text, expected) => {
   expect(looksLikeCpix(text)).toBe(expected);
+});
+
+it('keeps the method of HLS that it names in place of a scheme (CPIX 2.4)', () => {
+  const text = cpixText({
+    keys: ['SAMPLE-AES', 'AES-128'].map((method, at) => key(at + 1, `commonEncryptionScheme="${method}"`)),
+  });
+  const { keys } = documentOf(text);
+  expect(keys.map(({ scheme, method }) => [scheme, method])).toEqual([
+    ['cbcs', 'SAMPLE-AES'],
+    ['cbc1', 'AES-128'],
+  ]);
+  expect(documentOf(writeCpix(documentOf(text))).keys).toEqual(keys);
+});
+
+it('ignores a key hierarchy only where it answers SPEKE, which says so', () => {
+  const text = cpixText({ keys: [key(1, `dependsOnKey="${kidOf(2)}"`), key(2)] });
+  expect(readCpix(text).ok).toBe(false);
+  expect(readCpix(text, { isSpeke: true })).toEqual(readCpix(cpixText({ keys: [key(1), key(2)] })));
 });
