@@ -14,6 +14,7 @@ import type { ReadProviderHeaders } from './provider-headers';
 import {
   fillAddress,
   type ProviderProtocol,
+  secretsIn,
   UPSTREAMS,
   type Upstream,
   type UpstreamDocument,
@@ -100,6 +101,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const { clientApiKey } = content;
     const { 'content-type': type, accept } = XML;
     const keyId = await keyIdOf(content);
+    const own = providerHeaders?.() ?? {};
     const answer = await upstream.document({
       ...call,
       url: fillAddress(address, { ...content, kid: keyId && formatUuid(keyId) }),
@@ -107,9 +109,10 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
       headers: {
         accept,
         ...(question.speke && { 'content-type': type }),
-        ...providerHeaders?.(),
+        ...own,
         ...(question.speke?.version === 2 && { [SPEKE_VERSION]: '2.0' }),
       },
+      secrets: [...Object.values(own), ...secretsIn(address)],
       body: await bodyOf(question, content),
     });
     const { status } = answer;

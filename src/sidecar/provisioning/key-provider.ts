@@ -128,7 +128,9 @@ export function createJsonProvider(
   ): Promise<unknown> => {
     const { client = '', clientApiKey, contentId } = content;
     const url = upstreamUrl(baseUrl, system, client, contentId);
-    const { status, json } = await upstream.get({ ...call, clientApiKey, url, headers: headers?.() });
+    const own = headers?.();
+    const secrets = Object.values(own ?? {});
+    const { status, json } = await upstream.get({ ...call, clientApiKey, url, headers: own, secrets });
     if (status === 401 || status === 403)
       throw refusedBy(upstream, { status, clientApiKey, hasFile: headers !== undefined });
     if (status !== 200) throw upstream.failed(`answered ${status}`);

@@ -4,6 +4,7 @@ import { createGet } from '../../http/get';
 import { type GetAnswer, GetFailed } from '../../http/get-request';
 import type { Log } from '../../http/log';
 import { apiError } from '../errors';
+import { errorText } from './error-text';
 
 /** The services that are asked for keys: what descriptions call each, and the variable that holds its address. */
 export const UPSTREAMS = {
@@ -22,6 +23,8 @@ export interface UpstreamCall {
   readonly signal?: AbortSignal;
   /** Headers in addition to those of every call; those win over these. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** What no log may show of this call, in addition to the client's key. */
+  readonly secrets?: readonly string[] | undefined;
   /** The body of a POST; without it the call is a GET. It is sent again where a call is tried again. */
   readonly body?: string | undefined;
 }
@@ -71,11 +74,12 @@ export function createUpstream(
   const sentence = (why: string) => `The ${called} ${why}. No key file was changed.`;
   const problem = (why: string) => ({ code, description: sentence(why) });
   const failed = (why: string, cause?: unknown) => apiError(code, sentence(why), { cause });
+  const refused = (why: string) => new RefusalError(502, problem(why));
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
   const { get } = createGet({ maxSockets: Number.POSITIVE_INFINITY });
 
   const once = async (call: UpstreamCall): Promise<GetAnswer> => {
-    const { url, clientApiKey, requestId, signal, headers, body } = call;
+    const { url, clientApiKey, requestId, signal, headers, secrets = [], body } = call;
     const started = now();
     let answer: GetAnswer | undefined;
     try {
@@ -103,6 +107,10 @@ export function createUpstream(
       const ms = Math.round((now() - started) * 100) / 100;
       const upstreamRequestId = printableId(answer?.headers['x-request-id']);
       log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
+      if (answer && status !== 200) {
+        const text = errorText(answer, [clientApiKey ?? '', ...secrets]);
+        log.debug('upstream error', { requestId, upstream: called, status, text });
+      }
       observe?.(name, answer?.status ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
     }
   };
@@ -118,6 +126,7 @@ export function createUpstream(
     if (status >= 500 || status === 429) throw new OutageError(502, problem(`answered ${status}`));
     if (status >= 300 && status < 400)
       throw failed(`answered a redirect (${status}); set ${variable} to its final address`);
+    if (status === 401 && asksForDigest(headers)) throw refused(NO_DIGEST);
     if (status !== 200) return answer;
     const encoding = headers['content-encoding']?.trim().toLowerCase() || 'identity';
     if (encoding !== 'identity')
@@ -139,7 +148,7 @@ export function createUpstream(
 
   return {
     failed,
-    refused: (why) => new RefusalError(502, problem(why)),
+    refused,
     document,
     get: async (call) => {
       const headers = { accept: 'application/json', ...call.headers };
@@ -153,6 +162,15 @@ export function createUpstream(
       }
     },
   };
+}
+
+const NO_DIGEST =
+  'answered 401 and asks for HTTP digest authentication, which is not supported; put a proxy that does it in between';
+
+/** Whether digest is the way to sign in, and no header of a file could be another (RFC 9110 § 11.6.1). */
+function asksForDigest({ 'www-authenticate': challenges = '' }: GetAnswer['headers']): boolean {
+  const offers = (scheme: string) => new RegExp(`(?:^|,)\\s*${scheme}\\s`, 'i').test(challenges);
+  return offers('digest') && !offers('basic');
 }
 
 function printableId(id = ''): string | undefined {
@@ -180,6 +198,12 @@ export function fillAddress(address: string, named: Named): string {
   return address.replaceAll(PLACE, (_whole, name: (typeof PLACES)[number]) =>
     encodeURIComponent(named[name] ?? ''),
   );
+}
+
+/** The values in an address' query that are the operator's: a user and a password, for some providers. */
+export function secretsIn(address: string): string[] {
+  const query = new URL(address).searchParams.values();
+  return [...query].filter((value) => !value.includes('{'));
 }
 
 /** Whether an address has a place for a client, so that no request can do without one. */
