@@ -69,7 +69,7 @@ interface Call {
 /** Makes the calls to a sidecar over kept connections. With `--ca`, no public authority is trusted. */
 export function createHttpCall({ ca, cert, certKey }: Connection): Get {
   const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key: certKey }) };
-  return createGet({ tls, idleMs: IDLE_MS }).get;
+  return createGet({ tls: () => tls, idleMs: IDLE_MS }).get;
 }
 
 /** @param send makes the calls; all calls of a run share it, and with it the connections. */

@@ -8,8 +8,11 @@ interface GetOptions {
   readonly userAgent?: string;
   /** Looks names up in place of the system, and may refuse addresses. */
   readonly lookup?: LookupFunction;
-  /** The authorities to trust in place of the public ones, and the certificate to show; PEM. */
-  readonly tls?: Pick<https.AgentOptions, 'ca' | 'cert' | 'key'>;
+  /**
+   * The authorities to trust in place of the public ones, and the certificate to show: PEM, or a context of both. Calls get
+   * new connections when it answers another object.
+   */
+  readonly tls?: () => Pick<https.AgentOptions, 'ca' | 'cert' | 'key' | 'secureContext'>;
   /** A kept connection that waits longer for the next call is closed. */
   readonly idleMs?: number;
   /** How many connections a server gets at a time. */
@@ -23,12 +26,20 @@ export function createGet({ userAgent, lookup, tls, idleMs = 5000, maxSockets = 
 } {
   const kept = { keepAlive: true, timeout: idleMs, maxSockets };
   const plain = new http.Agent(kept);
-  const secure = new https.Agent({ ...kept, ...tls });
+  let used = tls?.();
+  let secure = new https.Agent({ ...kept, ...used });
+  const secureAgent = () => {
+    const present = tls?.();
+    // The former one's connections finish their calls, and close when they are idle.
+    if (present !== used) secure = new https.Agent({ ...kept, ...present });
+    used = present;
+    return secure;
+  };
   const open: Open = ({ url, method, headers, body }, signal) => {
     const isSecure = url.startsWith('https:');
     return (isSecure ? https.request : http.request)(url, {
       method,
-      agent: isSecure ? secure : plain,
+      agent: isSecure ? secureAgent() : plain,
       headers: {
         ...(userAgent !== undefined && { 'user-agent': userAgent }),
         ...(body && { 'content-length': body.length }),

@@ -3,6 +3,7 @@ import { MemoryStore } from 'express-rate-limit';
 import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
 import { createApp, onlyMethods, pathOf, type Shell } from '../http/app';
+import type { ClientTls } from '../http/client-tls';
 import { type Connections, createConnections } from '../http/connections';
 import type { Problem } from '../http/errors';
 import type { Log } from '../http/log';
@@ -58,6 +59,8 @@ export interface Ambient {
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
   /** The headers that the key provider wants, as they are now; undefined: there is no file of them. */
   readonly providerHeaders?: ReadProviderHeaders | undefined;
+  /** What https upstreams are trusted by, and shown, as it is now; undefined: Node's authorities, and nothing. */
+  readonly upstreamTls?: (() => ClientTls) | undefined;
   /** Adds the metrics of the process to the sidecar's; undefined: there are none. */
   readonly observeProcess?: MetricsOptions['observeProcess'];
   /** The recipient of encrypted content keys of CPIX documents now; undefined: they are refused. */
@@ -86,7 +89,7 @@ const PROBE_KEPT_MS = 1000;
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
   const { log, newId, now, clock, findApiKey, version, publicFolder } = ambient;
-  const { providerHeaders, cpixRecipient = () => undefined } = ambient;
+  const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls } = ambient;
   const connections = createConnections({
     limits: config.connections,
     isTrusted: ({ headers }) => findApiKey(headers['x-api-key']) !== undefined,
@@ -117,7 +120,9 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const cache = createCache(config, ambient, writer, metrics);
   const { checks, cmaf, keyProviderSystems } = config;
   const upstreams = createUpstreams({ ...config, providerHeaders, cpixRecipient }, (name) =>
-    createUpstream(name, { timeoutMs: config.upstreamTimeoutMs, log, now, observe: metrics.upstreamCall }),
+    createUpstream(name, {
+      ...{ timeoutMs: config.upstreamTimeoutMs, tls, log, now, observe: metrics.upstreamCall },
+    }),
   );
   const rules = providerRules(config);
   const onAnswer = (name: UpstreamName) => metrics.upstreamAnswered(name, clock());

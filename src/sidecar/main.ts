@@ -12,6 +12,7 @@ import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import type { joinFleet as JoinFleet } from './fleet/join';
 import { openAudit } from './observe/audit';
+import { openUpstreamTls, UPSTREAM_TLS } from './provisioning/config';
 import { openCpixRecipient } from './provisioning/cpix-recipient';
 import { HEADERS_VARIABLE, openProviderHeaders } from './provisioning/provider-headers';
 import {
@@ -46,13 +47,16 @@ async function main(): Promise<void> {
 
 function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet | undefined) {
   const { apiKey, apiKeysFile, tls, cpix, host, demo = false, providerCache, keyFilesPath } = config;
-  const { keyProviderHeadersFile: headersFile } = config;
+  const { keyProviderHeadersFile: headersFile, upstreamTls } = config;
   refuseUnreadable({
     PACKAGERDRMAPI_APIKEYS_FILE: apiKeysFile,
     PACKAGERDRMAPI_TLSCERT: tls?.certificate,
     PACKAGERDRMAPI_TLSKEY: tls?.key,
     PACKAGERDRMAPI_TLSCLIENTCA: tls?.clientAuthorities,
     [HEADERS_VARIABLE]: headersFile,
+    [UPSTREAM_TLS.authorities]: upstreamTls?.authorities,
+    [UPSTREAM_TLS.certificate]: upstreamTls?.client?.certificate,
+    [UPSTREAM_TLS.key]: upstreamTls?.client?.key,
     PACKAGERDRMAPI_CPIXCERT: cpix?.certificate,
     PACKAGERDRMAPI_CPIXKEY: cpix?.key,
   });
@@ -73,6 +77,7 @@ function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet
         now: () => performance.now(),
         version: readVersion(),
       }),
+    upstreamTls: upstreamTls && openUpstreamTls(upstreamTls, options).tls,
     providerHeaders: headersFile === undefined ? undefined : openProviderHeaders(headersFile, options).read,
   };
 }
@@ -80,7 +85,7 @@ function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet
 async function start(
   config: SidecarConfig,
   log: Log,
-  { findApiKey, tls, recipient, fleet, providerHeaders }: ReturnType<typeof openAccess>,
+  { findApiKey, tls, recipient, fleet, upstreamTls, providerHeaders }: ReturnType<typeof openAccess>,
 ) {
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const { keyFilesPath, isNew } = openFolder(config.keyFilesPath, log);
@@ -96,6 +101,7 @@ async function start(
       clock: () => new Date(),
       findApiKey,
       providerHeaders,
+      upstreamTls,
       audit,
       version: readVersion(),
       publicFolder: join(__dirname, 'public'),

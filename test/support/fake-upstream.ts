@@ -1,6 +1,8 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
+import { TLSSocket } from 'node:tls';
 import { afterTest } from './after-test';
 
 /**
@@ -27,6 +29,8 @@ export interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  /** The subject of the client's certificate. */
+  readonly client: string | undefined;
 }
 
 export interface FakeUpstream {
@@ -41,17 +45,18 @@ export interface FakeUpstream {
   holdUntil(count: number): void;
 }
 
-/** Starts a server whose answers the test scripts; it is stopped after the test. */
-export async function startFakeUpstream(): Promise<FakeUpstream> {
+/** Starts a server whose answers the test scripts; it is stopped after the test. With `tls`, it speaks HTTPS. */
+export async function startFakeUpstream(tls?: ServerOptions): Promise<FakeUpstream> {
   const scripts = new Map<string, Script[]>();
   const received: Received[] = [];
   let wanted = 0;
   let held: (() => void)[] = [];
 
-  const server = createServer(async (request, response) => {
-    const { method = '', url: path = '', headers } = request;
+  const listener = async (request: IncomingMessage, response: ServerResponse) => {
+    const { method = '', url: path = '', headers, socket } = request;
+    const client = socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.subject : undefined;
     const body = await readText(request).catch(() => '');
-    const asked = { method, path, headers, body };
+    const asked = { method, path, headers, body, client };
     received.push(asked);
     const queue = scripts.get(path) ?? [{ status: 404, body: { error: 'not scripted' } }];
     const script = (queue.length > 1 ? queue.shift() : queue[0]) ?? 'reset';
@@ -60,7 +65,8 @@ export async function startFakeUpstream(): Promise<FakeUpstream> {
     const release = held;
     held = [];
     for (const answer of release) answer();
-  });
+  };
+  const server = tls ? createSecureServer(tls, listener) : createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterTest(async () => {
     server.closeAllConnections();
@@ -68,7 +74,7 @@ export async function startFakeUpstream(): Promise<FakeUpstream> {
   });
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http${tls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
     on: (path, ...answers) => void scripts.set(path, answers),
     closeIdle: () => server.closeIdleConnections(),

@@ -47,7 +47,7 @@ export async function verify(
   const formerKeyFiles = former.map((name) => givenKeyFile(context, name));
   const ca = context.authority();
   const tls = ca === undefined ? {} : { ca: [...rootCertificates, ca] };
-  const { get, close } = createGet({ userAgent: USER_AGENT, tls });
+  const { get, close } = createGet({ userAgent: USER_AGENT, tls: () => tls });
   const tester = openTester(get, context);
   const test: StreamTest = (more) =>
     tester.test(address, {

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { systemNames } from '../../api/key-file-request';
 import type { CpixSystemName } from '../../drm/cpix/document';
 import { checkLicenseUrl } from '../../drm/license-url';
+import { type ClientTlsFiles, openClientTls } from '../../http/client-tls';
 import type { Environment } from '../../http/config';
 import type { CpixFiles } from './cpix-recipient';
 import { HEADERS_VARIABLE } from './provider-headers';
@@ -27,6 +28,8 @@ export interface ProviderConfig {
   /** The PlayReady license address where neither a request nor an answer has one. */
   readonly playReadyUrl?: string;
   readonly upstreamTimeoutMs: number;
+  /** What both upstreams are trusted by, and shown; undefined: Node's authorities, and nothing. */
+  readonly upstreamTls?: ClientTlsFiles;
   /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
   readonly cpix?: CpixFiles | undefined;
 }
@@ -48,6 +51,12 @@ const playReadyUrl = z.string().superRefine((text, context) => {
 
 const SYSTEMS = 'PACKAGERDRMAPI_KEYPROVIDERSYSTEMS';
 const LAURL = 'PACKAGERDRMAPI_PLAYREADYLAURL';
+/** The variables of the files by which upstreams are trusted, and that they are shown. */
+export const UPSTREAM_TLS = {
+  authorities: 'PACKAGERDRMAPI_UPSTREAMTLSCA',
+  certificate: 'PACKAGERDRMAPI_UPSTREAMTLSCERT',
+  key: 'PACKAGERDRMAPI_UPSTREAMTLSKEY',
+} as const;
 const PROTOCOL = 'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL';
 
 /** The variables of the key provider. The rule for its address depends on the protocol. */
@@ -59,6 +68,9 @@ export const providerVariables = (env: Environment) => ({
   [SYSTEMS]: systemNames.optional(),
   [LAURL]: playReadyUrl.optional(),
   PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: wholeNumber(1, 600_000).default(5000),
+  [UPSTREAM_TLS.authorities]: z.string().optional(),
+  [UPSTREAM_TLS.certificate]: z.string().optional(),
+  [UPSTREAM_TLS.key]: z.string().optional(),
   PACKAGERDRMAPI_CPIXCERT: z.string().optional(),
   PACKAGERDRMAPI_CPIXKEY: z.string().optional(),
 });
@@ -70,6 +82,9 @@ export function providerConfig(values: Values): ProviderConfig {
   const { [PROTOCOL]: protocol, [HEADERS_VARIABLE]: headersFile } = values;
   const { [SYSTEMS]: systems, [LAURL]: laurl } = values;
   const { PACKAGERDRMAPI_CPIXCERT: certificate, PACKAGERDRMAPI_CPIXKEY: key } = values;
+  const { [UPSTREAM_TLS.authorities]: authorities } = values;
+  const { [UPSTREAM_TLS.certificate]: shown, [UPSTREAM_TLS.key]: shownKey } = values;
+  const isTls = authorities !== undefined || shown !== undefined;
   return {
     configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
@@ -78,17 +93,27 @@ export function providerConfig(values: Values): ProviderConfig {
     ...(systems && { keyProviderSystems: systems }),
     ...(laurl !== undefined && { playReadyUrl: laurl }),
     upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
+    ...(isTls && {
+      upstreamTls: {
+        ...(authorities !== undefined && { authorities }),
+        ...(shown !== undefined &&
+          shownKey !== undefined && { client: { certificate: shown, key: shownKey } }),
+      },
+    }),
     cpix: certificate === undefined || key === undefined ? undefined : { certificate, key },
   };
 }
 
+const PAIRS = [
+  ['PACKAGERDRMAPI_CPIXCERT', 'PACKAGERDRMAPI_CPIXKEY', 'encrypted content keys need both'],
+  [UPSTREAM_TLS.certificate, UPSTREAM_TLS.key, 'a client certificate needs both'],
+] as const;
+
 /** The faults of variables that need one another. */
 export function providerFaults(env: Environment): string[] {
-  const faults: string[] = [];
-  if (!env.PACKAGERDRMAPI_CPIXCERT !== !env.PACKAGERDRMAPI_CPIXKEY)
-    faults.push(
-      'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
-    );
+  const faults = PAIRS.filter(([one, other]) => !env[one] !== !env[other]).map(
+    ([one, other, why]) => `${one} and ${other}: ${why}; set the other one, too, or none`,
+  );
   const isOfDocuments = PROVIDER_PROTOCOLS.some((known) => known === env[PROTOCOL] && known !== 'json');
   // A protocol without an address is a mistake, except `json`, which is the default.
   const ofProvider = [
@@ -116,5 +141,21 @@ function providerUrl({ [PROTOCOL]: named = '' }: Environment): z.ZodType<string>
   return z.string().superRefine((text, context) => {
     const fault = addressFault(protocol, text);
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+}
+
+/**
+ * Reads what upstreams are trusted by, and shown, and again when it changes.
+ * @throws ConfigError when a file can't be used at the start.
+ */
+export function openUpstreamTls(
+  files: ClientTlsFiles,
+  options: Pick<Parameters<typeof openClientTls>[1], 'log' | 'clock' | 'intervalMs'>,
+) {
+  return openClientTls(files, {
+    ...options,
+    variables: UPSTREAM_TLS,
+    server: 'the upstreams',
+    message: 'files for the upstreams cannot be used; the previous ones stay in use',
   });
 }

@@ -1,7 +1,9 @@
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import type { ProviderContent } from '../../api/read-key-file-request';
+import type { ClientTls } from '../../http/client-tls';
 import { HttpError } from '../../http/errors';
 import { createGet } from '../../http/get';
-import { type GetAnswer, GetFailed } from '../../http/get-request';
+import { type GetAnswer, GetFailed, whyNoAnswer } from '../../http/get-request';
 import type { Log } from '../../http/log';
 import { apiError } from '../errors';
 import { errorText } from './error-text';
@@ -53,6 +55,8 @@ export interface Upstream {
 
 export interface UpstreamOptions {
   readonly timeoutMs: number;
+  /** What an https upstream is trusted by, and shown, as it is now; undefined: Node's authorities, and nothing. */
+  readonly tls?: (() => ClientTls) | undefined;
   readonly log: Log;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -67,7 +71,7 @@ const MAX_BYTES = 256 * 1024;
 
 export function createUpstream(
   name: UpstreamName,
-  { timeoutMs, log, now, observe }: UpstreamOptions,
+  { timeoutMs, tls, log, now, observe }: UpstreamOptions,
 ): Upstream {
   const { called, variable } = UPSTREAMS[name];
   const code = `${name}_failed` as const;
@@ -76,7 +80,7 @@ export function createUpstream(
   const failed = (why: string, cause?: unknown) => apiError(code, sentence(why), { cause });
   const refused = (why: string) => new RefusalError(502, problem(why));
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
-  const { get } = createGet({ maxSockets: Number.POSITIVE_INFINITY });
+  const { get } = createGet({ maxSockets: Number.POSITIVE_INFINITY, ...(tls && { tls: contextOf(tls) }) });
 
   const once = async (call: UpstreamCall): Promise<GetAnswer> => {
     const { url, clientApiKey, requestId, signal, headers, secrets = [], body } = call;
@@ -141,7 +145,7 @@ export function createUpstream(
     } catch (thrown) {
       if (thrown instanceof HttpError) throw thrown;
       const reason = thrown instanceof GetFailed ? thrown.causeCode : 'connection lost';
-      const unreached = problem(`can't be reached (${reason}); check ${variable}`);
+      const unreached = problem(`can't be reached (${reason}); ${remedyOf(reason) ?? `check ${variable}`}`);
       throw new OutageError(502, unreached, { cause: thrown });
     }
   };
@@ -161,6 +165,30 @@ export function createUpstream(
         throw failed(`returned something that is not JSON; check ${variable}`);
       }
     },
+  };
+}
+
+/** What to do where TLS can't be agreed on, by Node's code; undefined: that is not the cause. */
+function remedyOf(code: string): string | undefined {
+  if (!/CERT|SIGNATURE|TLS|SSL|EPROTO|^HPE_/.test(code)) return undefined;
+  return whyNoAnswer(code, {
+    untrusted: 'name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA',
+    tls: 'if it wants a client certificate, set PACKAGERDRMAPI_UPSTREAMTLSCERT and PACKAGERDRMAPI_UPSTREAMTLSKEY',
+  });
+}
+
+/** One context for all connections, until the files change: Node's authorities take a while to read. */
+function contextOf(tls: () => ClientTls) {
+  let [used, context]: [ClientTls?, { readonly secureContext: SecureContext }?] = [];
+  return () => {
+    const present = tls();
+    if (context && present === used) return context;
+    const { ca } = present;
+    used = present;
+    context = {
+      secureContext: createSecureContext({ ...present, ...(ca && { ca: [...rootCertificates, ca] }) }),
+    };
+    return context;
   };
 }
 

@@ -78,6 +78,21 @@ describe('the address of the key provider', () => {
     expect(of({ [protocol]: 'json', [file]: '' })).not.toThrow();
   });
 
+  it('comes with files for TLS: an authority alone, and a certificate with its key', () => {
+    const [ca, cert, key] = ['CA', 'CERT', 'KEY'].map((name) => `PACKAGERDRMAPI_UPSTREAMTLS${name}`) as [
+      string,
+      string,
+      string,
+    ];
+    const read = (env: Readonly<Record<string, string>>) =>
+      readSidecarConfig({ PACKAGERDRMAPI_APIKEY: 'the-key-of-this-service', ...env }, () => '').upstreamTls;
+    expect(read({})).toBeUndefined();
+    expect(read({ [ca]: '/ca' })).toEqual({ authorities: '/ca' });
+    expect(read({ [cert]: '/crt', [key]: '/key' })).toEqual({ client: { certificate: '/crt', key: '/key' } });
+    const why = 'a client certificate needs both; set the other one, too, or none';
+    expect(() => read({ [cert]: '/crt' })).toThrow(new ConfigError([`${cert} and ${key}: ${why}`]));
+  });
+
   it('comes with defaults for systems and PlayReady, except by the protocol json', () => {
     const env = {
       PACKAGERDRMAPI_APIKEY: 'the-key-of-this-service',

@@ -181,8 +181,12 @@ test('warns of what every user of the machine can read, of a certificate that ha
   open({ ...withUser(), tls: { client: { certificate, key } } });
   expect(lines).toEqual([
     CLIENT_READ('expired-client', '2021-01-01T00:00:00.000Z'),
-    ['warn', 'a certificate for the engine of the fleet has expired', { file: certificate }],
-    ['warn', "every user of this machine can read the key of the fleet's client certificate", { file: key }],
+    ['warn', 'a certificate for the engine has expired', { file: certificate }],
+    [
+      'warn',
+      'every user of this machine can read the key of the client certificate for the engine',
+      { file: key },
+    ],
     [
       'warn',
       'etcd refuses requests with a client certificate that has a common name (CN) while its users are on; make one without',

@@ -1,0 +1,111 @@
+import type { X509Certificate } from 'node:crypto';
+import { ConfigError } from './config';
+import type { Log } from './log';
+import { certificatesOf, privateKeyOf } from './tls';
+import { isOpenToAll, type WatchedFiles, watchFiles, whyUnreadable } from './watched-file';
+
+/** Paths of PEM files. */
+export interface ClientTlsFiles {
+  /** Certificates of the authorities to trust. */
+  readonly authorities?: string;
+  readonly client?: { readonly certificate: string; readonly key: string };
+}
+
+/** What a client trusts and presents: PEM texts, as Node's TLS takes them. */
+export interface ClientTls {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+/** A file by the variable that names it. */
+export type NamedFile = readonly [variable: string, path: string];
+
+interface ClientTlsOptions {
+  readonly log: Log;
+  readonly clock: () => Date;
+  /** How often the files are looked at. */
+  readonly intervalMs?: number;
+  /** The variables that name the files. */
+  readonly variables: Readonly<Record<'authorities' | 'certificate' | 'key', string>>;
+  /** What the server is called in the log, as `the engine`. */
+  readonly server: string;
+  /** Logged when files can't be used while the service runs. */
+  readonly message: string;
+  /** Takes the client certificate each time that it is read. */
+  readonly onCertificate?: (certificate: X509Certificate, path: string) => void;
+}
+
+/**
+ * Reads what a client trusts and presents, and again when one of the files changes. Files that can't be used, or don't fit
+ * together, are logged, and what is in force stays: the same object until a file changes.
+ * @throws ConfigError when they can't be used at the start.
+ */
+export function openClientTls(
+  { authorities, client }: ClientTlsFiles,
+  { log, clock, intervalMs = 1000, variables, server, message, onCertificate }: ClientTlsOptions,
+): { readonly tls: () => ClientTls } & WatchedFiles {
+  let tls: ClientTls = {};
+  const logCertificate = (file: string, { subject, validTo }: X509Certificate, read: string) => {
+    const end = new Date(validTo);
+    log.info(read, { file, subject, validUntil: end.toISOString() });
+    if (end <= clock()) log.warn(`a certificate for ${server} has expired`, { file });
+  };
+  const take = (contents: readonly Buffer[]) => {
+    const rest = [...contents];
+    const ca = authorities === undefined ? undefined : rest.shift();
+    const [cert, key] = rest;
+    const trusted = authorities === undefined ? undefined : certificatesOf(ca, authorities);
+    const chain = client && certificatesOf(cert, client.certificate);
+    if (client && !chain?.[0].checkPrivateKey(privateKeyOf(key, client.key)))
+      throw new ConfigError([`${client.key}: is not the key of the certificate in ${client.certificate}`]);
+    tls = { ...(ca && { ca }), ...(cert && key && { cert, key }) };
+    if (authorities !== undefined && trusted)
+      logCertificate(authorities, trusted[0], `certificate of ${server}'s authority read`);
+    if (!client || !chain) return;
+    logCertificate(client.certificate, chain[0], `client certificate for ${server} read`);
+    if (isOpenToAll(client.key))
+      log.warn(`every user of this machine can read the key of the client certificate for ${server}`, {
+        file: client.key,
+      });
+    onCertificate?.(chain[0], client.certificate);
+  };
+  const named: NamedFile[] = [
+    ...(authorities === undefined ? [] : [[variables.authorities, authorities] as const]),
+    ...(client
+      ? ([
+          [variables.certificate, client.certificate],
+          [variables.key, client.key],
+        ] as const)
+      : []),
+  ];
+  const { close } = watchNamed(named, { log, intervalMs, message, take });
+  return { tls: () => tls, close };
+}
+
+interface NamedWatch extends Pick<ClientTlsOptions, 'log' | 'intervalMs' | 'message'> {
+  readonly take: (contents: readonly Buffer[]) => void;
+}
+
+/** Follows files as `followFiles` does; each fault begins with the variable that names its file. No file: nothing. */
+export function watchNamed(
+  named: readonly NamedFile[],
+  { log, intervalMs = 1000, message, take }: NamedWatch,
+): WatchedFiles {
+  if (named.length === 0) return { close: () => undefined };
+  const faultsOf = (cause: unknown) => {
+    const faults = cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
+    return faults.map((fault) => {
+      const about = named.filter(([, path]) => fault.startsWith(`${path}:`));
+      return `${(about.length === 0 ? named : about).map(([variable]) => variable).join(', ')}: ${fault}`;
+    });
+  };
+  try {
+    return watchFiles(
+      named.map(([, path]) => path),
+      { intervalMs, take, onFault: (cause) => log.error(message, { faults: faultsOf(cause) }) },
+    );
+  } catch (thrown) {
+    throw new ConfigError(faultsOf(thrown));
+  }
+}
