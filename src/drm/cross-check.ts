@@ -32,6 +32,9 @@ export const REQUEST_NAMES = {
   'fairplay.laurl': 'fairplay.laurl',
   'fairplay.key': 'fairplay.key',
   'fairplay.iv': 'fairplay.iv',
+  'aes.url': 'aes.url',
+  'aes.key': 'aes.key',
+  'aes.iv': 'aes.iv',
 } as const;
 
 /** What the values are called where they come from: in a request, or in the lines of a key file. */
@@ -60,6 +63,7 @@ export function crossCheck(
     ...(['playready', 'fairplay'] as const).flatMap((system) =>
       addressFindings(system, keyFile[system]?.licenseUrl ?? '', `${system}.laurl`),
     ),
+    ...addressFindings('aes', keyFile.aes?.url ?? '', 'aes.url'),
     ...systemFindings(keyFile),
   ];
 }
@@ -75,6 +79,13 @@ export interface KeyValues {
   readonly fairplay?:
     | {
         readonly licenseUrl?: string | undefined;
+        readonly key?: Buffer | undefined;
+        readonly iv?: Buffer | undefined;
+      }
+    | undefined;
+  readonly aes?:
+    | {
+        readonly url?: string | undefined;
         readonly key?: Buffer | undefined;
         readonly iv?: Buffer | undefined;
       }
@@ -102,13 +113,16 @@ export function checkValues(values: KeyValues, context: ValuesContext): Finding[
     ...ofKeyId,
     ...schemeFindings(values, context),
     ...contentIdFindings(values, context),
-    ...fairplayFindings(values, names),
+    ...ivFindings(values, names),
     ...keyInAddressFindings(values, names),
     ...(isExplained ? [] : suspectedFindings(values, names)),
   ];
 }
 
-function valuesOf({ cenc, playready, widevine, fairplay }: KeyFile, isChecksumComputed: boolean): KeyValues {
+function valuesOf(
+  { cenc, playready, widevine, fairplay, aes }: KeyFile,
+  isChecksumComputed: boolean,
+): KeyValues {
   const read = widevine && readWidevinePsshData(widevine.psshData);
   return {
     keyId: blockOf(cenc?.keyId, decodeBase64Block),
@@ -121,6 +135,7 @@ function valuesOf({ cenc, playready, widevine, fairplay }: KeyFile, isChecksumCo
       key: blockOf(fairplay.key, decodeHexBlock),
       iv: blockOf(fairplay.iv, decodeHexBlock),
     },
+    aes: aes && { url: aes.url, key: blockOf(aes.key, decodeHexBlock), iv: blockOf(aes.iv, decodeHexBlock) },
   };
 }
 
@@ -133,12 +148,14 @@ const ZERO_KEY = 'is all zeros; send the real key';
 const ZERO_IV = 'is all zeros, which license servers rarely use; check it';
 
 /** Each value of 16 bytes alone. */
-function blockFindings({ keyId, contentKey, fairplay }: KeyValues, names: ValueNames): Finding[] {
+function blockFindings({ keyId, contentKey, fairplay, aes }: KeyValues, names: ValueNames): Finding[] {
   const blocks = [
     { bytes: keyId, at: 'cenc.keyid', ofZero: error, sentence: ZERO_KEY_ID },
     { bytes: contentKey, at: 'cenc.contentkey', ofZero: error, sentence: ZERO_KEY },
     { bytes: fairplay?.key, at: 'fairplay.key', ofZero: error, sentence: ZERO_KEY },
     { bytes: fairplay?.iv, at: 'fairplay.iv', ofZero: warning, sentence: ZERO_IV },
+    { bytes: aes?.key, at: 'aes.key', ofZero: error, sentence: ZERO_KEY },
+    { bytes: aes?.iv, at: 'aes.iv', ofZero: warning, sentence: ZERO_IV },
   ] as const;
   return blocks.flatMap(({ bytes, at, ofZero, sentence }) => {
     if (bytes && isZero(bytes)) return [ofZero('all_zero', names[at], sentence)];
@@ -246,21 +263,27 @@ function namesKeyId(licenseUrl: string, keyId: Buffer | undefined): boolean {
   return keyId !== undefined && containsBytes(licenseUrl, keyId);
 }
 
-function fairplayFindings({ fairplay }: KeyValues, names: ValueNames): Finding[] {
-  if (!fairplay?.key || !fairplay.iv?.equals(fairplay.key)) return [];
-  const sentence = `equals ${names['fairplay.key']}; check whether one was copied twice`;
-  return [warning('key_is_iv', names['fairplay.iv'], sentence)];
+function ivFindings(values: KeyValues, names: ValueNames): Finding[] {
+  return (['fairplay', 'aes'] as const).flatMap((part) => {
+    const { key, iv } = values[part] ?? {};
+    if (!key || !iv?.equals(key)) return [];
+    const sentence = `equals ${names[`${part}.key`]}; check whether one was copied twice`;
+    return [warning('key_is_iv', names[`${part}.iv`], sentence)];
+  });
 }
 
 /** A manifest would give the key to all its readers. A key that equals its key id has a finding of its own. */
 function keyInAddressFindings(
-  { keyId, contentKey, playReadyUrl = '', fairplay }: KeyValues,
+  { keyId, contentKey, playReadyUrl = '', fairplay, aes }: KeyValues,
   names: ValueNames,
 ): Finding[] {
-  const keys = [contentKey, fairplay?.key].filter((key) => key && !keyId?.equals(key) && !isZero(key));
+  const keys = [contentKey, fairplay?.key, aes?.key].filter(
+    (key) => key && !keyId?.equals(key) && !isZero(key),
+  );
   const addresses = [
     ['playready.laurl', playReadyUrl],
     ['fairplay.laurl', fairplay?.licenseUrl ?? ''],
+    ['aes.url', aes?.url ?? ''],
   ] as const;
   const sentence =
     'contains the content key, so that manifests and logs would give it to everyone; remove it, and use a new key';

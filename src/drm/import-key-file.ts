@@ -1,6 +1,6 @@
 import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from './bytes';
 import { readMeantText, unknownLine } from './check/key-file-lines';
-import { checkKeyFile, fairplayPart } from './check/key-file-text';
+import { checkKeyFile, hlsParts } from './check/key-file-text';
 import { Report } from './check/report';
 import { type Finding, type Problem, warning } from './finding';
 import {
@@ -122,7 +122,7 @@ function missingLines(values: Values): Problem[] {
 
 function hasFairPlay(values: Values): boolean {
   if (![...values.keys()].some((name) => name.startsWith(`${HLS}-`))) return false;
-  return fairplayPart(new Report(), values) !== undefined;
+  return hlsParts(new Report(), values).fairplay !== undefined;
 }
 
 /** A packager puts its own box around the data. */

@@ -4,13 +4,16 @@ import { WIDEVINE_SYSTEM_ID } from './widevine';
 
 /**
  * The contents of a packager's key file. `keyId` and `contentKey` are base64 of 16 bytes (the key id big endian),
- * `psshData` is base64 of the payload without its box, `checksum` base64 of 8 bytes, `key` and `iv` 32 hex digits.
+ * `psshData` is base64 of the payload without its box, `checksum` base64 of 8 bytes, `key` and `iv` 32 hex digits. `fairplay` and `aes` have the same
+ * lines, those of HLS: there is one of them at most.
  */
 export interface KeyFile {
   readonly cenc?: { readonly keyId: string; readonly contentKey: string };
   readonly widevine?: { readonly psshData: string };
   readonly playready?: { readonly licenseUrl: string; readonly checksum: string };
   readonly fairplay?: { readonly licenseUrl: string; readonly key: string; readonly iv: string };
+  /** HLS with AES-128, whose key players fetch from `url`. Without `iv` the packager makes one of each segment's number. */
+  readonly aes?: { readonly url: string; readonly key: string; readonly iv?: string };
   /** Whether there are CMAF lines with the values of the DASH ones. */
   readonly cmaf?: boolean;
   /** Of an imported key file whose lines are others than the values make: these, in the order to write. */
@@ -34,17 +37,18 @@ export const FAIRPLAY_KEY_FORMAT = 'com.apple.streamingkeydelivery';
 export const ALGORITHM = 'AESCTR';
 
 export const NO_CMAF_CBCS =
-  'no public source has key-file lines for CMAF under cbcs, and the packager does cbcs as HLS with SAMPLE-AES';
+  "the packager's manual has a page on CMAF HLS under cbcs, for live since version 4.8.28, whose key-file lines are not known";
 export const CMAF_CBCS_REFUSED = `can't be cbcs: ${NO_CMAF_CBCS}; use cenc (or true) here, and fairplay for HLS`;
 
 /** The lines in the order of the specification's table, those of CMAF between DASH and HLS. */
 export function keyFileLines(keyFile: KeyFile): KeyFileLine[] {
-  const { cmaf, fairplay, lines } = keyFile;
+  const { cmaf, fairplay, aes, lines } = keyFile;
   if (lines) return [...lines];
   return [
     ...cencLines(DASH, keyFile),
     ...(cmaf ? cencLines(CMAF, keyFile) : []),
     ...(fairplay ? fairplayLines(fairplay) : []),
+    ...(aes ? aesLines(aes) : []),
   ];
 }
 
@@ -80,6 +84,22 @@ function fairplayLines({ licenseUrl, key, iv }: NonNullable<KeyFile['fairplay']>
     { name: `${HLS}-iv-include-in-chunklist`, value: 'false' },
     { name: `${HLS}-key-format`, value: FAIRPLAY_KEY_FORMAT },
     { name: `${HLS}-key-format-version`, value: '1' },
+  ];
+}
+
+/** The names of the packager's manual for AES-128 with keys from elsewhere ("external method"). */
+function aesLines({ url, key, iv }: NonNullable<KeyFile['aes']>): KeyFileLine[] {
+  return [
+    { name: `${HLS}-method`, value: 'AES-128' },
+    { name: `${HLS}-url`, value: url },
+    { name: `${HLS}-key`, value: key },
+    // A player that finds no IV in the playlist takes the number of the segment.
+    ...(iv === undefined
+      ? []
+      : [
+          { name: `${HLS}-iv`, value: iv },
+          { name: `${HLS}-iv-include-in-chunklist`, value: 'true' },
+        ]),
   ];
 }
 

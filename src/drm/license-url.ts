@@ -5,7 +5,11 @@ const SCHEMES = {
   playready: ['https:', 'http:'],
   // The packager puts https in place of skd when it asks the license server itself.
   fairplay: ['skd:', 'https:', 'http:'],
+  /** Not of a license: players fetch the key itself there. */
+  aes: ['https:', 'http:'],
 } as const;
+
+export type AddressOf = keyof typeof SCHEMES;
 
 const MAX_CHARACTERS = 2000;
 
@@ -13,7 +17,7 @@ const MAX_CHARACTERS = 2000;
  * Checks a license address, which is written into the key file and from there into playlists exactly as given: an
  * absolute URL in printable ASCII. `URL` alone would pass line breaks, tabs and spaces by dropping them.
  */
-export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) => Checked<string> {
+export function checkLicenseUrl(system: AddressOf): (text: string) => Checked<string> {
   const schemes: readonly string[] = SCHEMES[system];
   const names = schemes.map((scheme) => `${scheme}//`).join(' or ');
   return (text) => {
@@ -43,7 +47,7 @@ export function checkLicenseUrl(system: keyof typeof SCHEMES): (text: string) =>
 const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
 const ESCAPED_AMPERSAND = /&(?:amp|#38|#x26);/i;
 
-export function addressFindings(system: keyof typeof SCHEMES, text: string, field: string): Finding[] {
+export function addressFindings(system: AddressOf, text: string, field: string): Finding[] {
   const findings: Finding[] = [];
   if (text === '') return findings;
   if (SESSION_ID.test(text)) {
@@ -60,7 +64,10 @@ export function addressFindings(system: keyof typeof SCHEMES, text: string, fiel
     const description = 'does not start with skd://, which Apple players need for a FairPlay key';
     findings.push(warning('not_skd', field, description));
   }
-  if (/^http:/i.test(text))
-    findings.push(warning('plain_http', field, 'is plain http; a page served over https may not call it'));
+  if (/^http:/i.test(text)) {
+    const readable = system === 'aes' ? ', and the key can be read on its way' : '';
+    const description = `is plain http; a page served over https may not call it${readable}`;
+    findings.push(warning('plain_http', field, description));
+  }
   return findings;
 }

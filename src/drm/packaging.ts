@@ -1,7 +1,7 @@
 import { uuidOfName } from './bytes';
 import type { Problem } from './finding';
 import { importKeyFile } from './import-key-file';
-import { decodeKeys, keysIn } from './key-file';
+import { decodeKeys, HLS, keysIn } from './key-file';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from './playready';
 import { buildPsshBox, COMMON_SYSTEM_ID } from './pssh';
 import { WIDEVINE_SYSTEM_ID } from './widevine';
@@ -84,7 +84,9 @@ export function readPackagingKeys(text: string, needsSystem = true): Read {
   const dash = keys && { ...keys, systems, boxes: [...systems.map(boxOf), commonBox(keys.keyId)] };
   const hls = fairplay && hlsKeysOf(fairplay);
   if (dash || hls) return { ok: true, keys: { dash, hls } };
-  const sentence = 'has no lines of DASH or FairPlay; provision the stream with its keys';
+  // HLS with a key that players fetch is not packaged here, and has no form of another packager.
+  const found = text.includes(`${HLS}-key:`) ? ' (its HLS lines are not of FairPlay)' : '';
+  const sentence = `has no lines of DASH or FairPlay${found}; provision the stream with its keys`;
   return refused('key_file_incomplete', sentence);
 }
 

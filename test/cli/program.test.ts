@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import fs from 'fs-extra';
 import { runCli } from '../../src/cli/run';
+import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
 import { temporaryFolder } from '../support/after-test';
 import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
 import { type CliOptions, type CliRun, cli, refused } from '../support/run-cli';
@@ -159,9 +160,7 @@ describe('put', () => {
       '--file list.json': 'list.json holds no fields of a request.',
       '--cmaf cbc':
         "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, true, false.",
-      '--cmaf=cbcs':
-        "option '--cmaf [scheme]' argument 'cbcs' is invalid. It can't be cbcs: no public source has key-file lines for " +
-        'CMAF under cbcs, and the packager does cbcs as HLS with SAMPLE-AES; use cenc (or true) here, and fairplay for HLS.',
+      '--cmaf=cbcs': `option '--cmaf [scheme]' argument 'cbcs' is invalid. It ${CMAF_CBCS_REFUSED}.`,
       '--if-match * --create-only': "option '--if-match <etag>' cannot be used with option '--create-only'",
       '--contentkey=SECRET': "unknown option '--contentkey'",
       '--dry-run --reveal': 'A dry run shows no key material; leave --reveal out.',

@@ -56,8 +56,8 @@ test('leaves a file of FairPlay alone as it is, though CMAF is configured', asyn
 });
 
 const NO_CBCS =
-  "can't be cbcs: no public source has key-file lines for CMAF under cbcs, and the packager does cbcs as HLS with " +
-  'SAMPLE-AES; use cenc (or true) here, and fairplay for HLS';
+  "can't be cbcs: the packager's manual has a page on CMAF HLS under cbcs, for live since version 4.8.28, whose key-file " +
+  'lines are not known; use cenc (or true) here, and fairplay for HLS';
 
 test.each([
   ['yes', 'must be true, "cenc" or false'],

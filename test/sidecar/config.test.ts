@@ -1,3 +1,4 @@
+import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
 import { ConfigError } from '../../src/http/config';
 import { readSidecarConfig } from '../../src/sidecar/config';
 
@@ -161,8 +162,7 @@ describe('readSidecarConfig', () => {
 
   it('says why there are no CMAF lines for cbcs', () => {
     expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'cbcs' })).toEqual([
-      "PACKAGERDRMAPI_CMAF: can't be cbcs: no public source has key-file lines for CMAF under cbcs, and the packager does " +
-        'cbcs as HLS with SAMPLE-AES; use cenc (or true) here, and fairplay for HLS',
+      `PACKAGERDRMAPI_CMAF: ${CMAF_CBCS_REFUSED}`,
     ]);
     expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'yes' })).toEqual([
       'PACKAGERDRMAPI_CMAF: must be true, cenc or false',

@@ -82,6 +82,17 @@ ${CMAF}-keyserver-playready-checksum: ${playready.checksum}
   [
     'HLS with AES-128',
     `${DASH_LINES}${HLS}-method: AES-128\n${HLS}-url: https://keys.example.com/a\n${HLS}-key: ${POST_MANUAL.fairplay.key}\n`,
+    [],
+  ],
+  [
+    'an address of FairPlay without its key format',
+    withLine(`${HLS}-key-format`, 'identity'),
+    ['wrong_constant'],
+  ],
+  [
+    "SAMPLE-AES whose other lines are FairPlay's",
+    `${HLS}-method: SAMPLE-AES\n${HLS}-url: https://keys.example.com/a\n${HLS}-key: ${POST_MANUAL.fairplay.key}\n` +
+      `${HLS}-iv-include-in-chunklist: false\n`,
     ['not_fairplay'],
   ],
   [
@@ -134,7 +145,6 @@ const REFUSED: [name: string, value: string | undefined, code: string, descripti
     'checksum_mismatch',
     `is not the checksum of ${DASH}-key-id and ${DASH}-content-key; leave it out to have it computed, or send the three of one key.`,
   ],
-  [`${HLS}-key-format`, 'identity', 'wrong_constant', 'must be com.apple.streamingkeydelivery for FairPlay.'],
   [`${HLS}-method`, 'ENVELOPE-PLAYREADY', 'wrong_constant', 'must be SAMPLE-AES for FairPlay.'],
 ];
 /** The same of more than one line. */

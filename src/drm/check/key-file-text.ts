@@ -1,17 +1,26 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
-import { checkValues, type KeyValues, type ValueNames, type ValuesContext } from '../cross-check';
+import type { KeyValues, ValueNames, ValuesContext } from '../cross-check';
 import { type Finding, finding } from '../finding';
-import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, NO_CMAF_CBCS } from '../key-file';
+import {
+  ALGORITHM,
+  CMAF,
+  DASH,
+  FAIRPLAY_KEY_FORMAT,
+  FOREIGN_LINE,
+  HLS,
+  NO_CMAF_CBCS,
+  parseKeyFile,
+} from '../key-file';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID, type WidevinePsshData } from '../widevine';
-import { type Lines, readLines, THE_FILE } from './key-file-lines';
-import { checkParts, type Parts, type PartsContext, readSecretBlock, reportNoSystem } from './part-values';
+import { type Lines, readLines, THE_FILE, unknownLine } from './key-file-lines';
+import { checkParts, type Parts, type PartsContext, reportNoSystem } from './part-values';
 import { Report } from './report';
 import { holdsSecret } from './secrets';
-import { checkAddress, textOrHex } from './values';
+import { textOrHex } from './values';
 
 export interface KeyFileSummary {
-  /** Of `cenc`, `widevine`, `playready`, `fairplay` and `cmaf`, those that the file has lines of. */
+  /** Of `cenc`, `widevine`, `playready`, `fairplay`, `aes` and `cmaf`, those that the file has lines of. */
   readonly parts: readonly string[];
   /** A UUID's text. */
   readonly keyId: string | undefined;
@@ -30,16 +39,16 @@ export function summariseKeyFile(text: string): KeyFileSummary {
 export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary, 'faults'> {
   const lines = readLines(report, text);
   const has = (prefix: string) => [...lines.keys()].some((name) => name.startsWith(`${prefix}-`));
-  if (lines.size === 0)
+  if (lines.size === 0 && !parseKeyFile(text).lines.some(({ name }) => mayProtect(name)))
     report.error('no_lines', THE_FILE, 'has no line that the packager knows; it protects nothing');
-  const fairplay = has(HLS) ? fairplayPart(report, lines) : undefined;
+  const hls = has(HLS) ? hlsParts(report, lines) : {};
   const dash = readFamily(report, lines, DASH);
   const cmaf = has(CMAF) ? readFamily(report, lines, CMAF) : undefined;
-  const values = checkParts(report, { ...dash.parts, ...(fairplay && { fairplay }) }, dash);
+  const values = checkParts(report, { ...dash.parts, ...hls }, dash);
   const cmafValues = cmaf && checkParts(report, cmaf.parts, cmaf);
   if (cmafValues && dash.parts.cenc) compareFamilies(report, lines, values, cmafValues);
-  const hasHlsSystem = fairplay !== undefined || PLAYREADY_METHODS.includes(lines.get(`${HLS}-method`) ?? '');
-  if ((dash.parts.cenc || cmaf) && !hasHlsSystem && ![dash, cmaf].some(hasSystem))
+  const isPlayReady = !hls.fairplay && PLAYREADY_METHODS.includes(lines.get(`${HLS}-method`) ?? '');
+  if ((dash.parts.cenc || cmaf) && !hls.fairplay && !isPlayReady && ![dash, cmaf].some(hasSystem))
     reportNoSystem(report, THE_FILE);
   const keyId = values.keyId ?? cmafValues?.keyId;
   const contentId = (values.widevine ?? cmafValues?.widevine)?.contentId;
@@ -47,12 +56,18 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
   return {
     parts: [
       ...(['cenc', 'widevine', 'playready'] as const).filter(isPart),
-      ...(fairplay ? ['fairplay'] : []),
+      ...(hls.fairplay ? ['fairplay'] : []),
+      ...(hls.aes && !isPlayReady ? ['aes'] : []),
       ...(cmaf ? ['cmaf'] : []),
     ],
     keyId: keyId && formatUuid(keyId),
     contentId: contentId && textOrHex(contentId).value,
   };
+}
+
+/** Whether an unknown line is one that the packager may know: a file of such lines alone can protect a stream. */
+function mayProtect(name: string): boolean {
+  return FOREIGN_LINE.test(name) || (name.startsWith('cmafstreaming-') && !unknownLine(name).near);
 }
 
 function hasSystem(family: Family | undefined): boolean {
@@ -97,6 +112,9 @@ function valueNames(prefix: string): ValueNames {
     'fairplay.laurl': `${HLS}-url`,
     'fairplay.key': `${HLS}-key`,
     'fairplay.iv': `${HLS}-iv`,
+    'aes.url': `${HLS}-url`,
+    'aes.key': `${HLS}-key`,
+    'aes.iv': `${HLS}-iv`,
   };
 }
 
@@ -183,47 +201,59 @@ function isOfSameContent(one: WidevinePsshData | undefined, other: WidevinePsshD
 /** How the packager protects HLS with PlayReady (Wowza, "Secure HLS streaming using DRM encryption"). */
 const PLAYREADY_METHODS: readonly string[] = ['ENVELOPE-PLAYREADY', 'CHUNK-PLAYREADY'];
 
-/** The HLS lines as a request's FairPlay part; undefined when they are PlayReady's, or of AES-128 with a public key. */
-export function fairplayPart(report: Report, lines: Lines): Record<string, string | undefined> | undefined {
+/**
+ * The HLS lines as a part of a request: FairPlay's, or those of a key that has an address of its own, by AES-128, by
+ * SAMPLE-AES with another key format than FairPlay's, or by PlayReady's methods.
+ */
+export function hlsParts(report: Report, lines: Lines): Pick<Parts, 'fairplay' | 'aes'> {
   const get = (name: string) => lines.get(`${HLS}-${name}`);
   const [method, url, format] = [get('method'), get('url'), get('key-format')];
   const isAsked = format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(url ?? '');
+  const part = { url, key: get('key'), iv: get('iv') };
   if (!isAsked && method !== undefined && PLAYREADY_METHODS.includes(method)) {
     report.field(`${HLS}-method`, method, 'PlayReady over HLS');
-    if (url !== undefined) checkAddress(report, `${HLS}-url`, 'playready', url);
-    checkHlsKey(report, lines);
-    return undefined;
+    return { aes: part };
   }
-  const isMeant = method === 'SAMPLE-AES' || format !== undefined || isAsked;
-  if (!isMeant && (method === undefined || method === 'AES-128')) {
-    const sentence = 'is AES-128, which gives the key to anyone who asks; FairPlay needs SAMPLE-AES';
-    report.warning('not_fairplay', `${HLS}-method`, sentence);
-    checkHlsKey(report, lines);
-    return undefined;
+  const isAes = !isAsked && (method ?? 'AES-128') === 'AES-128' && (format ?? 'identity') === 'identity';
+  if (isAes || (!isAsked && method === 'SAMPLE-AES')) {
+    checkFetchedKey(report, lines, isAes);
+    return { aes: part };
   }
   constant(report, `${HLS}-method`, method, 'SAMPLE-AES', 'error');
-  constant(report, `${HLS}-key-format`, format, FAIRPLAY_KEY_FORMAT, 'error');
+  // An app may load the keys of such addresses itself, in whatever format.
+  const severity = method === 'SAMPLE-AES' ? 'warning' : 'error';
+  constant(report, `${HLS}-key-format`, format, FAIRPLAY_KEY_FORMAT, severity);
   constant(report, `${HLS}-key-format-version`, get('key-format-version'), '1', 'warning');
   for (const name of ['url', 'key', 'iv']) {
-    if (get(name) === undefined) {
-      report.error('missing_line', `${HLS}-${name}`, 'is missing; add it, FairPlay needs it');
-    }
+    if (get(name) === undefined) missing(report, `${HLS}-${name}`, 'FairPlay needs it');
   }
   const include = `${HLS}-iv-include-in-chunklist`;
   if (get('iv-include-in-chunklist') !== 'false') {
     const sentence = 'should be false: Apple wants no IV in a FairPlay playlist, the license contains it';
     report.warning('iv_in_playlist', include, sentence);
   }
-  return { key: get('key'), iv: get('iv'), laurl: url };
+  return { fairplay: { key: part.key, iv: part.iv, laurl: url } };
 }
 
-function checkHlsKey(report: Report, lines: Lines): void {
-  const [key, iv] = ['key', 'iv'].map((what) => {
-    const name = `${HLS}-${what}`;
-    return readSecretBlock(report, name, lines.get(name), 'hex');
-  });
-  const context = { scheme: undefined, names: valueNames(DASH) };
-  report.add(...checkValues({ fairplay: { key, iv } }, context));
+/** The lines of a key that players fetch from its address. */
+function checkFetchedKey(report: Report, lines: Lines, isAes: boolean): void {
+  const get = (name: string) => lines.get(`${HLS}-${name}`);
+  for (const name of ['url', 'key']) {
+    if (get(name) === undefined) missing(report, `${HLS}-${name}`, 'the other lines of HLS need it');
+  }
+  const [format, include] = [get('key-format'), get('iv-include-in-chunklist')];
+  const isFormatMissing = format === undefined && get('key-format-version') !== undefined;
+  const isOther = format !== undefined && format !== 'identity';
+  const isAddressOfFairPlay = /fairplay|\bfps\b/i.test(get('url') ?? '');
+  if (!isAes && (isFormatMissing || isOther || isAddressOfFairPlay || include === 'false')) {
+    const fault = format === undefined ? 'is missing' : `is not ${FAIRPLAY_KEY_FORMAT}`;
+    const sentence = `${fault}, though the other lines of HLS look like FairPlay's; write ${FAIRPLAY_KEY_FORMAT}, unless players fetch the key itself`;
+    report.warning('not_fairplay', `${HLS}-key-format`, sentence);
+  } else if (get('iv') !== undefined && include === 'false') {
+    const sentence =
+      'should be true: players that find no IV in the playlist take the number of the segment, and decrypt nothing';
+    report.warning('iv_not_in_playlist', `${HLS}-iv-include-in-chunklist`, sentence);
+  }
 }
 
 function constant(

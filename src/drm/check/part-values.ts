@@ -1,6 +1,7 @@
 import { type Checked, decodeBase64 } from '../bytes';
 import { BOX_FOR_DATA, checkValues, type KeyValues, NO_SYSTEM, type ValuesContext } from '../cross-check';
 import type { Problem, Subject } from '../finding';
+import type { AddressOf } from '../license-url';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
 import { describeWidevineData } from './boxes';
@@ -18,7 +19,7 @@ import {
 
 /** The unchecked values of a request's parts, or of a key file's lines, under the request's names. */
 export type Parts = Partial<
-  Readonly<Record<'cenc' | 'widevine' | 'playready' | 'fairplay', Readonly<Record<string, unknown>>>>
+  Readonly<Record<'cenc' | 'widevine' | 'playready' | 'fairplay' | 'aes', Readonly<Record<string, unknown>>>>
 >;
 
 export interface PartsContext extends ValuesContext {
@@ -26,7 +27,7 @@ export interface PartsContext extends ValuesContext {
 }
 
 export function checkParts(report: Report, parts: Parts, context: PartsContext): KeyValues {
-  const { cenc, widevine, playready, fairplay } = parts;
+  const { cenc, widevine, playready, fairplay, aes } = parts;
   const { names } = context;
   const values: KeyValues = {
     ...(cenc && {
@@ -43,6 +44,13 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
         key: readSecretBlock(report, names['fairplay.key'], fairplay.key, 'hex'),
         iv: readSecretBlock(report, names['fairplay.iv'], fairplay.iv, 'hex'),
         licenseUrl: readAddress(report, names['fairplay.laurl'], 'fairplay', fairplay.laurl),
+      },
+    }),
+    ...(aes && {
+      aes: {
+        url: readAddress(report, names['aes.url'], 'aes', aes.url),
+        key: readSecretBlock(report, names['aes.key'], aes.key, 'hex'),
+        iv: readSecretBlock(report, names['aes.iv'], aes.iv, 'hex'),
       },
     }),
   };
@@ -79,7 +87,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-export function readSecretBlock(
+function readSecretBlock(
   report: Report,
   name: string,
   value: unknown,
@@ -144,12 +152,7 @@ function meantWidevineData(
   return data.value;
 }
 
-function readAddress(
-  report: Report,
-  name: string,
-  system: 'playready' | 'fairplay',
-  value: unknown,
-): string | undefined {
+function readAddress(report: Report, name: string, system: AddressOf, value: unknown): string | undefined {
   const address = textOf(value);
   if (address !== undefined) checkAddress(report, name, system, address);
   return address;

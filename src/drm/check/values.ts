@@ -11,7 +11,7 @@ import {
   ZERO_KEY_ID,
 } from '../bytes';
 import { type Finding, finding } from '../finding';
-import { addressFindings, checkLicenseUrl } from '../license-url';
+import { type AddressOf, addressFindings, checkLicenseUrl } from '../license-url';
 import { decodePlayReadyChecksum } from '../playready';
 import type { Report } from './report';
 
@@ -148,7 +148,7 @@ export function looksLikeAddress(text: string): boolean {
 export function checkAddress(
   report: Report,
   name: string,
-  system: 'playready' | 'fairplay',
+  system: AddressOf,
   text: string,
   note?: string,
 ): void {

@@ -27,7 +27,7 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const all = streamKeysOf(read.keys).filter((key) => scheme === undefined || key.scheme === scheme);
   const [first, ...more] = all.filter((key) => others[key.scheme] === undefined);
   if (!first) {
-    const description = all.flatMap((key) => others[key.scheme] ?? [])[0] ?? MISSING[scheme ?? 'cenc'];
+    const description = others[scheme ?? all[0]?.scheme ?? 'cenc'] ?? MISSING[scheme ?? 'cenc'];
     return { ok: false, problem: { code: 'keys_missing', description } };
   }
   const keys: Keys = form.holdsBoth ? [first, ...more] : [first];
@@ -38,6 +38,7 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
     ...systemFindings(keys),
     ...lengthFindings(rendered, form.limit),
     ...wanted.flatMap((key) => leftOutFindings(others[key.scheme])),
+    ...(form.holdsBoth && scheme === undefined && !read.keys.hls ? leftOutFindings(others.cbcs) : []),
   ];
   return { ok: true, text: rendered, keys, findings };
 }

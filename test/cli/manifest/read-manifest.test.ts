@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { CliError } from '../../../src/cli/cli-error';
 import type { Manifest } from '../../../src/cli/manifest/entries';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
+import { CMAF_CBCS_REFUSED } from '../../../src/drm/key-file';
 import { temporaryFolder } from '../../support/after-test';
 
 let cwd: string;
@@ -35,9 +36,6 @@ async function faults(name: string, text: string): Promise<string[]> {
   return [];
 }
 
-const NO_CMAF_LINES =
-  "can't be cbcs: no public source has key-file lines for CMAF under cbcs, and the packager does cbcs as HLS with " +
-  'SAMPLE-AES; use cenc (or true) here, and fairplay for HLS';
 const CENC = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
 const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };
 
@@ -283,7 +281,7 @@ const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'streams: !secret [a]\n': ':1: has an unknown tag (!name); leave it out.',
     'streams: [true]\n':
       ':1: streams must be a stream id or its fields, and true is neither; put it in quotes.',
-    'defaults: { cmaf: cbcs }\nstreams: [{ streamid: a }]\n': `:1: defaults.cmaf ${NO_CMAF_LINES}.`,
+    'defaults: { cmaf: cbcs }\nstreams: [{ streamid: a }]\n': `:1: defaults.cmaf ${CMAF_CBCS_REFUSED}.`,
     'groups: [{ members: [a], folder: /live }]':
       ':1: groups.folder must be the first parts of a stream id, without a slash before it.',
   },
@@ -296,7 +294,7 @@ const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'streamid,contentId\na,b\nc,d,SECRETSECRET\n': ':3: has 3 cells, and the first row has 2.',
     'streamid,contentId\na,"b\nSECRETSECRET': ':3: a quote is opened here or above, and never closed.',
     'sep=;\r\nstreamid;cmaf\r\na;maybe\r\n': ':3: cmaf must be true, false or cenc.',
-    'streamid,cmaf\na,CBCS\n': `:2: cmaf ${NO_CMAF_LINES}.`,
+    'streamid,cmaf\na,CBCS\n': `:2: cmaf ${CMAF_CBCS_REFUSED}.`,
   },
 };
 

@@ -114,7 +114,8 @@ describe('a key file', () => {
         { 'D-key-id': cenc.contentkey, 'D-ks-playready-checksum': NO },
       ),
       'AES-128 with the address of FairPlay: E wrong_constant H-method': set({ 'H-method': 'AES-128' }),
-      'another key format: E wrong_constant H-key-format': set({ 'H-key-format': 'identity' }),
+      'another key format: W wrong_constant H-key-format': set({ 'H-key-format': 'identity' }),
+      'no key format: W missing_line H-key-format': set({ 'H-key-format': NO }),
       'another key format version: W wrong_constant H-key-format-version': set({
         'H-key-format-version': '2',
       }),
@@ -122,9 +123,11 @@ describe('a key file', () => {
         'H-iv-include-in-chunklist': 'true',
       }),
       'no IV: E missing_line H-iv': set({ 'H-iv': NO }),
-      'clear-key HLS: W not_fairplay H-method': `${HLS}-key: ${fairplay.key}\n${HLS}-url: https://a.example/key\n`,
-      'nothing that is known: W unknown_line smoothstreaming-playready-key-id, E no_lines':
+      'lines of Smooth Streaming alone: W unknown_line smoothstreaming-playready-key-id':
         'smoothstreaming-playready-key-id: x\n',
+      'lines of CMAF that are not known alone: W unknown_line cmafstreaming-cbcs-scheme':
+        'cmafstreaming-cbcs-scheme: x\n',
+      'a misspelt line alone: W unknown_line C-key-idd, E no_lines': `${CMAF}-key-idd: x\n`,
       'CMAF lines for cbcs, as of former versions: W unsupported_scheme C-algorithm': withFormerCmaf(FILE),
       'CMAF lines for cbcs with the data and the checksum of cenc: W unsupported_scheme C-algorithm, W scheme_mismatch C-ks-widevine-pssh-data':
         set({ 'C-algorithm': 'AESCBC' }, CMAF_FILE),
@@ -202,6 +205,10 @@ describe('the name of a key file', () => {
 });
 
 const DASH_ALONE = linesOf(0, 10);
+const fetched = (lines: Readonly<Record<string, string>> = {}) =>
+  Object.entries({ url: 'https://a.example/key', key: fairplay.key, ...lines })
+    .map(([name, value]) => (value === '' ? '' : `${HLS}-${name}: ${value}\n`))
+    .join('');
 const playReadyHls = (method: string, key = fairplay.key) => `\
 ${HLS}-method: ${method}
 ${HLS}-url: ${playready.laurl}
@@ -212,6 +219,17 @@ ${HLS}-key-format-version: 1
 
 describe('a key file whose HLS lines are not for FairPlay', () => {
   it.each([
+    ['AES-128, by its key and address alone', fetched()],
+    [
+      'AES-128 with all that it may have',
+      fetched({ method: 'AES-128', iv: fairplay.iv, 'key-format': 'identity', 'key-format-version': '1' }),
+    ],
+    ['AES-128 next to DASH', DASH_ALONE + fetched({ method: 'AES-128' })],
+    ['SAMPLE-AES without a key format', fetched({ method: 'SAMPLE-AES' })],
+    [
+      'SAMPLE-AES with the key format identity',
+      fetched({ method: 'SAMPLE-AES', iv: fairplay.iv, 'key-format': 'identity' }),
+    ],
     ['PlayReady over HLS', playReadyHls('ENVELOPE-PLAYREADY')],
     ["PlayReady's other method, with an IV", `${playReadyHls('CHUNK-PLAYREADY')}${HLS}-iv: ${fairplay.iv}\n`],
     ['PlayReady over HLS beside DASH', DASH_ALONE + playReadyHls('CHUNK-PLAYREADY')],
@@ -229,7 +247,7 @@ describe('a key file whose HLS lines are not for FairPlay', () => {
         'SAMPLE-AES',
         'ENVELOPE-PLAYREADY',
       ),
-      'a method beside those of PlayReady: E wrong_constant H-method, E wrong_constant H-key-format, E missing_line H-iv, W iv_in_playlist H-iv-include-in-chunklist, W not_skd H-url':
+      'a method next to those of PlayReady: E wrong_constant H-method, E wrong_constant H-key-format, E missing_line H-iv, W iv_in_playlist H-iv-include-in-chunklist, W not_skd H-url':
         playReadyHls('ENVELOPE_PLAYREADY'),
       'a base64 key for PlayReady over HLS: E base64_for_hex H-key': playReadyHls(
         'CHUNK-PLAYREADY',
@@ -239,7 +257,31 @@ describe('a key file whose HLS lines are not for FairPlay', () => {
         'CHUNK-PLAYREADY',
         '0'.repeat(32),
       ),
-      'a key of zeros for AES-128: W not_fairplay H-method, E all_zero H-key': `${HLS}-key: ${'0'.repeat(32)}\n${HLS}-url: https://a.example/key\n`,
+      'a key of zeros for AES-128: E all_zero H-key': fetched({ key: '0'.repeat(32) }),
+      'no key for AES-128: E missing_line H-key': fetched({ key: '' }),
+      'no address for SAMPLE-AES: E missing_line H-url': fetched({ method: 'SAMPLE-AES', url: '' }),
+      'plain http for AES-128: W plain_http H-url': fetched({ url: 'http://a.example/key' }),
+      'the key in the address of AES-128: E content_key_in_address H-url': fetched({
+        url: `https://a.example/${fairplay.key}`,
+      }),
+      'an IV that is the key for AES-128: W key_is_iv H-iv': fetched({ iv: fairplay.key }),
+      'an IV that players of AES-128 do not find: W iv_not_in_playlist H-iv-include-in-chunklist': fetched({
+        iv: fairplay.iv,
+        'iv-include-in-chunklist': 'false',
+      }),
+      "FairPlay's IV without its key format: W not_fairplay H-key-format": fetched({
+        method: 'SAMPLE-AES',
+        iv: fairplay.iv,
+        'iv-include-in-chunklist': 'false',
+      }),
+      'the version of a key format that is not there: W not_fairplay H-key-format': fetched({
+        method: 'SAMPLE-AES',
+        'key-format-version': '1',
+      }),
+      'a key format like that of FairPlay: W not_fairplay H-key-format': fetched({
+        method: 'SAMPLE-AES',
+        'key-format': 'com.apple.streamingkeydeliver',
+      }),
     }),
   )('has a fault with %s', (_what, text, expected) => {
     expect(faults(text)).toEqual(expected.map(whole));
@@ -264,6 +306,8 @@ describe('summariseKeyFile', () => {
     [CMAF_FILE, ['cenc', 'widevine', 'playready', 'fairplay', 'cmaf'], keyId, contentId],
     [linesOf(0, 6), ['cenc', 'widevine'], keyId, contentId],
     [linesOf(10), ['fairplay'], undefined, undefined],
+    [fetched(), ['aes'], undefined, undefined],
+    [playReadyHls('CHUNK-PLAYREADY'), [], undefined, undefined],
   ])('tells parts, key id and content id: %#', (text, parts, id, content) => {
     expect(summariseKeyFile(text)).toEqual({ parts, keyId: id, contentId: content, faults: [] });
   });
