@@ -1,10 +1,9 @@
-import { mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { FLEET_STATES, type FleetState, LACK_REASONS, type LackReason } from '../../src/api/fleet';
 import { temporaryFolder } from '../support/after-test';
+import { screenshot } from '../support/chromium';
 import { FAINT_TEXTS } from '../support/faint-texts';
 import { lacking, openFleetPage, openPageOf, packagerOf, TROUBLED } from '../support/open-fleet-page';
 import { CENC_ONLY } from '../support/post-manual';
@@ -20,13 +19,6 @@ const LOOKS: [string, BrowserContextOptions][] = [
   ['phone-dark', { ...PHONE, colorScheme: 'dark' }],
 ];
 
-/** For a person to look at. */
-async function screenshot(page: Page, name: string): Promise<void> {
-  const folder = join(tmpdir(), 'fleet-page');
-  mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
-}
-
 const ofFleet = ({ path }: { readonly path: string }) => path === '/api/fleet';
 
 describe.each(LOOKS)('the page on a screen: %s', (name, options) => {
@@ -38,7 +30,7 @@ describe.each(LOOKS)('the page on a screen: %s', (name, options) => {
       expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
     };
     await isFit();
-    await screenshot(page, `${name}-api-key`);
+    await screenshot(page, `fleet-page/${name}-api-key`);
     fleet.hold('origin-2', 'unreadable');
     await sidecar.api.post('/api/keyfile/news').send(CENC_ONLY);
     fleet.say(TROUBLED);
@@ -47,7 +39,7 @@ describe.each(LOOKS)('the page on a screen: %s', (name, options) => {
     await page.getByRole('button', { name: 'Look', exact: true }).click();
     await until('has a key file');
     await isFit();
-    await screenshot(page, `${name}-troubled`);
+    await screenshot(page, `fleet-page/${name}-troubled`);
     fleet.say({});
     fleet.release('origin-2');
     await until('Every packager has its streams');

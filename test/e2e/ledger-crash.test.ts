@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/after-test';
 import { bundledScript, runScript } from '../support/built-program';
 import { recordedLog } from '../support/recorded-log';
 
-const KILLS = 10;
+const KILLS = 6;
 const SERIES = 2;
 const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'] as const;
 
