@@ -16,7 +16,7 @@ const tracks = z
   .nullish()
   .meta({
     description:
-      'With `cpix`, the streams of each track: `{"SD": "news_sd", "HD": ["news_720p", "news_1080p"]}`. Each gets the keys of its track, as `track` chooses them; the document is read once.',
+      'The streams of each track of `cpix`, or of a content whose provider takes `track`: `{"SD": "news_sd", "HD": ["news_720p", "news_1080p"]}`. Each gets the keys of its track, as `track` chooses them; the document is read once, or asked for once.',
   });
 
 /** The fields of a stream's entry in addition to those of a key-file request. */

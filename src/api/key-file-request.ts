@@ -255,7 +255,7 @@ export const providerBody = z
   .meta({
     title: 'Keys from the key provider',
     description:
-      'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched. `systems` and `playready` are for a provider that speaks SPEKE or answers CPIX documents, `kid`, `track` and `period` for one of CPIX documents; others refuse them.',
+      'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched. `systems`, `playready` and `track` are for a provider that speaks SPEKE or answers CPIX documents, `kid` and `period` for one of CPIX documents; others refuse them.',
   });
 
 /** A body that holds the lines of an existing key file. */

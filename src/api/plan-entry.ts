@@ -16,6 +16,7 @@ import {
   type KeyFileRequest,
   parseKeyFileRequest,
   type RequestOptions,
+  trackName,
 } from './read-key-file-request';
 import { parseStreamId, type StreamId } from './stream-id';
 
@@ -146,8 +147,16 @@ export function trackRules(
   for (const name of ['track', 'kid']) {
     if (isGiven(request[name])) problems.push(invalidBody(`${name}: tracks chooses the keys; leave it out`));
   }
+  const { trackTypes } = rules;
+  if (trackTypes && isJsonObject(tracks) && Object.keys(tracks).length > MAX_TRACKS)
+    problems.push(
+      invalidBody(`tracks: has more than ${MAX_TRACKS} tracks, the most that a provider is asked for`),
+    );
   return problems;
 }
+
+/** The document of one request is to stay below what providers read. */
+const MAX_TRACKS = 20;
 
 /** A track without exactly one key in the document fails; the others do not. */
 export function* planTracks(
@@ -158,7 +167,9 @@ export function* planTracks(
   claim: Claim,
   options: RequestOptions,
 ): Generator<StreamPlan> {
-  const read = createReadDistinct(options);
+  const { rules = ASKED_BY_JSON } = options;
+  const asked = Object.keys(tracks).flatMap((track) => trackName(track, rules) ?? []);
+  const read = createReadDistinct({ ...options, tracks: [...new Set(asked)] });
   const sameKey = (track: string, what: string, other: string) => {
     const [one, first] = [printable(track), printable(other)];
     return `${one} has the same ${what} as ${first}; name the streams of both under ${first}, such as {"${first}": ["news_1", "news_2"]}.`;

@@ -53,6 +53,8 @@ export interface ProviderContent {
   readonly choice?: CpixChoice | undefined;
   /** The PlayReady license address in place of the one that the provider answers. */
   readonly playReadyUrl?: string | undefined;
+  /** The tracks of a batch's entry, whose keys are asked for together. It is one object for all requests of the entry. */
+  readonly tracks?: readonly string[] | undefined;
 }
 
 /** The rules of the key provider's protocol for a request that names a content. */
@@ -61,6 +63,8 @@ export interface ProviderRules {
   readonly needed: readonly ('client' | 'clientApiKey')[];
   /** The fields that are allowed only where the provider answers CPIX documents. */
   readonly taken: readonly DocumentField[];
+  /** The only track types that the provider can be asked for. */
+  readonly trackTypes?: readonly string[] | undefined;
 }
 
 const DOCUMENT_FIELDS = ['kid', 'track', 'period', 'systems', 'playready'] as const;
@@ -76,6 +80,16 @@ export interface RequestOptions {
   readonly rules?: ProviderRules | undefined;
   /** Reads CPIX documents; requests that share one may have it read once. */
   readonly readDocument?: ReadDocument | undefined;
+  /** Those of a batch's entry. */
+  readonly tracks?: readonly string[] | undefined;
+}
+
+/** A track as the provider is asked for it; undefined: it is not one of its track types, nor several joined by `+`. */
+export function trackName(track: string, { trackTypes }: ProviderRules): string | undefined {
+  if (!trackTypes) return track;
+  const parts = track.toUpperCase().split('+');
+  const isKnown = parts.every((part, at) => trackTypes.includes(part) && parts.indexOf(part) === at);
+  return isKnown ? parts.join('+') : undefined;
 }
 
 /** A body that has the right form. The content of a key file in it is not checked here. */
@@ -92,7 +106,7 @@ type FormedBody =
  */
 export function parseKeyFileRequest(
   body: unknown,
-  { rules = ASKED_BY_JSON, readDocument = readCpix }: RequestOptions = {},
+  { rules = ASKED_BY_JSON, readDocument = readCpix, tracks }: RequestOptions = {},
 ): Parsed<KeyFileRequest> {
   const read = readForm(body, rules);
   if (!read.ok) return { ok: false, problems: read.faults.slice(0, MAX_PROBLEMS).map(bodyProblem) };
@@ -105,7 +119,8 @@ export function parseKeyFileRequest(
   }
   if (form === 'supplied')
     return { ok: true, value: { source: 'supplied', ...suppliedValues(value), cmaf: asked } };
-  return { ok: true, value: { source: 'provider', ...contentOf(value), cmaf: asked } };
+  const content = contentOf({ ...value, track: value.track && trackName(value.track, rules) });
+  return { ok: true, value: { source: 'provider', ...content, ...(tracks && { tracks }), cmaf: asked } };
 }
 
 function contentOf(body: z.output<typeof providerBody>): ProviderContent {
@@ -122,8 +137,9 @@ function contentOf(body: z.output<typeof providerBody>): ProviderContent {
 /** Finds out which form of request a body is, and everything that keeps it from being one. */
 export function readForm(
   body: unknown,
-  { needed, taken }: ProviderRules,
+  rules: ProviderRules,
 ): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly SchemaFault[] } {
+  const { needed, taken } = rules;
   const given = givenFields(body);
   if (given.has('keyfile')) {
     const others = othersThan(importedBody, given);
@@ -148,7 +164,12 @@ export function readForm(
     DOCUMENT_FIELDS.filter((name) => !takes.includes(name)),
   );
   const result = providerBody.safeParse(rest);
+  const track = result.data?.track;
+  const isForeign = track && trackName(track, rules) === undefined;
   const found = inFieldOrder([
+    ...(isForeign
+      ? [{ kind: 'wrong', path: ['track'], reason: 'value', sentence: ofTypes(rules) } as const]
+      : []),
     ...needed.filter((name) => !given.has(name)).map((name) => missing(name)),
     ...faultsIn(providerBody, result, rest, suppliedBody),
   ]);
@@ -183,6 +204,10 @@ function faultsIn(
 
 function missing(name: string, sentence = 'is missing'): SchemaFault {
   return { kind: 'wrong', path: [name], reason: 'missing', sentence };
+}
+
+function ofTypes({ trackTypes = [] }: ProviderRules): string {
+  return `must be one of ${trackTypes.join(', ')}, or several joined by +; leave it out for the key of all tracks`;
 }
 
 function inFieldOrder(faults: readonly SchemaFault[]): SchemaFault[] {

@@ -95,13 +95,16 @@ const PUT: CommandEntry = {
       'body of the request (JSON, YAML), key file or CPIX document; - is standard input',
     ),
     option('--cpix <file>', 'CPIX document with the keys; - is standard input').conflicts('file'),
-    option('--track <name>', 'with a CPIX document: the keys of this track type or label (SD, HD, AUDIO)'),
+    option(
+      '--track <name>',
+      'the keys of this track type or label (SD, HD, AUDIO) of a CPIX document or a content',
+    ),
     option('--kid <uuid>', 'with a CPIX document: the key with this id'),
     option('--period <name>', 'with a CPIX document: the keys of this period, by its id or index'),
     option('--systems <names>', 'with a CPIX document: only these of widevine, playready, fairplay'),
     option(
       '--tracks <track=streamid>',
-      'with a CPIX document: the stream of each track; repeat for each',
+      'the stream of each track of a CPIX document or a content; repeat for each',
       tracksAdded,
     ),
     option('--keep-unknown', 'keep unknown lines of an existing key file; otherwise they are refused'),
@@ -125,9 +128,10 @@ const PUT: CommandEntry = {
   help: `
 A CPIX document may have the keys of several tracks; a key file takes one for Widevine and PlayReady, and one for
 FairPlay, which may be the same. Choose with --track or --kid. With --tracks, give no stream id: it writes the key files
-of all streams that it names:
+of all streams that it names. A key provider that speaks SPEKE gives each track of a content a key, too:
   packager-drm put live/news --cpix news.xml --track HD
   packager-drm put --cpix news.xml --tracks SD=news_sd,HD=news_hd --dry-run
+  packager-drm put --content-id news --tracks SD=news_sd,HD=news_hd
 `,
   load: async () => (await import('./commands/put')).put,
 };

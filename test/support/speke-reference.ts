@@ -7,6 +7,7 @@ import {
   randomBytes,
   X509Certificate,
 } from 'node:crypto';
+import type { SpekeVersion } from '../../src/drm/cpix/speke';
 import type { Received, Script } from './fake-upstream';
 
 /**
@@ -15,7 +16,7 @@ import type { Received, Script } from './fake-upstream';
  * PlayReady in a document, all of its plain keys are one that it is configured with.
  */
 export interface SpekeReference {
-  readonly version: 1 | 2;
+  readonly version: SpekeVersion;
   /** Its constants, for the key id that is asked for. */
   readonly playReadyHeader: (keyId: Buffer) => Buffer;
 }
@@ -71,9 +72,9 @@ export function spekeReference({ version, playReadyHeader: header }: SpekeRefere
     return {
       headers: {
         'content-type': 'application/xml',
-        ...(version === 2
-          ? { 'x-speke-user-agent': agent, 'x-speke-version': '2.0' }
-          : { 'speke-user-agent': agent }),
+        ...(version === 1
+          ? { 'speke-user-agent': agent }
+          : { 'x-speke-user-agent': agent, 'x-speke-version': version.toFixed(1) }),
       },
       body,
     };
@@ -82,7 +83,7 @@ export function spekeReference({ version, playReadyHeader: header }: SpekeRefere
 
 interface Filling {
   readonly contentId: string;
-  readonly version: 1 | 2;
+  readonly version: SpekeVersion;
   readonly header: (keyId: Buffer) => Buffer;
 }
 
@@ -111,7 +112,7 @@ function fillIn(asked: string, { contentId, version, header }: Filling): string 
     : withSystems;
 }
 
-function fillSystem(system: string, version: 1 | 2, header: Buffer): string {
+function fillSystem(system: string, version: SpekeVersion, header: Buffer): string {
   const put = (xml: string, name: string, value: string | Buffer, attributes = '') =>
     xml.replace(
       new RegExp(`<${name}${attributes}\\s*(?:/>|>\\s*</${name}>)`),

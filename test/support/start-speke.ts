@@ -1,5 +1,5 @@
 import { formatUuid } from '../../src/drm/bytes';
-import { spekeKeyId } from '../../src/drm/cpix/speke';
+import { type SpekeVersion, spekeKeyId } from '../../src/drm/cpix/speke';
 import { playReadyChecksum } from '../../src/drm/playready';
 import type { Ambient } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
@@ -23,9 +23,11 @@ export interface SpekeProvisioning {
   readonly upstream: FakeUpstream;
 }
 
+const PROTOCOLS = { 1: 'speke1', 2: 'speke2', 2.1: 'speke21' } as const;
+
 /** What a test wants otherwise. */
 interface SpekeSetting {
-  readonly version?: 1 | 2;
+  readonly version?: SpekeVersion;
   readonly config?: Partial<SidecarConfig>;
   readonly ambient?: Partial<Ambient>;
   readonly clock?: () => Date;
@@ -42,14 +44,14 @@ export async function startSpeke({
   upstream.on(SPEKE_PATH, reference(version));
   const own = {
     keyProviderUrl: `${upstream.url}${SPEKE_PATH}`,
-    keyProviderProtocol: version === 1 ? 'speke1' : 'speke2',
+    keyProviderProtocol: PROTOCOLS[version],
   } as const;
   const sidecar = await startSidecar({ ...own, ...config }, clock, ambient);
   return { sidecar, upstream };
 }
 
 /** The provider's answers, as they are when nothing is wrong with them. */
-export const reference = (version: 1 | 2 = 2) => spekeReference({ version, playReadyHeader });
+export const reference = (version: SpekeVersion = 2) => spekeReference({ version, playReadyHeader });
 
 /** The provider's answers, with their bodies changed. */
 export function answering(
@@ -67,15 +69,24 @@ export function answering(
 export const KEY_IS_IV =
   '299 - "key_is_iv: fairplay.iv equals fairplay.key; check whether one was copied twice."';
 
-const kid = (scheme: 'cenc' | 'cbcs', contentId: string) => spekeKeyId(contentId, scheme);
+const kid = (scheme: 'cenc' | 'cbcs', contentId: string, track?: string) =>
+  spekeKeyId(contentId, scheme, track);
+
+interface Lines {
+  readonly contentId?: string;
+  readonly isEncrypted?: boolean;
+  readonly systems?: readonly string[];
+  readonly track?: string;
+}
 
 /** The DASH lines of the keys that the provider answers; with a key that came encrypted, its own. */
 export function dashLines({
   contentId = CONTENT_ID,
   isEncrypted = false,
   systems = ['widevine', 'playready'],
-} = {}) {
-  const keyId = kid('cenc', contentId);
+  track,
+}: Lines = {}) {
+  const keyId = kid('cenc', contentId, track);
   const isOwn = isEncrypted || !systems.includes('playready');
   const key = isOwn ? referenceKey(contentId, formatUuid(keyId)) : PLAYREADY_KEY;
   const name = 'mpegdashstreaming-cenc';
@@ -96,8 +107,8 @@ ${systems.includes('widevine') ? widevine : ''}${systems.includes('playready') ?
 }
 
 /** The HLS lines. The IV is the key, as AWS's reference server has it. */
-export function hlsLines(contentId = CONTENT_ID): string {
-  const key = referenceKey(contentId, formatUuid(kid('cbcs', contentId)))
+export function hlsLines(contentId = CONTENT_ID, track?: string): string {
+  const key = referenceKey(contentId, formatUuid(kid('cbcs', contentId, track)))
     .toString('hex')
     .toUpperCase();
   return `\

@@ -49,7 +49,7 @@ export async function put(
   }
   if (streamId === undefined)
     throw usageError(
-      'The stream is missing: give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.',
+      'The stream is missing: give its id, or with a CPIX document or a content --tracks SD=news_sd,HD=news_hd.',
     );
   const seconds = secondsOfOne(wait, dryRun);
   const { body } = await putBody(context, fields);
@@ -107,11 +107,14 @@ async function putTracks(
   if (ifMatch !== undefined || createOnly)
     throw usageError('--if-match and --create-only are for one stream; leave them out with --tracks.');
   if (reveal) throw usageError('With --tracks no key material is shown; leave --reveal out.');
-  const source = fields.cpix ?? fields.file;
-  if (source === undefined) throw usageError('--tracks goes with a CPIX document; give it with --cpix.');
+  const { cpix, file, contentId } = fields;
+  const source = cpix ?? file;
+  const name = source === undefined ? contentId : nameOf(source);
+  if (name === undefined)
+    throw usageError('--tracks goes with a CPIX document or a content; give --cpix or --content-id.');
   const { body, isDocument } = await putBody(context, fields);
-  if (!isDocument) throw usageError(`--tracks goes with a CPIX document, which ${nameOf(source)} is not.`);
-  const name = nameOf(source);
+  if (source !== undefined && !isDocument)
+    throw usageError(`--tracks goes with a CPIX document, which ${name} is not.`);
   const streamIds = Object.values(tracks).flat();
   const manifest = [
     { kind: 'streams', name, line: undefined, streamIds, body: { ...body, tracks } },

@@ -266,7 +266,8 @@ export function buildManifest(
   const groups = claimed.groups.map(({ entry, path, line, name, streamIds, smil }): ManifestItem => {
     const { members, tracks, folder, keys, heights, bitrates } = entry;
     const place = { path, line, label: name };
-    if (tracks && !entry.cpix) report(line, 'tracks are for a CPIX document; give one with cpix');
+    if (tracks && !entry.cpix && (entry.contentId ?? groupDefaults.contentId) == null)
+      report(line, 'tracks are for a CPIX document or a content; give cpix or contentId');
     const how = { base: groupDefaults, mayLackContentId: !needsContentId || keys !== 'quality' };
     const isNamedAlone = keys === 'each' && perStream && !entry.contentId;
     const body = {

@@ -1,15 +1,30 @@
 import { uuidOfName } from '../bytes';
-import { type CpixSignal, type CpixSystemName, EMPTY_DOCUMENT, NO_FILTERS } from './document';
+import {
+  type CpixDocument,
+  type CpixRule,
+  type CpixSignal,
+  type CpixSystemName,
+  EMPTY_DOCUMENT,
+  NO_FILTERS,
+} from './document';
 import { cpixSystem } from './signals';
+import { SPEKE_TRACKS } from './usage-rules';
 import { writeCpix } from './write';
+
+/** AWS, "Secure Packager and Encoder Key Exchange API", v1.0, v2.0 and v2.1. */
+export type SpekeVersion = 1 | 2 | 2.1;
+
+/** The version of CPIX that goes with each of SPEKE; version 1 names none. */
+export const CPIX_VERSIONS = { 2: '2.3', 2.1: '2.4' } as const;
 
 /** The schemes that a request asks for: one each, since providers refuse documents that mix them. */
 export type SpekeScheme = 'cenc' | 'cbcs';
 
 export interface SpekeQuestion {
-  /** AWS, "Secure Packager and Encoder Key Exchange API", v1.0 and v2.0. */
-  readonly version: 1 | 2;
+  readonly version: SpekeVersion;
   readonly contentId: string;
+  /** Track types of `SPEKE_TRACKS`, or several joined by `+`, for a key each; without them, one key for all tracks. */
+  readonly tracks?: readonly string[] | undefined;
   readonly scheme: SpekeScheme;
   /** Of the systems that the scheme is for, those to ask for; without them, all. */
   readonly systems?: readonly CpixSystemName[] | undefined;
@@ -20,9 +35,12 @@ export interface SpekeQuestion {
 /** A namespace of this project's own, made at random once. */
 const NAMESPACE = Buffer.from('c7c5b7f2a0d94b1c9a53d4c1f0f6e2a8', 'hex');
 
-/** The version 5 UUID of content id and scheme, so that the same content has the same keys. A provider may answer another. */
-export function spekeKeyId(contentId: string, scheme: SpekeScheme): Buffer {
-  return uuidOfName(NAMESPACE, `${scheme}:${contentId}`);
+/**
+ * The version 5 UUID of content id, scheme and track, so that the same content has the same keys. A provider may answer
+ * another. No content id has a colon.
+ */
+export function spekeKeyId(contentId: string, scheme: SpekeScheme, track?: string): Buffer {
+  return uuidOfName(NAMESPACE, `${scheme}:${contentId}${track === undefined ? '' : `:${track}`}`);
 }
 
 type Asked = readonly (readonly [CpixSystemName, readonly CpixSignal[]])[];
@@ -33,26 +51,46 @@ const OF_CENC: Asked = [
 ];
 
 /** AWS's reference server answers v1 only where the elements stand ready. */
-const ASKED: Readonly<Record<1 | 2, Readonly<Record<SpekeScheme, Asked>>>> = {
-  1: { cenc: OF_CENC, cbcs: [['fairplay', ['uriExtXKey']]] },
-  2: { cenc: OF_CENC, cbcs: [['fairplay', ['hlsMedia', 'hlsMultivariant']]] },
+const ASKED: Readonly<Record<'first' | 'later', Readonly<Record<SpekeScheme, Asked>>>> = {
+  first: { cenc: OF_CENC, cbcs: [['fairplay', ['uriExtXKey']]] },
+  later: { cenc: OF_CENC, cbcs: [['fairplay', ['hlsMedia', 'hlsMultivariant']]] },
 };
 
-/** The document that a SPEKE provider is asked with: the key, and empty elements for what it is to fill in. */
+/** The document that a SPEKE provider is asked with: the keys, and empty elements for what it is to fill in. */
 export function writeSpekeRequest({
   version,
   contentId,
   scheme,
   systems: wanted,
   certificate,
+  tracks,
 }: SpekeQuestion): string {
-  const keyId = spekeKeyId(contentId, scheme);
-  const systems = ASKED[version][scheme]
-    .filter(([system]) => wanted?.includes(system) ?? true)
-    .map(([system, asked]) => ({ ...cpixSystem(system, keyId, {}), asked }));
-  const deliveries = certificate ? [{ certificate, documentKeys: [], mac: undefined }] : [];
-  const common = { ...EMPTY_DOCUMENT, deliveries, systems };
-  if (version === 1) return writeCpix({ ...common, id: contentId, keys: [{ keyId }] }, 'speke1');
-  const rule = { ...NO_FILTERS, keyId, intendedTrackType: 'ALL', video: [{}], audio: [{}] };
-  return writeCpix({ ...common, contentId, version: '2.3', keys: [{ keyId, scheme }], rules: [rule] });
+  const asked = ASKED[version === 1 ? 'first' : 'later'][scheme].filter(
+    ([system]) => wanted?.includes(system) ?? true,
+  );
+  const named = (tracks ?? [undefined]).map((track) => ({
+    track,
+    keyId: spekeKeyId(contentId, scheme, track),
+  }));
+  const document: CpixDocument = {
+    ...EMPTY_DOCUMENT,
+    deliveries: certificate ? [{ certificate, documentKeys: [], mac: undefined }] : [],
+    keys: named.map(({ keyId }) => (version === 1 ? { keyId } : { keyId, scheme })),
+    systems: named.flatMap(({ keyId }) =>
+      asked.map(([system, signals]) => ({ ...cpixSystem(system, keyId, {}), asked: signals })),
+    ),
+    rules: named.map(({ keyId, track }) => ruleOf(keyId, track)),
+  };
+  if (version !== 1) return writeCpix({ ...document, contentId, version: CPIX_VERSIONS[version] });
+  return writeCpix({ ...document, id: contentId, rules: tracks ? document.rules : [] }, 'speke1');
+}
+
+/** What a key is for, with a filter for each part of the track type. */
+function ruleOf(keyId: Buffer, track: string | undefined): CpixRule {
+  if (track === undefined)
+    return { ...NO_FILTERS, keyId, intendedTrackType: 'ALL', video: [{}], audio: [{}] };
+  const parts = track.split('+');
+  const filters = (isOfSound: boolean) =>
+    parts.filter((part) => part.includes('AUDIO') === isOfSound).map((part) => SPEKE_TRACKS[part] ?? {});
+  return { ...NO_FILTERS, keyId, intendedTrackType: track, video: filters(false), audio: filters(true) };
 }

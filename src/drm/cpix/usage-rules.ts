@@ -1,7 +1,24 @@
 import { type Checked, formatUuid, refusedAs } from '../bytes';
-import type { CpixDocument, CpixKey, CpixPeriod, CpixRule } from './document';
+import type { CpixDocument, CpixKey, CpixLimits, CpixPeriod, CpixRule } from './document';
 
 const refused = refusedAs('cpix_choice');
+
+/** The track types of SPEKE, with what their filters say of pixels and channels (AWS, "SPEKE v2.0 presets"). */
+export const SPEKE_TRACKS: Readonly<Record<string, CpixLimits>> = {
+  VIDEO: {},
+  SD: { maxPixels: '589824' },
+  HD: { minPixels: '589825', maxPixels: '2073600' },
+  HD1: { minPixels: '589825', maxPixels: '921600' },
+  HD2: { minPixels: '921601', maxPixels: '2073600' },
+  UHD: { minPixels: '2073601' },
+  UHD1: { minPixels: '2073601', maxPixels: '8847360' },
+  UHD2: { minPixels: '8847361' },
+  AUDIO: {},
+  STEREO_AUDIO: { maxChannels: '2' },
+  MULTICHANNEL_AUDIO: { minChannels: '3' },
+  MULTICHANNEL_AUDIO_3_6: { minChannels: '3', maxChannels: '6' },
+  MULTICHANNEL_AUDIO_7: { minChannels: '7' },
+};
 
 /** The rules that hold in a key period, which is named by its id, else by its index: those for it and those for all. */
 export function rulesInPeriod(

@@ -5,7 +5,7 @@ import { type ChosenKeys, chooseKeys } from '../../drm/cpix/choose';
 import { CPIX_SYSTEM_IDS, type CpixDocument, type CpixSystemName } from '../../drm/cpix/document';
 import type { CpixRecipient } from '../../drm/cpix/encryption';
 import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
-import type { SpekeScheme } from '../../drm/cpix/speke';
+import type { SpekeQuestion, SpekeScheme, SpekeVersion } from '../../drm/cpix/speke';
 import type { Finding, Problem } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
 import { HttpError } from '../../http/errors';
@@ -41,7 +41,7 @@ interface AnsweredDocument {
 /** One question of those that a content takes. A document that is GETed is the answer to a question that says nothing. */
 interface Question {
   /** The parameters of the POST's body; undefined: a GET. */
-  readonly speke: { readonly version: 1 | 2; readonly scheme: SpekeScheme } | undefined;
+  readonly speke: Pick<SpekeQuestion, 'version' | 'scheme' | 'tracks'> | undefined;
   /** The systems that the answer must have; undefined: those that it has. */
   readonly systems: readonly CpixSystemName[] | undefined;
   /** Set where the answer must come encrypted. */
@@ -62,6 +62,16 @@ const ALL_SYSTEMS = Object.values(OF_SCHEME).flat();
 
 const XML = { accept: 'application/xml, application/cpix+xml', 'content-type': 'application/xml' };
 const SPEKE_VERSION = 'x-speke-version';
+const VERSIONS: Readonly<Partial<Record<ProviderProtocol, SpekeVersion>>> = {
+  speke1: 1,
+  speke2: 2,
+  speke21: 2.1,
+};
+/** What a provider may speak that does not speak the version. */
+const OLDER = {
+  2: 'SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
+  2.1: 'SPEKE 2.0, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke2',
+} as const;
 
 /** Asks a key provider that answers CPIX documents: by a GET of one, or by SPEKE's POSTs, one for each scheme. */
 export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
@@ -69,12 +79,17 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   // No other protocol needs it, and each start would wait for it.
   const loadSpeke = () => import('../../drm/cpix/speke');
 
-  const questionsFor = ({ choice: { systems = ALL_SYSTEMS } = {} }: ProviderContent): Question[] => {
+  const questionsFor = ({
+    choice: { systems = ALL_SYSTEMS, track } = {},
+    ...content
+  }: ProviderContent): Question[] => {
+    const version = VERSIONS[protocol];
+    if (version === undefined) return [{ speke: undefined, systems: undefined, recipient: undefined }];
     const recipient = cpixRecipient();
-    const version = protocol === 'speke1' ? 1 : 2;
+    const tracks = content.tracks ?? (track === undefined ? undefined : [track]);
     return (['cenc', 'cbcs'] as const).flatMap((scheme): Question[] => {
       const wanted = OF_SCHEME[scheme].filter((name) => systems.includes(name));
-      return wanted.length === 0 ? [] : [{ speke: { version, scheme }, systems: wanted, recipient }];
+      return wanted.length === 0 ? [] : [{ speke: { version, scheme, tracks }, systems: wanted, recipient }];
     });
   };
 
@@ -99,6 +114,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     call: ProviderCall,
   ): Promise<AnsweredDocument> => {
     const { clientApiKey } = content;
+    const { speke } = question;
     const { 'content-type': type, accept } = XML;
     const keyId = await keyIdOf(content);
     const own = providerHeaders?.() ?? {};
@@ -108,9 +124,9 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
       clientApiKey,
       headers: {
         accept,
-        ...(question.speke && { 'content-type': type }),
+        ...(speke && { 'content-type': type }),
         ...own,
-        ...(question.speke?.version === 2 && { [SPEKE_VERSION]: '2.0' }),
+        ...(speke && speke.version !== 1 && { [SPEKE_VERSION]: speke.version.toFixed(1) }),
       },
       secrets: [...Object.values(own), ...secretsIn(address)],
       body: await bodyOf(question, content),
@@ -121,23 +137,24 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     }
     if (status !== 200)
       throw upstream.failed(`answered ${status}${hintOf(status, question, content.choice?.systems)}`);
-    return { question, document: readAnswer(answer, question, content.contentId, keyId) };
+    return { question, document: await readAnswer(answer, question, content.contentId, keyId) };
   };
 
-  const readAnswer = (
+  const readAnswer = async (
     { headers, body }: UpstreamDocument,
     { speke }: Question,
     contentId: string,
     keyId: Buffer | undefined,
-  ): CpixDocument => {
-    const read = readCpix(body);
+  ): Promise<CpixDocument> => {
+    const read = readCpix(body, { isSpeke: speke !== undefined });
     if (!read.ok && !looksLikeCpixBytes(body)) {
       const { variable } = UPSTREAMS.key_provider;
       throw upstream.failed(`returned something that is not a CPIX document; check ${variable}`);
     }
-    if (speke?.version === 2 && headers[SPEKE_VERSION] !== '2.0')
+    const later = speke?.version === 1 ? undefined : speke?.version;
+    if (later && headers[SPEKE_VERSION] !== later.toFixed(1))
       throw upstream.failed(
-        'answered without the header X-Speke-Version: 2.0; if it speaks SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
+        `answered without the header X-Speke-Version: ${later.toFixed(1)}; if it speaks ${OLDER[later]}`,
       );
     if (!read.ok) throw unusable([read.problem]);
     const document = read.value;
@@ -149,8 +166,11 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const named = [document.contentId, speke?.version === 1 ? document.id : undefined];
     if (named.some((id) => id !== undefined && id !== contentId))
       throw upstream.failed('returned the keys of a different content id than requested');
-    if (speke?.version === 2 && document.version !== undefined && document.version !== '2.3')
-      throw upstream.failed('returned a CPIX document of another version than 2.3, which SPEKE v2 requires');
+    const version = later && (await loadSpeke()).CPIX_VERSIONS[later];
+    if (version && document.version !== undefined && document.version !== version)
+      throw upstream.failed(
+        `returned a CPIX document of another version than ${version}, which SPEKE v${later} requires`,
+      );
     return document;
   };
 
@@ -167,9 +187,14 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     if (!speke) return requireChosen(chooseKeys(document, choice ?? {}));
     requireSystems(document, systems, choice?.systems ?? ALL_SYSTEMS);
     const { spekeKeyId } = await loadSpeke();
-    // A provider may return another key id, which is then used; of several keys it must be the requested one.
-    const keyId = document.keys.length > 1 ? spekeKeyId(contentId, speke.scheme) : undefined;
-    return requireChosen(chooseKeys(document, { keyId, systems }));
+    const keyId = spekeKeyId(contentId, speke.scheme, choice?.track);
+    const isReturned = document.keys.some((key) => key.keyId.equals(keyId));
+    // A provider may return other key ids, which are then used: of several tracks by its usage rules, else of one key.
+    if (!isReturned && speke.tracks && speke.tracks.length > 1)
+      return requireChosen(chooseKeys(document, { track: choice?.track, systems }));
+    return requireChosen(
+      chooseKeys(document, { keyId: document.keys.length > 1 ? keyId : undefined, systems }),
+    );
   };
 
   const requireChosen = (chosen: ReturnType<typeof chooseKeys>): ChosenKeys => {
@@ -209,13 +234,23 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     return made;
   };
 
+  /** The answers to the tracks of a batch's entry, which are asked for once. */
+  const together = new WeakMap<readonly string[], readonly Promise<AnsweredDocument>[]>();
+
+  const callsFor = (content: ProviderContent, call: ProviderCall): readonly Promise<AnsweredDocument>[] => {
+    const { tracks } = content;
+    const known = tracks && together.get(tracks);
+    if (known) return known;
+    // A track that fails must not end what the others wait for.
+    const own = tracks ? { requestId: call.requestId } : call;
+    const calls = questionsFor(content).map((question) => fetchDocument(question, content, own));
+    if (tracks) together.set(tracks, calls);
+    return calls;
+  };
+
   return {
     ask(content, call) {
-      const questions: readonly Question[] =
-        protocol === 'cpix'
-          ? [{ speke: undefined, systems: undefined, recipient: undefined }]
-          : questionsFor(content);
-      const calls = questions.map((question) => fetchDocument(question, content, call));
+      const calls = callsFor(content, call);
       return {
         calls,
         async open() {

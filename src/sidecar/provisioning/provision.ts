@@ -7,6 +7,7 @@ import {
   type ProviderRules,
 } from '../../api/read-key-file-request';
 import type { CpixSystemName } from '../../drm/cpix/document';
+import { SPEKE_TRACKS } from '../../drm/cpix/usage-rules';
 import { crossCheck } from '../../drm/cross-check';
 import { type Finding, isError, problemsOf } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
@@ -262,11 +263,12 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
   };
 }
 
-/** The fields that each protocol takes to choose among the keys of a document: SPEKE is asked for one key. */
+/** The fields that each protocol takes to choose among the keys of a document: SPEKE is asked for keys by track. */
 const TAKEN: Readonly<Record<Exclude<ProviderProtocol, 'json'>, readonly DocumentField[]>> = {
   cpix: ['kid', 'track', 'period', 'systems', 'playready'],
-  speke1: ['systems', 'playready'],
-  speke2: ['systems', 'playready'],
+  speke1: ['track', 'systems', 'playready'],
+  speke2: ['track', 'systems', 'playready'],
+  speke21: ['track', 'systems', 'playready'],
 };
 
 /** The fields that the key provider needs and takes. */
@@ -275,7 +277,9 @@ export function providerRules({
   keyProviderUrl = '',
 }: Pick<UpstreamsOptions, 'keyProviderProtocol' | 'keyProviderUrl'>): ProviderRules {
   if (protocol === 'json') return ASKED_BY_JSON;
-  return { needed: needsClient(keyProviderUrl) ? ['client'] : [], taken: TAKEN[protocol] };
+  const needed = needsClient(keyProviderUrl) ? (['client'] as const) : [];
+  const ofSpeke = protocol !== 'cpix' && { trackTypes: Object.keys(SPEKE_TRACKS) };
+  return { needed, taken: TAKEN[protocol], ...ofSpeke };
 }
 
 const secret = z.string().min(1).nullish();

@@ -206,7 +206,7 @@ function printableId(id = ''): string | undefined {
 }
 
 /** How keys are asked for at the key provider. */
-export const PROVIDER_PROTOCOLS = ['json', 'cpix', 'speke1', 'speke2'] as const;
+export const PROVIDER_PROTOCOLS = ['json', 'cpix', 'speke1', 'speke2', 'speke21'] as const;
 export type ProviderProtocol = (typeof PROVIDER_PROTOCOLS)[number];
 
 /** The placeholders in the address of the key provider. */

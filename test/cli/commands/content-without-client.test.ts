@@ -42,3 +42,21 @@ groups:
     'c.key': hlsLines(),
   });
 });
+
+test('put and apply give each track of a content its key', async () => {
+  const { sidecar, cwd, run } = await start();
+  const named = ['--content-id', CONTENT_ID, '--systems', 'fairplay'];
+  expect(await run('put', ...named, '--tracks', 'SD=a,HD=b')).toMatchObject({
+    code: 0,
+    stderr: `${CONTENT_ID}: 2 created.\n`,
+  });
+  expect(await run('put', 'c', ...named, '--track', 'HD')).toMatchObject({ code: 0 });
+  const group = `{ folder: live, contentId: ${CONTENT_ID}, systems: [fairplay], tracks: { SD: d, HD: [e, f] } }`;
+  await fs.writeFile(join(cwd, 'line-up.yaml'), `groups:\n  - ${group}\n`);
+  expect(await run('apply', 'line-up.yaml', '--yes')).toMatchObject({ code: 0 });
+  const [sd, hd] = [hlsLines(CONTENT_ID, 'SD'), hlsLines(CONTENT_ID, 'HD')];
+  expect(await sidecar.files()).toEqual({
+    ...{ 'a.key': sd, 'b.key': hd, 'c.key': hd, live: 'folder' },
+    ...{ 'live/d.key': sd, 'live/e.key': hd, 'live/f.key': hd },
+  });
+});

@@ -172,12 +172,12 @@ describe('put with the tracks of a CPIX document', () => {
       '--cpix film.xml --tracks HD=b --create-only':
         '--if-match and --create-only are for one stream; leave them out with --tracks.',
       '--cpix film.xml --tracks HD=b --reveal': 'With --tracks no key material is shown; leave --reveal out.',
-      '--tracks HD=b': '--tracks goes with a CPIX document; give it with --cpix.',
+      '--tracks HD=b': '--tracks goes with a CPIX document or a content; give --cpix or --content-id.',
       '--file news.key --tracks HD=b': '--tracks goes with a CPIX document, which news.key is not.',
       '--cpix film.xml --tracks HD':
         "option '--tracks <track=streamid>' argument 'HD' is invalid. It must be a track and a stream id, such as SD=news_sd.",
       '--cpix film.xml':
-        'The stream is missing: give its id, or with a CPIX document --tracks SD=news_sd,HD=news_hd.',
+        'The stream is missing: give its id, or with a CPIX document or a content --tracks SD=news_sd,HD=news_hd.',
     }),
   )('refuses %s, and sends nothing', async (args, sentence) => {
     await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);

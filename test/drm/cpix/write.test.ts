@@ -5,7 +5,8 @@ import * as fc from 'fast-check';
 import { validateXML } from 'xmllint-wasm';
 import { sealCpix } from '../../../src/drm/cpix/encryption';
 import { readCpix } from '../../../src/drm/cpix/read';
-import { spekeKeyId, writeSpekeRequest } from '../../../src/drm/cpix/speke';
+import { type SpekeVersion, spekeKeyId, writeSpekeRequest } from '../../../src/drm/cpix/speke';
+import { SPEKE_TRACKS } from '../../../src/drm/cpix/usage-rules';
 import { writeCpix } from '../../../src/drm/cpix/write';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { cpixDocumentOf } from '../../../src/drm/export/forms';
@@ -13,18 +14,19 @@ import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
 import { cpixDocuments } from '../../support/cpix-documents';
 
-/** Where the schemas of CPIX 2.3 lie: those of a checkout of github.com/Axinom/cpix. */
+/** Where the schemas of CPIX 2.3 lie, those of a checkout of github.com/Axinom/cpix, and next to them those of 2.4. */
 const FOLDER = process.env.CPIX_SCHEMAS ?? resolve(__dirname, '../../../../shared/reference/cpix/schema-2.3');
+const FOLDER_2_4 = resolve(FOLDER, '../schema-2.4');
 const CERTIFICATE = new X509Certificate(readFileSync(join(__dirname, '../../vectors/cpix/Cert1.pem'))).raw;
 const isThere = existsSync(join(FOLDER, 'cpix.xsd'));
 
 /** What a schema has against documents, by their order. */
-async function complaints(documents: readonly string[]): Promise<string[]> {
-  const file = (fileName: string) => ({ fileName, contents: readFileSync(join(FOLDER, fileName), 'utf8') });
+async function complaints(documents: readonly string[], folder = FOLDER): Promise<string[]> {
+  const file = (fileName: string) => ({ fileName, contents: readFileSync(join(folder, fileName), 'utf8') });
   const { errors } = await validateXML({
     xml: documents.map((contents, index) => ({ fileName: `${index}.xml`, contents })),
     schema: [file('cpix.xsd')],
-    preload: readdirSync(FOLDER)
+    preload: readdirSync(folder)
       .filter((name) => name !== 'cpix.xsd')
       .map(file),
   });
@@ -73,12 +75,16 @@ async function complaints(documents: readonly string[]): Promise<string[]> {
     });
 
     it('the requests of SPEKE are valid', async () => {
-      const requests = ([1, 2] as const).flatMap((version) =>
-        (['cenc', 'cbcs'] as const).map((scheme) =>
-          writeSpekeRequest({ version, contentId: 'news-1', scheme }),
-        ),
-      );
-      expect(await complaints(requests)).toEqual([]);
+      const requests = (version: SpekeVersion) =>
+        (['cenc', 'cbcs'] as const).flatMap((scheme) =>
+          [undefined, ['SD+HD1', 'UHD', 'STEREO_AUDIO']].map((tracks) =>
+            writeSpekeRequest({ version, contentId: 'news-1', scheme, tracks }),
+          ),
+        );
+      expect(await complaints([...requests(1), ...requests(2)])).toEqual([]);
+      // CPIX 2.4 calls the playlist multiVariant, while SPEKE 2.1 keeps the name of 2.0.
+      const later = requests(2.1).map((text) => text.replaceAll('"master"', '"multiVariant"'));
+      if (existsSync(FOLDER_2_4)) expect(await complaints(later, FOLDER_2_4)).toEqual([]);
     });
   },
 );
@@ -93,6 +99,24 @@ it('the key id of a content is the same always, and another for each content and
     '7be5a3a694c45400899283db3f8c6266',
     'a77dbdb85558510796afa58e6242d49c',
   ]);
+});
+
+it('five tracks of any content have five key ids, none of them that of all tracks, the same each time', () => {
+  const types = Object.keys(SPEKE_TRACKS);
+  const content = fc.stringMatching(/^[A-Za-z0-9_-]{1,200}$/);
+  fc.assert(
+    fc.property(
+      content,
+      fc.constantFrom('cenc', 'cbcs'),
+      fc.shuffledSubarray(types, { minLength: 5, maxLength: 5 }),
+      (id, scheme, tracks) => {
+        const ids = () =>
+          [undefined, ...tracks].map((track) => spekeKeyId(id, scheme, track).toString('hex'));
+        expect(new Set(ids()).size).toBe(6);
+        expect(ids()).toEqual(ids());
+      },
+    ),
+  );
 });
 
 it.each(['cpix', 'speke1'] as const)(

@@ -123,7 +123,7 @@ describe('the address of the key provider', () => {
   it('is told with a protocol that is none', () => {
     expect(faultsOf('speke', 'keys.example')).toEqual([
       `PACKAGERDRMAPI_KEYPROVIDERURL: ${ANY}`,
-      'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: must be one of json, cpix, speke1, speke2',
+      'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: must be one of json, cpix, speke1, speke2, speke21',
     ]);
   });
 

@@ -247,7 +247,7 @@ describe('a request for a SPEKE provider', () => {
     [{}, 'The body names no keys.'],
     [{ client: 'c' }, 'contentId: is missing'],
     [{ ...BODY, kid: '00000000-0000-4000-8000-000000000001' }, 'kid: needs cpix'],
-    [{ ...BODY, track: 'HD' }, 'track: needs cpix'],
+    [{ track: 'HD' }, 'track: needs cpix'],
     [{ ...BODY, systems: [] }, 'systems: is empty'],
     [{ ...BODY, systems: ['clearkey'] }, 'systems.0: must be one of widevine, playready, fairplay'],
     [{ ...BODY, widevine: {} }, 'widevine: needs cenc'],
