@@ -114,6 +114,7 @@ export function checkValues(values: KeyValues, context: ValuesContext): Finding[
     ...schemeFindings(values, context),
     ...contentIdFindings(values, context),
     ...ivFindings(values, names),
+    ...keyIdAsIvFindings(values, names),
     ...keyInAddressFindings(values, names),
     ...(isExplained ? [] : suspectedFindings(values, names)),
   ];
@@ -271,6 +272,17 @@ function ivFindings(values: KeyValues, names: ValueNames): Finding[] {
     return [warning('key_is_iv', names[`${part}.iv`], sentence)];
   });
 }
+
+/** EZDRM sends the key id as IV. A provider may write the IV itself behind a colon in the address. */
+function keyIdAsIvFindings({ keyId, fairplay }: KeyValues, names: ValueNames): Finding[] {
+  const { iv, licenseUrl = '' } = fairplay ?? {};
+  if (!iv || isZero(iv)) return [];
+  if (!keyId?.equals(iv) && !containsBytes(licenseUrl.replace(/:[^:/]*$/, ''), iv)) return [];
+  return [warning('iv_is_key_id', names['fairplay.iv'], IV_IS_KEY_ID)];
+}
+
+export const IV_IS_KEY_ID =
+  'is the key id, which is no secret; it plays, but the key provider should send a random IV';
 
 /** A manifest would give the key to all its readers. A key that equals its key id has a finding of its own. */
 function keyInAddressFindings(

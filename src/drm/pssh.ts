@@ -18,6 +18,20 @@ export function looksLikePsshBox(bytes: Uint8Array): boolean {
   return bytes.length >= 8 && Buffer.from(bytes.subarray(4, 8)).toString('latin1') === 'pssh';
 }
 
+/** Of boxes one after another, the one of a system; all the bytes where that is not exactly one. `systemId` is a UUID's text. */
+export function boxOfSystem(bytes: Buffer, systemId: string): Buffer {
+  const own: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const rest = bytes.subarray(at);
+    const box = looksLikePsshBox(rest) ? rest.subarray(0, rest.readUInt32BE(0)) : rest;
+    const parsed = parsePsshBox(box);
+    if (!parsed.ok) return bytes;
+    if (parsed.value.systemId === systemId) own.push(box);
+    at += box.length;
+  }
+  return own.length === 1 && own[0] ? own[0] : bytes;
+}
+
 /** Reads one box. Its size must be that of the bytes: a box cut short or followed by more is refused. */
 export function parsePsshBox(bytes: Uint8Array): Checked<PsshBox> {
   const box = Buffer.from(bytes);

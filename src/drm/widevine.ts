@@ -9,7 +9,7 @@ import {
 } from './bytes';
 import { error, type Finding, warning } from './finding';
 import { encodeField, parseProtobuf } from './protobuf';
-import { looksLikePsshBox, parsePsshBox } from './pssh';
+import { boxOfSystem, looksLikePsshBox, parsePsshBox } from './pssh';
 
 export const WIDEVINE_SYSTEM_ID = 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed';
 
@@ -107,7 +107,7 @@ export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
     const data = parseWidevinePsshData(bytes.value);
     return data.ok ? { ok: true, value: { payload: text, data: data.value, unwrapped: false } } : data;
   }
-  const box = parsePsshBox(bytes.value);
+  const box = parsePsshBox(boxOfSystem(bytes.value, WIDEVINE_SYSTEM_ID));
   if (!box.ok) return box;
   if (box.value.systemId !== WIDEVINE_SYSTEM_ID) {
     return refused(

@@ -161,6 +161,20 @@ test.each<[what: string, keyFile: KeyFile, ...found: string[]]>([
   ['a key of zeros', { ...ofKey(KEY_ID, ZEROS), ...ofFairPlay() }, 'error all_zero cenc.contentkey'],
   ['a FairPlay key of zeros', ofFairPlay({ key: '0'.repeat(32) }), 'error all_zero fairplay.key'],
   ['a FairPlay iv of zeros', ofFairPlay({ iv: '0'.repeat(32) }), 'warning all_zero fairplay.iv'],
+  [
+    'the key id as iv',
+    { ...cenc, ...ofFairPlay({ iv: KEY_ID.toString('hex') }) },
+    'warning iv_is_key_id fairplay.iv',
+  ],
+  [
+    'a key id as iv and in the address',
+    ofFairPlay({ iv: 'b'.repeat(32), licenseUrl: `skd://x/;${'b'.repeat(32)}` }),
+    'warning iv_is_key_id fairplay.iv',
+  ],
+  [
+    'an iv that the address has behind the key id',
+    ofFairPlay({ iv: 'b'.repeat(32), licenseUrl: `skd://${'c'.repeat(32)}:${'b'.repeat(32)}` }),
+  ],
   ['a FairPlay key that is the iv', ofFairPlay({ iv: 'a'.repeat(32) }), 'warning key_is_iv fairplay.iv'],
   [
     'hex as text',
@@ -325,8 +339,8 @@ describe('a FairPlay address that names the key by its id', () => {
 
   test.each([
     `skd://${UUID.slice(1)}`,
-    `skd://license.example/${'b'.repeat(32)}`,
-    `skd://${'b'.repeat(33)}`,
+    `skd://license.example/${'c'.repeat(32)}`,
+    `skd://${'c'.repeat(33)}`,
     `https://${UUID}`,
   ])('is nothing else: %s', (licenseUrl) => {
     expect(codes(ofFairPlay({ licenseUrl }), 'show')).toEqual(['content_id_mismatch']);

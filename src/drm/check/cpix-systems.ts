@@ -4,7 +4,7 @@ import { fairPlayAddress, type PlayReadySignal, playReadySignal, widevineData } 
 import { checkValues, REQUEST_NAMES, type ValueNames } from '../cross-check';
 import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
-import { looksLikePsshBox, parsePsshBox } from '../pssh';
+import { boxOfSystem, looksLikePsshBox, parsePsshBox } from '../pssh';
 import { parseWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { describeBoxList, describeWidevineData, systemName } from './boxes';
 import { describeElements } from './manifest';
@@ -107,13 +107,14 @@ function contentOf({ claims }: Report): string {
 }
 
 function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void {
-  const { scheme, explicitIv } = key;
+  const { scheme, explicitIv, ivFault } = key;
   if (scheme === 'cenc') {
     const sentence = 'is cenc, but FairPlay plays only cbcs; ask the key provider for a document with cbcs';
     report.warning('scheme_mismatch', `${key.at}.scheme`, sentence);
   }
   if (isRequest) return;
-  if (!explicitIv)
+  if (ivFault !== undefined) report.error('malformed_iv', `${key.at}.iv`, ivFault);
+  else if (!explicitIv)
     report.error('missing', `${key.at}.iv`, 'is missing: FairPlay needs an explicitIV of 16 bytes');
   const fairplay = { key: plainKey(key), iv: explicitIv };
   report.add(...checkValues({ fairplay }, { scheme: undefined, names: namesOf(key.at) }));
@@ -170,8 +171,11 @@ function describePssh(report: Report, at: string, bytes: Buffer, systemId: strin
     describeData(report, at, bytes);
     return;
   }
-  describeBoxList(report, [bytes], at);
-  reportOtherBoxes(report, at, [bytes], systemId);
+  const own = boxOfSystem(bytes, systemId);
+  if (own.length < bytes.length)
+    report.warning('several_boxes', at, 'has several boxes; the one of its system counts');
+  describeBoxList(report, [own], at);
+  reportOtherBoxes(report, at, [own], systemId);
 }
 
 function reportOtherBoxes(report: Report, at: string, boxes: readonly Buffer[], systemId: string): void {

@@ -13,7 +13,7 @@ import {
 } from '../cpix/document';
 import { sealingFault } from '../cpix/encryption';
 import { readCpix } from '../cpix/read';
-import { checkValues } from '../cross-check';
+import { checkValues, IV_IS_KEY_ID } from '../cross-check';
 import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
@@ -94,7 +94,10 @@ function describeKey(report: Report, key: PlacedKey, isRequest: boolean): void {
     report.warning('unsupported_scheme', `${at}.scheme`, sentence);
   }
   describeValue(report, `${at}.value`, value, isRequest);
-  if (explicitIv) report.secretField(`${at}.iv`, explicitIv.toString('base64'), '16 bytes');
+  if (explicitIv?.equals(keyId)) {
+    report.field(`${at}.iv`, explicitIv.toString('base64'), 'the key id');
+    report.warning('iv_is_key_id', `${at}.iv`, IV_IS_KEY_ID);
+  } else if (explicitIv) report.secretField(`${at}.iv`, explicitIv.toString('base64'), '16 bytes');
   report.add(...checkValues({ keyId, contentKey: plainKey(key) }, { scheme: undefined, names: namesOf(at) }));
 }
 
@@ -190,14 +193,15 @@ function describeCertificate(report: Report, at: string, certificate: Buffer | u
 }
 
 function claimKey(report: Report, key: PlacedKey, systems: readonly CpixSystem[], hasSystems: boolean): void {
-  const { at, keyId, scheme, explicitIv } = key;
+  const { at, keyId, scheme, explicitIv, ivFault } = key;
   const contentKey = plainKey(key);
   report.claim({ of: 'key', at: `${at}.value`, keyId, contentKey });
   const isFor = (...ids: string[]) => systems.some(({ systemId }) => ids.includes(systemId));
   if (isFor(FAIRPLAY_SYSTEM_ID)) {
     report.claim({ of: 'fairplay', at: `${at}.value`, key: contentKey });
     if (explicitIv) report.claim({ of: 'iv', at: `${at}.iv`, iv: explicitIv });
-  }
+  } else if (ivFault !== undefined)
+    report.warning('malformed_iv', `${at}.iv`, `${ivFault}; nothing needs it here`);
   if (hasSystems && !isFor(WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID)) return;
   // Without a scheme it may be either.
   for (const one of scheme === undefined ? (['cenc', 'cbcs'] as const) : [scheme])

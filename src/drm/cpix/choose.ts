@@ -11,8 +11,8 @@ import {
   schemeName,
   THE_DOCUMENT,
 } from './document';
+import { bareKeys, leftOutFindings, skippedSystems } from './left-out';
 import {
-  isForSound,
   knownFilters,
   listKeys,
   listTracks,
@@ -97,7 +97,11 @@ function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
     findings: [
       ...(document.isSigned ? [SIGNED] : []),
       ...settled.flatMap(({ findings }) => findings),
-      ...soundFindings(taken, narrowed, rules),
+      ...leftOutFindings(document, taken, {
+        present: narrowed.flatMap((one) => one.present),
+        rules: rules.byKey,
+      }),
+      ...(choice.systems?.length ? [] : skippedSystems(document, taken)),
     ],
   };
 }
@@ -129,7 +133,8 @@ interface Role {
 
 const OF_CENC: readonly CpixSystemName[] = ['widevine', 'playready'];
 
-function rolesOf(document: CpixDocument, { systems }: CpixChoice): Role[] {
+function rolesOf(document: CpixDocument, choice: CpixChoice): Role[] {
+  const { systems } = choice;
   const asked = systems?.length ? systems : undefined;
   const roles: Role[] = [];
   const ofCenc = asked?.filter((name) => OF_CENC.includes(name));
@@ -138,7 +143,7 @@ function rolesOf(document: CpixDocument, { systems }: CpixChoice): Role[] {
       name: 'cenc',
       called: 'CENC (Widevine, PlayReady)',
       isAsked: ofCenc !== undefined,
-      candidates: cencCandidates(document, ofCenc),
+      candidates: [...cencCandidates(document, ofCenc), ...chosenBareKeys(document, choice)],
       isUsable: ({ scheme }) => scheme === undefined || scheme === 'cenc',
     });
   }
@@ -166,11 +171,22 @@ function cencCandidates(
   const attempts = [...(asked ? [asked] : []), OF_CENC].map((names) => keysWith(document, names));
   const found = attempts.find(({ length }) => length > 0);
   if (found) return found;
-  const isBare = keysWith(document, ['widevine', 'playready', 'fairplay']).length === 0;
+  const isBare = keysWith(document, [...OF_CENC, 'fairplay']).length === 0;
   return asked || isBare ? document.keys : [];
 }
 
-function keysWith({ keys, systems }: CpixDocument, names: readonly CpixSystemName[]): CpixKey[] {
+/** They count only if they are chosen: a document of one key for all and such keys needs no choice. */
+function chosenBareKeys(document: CpixDocument, { keyId, track }: CpixChoice): readonly CpixKey[] {
+  const ofTrack = track === undefined ? [] : rulesOfTrack(document.rules, track);
+  return bareKeys(document).filter(
+    (key) => keyId?.equals(key.keyId) || ofTrack.some((rule) => rule.keyId.equals(key.keyId)),
+  );
+}
+
+function keysWith(
+  { keys, systems }: Pick<CpixDocument, 'keys' | 'systems'>,
+  names: readonly CpixSystemName[],
+): CpixKey[] {
   const ids = names.map((name) => CPIX_SYSTEM_IDS[name]);
   const kids = new Set(systems.filter(({ systemId }) => ids.includes(systemId)).map(idOf));
   return keys.filter((key) => kids.has(idOf(key)));
@@ -329,21 +345,6 @@ function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Fin
 function ofDocument(code: string, description: string): Finding {
   return warning(code, THE_DOCUMENT, description);
 }
-
-/** A separate key for audio fits no key file: the packager encrypts all tracks with one key. */
-function soundFindings(taken: readonly CpixKey[], narrowed: readonly Narrowed[], rules: Rules): Finding[] {
-  const isOfSound = (key: CpixKey) => isForSound(rules.byKey.get(idOf(key)) ?? []);
-  if (taken.every(isOfSound)) return [];
-  const others = new Set(narrowed.flatMap(({ present }) => present).filter((key) => !taken.includes(key)));
-  const left = [...others].filter(isOfSound);
-  if (left.length === 0) return [];
-  const ids = left.slice(0, MAX_IDS).map(({ keyId }) => formatUuid(keyId));
-  const more = left.length > ids.length ? ` and ${left.length - ids.length} more` : '';
-  const sentence = `has a separate key for audio (${ids.join(', ')}${more}), which is left out: a key file has one key for all tracks`;
-  return [ofDocument('audio_key_left_out', sentence)];
-}
-
-const MAX_IDS = 3;
 
 function nothingLeft(
   { keys, rules: every }: CpixDocument,

@@ -25,6 +25,8 @@ export interface CpixKey {
   readonly value?: CpixValue | undefined;
   /** 16 bytes. */
   readonly explicitIv?: Buffer | undefined;
+  /** Why the document's cannot be read. It is a fault only where the IV is needed. */
+  readonly ivFault?: string | undefined;
   readonly scheme?: ProtectionScheme | undefined;
   /** The method of HLS that stands in the document in place of the scheme. */
   readonly method?: string | undefined;

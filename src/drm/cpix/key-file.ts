@@ -94,6 +94,11 @@ function cencPart(
   if (inDocument !== undefined && inDocument !== licenseUrl) findings.push(ADDRESS_REPLACED);
   if (signal?.value.isCbc) findings.push(HEADER_IS_CBC);
   if (signal?.value.isOfOther) findings.push(HEADER_OF_OTHER);
+  const lost = signal?.value.lost ?? [];
+  if (lost.length > 0) {
+    const sentence = `has ${lost.join(', ')}, for which a key file has no line; players get a header without`;
+    findings.push(warning('playready_header_reduced', THE_HEADER, sentence));
+  }
   const checksum = playReadyChecksum(keyId, contentKey);
   return {
     ok: true,
@@ -121,13 +126,16 @@ function fairPlayPart(
   const value = plainValue(document, keyId);
   if (!value.ok) return value;
   const of = `for FairPlay, for the key ${formatUuid(keyId)}`;
-  const { explicitIv } = keyOf(document, keyId) ?? {};
+  const { explicitIv, ivFault } = keyOf(document, keyId) ?? {};
   const system = systemOf(document, keyId, 'fairplay');
   const address = system ? fairPlayAddress(system, explicitIv) : ({ ok: true, value: undefined } as const);
   if (!address.ok) return address;
   if (address.value === undefined)
     return unusable(`has no address ${of}; put it in URIExtXKey or HLSSignalingData`);
-  if (!explicitIv) return unusable(`has no explicitIV ${of}; ask the key server for it`);
+  if (!explicitIv)
+    return ivFault === undefined
+      ? unusable(`has no explicitIV ${of}; ask the key server for it`)
+      : refused('invalid_cpix', `has an explicitIV of the key ${formatUuid(keyId)} that ${ivFault}`);
   return {
     ok: true,
     value: { licenseUrl: address.value, key: upperHex(value.value), iv: upperHex(explicitIv) },

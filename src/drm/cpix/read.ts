@@ -219,8 +219,10 @@ function readKey(element: XmlElement, isSpeke: boolean): CpixKey {
   const scheme = named === undefined ? undefined : SCHEME_NAMES.get(named);
   if (named !== undefined && !scheme)
     refuse(`names a scheme for ${of} that is not one of ${[...SCHEME_NAMES.keys()].join(', ')}`);
-  const iv = bytesOf(explicitIV, `explicitIV of ${of}`, decodeBase64Block);
-  const key = { keyId, value: readValue(element, of), explicitIv: iv, scheme };
+  const iv = decodeBase64Block(explicitIV?.replaceAll(/\s/g, '') ?? '');
+  const explicitIv = iv.ok ? iv.value : undefined;
+  const ivFault = iv.ok || !explicitIV?.trim() ? undefined : iv.problem.description;
+  const key = { keyId, value: readValue(element, of), explicitIv, ...(ivFault && { ivFault }), scheme };
   return named === scheme ? key : { ...key, method: named };
 }
 

@@ -5,6 +5,7 @@ import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import { checkLicenseUrl } from '../license-url';
 import {
   checkPlayReadyChecksum,
+  child,
   decodePlayReadyChecksum,
   type HeaderKey,
   headerAddress,
@@ -12,7 +13,7 @@ import {
   PLAYREADY_SYSTEM_ID,
   parsePlayReadyObject,
 } from '../playready';
-import { looksLikePsshBox, parsePsshBox } from '../pssh';
+import { boxOfSystem, looksLikePsshBox, parsePsshBox } from '../pssh';
 import { readWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { parseXml, type XmlElement } from '../xml';
 import type { CpixSystem } from './document';
@@ -44,7 +45,11 @@ export interface PlayReadySignal {
   readonly isProved: boolean;
   readonly isCbc: boolean;
   readonly isOfOther: boolean;
+  /** The elements of the header that a key file has no line for. */
+  readonly lost?: readonly string[];
 }
+
+const WITHOUT_LINE: readonly string[] = ['LUI_URL', 'DS_ID', 'CUSTOMATTRIBUTES', 'DECRYPTORSETUP'];
 
 /**
  * The PlayReady license address that a document has for a key: of PSSH, else of ContentProtectionData, else of the
@@ -59,6 +64,11 @@ export function playReadySignal(
   isReplaced = false,
 ): Checked<PlayReadySignal> {
   let [isProved, isCbc, isOfOther] = [false, false, false];
+  const lost = new Set<string>();
+  const signal = (licenseUrl: string | undefined) => ({
+    ok: true as const,
+    value: { licenseUrl, isProved, isCbc, isOfOther, ...(lost.size > 0 && { lost: [...lost] }) },
+  });
   for (const source of playReadySources(system)) {
     if (!source.ok) return source;
     const { what, object, address } = source.value;
@@ -73,18 +83,20 @@ export function playReadySignal(
       isOfOther ||= held.value.isOfOther;
       isCbc ||= keys.some(({ algorithm }) => algorithm === 'AESCBC');
       licenseUrl = headerAddress(header.value);
+      for (const { name } of child(header.value, 'DATA')?.children ?? [])
+        if (WITHOUT_LINE.includes(name)) lost.add(name);
     }
     // For a header that has line breaks.
     licenseUrl = licenseUrl?.trim() || undefined;
     if (licenseUrl === undefined) continue;
     // A given address may replace one that can't be used.
-    if (isReplaced) return { ok: true, value: { licenseUrl, isProved, isCbc, isOfOther } };
+    if (isReplaced) return signal(licenseUrl);
     const checked = checkLicenseUrl('playready')(licenseUrl);
     if (!checked.ok)
       return unusable(`has a license address in the ${what} that ${checked.problem.description}`);
-    return { ok: true, value: { licenseUrl, isProved, isCbc, isOfOther } };
+    return signal(licenseUrl);
   }
-  return { ok: true, value: { licenseUrl: undefined, isProved, isCbc, isOfOther } };
+  return signal(undefined);
 }
 
 interface PlayReadySource {
@@ -117,7 +129,7 @@ function objectInBase64(what: string, base64: string): Checked<PlayReadySource> 
 
 function objectIn(what: string, bytes: Buffer): Checked<PlayReadySource> {
   if (!looksLikePsshBox(bytes)) return { ok: true, value: { what, object: bytes } };
-  const box = parsePsshBox(bytes);
+  const box = parsePsshBox(boxOfSystem(bytes, PLAYREADY_SYSTEM_ID));
   if (!box.ok) return unusable(`has a ${what} that ${box.problem.description}`);
   const { systemId, data } = box.value;
   return systemId === PLAYREADY_SYSTEM_ID

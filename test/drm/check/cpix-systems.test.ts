@@ -115,6 +115,7 @@ describe('what a document says of FairPlay', () => {
   it.each<[what: string, signals: Partial<CpixSystem>, key: object, ...expected: string[]]>([
     ['nothing when all is right', URI, {}],
     ['no IV', URI, { explicitIv: undefined }, 'E missing key.iv'],
+    ['an IV that is the key id', URI, { explicitIv: FAIRPLAY.keyId }, 'W iv_is_key_id key.iv'],
     ['no address', {}, {}, 'E missing key.fairplay.uri'],
     ['an IV that is the key', URI, { explicitIv: FAIRPLAY.key }, 'W key_is_iv key.iv'],
     ['the scheme cenc', URI, { scheme: 'cenc' }, 'W scheme_mismatch key.scheme'],

@@ -1,11 +1,18 @@
 import { check } from '../../../src/api/check';
-import type { CpixDocument, CpixKey } from '../../../src/drm/cpix/document';
+import {
+  type CpixDocument,
+  type CpixKey,
+  type CpixSystem,
+  FAIRPLAY_SYSTEM_ID,
+} from '../../../src/drm/cpix/document';
 import { sealCpix } from '../../../src/drm/cpix/encryption';
 import { writeSpekeRequest } from '../../../src/drm/cpix/speke';
 import { writeCpix } from '../../../src/drm/cpix/write';
 import { cpixVector, recipientNamed } from '../../support/cpix';
+import { cpixText, plain, toBase64 } from '../../support/cpix-text';
 import { asUtf16, FAIRPLAY, HD, MADE, madeCpix, madeOfHd, rule } from '../../support/made-cpix';
 import { rowsOf } from '../../support/rows-of';
+import published from '../../vectors/cpix/published.json';
 import { brief } from './checked';
 
 const MASK = '********';
@@ -17,6 +24,11 @@ function codes(input: unknown): string[] {
 /** The document of one key with another key in its place. */
 const withKey = (change: Partial<CpixKey>) =>
   madeOfHd({ keys: MADE.keys.slice(1, 2).map((key) => ({ ...key, ...change })) });
+
+const [OF_WIDEVINE, OF_PLAYREADY] = MADE.systems.slice(2, 4) as [CpixSystem, CpixSystem];
+const ofSeveralBoxes = madeOfHd({
+  systems: [{ ...OF_WIDEVINE, pssh: Buffer.concat([OF_WIDEVINE.pssh, OF_PLAYREADY.pssh] as Buffer[]) }],
+});
 
 const HD_NOTE = "base64 Dlj110aEQZmpsUOGRu9HdQ==; in PlayReady's byte order 1/VYDoRGmUGpsUOGRu9HdQ==";
 
@@ -119,6 +131,11 @@ describe('a CPIX document', () => {
       'with a scheme that key files have not: W unsupported_scheme key.scheme': withKey({ scheme: 'cens' }),
       'with a key that is its own id: W content_key_is_key_id key.value, E checksum_mismatch key.playready.pssh.data.header.key[0].checksum, E checksum_mismatch key.playready.header.header.key[0].checksum':
         withKey({ value: { kind: 'plain', bytes: HD.keyId } }),
+      'with an IV of 3 bytes that nothing needs: W malformed_iv key.iv': madeOfHd().replace(
+        ' kid=',
+        ' explicitIV="AAAA" kid=',
+      ),
+      'with a box of each system in one PSSH: W several_boxes key.widevine.pssh': ofSeveralBoxes,
       'with a filter that is not known: W unknown_filter key.use': madeOfHd().replace(
         '<cpix:VideoFilter/>',
         '<cpix:VideoFilter/><cpix:HourFilter/>',
@@ -129,6 +146,19 @@ describe('a CPIX document', () => {
     }),
   )('%s is told to be that', (_what, text, expected) => {
     expect({ kind: check(text).kind, codes: codes(text) }).toEqual({ kind: 'cpix', codes: expected });
+  });
+
+  it('shows a key id that is the IV, too, as EZDRM sends it', () => {
+    const ezdrm = published.find(({ source }) => source.endsWith('EZDRM'));
+    const address = `skd://fps.ezdrm.com/;${ezdrm?.kid}`;
+    const systems = `<DRMSystem kid="${ezdrm?.kid}" systemId="${FAIRPLAY_SYSTEM_ID}"><URIExtXKey>${toBase64(address)}</URIExtXKey></DRMSystem>`;
+    const keys = [
+      { kid: `${ezdrm?.kid}`, attributes: `explicitIV="${ezdrm?.iv}"`, data: plain(`${ezdrm?.key}`) },
+    ];
+    const { fields, faults } = check(cpixText({ keys, systems }));
+    expect(faults.map(({ code }) => code)).toEqual(['iv_is_key_id']);
+    expect(fields).toContainEqual({ name: 'key.fairplay.uri', value: address });
+    expect(JSON.stringify(fields)).not.toContain(ezdrm?.key);
   });
 
   it('is told to be a request when it asks for keys', () => {

@@ -237,6 +237,14 @@ describe('a content key is never told unasked', () => {
   });
 });
 
+it("a key id that is FairPlay's IV, too, is shown, and one that is its key is not", () => {
+  const hex = Buffer.from(POST_MANUAL.cenc.keyid, 'base64').toString('hex');
+  const withValues = (values: object) =>
+    JSON.stringify(check({ ...POST_MANUAL, fairplay: { ...POST_MANUAL.fairplay, ...values } }).fields);
+  expect(withValues({ iv: hex })).toContain(POST_MANUAL.cenc.keyid);
+  expect(withValues({ iv: hex, key: hex })).not.toContain(POST_MANUAL.cenc.keyid);
+});
+
 it('everything is shown when asked', () => {
   const { fields } = check(POST_MANUAL, { reveal: true });
   const values = Object.fromEntries(fields.map(({ name, value }) => [name, value]));

@@ -53,9 +53,43 @@ it.each<Row>([
   ['PlayReady alone', made('1', 'playready:1'), {}, '1 playready | -'],
   ['FairPlay alone', made('1', 'fairplay:1'), {}, '- | 1 fairplay'],
   ['a document without DRM systems', made('1'), {}, '1 | -'],
-  ['a document without one that is known', { ...made('1'), systems: MARLIN }, {}, '1 | -'],
+  [
+    'a document without one that is known',
+    { ...made('1'), systems: MARLIN },
+    {},
+    '1 | - ! cpix_systems_skipped',
+  ],
+  [
+    'other DRM systems, which are named',
+    { ...multiDrm, systems: `${multiDrm.systems}${MARLIN}` },
+    {},
+    `${ALL_OF_1} ! cpix_systems_skipped`,
+  ],
+  [
+    'other DRM systems that were not asked for',
+    { ...multiDrm, systems: `${multiDrm.systems}${MARLIN}` },
+    { systems: ['widevine'] },
+    '1 widevine | -',
+  ],
   ['an encrypted document', { ...multiDrm, keys: [key(1, '', CIPHER)] }, {}, ALL_OF_1],
 ])('the one candidate for a role is taken: %s', expectChoice);
+
+const bare = made(
+  '1 2 3',
+  'widevine:1',
+  rule(1, 'HD', VIDEO) + rule(2, undefined, AUDIO) + rule(3, 'UHD', VIDEO),
+);
+it.each<Row>([
+  [
+    'left out with a warning where another key has one',
+    bare,
+    {},
+    '1 widevine | - ! audio_key_left_out ! cpix_key_left_out',
+  ],
+  ['chosen by its track', bare, { track: 'UHD' }, '3 | - ! audio_key_left_out'],
+  ['chosen as that of sound', bare, { track: 'audio' }, '2 | - ! cpix_key_left_out'],
+  ['chosen by its id', bare, { keyId: keyIdOf(2) }, '2 | - ! cpix_key_left_out'],
+])('a key without a DRMSystem is %s', expectChoice);
 
 const RULES = rule(1, 'SD', VIDEO) + rule(2, 'HD', VIDEO) + rule(3, undefined, label('uhd-main'));
 const tracks = made('1 2 3 4', 'widevine:1234', RULES + rule(4, undefined, AUDIO));

@@ -4,6 +4,7 @@ import { type CpixKeyFileOptions, cpixKeyFile } from '../../../src/drm/cpix/key-
 import { crossCheck } from '../../../src/drm/cross-check';
 import type { KeyFile } from '../../../src/drm/key-file';
 import {
+  buildPlayReadyObject,
   decodePlayReadyChecksum,
   PLAYREADY_SYSTEM_ID,
   playReadyChecksum,
@@ -150,6 +151,41 @@ it('warns of a PlayReady header for AESCBC, and of one of another key id', () =>
   expect(of(ofPlayReady(ofOther))).toEqual(made({ cenc, ...playReady() }, true, 'key_id_mismatch'));
 });
 
+it('warns of what a PlayReady header has and a key file has no line for', () => {
+  const more = '<LUI_URL>https://a/</LUI_URL><DS_ID>AA==</DS_ID><CUSTOMATTRIBUTES></CUSTOMATTRIBUTES></DATA>';
+  const xml = playReadyObjectOf(KEY_ID, KEY, ADDRESS).toString('utf16le', 10).replace('</DATA>', more);
+  const header = psshOf(
+    PLAYREADY_SYSTEM_ID,
+    buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]),
+  );
+  const result = of(ofPlayReady(header));
+  expect(result).toEqual(made({ cenc, ...playReady() }, false, 'playready_header_reduced'));
+  expect(JSON.stringify(result)).toContain(
+    'has LUI_URL, DS_ID, CUSTOMATTRIBUTES, for which a key file has no line',
+  );
+});
+
+it('takes of several boxes the one of the system, and refuses two of it', () => {
+  const boxes = [widevine, playready].map((pssh) => Buffer.from(pssh.replaceAll(/<.*?>/g, ''), 'base64'));
+  const both = `<PSSH>${toBase64(Buffer.concat(boxes))}</PSSH>`;
+  const text = { keys: [key(1)], systems: system('widevine', [1], both) + system('playready', [1], both) };
+  expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA }, ...playReady() }));
+  const [own] = boxes.map((box) => `<PSSH>${toBase64(Buffer.concat([box, box]))}</PSSH>`);
+  expect(of({ keys: [key(1)], systems: system('widevine', [1], own) }).ok).toBe(false);
+});
+
+it('needs an IV that can be read for FairPlay alone', () => {
+  const keys = [key(1, 'explicitIV="AAAA"')];
+  expect(of({ keys, systems: system('widevine', [1], widevine) })).toEqual(
+    made({ cenc, widevine: { psshData: DATA } }),
+  );
+  const description = `has an explicitIV of the key ${kidOf(1)} that decodes to 3 bytes; it must be base64 of 16 bytes`;
+  expect(of({ keys, systems: system('fairplay', [1]) })).toEqual({
+    ok: false,
+    faults: [{ code: 'invalid_cpix', description }],
+  });
+});
+
 it('says what is made or left out in whole sentences', () => {
   const missing = {
     keys: [key(1)],
@@ -222,7 +258,8 @@ describe('published documents', () => {
       ...(document.playready ? ['playready'] : []),
       ...(document.fairplay || document.hls ? ['fairplay'] : []),
     ]);
-    expect(findings).toEqual([]);
+    const isReduced = document.source.endsWith('DASH live content');
+    expect(findings.map(({ code }) => code)).toEqual(isReduced ? ['playready_header_reduced'] : []);
     // A header's own checksum is that of the published key.
     expect(isChecksumComputed).toBe(false);
     expect(keyFile.playready === undefined || decodePlayReadyChecksum(keyFile.playready.checksum).ok).toBe(

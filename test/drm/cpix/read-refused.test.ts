@@ -75,8 +75,6 @@ const REFUSED: Readonly<Record<string, Buffer | string>> = {
   [`has a value of ${KEY_1} that holds elements where base64 belongs`]: ofKey('', plain('<b>AAAA</b>')),
   'has PlainValue twice in one Secret': secrets('<pskc:PlainValue/>'),
   [`has a plain value and an encrypted one of ${KEY_1}`]: secrets('<pskc:EncryptedValue/>'),
-  [`has an explicitIV of ${KEY_1} that decodes to 8 bytes; it must be base64 of 16 bytes`]:
-    ofKey('explicitIV="AAAAAAAAAAA="'),
   [`names a scheme for ${KEY_1} that is not one of cenc, cens, cbc1, cbcs, SAMPLE-AES-CTR, SAMPLE-AES, AES-128`]:
     ofKey('commonEncryptionScheme="aes"'),
   [`says that ${KEY_1} depends on another (dependsOnKey); key hierarchies are not supported`]: ofKey(
