@@ -35,8 +35,9 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   terminal: ['terminal', 'http'],
   verify: ['verify', 'codecs', 'drm', 'http'],
   api: ['api', 'drm', 'http'],
-  sidecar: ['sidecar', 'api', 'http', 'drm'],
-  cli: ['cli', 'api', 'verify', 'http', 'terminal', 'drm'],
+  provider: ['provider', 'api', 'http', 'drm'],
+  sidecar: ['sidecar', 'provider', 'api', 'http', 'drm'],
+  cli: ['cli', 'provider', 'api', 'verify', 'http', 'terminal', 'drm'],
   'platform/emulator': ['platform/emulator', 'platform/migration', 'verify', 'http', 'drm'],
   // Of api, what may be the name of a key file alone.
   'platform/packager': ['platform/packager', 'api', 'http', 'drm'],

@@ -22,6 +22,8 @@ export interface GetAnswer {
   readonly body: Buffer;
   /** Whether there was more than `maxBytes`. */
   readonly isCut: boolean;
+  /** When the server's certificate ends; undefined: it has none. */
+  readonly certificateEnd?: Date | undefined;
 }
 
 /** Makes a call. It rejects with GetFailed alone. */

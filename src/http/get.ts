@@ -1,6 +1,7 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { systemCode } from './errors';
 import { type Get, type GetAnswer, GetFailed, type GetRequest } from './get-request';
 
@@ -92,13 +93,15 @@ async function once(request: GetRequest, open: Open): Promise<GetAnswer> {
       made.once('close', () => reject(Object.assign(new Error(), { code: 'ECONNRESET' })));
       made.end(payload);
     });
-    const { statusCode: status = 0 } = response;
+    const { statusCode: status = 0, socket } = response;
+    const peer = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+    const certificateEnd = peer && new Date(peer.validTo);
     const { body, isCut } = await readBody(response, maxBytes);
     // A body without a length seems whole when its connection is cut.
     if (deadline.aborted || signal?.aborted) throw failure;
     // A server that stops reading would keep the rest of the request, and the program, waiting.
     if (!made.writableFinished) made.destroy();
-    return { status, headers: headersOf(response), body, isCut };
+    return { status, headers: headersOf(response), body, isCut, ...(certificateEnd && { certificateEnd }) };
   } catch (thrown) {
     const system = systemCode(failure ?? thrown) ?? 'ERROR';
     const code = signal?.aborted ? 'ABORT_ERR' : deadline.aborted ? 'ETIMEDOUT' : system;

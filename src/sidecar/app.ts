@@ -10,6 +10,9 @@ import type { Log } from '../http/log';
 import { mountApiPage } from '../http/page';
 import { createRefusalLog } from '../http/refusal-log';
 import { type CertificateEnds, createRequireCertificate } from '../http/tls';
+import type { ReadProviderHeaders } from '../provider/provider-headers';
+import { createProvision, createUpstreams, providerRules } from '../provider/provision';
+import { createUpstream, type UpstreamName } from '../provider/upstream';
 import { type FindApiKey, limitUnauthenticated, requireApiKey } from './access/api-key';
 import { createBatch } from './batch';
 import { cached } from './cached';
@@ -34,10 +37,7 @@ import {
   metricsRoutes,
 } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
-import { createProviderCache, type ProviderCache } from './provisioning/provider-cache';
-import type { ReadProviderHeaders } from './provisioning/provider-headers';
-import { createProvision, createUpstreams, providerRules } from './provisioning/provision';
-import { createUpstream, type UpstreamName } from './provisioning/upstream';
+import { createProviderCache, type OpenProviderCache } from './provider-cache';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
@@ -246,7 +246,7 @@ function createCache(
   { log, newId, clock, providerHeaders }: Ambient,
   writer: DurableWriter,
   { providerCache: observe }: Pick<Metrics, 'providerCache'>,
-): ProviderCache | undefined {
+): OpenProviderCache | undefined {
   if (!providerCache || keyProviderUrl === undefined) return undefined;
   const scope = { configServiceUrl, keyProviderUrl, keyProviderProtocol, providerHeaders };
   return createProviderCache({ ...providerCache, scope, writer, log, newId, clock, observe });

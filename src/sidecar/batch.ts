@@ -7,6 +7,8 @@ import { requireJson } from '../http/app';
 import { describeThrown, HttpError, type Problem, parsedOr400, toHttpError } from '../http/errors';
 import type { Log } from '../http/log';
 import { createSemaphore, type Semaphore, yieldToEventLoop } from '../http/semaphore';
+import type { Provision, Provisioned } from '../provider/provision';
+import { RefusalError } from '../provider/upstream';
 import { callerOf, requireScope, requireWrite } from './access/api-key';
 import { apiError } from './errors';
 import { type Accepted, type FleetWait, WAIT } from './fleet/wait';
@@ -19,8 +21,6 @@ import {
 } from './key-files/changes';
 import { actorOf, warningText } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
-import type { Provision, Provisioned } from './provisioning/provision';
-import { RefusalError } from './provisioning/upstream';
 import { createReadBatch, isDryRun } from './read-request';
 
 export interface BatchContext {

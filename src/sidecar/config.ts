@@ -6,14 +6,14 @@ import { ConfigError, type Environment, readConfig, unknownVariables } from '../
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connections';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
-import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
 import {
   type ProviderConfig,
   providerConfig,
   providerFaults,
   providerVariables,
   wholeNumber,
-} from './provisioning/config';
+} from '../provider/config';
+import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
 import { isLoopback } from './start-up';
 
 export interface SidecarConfig extends ProviderConfig {

@@ -7,14 +7,14 @@ import { describeThrown } from '../http/errors';
 import { createLog, type Log } from '../http/log';
 import { configOrExit, listen, runAsProcess } from '../http/server';
 import { openTls } from '../http/tls';
+import { openUpstreamTls, UPSTREAM_TLS } from '../provider/config';
+import { openCpixRecipient } from '../provider/cpix-recipient';
+import { HEADERS_VARIABLE, openProviderHeaders } from '../provider/provider-headers';
 import { createKeyRing } from './access/key-ring';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import type { joinFleet as JoinFleet } from './fleet/join';
 import { openAudit } from './observe/audit';
-import { openUpstreamTls, UPSTREAM_TLS } from './provisioning/config';
-import { openCpixRecipient } from './provisioning/cpix-recipient';
-import { HEADERS_VARIABLE, openProviderHeaders } from './provisioning/provider-headers';
 import {
   guardDocumentedKeys,
   readSecret,

@@ -16,11 +16,11 @@ import {
 import { describeThrown, type HttpError } from '../../http/errors';
 import { etagOf } from '../../http/etag';
 import type { Log } from '../../http/log';
+import type { Provisioned } from '../../provider/provision';
 import type { ApiKey } from '../access/api-key';
 import { apiError } from '../errors';
 import { notHereFindings } from '../fleet/wait';
 import type { Audit } from '../observe/audit';
-import type { Provisioned } from '../provisioning/provision';
 import type { Change, ChangedBy, Conditions, FleetChange, KeyFileStore } from '../storage/key-file-store';
 import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './survey';
 

@@ -18,10 +18,10 @@ import { addressOf, onlyMethods, requireType } from '../../http/app';
 import { type HttpError, parsedOr400 } from '../../http/errors';
 import { etagOf } from '../../http/etag';
 import { type Parsed, readQuery } from '../../http/faults';
+import type { Provision } from '../../provider/provision';
 import { callerOf, requireRead, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
 import { type FleetWait, WAIT } from '../fleet/wait';
-import type { Provision } from '../provisioning/provision';
 import {
   CPIX_TYPES,
   conditionsIn,

@@ -5,11 +5,11 @@ import { type AnsweredRequest, CLIENT_GONE, onlyMethods } from '../../http/app';
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
 import type { CertificateEnds } from '../../http/tls';
+import type { CallOutcome, UpstreamName } from '../../provider/upstream';
 import { cached } from '../cached';
 import { ENTRY_RESULTS, type FleetFigures, type FleetObserver } from '../fleet/fleet';
 import type { FaultyKeyFiles } from '../key-files/survey';
-import { CACHE_EVENTS, type CacheEvent } from '../provisioning/provider-cache';
-import type { CallOutcome, UpstreamName } from '../provisioning/upstream';
+import { CACHE_EVENTS, type CacheEvent } from '../provider-cache';
 import type { WritePhase } from '../storage/durable-file';
 import type { AuditEntry } from './audit';
 

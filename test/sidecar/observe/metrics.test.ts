@@ -4,7 +4,7 @@ import { CONNECTION_STATES, createConnections, REFUSAL_CAUSES } from '../../../s
 import { HttpError } from '../../../src/http/errors';
 import type { FaultyKeyFiles } from '../../../src/sidecar/key-files/survey';
 import { createMetrics, type MetricsOptions } from '../../../src/sidecar/observe/metrics';
-import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
+import { CACHE_EVENTS } from '../../../src/sidecar/provider-cache';
 import { AUDIT_ENTRY } from '../../support/start-audit';
 import { seriesOf, startObserved } from '../../support/start-observed';
 

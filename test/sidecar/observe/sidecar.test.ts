@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { CONNECTION_STATES, REFUSAL_CAUSES } from '../../../src/http/connections';
-import { CACHE_EVENTS } from '../../../src/sidecar/provisioning/provider-cache';
+import { CACHE_EVENTS } from '../../../src/sidecar/provider-cache';
 import { temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { seriesOf } from '../../support/start-observed';

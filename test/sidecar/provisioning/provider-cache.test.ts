@@ -3,7 +3,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { SidecarConfig } from '../../../src/sidecar/config';
-import { createProviderCache } from '../../../src/sidecar/provisioning/provider-cache';
+import { createProviderCache } from '../../../src/sidecar/provider-cache';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
 import { temporaryFolder } from '../../support/after-test';
 import { type FakeUpstream, type Script, startFakeUpstream } from '../../support/fake-upstream';

@@ -1,5 +1,5 @@
 import fs from 'fs-extra';
-import type { ProviderHeaders } from '../../../src/sidecar/provisioning/provider-headers';
+import type { ProviderHeaders } from '../../../src/provider/provider-headers';
 import { temporaryFolder } from '../../support/after-test';
 import { CONTENT_ID, dashLines, hlsLines, SPEKE_PATH, startSpeke } from '../../support/start-speke';
 import { until } from '../../support/until';

@@ -1,16 +1,13 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { ConfigError } from '../../../src/http/config';
-import {
-  openProviderHeaders,
-  parseProviderHeaders,
-} from '../../../src/sidecar/provisioning/provider-headers';
-import { temporaryFolder } from '../../support/after-test';
-import { type LogLine, recordedLog } from '../../support/recorded-log';
-import { PROVIDED, startProvisioning } from '../../support/start-provisioning';
-import { CONTENT_ID, reference, SPEKE_PATH, startSpeke } from '../../support/start-speke';
-import { until } from '../../support/until';
+import { ConfigError } from '../../src/http/config';
+import { openProviderHeaders, parseProviderHeaders } from '../../src/provider/provider-headers';
+import { temporaryFolder } from '../support/after-test';
+import { type LogLine, recordedLog } from '../support/recorded-log';
+import { PROVIDED, startProvisioning } from '../support/start-provisioning';
+import { CONTENT_ID, reference, SPEKE_PATH, startSpeke } from '../support/start-speke';
+import { until } from '../support/until';
 
 const SECRET = 'secret-value-of-the-tests';
 const closings: (() => void)[] = [];

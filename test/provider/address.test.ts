@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { ConfigError } from '../../../src/http/config';
-import { readSidecarConfig } from '../../../src/sidecar/config';
-import { addressFault, fillAddress } from '../../../src/sidecar/provisioning/upstream';
+import { ConfigError } from '../../src/http/config';
+import { addressFault, fillAddress } from '../../src/provider/upstream';
+import { readSidecarConfig } from '../../src/sidecar/config';
 
 function configOf(protocol: string | undefined, url: string) {
   const env = {

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { systemNames } from '../../api/key-file-request';
-import type { CpixSystemName } from '../../drm/cpix/document';
-import { checkLicenseUrl } from '../../drm/license-url';
-import { type ClientTlsFiles, openClientTls } from '../../http/client-tls';
-import type { Environment } from '../../http/config';
+import { systemNames } from '../api/key-file-request';
+import type { CpixSystemName } from '../drm/cpix/document';
+import { checkLicenseUrl } from '../drm/license-url';
+import { type ClientTlsFiles, openClientTls } from '../http/client-tls';
+import { ConfigError, type Environment, readConfig } from '../http/config';
 import type { CpixFiles } from './cpix-recipient';
 import { HEADERS_VARIABLE } from './provider-headers';
 import {
@@ -108,6 +108,13 @@ const PAIRS = [
   ['PACKAGERDRMAPI_CPIXCERT', 'PACKAGERDRMAPI_CPIXKEY', 'encrypted content keys need both'],
   [UPSTREAM_TLS.certificate, UPSTREAM_TLS.key, 'a client certificate needs both'],
 ] as const;
+
+/** Reads the settings of the key provider alone. @throws ConfigError */
+export function readProviderConfig(env: Environment): ProviderConfig {
+  const faults = providerFaults(env);
+  if (faults.length > 0) throw new ConfigError(faults);
+  return providerConfig(readConfig(z.object(providerVariables(env)), env));
+}
 
 /** The faults of variables that need one another. */
 export function providerFaults(env: Environment): string[] {

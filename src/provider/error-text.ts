@@ -1,4 +1,4 @@
-import type { GetAnswer } from '../../http/get-request';
+import type { GetAnswer } from '../http/get-request';
 
 const HIDDEN = '…';
 const MAX_CHARACTERS = 200;
@@ -27,16 +27,21 @@ export function errorText(
 ): string | undefined {
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity';
   const said = [headers['x-axdrm-errormessage'], isPlain ? new TextDecoder().decode(body) : undefined];
-  let text = said.filter(Boolean).join(' | ');
-  for (const secret of secrets.flatMap(formsOf).sort((one, other) => other.length - one.length))
-    text = text.replaceAll(secret, HIDDEN);
-  const shown = text
+  const text = said.filter(Boolean).join(' | ');
+  const shown = withoutSecrets(text, secrets)
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}\ufffd]/gu, ' ')
-    .replaceAll(SEPARATED, HIDDEN)
-    .replaceAll(RUN, (run) => (WORDS.test(run) ? run : HIDDEN))
     .replaceAll(/\s+/g, ' ')
     .trim();
   return shown === '' ? undefined : [...shown].slice(0, MAX_CHARACTERS).join('');
+}
+
+/** A text with `…` in the place of secrets, key ids and whatever may be key material. */
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  const forms = secrets.flatMap(formsOf).sort((one, other) => other.length - one.length);
+  return forms
+    .reduce((rest, form) => rest.replaceAll(form, HIDDEN), text)
+    .replaceAll(SEPARATED, HIDDEN)
+    .replaceAll(RUN, (run) => (WORDS.test(run) ? run : HIDDEN));
 }
 
 /** How a secret may come back: as it is, without the word before it (`Bearer …`), and of `Basic …` user and password. */

@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer';
-import { ConfigError } from '../../http/config';
-import type { Log } from '../../http/log';
-import { followFiles, type WatchedFiles } from '../../http/watched-file';
+import { ConfigError } from '../http/config';
+import type { Log } from '../http/log';
+import { followFiles, type WatchedFiles } from '../http/watched-file';
 
 /** Headers by their names, as the key provider is sent them. */
 export type ProviderHeaders = Readonly<Record<string, string>>;

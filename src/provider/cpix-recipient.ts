@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
-import type { CpixRecipient } from '../../drm/cpix/encryption';
-import { readRecipient } from '../../drm/cpix/recipient';
-import { sentenceOf } from '../../drm/finding';
-import { ConfigError } from '../../http/config';
-import type { Log } from '../../http/log';
-import { followFiles } from '../../http/watched-file';
+import type { CpixRecipient } from '../drm/cpix/encryption';
+import { readRecipient } from '../drm/cpix/recipient';
+import { sentenceOf } from '../drm/finding';
+import { ConfigError } from '../http/config';
+import type { Log } from '../http/log';
+import { followFiles } from '../http/watched-file';
 
 /** Paths of PEM files. */
 export interface CpixFiles {

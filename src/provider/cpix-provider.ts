@@ -1,14 +1,14 @@
-import { type CpixContent, documentProblems } from '../../api/read-cpix-request';
-import type { ProviderContent } from '../../api/read-key-file-request';
-import { formatUuid } from '../../drm/bytes';
-import { type ChosenKeys, chooseKeys } from '../../drm/cpix/choose';
-import { CPIX_SYSTEM_IDS, type CpixDocument, type CpixSystemName } from '../../drm/cpix/document';
-import type { CpixRecipient } from '../../drm/cpix/encryption';
-import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
-import type { SpekeQuestion, SpekeScheme, SpekeVersion } from '../../drm/cpix/speke';
-import type { Finding, Problem } from '../../drm/finding';
-import type { KeyFile } from '../../drm/key-file';
-import { HttpError } from '../../http/errors';
+import { type CpixContent, documentProblems } from '../api/read-cpix-request';
+import type { ProviderContent } from '../api/read-key-file-request';
+import { formatUuid } from '../drm/bytes';
+import { type ChosenKeys, chooseKeys } from '../drm/cpix/choose';
+import { CPIX_SYSTEM_IDS, type CpixDocument, type CpixSystemName } from '../drm/cpix/document';
+import type { CpixRecipient } from '../drm/cpix/encryption';
+import { looksLikeCpixBytes, readCpix } from '../drm/cpix/read';
+import type { SpekeQuestion, SpekeScheme, SpekeVersion } from '../drm/cpix/speke';
+import type { Finding, Problem } from '../drm/finding';
+import type { KeyFile } from '../drm/key-file';
+import { HttpError } from '../http/errors';
 import { type KeyProvider, type ProvidedKeys, type ProviderCall, refusedBy } from './key-provider';
 import type { ReadProviderHeaders } from './provider-headers';
 import {
@@ -77,7 +77,7 @@ const OLDER = {
 export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   const { protocol, address, upstream, providerHeaders, cpixRecipient } = options;
   // No other protocol needs it, and each start would wait for it.
-  const loadSpeke = () => import('../../drm/cpix/speke');
+  const loadSpeke = () => import('../drm/cpix/speke');
 
   const questionsFor = ({
     choice: { systems = ALL_SYSTEMS, track } = {},
@@ -335,8 +335,8 @@ async function readDocument(
 ): Promise<Opened> {
   // Loaded with the first document: nothing else needs them, and the start would wait for them.
   const [{ openCpix }, { cpixKeyFile }] = await Promise.all([
-    import('../../drm/cpix/encryption'),
-    import('../../drm/cpix/key-file'),
+    import('../drm/cpix/encryption'),
+    import('../drm/cpix/key-file'),
   ]);
   const keyIds = [chosen.cenc, chosen.fairplay].flatMap((key) => key?.keyId ?? []);
   const opened = await openCpix(document, recipient, keyIds);

@@ -1,6 +1,6 @@
-import { errorText } from '../../../src/sidecar/provisioning/error-text';
-import { processorMs } from '../../support/processor-time';
-import { CONTENT_ID, SPEKE_PATH, startSpeke } from '../../support/start-speke';
+import { errorText } from '../../src/provider/error-text';
+import { processorMs } from '../support/processor-time';
+import { CONTENT_ID, SPEKE_PATH, startSpeke } from '../support/start-speke';
 
 const KEY = '7f9a5b1c2d3e4f60718293a4b5c6d7e8';
 const say = (text: string | Buffer, secrets: readonly string[] = [], headers = {}) =>

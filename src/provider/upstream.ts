@@ -1,12 +1,15 @@
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import type { ProviderContent } from '../../api/read-key-file-request';
-import type { ClientTls } from '../../http/client-tls';
-import { HttpError } from '../../http/errors';
-import { createGet } from '../../http/get';
-import { type GetAnswer, GetFailed, whyNoAnswer } from '../../http/get-request';
-import type { Log } from '../../http/log';
-import { apiError } from '../errors';
+import { ERRORS } from '../api/errors';
+import type { ProviderContent } from '../api/read-key-file-request';
+import type { ClientTls } from '../http/client-tls';
+import { errorsOf, HttpError } from '../http/errors';
+import { createGet } from '../http/get';
+import { type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
+import type { Log } from '../http/log';
 import { errorText } from './error-text';
+
+/** Makes an error of the key-file API by its name. */
+export const apiError = errorsOf(ERRORS);
 
 /** The services that are asked for keys: what descriptions call each, and the variable that holds its address. */
 export const UPSTREAMS = {
@@ -62,6 +65,24 @@ export interface UpstreamOptions {
   readonly now: () => number;
   /** Takes outcome and duration of every call, each retry for itself. Must not throw. */
   readonly observe?: (upstream: UpstreamName, outcome: CallOutcome, ms: number) => void;
+  /** Takes every call, each retry for itself. Must not throw. */
+  readonly trace?: (call: TracedCall) => void;
+}
+
+/** A call as it went over the network. It holds secrets, and what the upstream answered. */
+export interface TracedCall {
+  readonly upstream: UpstreamName;
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+  /** The values that were sent and must not be shown. */
+  readonly secrets: readonly string[];
+  readonly ms: number;
+  /** Undefined: there was none. */
+  readonly answer: GetAnswer | undefined;
+  /** Why there was none: the system's or TLS's code. */
+  readonly failure: string | undefined;
 }
 
 /** The status; `none`: there was no answer; `cancelled`: another call's failure made it pointless. */
@@ -71,7 +92,7 @@ const MAX_BYTES = 256 * 1024;
 
 export function createUpstream(
   name: UpstreamName,
-  { timeoutMs, tls, log, now, observe }: UpstreamOptions,
+  { timeoutMs, tls, log, now, observe, trace }: UpstreamOptions,
 ): Upstream {
   const { called, variable } = UPSTREAMS[name];
   const code = `${name}_failed` as const;
@@ -83,21 +104,25 @@ export function createUpstream(
   const { get } = createGet({ maxSockets: Number.POSITIVE_INFINITY, ...(tls && { tls: contextOf(tls) }) });
 
   const once = async (call: UpstreamCall): Promise<GetAnswer> => {
-    const { url, clientApiKey, requestId, signal, headers, secrets = [], body } = call;
+    const { url, clientApiKey, requestId, signal, body } = call;
+    const method = body === undefined ? 'GET' : 'POST';
+    const secrets = [...(clientApiKey === undefined ? [] : [clientApiKey]), ...(call.secrets ?? [])];
+    const headers = {
+      // Of a name that is there twice, in whatever case, the last counts.
+      ...call.headers,
+      // Proxies drop header names with an underscore, older providers read no other.
+      ...(clientApiKey !== undefined && { 'API-KEY': clientApiKey, API_KEY: clientApiKey }),
+      'accept-encoding': 'identity',
+      'x-request-id': requestId,
+    };
     const started = now();
     let answer: GetAnswer | undefined;
+    let failure: string | undefined;
     try {
       answer = await get({
         url,
-        method: body === undefined ? 'GET' : 'POST',
-        headers: {
-          // Of a name that is there twice, in whatever case, the last counts.
-          ...headers,
-          // Proxies drop header names with an underscore, older providers read no other.
-          ...(clientApiKey !== undefined && { 'API-KEY': clientApiKey, API_KEY: clientApiKey }),
-          'accept-encoding': 'identity',
-          'x-request-id': requestId,
-        },
+        method,
+        headers,
         body: body === undefined ? undefined : Buffer.from(body),
         maxBytes: MAX_BYTES,
         timeoutMs,
@@ -105,17 +130,19 @@ export function createUpstream(
       });
       return answer;
     } catch (thrown) {
-      throw thrown instanceof GetFailed && thrown.causeCode === 'ETIMEDOUT' ? late() : thrown;
+      failure = thrown instanceof GetFailed ? thrown.causeCode : 'ERROR';
+      throw failure === 'ETIMEDOUT' ? late() : thrown;
     } finally {
       const status = answer?.status ?? 'none';
       const ms = Math.round((now() - started) * 100) / 100;
       const upstreamRequestId = printableId(answer?.headers['x-request-id']);
       log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
       if (answer && status !== 200) {
-        const text = errorText(answer, [clientApiKey ?? '', ...secrets]);
+        const text = errorText(answer, secrets);
         log.debug('upstream error', { requestId, upstream: called, status, text });
       }
       observe?.(name, answer?.status ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
+      trace?.({ upstream: name, method, url, headers, body, secrets, ms, answer, failure });
     }
   };
 

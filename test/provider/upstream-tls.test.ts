@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { openUpstreamTls } from '../../../src/sidecar/provisioning/config';
-import { afterTest, temporaryFolder } from '../../support/after-test';
-import { startFakeUpstream } from '../../support/fake-upstream';
-import { recordedLog } from '../../support/recorded-log';
-import { startSidecar } from '../../support/start-sidecar';
-import { CONTENT_ID, reference, SPEKE_PATH } from '../../support/start-speke';
-import { pem, place, shows } from '../../support/tls';
-import { until } from '../../support/until';
+import { openUpstreamTls } from '../../src/provider/config';
+import { afterTest, temporaryFolder } from '../support/after-test';
+import { startFakeUpstream } from '../support/fake-upstream';
+import { recordedLog } from '../support/recorded-log';
+import { startSidecar } from '../support/start-sidecar';
+import { CONTENT_ID, reference, SPEKE_PATH } from '../support/start-speke';
+import { pem, place, shows } from '../support/tls';
+import { until } from '../support/until';
 
 const PATH = '/api/keyfile/demo';
 const BODY = { contentId: CONTENT_ID };

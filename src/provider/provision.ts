@@ -5,14 +5,13 @@ import {
   type KeyFileRequest,
   type ProviderContent,
   type ProviderRules,
-} from '../../api/read-key-file-request';
-import type { CpixSystemName } from '../../drm/cpix/document';
-import { SPEKE_TRACKS } from '../../drm/cpix/usage-rules';
-import { crossCheck } from '../../drm/cross-check';
-import { type Finding, isError, problemsOf } from '../../drm/finding';
-import type { KeyFile } from '../../drm/key-file';
-import { HttpError } from '../../http/errors';
-import { apiError } from '../errors';
+} from '../api/read-key-file-request';
+import type { CpixSystemName } from '../drm/cpix/document';
+import { SPEKE_TRACKS } from '../drm/cpix/usage-rules';
+import { crossCheck } from '../drm/cross-check';
+import { type Finding, isError, problemsOf } from '../drm/finding';
+import type { KeyFile } from '../drm/key-file';
+import { HttpError } from '../http/errors';
 import { createCpixProvider, type FindRecipient, openDocument } from './cpix-provider';
 import {
   type ClientRecord,
@@ -21,9 +20,9 @@ import {
   type ProvidedKeys,
   type ProviderCall,
 } from './key-provider';
-import type { KeptAnswer, ProviderCache } from './provider-cache';
 import type { ReadProviderHeaders } from './provider-headers';
 import {
+  apiError,
   needsClient,
   OutageError,
   type ProviderProtocol,
@@ -139,6 +138,27 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [3600, 'hour'],
   [60, 'minute'],
 ];
+
+/** The values of a content as the key provider answered them. */
+export interface KeptAnswer {
+  readonly keyFile: KeyFile;
+  /** When it answered, and how long ago that is, in milliseconds. */
+  readonly time: Date;
+  readonly ageMs: number;
+}
+
+/**
+ * The provider's answers, sealed on disk. None of its failures is one of the request: they are logged, once
+ * when they begin and once when they are over.
+ */
+export interface ProviderCache {
+  /** Keeps an answer, in place of an older one, if there is a secret to seal it with. Returns at once. */
+  keep(content: ProviderContent, keyFile: KeyFile): void;
+  /** The answer that was kept for the same client, secret and content, unless it is too old. */
+  find(content: ProviderContent): Promise<KeptAnswer | undefined>;
+  /** Logs and counts the use of a cached answer. */
+  used(time: Date, requestId: string): void;
+}
 
 interface AskProviderOptions {
   readonly cache?: ProviderCache | undefined;

@@ -3,36 +3,19 @@ import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
-import type { ProviderContent } from '../../api/read-key-file-request';
-import type { CpixChoice } from '../../drm/cpix/choose';
-import type { KeyFile } from '../../drm/key-file';
-import { describeThrown } from '../../http/errors';
-import type { Log } from '../../http/log';
-import type { DurableWriter } from '../storage/durable-file';
-import { queueByName } from '../storage/key-file-store';
-import { readSmallFile } from '../storage/open-file';
-import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
-import type { ProviderProtocol } from './upstream';
+import type { ProviderContent } from '../api/read-key-file-request';
+import type { CpixChoice } from '../drm/cpix/choose';
+import type { KeyFile } from '../drm/key-file';
+import { describeThrown } from '../http/errors';
+import type { Log } from '../http/log';
+import { HEADERS_VARIABLE, type ReadProviderHeaders } from '../provider/provider-headers';
+import type { KeptAnswer, ProviderCache } from '../provider/provision';
+import type { ProviderProtocol } from '../provider/upstream';
+import type { DurableWriter } from './storage/durable-file';
+import { queueByName } from './storage/key-file-store';
+import { readSmallFile } from './storage/open-file';
 
-/** The values of a content as the key provider answered them. */
-export interface KeptAnswer {
-  readonly keyFile: KeyFile;
-  /** When it answered, and how long ago that is, in milliseconds. */
-  readonly time: Date;
-  readonly ageMs: number;
-}
-
-/**
- * The provider's answers, sealed on disk. None of its failures is one of the request: they are logged, once
- * when they begin and once when they are over.
- */
-export interface ProviderCache {
-  /** Keeps an answer, in place of an older one, if there is a secret to seal it with. Returns at once. */
-  keep(content: ProviderContent, keyFile: KeyFile): void;
-  /** The answer that was kept for the same client, secret and content, unless it is too old. */
-  find(content: ProviderContent): Promise<KeptAnswer | undefined>;
-  /** Logs and counts the use of a cached answer. */
-  used(time: Date, requestId: string): void;
+export interface OpenProviderCache extends ProviderCache {
   /** Reads the folder, removes old and surplus entries, and repeats this every hour. */
   open(): Promise<void>;
   /** Waits for what is being kept, but no longer than two seconds: a network file system may hang. */
@@ -76,7 +59,7 @@ const keptValues = z.strictObject({
   fairplay: z.strictObject({ licenseUrl: text, key: text, iv: text }).exactOptional(),
 });
 
-export function createProviderCache(options: ProviderCacheOptions): ProviderCache {
+export function createProviderCache(options: ProviderCacheOptions): OpenProviderCache {
   const { folder, maxAgeMs, scope, writer, log, clock, newId, observe, mostEntries = MAX_ENTRIES } = options;
   const inTurn = queueByName();
   /** The entries and when they were written, the oldest first. */

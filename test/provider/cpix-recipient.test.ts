@@ -1,11 +1,11 @@
 import { copyFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../../../src/http/config';
-import { openCpixRecipient } from '../../../src/sidecar/provisioning/cpix-recipient';
-import { temporaryFolder } from '../../support/after-test';
-import { cpixVector, cpixVectorPath, recipientNamed } from '../../support/cpix';
-import { type LogLine, recordedLog } from '../../support/recorded-log';
-import { until } from '../../support/until';
+import { ConfigError } from '../../src/http/config';
+import { openCpixRecipient } from '../../src/provider/cpix-recipient';
+import { temporaryFolder } from '../support/after-test';
+import { cpixVector, cpixVectorPath, recipientNamed } from '../support/cpix';
+import { type LogLine, recordedLog } from '../support/recorded-log';
+import { until } from '../support/until';
 
 const closings: (() => void)[] = [];
 let certificate: string;

@@ -1,18 +1,17 @@
 import * as z from 'zod';
-import { checkedText, checkedValue } from '../../api/key-file-request';
-import type { ProviderContent } from '../../api/read-key-file-request';
-import { decodeBase64Block, decodeHexBlock } from '../../drm/bytes';
-import { openEnvelope } from '../../drm/envelope';
-import type { Finding } from '../../drm/finding';
-import type { KeyFile } from '../../drm/key-file';
-import { checkLicenseUrl } from '../../drm/license-url';
-import { decodePlayReadyChecksum, playReadyChecksum } from '../../drm/playready';
-import { readWidevinePsshData } from '../../drm/widevine';
-import type { HttpError } from '../../http/errors';
-import { apiError } from '../errors';
+import { checkedText, checkedValue } from '../api/key-file-request';
+import type { ProviderContent } from '../api/read-key-file-request';
+import { decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import { openEnvelope } from '../drm/envelope';
+import type { Finding } from '../drm/finding';
+import type { KeyFile } from '../drm/key-file';
+import { checkLicenseUrl } from '../drm/license-url';
+import { decodePlayReadyChecksum, playReadyChecksum } from '../drm/playready';
+import { readWidevinePsshData } from '../drm/widevine';
+import type { HttpError } from '../http/errors';
 import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
 import type { Upstream, UpstreamCall } from './upstream';
-import { upstreamUrl } from './upstream';
+import { apiError, upstreamUrl } from './upstream';
 
 /** The record of a client at the configuration service, as far as provisioning needs it. */
 export interface ClientRecord {
