@@ -4,7 +4,7 @@ import { contentOf, jsonSchema, type PathItem, parameter } from '../../../http/o
 import { field } from '../json-body';
 import { LicenseRequest } from '../upstreams/clearkey-license';
 import { ClientRecord } from '../upstreams/config-service';
-import { CPIX_PATH, SPEKE_PATHS } from '../upstreams/cpix-provider';
+import { CPIX_PATH, SPEKE_PATHS, SPEKE_VERSIONS } from '../upstreams/cpix-provider';
 import { deriveKeys, KEY_ANSWERS } from '../upstreams/key-provider';
 import { type AnsweredError, json, operationsAt, type Row, type Seeded, text } from './operation';
 
@@ -64,13 +64,17 @@ const NOT_A_REQUEST: readonly AnsweredError[] = [
   ...KEY_ERRORS,
   [400, 'invalid_cpix', 'The body is no CPIX document, or one without a content key.'],
   'body_too_large',
-  [422, 'invalid_cpix', 'The document asks for what this provider has not.'],
+  [
+    422,
+    'invalid_cpix',
+    'The document asks for what this provider has not, or breaks a rule of SPEKE v2, in its text.',
+  ],
 ];
 
 const VERSION_HEADER: OpenApi.ParameterObject = parameter(
   'X-Speke-Version',
   'The version of the protocol.',
-  { type: 'string', enum: ['2.0'] },
+  { type: 'string', enum: [...SPEKE_VERSIONS.keys()] },
   { in: 'header', required: true },
 );
 
@@ -80,7 +84,7 @@ function speke(version: 1 | 2): Row {
     at: `POST ${isFirst ? SPEKE_PATHS.speke1 : SPEKE_PATHS.speke2}`,
     id: isFirst ? 'spekeKeys' : 'speke2Keys',
     summary: `Get keys by SPEKE v${version}`,
-    description: `The document that was sent, with the provider's key ids, values and signalling. The keys are those of the JSON answers, unless the usage rules name tracks or several periods: each has a key of its own then. A request with a certificate is answered with encrypted values. ${isFirst ? 'The content id is the attribute `id`.' : 'All keys must have one scheme, and a usage rule each.'}`,
+    description: `The document that was sent, with the provider's key ids, values and signalling. The keys are those of the JSON answers, unless the usage rules name tracks or several periods: each has a key of its own then. A request with a certificate is answered with encrypted values. ${isFirst ? 'The content id is the attribute `id`.' : 'All keys must have one scheme, and a usage rule each. With 2.0 the document is CPIX 2.3, with 2.1 CPIX 2.4.'}`,
     access: 'client',
     parameters: isFirst ? [] : [VERSION_HEADER],
     body: { [XML]: { type: 'string', description: 'A CPIX document.' } },

@@ -1,9 +1,11 @@
 import { type Express, type Response, raw } from 'express';
+import { formatUuid } from '../../../drm/bytes';
 import type { CpixDocument, CpixKey, CpixRule, CpixSignal, CpixSystem } from '../../../drm/cpix/document';
-import { EMPTY_DOCUMENT, FAIRPLAY_SYSTEM_ID } from '../../../drm/cpix/document';
+import { EMPTY_DOCUMENT, FAIRPLAY_SYSTEM_ID, schemeName } from '../../../drm/cpix/document';
 import { sealCpix } from '../../../drm/cpix/encryption';
 import { MAX_CPIX_BYTES, readCpix } from '../../../drm/cpix/read';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../../drm/cpix/signals';
+import { CPIX_VERSIONS } from '../../../drm/cpix/speke';
 import { writeCpix } from '../../../drm/cpix/write';
 import { fairPlayKeyId } from '../../../drm/packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../drm/playready';
@@ -46,11 +48,13 @@ export function mountCpixProvider(app: Express, providerParts: CpixParts): void 
     .route(SPEKE_PATHS.speke2)
     .post(read, (request, response) => {
       const client = authorizedClient(providerParts.clients, String(request.params.client), request.headers);
-      response.set({ 'x-speke-user-agent': USER_AGENT, 'x-speke-version': SPEKE_VERSION });
-      const version = request.headers['x-speke-version'];
-      if (version !== SPEKE_VERSION) throw refused(400, `Send the header X-Speke-Version: ${SPEKE_VERSION}.`);
+      const speke = String(request.headers['x-speke-version']);
+      const cpix = SPEKE_VERSIONS.get(speke);
+      response.set('x-speke-user-agent', USER_AGENT);
+      if (cpix === undefined) throw refused(422, 'Unsupported SPEKE version');
+      response.set('x-speke-version', speke);
       const asked = readRequest(request.body);
-      refuseForeign(asked);
+      refuseForeign(asked, cpix);
       send(response, writeCpix(answerTo(providerParts, client, asked)));
     })
     .all(onlyMethods('POST'));
@@ -69,8 +73,10 @@ export function mountCpixProvider(app: Express, providerParts: CpixParts): void 
 }
 
 const USER_AGENT = 'packager-drm-api emulator';
-const SPEKE_VERSION = '2.0';
-const CPIX_VERSION = '2.3';
+/** The versions of SPEKE that have a header for it, with those of CPIX. */
+export const SPEKE_VERSIONS: ReadonlyMap<string, string> = new Map(
+  Object.entries(CPIX_VERSIONS).map(([speke, cpix]) => [Number(speke).toFixed(1), cpix]),
+);
 
 function refused(status: number, description: string): HttpError {
   return new HttpError(status, { code: 'invalid_cpix', description });
@@ -94,18 +100,25 @@ function readRequest(body: unknown): CpixDocument {
   return read.value;
 }
 
-/** What SPEKE v2 asks of a document (AWS, "SPEKE API v2 - Customizations and constraints"). */
-function refuseForeign({ version, keys, rules }: CpixDocument): void {
-  if (version !== CPIX_VERSION) throw refused(422, `The document must have version="${CPIX_VERSION}".`);
-  const schemes = new Set(keys.map(({ scheme }) => scheme));
-  if (schemes.has(undefined)) throw refused(422, 'Each ContentKey must have commonEncryptionScheme.');
-  if (schemes.size > 1)
-    throw refused(422, 'Non compliant ContentKey@commonEncryptionScheme combination: ask for one scheme.');
+/** What SPEKE v2 asks of a document, in its texts (AWS, "SPEKE API v2 - Customizations and constraints"). */
+function refuseForeign({ contentId, version, keys, systems, rules }: CpixDocument, cpix: string): void {
+  if (!contentId) throw refused(422, 'Missing CPIX@contentId');
+  if (!version) throw refused(422, 'Missing CPIX@version');
+  if (version !== cpix) throw refused(422, 'Unsupported CPIX@version');
+  const bare = keys.find(({ scheme }) => scheme === undefined);
+  if (bare) throw refused(422, `Missing ContentKey@commonEncryptionScheme for KID ${formatUuid(bare.keyId)}`);
+  if (new Set(keys.map(schemeName)).size > 1)
+    throw refused(422, 'Non compliant ContentKey@commonEncryptionScheme combination');
+  if (systems.length === 0) throw refused(422, 'The document has no DRMSystem.');
+  const hasFilter = ({ video, audio }: CpixRule) => video.length + audio.length > 0;
+  if (!rules.some(hasFilter)) throw refused(422, 'Missing CPIX encryption contract');
   const isRuled = ({ keyId }: CpixKey) => rules.some((rule) => rule.keyId.equals(keyId));
-  if (!keys.every(isRuled)) throw refused(422, 'Each ContentKey must have a ContentKeyUsageRule.');
-  if (rules.some(({ intendedTrackType }) => intendedTrackType === undefined))
-    throw refused(422, 'Each ContentKeyUsageRule must have intendedTrackType.');
+  const types = new Set(rules.map(({ intendedTrackType }) => intendedTrackType));
+  const isWhole = keys.every(isRuled) && rules.every(hasFilter) && !types.has(undefined);
+  if (!isWhole || (types.has('ALL') && types.size > 1)) throw refused(422, MALFORMED);
 }
+
+const MALFORMED = 'Malformed encryption contract';
 
 /** The document that was asked, with its values. The provider's own key ids take the place of those that were asked. */
 function answerTo(providerParts: CpixParts, client: Client, asked: CpixDocument): CpixDocument {
@@ -115,7 +128,7 @@ function answerTo(providerParts: CpixParts, client: Client, asked: CpixDocument)
     return { key, name, keys: deriveKeys(client, name) };
   });
   const twice = made.find(({ name }, index) => made.findIndex((other) => other.name === name) !== index);
-  if (twice) throw refused(422, 'Two content keys are for the same tracks of the same period.');
+  if (twice) throw refused(422, MALFORMED);
   const parts = made.map(({ key, name, keys }) => {
     const systems = asked.systems.filter(({ keyId }) => keyId.equals(key.keyId));
     return { key, ...issue(providerParts, { contentId: name, keys, key, systems }) };
@@ -180,7 +193,7 @@ function documentOf(
   return {
     ...EMPTY_DOCUMENT,
     contentId,
-    version: CPIX_VERSION,
+    version: CPIX_VERSIONS[2],
     keys: parts.map(({ issued }) => issued),
     systems: parts.flatMap(({ systems }) => systems),
   };
@@ -211,9 +224,12 @@ function issue({ issuedKeys }: ProviderParts, { contentId, keys, key, systems }:
     value: { kind: 'plain', bytes },
     explicitIv: hasFairPlay ? keys.fairPlayIv : undefined,
     scheme: key.scheme,
+    ...(key.method && { method: key.method }),
   };
   const scheme = schemeOf(key.scheme);
   const signalled = systems.map(({ systemId, asked }): CpixSystem => {
+    if (key.scheme && SCHEMES_OF[systemId]?.includes(scheme) === false)
+      throw refused(422, `ContentKey@commonEncryptionScheme non compatible with DRMSystem ${systemId}`);
     if (systemId === FAIRPLAY_SYSTEM_ID)
       return cpixSystem('fairplay', keyId, fairPlaySignals(licenseUrl), asked);
     if (systemId === WIDEVINE_SYSTEM_ID) {
@@ -222,12 +238,17 @@ function issue({ issuedKeys }: ProviderParts, { contentId, keys, key, systems }:
     }
     if (systemId !== PLAYREADY_SYSTEM_ID)
       throw refused(422, `The DRM system ${systemId} is not one of this provider's.`);
-    if (scheme !== 'cenc') throw refused(422, 'This provider has PlayReady under cenc alone.');
     const object = playReadyObjectOf(keyId, bytes, PLAYREADY_LICENSE_URL);
     return cpixSystem('playready', keyId, playReadySignals(object, scheme), asked);
   });
   return { issued, systems: signalled };
 }
+
+/** PlayReady has no cbcs here. */
+const SCHEMES_OF: Readonly<Record<string, readonly string[]>> = {
+  [FAIRPLAY_SYSTEM_ID]: ['cbcs'],
+  [PLAYREADY_SYSTEM_ID]: ['cenc'],
+};
 
 function schemeOf(scheme: ProtectionScheme | undefined): 'cenc' | 'cbcs' {
   if (scheme === undefined || scheme === 'cenc') return 'cenc';

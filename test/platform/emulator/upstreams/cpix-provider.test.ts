@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatUuid } from '../../../../src/drm/bytes';
 import { chooseKeys } from '../../../../src/drm/cpix/choose';
-import type { CpixDocument } from '../../../../src/drm/cpix/document';
+import { type CpixDocument, plainKey } from '../../../../src/drm/cpix/document';
 import { openCpix } from '../../../../src/drm/cpix/encryption';
 import { cpixKeyFile } from '../../../../src/drm/cpix/key-file';
 import { readCpix } from '../../../../src/drm/cpix/read';
@@ -132,35 +132,115 @@ describe.each(['speke1', 'speke2'] as const)('the provider that speaks %s', (pro
   });
 });
 
-it('answers SPEKE v2 with its version, and refuses other versions and mixed schemes', async () => {
-  const good = writeSpekeRequest({ version: 2, contentId: 'demo', scheme: 'cenc' });
-  const { headers } = await ask('speke2', good);
-  expect([headers.get('x-speke-version'), headers.get('content-type')]).toEqual([
-    '2.0',
-    'application/xml; charset=utf-8',
-  ]);
-  const other = formatUuid(spekeKeyId('demo', 'cbcs'));
-  const second = `<cpix:ContentKey kid="${other}" commonEncryptionScheme="cbcs"/></cpix:ContentKeyList>`;
-  const rule = `<cpix:ContentKeyUsageRule kid="${other}" intendedTrackType="AUDIO"/></cpix:ContentKeyUsageRuleList>`;
-  const mixed = good
-    .replace('</cpix:ContentKeyList>', second)
-    .replace('</cpix:ContentKeyUsageRuleList>', rule);
-  const answers = await Promise.all([
-    ask('speke2', good, { 'x-speke-version': '3.0' }),
-    ask('speke2', good.replace('version="2.3"', 'version="2.4"')),
-    ask('speke2', good.replace(' commonEncryptionScheme="cenc"', '')),
-    ask('speke2', good.replace(/<cpix:ContentKeyUsageRuleList>.*<\/cpix:ContentKeyUsageRuleList>/s, '')),
-    ask('speke2', good.replace(' intendedTrackType="ALL"', '')),
-    ask('speke2', mixed),
-  ]);
-  expect(answers.map(({ status, text }) => [status, JSON.parse(text).errors[0].description])).toEqual([
-    [400, 'Send the header X-Speke-Version: 2.0.'],
-    [422, 'The document must have version="2.3".'],
-    [422, 'Each ContentKey must have commonEncryptionScheme.'],
-    [422, 'Each ContentKey must have a ContentKeyUsageRule.'],
-    [422, 'Each ContentKeyUsageRule must have intendedTrackType.'],
-    [422, 'Non compliant ContentKey@commonEncryptionScheme combination: ask for one scheme.'],
-  ]);
+it.each([
+  ['2.0', '2.3'],
+  ['2.1', '2.4'],
+])(
+  'answers SPEKE %s with its version, and refuses what is not its own in the texts of AWS',
+  async (speke, cpix) => {
+    const version = Number(speke) as 2 | 2.1;
+    const good = writeSpekeRequest({ version, contentId: 'demo', scheme: 'cenc' });
+    const header = { 'x-speke-version': speke };
+    const { headers } = await ask('speke2', good, header);
+    expect([headers.get('x-speke-version'), headers.get('content-type')]).toEqual([
+      speke,
+      'application/xml; charset=utf-8',
+    ]);
+    const other = formatUuid(spekeKeyId('demo', 'cbcs'));
+    const second = (scheme: string) =>
+      good.replace(
+        '</cpix:ContentKeyList>',
+        `<cpix:ContentKey kid="${other}" commonEncryptionScheme="${scheme}"/></cpix:ContentKeyList>`,
+      );
+    const rule = (text: string) =>
+      `<cpix:ContentKeyUsageRule kid="${other}" ${text}</cpix:ContentKeyUsageRule></cpix:ContentKeyUsageRuleList>`;
+    const withRule = (text: string, type = 'AUDIO') =>
+      text.replace(
+        '</cpix:ContentKeyUsageRuleList>',
+        rule(`intendedTrackType="${type}"><cpix:AudioFilter/>`),
+      );
+    const fairPlay = writeSpekeRequest({ version, contentId: 'demo', scheme: 'cbcs' });
+    const kid = formatUuid(spekeKeyId('demo', 'cenc'));
+    const CONTRACT = 'Malformed encryption contract';
+    const refused: Readonly<Record<string, readonly string[]>> = {
+      'Missing CPIX@contentId': [good.replace(' contentId="demo"', ''), good.replace('"demo"', '""')],
+      'Missing CPIX@version': [good.replace(` version="${cpix}"`, '')],
+      'Unsupported CPIX@version': [good.replace(`version="${cpix}"`, 'version="2.2"')],
+      [`Missing ContentKey@commonEncryptionScheme for KID ${kid}`]: [
+        good.replace(' commonEncryptionScheme="cenc"', ''),
+      ],
+      'Non compliant ContentKey@commonEncryptionScheme combination': [withRule(second('cbcs'))],
+      'ContentKey@commonEncryptionScheme non compatible with DRMSystem 94ce86fb-07ff-4f43-adb8-93d2fa968ca2':
+        [fairPlay.replace('"cbcs"', '"cenc"')],
+      'Missing CPIX encryption contract': [
+        good.replace(/<cpix:ContentKeyUsageRuleList>.*<\/cpix:ContentKeyUsageRuleList>/s, ''),
+        good.replaceAll(/<cpix:(?:Video|Audio)Filter\/>/g, ''),
+      ],
+      [CONTRACT]: [
+        good.replace(' intendedTrackType="ALL"', ''),
+        second('cenc'),
+        withRule(second('cenc')),
+        withRule(second('cenc'), 'HD').replace('"ALL"', '"HD"'),
+      ],
+    };
+    for (const [text, requests] of Object.entries(refused))
+      for (const request of requests) expect(await refusal(request, header)).toEqual([422, text]);
+    const unknown = [422, 'Unsupported SPEKE version'];
+    for (const value of ['3.0', '2', ''])
+      expect(await refusal(good, { 'x-speke-version': value })).toEqual(unknown);
+  },
+);
+
+/** What a request of SPEKE v2 is refused with. */
+async function refusal(xml: string, headers: Record<string, string> = {}) {
+  const { status, text } = await ask('speke2', xml, headers);
+  return [status, status === 200 ? undefined : JSON.parse(text).errors[0].description];
+}
+
+describe("AWS's test requests of SPEKE v2", () => {
+  const { pieces } = JSON.parse(
+    readFileSync(join(__dirname, '../../../vectors/public/awslabs-speke-reference-server.json'), 'utf8'),
+  ) as { readonly pieces: readonly { readonly name: string; readonly input: string }[] };
+  const named = (name: string) => pieces.find((piece) => piece.name.startsWith(name))?.input ?? '';
+
+  it.each([
+    ['3_negative_wrong_version', 'Unsupported CPIX@version'],
+    ['4_spekev2_negative_preset_shared_video', 'Malformed encryption contract'],
+    [
+      'server_api_body_spekev2',
+      'ContentKey@commonEncryptionScheme non compatible with DRMSystem 94ce86fb-07ff-4f43-adb8-93d2fa968ca2',
+    ],
+  ])('%s is refused', async (name, text) => {
+    expect(await refusal(named(name))).toEqual([422, text]);
+  });
+
+  it.each([
+    ['1_generic', 2],
+    ['2_speke_v1_style', 1],
+    ['test_case_2', 5],
+    ['test_case_4', 6],
+  ])('%s is answered with a key for each track, and with its contract unchanged', async (name, count) => {
+    const asked = documentIn(named(name));
+    const { status, text } = await ask('speke2', named(name));
+    expect(status).toBe(200);
+    const answer = documentIn(text);
+    expect(new Set(answer.keys.map((key) => plainKey(key)?.toString('hex'))).size).toBe(count);
+    expect(answer.periods).toEqual(asked.periods);
+    const contract = ({ rules }: CpixDocument) => rules.map(({ keyId: _own, ...rule }) => rule);
+    expect(contract(answer)).toEqual(contract(asked));
+    expect(answer.systems.every(({ asked: left }) => left.length === 0)).toBe(true);
+  });
+
+  it('gets the times of key periods back, and HLS methods, in SPEKE 2.1', async () => {
+    const times = 'start="2026-11-26T00:00:00Z" end="2026-11-27T00:00:00Z"';
+    const request = named('test_case_4')
+      .replace('"2.3"', '"2.4"')
+      .replaceAll('"cbcs"', '"SAMPLE-AES"')
+      .replace('index="0"', `index="0" ${times}`);
+    const { status, text } = await ask('speke2', request, { 'x-speke-version': '2.1' });
+    expect([status, text.match(/"SAMPLE-AES"/g)?.length]).toEqual([200, 6]);
+    expect(text).toContain(times);
+  });
 });
 
 it('gives each track and period of one document a key of its own, those of the content ids that groups make', async () => {
