@@ -37,10 +37,6 @@ export function mayRead({ streams }: ApiKey, streamId: string): boolean {
   return takes(streams, streamId);
 }
 
-export function mayWrite(key: ApiKey, streamId: string): boolean {
-  return key.scope === 'write' && mayRead(key, streamId);
-}
-
 /** @throws HttpError 403 that says what right is missing. */
 export function requireRead(key: ApiKey, streamId: string): void {
   if (!mayRead(key, streamId)) throw forbidden(`The API key ${key.name} has no access to this stream`);
