@@ -124,6 +124,9 @@ function checkOther(report: Report, input: string, checkRequest: CheckOptions['c
   const text = input.trim();
   const inner = unwrapped(text);
   if (text === '') return unknown(report, 'empty', 'is empty');
+  const exported = EXPORTS.find(([, pattern]) => pattern.test(text.slice(0, 2000)))?.[0];
+  if (exported !== undefined)
+    return unknown(report, 'export_not_checked', `is ${exported}, ${CHECK_INSTEAD}`);
   if (/^[[{]/.test(text) && !parseUuid(text).ok) return checkJsonText(report, text, checkRequest);
   if (looksLikePlaylist(text)) {
     describePlaylist(report, text, checkBytes);
@@ -137,6 +140,15 @@ function checkOther(report: Report, input: string, checkRequest: CheckOptions['c
   const read = readByteText(inner);
   return read ? checkByteText(report, input, inner, read) : unrecognised(report);
 }
+
+/** What the sidecar exports for other packagers, but for CPIX. */
+const EXPORTS: readonly [called: string, pattern: RegExp][] = [
+  ['a file of flags for shaka-packager', /^--(?:enable_raw_key_encryption|keys=)/m],
+  ["a file of options for Bento4's mp4-dash", /^--encryption-(?:key|cenc-scheme)=/m],
+  ['the key object of nginx-vod-module', /^\[\s*\{[^{}]{0,200}"(?:pssh|key|key_id|iv)"\s*:/],
+];
+const CHECK_INSTEAD =
+  'which is not read; check the key file that it was made of, and the media that are made with it';
 
 function checkXml(report: Report, xml: string): CheckKind {
   if (looksLikeCpix(xml)) {

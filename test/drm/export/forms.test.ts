@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { check } from '../../../src/api/check';
 import { readCpix } from '../../../src/drm/cpix/read';
 import { exportKeyFile, maskExport } from '../../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName } from '../../../src/drm/export/names';
@@ -40,6 +41,21 @@ function exported(keyFile: KeyFile, as: ExportName, scheme?: 'cenc' | 'cbcs') {
 
 /** The flags of a file of flags, without its comments. */
 const flagsOf = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+
+it.each(EXPORT_NAMES)('check knows the form %s of every scheme, and shows no key of it', (as) => {
+  for (const scheme of EXPORT_SCHEMES) {
+    const { text } = exported(WHOLE, as, scheme);
+    const { kind, fields, faults } = check(text);
+    expect([kind, ...faults.map(({ code }) => code)]).toEqual(
+      as === 'cpix' ? ['cpix'] : ['unknown', 'export_not_checked'],
+    );
+    for (const secret of [KEY, FAIRPLAY_KEY, IV]) {
+      const bytes = Buffer.from(secret, 'hex');
+      for (const form of [secret, bytes.toString('base64')])
+        expect(JSON.stringify([fields, faults])).not.toContain(form);
+    }
+  }
+});
 
 describe('for shaka-packager', () => {
   it('the key of DASH has its scheme, and the boxes of its systems without the common one', () => {
