@@ -19,18 +19,16 @@ export function objectionsOf(schemas: object): Objections {
   };
 }
 
-/** Compiles each schema once, and what it refers to as well. */
+/** Compiles each schema once, wherever it is, and what it refers to as well. */
 function compilerOf(schemas: unknown, prepare: (schema: unknown) => unknown) {
   const ajv = new Ajv2020({ allErrors: true, strict: false });
   addFormats(ajv);
   ajv.addSchema({ $id: 'description', components: { schemas } });
-  const compiled = new WeakMap<object, ValidateFunction>();
+  const compiled = new Map<string, ValidateFunction>();
   return (schema: object): ValidateFunction => {
-    const known = compiled.get(schema);
-    if (known) return known;
     const text = JSON.stringify(prepare(schema)).replaceAll('"$ref":"#/', '"$ref":"description#/');
-    const validate = ajv.compile(JSON.parse(text));
-    compiled.set(schema, validate);
+    const validate = compiled.get(text) ?? ajv.compile(JSON.parse(text));
+    compiled.set(text, validate);
     return validate;
   };
 }

@@ -1,5 +1,11 @@
-import { TEST_PICTURE } from '../../../src/platform/demo/encoder';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { createFile, MP4BoxBuffer } from 'mp4box';
+import { freePort, Programs } from '../../../src/platform/demo/child-program';
+import { TEST_PICTURE, whyNoEncoder } from '../../../src/platform/demo/encoder';
 import { guide, readDemoOptions, refusalIn } from '../../../src/platform/demo/guide';
+import { temporaryFolder } from '../../support/after-test';
 
 test.each([
   [[], { ok: true, once: false, help: false }],
@@ -140,4 +146,128 @@ test.each([
   expect(read({})).toBe(`${says}\n  http://127.0.0.1:8080/dashboard/events?q=abc12345\n`);
   expect(read({ state: 'interrupted' })).toBeUndefined();
   expect(read({ message: 'part of a stream started' })).toBeUndefined();
+});
+
+const HANGS = 'setInterval(() => {}, 1000); console.log(process.pid);';
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test('passes over a port that another of its programs was promised', async () => {
+  const port = await freePort(20_000);
+  expect(await freePort(port, new Set([port, port + 1]))).toBeGreaterThan(port + 1);
+});
+
+test('passes over a port that is taken', async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as { port: number };
+  try {
+    expect(await freePort(port)).toBeGreaterThan(port);
+  } finally {
+    await new Promise((resolve) => taken.close(resolve));
+  }
+});
+
+test('answers what a program wrote and how it ended, without the variables of this process', async () => {
+  const programs = new Programs();
+  const script = 'console.log(JSON.stringify(process.env)); console.error("no"); process.exitCode = 3;';
+  const program = programs.start({ name: 'test', args: ['-e', script], variables: { ONE: '1' } });
+  const { code, out, err } = await program.result;
+  expect({ code, err, env: JSON.parse(out) }).toEqual({
+    code: 3,
+    err: 'no\n',
+    env: expect.objectContaining({ ONE: '1' }),
+  });
+  expect(JSON.parse(out)).not.toHaveProperty('PATH');
+  expect(await program.ended).toMatch(/^The test ended with exit code 3\. Its last lines:\n/);
+});
+
+test('hands on each line that a program writes', async () => {
+  const lines: string[] = [];
+  const script = 'process.stdout.write("one\\ntw"); process.stdout.write("o\\n");';
+  const start = {
+    name: 'test',
+    args: ['-e', script],
+    variables: {},
+    onLine: (line: string) => lines.push(line),
+  };
+  await new Programs().start(start).ended;
+  expect(lines).toEqual(['one', 'two']);
+});
+
+test('tells a program that is not there', async () => {
+  const start = { name: 'encoder', command: '/nowhere/ffmpeg', args: [], variables: {} };
+  expect(await new Programs().start(start).ended).toMatch(/^The encoder can't be started: .*ENOENT/);
+});
+
+test('leaves no program running, and starts none, once it is told to stop', async () => {
+  const programs = new Programs();
+  const started = [0, 1].map(() => programs.start({ name: 'test', args: ['-e', HANGS], variables: {} }));
+  const stopped = programs.stop();
+  expect(programs.isOver).toBe(true);
+  expect(() => programs.start({ name: 'late one', args: ['-e', HANGS], variables: {} })).toThrow(
+    'The late one is not started: the demo ends.',
+  );
+  await stopped;
+  const results = await Promise.all(started.map(({ result }) => result));
+  for (const { out } of results) expect(out !== '' && isRunning(Number(out))).toBe(false);
+  expect(await Promise.all(started.map(({ ended }) => ended))).toEqual([
+    expect.stringContaining('The test ended with SIGTERM'),
+    expect.stringContaining('The test ended with SIGTERM'),
+  ]);
+});
+
+const CLIP = join(__dirname, '../../../src/platform/demo/clip.mp4');
+
+test('the test clip is small, H.264 High with frames out of order, and AAC', async () => {
+  const bytes = await readFile(CLIP);
+  expect(bytes.length).toBeLessThan(500_000);
+  const file = createFile();
+  file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(new Uint8Array(bytes).buffer, 0), true);
+  const { tracks } = file.getInfo();
+  const told = tracks.map(({ id, codec, duration, timescale, nb_samples }) => {
+    const samples = file.getTrackSamplesInfo(id);
+    const isReordered = samples.some(({ cts, dts }) => cts !== dts);
+    return { codec, seconds: duration / timescale, nb_samples, isReordered };
+  });
+  expect(told).toEqual([
+    { codec: expect.stringMatching(/^avc1\.6400/), seconds: 12, nb_samples: 300, isReordered: true },
+    { codec: 'mp4a.40.2', seconds: expect.closeTo(12, 1), nb_samples: 564, isReordered: false },
+  ]);
+});
+
+/** A folder with a program of the name ffmpeg that lists these encoders. */
+async function folderWith(encoders: string, mode = 0o755): Promise<string> {
+  const folder = await temporaryFolder();
+  const path = join(folder, 'ffmpeg');
+  await writeFile(path, `#!/bin/sh\n[ "$2" = -encoders ] && echo '${encoders}'\n`);
+  await chmod(path, mode);
+  return folder;
+}
+
+test('takes the first ffmpeg of the path that may be run, if it encodes H.264', async () => {
+  const notToRun = await folderWith(' V....D libx264', 0o644);
+  const good = await folderWith(' V....D libx264   libx264 H.264 / AVC');
+  const without = await folderWith(' V....D libopenh264');
+  expect(whyNoEncoder([notToRun, good, without].join(delimiter), 'linux')).toBeUndefined();
+  expect(whyNoEncoder([without, good].join(delimiter), 'linux')).toBe(
+    'For a live test picture, take an ffmpeg with libx264: that of your PATH has none.',
+  );
+});
+
+test.each([
+  ['linux', /sudo apt-get install ffmpeg/],
+  ['darwin', /brew install ffmpeg/],
+  ['win32', /winget install Gyan\.FFmpeg/],
+  ['openbsd', /install ffmpeg, and start the demo again\.$/],
+] as const)('says in one sentence how to get ffmpeg on %s', async (platform, how) => {
+  const advice = whyNoEncoder(await temporaryFolder(), platform);
+  expect(advice).toMatch(/^For a live test picture, .*, and start the demo again\.$/);
+  expect(advice).toMatch(how);
 });

@@ -1,5 +1,9 @@
-import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
+import { type FakePackager, startFakePackager } from '../../../support/fake-packager';
+import { rowsOf, textOf } from '../../../support/read-page';
+import { startDelivery, type TestDelivery } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { until } from '../../../support/until';
+import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const FORM = {
   title: 'News',
@@ -34,136 +38,22 @@ async function startStreaming(mode: 'auto' | 'manual') {
   };
 }
 
-test('changes the settings of a channel, and shows no key of its simulcast targets', async () => {
+test('shows no key of the simulcast targets of a channel', async () => {
   const emulator = await startEmulator();
   const target = { title: 'Elsewhere', stream_url: 'rtmp://elsewhere.test/live', stream_key: 'other-secret' };
-  await emulator.createChannel({ title: 'News', simulcast_targets: [target] });
-  const path = `/dashboard/channels/${channelOf(emulator).id}`;
-  const { text } = await emulator.unauthenticated.get(path).expect(200);
+  const { id } = await emulator.createChannel({ title: 'News', simulcast_targets: [target] });
+  const { text } = await emulator.unauthenticated.get(`/dashboard/channels/${id}`).expect(200);
   expect(textOf(text)).toContain('Elsewhere rtmp://elsewhere.test/live');
   expect(text).not.toContain('other-secret');
-  const sent = {
-    title: 'Late news',
-    dvr: 'off',
-    'custom_params.name': 'stream_id',
-    'custom_params.value': 'news',
-  };
-  const answer = await emulator.unauthenticated.post(path).type('form').send(sent).expect(303);
-  expect(answer.headers.location).toBe(`${path}?done=channel-saved`);
-  expect(channelOf(emulator).metadata).toMatchObject({
-    title: 'Late news',
-    dvr: 'off',
-    custom_params: { stream_id: 'news' },
-    reconnect_window: 60,
-    simulcast_targets: [target],
-  });
 });
 
-test('creates a channel and shows its page', async () => {
+test('shows on the page of a new channel where its encoder and its viewers connect', async () => {
   const emulator = await startEmulator();
-  const answer = await emulator.unauthenticated
-    .post('/dashboard/channels')
-    .type('form')
-    .send(FORM)
-    .expect(303);
+  const answer = await emulator.unauthenticated.post('/dashboard/channels').type('form').send(FORM);
   const channel = channelOf(emulator);
-  expect(answer.headers.location).toBe(`/dashboard/channels/${channel.id}?done=channel-created`);
-  expect(channel.metadata).toEqual({
-    title: 'News',
-    tags: ['a', 'b'],
-    custom_params: {},
-    dvr: 'off',
-    publishing_mode: 'manual',
-    latency: 'default',
-    reconnect_window: 30,
-    simulcast_targets: [],
-    text_tracks: [],
-  });
   const page = textOf((await emulator.unauthenticated.get(answer.headers.location ?? '')).text);
-  expect(page).toContain('The channel was created.');
   expect(page).toContain(`-f flv 'rtmp://127.0.0.1:1935/live/${channel.streamKey}'`);
   expect(page).toContain(`http://127.0.0.1:${emulator.port}/live/channels/${channel.id}.json`);
-});
-
-test('shows the form again, filled in, with everything that was wrong with it', async () => {
-  const { unauthenticated, context } = await startEmulator();
-  const sent = { ...FORM, title: 'x'.repeat(1001), reconnect_window: 'soon', publishing_mode: 'later' };
-  const { text } = await unauthenticated.post('/dashboard/channels').type('form').send(sent).expect(400);
-  expect(complaintsOf(text)).toEqual([
-    'Title is longer than 1000 characters.',
-    'Publishing mode must be auto or manual.',
-    'Reconnect window must be a whole number of seconds.',
-  ]);
-  expect(text).toContain('value="soon"');
-  expect(context.state.channels.all()).toEqual([]);
-});
-
-test('escapes a hostile title on every page that shows it', async () => {
-  const hostile = '"><img src=x onerror=alert(1)><script>alert(2)</script>';
-  const { admin, unauthenticated, context, siteId } = await startEmulator();
-  const created = await admin.post(`/v2/sites/${siteId}/channels`).send({
-    metadata: { title: hostile, tags: [hostile], custom_params: { [hostile]: hostile } },
-  });
-  context.broadcast.connect(created.body.stream_key, () => undefined);
-  const metadata = {
-    name: hostile,
-    webhook_url: 'http://127.0.0.1:9',
-    events: [],
-    description: hostile,
-    site_ids: [hostile],
-  };
-  const webhook = context.webhooks.create(metadata);
-  for (const path of [
-    'channels',
-    `channels/${created.body.id}`,
-    'events',
-    'webhooks',
-    `webhooks/${webhook.id}`,
-  ]) {
-    const { text } = await unauthenticated.get(`/dashboard/${path}`).expect(200);
-    expect(textOf(text)).toContain(hostile);
-    expect(text).not.toContain('<img src=x');
-    expect(text).not.toContain('<script>alert');
-  }
-});
-
-test('lists the channels with their state, the newest first', async () => {
-  const { unauthenticated, context, ...emulator } = await startStreaming('manual');
-  const second = await emulator.admin
-    .post(`/v2/sites/${emulator.siteId}/channels`)
-    .send({ metadata: { title: 'Sports' } });
-  await unauthenticated.post(`/dashboard/channels/${second.body.id}/disable`).expect(303);
-  const { text } = await unauthenticated.get('/dashboard/channels');
-  expect(rowsOf(text).map((cells) => cells.slice(0, 3))).toEqual([
-    [`Sports ${second.body.id}`, 'disabled', 'auto'],
-    [`News ${emulator.channel.id}`, 'active', 'manual'],
-  ]);
-});
-
-test('says of a channel that nobody has streamed to yet that it has no encoder, not that it is being created', async () => {
-  const { unauthenticated, createChannel } = await startEmulator();
-  const { id } = await createChannel({ title: 'News' });
-  for (const path of ['/dashboard/channels', `/dashboard/channels/${id}`]) {
-    const { text } = await unauthenticated.get(path);
-    expect(text).toContain('<span class="badge" data-variant="neutral">no encoder yet</span>');
-    expect(textOf(text)).not.toContain('creating');
-  }
-});
-
-test('shows fifty channels a page, and links to the others', async () => {
-  const { admin, unauthenticated, siteId } = await startEmulator();
-  for (let number = 1; number <= 51; number += 1) {
-    await admin
-      .post(`/v2/sites/${siteId}/channels`)
-      .send({ metadata: { title: `Channel number ${number}` } });
-  }
-  const first = await unauthenticated.get('/dashboard/channels');
-  expect(rowsOf(first.text)).toHaveLength(50);
-  expect(first.text).toContain('href="/dashboard/channels?page=2"');
-  const second = await unauthenticated.get('/dashboard/channels?page=2');
-  expect(rowsOf(second.text).map(([name]) => name)).toEqual(['Channel number 1 id000001']);
-  const beyond = await unauthenticated.get('/dashboard/channels?page=99');
-  expect(beyond.text).toBe(second.text);
 });
 
 test('disables and enables a channel, and drops its encoder', async () => {
@@ -174,14 +64,6 @@ test('disables and enables a channel, and drops its encoder', async () => {
   const enabled = await unauthenticated.post(`${path}/enable?back=list`).expect(303);
   expect(enabled.headers.location).toBe('/dashboard/channels?done=channel-enabled');
   expect(channel.enabled).toBe(true);
-});
-
-test('deletes a channel', async () => {
-  const { unauthenticated, path, context } = await startStreaming('auto');
-  await unauthenticated.post(`${path}/delete`).expect(303);
-  expect(context.state.channels.all()).toEqual([]);
-  const gone = await unauthenticated.get(path).expect(404);
-  expect(textOf(gone.text)).toContain('There is no channel with this id. It may have been deleted.');
 });
 
 test('shows an event of a manual channel before it is published, and publishes it', async () => {
@@ -215,15 +97,240 @@ test('says so when no encoder can connect over RTMP', async () => {
   expect(page.text).not.toContain('ffmpeg');
 });
 
-test('asks for the site when the account has several', async () => {
-  const { unauthenticated, context } = await startEmulator({ EMULATOR_SITE_ID: 'siteAAAA,siteBBBB' });
-  expect((await unauthenticated.get('/dashboard/channels')).text).toContain(
-    '<option value="siteBBBB">siteBBBB</option>',
-  );
-  await unauthenticated
-    .post('/dashboard/channels')
-    .type('form')
-    .send({ ...FORM, site: 'siteBBBB' })
-    .expect(303);
-  expect(context.state.channels.of('siteBBBB')).toHaveLength(1);
+/** The first words of each row of the page at this address. */
+async function namesAt({ unauthenticated }: TestEmulator, path: string): Promise<string[]> {
+  const { text } = await unauthenticated.get(path).expect(200);
+  return rowsOf(text).map(([name = '']) => name);
+}
+
+/** Four channels: one on the air, one after it, one disabled, and one without a title that nobody has used. */
+async function startFourChannels() {
+  const emulator = await startEmulator();
+  const news = await emulator.createChannel({ title: 'Evening News', tags: ['studio', 'daily'] });
+  const sports = await emulator.createChannel({
+    title: 'Sports',
+    publishing_mode: 'manual',
+    reconnect_window: 0,
+  });
+  const radio = await emulator.createChannel({ title: 'Radio news' });
+  const blank = await emulator.createChannel();
+  await emulator.connect(news);
+  await emulator.connect(sports);
+  await emulator.disconnect(sports);
+  await emulator.advance(1);
+  await emulator.unauthenticated.post(`/dashboard/channels/${radio.id}/disable`).expect(303);
+  return { emulator, news, sports, radio, blank };
+}
+
+test('finds channels by words of their title, their id and their tags, in any letter case', async () => {
+  const { emulator, news, sports, radio } = await startFourChannels();
+  const rows = {
+    news: `Evening News ${news.id}`,
+    sports: `Sports ${sports.id}`,
+    radio: `Radio news ${radio.id}`,
+  };
+  expect(await namesAt(emulator, '/dashboard/channels?q=NEWS')).toEqual([rows.radio, rows.news]);
+  expect(await namesAt(emulator, '/dashboard/channels?q=news+even')).toEqual([rows.news]);
+  expect(await namesAt(emulator, '/dashboard/channels?q=studio')).toEqual([rows.news]);
+  expect(await namesAt(emulator, `/dashboard/channels?q=${sports.id}`)).toEqual([rows.sports]);
 });
+
+test('does not find a channel by its stream key, which would stand in the address', async () => {
+  const { emulator, news } = await startFourChannels();
+  const { text } = await emulator.unauthenticated.get('/dashboard/channels').query({ q: news.stream_key });
+  expect(rowsOf(text)).toEqual([]);
+});
+
+test.each([
+  ['active', ['Evening News']],
+  ['idle', ['Sports']],
+  ['unused', ['Channel']],
+  ['disabled', ['Radio news']],
+  ['nonsense', ['Channel', 'Radio news', 'Sports', 'Evening News']],
+])('shows the channels whose state is %s', async (state, titles) => {
+  const { emulator } = await startFourChannels();
+  const names = await namesAt(emulator, `/dashboard/channels?state=${state}`);
+  expect(names.map((name) => name.replace(/(?: id\d+)+$/, ''))).toEqual(titles);
+});
+
+test('says how many of how many match, and leads back to all', async () => {
+  const { emulator } = await startFourChannels();
+  const all = textOf((await emulator.unauthenticated.get('/dashboard/channels')).text);
+  expect(all).toContain('4 channels');
+  const found = await emulator.unauthenticated.get('/dashboard/channels?q=news&state=active&mode=auto');
+  expect(textOf(found.text)).toContain('1 of 4 channels');
+  expect(found.text).toContain('<a href="/dashboard/channels">Show all</a>');
+  expect(found.text).toContain('value="news"');
+  expect(found.text).toContain('<option value="active" selected>');
+});
+
+test('says so when nothing matches, and leads back to all', async () => {
+  const { emulator } = await startFourChannels();
+  const { text } = await emulator.unauthenticated.get('/dashboard/channels?q=weather');
+  expect(textOf(text)).toContain('None of the 4 channels matches. Show all');
+  expect(textOf(text)).not.toContain('There is no channel yet');
+});
+
+test('keeps what was searched for on the other pages of the list', async () => {
+  const emulator = await startEmulator();
+  for (let number = 1; number <= 52; number += 1)
+    await emulator.createChannel({ title: number === 30 ? 'Other' : `Show & tell ${number}` });
+  const first = await emulator.unauthenticated.get('/dashboard/channels?q=show+%26+tell&state=unused');
+  expect(rowsOf(first.text)).toHaveLength(50);
+  expect(textOf(first.text)).toContain('51 of 52 channels');
+  expect(textOf(first.text)).toContain('Page 1 of 2');
+  const [, next = ''] = /href="([^"]*page=2)"/.exec(first.text) ?? [];
+  expect(next).toBe('/dashboard/channels?q=show+%26+tell&#38;state=unused&#38;page=2');
+  expect(await namesAt(emulator, next.replaceAll('&#38;', '&'))).toEqual([
+    expect.stringMatching(/^Show & tell 1 /),
+  ]);
+  const beyond = await emulator.unauthenticated.get('/dashboard/channels?page=99');
+  expect(rowsOf(beyond.text)).toHaveLength(2);
+});
+
+test('comes back to what was searched for after a channel was disabled in the list', async () => {
+  const { emulator, news } = await startFourChannels();
+  const { text } = await emulator.unauthenticated.get('/dashboard/channels?q=evening&state=active');
+  const [, action = ''] =
+    new RegExp(`action="(/dashboard/channels/${news.id}/disable[^"]*)"`).exec(text) ?? [];
+  const answer = await emulator.unauthenticated.post(action.replaceAll('&#38;', '&')).expect(303);
+  expect(answer.headers.location).toBe('/dashboard/channels?q=evening&state=active&done=channel-disabled');
+});
+
+test('finds events by channel and by state', async () => {
+  const { emulator, news, sports } = await startFourChannels();
+  const [live, over] = emulator.context.state.events.all();
+  const rows = { live: `${live?.id} Evening News`, over: `${over?.id} Sports` };
+  expect(await namesAt(emulator, '/dashboard/events')).toEqual([rows.over, rows.live]);
+  expect(await namesAt(emulator, '/dashboard/events?q=evening')).toEqual([rows.live]);
+  expect(await namesAt(emulator, `/dashboard/events?q=${sports.id}`)).toEqual([rows.over]);
+  expect(await namesAt(emulator, '/dashboard/events?state=live')).toEqual([rows.live]);
+  expect(await namesAt(emulator, '/dashboard/events?state=ended_unpublished')).toEqual([rows.over]);
+  const page = await emulator.unauthenticated.get(`/dashboard/channels/${news.id}`);
+  expect(page.text).toContain(`href="/dashboard/events?q=${news.id}"`);
+});
+
+test('finds webhooks by name, address and event, and by their last try', async () => {
+  const emulator = await startEmulator();
+  const receiver = await startWebhookReceiver();
+  receiver.answer(404);
+  const metadata = { description: '', events: ['channel_created' as const], site_ids: [emulator.siteId] };
+  const { id } = emulator.context.webhooks.create({
+    ...metadata,
+    name: 'Newsroom',
+    webhook_url: receiver.url,
+  });
+  emulator.context.webhooks.create({
+    ...metadata,
+    name: 'Archive',
+    webhook_url: 'http://127.0.0.1:9/store',
+    events: ['media_available'],
+  });
+  await emulator.createChannel();
+  await receiver.until(1);
+  const names = async (query: string) =>
+    (await namesAt(emulator, `/dashboard/webhooks?${query}`)).map((name) => name.split(' ')[0]);
+  while ((await names('last_try=failed')).length === 0);
+  expect(await names('last_try=none')).toEqual(['Archive']);
+  expect(await names('q=store')).toEqual(['Archive']);
+  expect(await names('q=channel_created')).toEqual(['Newsroom']);
+  expect(await names('q=newsroom')).toEqual(['Newsroom']);
+  const tries = async (query: string) =>
+    rowsOf((await emulator.unauthenticated.get(`/dashboard/webhooks/${id}?${query}`)).text).length;
+  expect([await tries('q=channel_created'), await tries('q=idle')]).toEqual([1, 0]);
+  expect([await tries('outcome=failed'), await tries('outcome=delivered')]).toEqual([1, 0]);
+});
+
+interface Started extends TestDelivery {
+  readonly packager: FakePackager;
+  /** The text of a page, and its links to the stream tester. */
+  page(path: string): Promise<{ readonly text: string; readonly tests: readonly string[] }>;
+}
+
+async function start(env: Record<string, string> = {}): Promise<Started> {
+  const packager = await startFakePackager();
+  const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url, ...env });
+  return {
+    ...delivery,
+    packager,
+    async page(path) {
+      const { text } = await delivery.unauthenticated.get(`/dashboard${path}`).expect(200);
+      const tests = [...text.matchAll(/href="(\/verify[^"]*)"/g)].map(([, target = '']) => target);
+      return { text: textOf(text), tests };
+    },
+  };
+}
+
+test('says on the page of a channel what the packager does with its event, and leads to the stream tester', async () => {
+  const { createChannel, connect, context, page, url } = await start();
+  const channel = await createChannel({ custom_params: { stream_id: 'news' } });
+  const id = await connect(channel);
+  await until(() => context.packaging.deliverable(id) !== undefined);
+  const { text, tests } = await page(`/channels/${channel.id}`);
+  expect(text).toContain('Packager running with news.key , since 2030-01-01 00:00:00 UTC , 0:12 to play');
+  const token = context.state.events.find(id)?.previewToken;
+  const target = new URLSearchParams({ url: `${url}/live/previews/${token}.mpd` });
+  expect(tests).toEqual([`/verify?${target}`]);
+});
+
+test('says why an event is not packaged, and what to do, and counts it as refused in all lists', async () => {
+  const { createChannel, connect, context, page, packager } = await start();
+  await connect(await createChannel({ title: 'Packaged', custom_params: { stream_id: 'news' } }));
+  await until(() => packager.streams.size === 1);
+  expect((await page('')).text).not.toContain('refused');
+  const problem = { code: 'key_file_missing', description: 'There is no key file news.key. Provision it.' };
+  const nothing = { started: null, seconds: 0, dash: null, hls: null };
+  packager.onPut = (document) =>
+    document.keyFile === 'news' ? document : { ...document, state: 'refused', problem, ...nothing };
+  const channel = await createChannel();
+  const id = await connect(channel);
+  await until(() => context.packaging.find(id)?.problem !== undefined);
+  const refused = await page(`/channels/${channel.id}`);
+  expect(refused.text).toContain(`Packager refused with ${channel.id}.key`);
+  expect(refused.text).toContain('What is wrong There is no key file news.key. Provision it.');
+  expect(refused.tests).toEqual([]);
+  expect((await page('')).text).toMatch(
+    /1 stream is refused by the packager.* 2 channels 1 active now 2 events/,
+  );
+  expect((await page('/channels?state=refused')).text).toMatch(/1 of 2 channels .*refused auto/);
+  expect((await page('/events?state=refused')).text).toMatch(/1 of 2 events .*refused 2030-01-01/);
+  await packager.leave();
+  await until(() => context.packaging.find(id)?.problem?.code === 'packager_unreachable');
+  expect((await page(`/channels/${channel.id}`)).text).toContain('Packager in trouble');
+});
+
+test('says that the packager can pull no stream without an address of the ingest', async () => {
+  const { createChannel, connect, page, packager } = await start({ EMULATOR_RTMP_PORT: 'off' });
+  const channel = await createChannel();
+  await connect(channel);
+  expect((await page(`/channels/${channel.id}`)).text).toContain(
+    'Packager cannot pull live streams: RTMP is off (EMULATOR_RTMP_PORT), and EMULATOR_PACKAGERRTMPURL is not set.',
+  );
+  expect(packager.calls).toEqual([]);
+});
+
+test('says on the page of a media what it is packaged with, and leads to the tester while viewers may watch', async () => {
+  const { film, context, page, url, admin, site } = await start();
+  const { media } = await film();
+  await until(() => context.packaging.deliverable(media) !== undefined);
+  const shown = await page(`/media/${media}`);
+  expect(shown.text).toContain(
+    'Packager packaged in the clear, since 2030-01-01 00:00:00 UTC , 0:12 to play',
+  );
+  const target = new URLSearchParams({ url: `${url}/manifests/${media}.mpd` });
+  expect(shown.tests).toEqual([`/verify?${target}`]);
+  const metadata = { publish_start_date: '2031-01-01T00:00:00Z' };
+  await admin.patch(`${site}/media/${media}/`).send({ metadata }).expect(200);
+  expect((await page(`/media/${media}`)).tests).toEqual([]);
+});
+
+test('says nothing of a packager where there is none', async () => {
+  const { film, createChannel, connect, page } = await startWithout();
+  const { media } = await film();
+  const channel = await createChannel();
+  await connect(channel);
+  for (const path of [`/media/${media}`, `/channels/${channel.id}`])
+    expect((await page(path)).text).not.toContain('Packager');
+});
+
+const startWithout = () => start({ EMULATOR_PACKAGERURL: '' });

@@ -1,5 +1,8 @@
 import { Script } from 'node:vm';
+import { onceForAll } from '../../../support/after-test';
 import { startEmulator } from '../../../support/start-emulator';
+
+const shared = onceForAll(() => startEmulator());
 
 test.each([
   ['/embed/channel.js', 'public, max-age=3600'],
@@ -7,7 +10,7 @@ test.each([
   ['/embed/page.js', 'public, max-age=3600'],
   ['/embed/shaka-player.js', 'public, max-age=604800'],
 ])('serves a script to pages of any origin, for them to keep for a while: %s', async (path, cacheControl) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { status, headers, text } = await unauthenticated.get(path);
   expect(status).toBe(200);
   expect(headers).toMatchObject({
@@ -22,7 +25,7 @@ test.each([
 });
 
 test('begins the script with its manual, which names the setup function and its options', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { text } = await unauthenticated.get('/embed/channel.js');
   expect(() => new Script(text)).not.toThrow();
   const manual = text.slice(0, text.indexOf('*/'));
@@ -32,13 +35,13 @@ test('begins the script with its manual, which names the setup function and its 
 });
 
 test('writes every text into the page as text: nothing that it is sent becomes markup or code', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { text } = await unauthenticated.get('/embed/channel.js');
   expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function/);
 });
 
 test('serves a page that uses the script, under a policy that allows the page its own scripts alone', async () => {
-  const { unauthenticated, url } = await startEmulator();
+  const { unauthenticated, url } = await shared();
   const { status, headers, text } = await unauthenticated.get('/embed/channel.html?channelId=abcd1234');
   expect(status).toBe(200);
   expect(headers['x-frame-options']).toBeUndefined();
@@ -58,7 +61,7 @@ test('serves a page that uses the script, under a policy that allows the page it
 });
 
 test('shows a channel id in the page as text, whatever it holds', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { text } = await unauthenticated
     .get('/embed/channel.html')
     .query({ channelId: '"><script>alert(1)</script>' });
@@ -73,7 +76,7 @@ test.each([
   '/embed/media.html',
   '/embed/media.html?mediaId=',
 ])('asks for an id at %s', async (path) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { status, text } = await unauthenticated.get(path);
   expect(status).toBe(200);
   expect(text).toContain('<form class="field-row">');
@@ -95,13 +98,13 @@ test.each([
   ],
   ['/embed/media.html?mediaId=abcd1234&format=smil', { mediaId: 'abcd1234', element: '#stage' }],
 ])('plays what its address names: %s', async (path, options) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { text } = await unauthenticated.get(path);
   expect(optionsIn(text)).toEqual(options);
 });
 
 test('plays a preview by its token, with the keys of the license server', async () => {
-  const { unauthenticated, url } = await startEmulator();
+  const { unauthenticated, url } = await shared();
   const { text } = await unauthenticated.get('/embed/media.html?preview=a/b');
   const file = `${url}/live/previews/a%2Fb`;
   const drm = { clearkey: { url: `${url}/keyprovider/clearkey` } };
@@ -113,7 +116,7 @@ test('plays a preview by its token, with the keys of the license server', async 
 });
 
 test('offers both formats of what it plays, and marks the one that is asked for', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { text } = await unauthenticated.get('/embed/media.html?mediaId=abcd1234&format=hls');
   expect(text.match(/<nav.*<\/nav>/)?.[0]).toBe(
     '<nav aria-label="Format"><a href="?mediaId=abcd1234&#38;format=dash">DASH</a>' +

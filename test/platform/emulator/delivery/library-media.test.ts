@@ -166,7 +166,7 @@ test('no custom parameter takes the place of a field, whatever its name', async 
         if (!fields.includes(key)) expect(single.body.playlist[0][key]).toBe(value);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 25 },
   );
   expect(context.state.media.find(media)?.metadata.title).toBe('Harbour at dawn');
 });

@@ -59,22 +59,6 @@ test('answers 404 with a message for a channel that is unknown, or deleted', asy
   expect(await channelDocument(channel)).toEqual(noChannel);
 });
 
-test.each(['', '/'])(
-  'lets pages of every origin read it, fresh each time, at a path that ends in "%s"',
-  async (slash) => {
-    const { id } = await create({});
-    for (const path of [`/live/channels/${id}.json${slash}`, `/live/channels/nowhere0.json${slash}`]) {
-      const { headers } = await emulator.unauthenticated.get(path);
-      expect(headers).toMatchObject({
-        'access-control-allow-origin': '*',
-        'cross-origin-resource-policy': 'cross-origin',
-        'cache-control': 'no-store',
-        'content-type': 'application/json; charset=utf-8',
-      });
-    }
-  },
-);
-
 test('answers a preflight of a browser', async () => {
   const { status, headers, text } = await emulator.unauthenticated
     .options('/live/channels/abcd1234.json')
@@ -193,12 +177,6 @@ test('hides a manual event until it is published, as if it did not exist', async
   await expectAbsent('nowhere0');
   await publish(event);
   for (const path of pathsOf(event)) await get(path).expect(200);
-});
-
-test('hides the recording of an event that was never published', async () => {
-  const event = await start({ publishing_mode: 'manual' });
-  await endEvent();
-  await expectAbsent(event);
 });
 
 test('serves the preview of a manual event before it is published, and no longer than the event lasts', async () => {

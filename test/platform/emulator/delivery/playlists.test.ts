@@ -5,10 +5,6 @@ let delivery: TestDelivery;
 
 const start = () => startDelivery({ EMULATOR_SITE_ID: 'demosite,othersit' });
 
-beforeEach(async () => {
-  delivery = await start();
-});
-
 /** Media of these titles, each published a while after the one before; their ids by title. */
 async function made(
   media: Readonly<Record<string, object>>,
@@ -33,48 +29,15 @@ const view = async (id: string | undefined, times: number) => {
     await delivery.unauthenticated.get(`/v2/media/${id}`).expect(200);
 };
 
-test('describes a playlist and its page of items, each as the document of its media has it', async () => {
-  const { playlist, unauthenticated, url } = delivery;
-  const ids = await made({ Harbour: { tags: ['boats'], custom_params: { rating: 'U' } }, Mountain: {} });
-  const feed = await playlist('manual_playlist', {
-    title: 'Views',
-    description: 'Far and wide',
-    custom_params: { theme: 'dark', title: 'Forged', links: 'none' },
-    media_filter: { include: { values: [ids.Mountain, ids.Harbour] } },
-  });
-  const items = await Promise.all(
-    [ids.Mountain, ids.Harbour].map(async (id) => {
-      const { body } = await unauthenticated.get(`/v2/media/${id}`).expect(200);
-      return { ...body.playlist[0], feedid: feed };
-    }),
-  );
-  const page = `${url}/v2/playlists/${feed}?page_limit=500&page_offset=1`;
-  const { body, headers } = await unauthenticated.get(`/v2/playlists/${feed}`).expect(200);
-  expect(body).toEqual({
-    title: 'Views',
-    description: 'Far and wide',
-    kind: 'MANUAL',
-    feedid: feed,
-    links: { first: page, last: page },
-    playlist: items,
-    feed_instance_id: expect.stringMatching(/./),
-    theme: 'dark',
-  });
-  expect(headers).toMatchObject({
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-    'access-control-allow-origin': '*',
-  });
-});
+const SEARCHED = {
+  'Cooking with fire': { description: 'A show' },
+  'The harbour show': { tags: ['sea'], description: 'Boats and fire' },
+  'Über den Bergen': { description: 'Berge' },
+  Snow: { tags: ['Fire', 'cold nights'] },
+  Bonfires: {},
+};
 
-test('answers 404 with a message for a playlist that is unknown, or deleted', async () => {
-  const { playlist, admin, siteId, get } = delivery;
-  const absent = { status: 404, body: { message: 'There is no playlist with this id.' } };
-  expect(await get('/v2/playlists/nowhere0')).toEqual(absent);
-  const id = await playlist('dynamic_playlist');
-  await admin.delete(`/v2/sites/${siteId}/playlists/${id}/`).expect(204);
-  expect(await get(`/v2/playlists/${id}`)).toEqual(absent);
-});
+const empty = onceWith({});
 
 test.each([
   ['manual_playlist', 'MANUAL'],
@@ -84,34 +47,9 @@ test.each([
   ['search_playlist', 'SEARCH'],
   ['recommendations_playlist', 'FEED'],
 ])('a %s without media is an empty list of the kind %s', async (type, kind) => {
-  const { playlist, unauthenticated } = delivery;
+  const { playlist, unauthenticated } = await empty();
   const { body } = await unauthenticated.get(`/v2/playlists/${await playlist(type)}`).expect(200);
   expect(body).toMatchObject({ title: '', description: '', kind, playlist: [] });
-});
-
-test('a manual playlist keeps its own order, without doubles and what its site does not have', async () => {
-  const { playlist, titlesOf, admin } = delivery;
-  const ids = await made({ A: {}, B: {}, C: {} });
-  const { body: foreign } = await admin
-    .post('/v2/sites/othersit/media/')
-    .send({
-      metadata: { title: 'Foreign' },
-      upload: { method: 'external', source_url: 'https://a.example/f' },
-    })
-    .expect(201);
-  await delivery.advance(5);
-  const values = [ids.C, 'nowhere0', ids.A, ids.C, foreign.id, '__proto__', ids.B];
-  const feed = await playlist('manual_playlist', { media_filter: { include: { values } } });
-  expect(await titlesOf(feed)).toEqual(['C', 'A', 'B']);
-  for (const type of ['dynamic_playlist', 'trending_playlist', 'recommendations_playlist'])
-    expect(await titlesOf(await playlist(type))).toEqual(['C', 'B', 'A']);
-});
-
-test('a manual playlist can have a live event, from when viewers may watch it', async () => {
-  const { playlist, titlesOf, createChannel, connect } = delivery;
-  const event = await connect(await createChannel({ title: 'Live show' }));
-  const feed = await playlist('manual_playlist', { media_filter: { include: { values: [event] } } });
-  expect(await titlesOf(feed)).toEqual(['Live show']);
 });
 
 describe('a dynamic playlist', () => {
@@ -151,8 +89,116 @@ describe('a dynamic playlist', () => {
     const { playlist, titlesOf } = await filled();
     expect(await titlesOf(await playlist('dynamic_playlist', { media_filter }))).toEqual(titles);
   });
+});
 
-  test('is sorted as it says, or as the request says', async () => {
+describe('a search playlist', () => {
+  const filled = onceWith(SEARCHED);
+
+  test.each([
+    ['fire', ['Cooking with fire', 'Snow', 'The harbour show']],
+    ['FIRE!', ['Cooking with fire', 'Snow', 'The harbour show']],
+    ['fire show', ['The harbour show', 'Cooking with fire']],
+    ['show', ['The harbour show', 'Cooking with fire']],
+    ['harbor', []],
+    ['shows', []],
+    ['uber', ['Über den Bergen']],
+    ['cold', ['Snow']],
+    ['fire title:snow', []],
+    ['nothing like it', []],
+    ['" OR AND ( *', []],
+    ['', []],
+  ])('finds "%s" in %j', async (search, titles) => {
+    const { playlist, titlesOf } = await filled();
+    const feed = await playlist('search_playlist');
+    expect(await titlesOf(feed, `?search=${encodeURIComponent(search)}`)).toEqual(titles);
+  });
+
+  test('finds what the first words of a text that is too long are in', async () => {
+    const { playlist, titlesOf } = await filled();
+    const feed = await playlist('search_playlist');
+    const search = encodeURIComponent('fire '.repeat(1000));
+    expect(await titlesOf(feed, `?search=${search}`)).toEqual([
+      'Cooking with fire',
+      'Snow',
+      'The harbour show',
+    ]);
+  });
+});
+
+describe('a playlist of media', () => {
+  beforeEach(async () => {
+    delivery = await start();
+  });
+
+  test('describes a playlist and its page of items, each as the document of its media has it', async () => {
+    const { playlist, unauthenticated, url } = delivery;
+    const ids = await made({ Harbour: { tags: ['boats'], custom_params: { rating: 'U' } }, Mountain: {} });
+    const feed = await playlist('manual_playlist', {
+      title: 'Views',
+      description: 'Far and wide',
+      custom_params: { theme: 'dark', title: 'Forged', links: 'none' },
+      media_filter: { include: { values: [ids.Mountain, ids.Harbour] } },
+    });
+    const items = await Promise.all(
+      [ids.Mountain, ids.Harbour].map(async (id) => {
+        const { body } = await unauthenticated.get(`/v2/media/${id}`).expect(200);
+        return { ...body.playlist[0], feedid: feed };
+      }),
+    );
+    const page = `${url}/v2/playlists/${feed}?page_limit=500&page_offset=1`;
+    const { body, headers } = await unauthenticated.get(`/v2/playlists/${feed}`).expect(200);
+    expect(body).toEqual({
+      title: 'Views',
+      description: 'Far and wide',
+      kind: 'MANUAL',
+      feedid: feed,
+      links: { first: page, last: page },
+      playlist: items,
+      feed_instance_id: expect.stringMatching(/./),
+      theme: 'dark',
+    });
+    expect(headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      'access-control-allow-origin': '*',
+    });
+  });
+
+  test('answers 404 with a message for a playlist that is unknown, or deleted', async () => {
+    const { playlist, admin, siteId, get } = delivery;
+    const absent = { status: 404, body: { message: 'There is no playlist with this id.' } };
+    expect(await get('/v2/playlists/nowhere0')).toEqual(absent);
+    const id = await playlist('dynamic_playlist');
+    await admin.delete(`/v2/sites/${siteId}/playlists/${id}/`).expect(204);
+    expect(await get(`/v2/playlists/${id}`)).toEqual(absent);
+  });
+
+  test('a manual playlist keeps its own order, without doubles and what its site does not have', async () => {
+    const { playlist, titlesOf, admin } = delivery;
+    const ids = await made({ A: {}, B: {}, C: {} });
+    const { body: foreign } = await admin
+      .post('/v2/sites/othersit/media/')
+      .send({
+        metadata: { title: 'Foreign' },
+        upload: { method: 'external', source_url: 'https://a.example/f' },
+      })
+      .expect(201);
+    await delivery.advance(5);
+    const values = [ids.C, 'nowhere0', ids.A, ids.C, foreign.id, '__proto__', ids.B];
+    const feed = await playlist('manual_playlist', { media_filter: { include: { values } } });
+    expect(await titlesOf(feed)).toEqual(['C', 'A', 'B']);
+    for (const type of ['dynamic_playlist', 'trending_playlist', 'recommendations_playlist'])
+      expect(await titlesOf(await playlist(type))).toEqual(['C', 'B', 'A']);
+  });
+
+  test('a manual playlist can have a live event, from when viewers may watch it', async () => {
+    const { playlist, titlesOf, createChannel, connect } = delivery;
+    const event = await connect(await createChannel({ title: 'Live show' }));
+    const feed = await playlist('manual_playlist', { media_filter: { include: { values: [event] } } });
+    expect(await titlesOf(feed)).toEqual(['Live show']);
+  });
+
+  test('a dynamic playlist is sorted as it says, or as the request says', async () => {
     const ids = await made({
       b: { publish_start_date: '2029-03-01T00:00:00Z' },
       C: { publish_start_date: '2029-01-01T00:00:00Z' },
@@ -180,119 +226,79 @@ describe('a dynamic playlist', () => {
       expect({ sort, titles: await delivery.titlesOf(short) }).toEqual({ sort, titles: titles.slice(0, 2) });
     }
   });
-});
 
-test('a trending playlist has what viewers asked for most often, of equals the newest first', async () => {
-  const { playlist, titlesOf } = delivery;
-  const ids = await made({ A: { tags: ['x'] }, B: { tags: ['x'] }, C: {}, D: { tags: ['x'] } });
-  const feed = await playlist('trending_playlist', { media_limit: 3 });
-  expect(await titlesOf(feed)).toEqual(['D', 'C', 'B']);
-  await view(ids.A, 3);
-  await view(ids.C, 2);
-  expect(await titlesOf(feed)).toEqual(['A', 'C', 'D']);
-  const include = { tags: { values: ['x'] } };
-  expect(await titlesOf(await playlist('trending_playlist', { media_filter: { include } }))).toEqual([
-    'A',
-    'D',
-    'B',
-  ]);
-});
-
-describe('a search playlist', () => {
-  const MEDIA = {
-    'Cooking with fire': { description: 'A show' },
-    'The harbour show': { tags: ['sea'], description: 'Boats and fire' },
-    'Über den Bergen': { description: 'Berge' },
-    Snow: { tags: ['Fire', 'cold nights'] },
-    Bonfires: {},
-  };
-  const filled = onceWith(MEDIA);
-
-  test.each([
-    ['fire', ['Cooking with fire', 'Snow', 'The harbour show']],
-    ['FIRE!', ['Cooking with fire', 'Snow', 'The harbour show']],
-    ['fire show', ['The harbour show', 'Cooking with fire']],
-    ['show', ['The harbour show', 'Cooking with fire']],
-    ['harbor', []],
-    ['shows', []],
-    ['uber', ['Über den Bergen']],
-    ['cold', ['Snow']],
-    ['fire title:snow', []],
-    ['nothing like it', []],
-    ['" OR AND ( *', []],
-    ['', []],
-  ])('finds "%s" in %j', async (search, titles) => {
-    const { playlist, titlesOf } = await filled();
-    const feed = await playlist('search_playlist');
-    expect(await titlesOf(feed, `?search=${encodeURIComponent(search)}`)).toEqual(titles);
+  test('a trending playlist has what viewers asked for most often, of equals the newest first', async () => {
+    const { playlist, titlesOf } = delivery;
+    const ids = await made({ A: { tags: ['x'] }, B: { tags: ['x'] }, C: {}, D: { tags: ['x'] } });
+    const feed = await playlist('trending_playlist', { media_limit: 3 });
+    expect(await titlesOf(feed)).toEqual(['D', 'C', 'B']);
+    await view(ids.A, 3);
+    await view(ids.C, 2);
+    expect(await titlesOf(feed)).toEqual(['A', 'C', 'D']);
+    const include = { tags: { values: ['x'] } };
+    expect(await titlesOf(await playlist('trending_playlist', { media_filter: { include } }))).toEqual([
+      'A',
+      'D',
+      'B',
+    ]);
   });
 
-  test('is found by the first words of a text that is too long', async () => {
-    const { playlist, titlesOf } = await filled();
-    const feed = await playlist('search_playlist');
-    const found = (search: string) => titlesOf(feed, `?search=${encodeURIComponent(search)}`);
-    const letters = [...'abcdefghijklmnopqrstuvwxyz'];
-    expect(await found(letters.map((letter) => letter.repeat(20)).join(' '))).toEqual([]);
-    expect(await found(letters.map((letter) => letter.repeat(15)).join(' '))).toEqual([]);
-    expect(await found('x'.repeat(5000))).toEqual([]);
-    expect(await found('fire '.repeat(1000))).toEqual(['Cooking with fire', 'Snow', 'The harbour show']);
-    expect(await found(`fire ${'x'.repeat(5000)}`)).toEqual([]);
+  describe('a search playlist', () => {
+    test('searches for its own words when the request has none, and follows changes', async () => {
+      const ids = await made(SEARCHED);
+      const { admin, siteId, playlist, titlesOf } = delivery;
+      const feed = await playlist('search_playlist', { query: 'sea', media_limit: 1 });
+      expect(await titlesOf(feed)).toEqual(['The harbour show']);
+      expect(await titlesOf(feed, '?search=cold')).toEqual(['Snow']);
+      await admin
+        .patch(`/v2/sites/${siteId}/media/${ids.Snow}/`)
+        .send({ metadata: { title: 'Sea', tags: [] } })
+        .expect(200);
+      expect(await titlesOf(feed)).toEqual(['Sea']);
+      expect(await titlesOf(feed, '?search=cold')).toEqual([]);
+    });
+
+    test('shows what is trending when it finds nothing and the request asks for that', async () => {
+      const ids = await made({ A: {}, B: {} });
+      await view(ids.A, 1);
+      const feed = await delivery.playlist('search_playlist');
+      expect(await delivery.titlesOf(feed, '?search=nothing')).toEqual([]);
+      expect(await delivery.titlesOf(feed, '?search=nothing&backfill=true')).toEqual(['A', 'B']);
+    });
   });
 
-  test('searches for its own words when the request has none, and follows changes', async () => {
-    const ids = await made(MEDIA);
-    const { admin, siteId, playlist, titlesOf } = delivery;
-    const feed = await playlist('search_playlist', { query: 'sea', media_limit: 1 });
-    expect(await titlesOf(feed)).toEqual(['The harbour show']);
-    expect(await titlesOf(feed, '?search=cold')).toEqual(['Snow']);
-    await admin
-      .patch(`/v2/sites/${siteId}/media/${ids.Snow}/`)
-      .send({ metadata: { title: 'Sea', tags: [] } })
-      .expect(200);
-    expect(await titlesOf(feed)).toEqual(['Sea']);
-    expect(await titlesOf(feed, '?search=cold')).toEqual([]);
+  test('an article playlist ranks by how many words of the page are in title and tags', async () => {
+    const { playlist, titlesOf } = delivery;
+    await made({
+      'The old harbour': { tags: ['boats', 'sea'] },
+      'Mountain boats': {},
+      'Sea sea sea': {},
+      'About the town': { description: 'harbour boats sea' },
+      'CAFÉ am See': {},
+    });
+    const feed = await playlist('article_matching_playlist');
+    const page = 'page_title=Boats+in+the+harbour&page_description=All+about+the+sea.&page_keywords=sea';
+    expect(await titlesOf(feed, `?${page}`)).toEqual(['The old harbour', 'Sea sea sea', 'Mountain boats']);
+    expect(await titlesOf(feed, '?search=Caf%C3%A9')).toEqual(['CAFÉ am See']);
+    expect(await titlesOf(feed, '?search=harbours&backfill=false')).toEqual([]);
+    // What is trending.
+    expect(await titlesOf(feed, '?search=nothing')).toHaveLength(5);
+    expect(await titlesOf(feed)).toHaveLength(5);
   });
 
-  test('shows what is trending when it finds nothing and the request asks for that', async () => {
-    const ids = await made({ A: {}, B: {} });
-    await view(ids.A, 1);
-    const feed = await delivery.playlist('search_playlist');
-    expect(await delivery.titlesOf(feed, '?search=nothing')).toEqual([]);
-    expect(await delivery.titlesOf(feed, '?search=nothing&backfill=true')).toEqual(['A', 'B']);
+  test('a recommendations playlist has what shares most tags with the related media, then the newest', async () => {
+    const { playlist, titlesOf } = delivery;
+    const ids = await made({
+      A: { tags: ['sea', 'boats'] },
+      B: { tags: ['sea'] },
+      C: { tags: ['snow'] },
+      D: { tags: ['boats', 'sea', 'snow'] },
+      E: {},
+    });
+    const feed = await playlist('recommendations_playlist', { media_limit: 4 });
+    expect(await titlesOf(feed, `?related_media_id=${ids.A}`)).toEqual(['D', 'B', 'E', 'C']);
+    expect(await titlesOf(feed, `?related_media_id=${ids.C}`)).toEqual(['D', 'E', 'B', 'A']);
+    expect(await titlesOf(feed, '?related_media_id=nowhere0')).toEqual(['E', 'D', 'C', 'B']);
+    expect(await titlesOf(feed)).toEqual(['E', 'D', 'C', 'B']);
   });
-});
-
-test('an article playlist ranks by how many words of the page are in title and tags', async () => {
-  const { playlist, titlesOf } = delivery;
-  await made({
-    'The old harbour': { tags: ['boats', 'sea'] },
-    'Mountain boats': {},
-    'Sea sea sea': {},
-    'About the town': { description: 'harbour boats sea' },
-    'CAFÉ am See': {},
-  });
-  const feed = await playlist('article_matching_playlist');
-  const page = 'page_title=Boats+in+the+harbour&page_description=All+about+the+sea.&page_keywords=sea';
-  expect(await titlesOf(feed, `?${page}`)).toEqual(['The old harbour', 'Sea sea sea', 'Mountain boats']);
-  expect(await titlesOf(feed, '?search=Caf%C3%A9')).toEqual(['CAFÉ am See']);
-  expect(await titlesOf(feed, '?search=harbours&backfill=false')).toEqual([]);
-  // What is trending.
-  expect(await titlesOf(feed, '?search=nothing')).toHaveLength(5);
-  expect(await titlesOf(feed)).toHaveLength(5);
-});
-
-test('a recommendations playlist has what shares most tags with the related media, then the newest', async () => {
-  const { playlist, titlesOf } = delivery;
-  const ids = await made({
-    A: { tags: ['sea', 'boats'] },
-    B: { tags: ['sea'] },
-    C: { tags: ['snow'] },
-    D: { tags: ['boats', 'sea', 'snow'] },
-    E: {},
-  });
-  const feed = await playlist('recommendations_playlist', { media_limit: 4 });
-  expect(await titlesOf(feed, `?related_media_id=${ids.A}`)).toEqual(['D', 'B', 'E', 'C']);
-  expect(await titlesOf(feed, `?related_media_id=${ids.C}`)).toEqual(['D', 'E', 'B', 'A']);
-  expect(await titlesOf(feed, '?related_media_id=nowhere0')).toEqual(['E', 'D', 'C', 'B']);
-  expect(await titlesOf(feed)).toEqual(['E', 'D', 'C', 'B']);
 });

@@ -245,7 +245,7 @@ describe('who may watch', () => {
           await raw(streaming.port, `${place}/${id}/${format}/${rest.replace(/[^\x21-\x7e]/g, '')}`);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
     const wrong = streaming.forwarded().filter((path) => {
       const below = new RegExp(`^/media/${shown}/(?:hls|dash)(?:/\\w[\\w.-]*)+$`);

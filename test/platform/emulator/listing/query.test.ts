@@ -3,6 +3,7 @@ import { type Fields, readFilter } from '../../../../src/platform/emulator/listi
 import { listPage } from '../../../../src/platform/emulator/listing/list';
 import { parseQuery } from '../../../../src/platform/emulator/listing/query';
 import { processorMs } from '../../../support/processor-time';
+import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 interface Film {
   readonly title: string;
@@ -252,4 +253,46 @@ test('yields the first ten thousand results of a query whatever the paging, and 
   expect(pageOf(films, { q: 'title: clip', page: '1000' }).films.at(-1)).toBe('Clip 50');
   expect(pageOf(films, { q: 'title: clip', page: '2', page_length: '6000' }).films).toHaveLength(4000);
   expect(pageOf(films, { page: '1005' })).toMatchObject({ total: 10_050, films: { length: 10 } });
+});
+
+const MEDIA = '/v2/sites/demosite/media/';
+const external = { method: 'external', source_url: 'https://cdn.example/video.mp4', mime_type: 'video/mp4' };
+
+async function createMedia(
+  { admin }: TestEmulator,
+  metadata: object,
+  upload: object = external,
+): Promise<string> {
+  const { body } = await admin.post(MEDIA).send({ upload, metadata }).expect(201);
+  return body.id;
+}
+
+async function titles({ admin }: TestEmulator, query: object): Promise<string[]> {
+  const { body } = await admin.get(MEDIA).query(query).expect(200);
+  return body.media.map(({ metadata }: { metadata: { title: string } }) => metadata.title);
+}
+
+test('finds media by what callers send', async () => {
+  const emulator = await startEmulator();
+  await createMedia(emulator, { title: 'Über den Wolken', author: 'Ann Lee', external_id: 'ext-17' });
+  await createMedia(emulator, { title: 'Late show', tags: ['news', 'late night'], external_id: 'EXT-18' });
+  await createMedia(emulator, { title: 'Football', author: 'Anne', custom_params: { name: 'Blue room' } });
+  const cases: [string, string[]][] = [
+    ['', ['Football', 'Late show', 'Über den Wolken']],
+    ['title:show', ['Late show']],
+    ['title: fotball', []],
+    ['metadata.title: uber', ['Über den Wolken']],
+    ['title: "den wolken"', ['Über den Wolken']],
+    ['NOT title: show', ['Football', 'Über den Wolken']],
+    ['author:ann', ['Über den Wolken']],
+    ['author: "Ann Lee"', ['Über den Wolken']],
+    ['external_id: ext-18', ['Late show']],
+    ['external_id: ext-19', []],
+    ['tags:news', ['Late show']],
+    ['tags: "late night" AND title: late', ['Late show']],
+    ['custom_params.name:blue', ['Football']],
+    ['metadata.custom_params.name: "blue room"', ['Football']],
+    ['(title: football OR author: lee) AND NOT tags: *', ['Football', 'Über den Wolken']],
+  ];
+  for (const [q, expected] of cases) expect([q, await titles(emulator, { q })]).toEqual([q, expected]);
 });

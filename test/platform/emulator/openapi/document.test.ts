@@ -1,11 +1,13 @@
 import { servedDocument } from '../../../../src/platform/emulator/openapi/document';
 import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
 import { EVENT_NAMES } from '../../../../src/platform/emulator/webhooks/notification';
+import { onceForAll } from '../../../support/after-test';
 import { itDescribesAnApi, validateOpenApi } from '../../../support/describes-api';
 import { DOCUMENT, OPERATIONS, objections } from '../../../support/start-described-emulator';
 import { startEmulator } from '../../../support/start-emulator';
-
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
+
+const shared = onceForAll(() => startEmulator());
 
 itDescribesAnApi(DOCUMENT);
 
@@ -37,7 +39,7 @@ it('is served with what is repeated as components: the same, in half the length'
 });
 
 it('holds no secret of the emulator', async () => {
-  const { unauthenticated, client } = await startEmulator();
+  const { unauthenticated, client } = await shared();
   const { text } = await unauthenticated.get('/openapi.json').expect(200);
   const secrets = ['demo-api-secret-0123456789', client.apiKey, client.sharedSecret];
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
@@ -46,7 +48,7 @@ it('holds no secret of the emulator', async () => {
 it.each(RESOURCES.filter(({ verbs }) => verbs.includes('list')))(
   'lists of $plural are filtered by the fields that their description names',
   async ({ collection, plural }) => {
-    const emulator = await startEmulator();
+    const emulator = await shared();
     const below = collection.includes(':mediaId') ? await mediaIn(emulator) : '';
     const channel = collection.includes(':channelId') ? await emulator.createChannel() : { id: '' };
     const path = collection

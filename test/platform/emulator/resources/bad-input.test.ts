@@ -1,7 +1,9 @@
 import { inspect } from 'node:util';
 import type { SetFields } from '../../../../src/platform/emulator/resources/fields';
 import { onceForAll } from '../../../support/after-test';
+import { rawExchange } from '../../../support/raw-http';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
+import { startEmulator } from '../../../support/start-emulator';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';
 
 const VALUES: readonly unknown[] = [
@@ -33,11 +35,11 @@ function everything({ context }: TestLibrary): string {
   });
 }
 
-async function startWithMedia() {
+const start = onceForAll(async () => {
   const library = await startLibrary();
   const media = await library.createReady();
   return { ...library, ids: { siteId: library.siteId, mediaId: media.id } };
-}
+});
 
 /** Some of the values that a field does not take; clients send "" and an empty list for what they have not. */
 function wrongFor({ schema }: SetFields[string]): readonly unknown[] {
@@ -69,7 +71,6 @@ function expectNamed({ status, body }: Answer, place: string, value: unknown): v
 const REPEATED = ['trending_playlist', 'article_matching_playlist', 'recommendations_playlist'];
 
 describe.each(CREATABLE.filter(({ type }) => !REPEATED.includes(type)))('$type', ({ resource, body }) => {
-  const start = onceForAll(startWithMedia);
   const parts = (['metadata', 'upload', 'relationships'] as const).flatMap((part) =>
     Object.entries((resource[part] ?? {}) as SetFields).map(([name, field]) => ({ part, name, field })),
   );
@@ -148,4 +149,214 @@ describe.each(CREATABLE.filter(({ type }) => !REPEATED.includes(type)))('$type',
     const { body: changed } = await admin.patch(path).send({ metadata: {}, upload: {}, relationships: {} });
     expect(changed.metadata).toEqual(made.metadata);
   });
+});
+
+/** An upload and its faults, one a line. */
+const WRONG_UPLOADS = `
+{"method":"fetch"} → upload.download_url: is missing; the method fetch needs it
+{"method":"external"} → upload.source_url: is missing; the method external needs it
+{"download_url":"https://a.example"} → upload.download_url: goes with the method fetch, not with direct
+{"method":"multipart","source_url":"https://a.example"} → upload.source_url: goes with the method external or fetch, not with multipart
+{"method":"fetch","source_url":"https://a.example","download_url":"https://a.example"} → upload.source_url: goes with the method external, not with fetch
+{"method":"external","source_url":"https://a.example","trim_in_point":"00:00:01"} → upload.trim_in_point and trim_out_point: cannot be set for the method external
+{"trim_in_point":"00:00:02","trim_out_point":"00:00:02.000"} → upload.trim_out_point: must be after trim_in_point
+{"method":"external","download_url":"file:///etc/passwd","trim_out_point":3} → upload.download_url: must be an absolute address with https or http → upload.trim_out_point: must be a string → upload.download_url: goes with the method fetch, not with external → upload.source_url: is missing; the method external needs it → upload.trim_in_point and trim_out_point: cannot be set for the method external
+{"method":"carrier pigeon"} → upload.method: must be direct, multipart, fetch or external
+`;
+
+test.each(
+  WRONG_UPLOADS.trim()
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)(
+  'an upload of %s is refused with each of its faults, next to those of other fields',
+  async (upload = '', ...faults) => {
+    const { admin, site, read, told } = await startLibrary();
+    const { body } = await admin
+      .post(`${site}/media/`)
+      .send({ metadata: { title: 7 }, upload: JSON.parse(upload) })
+      .expect(400);
+    const descriptions = body.errors.map(({ description }: { description: string }) => description);
+    expect(descriptions).toEqual(['metadata.title: must be a string', ...faults]);
+    expect(await read('/media/')).toMatchObject({ total: 0 });
+    expect(await told()).toEqual([]);
+  },
+);
+
+test('fields that stand at the wrong place are shown to the right one, and misspelled ones to the nearest', async () => {
+  const { admin, site } = await startLibrary();
+  const { body } = await admin
+    .post(`${site}/media/`)
+    .send({ title: 'x', status: 'ready', metadata: { titel: 'x' }, upload: { methd: 'direct' }, uplod: {} })
+    .expect(400);
+  expect(body.errors.map(({ description }: { description: string }) => description)).toEqual([
+    'metadata.titel is not a field of this request. Did you mean metadata.title?',
+    'upload.methd is not a field of this request. Did you mean upload.method?',
+    'title belongs into metadata: send it as metadata.title.',
+    'status is set by the platform, and a request cannot change it. Leave it out.',
+    'uplod is not a field of this request. Did you mean upload?',
+  ]);
+});
+
+test('a body of nonsense gets fifty faults at most', async () => {
+  const { admin, site } = await startLibrary();
+  const metadata = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`field${n}`, n]));
+  const { body } = await admin.post(`${site}/media/`).send({ metadata }).expect(400);
+  expect(body.errors).toHaveLength(50);
+});
+
+// Without a length, a request has no body at all, and not an empty one.
+test('a request that announces no body is one with nothing in it', async () => {
+  const { port, context, site } = await startLibrary();
+  const ask = (method: string, path: string) =>
+    rawExchange(
+      port,
+      `${method} ${site}${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${context.seeds.apiSecret}\r\ncontent-type: application/json\r\n\r\n`,
+      /\r\n\r\n.*/,
+    );
+  expect(await ask('POST', '/media/')).toMatch(/^HTTP\/1\.1 201 /);
+  const [media] = context.state.media.all();
+  expect(await ask('PUT', `/media/${media?.id}/reupload`)).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await ask('PATCH', `/media/${media?.id}`)).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await ask('POST', '/imports/')).toMatch(/^HTTP\/1\.1 400 /);
+  expect(await ask('DELETE', `/media/${media?.id}/`)).toMatch(/^HTTP\/1\.1 204 /);
+});
+
+const PATH = '/v2/sites/demosite/channels/';
+const invalid = (...descriptions: string[]) => ({
+  errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
+});
+const target = { stream_key: 'k', stream_url: 'rtmps://target.example/live', title: 't' };
+const many = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
+const FIELDS_OF_METADATA =
+  'title, tags, custom_params, dvr, publishing_mode, latency, reconnect_window, simulcast_targets, text_tracks';
+
+const BODIES: readonly [name: string, body: unknown, ...descriptions: string[]][] = [
+  ['nothing at all', undefined, 'metadata: is missing'],
+  ['metadata that is null', { metadata: null }, 'metadata: must be an object'],
+  [
+    'an unknown field of the metadata',
+    { metadata: { wholly_unknown_field: 'x' } },
+    `metadata.wholly_unknown_field is not a field of this request. Fields of metadata: ${FIELDS_OF_METADATA}.`,
+  ],
+  [
+    'every field of the wrong type, all told at once',
+    {
+      metadata: {
+        title: 1,
+        tags: 'news',
+        custom_params: ['a'],
+        dvr: true,
+        publishing_mode: 'later',
+        latency: {},
+        reconnect_window: '60',
+        simulcast_targets: {},
+        text_tracks: 'none',
+      },
+    },
+    'metadata.title: must be a string',
+    'metadata.tags: must be an array',
+    'metadata.custom_params: must be an object whose values are strings',
+    'metadata.dvr: must be on or off',
+    'metadata.publishing_mode: must be auto or manual',
+    'metadata.latency: must be a string',
+    'metadata.reconnect_window: must be a whole number of seconds',
+    'metadata.simulcast_targets: must be an array',
+    'metadata.text_tracks: must be an array',
+  ],
+  [
+    'values inside of the wrong type',
+    {
+      metadata: { tags: ['a', 1, null, 'x'.repeat(201)], custom_params: { a: 1, b: null }, text_tracks: [1] },
+    },
+    'metadata.tags.1: must be a string',
+    'metadata.tags.2: must be a string',
+    'metadata.tags.3: is longer than 200 characters',
+    'metadata.custom_params.a: must be a string',
+    'metadata.custom_params.b: must be a string',
+    'metadata.text_tracks.0: must be an object',
+  ],
+  [
+    'too much of everything',
+    {
+      metadata: {
+        title: 'x'.repeat(1001),
+        tags: many(101, 'a'),
+        custom_params: Object.fromEntries(many(101, '').map((value, index) => [`p${index}`, value])),
+        latency: 'x'.repeat(51),
+        reconnect_window: 1801,
+        simulcast_targets: many(21, target),
+        text_tracks: many(51, {}),
+      },
+    },
+    'metadata.title: is longer than 1000 characters',
+    'metadata.tags: has more than 100 entries',
+    'metadata.custom_params: has more than 100 entries',
+    'metadata.latency: is longer than 50 characters',
+    'metadata.reconnect_window: must be at most 1800 seconds',
+    'metadata.simulcast_targets: has more than 20 entries',
+    'metadata.text_tracks: has more than 50 entries',
+  ],
+  [
+    'names of custom parameters and text tracks that are empty or too long',
+    { metadata: { custom_params: { '': 'a', b: 'c' }, text_tracks: [{ ['x'.repeat(201)]: 'a' }] } },
+    'metadata.custom_params: has a name that is empty or longer than 200 characters',
+    'metadata.text_tracks.0: has a name that is empty or longer than 200 characters',
+  ],
+  [
+    'numbers that are no count of seconds',
+    { metadata: { reconnect_window: -1 } },
+    'metadata.reconnect_window: must not be negative',
+  ],
+  [
+    'simulcast targets without an address, and to another kind of address',
+    {
+      metadata: {
+        simulcast_targets: [
+          { stream_key: 'k', title: 't' },
+          { ...target, stream_url: 'https://target.example/' },
+          { ...target, stream_urls: 'x' },
+        ],
+      },
+    },
+    'metadata.simulcast_targets.0.stream_url: is missing',
+    'metadata.simulcast_targets.1.stream_url: must be an rtmps:// address',
+    'metadata.simulcast_targets.2.stream_urls is not a field of this request. Did you mean metadata.simulcast_targets.2.stream_url?',
+  ],
+];
+
+test.each(BODIES)(
+  'refuses %s with 400, and neither makes nor changes a channel',
+  async (_name, body, ...told) => {
+    const { admin, createChannel } = await startEmulator();
+    const { id } = await createChannel({ title: 'Before', tags: ['kept'] });
+    const before = (await admin.get(PATH)).body;
+    const calls = [admin.post(PATH), admin.patch(`${PATH}${id}/`)];
+    for (const call of calls) {
+      const { status, body: answer } = body === undefined ? await call : await call.send(body as object);
+      expect([status, answer]).toEqual([400, invalid(...told)]);
+    }
+    expect((await admin.get(PATH)).body).toEqual(before);
+  },
+);
+
+const SCALAR = 'must be a string of at most 4000 characters, a number, true, false or null';
+
+test('refuses a text track of any depth, which could not be written again', async () => {
+  const { admin } = await startEmulator();
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+  const created = await admin
+    .post(PATH)
+    .send(`{"metadata":{"text_tracks":[{"label":"en"},{"cues":${deep}}]}}`);
+  expect([created.status, created.body]).toEqual([400, invalid(`metadata.text_tracks.1.cues: ${SCALAR}`)]);
+  expect((await admin.get(PATH)).body.total).toBe(0);
+});
+
+test('keeps custom parameters apart from what every object has', async () => {
+  const { admin } = await startEmulator();
+  const custom = '{"constructor":"a","toString":"b","hasOwnProperty":"c"}';
+  const created = await admin.post(PATH).send(`{"metadata":{"custom_params":${custom}}}`);
+  expect([created.status, JSON.stringify(created.body.metadata.custom_params)]).toEqual([201, custom]);
+  expect((await admin.get(PATH).query({ q: 'custom_params.valueOf: *' })).body.total).toBe(0);
+  expect((await admin.get(PATH).query({ q: 'custom_params.toString: b' })).body.total).toBe(1);
 });

@@ -152,15 +152,6 @@ test('keeps the replays of a deleted channel', async () => {
   expect([context.state.channels.all(), context.state.events.all()]).toEqual([[], []]);
 });
 
-test('answers 404 in the v2 form on a v2 route that is none', async () => {
-  const { admin } = await startEmulator();
-  const { status, body } = await admin.get('/v2/sites/demosite/nothing/');
-  expect([status, body]).toEqual([
-    404,
-    { errors: [{ code: 'not_found', description: 'There is nothing at this path.' }] },
-  ]);
-});
-
 /** Channels with these titles, made a second after each other. */
 async function withChannels(...titles: string[]): Promise<TestEmulator> {
   const emulator = await startEmulator();
@@ -175,18 +166,6 @@ async function titles({ admin }: TestEmulator, query: object): Promise<string[]>
   const { body } = await admin.get(PATH).query(query).expect(200);
   return body.channels.map(({ metadata }: { metadata: { title: string } }) => metadata.title);
 }
-
-test('lists ten channels, the newest first, and counts them all', async () => {
-  const emulator = await withChannels('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l');
-  const { body } = await emulator.admin.get(PATH);
-  const { channels, ...rest } = body;
-  expect(rest).toEqual({ page: 1, page_length: 10, total: 12 });
-  expect(channels.map((channel: { id: string }) => channel.id)).toEqual(
-    Array.from({ length: 10 }, (_none, index) => `id${String(12 - index).padStart(6, '0')}`),
-  );
-  const [newest] = channels;
-  expect(newest).toEqual((await emulator.admin.get(`${PATH}${newest.id}`)).body);
-});
 
 test('takes sort, q, page and page_length, alone, together and empty', async () => {
   const emulator = await withChannels('bravo', 'Alpha', 'charlie', 'alpha two');

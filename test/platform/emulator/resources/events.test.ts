@@ -1,6 +1,4 @@
-import { createBroadcast } from '../../../../src/platform/emulator/live/broadcast';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
-import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const PATH = '/v2/sites/demosite/channels/';
 const refusal = (code: string, description: string) => ({ errors: [{ code, description }] });
@@ -114,19 +112,6 @@ test('an encoder that stays away for the whole window ends the event, and its ne
   ]);
 });
 
-test('each absence of an encoder has a whole window of its own', async () => {
-  const emulator = await startEmulator();
-  const { channel, channelNow } = await onAir(emulator);
-  await emulator.disconnect(channel);
-  await emulator.advance(30);
-  await emulator.connect(channel);
-  await emulator.disconnect(channel);
-  await emulator.advance(59);
-  expect((await channelNow()).status).toBe('active');
-  await emulator.advance(1);
-  expect((await channelNow()).status).toBe('idle');
-});
-
 test('an event becomes a replay under its own id at once when it ends, as long as its encoder streamed', async () => {
   const emulator = await startEmulator();
   const { channel, event } = await onAir(emulator, { title: 'Show', tags: ['a'], custom_params: { b: 'c' } });
@@ -148,13 +133,6 @@ test('an event becomes a replay under its own id at once when it ends, as long a
   });
   const [replay] = emulator.context.state.media.all();
   expect(replay).toMatchObject({ hidden: false, eventId: event, clip: undefined });
-});
-
-test('the replay of an event that was never published is not for viewers', async () => {
-  const emulator = await startEmulator();
-  const { channel, event } = await onAir(emulator, { publishing_mode: 'manual' });
-  await emulator.admin.put(`${PATH}${channel.id}/disable/`).expect(204);
-  expect(emulator.context.state.media.all()).toMatchObject([{ id: event, hidden: true }]);
 });
 
 test('twelve hours end an event, and its encoder may begin the next', async () => {
@@ -216,23 +194,6 @@ test('an encoder that the platform has dropped ends nothing when it says that it
   context.broadcast.disconnect(first.session);
   await advance(100);
   expect(context.broadcast.sessionOf(channel.id)).toEqual(second.session);
-});
-
-test('lists the events of a channel, newest first, with q, sort and paging', async () => {
-  const emulator = await startEmulator();
-  const { channel, event: first } = await onAir(emulator);
-  await emulator.disconnect(channel);
-  await emulator.advance(60);
-  const second = await emulator.connect(channel);
-  const path = `${PATH}${channel.id}/events/`;
-  const ids = async (query: object) => {
-    const { body } = await emulator.admin.get(path).query(query).expect(200);
-    return body.events.map(({ id }: { id: string }) => id);
-  };
-  expect(await ids({})).toEqual([second, first]);
-  expect(await ids({ sort: 'created:asc' })).toEqual([first, second]);
-  expect(await ids({ q: 'status: active' })).toEqual([second]);
-  expect(await ids({ page: 2, page_length: 1 })).toEqual([first]);
 });
 
 test('makes the master of an ended event available for a day', async () => {
@@ -340,49 +301,4 @@ test('answers 404 to an event that its channel does not have', async () => {
       expect([status, body]).toEqual([404, missing]);
     }
   }
-});
-
-test('tells webhooks of no replay when the event was never published', async () => {
-  const emulator = await startEmulator();
-  const told = jest.fn();
-  const { state, clock } = emulator.context;
-  const { newResourceId, newSecret } = emulator.context;
-  const broadcast = createBroadcast({ state, clock, newResourceId, newSecret, notify: told });
-  const channel = await emulator.createChannel({ publishing_mode: 'manual' });
-  const connected = broadcast.connect(channel.stream_key, () => {});
-  if (!connected.ok) throw new Error('the encoder should connect');
-  broadcast.disconnect(connected.session);
-  await emulator.advance(60);
-  expect(told.mock.calls.map(([{ event }]) => event)).toEqual(['channel_active', 'channel_idle']);
-});
-
-test('tells webhooks when a channel is made, an event begins, ends and is a replay, each once and at its time', async () => {
-  const emulator = await startEmulator();
-  const receiver = await startWebhookReceiver();
-  const metadata = {
-    name: 'all',
-    description: '',
-    webhook_url: receiver.url,
-    events: ['channel_created', 'channel_active', 'channel_idle', 'media_available'],
-    site_ids: ['demosite'],
-  };
-  await emulator.admin.post('/v2/webhooks/').send({ metadata }).expect(201);
-  const channel = await emulator.createChannel();
-  const event = await emulator.connect(channel);
-  await emulator.disconnect(channel);
-  await emulator.connect(channel);
-  await emulator.disconnect(channel);
-  await emulator.advance(3600);
-  const calls = (await receiver.until(4)).map(({ text }) => JSON.parse(text));
-  const told = calls.map(({ event: name, channel_id, media_id, event_time }) => [
-    name,
-    channel_id ?? media_id,
-    event_time,
-  ]);
-  expect(told).toEqual([
-    ['channel_created', channel.id, '2030-01-01T00:00:00+00:00'],
-    ['channel_active', channel.id, '2030-01-01T00:00:00+00:00'],
-    ['channel_idle', channel.id, '2030-01-01T00:01:00+00:00'],
-    ['media_available', event, '2030-01-01T00:01:00+00:00'],
-  ]);
 });

@@ -157,15 +157,6 @@ describe('upload by fetch', () => {
       `conversions_complete ${id}`,
     ]);
   });
-
-  test('fails for an address that a webhook could not have either', async () => {
-    const { create, read } = await startLibrary();
-    const upload = { method: 'fetch', download_url: 'http://10.0.0.1/film.mp4' };
-    const { id } = await create({ upload });
-    let media = await read(`/media/${id}`);
-    while (media.status === 'processing') media = await read(`/media/${id}`);
-    expect(media).toMatchObject({ status: 'failed', error_message: expect.stringContaining('https') });
-  });
 });
 
 test('an external media is ready after a second, has no file, and no conversions', async () => {

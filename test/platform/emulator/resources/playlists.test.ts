@@ -78,3 +78,107 @@ test.each([
   const { id } = (await admin.post(`${site}/playlists/manual_playlist`).send({ metadata: {} })).body;
   await admin.get(`${site}/playlists/${id}/${type}/`).expect(status);
 });
+
+describe('players', () => {
+  const NOW = '2030-01-01T00:00:00.000000+00:00';
+
+  test('a player keeps its settings as they are, whatever they are', async () => {
+    const { post, read } = await startLibrary();
+    const setup_config = {
+      autostart: 'viewable',
+      playbackRateControls: [0.5, 1, 2],
+      advertising: { client: 'vast', schedule: { a: { offset: 'pre', tag: null } } },
+      responsive: true,
+      '': 'an empty name',
+    };
+    const metadata = { name: 'Main', release_channel: 'beta', setup_config, custom_params: { team: 'web' } };
+    const made = await post('/players/', { metadata });
+    expect(made).toEqual({
+      id: made.id,
+      type: 'player',
+      created: NOW,
+      last_modified: NOW,
+      metadata,
+      relationships: {},
+      schema: null,
+    });
+    expect(await read(`/players/${made.id}`)).toEqual(made);
+  });
+
+  test('a player without a word has every field with its default', async () => {
+    const { post } = await startLibrary();
+    expect((await post('/players/')).metadata).toEqual({
+      name: '',
+      release_channel: 'production',
+      setup_config: {},
+      custom_params: {},
+    });
+  });
+
+  test('settings are replaced as a whole, and stay when an update has none', async () => {
+    const { post, admin, site } = await startLibrary();
+    const { id } = await post('/players/', { metadata: { name: 'A', setup_config: { mute: true, a: 1 } } });
+    const change = async (metadata: object) =>
+      (await admin.patch(`${site}/players/${id}/`).send({ metadata }).expect(200)).body.metadata;
+    expect(await change({ name: 'B' })).toMatchObject({ name: 'B', setup_config: { mute: true, a: 1 } });
+    expect(await change({ setup_config: { a: 2 } })).toMatchObject({ name: 'B', setup_config: { a: 2 } });
+    expect(await change({ setup_config: {} })).toMatchObject({ setup_config: {} });
+  });
+
+  test('a player goes on with a playlist of its site, until that is taken from it', async () => {
+    const { post, admin, site } = await startLibrary();
+    const list = await post('/playlists/recommendations_playlist/', { metadata: {} });
+    const relationships = { recommendations_playlist: { id: list.id }, adschedule: { id: 'schedule' } };
+    const { id, relationships: kept } = await post('/players/', { relationships });
+    expect(kept).toEqual(relationships);
+    const change = (given: object) => admin.patch(`${site}/players/${id}`).send({ relationships: given });
+    const { status, body } = await change({ recommendations_playlist: { id: 'nothing0' }, adschedule: null });
+    expect([status, body.errors]).toEqual([
+      400,
+      [
+        {
+          code: 'invalid_body',
+          description: 'relationships.recommendations_playlist.id: this site has no playlist with this id',
+        },
+      ],
+    ]);
+    expect((await change({})).body.relationships).toEqual(relationships);
+    expect((await change({ recommendations_playlist: null })).body.relationships).toEqual({
+      adschedule: { id: 'schedule' },
+    });
+  });
+});
+
+test('an import keeps what its feed is, without the password, and reads nothing', async () => {
+  const { admin, site, post, read, advance } = await startLibrary();
+  const url = 'http://127.0.0.1:1/feed.xml';
+  const made = await post('/imports/', { metadata: { url, title: 'News', password: 'secret', tags: ['a'] } });
+  expect(made).toMatchObject({
+    type: 'import',
+    total_items_ingested: 0,
+    error_message: null,
+    last_import: null,
+  });
+  expect(made.metadata).toMatchObject({ url, title: 'News', state: 'active', type: 'mrss', tags: ['a'] });
+  expect(JSON.stringify(made)).not.toContain('secret');
+  await advance(3600);
+  expect((await read('/media/')).total).toBe(0);
+  await admin
+    .patch(`${site}/imports/${made.id}/`)
+    .send({ metadata: { state: 'paused' } })
+    .expect(200);
+  expect((await read(`/imports/${made.id}/`)).metadata).toMatchObject({
+    url,
+    title: 'News',
+    state: 'paused',
+  });
+  expect(await read('/imports/?q=title: news')).toMatchObject({ total: 1, imports: [{ id: made.id }] });
+  await admin.delete(`${site}/imports/${made.id}/`).expect(204);
+  expect((await read('/imports/')).total).toBe(0);
+});
+
+test('an import without an address is refused', async () => {
+  const { admin, site } = await startLibrary();
+  const { body } = await admin.post(`${site}/imports/`).send({ metadata: {} }).expect(400);
+  expect(body.errors).toEqual([{ code: 'invalid_body', description: 'metadata.url: is missing' }]);
+});

@@ -5,11 +5,11 @@ import { startLibrary, type TestLibrary } from '../../../support/start-library';
 
 const shared = onceForAll(() => startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' }));
 
-/** An emulator of two sites with a media of the test's own, and what ids the paths need. */
-async function start() {
+/** An emulator of two sites, with a media of the test's own where the path of a resource has one, and the ids of paths. */
+async function start(resource?: { readonly collection: string }) {
   const library = await shared();
-  const media = await library.createReady();
-  return { ...library, ids: { siteId: library.siteId, mediaId: media.id } };
+  const mediaId = resource?.collection.includes(':mediaId') ? (await library.createReady()).id : 'nothing0';
+  return { ...library, ids: { siteId: library.siteId, mediaId } };
 }
 
 type Started = Awaited<ReturnType<typeof start>>;
@@ -23,7 +23,7 @@ describe.each(CREATABLE)('$type', (creatable) => {
   const { resource, body, type } = creatable;
 
   test.each(['', '/'])('answers each verb at its path with "%s" at the end', async (slash) => {
-    const started = await start();
+    const started = await start(resource);
     const { admin } = started;
     const ids = await make(started, creatable);
     const all = `${pathWith(resource.collection, ids)}${slash}`;
@@ -41,7 +41,7 @@ describe.each(CREATABLE)('$type', (creatable) => {
   });
 
   test('has no other methods, and says which ones it has', async () => {
-    const started = await start();
+    const started = await start(resource);
     const { admin } = started;
     const ids = await make(started, creatable);
     const answer = await admin.put(pathWith(resource.collection, ids)).expect(405);
@@ -52,7 +52,7 @@ describe.each(CREATABLE)('$type', (creatable) => {
   });
 
   test('is found at its own site alone', async () => {
-    const started = await start();
+    const started = await start(resource);
     const { admin } = started;
     if (type === 'webhook') return;
     const ids = { ...(await make(started, creatable)), siteId: 'othersit' };
@@ -65,7 +65,7 @@ describe.each(CREATABLE)('$type', (creatable) => {
   });
 
   test('is read by who may view, and changed by who may edit', async () => {
-    const started = await start();
+    const started = await start(resource);
     const { as, control } = started;
     const ids = await make(started, creatable);
     const credential = { name: 'viewer', permission: 'Viewer' };
@@ -84,7 +84,7 @@ describe.each(CREATABLE)('$type', (creatable) => {
   if (type.endsWith('_playlist')) return;
 
   test('an update shows in the next read, and moves last_modified', async () => {
-    const started = await start();
+    const started = await start(resource);
     const { admin, advance } = started;
     const one = pathWith(resource.one, await make(started, creatable));
     if (!resource.verbs.includes('update')) return;
@@ -115,7 +115,7 @@ const ODD_IDS = [
 ];
 
 test.each(ODD_IDS)('an id such as %s is of nothing', async (id) => {
-  const { admin, ids } = await start();
+  const { admin, ids } = await start({ collection: ':mediaId' });
   for (const resource of RESOURCES) {
     const own = idName(resource);
     if (own === 'channelId' || own === 'webhookId') continue;

@@ -1,4 +1,5 @@
-import { startLibrary } from '../../../support/start-library';
+import { startEmulator } from '../../../support/start-emulator';
+import { FILM, startLibrary } from '../../../support/start-library';
 
 async function start() {
   const library = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
@@ -100,4 +101,121 @@ test.each([
   const answer = await admin.put(`${site}/${action}/`).send(body).expect(400);
   expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual(faults);
   expect(await tags()).toEqual(before);
+});
+
+describe('the usage', () => {
+  const DAY = 24 * 3600;
+  const NOTHING = { media_created: 0, uploaded_bytes: 0, deliveries: 0, delivered_bytes: 0, live_seconds: 0 };
+
+  test('usage is counted for each day by the clock of the platform', async () => {
+    const { createReady, create, createChannel, connect, disconnect, admin, site, advance, unauthenticated } =
+      await startLibrary();
+    const { id } = await createReady();
+    await create();
+    await unauthenticated.get(`/v2/media/${id}`).expect(200);
+    await advance(DAY);
+    const channel = await createChannel();
+    await connect(channel);
+    await advance(90);
+    await disconnect(channel);
+    await advance(60);
+    const { body } = await admin
+      .put(`${site}/query_usage/`)
+      .send({ start_date: '2029-12-31', end_date: '2030-01-02' })
+      .expect(200);
+    const deliveries = body.results[1].deliveries;
+    expect(body).toEqual({
+      start_date: '2029-12-31',
+      end_date: '2030-01-02',
+      results: [
+        { site_id: 'demosite', date: '2029-12-31', ...NOTHING },
+        {
+          site_id: 'demosite',
+          date: '2030-01-01',
+          ...NOTHING,
+          media_created: 2,
+          uploaded_bytes: FILM.length,
+          deliveries,
+          delivered_bytes: body.results[1].delivered_bytes,
+        },
+        { site_id: 'demosite', date: '2030-01-02', ...NOTHING, live_seconds: 90 },
+      ],
+    });
+  });
+
+  test('without days, and without a body, the latest 30 days are told', async () => {
+    const { admin, site } = await startLibrary();
+    const { body } = await admin.put(`${site}/query_usage`).type('json').expect(200);
+    expect([body.start_date, body.end_date, body.results.length]).toEqual(['2029-12-03', '2030-01-01', 30]);
+  });
+
+  test('days may be in the query, beside what a released client adds to it', async () => {
+    const { admin, site } = await startLibrary();
+    const days = 'start_date=2029-12-31&end_date=2030-01-01&api_format=json&api_nonce=12345678';
+    const { body } = await admin.put(`${site}/query_usage/?${days}`).expect(200);
+    expect(body.results).toHaveLength(2);
+  });
+
+  test('the usage of the account has all sites that the credential reaches', async () => {
+    const { admin, control, as } = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
+    const day = { start_date: '2030-01-01', end_date: '2030-01-01' };
+    const sitesOf = async (caller: typeof admin) =>
+      (await caller.put('/v2/query_usage/').send(day).expect(200)).body.results.map(
+        ({ site_id }: { site_id: string }) => site_id,
+      );
+    expect(await sitesOf(admin)).toEqual(['demosite', 'othersit']);
+    const credential = { name: 'one', permission: 'Editor', site_ids: ['othersit'] };
+    const { body } = await control.post('/credentials').send(credential).expect(201);
+    expect(await sitesOf(as(body.secret))).toEqual(['othersit']);
+  });
+
+  test.each([
+    [{ start_date: '2030-01-02', end_date: '2030-01-01' }, ['end_date: must not be before start_date']],
+    [{ start_date: '2020-01-01' }, ['start_date: is more than 366 days before']],
+    [
+      { start_date: '2030-02-31', end_date: 'today' },
+      ['start_date: is no day that exists', 'end_date: must be a day such as 2030-01-31'],
+    ],
+    [{ end_date: '0000-01-10' }, ['end_date: is no day that exists']],
+    [{ start_date: 7 }, ['start_date: must be a string']],
+  ])('days such as %j are refused', async (body, faults) => {
+    const { admin, site } = await startLibrary();
+    const answer = await admin.put(`${site}/query_usage/`).send(body).expect(400);
+    expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual(faults);
+  });
+
+  test('counts the seconds that encoders stream, each on its own day', async () => {
+    const { admin, siteId, createChannel, connect, disconnect, advance } = await startEmulator();
+    const used = async () => {
+      const { body } = await admin
+        .put(`/v2/sites/${siteId}/query_usage/`)
+        .send({ start_date: '2030-01-01', end_date: '2030-01-03' })
+        .expect(200);
+      return body.results.map(({ live_seconds }: { readonly live_seconds: number }) => live_seconds);
+    };
+    const channel = await createChannel({ reconnect_window: 60 });
+    await connect(channel);
+    await advance(90);
+    expect(await used()).toEqual([0, 0, 0]);
+    await disconnect(channel);
+    expect(await used()).toEqual([90, 0, 0]);
+    // While the encoder is away, nothing streams.
+    await advance(30);
+    await connect(channel);
+    // The platform ends the event twelve hours after its start.
+    await advance(20 * 3600);
+    expect(await used()).toEqual([90 + 12 * 3600 - 120, 0, 0]);
+  });
+
+  test('counts over midnight, and what the platform ends', async () => {
+    const { admin, siteId, createChannel, connect, advance } = await startEmulator();
+    const channel = await createChannel({});
+    await advance(23 * 3600);
+    await connect(channel);
+    await advance(2 * 3600);
+    await admin.put(`/v2/sites/${siteId}/channels/${channel.id}/disable/`).expect(204);
+    const { body } = await admin.put(`/v2/sites/${siteId}/query_usage/`).send({}).expect(200);
+    const seconds = body.results.map(({ live_seconds }: { readonly live_seconds: number }) => live_seconds);
+    expect(seconds.slice(-2)).toEqual([3600, 3600]);
+  });
 });

@@ -62,15 +62,6 @@ test('the file of a form is kept byte for byte, among other fields and files', a
   expect(sizesOnDisk()).toEqual([2_000_000]);
 });
 
-test('the same form again is answered as before', async () => {
-  const { form, taken } = await startForm();
-  for (let time = 0; time < 2; time++) {
-    const { text } = await form.post('/').attach('file', Buffer.from('hello'), 'a.mp4').expect(200);
-    expect(JSON.parse(text).md5).toBe('5d41402abc4b2a76b9719d911017c592');
-  }
-  expect(taken.length).toBe(1);
-});
-
 const NO_FORM = errors(
   'unsupported_media_type',
   'Send the file as the field file of a form: content-type multipart/form-data with a boundary.',
@@ -196,6 +187,6 @@ test('whatever a form is made of, wherever it ends, there is an answer, and what
       await until(() => context.uploads.usedBytes === kept.reduce((sum, size) => sum + size, 0));
       expect(sizesOnDisk()).toEqual(kept);
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
 });

@@ -330,6 +330,6 @@ test('whatever is sent, cut, completed, cancelled and removed at the same time, 
       await until(() => filesOnDisk().length === 0);
       uploads.reset();
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });

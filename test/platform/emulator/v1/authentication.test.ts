@@ -1,17 +1,36 @@
+import fc from 'fast-check';
 import { authenticate } from '../../../../src/platform/emulator/v1/authentication';
 import { V1Error } from '../../../../src/platform/emulator/v1/errors';
-import { readParameters } from '../../../../src/platform/emulator/v1/signature';
-import { queryOf, START, signedPairs, signedPath, v1Signature } from '../../../support/sign-v1';
+import {
+  isSignature,
+  readParameters,
+  signatureOf,
+  stringToSign,
+} from '../../../../src/platform/emulator/v1/signature';
+import { onceForAll } from '../../../support/after-test';
+import {
+  percentEncode,
+  queryOf,
+  START,
+  sha1,
+  signedPairs,
+  signedPath,
+  type V1Pairs,
+  v1Signature,
+} from '../../../support/sign-v1';
 import { startEmulator } from '../../../support/start-emulator';
 
 const HOUR = 3600;
 /** What a call that is authenticated meets, as v2 has nothing for it. */
 const STATUS = '/v1/status';
 
+/** For calls that leave nothing behind but their signature. */
+const shared = onceForAll(() => startEmulator());
+
 const codeOf = ({ status, body }: { status: number; body: { code?: string } }) => [status, body.code];
 
 test('a signed call gets through, by GET and by POST, with and without a slash', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const answers = [
     await unauthenticated.get(signedPath(STATUS)),
     await unauthenticated.get(signedPath(`${STATUS}/`)),
@@ -23,13 +42,13 @@ test('a signed call gets through, by GET and by POST, with and without a slash',
 });
 
 test('a signed set that is sent twice, in the query and as a form, counts once', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const query = queryOf(signedPairs({ 'custom.a': "it's (1)" }));
   expect(codeOf(await unauthenticated.get(`${STATUS}?${query}`).send(query))).toEqual([405, 'NotSupported']);
 });
 
 test('a form that repeats a part of the signed query counts once', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const pairs = signedPairs({ title: 'a', tags: 'b' });
   const answer = await unauthenticated.post(`${STATUS}?${queryOf(pairs)}`).send('title=a&tags=b');
   expect(codeOf(answer)).toEqual([405, 'NotSupported']);
@@ -41,14 +60,14 @@ test.each([
   'text/plain',
   'application/x-www-form-urlencoded',
 ])('JSON beside a signed query is not signed, declared as %s', async (type) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const call = unauthenticated.post(signedPath(STATUS)).set('content-type', type);
   const answer = await call.send(JSON.stringify({ title: 'é', custom: { a: 'b' } }));
   expect(codeOf(answer)).toEqual([405, 'NotSupported']);
 });
 
 test('nonces of 1 to 10 digits are taken, as released clients send them', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   for (const api_nonce of ['3', '00000042', '123456789', '0123456789']) {
     const answer = await unauthenticated.get(signedPath(STATUS, {}, { api_nonce }));
     expect(codeOf(answer)).toEqual([405, 'NotSupported']);
@@ -65,18 +84,13 @@ test.each([
   ['api_nonce', 'Nonce', 'Nonce', 'Send a random number of 8 digits.'],
   ['api_signature', 'Signature', 'Signature', 'Send the SHA-1 of all parameters.'],
 ])('a call without %s says so', async (name, kind, title, advice) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { status, body, headers } = await unauthenticated.get(`${STATUS}?${without(name)}`);
   const message = `${name} is missing. ${advice}`;
   const code = `${kind}Missing`;
   expect([status, body]).toEqual([400, { status: 'error', code, title: `${title} Missing`, message }]);
   expect(headers['content-type']).toBe('application/json; charset=utf-8');
   expect(codeOf(await unauthenticated.get(`${STATUS}?${withEmpty(name)}`))).toEqual([400, code]);
-});
-
-test('errors come one at a time, the key first', async () => {
-  const { unauthenticated } = await startEmulator();
-  expect((await unauthenticated.get(STATUS)).body.code).toBe('ApiKeyMissing');
 });
 
 test.each([
@@ -92,12 +106,12 @@ test.each([
   ['a nonce of 11 digits', { api_nonce: '12345678901' }, 400, 'NonceInvalid'],
   ['another secret', { secret: 'demo-api-secret-012345678X' }, 400, 'SignatureInvalid'],
 ])('with %s a call is answered as it deserves', async (_what, credentials, status, code) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   expect(codeOf(await unauthenticated.get(signedPath(STATUS, {}, credentials)))).toEqual([status, code]);
 });
 
 test('a wrong signature is answered with the string to sign, and without the secret', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const path = signedPath(STATUS, { text: 'démo' }, { secret: 'wrong', api_nonce: '7' });
   expect((await unauthenticated.get(path)).body).toEqual({
     status: 'error',
@@ -108,13 +122,13 @@ test('a wrong signature is answered with the string to sign, and without the sec
 });
 
 test('a parameter of the protocol that is given twice is refused', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const answer = await unauthenticated.get(`${signedPath(STATUS)}&api_key=othrsite`);
   expect(codeOf(answer)).toEqual([400, 'ApiKeyInvalid']);
 });
 
 test('a replayed call is refused', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const path = signedPath(STATUS);
   expect(codeOf(await unauthenticated.get(path))).toEqual([405, 'NotSupported']);
   const replayed = await unauthenticated.get(path);
@@ -172,7 +186,7 @@ test('a client that signs with its own clock goes on when the clock of the platf
 });
 
 test('a replayed signature is known in capitals, too', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const pairs = signedPairs();
   await unauthenticated.get(`${STATUS}?${queryOf(pairs)}`);
   const capitals = pairs.map(
@@ -225,11 +239,99 @@ test('no secret is in the log or in an answer', async () => {
   expect((await logOf(2)) + wrong.text).not.toContain('demo-api-secret');
 });
 
-test('an absolute request target is a call like any other', async () => {
-  const { unauthenticated } = await startEmulator();
-  const pairs = signedPairs();
-  const signed = pairs.filter(([name]) => name !== 'api_signature');
-  expect(v1Signature(signed, 'demo-api-secret-0123456789')).toBe(pairs.at(-1)?.[1]);
-  const answer = await unauthenticated.get(signedPath(STATUS)).set('host', 'api.jwplatform.com');
-  expect(codeOf(answer)).toEqual([405, 'NotSupported']);
+const SECRET = 'uA96CFtJa138E2T5GhKfngml';
+const parametersOf = (query: string) => readParameters(query) ?? [];
+
+const DOCUMENTED =
+  'text=d%C3%A9mo&api_format=xml&api_key=XOqEAfxj&api_nonce=80684843&api_timestamp=1237387851';
+
+test('the documented example gives the documented signature', () => {
+  const parameters = parametersOf(DOCUMENTED);
+  expect(stringToSign(parameters)).toBe(
+    'api_format=xml&api_key=XOqEAfxj&api_nonce=80684843&api_timestamp=1237387851&text=d%C3%A9mo',
+  );
+  const documented = 'fbdee51a45980f9876834dc5ee1ec5e93f67cb89';
+  expect(signatureOf(parameters, SECRET)).toBe(documented);
+  expect(isSignature(documented, parameters, SECRET)).toBe(true);
+  expect(isSignature(documented.toUpperCase(), parameters, SECRET)).toBe(true);
+});
+
+test.each([
+  ['another secret', DOCUMENTED, 'uA96CFtJa138E2T5GhKfngmL'],
+  ['another value', DOCUMENTED.replace('xml', 'json'), SECRET],
+  ['a parameter more', `${DOCUMENTED}&title=x`, SECRET],
+  ['a parameter less', DOCUMENTED.replace('text=d%C3%A9mo&', ''), SECRET],
+])('a signature does not hold for %s', (_what, query, secret) => {
+  expect(isSignature('fbdee51a45980f9876834dc5ee1ec5e93f67cb89', parametersOf(query), secret)).toBe(false);
+});
+
+test.each(['', 'xyz', 'f'.repeat(39), `${'f'.repeat(40)}0`, 'g'.repeat(40)])(
+  'what is no SHA-1 in hex is no signature: %s',
+  (signature) => {
+    expect(isSignature(signature, parametersOf(DOCUMENTED), SECRET)).toBe(false);
+  },
+);
+
+test.each([
+  // Sorted by names as a locale does, where `a` is before `B`.
+  ['the order and the encoding of what is sent', 'custom.a=1&custom.B=it%27s', 'custom.a=1&custom.B=it%27s'],
+  // encodeURIComponent, sent unsorted.
+  ["!'()* left as they are", "title=a!'()*b&api_key=k", "api_key=k&title=a!'()*b"],
+  ["!'()* left as they are, and has some encoded", 'title=a!%27()*b&api_key=k', "api_key=k&title=a!'()*b"],
+  ['names that are sent as they are', 'search:title=a%20b&a=1', 'a=1&search:title=a%20b'],
+  ['names that are encoded only on sending', 'search%3Atitle=a+b&a=1', 'a=1&search:title=a%20b'],
+  ['nothing encoded', 'title=a+b%26c&a=%C3%A9', 'a=é&title=a b&c'],
+  ['nothing between the values of a name', 'tags=x&a=1&tags=y&z=2', 'a=1&tags=xtags=y&z=2'],
+  ['the values of a name in their order', 'tags=y&tags=x&a=1', 'a=1&tags=y&tags=x'],
+])('the signature of a client that signs %s holds', (_what, query, signed) => {
+  expect(isSignature(sha1(signed + SECRET), parametersOf(query), SECRET)).toBe(true);
+  expect(isSignature(sha1(`${signed}&${SECRET}`), parametersOf(query), SECRET)).toBe(false);
+});
+
+test('what is not UTF-8 behind its percent-encoding is not read', () => {
+  expect(['a=%', 'a=%zz', 'a=%ff', 'a=%C3', '%E9=1'].map(readParameters)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test('names without a value, empty pairs and further equals signs are read', () => {
+  expect(parametersOf('&a&b=&=c&d=e=f&&').map(({ name, value }) => [name, value])).toEqual([
+    ['a', ''],
+    ['b', ''],
+    ['', 'c'],
+    ['d', 'e=f'],
+  ]);
+});
+
+const text = fc.string({ unit: 'grapheme' }).map((drawn) => Buffer.from(drawn).toString());
+const pairs: fc.Arbitrary<V1Pairs> = fc.array(fc.tuple(text, text), { maxLength: 12 });
+
+test('any parameters that another implementation signs hold, whatever order they are sent in', () => {
+  fc.assert(
+    fc.property(pairs, fc.string(), fc.boolean(), (drawn, secret, plus) => {
+      const named = drawn.filter(([name, value]) => name !== '' || value !== '');
+      const query = plus ? queryOf(named).replaceAll('%20', '+') : queryOf(named);
+      return isSignature(v1Signature(named, secret), parametersOf(query), secret);
+    }),
+  );
+});
+
+test('a signature never holds once a value has changed', () => {
+  fc.assert(
+    fc.property(pairs, text, text, fc.string(), (drawn, name, value, secret) => {
+      const signature = v1Signature([...drawn, [name, value]], secret);
+      const query = queryOf([...drawn, [name, `${value}x`]]);
+      return !isSignature(signature, parametersOf(query), secret);
+    }),
+  );
+});
+
+test('encoding is that of OAuth for any text', () => {
+  fc.assert(
+    fc.property(text, (drawn) => stringToSign([{ name: 'n', value: drawn }]) === `n=${percentEncode(drawn)}`),
+  );
 });

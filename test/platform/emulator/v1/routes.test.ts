@@ -1,4 +1,9 @@
+import fc from 'fast-check';
+import { parseXml } from '../../../../src/drm/xml';
+import { FORMATS } from '../../../../src/platform/emulator/v1/serialize';
+import type { JsonObject } from '../../../../src/platform/migration/mapping/values';
 import { onceForAll } from '../../../support/after-test';
+import { anyCharacter } from '../../../support/any-character';
 import { callV1, createV1, getV1, okV1, readyVideo } from '../../../support/call-v1';
 import { processorMs } from '../../../support/processor-time';
 import { signedPath } from '../../../support/sign-v1';
@@ -89,7 +94,7 @@ test('every route takes GET, and a slash at its end', async () => {
 test.each(['accounts/tags/create', 'accounts/tags/list', 'accounts/tags/show', 'status', 'videos/tags/list'])(
   '%s is not supported, as v2 has nothing for it',
   async (call) => {
-    const emulator = await startEmulator();
+    const { emulator } = await shared();
     const refused = {
       status: 405,
       body: {
@@ -105,7 +110,7 @@ test.each(['accounts/tags/create', 'accounts/tags/list', 'accounts/tags/show', '
 );
 
 test('what v2 does not support still asks for a signature', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = (await shared()).emulator;
   expect((await unauthenticated.get('/v1/status').expect(400)).body.code).toBe('ApiKeyMissing');
 });
 
@@ -123,20 +128,20 @@ test.each([
   ['/v1/videos', 'NoMethod', '/v1/videos needs a method, as /v1/videos/list.'],
   ['/v1/videos/tracks/', 'NoMethod', '/v1/videos/tracks needs a method, as /v1/videos/tracks/list.'],
 ])('%s is no call', async (path, code, message) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = (await shared()).emulator;
   const { status, body } = await unauthenticated.get(path);
   const [expected, title] = code === 'NotFound' ? [404, 'Not Found'] : [400, 'No Method Specified'];
   expect([status, body]).toEqual([expected, { status: 'error', code, title, message }]);
 });
 
 test.each(['put', 'patch', 'delete'] as const)('a route does not take %s', async (method) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = (await shared()).emulator;
   const { status, headers, body } = await unauthenticated[method]('/v1/videos/list');
   expect([status, headers.allow, body.code]).toEqual([405, 'GET, POST', 'NotSupported']);
 });
 
 test('errors come in the format that was asked for, also before the call is read', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = (await shared()).emulator;
   const wrong = await unauthenticated.get('/v1/videos/list?api_format=xml&title=%ff');
   expect([wrong.status, wrong.headers['content-type'], wrong.text]).toEqual([
     400,
@@ -148,7 +153,7 @@ test('errors come in the format that was asked for, also before the call is read
 });
 
 test('a format that v1 did not have is refused', async () => {
-  const emulator = await startEmulator();
+  const { emulator } = await shared();
   expect(await callV1(emulator, 'videos/list', { api_format: 'yaml' })).toEqual({
     status: 400,
     body: {
@@ -174,13 +179,13 @@ test.each([
   ['a form that is not UTF-8', 'title=%C3', 400, 'ParameterEncodingError'],
   ['JSON of great depth', `${'{"a":'.repeat(20)}1${'}'.repeat(20)}`, 400, 'ParameterInvalid'],
 ])('%s is refused', async (_what, body, status, code) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = (await shared()).emulator;
   const answer = await unauthenticated.post(signedPath('/v1/videos/create')).send(body);
   expect([answer.status, answer.body.status, answer.body.code]).toEqual([status, 'error', code]);
 });
 
 test('a form of very many parameters takes no time to refuse', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = (await shared()).emulator;
   const took = await processorMs(async () => {
     for (const form of ['a=&'.repeat(85_000), Array.from({ length: 40_000 }, (_, at) => `${at}`).join('&')]) {
       const { status, body } = await unauthenticated.post('/v1/videos/create').send(form);
@@ -191,7 +196,7 @@ test('a form of very many parameters takes no time to refuse', async () => {
 });
 
 test('a multipart form is told where parameters go', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = (await shared()).emulator;
   const answer = await unauthenticated.post(signedPath('/v1/videos/create')).field('title', 'A');
   expect([answer.status, answer.body.code]).toEqual([400, 'CallInvalid']);
 });
@@ -247,4 +252,72 @@ test('who guesses signatures is slowed down without a count on the account of th
   expect((await guess()).body.code).toBe('RateLimitExceeded');
   const { body } = await emulator.unauthenticated.get(signedPath('/v1/players/list'));
   expect(body.rate_limit.remaining).toBe(59);
+});
+
+const VIDEO = {
+  key: 'yYul4DRz',
+  author: 'J & W',
+  custom: { key: 'k', 'my param': '<v>' },
+  date: 1225962900,
+  duration: '12.0',
+  expires_date: null,
+  required: true,
+  link: { protocol: 'http', query: { key: 'q', token: 't' } },
+};
+
+test('XML has keys and totals as attributes, and an element of its singular for what a list has', async () => {
+  const answer = { status: 'ok', total: 22, videos: [VIDEO] };
+  expect(await FORMATS.xml(answer)).toEqual({
+    type: 'application/xml; charset=utf-8',
+    body: `<?xml version="1.0" encoding="UTF-8"?>
+<response><status>ok</status><total>22</total><videos total="22"><video key="yYul4DRz"><author>J &amp; W</author><custom><key>k</key><param name="my param">&lt;v&gt;</param></custom><date>1225962900</date><duration>12.0</duration><expires_date/><required>True</required><link><protocol>http</protocol><query><key>q</key><token>t</token></query></link></video></videos></response>`,
+  });
+  expect((await FORMATS.xml({ status: 'ok', tracks: [], rates: [0.5, 2] })).body).toBe(
+    '<?xml version="1.0" encoding="UTF-8"?>\n<response><status>ok</status><tracks total="0"/><rates total="2"><rate>0.5</rate><rate>2</rate></rates></response>',
+  );
+});
+
+test('XML is well-formed whatever names and values there are', async () => {
+  const text = fc.string({ unit: anyCharacter });
+  const values = fc.dictionary(text, fc.oneof(text, fc.double(), fc.boolean(), fc.constant(null)));
+  await fc.assert(
+    fc.asyncProperty(values, text, async (custom, title) => {
+      const { body } = await FORMATS.xml({ videos: [{ key: title, title, custom }] });
+      const parsed = parseXml(body);
+      expect(parsed).toMatchObject({ ok: true });
+    }),
+  );
+});
+
+// Read by `unserialize` of PHP.
+test('PHP is serialized with lengths in bytes', () => {
+  const answer = { status: 'ok', a: [1, -2, 0.5], b: { é: '€"' }, c: null, d: [true, false], e: [] };
+  expect(FORMATS.php(answer)).toEqual({
+    type: 'text/plain; charset=utf-8',
+    body: 'a:6:{s:6:"status";s:2:"ok";s:1:"a";a:3:{i:0;i:1;i:1;i:-2;i:2;d:0.5;}s:1:"b";a:1:{s:2:"é";s:4:"€"";}s:1:"c";N;s:1:"d";a:2:{i:0;b:1;i:1;b:0;}s:1:"e";a:0:{}}',
+  });
+});
+
+// Read by `pickle.loads` of Python 3.11.
+test('Python is pickled in protocol 2', () => {
+  const { type, body } = FORMATS.py({ a: 'é', b: [1, -2, 2 ** 40, 0.5], c: null, d: [true, false] });
+  expect([type, body.toString('hex')]).toEqual([
+    'application/octet-stream',
+    [
+      '80027d28',
+      '580100000061',
+      '5802000000c3a9',
+      '580100000062',
+      '5d284a010000004afeffffff8a080000000000010000473fe000000000000065',
+      '5801000000634e',
+      '5801000000645d28888965',
+      '752e',
+    ].join(''),
+  ]);
+});
+
+test('JSON is as it is', () => {
+  const answer: JsonObject = { status: 'ok', videos: [VIDEO] };
+  const { type, body } = FORMATS.json(answer);
+  expect([type, JSON.parse(body.toString())]).toEqual(['application/json; charset=utf-8', answer]);
 });

@@ -73,20 +73,6 @@ test.each(['/v2/webhooks', '/v2/webhooks/'])('creates a webhook at %s and shows 
   expect(response.body).toEqual({ ...WEBHOOK, secret: SECRET });
 });
 
-test.each<[string, object, object]>([
-  ['without a description', { ...METADATA, description: undefined }, { ...METADATA, description: '' }],
-  [
-    'for every event and several sites',
-    { ...METADATA, events: EVENTS.split(', '), site_ids: ['othrsite', 'demosite'] },
-    { ...METADATA, events: EVENTS.split(', '), site_ids: ['othrsite', 'demosite'] },
-  ],
-])('creates a webhook %s', async (_case, metadata, kept) => {
-  const { api } = start();
-  const response = await api.post('/v2/webhooks').send({ metadata, upload: {}, relationships: {} });
-  expect(response.status).toBe(201);
-  expect(response.body).toEqual({ ...WEBHOOK, metadata: kept, secret: SECRET });
-});
-
 test.each<[string, unknown, string[]]>([
   [
     'empty fields',

@@ -66,7 +66,7 @@ test.each([
   ['{"log":}', NO_HAR],
   ['hello', NO_HAR],
   ['{} {}', NO_HAR],
-  [`{"log":{"entries":[${'{"a":'.repeat(1_000_000)}`, CUT],
+  [`{"log":{"entries":[${'{"a":'.repeat(20_000)}`, CUT],
 ])('what is no archive is refused: %#', async (text, fault) => {
   await expect(read(text)).rejects.toThrow(fault);
 });
