@@ -1,4 +1,9 @@
+import { z } from 'zod';
+import { ConfigError, readConfig, unknownVariables } from '../../src/http/config';
+import { networkOf } from '../../src/http/connections';
 import { describeThrown, errorBody, HttpError, systemCode, toHttpError } from '../../src/http/errors';
+import { nearest, printable, readBody } from '../../src/http/faults';
+import { type Content, html } from '../../src/http/html';
 
 const SECRET = 'lnA03mLuxnL3toiRMxV4Zw==';
 
@@ -140,5 +145,181 @@ describe('systemCode', () => {
     ['ENOENT', undefined],
   ])('finds the code in %j', (thrown, code) => {
     expect(systemCode(thrown)).toBe(code);
+  });
+});
+
+const schema = z.strictObject(
+  {
+    name: z.string('must be a string'),
+    size: z
+      .strictObject({ width: z.number('must be a number'), height: z.number('must be a number') })
+      .optional(),
+  },
+  'The body must be an object.',
+);
+
+function refused(...problems: [code: string, description: string][]) {
+  return { ok: false, problems: problems.map(([code, description]) => ({ code, description })) };
+}
+
+describe('readBody', () => {
+  it('answers the value of a body that fits', () => {
+    const body = { name: 'a', size: { width: 1, height: 2 } };
+    expect(readBody(schema, body)).toEqual({ ok: true, value: body });
+  });
+
+  it.each<[body: unknown, problems: [code: string, description: string][]]>([
+    [
+      { name: 5, size: { width: 'secret' }, nmae: 'secret' },
+      [
+        ['invalid_body', 'name: must be a string'],
+        ['invalid_body', 'size.width: must be a number'],
+        ['invalid_body', 'size.height: is missing'],
+        ['unknown_field', 'nmae is not a field of this request. Did you mean name?'],
+      ],
+    ],
+    [
+      { name: 'a', size: { width: 1, height: 2, hight: 3 } },
+      [['unknown_field', 'size.hight is not a field of this request. Did you mean size.height?']],
+    ],
+    [
+      { name: 'a', width: 1 },
+      [['unknown_field', 'width is not a field of this request. Did you mean size.width?']],
+    ],
+    [
+      { name: 'a', colour: 1, weight: 2 },
+      [
+        ['unknown_field', 'colour is not a field of this request. Fields of the body: name, size.'],
+        ['unknown_field', 'weight is not a field of this request. Fields of the body: name, size.'],
+      ],
+    ],
+    [
+      { name: 'a', size: { width: 1, height: 2, colour: 3 } },
+      [['unknown_field', 'size.colour is not a field of this request. Fields of size: width, height.']],
+    ],
+    ['secret', [['invalid_body', 'The body must be an object.']]],
+    [undefined, [['invalid_body', 'The body must be an object.']]],
+  ])('answers every problem of %j at once and quotes no value', (body, problems) => {
+    expect(readBody(schema, body)).toEqual(refused(...problems));
+  });
+});
+
+describe('printable', () => {
+  it.each([
+    ['plain', 'plain'],
+    ['a\r\nb\u0000é\u2028', 'a??b???'],
+    ['x'.repeat(60), 'x'.repeat(60)],
+    ['x'.repeat(61), `${'x'.repeat(57)}...`],
+  ])('shows %j as %j', (text, shown) => {
+    expect(printable(text)).toBe(shown);
+  });
+});
+
+test.each([
+  ['lnA03mLuxnL3toiRMxV4Zw==', '(a value)'],
+  ['contentkey:lnA03mLuxnL3toiRMxV4Zw==', 'contentkey:(a value)'],
+  ['keyIdWithoutDigitsABCDEFgh==', '(a value)'],
+  ['CBF76BB43B9A54254A5FC20074A3A53B', '(a value)'],
+  ['lnA03mLuxnL3toiRMxV4Zw', '(a value)'],
+  ['playreadyLicenseAcquisitionAddress', 'playreadyLicenseAcquisitionAddress'],
+  ['content_key', 'content_key'],
+])('shows of the name %s what is no value: %s', (name, shown) => {
+  expect(printable(name)).toBe(shown);
+});
+
+test.each([
+  ['WIDEWINE', 'widevine'],
+  ['fair_play', 'fairplay'],
+  ['client_api_key', 'clientApiKey'],
+  ['clients', 'client'],
+  ['clearkey', undefined],
+  ['', undefined],
+  ['z'.repeat(100_000), undefined],
+])('takes the name %.20s for %s', (name, meant) => {
+  const known = ['cenc', 'playready', 'widevine', 'fairplay', 'contentId', 'client', 'clientApiKey'];
+  expect(nearest(name, known)).toBe(meant);
+});
+
+describe('configuration', () => {
+  const schema = z.object({
+    APP_NAME: z.string('is missing'),
+    APP_SIZE: z.string().regex(/^\d+$/, 'must be a number').default('7'),
+  });
+
+  describe('readConfig', () => {
+    it('reads the variables of the schema and no others', () => {
+      expect(readConfig(schema, { APP_NAME: 'a', APP_SIZE: '3', OTHER: 'x' })).toEqual({
+        APP_NAME: 'a',
+        APP_SIZE: '3',
+      });
+    });
+
+    it('takes an empty variable for an absent one', () => {
+      expect(readConfig(schema, { APP_NAME: 'a', APP_SIZE: '' })).toEqual({ APP_NAME: 'a', APP_SIZE: '7' });
+    });
+
+    it('throws one error that holds every fault and quotes no value', () => {
+      const error = new ConfigError(['APP_NAME: is missing', 'APP_SIZE: must be a number']);
+      expect(() => readConfig(schema, { APP_SIZE: 'secret' })).toThrow(error);
+      expect(error.message).toBe(
+        'The configuration has 2 faults:\n  - APP_NAME: is missing\n  - APP_SIZE: must be a number',
+      );
+    });
+
+    it('says so when there is one fault', () => {
+      expect(() => readConfig(schema, {})).toThrow(
+        'The configuration has a fault:\n  - APP_NAME: is missing',
+      );
+    });
+  });
+
+  describe('unknownVariables', () => {
+    it('names what has the prefix and is not known, with the nearest name', () => {
+      const env = { APP_NAME: 'a', APP_NAEM: 'secret', APP_SOMETHING_ELSE: 'secret', OTHER: 'x' };
+      expect(unknownVariables('APP_', ['APP_NAME', 'APP_SIZE'], env)).toEqual([
+        'APP_NAEM (did you mean APP_NAME?)',
+        'APP_SOMETHING_ELSE',
+      ]);
+    });
+  });
+
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::FFFF:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:db8:1:2::', '2001:db8:1:2'],
+    ['2001:0db8:0001:0002::9', '2001:db8:1:2'],
+    ['2001:DB8::1', '2001:db8:0:0'],
+    ['fe80::1:2:3:4%eth0', 'fe80:0:0:0'],
+    ['::1', '0:0:0:0'],
+    ['::', '0:0:0:0'],
+    ['1::', '1:0:0:0'],
+    [undefined, 'unknown'],
+    ['', 'unknown'],
+    ['/run/socket', 'unknown'],
+  ])('takes %s for an address of the network %s', (address, network) => {
+    expect(networkOf(address)).toBe(network);
+  });
+
+  test.each<[does: string, value: Content, markup: string]>([
+    [
+      'escapes markup in text',
+      '<script>alert(1)</script>',
+      '<p>&#60;script&#62;alert(1)&#60;/script&#62;</p>',
+    ],
+    ['escapes what ends an attribute', `" ' \``, '<p>&#34; &#39; &#96;</p>'],
+    ['escapes an entity, so that it shows as it is', '&lt;', '<p>&#38;lt;</p>'],
+    ['keeps what another template made', html`<b>${'<'}</b>`, '<p><b>&#60;</b></p>'],
+    ['joins a list without commas', ['a', html`<br>`, '<'], '<p>a<br>&#60;</p>'],
+    ['shows a number, zero too', 0, '<p>0</p>'],
+    ['shows nothing for undefined', undefined, '<p></p>'],
+    ['shows nothing for false', false, '<p></p>'],
+  ])('%s', (_does, value, markup) => {
+    expect(html`<p>${value}</p>`.toString()).toBe(markup);
+  });
+
+  test('fills in several values in their order', () => {
+    expect(html`${'a'}-${'b'}-${'c'}`.toString()).toBe('a-b-c');
   });
 });

@@ -1,69 +1,325 @@
+import fsPromises from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
+import fs from 'fs-extra';
+import request from 'supertest';
 import { createApp } from '../../src/http/app';
+import { createLog, type Log, type LogLevel } from '../../src/http/log';
+import { mountApiPage } from '../../src/http/page';
+import { createRefusalLog } from '../../src/http/refusal-log';
 import { listen, type RunningServer } from '../../src/http/server';
+import { temporaryFolder } from '../support/after-test';
+import { publicFolder } from '../support/public-folder';
 import { rawExchange } from '../support/raw-http';
+import { recordedLog } from '../support/recorded-log';
 
-let server: RunningServer;
-const logged: object[] = [];
+const documentOf = (version: string) => ({ openapi: '3.1.1', info: { title: 'A service', version } });
 
-beforeEach(async () => {
-  logged.length = 0;
-  const silent = () => undefined;
-  const log = {
-    error: silent,
-    warn: silent,
-    debug: silent,
-    info: (_text: string, fields = {}) => void logged.push(fields),
+function described(version = '1.2.3', folder = publicFolder('sidecar'), makes: () => void = () => undefined) {
+  const { log } = recordedLog();
+  const shell = { log, newId: () => 'id', now: () => 0 };
+  const document = async () => {
+    makes();
+    return documentOf(version);
   };
-  const app = createApp({ log, newId: () => 'id', now: () => 0 }, (routes) => {
-    routes.get('/here', (_request, response) => void response.json({ url: 'here' }));
-  });
-  server = await listen(app, '127.0.0.1', 0);
+  return request(createApp(shell, (app) => mountApiPage(app, { document, publicFolder: folder })));
+}
+
+const API_POLICY = "default-src 'none';frame-ancestors 'none'";
+const PAGE_POLICY =
+  "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src 'self';base-uri 'none';form-action 'none';frame-ancestors 'none'";
+
+const PATHS = [
+  ['/openapi.json', 'application/json; charset=utf-8', API_POLICY],
+  ['/docs', 'text/html; charset=utf-8', PAGE_POLICY],
+  ['/docs/colors.css', 'text/css; charset=utf-8', API_POLICY],
+  ['/docs/docs.css', 'text/css; charset=utf-8', API_POLICY],
+  ['/docs/docs.js', 'text/javascript; charset=utf-8', API_POLICY],
+  ['/docs/icon.svg', 'image/svg+xml', API_POLICY],
+  ['/docs/oat.min.css', 'text/css; charset=utf-8', API_POLICY],
+  ['/docs/style.css', 'text/css; charset=utf-8', API_POLICY],
+  ['/docs/swagger-ui.css', 'text/css; charset=utf-8', API_POLICY],
+  ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8', API_POLICY],
+] as const;
+
+it('reads a file of the page once, however many ask for it at the same time', async () => {
+  const read = jest.spyOn(fsPromises, 'readFile');
+  const service = described();
+  const bundle = () => service.get('/docs/swagger-ui-bundle.js').expect(200);
+  await Promise.all(Array.from({ length: 20 }, bundle));
+  expect(read).toHaveBeenCalledTimes(1);
+  read.mockRestore();
 });
 
-afterEach(() => server.stop(0));
-
-const send = (line: string, more = '') =>
-  rawExchange(server.port, `${line}\r\nHost: a\r\nConnection: close\r\n${more}\r\n`, /\}$/);
-
-test('answers an absolute request target as the path in it', async () => {
-  expect(await send('GET http://any.example/here?x=1 HTTP/1.1')).toMatch(
-    /^HTTP\/1\.1 200 .*\{"url":"here"\}$/s,
-  );
+it('makes no document before it is asked for, and then one', async () => {
+  const makes = jest.fn();
+  const service = described('1.2.3', undefined, makes);
+  await service.get('/docs').expect(200);
+  expect(makes).not.toHaveBeenCalled();
+  await service.get('/openapi.json').expect(200);
+  await service.get('/openapi.json').expect(200);
+  expect(makes).toHaveBeenCalledTimes(1);
 });
 
-test.each(['http://[/', 'http://[::1/here', 'a://h', 'a://h?x'])(
-  'answers a target that is no address, %s, with an error of its own form, and logs it',
-  async (target) => {
-    const answer = await send(`GET ${target} HTTP/1.1`);
-    expect(answer).toMatch(
-      /^HTTP\/1\.1 404 .*x-request-id: id.*\{"errors":\[\{"code":"not_found",[^\]]*\}\]\}$/s,
-    );
-    expect(logged).toEqual([expect.objectContaining({ status: 404, route: 'unmatched' })]);
+it.each(PATHS)('answers %s without an API key, and 304 to who has it', async (path, type, policy) => {
+  const service = described();
+  const { headers } = await service.get(path).expect(200);
+  const { 'content-type': answered, 'cache-control': cache, 'content-security-policy': csp, etag } = headers;
+  expect([answered, cache, csp]).toEqual([type, 'no-cache', policy]);
+  expect(etag).toMatch(/^"[\w-]{27}"$/);
+  const again = await service.get(path).set('if-none-match', String(etag)).expect(304);
+  expect(again.text).toBe('');
+});
+
+it('answers a HEAD without a body', async () => {
+  const { headers, text } = await described().head('/docs').expect(200);
+  expect([headers['content-type'], text]).toEqual(['text/html; charset=utf-8', undefined]);
+});
+
+it.each(['/openapi.json', '/docs', '/docs/docs.js'])('answers 405 to a POST of %s', async (path) => {
+  const { headers, body } = await described().post(path).expect(405);
+  expect([headers.allow, body.errors[0].code]).toEqual(['GET, HEAD', 'method_not_allowed']);
+});
+
+it('answers the document in full to who has that of another version', async () => {
+  const { headers, text, body } = await described().get('/openapi.json');
+  expect(body).toEqual(documentOf('1.2.3'));
+  const tag = String(headers.etag);
+  const other = await described('1.2.4').get('/openapi.json').set('if-none-match', tag).expect(200);
+  expect(other.text).toBe(text.replaceAll('1.2.3', '1.2.4'));
+});
+
+it('leads from the page with a slash at its end, where its relative addresses lead astray, to the page', async () => {
+  const { headers } = await described().get('/docs/').expect(308);
+  expect(new URL(String(headers.location), 'http://a/prefix/docs/').pathname).toBe('/prefix/docs');
+});
+
+it.each(['/docs/docs.html', '/docs/swagger-ui.js', '/docs/..%2f..%2fpackage.json', '/docs/%2e%2e/main.js'])(
+  'answers 404 for %s, which is no part of the page',
+  async (path) => {
+    const { body } = await described().get(path).expect(404);
+    expect(body).toEqual({
+      errors: [{ code: 'not_found', description: 'There is nothing at this path.' }],
+    });
   },
 );
 
-test.each([
-  ['what is no HTTP', 'NONSENSE', '', 400, 'bad_request'],
-  [
-    'a length given twice',
-    'POST /here HTTP/1.1',
-    'Content-Length: 1\r\nContent-Length: 2\r\n',
-    400,
-    'bad_request',
-  ],
-  [
-    'headers of 20 KiB',
-    'GET /here HTTP/1.1',
-    `X: ${'a'.repeat(20_000)}\r\n`,
-    431,
-    'request_header_fields_too_large',
-  ],
-])('answers %s with an error of the usual form', async (_what, line, headers, status, code) => {
-  const answer = await send(line, headers);
-  expect(answer).toMatch(
-    new RegExp(
-      `^HTTP/1.1 ${status} .*\\{"errors":\\[\\{"code":"${code}","description":"[^"]+"\\}\\]\\}$`,
-      's',
-    ),
+it('answers 500, and says in the log why, while a file of the page is missing; 200 once it is there', async () => {
+  const folder = await temporaryFolder();
+  const service = described('1.2.3', folder);
+  const { body } = await service.get('/docs/docs.js').expect(500);
+  expect(body.errors).toEqual([expect.objectContaining({ code: 'server_error' })]);
+  await fs.writeFile(join(folder, 'docs.js'), '// a script');
+  const { text } = await service.get('/docs/docs.js').expect(200);
+  expect(text).toBe('// a script');
+});
+
+describe('a server', () => {
+  let server: RunningServer;
+  const logged: object[] = [];
+
+  beforeEach(async () => {
+    logged.length = 0;
+    const silent = () => undefined;
+    const log = {
+      error: silent,
+      warn: silent,
+      debug: silent,
+      info: (_text: string, fields = {}) => void logged.push(fields),
+    };
+    const app = createApp({ log, newId: () => 'id', now: () => 0 }, (routes) => {
+      routes.get('/here', (_request, response) => void response.json({ url: 'here' }));
+    });
+    server = await listen(app, '127.0.0.1', 0);
+  });
+
+  afterEach(() => server.stop(0));
+
+  const send = (line: string, more = '') =>
+    rawExchange(server.port, `${line}\r\nHost: a\r\nConnection: close\r\n${more}\r\n`, /\}$/);
+
+  test('answers an absolute request target as the path in it', async () => {
+    expect(await send('GET http://any.example/here?x=1 HTTP/1.1')).toMatch(
+      /^HTTP\/1\.1 200 .*\{"url":"here"\}$/s,
+    );
+  });
+
+  test.each(['http://[/', 'http://[::1/here', 'a://h', 'a://h?x'])(
+    'answers a target that is no address, %s, with an error of its own form, and logs it',
+    async (target) => {
+      const answer = await send(`GET ${target} HTTP/1.1`);
+      expect(answer).toMatch(
+        /^HTTP\/1\.1 404 .*x-request-id: id.*\{"errors":\[\{"code":"not_found",[^\]]*\}\]\}$/s,
+      );
+      expect(logged).toEqual([expect.objectContaining({ status: 404, route: 'unmatched' })]);
+    },
   );
+
+  test.each([
+    ['what is no HTTP', 'NONSENSE', '', 400, 'bad_request'],
+    [
+      'a length given twice',
+      'POST /here HTTP/1.1',
+      'Content-Length: 1\r\nContent-Length: 2\r\n',
+      400,
+      'bad_request',
+    ],
+    [
+      'headers of 20 KiB',
+      'GET /here HTTP/1.1',
+      `X: ${'a'.repeat(20_000)}\r\n`,
+      431,
+      'request_header_fields_too_large',
+    ],
+  ])('answers %s with an error of the usual form', async (_what, line, headers, status, code) => {
+    const answer = await send(line, headers);
+    expect(answer).toMatch(
+      new RegExp(
+        `^HTTP/1.1 ${status} .*\\{"errors":\\[\\{"code":"${code}","description":"[^"]+"\\}\\]\\}$`,
+        's',
+      ),
+    );
+  });
+});
+
+describe('the log', () => {
+  const clock = () => new Date('2026-01-02T03:04:05.678Z');
+  const TIME = '2026-01-02T03:04:05.678Z';
+
+  /** What a log writes, line by line, through the real format. */
+  async function linesOf(level: LogLevel, write: (log: Log) => void): Promise<unknown[]> {
+    const stream = new PassThrough();
+    write(createLog(level, stream, clock));
+    await new Promise((resolve) => setImmediate(resolve));
+    const text = String(stream.read() ?? '');
+    expect(text === '' || text.endsWith('\n')).toBe(true);
+    return text
+      .split('\n')
+      .slice(0, -1)
+      .map((line): unknown => JSON.parse(line));
+  }
+
+  function writeEach(log: Log): void {
+    log.error('e');
+    log.warn('w');
+    log.info('i');
+    log.debug('d');
+  }
+
+  describe('createLog', () => {
+    it('writes one JSON line an entry: time, level, message, then the fields', async () => {
+      const lines = await linesOf('info', (log) => {
+        log.info('request', { status: 200, route: '/api/keyfile/:streamid', absent: undefined });
+        log.warn('two\nlines', { nested: { list: [1, null] } });
+      });
+      expect(lines.map((line) => JSON.stringify(line))).toEqual([
+        `{"time":"${TIME}","level":"info","message":"request","status":200,"route":"/api/keyfile/:streamid"}`,
+        `{"time":"${TIME}","level":"warn","message":"two\\nlines","nested":{"list":[1,null]}}`,
+      ]);
+    });
+
+    it.each<[level: LogLevel, written: string[]]>([
+      ['debug', ['e', 'w', 'i', 'd']],
+      ['info', ['e', 'w', 'i']],
+      ['warn', ['e', 'w']],
+      ['error', ['e']],
+      ['silent', []],
+    ])('writes at level %s what is as grave or graver', async (level, written) => {
+      const lines = await linesOf(level, writeEach);
+      expect(lines.map((line) => Reflect.get(Object(line), 'message'))).toEqual(written);
+    });
+
+    it('keeps at most a mebibyte for a reader that is too slow, and tells how many lines it dropped', async () => {
+      const taken: string[] = [];
+      let release: () => void = () => undefined;
+      const stream = new Writable({
+        decodeStrings: false,
+        highWaterMark: 1,
+        write(chunk: string, _encoding, done) {
+          taken.push(chunk);
+          release = done;
+        },
+      });
+      const log = createLog('info', stream, clock);
+      const turn = () => new Promise((resolve) => setImmediate(resolve));
+      for (let count = 0; count < 30; count += 1) {
+        log.info('line', { filling: 'x'.repeat(100_000) });
+        await turn();
+      }
+      const waiting = stream.writableLength;
+      expect(waiting).toBeGreaterThan(1024 * 1024);
+      expect(waiting).toBeLessThan(1.2 * 1024 * 1024);
+      while (stream.writableLength > 0) {
+        release();
+        await turn();
+      }
+      const before = taken.length;
+      log.info('after');
+      await turn();
+      expect(taken.slice(before).join('')).toBe(
+        `{"level":"warn","message":"log lines dropped","count":${30 - before}}\n{"time":"${TIME}","level":"info","message":"after"}\n`,
+      );
+    });
+
+    it('goes on when its stream fails', async () => {
+      const stream = new Writable({ write: (_chunk, _encoding, done) => done(new Error('disk full')) });
+      const log = createLog('info', stream, clock);
+      for (let count = 0; count < 3; count += 1) {
+        log.info('lost');
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    });
+  });
+
+  describe('refused connections', () => {
+    beforeEach(() => {
+      jest.useFakeTimers();
+    });
+
+    afterEach(() => {
+      jest.useRealTimers();
+    });
+
+    const MINUTE = 60_000;
+
+    test('tells refused connections as sums, a second after the first and then once a minute', () => {
+      const { log, lines } = recordedLog();
+      const refused = createRefusalLog(log);
+      for (let count = 0; count < 500; count += 1) refused('address_limit', '192.0.2.1');
+      refused('limit', '192.0.2.2');
+      refused('request_timeout', '192.0.2.3');
+      expect(lines).toEqual([]);
+      jest.advanceTimersByTime(1000);
+      const first = { address_limit: 500, limit: 1, request_timeout: 1, mostFrom: '192.0.2.1' };
+      expect(lines).toEqual([['warn', 'connections refused', first]]);
+      refused('answer_timeout', '192.0.2.2');
+      jest.advanceTimersByTime(MINUTE - 1);
+      expect(lines).toHaveLength(1);
+      jest.advanceTimersByTime(1);
+      expect(lines[1]).toEqual(['warn', 'connections refused', { answer_timeout: 1, mostFrom: '192.0.2.2' }]);
+      jest.advanceTimersByTime(10 * MINUTE);
+      expect(lines).toHaveLength(2);
+      refused('limit', '192.0.2.2');
+      jest.advanceTimersByTime(1000);
+      expect(lines).toHaveLength(3);
+    });
+
+    test('says nothing while only slow clients and what is no HTTP come', () => {
+      const { log, lines } = recordedLog();
+      const refused = createRefusalLog(log);
+      refused('request_timeout', '192.0.2.3');
+      refused('not_http', '192.0.2.3');
+      jest.advanceTimersByTime(10 * MINUTE);
+      expect(lines).toEqual([]);
+    });
+
+    test('holds no more than a thousand addresses', () => {
+      const { log, lines } = recordedLog();
+      const refused = createRefusalLog(log);
+      for (let count = 0; count < 5000; count += 1) refused('limit', `2001:db8:0:${count}`);
+      for (let count = 0; count < 2; count += 1) refused('limit', '2001:db8:0:999');
+      jest.advanceTimersByTime(1000);
+      expect(lines).toEqual([['warn', 'connections refused', { limit: 5002, mostFrom: '2001:db8:0:999' }]]);
+    });
+  });
 });

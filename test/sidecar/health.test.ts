@@ -1,4 +1,9 @@
-import { stat } from 'node:fs/promises';
+import { chmod, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ConfigError } from '../../src/http/config';
+import { cached } from '../../src/sidecar/cached';
+import { refuseCacheFolder, warningOfShortKey } from '../../src/sidecar/start-up';
+import { temporaryFolder } from '../support/after-test';
 import * as faulty from '../support/faulty-fs';
 import { startSidecar } from '../support/start-sidecar';
 
@@ -76,4 +81,111 @@ test('logs probes at debug, and those that fail where they are seen', async () =
     ['warn', 'not available', 503],
     ['info', 'request', 503],
   ]);
+});
+
+describe('refuses to start with a folder for the provider cache', () => {
+  const faultOf = (folder: string, keyFilesPath = '/srv/keys'): readonly string[] => {
+    try {
+      refuseCacheFolder(folder, keyFilesPath);
+      return [];
+    } catch (thrown) {
+      if (thrown instanceof ConfigError) return thrown.faults;
+      throw thrown;
+    }
+  };
+  const [uid, gid] = [process.getuid?.(), process.getgid?.()];
+
+  it('that is missing', async () => {
+    const folder = join(await temporaryFolder(), 'absent');
+    expect(faultOf(folder)).toEqual([
+      `PACKAGERDRMAPI_PROVIDERCACHE: the folder ${folder} is missing. Mount it, or make it as root: chown ${uid}:${gid} and chmod 0700.`,
+    ]);
+  });
+
+  it('that is a file', async () => {
+    const file = join(await temporaryFolder(), 'file');
+    await writeFile(file, '');
+    expect(faultOf(file)).toEqual([
+      `PACKAGERDRMAPI_PROVIDERCACHE: ${file} is not a folder. Give the path of one.`,
+    ]);
+  });
+
+  it('among the key files', async () => {
+    const folder = await temporaryFolder();
+    const why = 'is in the key-file folder, which the packager reads. Give it a folder of its own.';
+    expect(faultOf(folder, folder)).toEqual([`PACKAGERDRMAPI_PROVIDERCACHE: ${folder} ${why}`]);
+    expect(faultOf(join(folder, 'cache'), folder)).toEqual([
+      `PACKAGERDRMAPI_PROVIDERCACHE: ${join(folder, 'cache')} ${why}`,
+    ]);
+    expect(faultOf(folder, join(folder, 'keys'))).toEqual([]);
+  });
+
+  // To root every folder is open.
+  (uid === 0 ? it.skip : it)('that it may not write to', async () => {
+    const folder = await temporaryFolder();
+    await chmod(folder, 0o500);
+    expect(faultOf(folder)).toEqual([
+      `PACKAGERDRMAPI_PROVIDERCACHE: this service runs as user ${uid}, group ${gid}, and may not write to the folder ${folder} (EACCES). As root: chown ${uid}:${gid} and chmod 0700.`,
+    ]);
+  });
+});
+
+test.each([
+  ['0.0.0.0', 'fifteen-letters', 'short_api_key'],
+  ['0.0.0.0', 'sixteen-letters.', undefined],
+  ['127.0.0.1', 'short', undefined],
+  ['0.0.0.0', undefined, undefined],
+])('warns on %s of the API key %s: %s', (host, apiKey, code) => {
+  expect(warningOfShortKey({ apiKey, host })?.code).toBe(code);
+});
+
+/** Something that is run once a second at most; each run is ended by the test. */
+function start() {
+  const time = { now: 0 };
+  const runs: { end(): void; fail(): void }[] = [];
+  const ask = cached(
+    1000,
+    () => time.now,
+    () => {
+      const run = runs.length + 1;
+      return new Promise<number>((resolve, reject) => {
+        runs.push({ end: () => resolve(run), fail: () => reject(new Error(`run ${run} failed`)) });
+      });
+    },
+  );
+  return { ask, runs, time };
+}
+
+test('runs once for all who ask while it is under way, however long that takes', async () => {
+  const { ask, runs, time } = start();
+  const asked = [ask(), ask()];
+  time.now = 5000;
+  asked.push(ask());
+  runs[0]?.end();
+  expect(await Promise.all(asked)).toEqual([1, 1, 1]);
+  expect(runs).toHaveLength(1);
+});
+
+test('answers the same until its time is over, counted from the beginning of the run, and anew after it', async () => {
+  const { ask, runs, time } = start();
+  const first = ask();
+  time.now = 999;
+  runs[0]?.end();
+  expect([await first, await ask()]).toEqual([1, 1]);
+  time.now = 1000;
+  const next = ask();
+  expect(runs).toHaveLength(2);
+  runs[1]?.end();
+  expect(await next).toBe(2);
+});
+
+test('tells a failure to all who share it, and starts anew after it', async () => {
+  const { ask, runs } = start();
+  const asked = [ask(), ask()];
+  runs[0]?.fail();
+  const failure = { status: 'rejected', reason: new Error('run 1 failed') };
+  expect(await Promise.allSettled(asked)).toEqual([failure, failure]);
+  const next = ask();
+  runs[1]?.end();
+  expect(await next).toBe(2);
 });

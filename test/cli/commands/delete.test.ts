@@ -1,53 +1,57 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import fs from 'fs-extra';
+import { runCli } from '../../../src/cli/run';
 import { afterTest, temporaryFolder } from '../../support/after-test';
-import { startFakeUpstream } from '../../support/fake-upstream';
+import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
-const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
-const STREAMS = ['film', 'live/a', 'live/b', 'live/old', 'vod/x'];
+describe('delete', () => {
+  const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
+  const STREAMS = ['film', 'live/a', 'live/b', 'live/old', 'vod/x'];
 
-let cwd: string;
-let sidecar: TestSidecar;
+  let cwd: string;
+  let sidecar: TestSidecar;
 
-beforeEach(async () => {
-  sidecar = await startSidecar();
-  cwd = await temporaryFolder();
-  for (const stream of STREAMS) await fs.outputFile(keyFile(stream), FILE);
-  await fs.writeFile(
-    join(cwd, 'manifest.csv'),
-    'streamid,contentId\nlive/a,a\nlive/b,b\nlive/new,n\nfilm,f\n',
-  );
-});
+  beforeEach(async () => {
+    sidecar = await startSidecar();
+    cwd = await temporaryFolder();
+    for (const stream of STREAMS) await fs.outputFile(keyFile(stream), FILE);
+    await fs.writeFile(
+      join(cwd, 'manifest.csv'),
+      'streamid,contentId\nlive/a,a\nlive/b,b\nlive/new,n\nfilm,f\n',
+    );
+  });
 
-function keyFile(stream: string): string {
-  return join(sidecar.folder, `${stream}.key`);
-}
+  function keyFile(stream: string): string {
+    return join(sidecar.folder, `${stream}.key`);
+  }
 
-function run(args: readonly string[], options: Partial<CliOptions> = {}) {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
-  return cli(['delete', ...args], { cwd, env, ...options });
-}
+  function run(args: readonly string[], options: Partial<CliOptions> = {}) {
+    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
+    return cli(['delete', ...args], { cwd, env, ...options });
+  }
 
-async function left(): Promise<string[]> {
-  return Object.keys(await sidecar.files())
-    .filter((name) => name.endsWith('.key'))
-    .map((name) => name.slice(0, -4));
-}
+  async function left(): Promise<string[]> {
+    return Object.keys(await sidecar.files())
+      .filter((name) => name.endsWith('.key'))
+      .map((name) => name.slice(0, -4));
+  }
 
-function without(...gone: readonly string[]): string[] {
-  return STREAMS.filter((stream) => !gone.includes(stream));
-}
+  function without(...gone: readonly string[]): string[] {
+    return STREAMS.filter((stream) => !gone.includes(stream));
+  }
 
-const DATED = /\(of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)/g;
+  const DATED = /\(of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)/g;
 
-test('deletes several streams after a look, and tells one that has no key file', async () => {
-  expect(await run(['live/a', 'none', 'vod/x', 'live/a', '--yes'])).toEqual({
-    code: 1,
-    stdout: `\
+  test('deletes several streams after a look, and tells one that has no key file', async () => {
+    expect(await run(['live/a', 'none', 'vod/x', 'live/a', '--yes'])).toEqual({
+      code: 1,
+      stdout: `\
 2 key files would be deleted
   - live/a
   - vod/x
@@ -55,123 +59,124 @@ test('deletes several streams after a look, and tells one that has no key file',
   ! none
       This stream has no key file.
 `,
-    stderr: 'Key files: 2 deleted, 1 failed.\n',
-  });
-  expect(await left()).toEqual(without('live/a', 'vod/x'));
-});
-
-test('deletes what is below a prefix', async () => {
-  const { code, stdout, stderr } = await run(['--prefix', 'live/', '--yes']);
-  expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
-    code: 0,
-    stdout: '3 key files would be deleted\n  - live/a  (DATE)\n  - live/b  (DATE)\n  - live/old  (DATE)\n',
-    stderr: 'Key files: 3 deleted.\n',
-    left: ['film', 'vod/x'],
-  });
-  expect(await run(['--prefix', 'live/', '--yes'])).toEqual({
-    code: 0,
-    stdout: '',
-    stderr: 'There is nothing to delete.\n',
-  });
-});
-
-test('deletes what a manifest does not name, and nothing else', async () => {
-  const { code, stdout, stderr } = await run(['--not-in', 'manifest.csv', '--yes']);
-  expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
-    code: 0,
-    stdout: '2 key files would be deleted\n  - live/old  (DATE)\n  - vod/x  (DATE)\n3 key files would stay\n',
-    stderr: 'Key files: 2 deleted.\n',
-    left: ['film', 'live/a', 'live/b'],
-  });
-});
-
-test('looks below a prefix alone for what a manifest does not name', async () => {
-  expect((await run(['--not-in', 'manifest.csv', '--prefix', 'live/', '--yes'])).code).toBe(0);
-  expect(await left()).toEqual(without('live/old'));
-});
-
-test('only shows it with --dry-run', async () => {
-  const { code, stdout, stderr } = await run(['--not-in', 'manifest.csv', '--dry-run', '--json']);
-  const deleted = (streamid: string) => ({ streamid, result: 'deleted', errors: [] });
-  expect({ code, stderr, document: JSON.parse(stdout), left: await left() }).toEqual({
-    code: 0,
-    stderr: '',
-    document: {
-      dry_run: true,
-      stopped: null,
-      results: [deleted('live/old'), deleted('vod/x')],
-      summary: { deleted: 2, gone: 0, failed: 0, not_reached: 0 },
-    },
-    left: STREAMS,
-  });
-  expect((await run(['film', '--dry-run'])).stderr).toBe('Nothing was deleted.\n');
-  expect(await left()).toEqual(STREAMS);
-});
-
-test.each([
-  ['y', ['film', 'vod/x']],
-  ['', STREAMS],
-])('asks at a terminal, and does as the answer %j says', async (typed, expected) => {
-  const { code, stderr } = await run(['--prefix', 'live/'], { typed });
-  expect(stderr).toContain(`Delete 3 key files at ${sidecar.url}? [y/N] `);
-  expect({ code, left: await left() }).toEqual({ code: 0, left: expected });
-});
-
-test.each(
-  Object.entries({
-    'a b':
-      "This is not a terminal, so the question can't be answered. Add --yes to delete the key files, or --dry-run to preview it.",
-    '--yes':
-      'No key files are given: name their streams, or give --prefix, or --not-in with the manifest of the streams that stay.',
-    'a --prefix b --yes': 'Name streams, or select them with --prefix and --not-in, not both.',
-    'a b --if-match x --yes': '--if-match is for one stream: an ETag belongs to one file.',
-    '--prefix b --if-match x --yes': '--if-match is for one stream: an ETag belongs to one file.',
-    '--not-in empty.yaml --yes': 'empty.yaml: the file names no streams and no groups.',
-    '--not-in none.yaml --yes': "The file none.yaml can't be read; check the path and who may read it.",
-    '--not-in smil.yaml --yes': 'smil.yaml:2: smil names a file that can’t be read, or is not UTF-8.',
-  }),
-)('deletes nothing when it is called as %j', async (args, sentence) => {
-  await fs.writeFile(join(cwd, 'empty.yaml'), 'streams: []\n');
-  await fs.writeFile(join(cwd, 'smil.yaml'), 'streams: [film]\ngroups: [{ smil: none.smil }]\n');
-  expect(await run(args.split(' '))).toEqual(refused(2, sentence));
-  expect(await left()).toEqual(STREAMS);
-});
-
-test('prunes nothing by a manifest that names none of the key files', async () => {
-  await fs.writeFile(join(cwd, 'other.yaml'), 'streams: [other/a, other/b]\n');
-  const { code, stderr } = await run(['--not-in', 'other.yaml', '--yes']);
-  expect({ code, stderr, left: await left() }).toEqual({
-    code: 2,
-    stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them anyway, use only --prefix.\n`,
-    left: STREAMS,
-  });
-});
-
-/** Stands before the sidecar, and does something before each deletion goes on to it. */
-async function before(deletion: () => void, onRequest = (_request: string) => {}): Promise<string> {
-  const server = createServer((request, response) => {
-    const { method, url = '', headers } = request;
-    onRequest(`${method} ${url}`);
-    if (method === 'DELETE') deletion();
-    const onward = httpRequest(`${sidecar.url}${url}`, { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 0, answer.headers);
-      answer.pipe(response);
+      stderr: 'Key files: 2 deleted, 1 failed.\n',
     });
-    request.pipe(onward);
+    expect(await left()).toEqual(without('live/a', 'vod/x'));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(() => server.closeAllConnections());
-  afterTest(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
-test('leaves a key file that changes between the look and the deletion', async () => {
-  const changed = `${FILE}# another\n`;
-  const url = await before(() => fs.writeFileSync(keyFile('live/b'), changed));
-  const { code, stdout, stderr } = await run(['live/a', 'live/b', 'live/old', '--yes', '--url', url]);
-  expect({ code, stdout, stderr, left: await left() }).toEqual({
-    code: 1,
-    stdout: `\
+  test('deletes what is below a prefix', async () => {
+    const { code, stdout, stderr } = await run(['--prefix', 'live/', '--yes']);
+    expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
+      code: 0,
+      stdout: '3 key files would be deleted\n  - live/a  (DATE)\n  - live/b  (DATE)\n  - live/old  (DATE)\n',
+      stderr: 'Key files: 3 deleted.\n',
+      left: ['film', 'vod/x'],
+    });
+    expect(await run(['--prefix', 'live/', '--yes'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'There is nothing to delete.\n',
+    });
+  });
+
+  test('deletes what a manifest does not name, and nothing else', async () => {
+    const { code, stdout, stderr } = await run(['--not-in', 'manifest.csv', '--yes']);
+    expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
+      code: 0,
+      stdout:
+        '2 key files would be deleted\n  - live/old  (DATE)\n  - vod/x  (DATE)\n3 key files would stay\n',
+      stderr: 'Key files: 2 deleted.\n',
+      left: ['film', 'live/a', 'live/b'],
+    });
+  });
+
+  test('looks below a prefix alone for what a manifest does not name', async () => {
+    expect((await run(['--not-in', 'manifest.csv', '--prefix', 'live/', '--yes'])).code).toBe(0);
+    expect(await left()).toEqual(without('live/old'));
+  });
+
+  test('only shows it with --dry-run', async () => {
+    const { code, stdout, stderr } = await run(['--not-in', 'manifest.csv', '--dry-run', '--json']);
+    const deleted = (streamid: string) => ({ streamid, result: 'deleted', errors: [] });
+    expect({ code, stderr, document: JSON.parse(stdout), left: await left() }).toEqual({
+      code: 0,
+      stderr: '',
+      document: {
+        dry_run: true,
+        stopped: null,
+        results: [deleted('live/old'), deleted('vod/x')],
+        summary: { deleted: 2, gone: 0, failed: 0, not_reached: 0 },
+      },
+      left: STREAMS,
+    });
+    expect((await run(['film', '--dry-run'])).stderr).toBe('Nothing was deleted.\n');
+    expect(await left()).toEqual(STREAMS);
+  });
+
+  test.each([
+    ['y', ['film', 'vod/x']],
+    ['', STREAMS],
+  ])('asks at a terminal, and does as the answer %j says', async (typed, expected) => {
+    const { code, stderr } = await run(['--prefix', 'live/'], { typed });
+    expect(stderr).toContain(`Delete 3 key files at ${sidecar.url}? [y/N] `);
+    expect({ code, left: await left() }).toEqual({ code: 0, left: expected });
+  });
+
+  test.each(
+    Object.entries({
+      'a b':
+        "This is not a terminal, so the question can't be answered. Add --yes to delete the key files, or --dry-run to preview it.",
+      '--yes':
+        'No key files are given: name their streams, or give --prefix, or --not-in with the manifest of the streams that stay.',
+      'a --prefix b --yes': 'Name streams, or select them with --prefix and --not-in, not both.',
+      'a b --if-match x --yes': '--if-match is for one stream: an ETag belongs to one file.',
+      '--prefix b --if-match x --yes': '--if-match is for one stream: an ETag belongs to one file.',
+      '--not-in empty.yaml --yes': 'empty.yaml: the file names no streams and no groups.',
+      '--not-in none.yaml --yes': "The file none.yaml can't be read; check the path and who may read it.",
+      '--not-in smil.yaml --yes': 'smil.yaml:2: smil names a file that can’t be read, or is not UTF-8.',
+    }),
+  )('deletes nothing when it is called as %j', async (args, sentence) => {
+    await fs.writeFile(join(cwd, 'empty.yaml'), 'streams: []\n');
+    await fs.writeFile(join(cwd, 'smil.yaml'), 'streams: [film]\ngroups: [{ smil: none.smil }]\n');
+    expect(await run(args.split(' '))).toEqual(refused(2, sentence));
+    expect(await left()).toEqual(STREAMS);
+  });
+
+  test('prunes nothing by a manifest that names none of the key files', async () => {
+    await fs.writeFile(join(cwd, 'other.yaml'), 'streams: [other/a, other/b]\n');
+    const { code, stderr } = await run(['--not-in', 'other.yaml', '--yes']);
+    expect({ code, stderr, left: await left() }).toEqual({
+      code: 2,
+      stderr: `error: other.yaml names none of the 5 key files at ${sidecar.url}, so all would be deleted. Is it the manifest of this sidecar? To delete them anyway, use only --prefix.\n`,
+      left: STREAMS,
+    });
+  });
+
+  /** Stands before the sidecar, and does something before each deletion goes on to it. */
+  async function between(deletion: () => void, onRequest = (_request: string) => {}): Promise<string> {
+    const server = createServer((request, response) => {
+      const { method, url = '', headers } = request;
+      onRequest(`${method} ${url}`);
+      if (method === 'DELETE') deletion();
+      const onward = httpRequest(`${sidecar.url}${url}`, { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.pipe(response);
+      });
+      request.pipe(onward);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterTest(() => server.closeAllConnections());
+    afterTest(() => server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  test('leaves a key file that changes between the look and the deletion', async () => {
+    const changed = `${FILE}# another\n`;
+    const url = await between(() => fs.writeFileSync(keyFile('live/b'), changed));
+    const { code, stdout, stderr } = await run(['live/a', 'live/b', 'live/old', '--yes', '--url', url]);
+    expect({ code, stdout, stderr, left: await left() }).toEqual({
+      code: 1,
+      stdout: `\
 3 key files would be deleted
   - live/a
   - live/b
@@ -180,68 +185,209 @@ test('leaves a key file that changes between the look and the deletion', async (
   ! live/b
       The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.
 `,
-    stderr: 'Key files: 2 deleted, 1 failed.\n',
-    left: without('live/a', 'live/old'),
+      stderr: 'Key files: 2 deleted, 1 failed.\n',
+      left: without('live/a', 'live/old'),
+    });
+    expect(await fs.readFile(keyFile('live/b'), 'utf8')).toBe(changed);
   });
-  expect(await fs.readFile(keyFile('live/b'), 'utf8')).toBe(changed);
-});
 
-test('takes a key file that another deletes meanwhile for done', async () => {
-  const url = await before(() => fs.removeSync(keyFile('live/b')));
-  const { code, stderr } = await run(['live/a', 'live/b', '--yes', '--url', url]);
-  expect({ code, stderr, left: await left() }).toEqual({
-    code: 0,
-    stderr: 'Key files: 1 deleted, 1 gone.\n',
-    left: without('live/a', 'live/b'),
+  test('takes a key file that another deletes meanwhile for done', async () => {
+    const url = await between(() => fs.removeSync(keyFile('live/b')));
+    const { code, stderr } = await run(['live/a', 'live/b', '--yes', '--url', url]);
+    expect({ code, stderr, left: await left() }).toEqual({
+      code: 0,
+      stderr: 'Key files: 1 deleted, 1 gone.\n',
+      left: without('live/a', 'live/b'),
+    });
+  });
+
+  test('ends after the deletion under way on SIGINT, and goes on when it runs again', async () => {
+    const interrupt = new AbortController();
+    const url = await between(() => interrupt.abort());
+    const args = ['--prefix', 'live/', '--yes'];
+    const ended = await run([...args, '--url', url], { interrupt: interrupt.signal });
+    expect({ code: ended.code, stderr: ended.stderr, left: await left() }).toEqual({
+      code: 130,
+      stderr:
+        'Run the same command again to continue: finished streams are left as they are.\nKey files: 1 deleted, 2 not reached.\n',
+      left: without('live/a'),
+    });
+    expect((await run(args)).stderr).toBe('Key files: 2 deleted.\n');
+  });
+
+  test('asks for no key material to look at key files', async () => {
+    const requests: string[] = [];
+    const url = await between(
+      () => undefined,
+      (request) => requests.push(request),
+    );
+    expect((await run(['live/a', 'film', '--yes', '--url', url])).code).toBe(0);
+    expect(requests.sort()).toEqual(
+      ['DELETE', 'HEAD'].flatMap((method) => [
+        `${method} /api/keyfile/film`,
+        `${method} /api/keyfile/live%2Fa`,
+      ]),
+    );
+  });
+
+  test('tries a sidecar that goes away again, and takes a deletion whose answer was lost for done', async () => {
+    const pauses: number[] = [];
+    const upstream = await startFakeUpstream();
+    const absent = { status: 404, body: { errors: [{ code: 'key_file_not_found', description: 'None.' }] } };
+    const changed = {
+      status: 412,
+      body: { errors: [{ code: 'precondition_failed', description: 'Changed.' }] },
+    };
+    const there = { headers: { etag: '"e"', 'content-type': 'text/plain' } };
+    upstream.on('/api/keyfile/a', there, 'reset', changed, absent);
+    upstream.on('/api/keyfile/b', there, 'reset', there);
+    const { code, stderr } = await run(['a', 'b', '--yes', '--url', upstream.url], {
+      onWait: (ms) => pauses.push(ms),
+    });
+    expect({ code, pauses, told: stderr.split('\n').at(-2) }).toEqual({
+      code: 0,
+      pauses: [1000, 1000],
+      told: 'Key files: 1 deleted, 1 gone.',
+    });
   });
 });
 
-test('ends after the deletion under way on SIGINT, and goes on when it runs again', async () => {
-  const interrupt = new AbortController();
-  const url = await before(() => interrupt.abort());
-  const args = ['--prefix', 'live/', '--yes'];
-  const ended = await run([...args, '--url', url], { interrupt: interrupt.signal });
-  expect({ code: ended.code, stderr: ended.stderr, left: await left() }).toEqual({
-    code: 130,
-    stderr:
-      'Run the same command again to continue: finished streams are left as they are.\nKey files: 1 deleted, 2 not reached.\n',
-    left: without('live/a'),
-  });
-  expect((await run(args)).stderr).toBe('Key files: 2 deleted.\n');
-});
-
-test('asks for no key material to look at key files', async () => {
-  const requests: string[] = [];
-  const url = await before(
-    () => undefined,
-    (request) => requests.push(request),
-  );
-  expect((await run(['live/a', 'film', '--yes', '--url', url])).code).toBe(0);
-  expect(requests.sort()).toEqual(
-    ['DELETE', 'HEAD'].flatMap((method) => [
-      `${method} /api/keyfile/film`,
-      `${method} /api/keyfile/live%2Fa`,
-    ]),
-  );
-});
-
-test('tries a sidecar that goes away again, and takes a deletion whose answer was lost for done', async () => {
-  const pauses: number[] = [];
-  const upstream = await startFakeUpstream();
-  const absent = { status: 404, body: { errors: [{ code: 'key_file_not_found', description: 'None.' }] } };
-  const changed = {
-    status: 412,
-    body: { errors: [{ code: 'precondition_failed', description: 'Changed.' }] },
+describe('list', () => {
+  const NEWS = {
+    streamid: 'live/news',
+    modified: '2025-01-31T14:02:11.123Z',
+    size: 1234,
+    parts: ['cenc', 'widevine', 'playready', 'fairplay', 'cmaf'],
+    key_id: '44da52ef-4523-098e-6854-777ee322681d',
+    content_id: 'news-1',
+    faults: [],
   };
-  const there = { headers: { etag: '"e"', 'content-type': 'text/plain' } };
-  upstream.on('/api/keyfile/a', there, 'reset', changed, absent);
-  upstream.on('/api/keyfile/b', there, 'reset', there);
-  const { code, stderr } = await run(['a', 'b', '--yes', '--url', upstream.url], {
-    onWait: (ms) => pauses.push(ms),
+  const FILM = { ...NEWS, streamid: 'film', parts: ['fairplay'], key_id: null, content_id: null };
+  const ERROR = {
+    severity: 'error',
+    code: 'checksum_mismatch',
+    description: 'The checksum is another key’s.',
+  };
+  const WARNING = { severity: 'warning', code: 'scheme_mismatch', description: 'The scheme is another.' };
+  const BAD = { ...NEWS, streamid: 'live/bad-one', faults: [ERROR, WARNING] };
+  const ODD = { ...NEWS, streamid: 'odd', faults: [WARNING] };
+
+  let upstream: FakeUpstream;
+
+  beforeEach(async () => {
+    upstream = await startFakeUpstream();
+    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [NEWS, FILM], cursor: 'c/1' } });
+    upstream.on('/api/keyfiles?limit=1000&cursor=c%2F1', { body: { keyfiles: [], cursor: 'c2' } });
+    upstream.on('/api/keyfiles?limit=1000&cursor=c2', { body: { keyfiles: [BAD, ODD], cursor: null } });
   });
-  expect({ code, pauses, told: stderr.split('\n').at(-2) }).toEqual({
-    code: 0,
-    pauses: [1000, 1000],
-    told: 'Key files: 1 deleted, 1 gone.',
+
+  function list(args: readonly string[], typed?: string) {
+    const env = { PACKAGERDRM_URL: upstream.url, PACKAGERDRM_APIKEY: 'k' };
+    return cli(['list', ...args], { cwd: '/', env, ...(typed !== undefined && { typed }) });
+  }
+
+  test('shows all pages as one table, each page sorted', async () => {
+    expect(await list([])).toEqual({
+      code: 0,
+      stdout: `\
+STREAM     MODIFIED (UTC)       PARTS               KEY ID                                CONTENT ID  FAULTS
+film       2025-01-31 14:02:11  fp                  -                                     -           -
+live/news  2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      -
+live/bad-one  2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      checksum_mismatch, scheme_mismatch
+odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      scheme_mismatch
+`,
+      stderr: '4 key files, 2 of them with faults.\n',
+    });
+  });
+
+  test('shows only what has a fault with --faulty, and ends with 1 when one is an error', async () => {
+    const { code, stdout } = await list(['--faulty']);
+    expect({ code, streams: stdout.split('\n').map((line) => line.split(' ')[0]) }).toEqual({
+      code: 1,
+      streams: ['STREAM', 'live/bad-one', 'odd', ''],
+    });
+    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [ODD], cursor: null } });
+    expect((await list(['--faulty'])).code).toBe(0);
+  });
+
+  test('asks for no more than --limit, below --prefix', async () => {
+    upstream.on('/api/keyfiles?prefix=live%2F&limit=3', { body: { keyfiles: [NEWS, BAD], cursor: 'c3' } });
+    upstream.on('/api/keyfiles?prefix=live%2F&limit=1&cursor=c3', {
+      body: { keyfiles: [ODD], cursor: 'c4' },
+    });
+    const { code, stderr } = await list(['--prefix', 'live/', '--limit', '3']);
+    expect({ code, stderr, requests: upstream.received.length }).toEqual({
+      code: 0,
+      stderr: '3 key files, 2 of them with faults; --limit ends the list here, there may be more.\n',
+      requests: 2,
+    });
+  });
+
+  test('answers one JSON document with --json', async () => {
+    const { code, stdout, stderr } = await list(['--json']);
+    expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+      code: 0,
+      stderr: '',
+      document: { keyfiles: [FILM, NEWS, BAD, ODD] },
+    });
+    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
+    expect(JSON.parse((await list(['--json'])).stdout)).toEqual({ keyfiles: [] });
+  });
+
+  test('keeps the JSON document whole when a later page fails', async () => {
+    const errors = [{ code: 'cursor_expired', description: 'Start again without cursor.' }];
+    upstream.on('/api/keyfiles?limit=1000&cursor=c%2F1', { status: 410, body: { errors } });
+    const { code, stdout } = await list(['--json']);
+    expect({ code, document: JSON.parse(stdout) }).toEqual({
+      code: 1,
+      document: { keyfiles: [FILM, NEWS], errors },
+    });
+    expect((await list([])).stderr).toBe('error: Start again without cursor.\n');
+  });
+
+  test('shows no escape sequence of a name, and colours faults on a terminal', async () => {
+    const evil = { ...BAD, streamid: 'a\u{1b}[2J\nb' };
+    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [evil, ODD], cursor: null } });
+    const { stdout } = await list([], '');
+    const [, first = '', second = ''] = stdout.split('\n');
+    expect([first.slice(0, 12), second.slice(0, 8)]).toEqual([
+      '\u{1b}[31ma\u{fffd}[2J\u{fffd}b',
+      '\u{1b}[33modd',
+    ]);
+    expect([first, second].map((line) => line.slice(-5))).toEqual(['\u{1b}[39m', '\u{1b}[39m']);
+  });
+
+  test('asks for no further page when the reader of its output is gone', async () => {
+    const stdout = new PassThrough();
+    const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+    stdout.write = () => {
+      stdout.destroy(gone);
+      return false;
+    };
+    const code = await runCli({
+      argv: ['list', '--url', upstream.url, '--key', 'k'],
+      version: '',
+      env: {},
+      cwd: '/',
+      stdin: new PassThrough(),
+      stdout,
+      stderr: new PassThrough(),
+      interrupted: new AbortController().signal,
+      random: randomBytes,
+      wait: async () => undefined,
+    });
+    expect({ code, requests: upstream.received.length }).toEqual({ code: 0, requests: 1 });
+  });
+
+  test.each(['0', '-1', '1.5', 'ten'])('refuses the limit %j', async (limit) => {
+    expect((await list([`--limit=${limit}`])).code).toBe(2);
+    expect(upstream.received).toEqual([]);
+  });
+
+  test('ends a list whose cursors go round', async () => {
+    upstream.on('/api/keyfiles?limit=1000&cursor=c2', { body: { keyfiles: [], cursor: 'c/1' } });
+    expect((await list([])).stderr).toBe(
+      `error: The server at ${upstream.url} returned the same cursor twice: its list does not end. Check the address, and any proxy in front of the sidecar.\n`,
+    );
   });
 });

@@ -105,8 +105,8 @@ describe('apply with key files', () => {
   const many = (count: number, text = POST_MANUAL_FILE) =>
     Object.fromEntries(Array.from({ length: count }, (_item, index) => [`old/ch${1000 + index}.key`, text]));
 
-  test('imports a folder of 300, after it showed what would change and was told to', async () => {
-    await write({ ...many(298), 'old/live/news.key': KEPT_IV, 'old/live/sd/talk.key': POST_MANUAL_FILE });
+  test('imports a folder of 30, after it showed what would change and was told to', async () => {
+    await write({ ...many(28), 'old/live/news.key': KEPT_IV, 'old/live/sd/talk.key': POST_MANUAL_FILE });
     await write({ 'old/readme.txt': 'none', 'old/.ch.key.tmp': 'none', 'old/.hidden.key': 'none' });
     await run(['put', 'ch1000', '--file', 'old/ch1000.key']);
     const cencAlone = POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n');
@@ -114,27 +114,27 @@ describe('apply with key files', () => {
     const { code, stdout, stderr } = await run(['apply', 'old'], { typed: 'y' });
     expect(code).toBe(0);
     expect(stdout.split('\n').filter((line) => !line.startsWith(' '))).toEqual([
-      '298 streams would be created',
+      '28 streams would be created',
       '1 stream would be changed',
       '1 stream would stay as it is',
       '',
     ]);
     expect(stdout).toContain('  + ch1001\n');
-    expect(stdout).toContain('    and 278 more; --all names them\n');
+    expect(stdout).toContain('    and 8 more; --all names them\n');
     expect(stdout).toContain('  ~ live/news\n      + mpegdashstreaming-cenc-keyserver-widevine: true\n');
     expect(stdout).toContain('      + cupertinostreaming-aes128-key: ********\n');
     expect(stdout).not.toContain(POST_MANUAL.fairplay.key);
-    expect(stderr).toContain(`Write 299 key files at ${sidecar.url}? [y/N] `);
-    expect(stderr).toMatch(/Comparing .* of 300/);
-    expect(stderr).toMatch(/Writing .* of 299/);
-    expect(stderr).toMatch(/old: 298 created, 1 changed, 1 unchanged\.\n$/);
+    expect(stderr).toContain(`Write 29 key files at ${sidecar.url}? [y/N] `);
+    expect(stderr).toMatch(/Comparing .* of 30/);
+    expect(stderr).toMatch(/Writing .* of 29/);
+    expect(stderr).toMatch(/old: 28 created, 1 changed, 1 unchanged\.\n$/);
     const files = await sidecar.files();
     expect(files['live/news.key']).toBe(KEPT_IV);
     expect(files['live/sd/talk.key']).toBe(POST_MANUAL_FILE);
-    expect(Object.values(files).filter((text) => text === POST_MANUAL_FILE)).toHaveLength(299);
+    expect(Object.values(files).filter((text) => text === POST_MANUAL_FILE)).toHaveLength(29);
     expect(await run(['apply', 'old', '--yes'])).toEqual({
       code: 0,
-      stdout: '300 streams stayed as they were\n',
+      stdout: '30 streams stayed as they were\n',
       stderr: 'There is nothing to write.\n',
     });
   }, 60_000);

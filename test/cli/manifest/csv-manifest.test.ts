@@ -4,117 +4,128 @@ import fs from 'fs-extra';
 import { CliError } from '../../../src/cli/cli-error';
 import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
 import { temporaryFolder } from '../../support/after-test';
+import { startFakeSidecar } from '../../support/fake-sidecar';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
+import { asUtf16, HD, madeCpix, madeOfHd, SD } from '../../support/made-cpix';
 import { cli } from '../../support/run-cli';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { install } from '../doctor/installation';
 import { runDoctor } from '../doctor/run-doctor';
 
-describe('list --csv', () => {
-  const NEWS = {
-    streamid: 'live/news',
-    modified: '2025-01-31T14:02:11.123Z',
-    size: 1234,
-    parts: ['cenc', 'widevine'],
-    key_id: '44da52ef-4523-098e-6854-777ee322681d',
-    content_id: '=cmd|calc',
-    faults: [],
-  };
-  const fault = (severity: string, code: string) => ({ severity, code, description: `It is, as "${code}".` });
-  const BAD = {
-    ...NEWS,
-    streamid: '@bad',
-    key_id: null,
-    content_id: null,
-    faults: [fault('warning', 'w'), fault('error', 'e')],
-  };
-  let upstream: FakeUpstream;
+describe('CSV', () => {
+  describe('list --csv', () => {
+    const NEWS = {
+      streamid: 'live/news',
+      modified: '2025-01-31T14:02:11.123Z',
+      size: 1234,
+      parts: ['cenc', 'widevine'],
+      key_id: '44da52ef-4523-098e-6854-777ee322681d',
+      content_id: '=cmd|calc',
+      faults: [],
+    };
+    const fault = (severity: string, code: string) => ({
+      severity,
+      code,
+      description: `It is, as "${code}".`,
+    });
+    const BAD = {
+      ...NEWS,
+      streamid: '@bad',
+      key_id: null,
+      content_id: null,
+      faults: [fault('warning', 'w'), fault('error', 'e')],
+    };
+    let upstream: FakeUpstream;
+
+    beforeEach(async () => {
+      upstream = await startFakeUpstream();
+    });
+
+    const list = (...args: string[]) =>
+      cli(['list', '--csv', ...args], {
+        cwd: '/',
+        env: { PACKAGERDRM_URL: upstream.url, PACKAGERDRM_APIKEY: 'k' },
+      });
+
+    test('prints a header and a row for each key file, of all pages', async () => {
+      upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [NEWS], cursor: 'c' } });
+      upstream.on('/api/keyfiles?limit=1000&cursor=c', { body: { keyfiles: [BAD], cursor: null } });
+      const { code, stdout, stderr } = await list();
+      expect({ code, stdout, stderr }).toEqual({
+        code: 0,
+        stdout: [
+          'streamid,modified,size,parts,key_id,content_id,severity,faults,descriptions',
+          `live/news,2025-01-31T14:02:11.123Z,1234,cenc widevine,44da52ef-4523-098e-6854-777ee322681d,"'=cmd|calc",,,`,
+          `"'@bad",2025-01-31T14:02:11.123Z,1234,cenc widevine,,,error,w e,"It is, as ""w"".\nIt is, as ""e""."`,
+          '',
+        ].join('\r\n'),
+        stderr: '2 key files, 1 of them with faults.\n',
+      });
+      expect((await list('--faulty')).code).toBe(1);
+      upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
+      expect((await list()).stdout).toBe(`${stdout.split('\r\n')[0]}\r\n`);
+    });
+
+    test('is refused together with --json', async () => {
+      const { code, stdout } = await list('--json');
+      expect({ code, document: JSON.parse(stdout), requests: upstream.received.length }).toEqual({
+        code: 2,
+        document: { errors: [{ code: 'usage', description: 'Give --csv or --json, not both.' }] },
+        requests: 0,
+      });
+    });
+  });
+
+  describe('doctor --csv', () => {
+    test('prints a header and a row for each finding, the same as --json has', async () => {
+      const packager = await install({
+        'keys/news_720p.key': undefined,
+        'conf/HTTPStreamers.xml': undefined,
+      });
+      const { code, stdout } = await runDoctor(packager, ['--csv']);
+      const rows: Record<string, string>[] = parse(stdout, { columns: true });
+      const { sections } = JSON.parse((await runDoctor(packager, ['--json'])).stdout);
+      const expected = sections.flatMap(
+        ({ kind, subject, findings }: { kind: string; subject: string; findings: object[] }) =>
+          findings.map((finding) => ({ kind, subject, todo: '', xml: '', command: '', ...finding })),
+      );
+      expect({ code, rows }).toEqual({ code: 1, rows: expected });
+      expect(stdout.split('\r\n')[0]).toBe('kind,subject,severity,code,message,todo,xml,command');
+    });
+
+    test('is refused together with --json', async () => {
+      expect((await runDoctor(await install(), ['--csv', '--json'])).problems).toEqual([
+        'Give --csv or --json, not both.',
+      ]);
+    });
+  });
+
+  const ALL = { variable: () => true, file: () => true };
+  const ACME = { client: 'acme', clientApiKey: 'k' };
+
+  let cwd: string;
 
   beforeEach(async () => {
-    upstream = await startFakeUpstream();
+    cwd = await temporaryFolder();
   });
 
-  const list = (...args: string[]) =>
-    cli(['list', '--csv', ...args], {
-      cwd: '/',
-      env: { PACKAGERDRM_URL: upstream.url, PACKAGERDRM_APIKEY: 'k' },
-    });
-
-  test('prints a header and a row for each key file, of all pages', async () => {
-    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [NEWS], cursor: 'c' } });
-    upstream.on('/api/keyfiles?limit=1000&cursor=c', { body: { keyfiles: [BAD], cursor: null } });
-    const { code, stdout, stderr } = await list();
-    expect({ code, stdout, stderr }).toEqual({
-      code: 0,
-      stdout: [
-        'streamid,modified,size,parts,key_id,content_id,severity,faults,descriptions',
-        `live/news,2025-01-31T14:02:11.123Z,1234,cenc widevine,44da52ef-4523-098e-6854-777ee322681d,"'=cmd|calc",,,`,
-        `"'@bad",2025-01-31T14:02:11.123Z,1234,cenc widevine,,,error,w e,"It is, as ""w"".\nIt is, as ""e""."`,
-        '',
-      ].join('\r\n'),
-      stderr: '2 key files, 1 of them with faults.\n',
-    });
-    expect((await list('--faulty')).code).toBe(1);
-    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
-    expect((await list()).stdout).toBe(`${stdout.split('\r\n')[0]}\r\n`);
-  });
-
-  test('is refused together with --json', async () => {
-    const { code, stdout } = await list('--json');
-    expect({ code, document: JSON.parse(stdout), requests: upstream.received.length }).toEqual({
-      code: 2,
-      document: { errors: [{ code: 'usage', description: 'Give --csv or --json, not both.' }] },
-      requests: 0,
-    });
-  });
-});
-
-describe('doctor --csv', () => {
-  test('prints a header and a row for each finding, the same as --json has', async () => {
-    const packager = await install({ 'keys/news_720p.key': undefined, 'conf/HTTPStreamers.xml': undefined });
-    const { code, stdout } = await runDoctor(packager, ['--csv']);
-    const rows: Record<string, string>[] = parse(stdout, { columns: true });
-    const { sections } = JSON.parse((await runDoctor(packager, ['--json'])).stdout);
-    const expected = sections.flatMap(
-      ({ kind, subject, findings }: { kind: string; subject: string; findings: object[] }) =>
-        findings.map((finding) => ({ kind, subject, todo: '', xml: '', command: '', ...finding })),
-    );
-    expect({ code, rows }).toEqual({ code: 1, rows: expected });
-    expect(stdout.split('\r\n')[0]).toBe('kind,subject,severity,code,message,todo,xml,command');
-  });
-
-  test('is refused together with --json', async () => {
-    expect((await runDoctor(await install(), ['--csv', '--json'])).problems).toEqual([
-      'Give --csv or --json, not both.',
-    ]);
-  });
-});
-
-const ALL = { variable: () => true, file: () => true };
-const ACME = { client: 'acme', clientApiKey: 'k' };
-
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
-
-function problemsOf(read: () => unknown): string[] {
-  try {
-    read();
-  } catch (thrown) {
-    if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
-    throw thrown;
+  function problemsOf(read: () => unknown): string[] {
+    try {
+      read();
+    } catch (thrown) {
+      if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
+      throw thrown;
+    }
+    return [];
   }
-  return [];
-}
 
-async function faults(name: string, text: string, given = {}): Promise<string[]> {
-  await fs.writeFile(join(cwd, name), text);
-  return problemsOf(() => readManifest({ cwd, env: {} }, name, { given, allowed: ALL }));
-}
+  async function faults(name: string, text: string, given = {}): Promise<string[]> {
+    await fs.writeFile(join(cwd, name), text);
+    return problemsOf(() => readManifest({ cwd, env: {} }, name, { given, allowed: ALL }));
+  }
 
-test('reports the faults of all rows that can’t be read, else those of their values, in the order of the lines', async () => {
-  const text = `\
+  test('reports the faults of all rows that can’t be read, else those of their values, in the order of the lines', async () => {
+    const text = `\
 streamid,contentId,cmaf,cenc.keyid,cenc.contentkey
 live/a,a-1,,,
 live/b,b-1
@@ -126,51 +137,203 @@ live/a,a-1,,,
 live/g,g-1,,SECRET,SECRET
 "live/h,h-1,,,
 `;
-  expect(await faults('a.csv', text, ACME)).toEqual([
-    'a.csv:3: has 2 cells, and the first row has 5.',
-    'a.csv:4: streamid is missing.',
-    'a.csv:5: cmaf must be true, false or cenc.',
-    'a.csv:10: a quote is opened here or above, and never closed.',
-  ]);
-  const readable = text.split('\n').filter((_line, index) => ![2, 3, 4, 9].includes(index));
-  expect(await faults('a.csv', readable.join('\n'), ACME)).toEqual([
-    'a.csv:3: A part of the stream id is empty.',
-    'a.csv:4: live/f: contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
-    'a.csv:5: live/a is already on line 2; give each stream once.',
-    expect.stringMatching(/^a\.csv:6: cenc\.keyid /),
-    expect.stringMatching(/^a\.csv:6: cenc\.contentkey /),
-  ]);
-});
+    expect(await faults('a.csv', text, ACME)).toEqual([
+      'a.csv:3: has 2 cells, and the first row has 5.',
+      'a.csv:4: streamid is missing.',
+      'a.csv:5: cmaf must be true, false or cenc.',
+      'a.csv:10: a quote is opened here or above, and never closed.',
+    ]);
+    const readable = text.split('\n').filter((_line, index) => ![2, 3, 4, 9].includes(index));
+    expect(await faults('a.csv', readable.join('\n'), ACME)).toEqual([
+      'a.csv:3: A part of the stream id is empty.',
+      'a.csv:4: live/f: contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
+      'a.csv:5: live/a is already on line 2; give each stream once.',
+      expect.stringMatching(/^a\.csv:6: cenc\.keyid /),
+      expect.stringMatching(/^a\.csv:6: cenc\.contentkey /),
+    ]);
+  });
 
-test('goes on behind a quote amid a cell, and stops behind one that is closed there', async () => {
-  expect(await faults('a.csv', 'streamid,cmaf\na,b"SECRET"\nb,maybe\n', ACME)).toEqual([
-    'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
-    'a.csv:3: cmaf must be true, false or cenc.',
-  ]);
-  expect(await faults('a.csv', 'streamid,cmaf\na,maybe\nb,"b"SECRET\nc,maybe\n', ACME)).toEqual([
-    'a.csv:2: cmaf must be true, false or cenc.',
-    'a.csv:3: a closing quote must be followed by the end of the cell; write a quote in a cell twice.',
-  ]);
-});
+  test('goes on behind a quote amid a cell, and stops behind one that is closed there', async () => {
+    expect(await faults('a.csv', 'streamid,cmaf\na,b"SECRET"\nb,maybe\n', ACME)).toEqual([
+      'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
+      'a.csv:3: cmaf must be true, false or cenc.',
+    ]);
+    expect(await faults('a.csv', 'streamid,cmaf\na,maybe\nb,"b"SECRET\nc,maybe\n', ACME)).toEqual([
+      'a.csv:2: cmaf must be true, false or cenc.',
+      'a.csv:3: a closing quote must be followed by the end of the cell; write a quote in a cell twice.',
+    ]);
+  });
 
-describe('the stream ids alone', () => {
-  const read = () => readStreamIds({ cwd }, 'manifest.yaml');
+  describe('the stream ids alone', () => {
+    const read = () => readStreamIds({ cwd }, 'manifest.yaml');
 
-  test('are read of a file whose keys, clients and contents are told elsewhere', async () => {
-    await fs.writeFile(
-      join(cwd, 'show.smil'),
-      '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>',
-    );
-    await fs.writeFile(
-      join(cwd, 'manifest.yaml'),
-      `\
+    test('are read of a file whose keys, clients and contents are told elsewhere', async () => {
+      await fs.writeFile(
+        join(cwd, 'show.smil'),
+        '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>',
+      );
+      await fs.writeFile(
+        join(cwd, 'manifest.yaml'),
+        `\
 defaults: { clientApiKeyEnv: NOT_SET, client: "a client" }
 streams: [live/a, { streamid: live/b, clientApiKeyFile: none.txt, clientApiKey: k }]
 groups:
   - { smil: show.smil, folder: vod }
   - { members: [c, { streamid: d }] }
 `,
+      );
+      expect(read()).toEqual(['live/a', 'live/b', 'vod/hi', 'vod/lo', 'c', 'd']);
+    });
+  });
+});
+
+describe('CPIX documents', () => {
+  const CPIX = madeCpix();
+  const UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';
+  const OUTSIDE = { variable: () => true, file: () => false };
+
+  let cwd: string;
+
+  beforeEach(async () => {
+    cwd = await temporaryFolder();
+    await fs.outputFile(join(cwd, 'lineup/film.xml'), CPIX);
+    await fs.outputFile(join(cwd, 'lineup/cpix/hd.xml'), asUtf16(madeOfHd()));
+    await fs.outputFile(join(cwd, 'other.xml'), CPIX);
+  });
+
+  async function bodies(name: string, text: string) {
+    await fs.outputFile(join(cwd, 'lineup', name), text);
+    const manifest = readManifest({ cwd, env: {} }, `lineup/${name}`, { given: {}, allowed: OUTSIDE });
+    return manifest.map(({ body }) => body);
+  }
+
+  async function faults(text: string): Promise<string[]> {
+    try {
+      await bodies('m.yaml', text);
+    } catch (thrown) {
+      if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
+      throw thrown;
+    }
+    return [];
+  }
+
+  const YAML = `\
+defaults: { client: acme, clientApiKey: k, contentId: "{name}", cmaf: false, playready: { laurl: "https://d.example" } }
+streams:
+  - { streamid: a, cpix: film.xml, track: HD, period: 1, systems: [widevine] }
+  - { streamid: b, cpix: film.xml, kid: ${UUID.replaceAll('-', '').toUpperCase()}, systems: "Widevine, PlayReady", playready: { laurl: "https://mine.example" } }
+  - { streamid: c, contentId: c-1 }
+groups:
+  - { members: [d, e], cpix: cpix/hd.xml }
+  - { folder: live, cpix: film.xml, tracks: { SD: f_sd, HD: [f_720p, f_1080p] } }
+`;
+
+  const hdText = asUtf16(madeOfHd()).toString('utf16le').slice(1);
+  const BODIES = [
+    { streamid: 'a', cpix: CPIX, track: 'HD', period: '1', systems: ['widevine'], cmaf: false },
+    {
+      streamid: 'b',
+      cpix: CPIX,
+      kid: UUID,
+      systems: ['widevine', 'playready'],
+      playready: { laurl: 'https://mine.example' },
+      cmaf: false,
+    },
+    { streamid: 'c', contentId: 'c-1', client: 'acme', clientApiKey: 'k', cmaf: false },
+    { members: ['d', 'e'], cpix: hdText, cmaf: false },
+    { tracks: { SD: ['f_sd'], HD: ['f_720p', 'f_1080p'] }, folder: 'live', cpix: CPIX, cmaf: false },
+  ];
+
+  test('streams and groups take their keys from CPIX documents, whose paths start at the manifest', async () => {
+    expect(await bodies('m.yaml', YAML)).toEqual(BODIES);
+  });
+
+  test('a CSV file has columns for it', async () => {
+    const csv = `streamid,cpix,track,systems,tracks,folder\na,film.xml,HD,widevine,,\n,film.xml,,,SD:f_sd HD:f_720p;HD:f_1080p,live\n`;
+    expect(await bodies('m.csv', csv)).toEqual([
+      { streamid: 'a', cpix: CPIX, track: 'HD', systems: ['widevine'] },
+      { tracks: { SD: ['f_sd'], HD: ['f_720p', 'f_1080p'] }, folder: 'live', cpix: CPIX },
+    ]);
+  });
+
+  const byQuality = (keys: string) =>
+    `groups:\n  - { cpix: film.xml, systems: widevine, keys: ${keys}, members: [{ streamid: s, quality: SD }, { streamid: h, quality: HD }] }\n`;
+
+  test('keys by quality share a document, or have one each', async () => {
+    const members = [
+      { streamid: 's', quality: 'SD' },
+      { streamid: 'h', quality: 'HD' },
+    ];
+    const common = { cpix: CPIX, systems: ['widevine'] };
+    expect(await bodies('m.yaml', byQuality('quality'))).toEqual([{ members, keys: 'quality', ...common }]);
+    expect(await bodies('m.yaml', byQuality('{ SD: { track: HD }, HD: { cpix: cpix/hd.xml } }'))).toEqual([
+      { members, keys: { SD: { ...common, track: 'HD' }, HD: { ...common, cpix: hdText } } },
+    ]);
+  });
+
+  test.each(
+    Object.entries({
+      'streams:\n  - { streamid: a,\n      cpix: none.xml }':
+        '3: cpix names a file that is empty or can’t be read.',
+      'streams: [{ streamid: a, cpix: m.yaml }]':
+        '1: cpix names a document that is not XML; it must be the text of the document, which begins with <.',
+      'streams: [{ streamid: a, cpix: ../other.xml }]':
+        "1: cpix names other.xml, which is not in the manifest's folder; add --allow-file other.xml to allow it.",
+      'streams: [{ streamid: a, track: HD, client: acme, clientApiKey: k }]\ndefaults: {}':
+        '1: track chooses in a CPIX document; give one with cpix.',
+      'streams: [{ streamid: a, cpix: film.xml, client: acme }]':
+        "1: client can't be used with cpix, whose document holds the keys.",
+      'streams: [{ streamid: a, cpix: film.xml, kid: abc }]': '1: kid is not a UUID (8-4-4-4-12 hex digits).',
+      'streams: [{ streamid: a, cpix: film.xml, systems: [clearkey] }]':
+        '1: systems must be one of widevine, playready, fairplay.',
+      'groups: [{ tracks: { HD: a }, cenc: { keyid: DlhY5dF0QZlpqbFDhkbvRw==, contentkey: JC1s8W4A7IpnnWBwD5FlCQ== } }]':
+        '1: tracks are for a CPIX document or a content; give cpix or contentId.',
+      'groups: [{ tracks: { HD: a }, members: [b], cpix: film.xml }]':
+        '1: a group has either members or smil, or with cpix tracks.',
+      'groups: [{ tracks: { SD: a, HD: a }, cpix: film.xml }]':
+        '1: a is already on line 1; give each stream once.',
+    }),
+  )('a manifest is refused with the line: %s', async (text, sentence) => {
+    expect((await faults(text))[0]).toBe(`lineup/m.yaml:${sentence}`);
+  });
+
+  test('apply writes the key files of a manifest with documents, and leaves them when nothing changed', async () => {
+    const sidecar = await startSidecar();
+    const text =
+      'groups: [{ folder: live, cpix: film.xml, systems: [widevine], tracks: { SD: sd, HD: hd } }]\nstreams: [{ streamid: one, cpix: cpix/hd.xml }]\n';
+    await fs.writeFile(join(cwd, 'lineup/m.yaml'), text);
+    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+    const apply = async () => (await cli(['apply', 'lineup/m.yaml', '--yes'], { cwd, env })).stderr;
+    expect(await apply()).toBe('lineup/m.yaml: 3 created.\n');
+    const files = await sidecar.files();
+    const keyIds = Object.entries(files).flatMap(([name, content]) => {
+      const [, keyId] = /-key-id: (.*)/.exec(content) ?? [];
+      return keyId === undefined ? [] : [[name, keyId]];
+    });
+    expect(Object.fromEntries(keyIds)).toEqual({
+      'live/sd.key': SD.keyId.toString('base64'),
+      'live/hd.key': HD.keyId.toString('base64'),
+      'one.key': HD.keyId.toString('base64'),
+    });
+    expect(await apply()).toBe('There is nothing to write.\n');
+  });
+
+  test('what is too long for one request goes in several', async () => {
+    const sidecar = await startFakeSidecar();
+    const long = madeOfHd().replace('<cpix:ContentKeyList>', `<!--${'x'.repeat(240_000)}-->$&`);
+    await fs.writeFile(join(cwd, 'lineup/long.xml'), long);
+    const streams = Array.from(
+      { length: 40 },
+      (_none, index) => `  - { streamid: s${index}, cpix: long.xml }\n`,
     );
-    expect(read()).toEqual(['live/a', 'live/b', 'vod/hi', 'vod/lo', 'c', 'd']);
+    await fs.writeFile(join(cwd, 'lineup/m.yaml'), `streams:\n${streams.join('')}`);
+    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+    const { code } = await cli(['apply', 'lineup/m.yaml', '--yes'], { cwd, env });
+    const sizes = sidecar.batches.map(({ body }) => JSON.stringify(body).length);
+    expect({ code, requests: sizes.length, isLarge: sizes.some((size) => size > 8.5e6) }).toEqual({
+      code: 0,
+      requests: 2,
+      isLarge: false,
+    });
   });
 });

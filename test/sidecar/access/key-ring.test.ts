@@ -1,187 +1,306 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { MemoryStore } from 'express-rate-limit';
 import { createApp } from '../../../src/http/app';
 import { ConfigError } from '../../../src/http/config';
 import { listen } from '../../../src/http/server';
-import { callerOf, requireApiKey, requireRead, requireWrite } from '../../../src/sidecar/access/api-key';
+import {
+  callerOf,
+  type FindApiKey,
+  limitUnauthenticated,
+  requireApiKey,
+  requireRead,
+  requireWrite,
+} from '../../../src/sidecar/access/api-key';
 import { createKeyRing, digestOf, type KeyRing } from '../../../src/sidecar/access/key-ring';
 import { temporaryFolder } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
 
-const OLD = 'the-old-key-of-the-tests';
-const NEW = 'the-new-key-of-the-tests';
-const SINGLE = 'short';
+describe('the keys of a file', () => {
+  const OLD = 'the-old-key-of-the-tests';
+  const NEW = 'the-new-key-of-the-tests';
+  const SINGLE = 'short';
 
-const closings: (() => unknown)[] = [];
-let folder: string;
-let path: string;
-let lines: LogLine[];
+  const closings: (() => unknown)[] = [];
+  let folder: string;
+  let path: string;
+  let lines: LogLine[];
 
-beforeEach(async () => {
-  folder = await temporaryFolder();
-  path = join(folder, 'keys.json');
-});
-
-afterEach(async () => {
-  for (const close of closings.splice(0)) await close();
-});
-
-function write(...keys: object[]) {
-  writeFileSync(path, JSON.stringify({ keys }), { mode: 0o600 });
-}
-
-function open(single?: string, file: string | undefined = path): KeyRing {
-  const recorded = recordedLog();
-  lines = recorded.lines;
-  const ring = createKeyRing({ single, file, log: recorded.log, intervalMs: 10 });
-  closings.push(ring.close);
-  return ring;
-}
-
-/** Serves a stream's name behind the guard; answers how to call it. */
-async function serve({ find }: KeyRing) {
-  const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
-    routes.use(requireApiKey(find));
-    routes.all('/api/:stream', (request, response) => {
-      const apiKey = callerOf(response);
-      (request.method === 'GET' ? requireRead : requireWrite)(apiKey, request.params.stream);
-      response.json({ name: apiKey.name });
-    });
+  beforeEach(async () => {
+    folder = await temporaryFolder();
+    path = join(folder, 'keys.json');
   });
-  const server = await listen(app, '127.0.0.1', 0);
-  closings.push(() => server.stop(0));
-  return async (key: string, method = 'GET', stream = 'news') => {
-    const headers = { 'x-api-key': key };
-    const answer = await fetch(`${server.url}/api/${encodeURIComponent(stream)}`, { method, headers });
-    return { status: answer.status, body: await answer.json() };
-  };
-}
 
-const told = (message: string) => until(() => lines.some(([, text]) => text === message));
-const KEPT = 'the file of API keys cannot be used; the previous keys stay in use';
-const okAs = (name: string) => ({ status: 200, body: { name } });
+  afterEach(async () => {
+    for (const close of closings.splice(0)) await close();
+  });
 
-test('knows the single key by the name default, with all rights', () => {
-  writeFileSync(path, '{"keys":[]}', { mode: 0o600 });
-  for (const { find } of [
-    createKeyRing({ single: SINGLE, file: undefined, log: recordedLog().log }),
-    open(SINGLE),
-  ]) {
-    expect(find(SINGLE)).toEqual({ name: 'default', scope: 'write', streams: undefined });
-    for (const other of [undefined, '', 'shorter', [SINGLE, SINGLE]]) expect(find(other)).toBeUndefined();
+  function write(...keys: object[]) {
+    writeFileSync(path, JSON.stringify({ keys }), { mode: 0o600 });
   }
-});
 
-test('finds each of a thousand keys, and tells nothing but its name and rights', () => {
-  write(...Array.from({ length: 1000 }, (_, index) => ({ name: `k${index}`, key: `${OLD}-${index}` })));
-  const { find } = open();
-  for (let index = 0; index < 1000; index += 1)
-    expect(find(`${OLD}-${index}`)).toEqual({ name: `k${index}`, scope: 'write', streams: undefined });
-  expect(find(`${OLD}-1000`)).toBeUndefined();
-});
+  function open(single?: string, file: string | undefined = path): KeyRing {
+    const recorded = recordedLog();
+    lines = recorded.lines;
+    const ring = createKeyRing({ single, file, log: recorded.log, intervalMs: 10 });
+    closings.push(ring.close);
+    return ring;
+  }
 
-describe('with keys of several rights', () => {
-  const reads = 'is read-only';
-  const reach = 'has no access to this stream';
-  test.each([
-    ['all', 'GET', 'news', 200, 'all'],
-    ['all', 'POST', 'live/news', 200, 'all'],
-    ['reader', 'GET', 'live/news', 200, 'reader'],
-    ['reader', 'POST', 'live/news', 403, reads],
-    ['reader', 'DELETE', 'live/news', 403, reads],
-    ['live', 'GET', 'live/news', 200, 'live'],
-    ['live', 'POST', 'live/news', 200, 'live'],
-    ['live', 'GET', 'live', 403, reach],
-    ['live', 'GET', 'Live/news', 403, reach],
-    ['live', 'POST', 'news', 403, reach],
-    ['live', 'DELETE', 'other/live/news', 403, reach],
-    ['some', 'GET', 'newsroom', 200, 'some'],
-    ['some', 'GET', 'sport/1', 200, 'some'],
-    ['some', 'POST', 'sport/1', 403, reads],
-    ['some', 'POST', 'live/news', 403, reach],
-  ])('a request with the key %s to %s %s is answered %i, %s', async (name, method, stream, status, says) => {
-    write(
-      { name: 'all', key: `${OLD}-all` },
-      { name: 'reader', key: `${OLD}-reader`, scope: 'read' },
-      { name: 'live', sha256: digestOf(`${OLD}-live`).toString('hex'), scope: 'write', streams: ['live/'] },
-      { name: 'some', key: `${OLD}-some`, scope: 'read', streams: ['news', 'sport/'] },
-    );
-    const call = await serve(open());
-    const answer = await call(`${OLD}-${name}`, method, stream);
-    expect(answer.status).toBe(status);
-    expect(JSON.stringify(answer.body)).toContain(says);
+  /** Serves a stream's name behind the guard; answers how to call it. */
+  async function serve({ find }: KeyRing) {
+    const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
+      routes.use(requireApiKey(find));
+      routes.all('/api/:stream', (request, response) => {
+        const apiKey = callerOf(response);
+        (request.method === 'GET' ? requireRead : requireWrite)(apiKey, request.params.stream);
+        response.json({ name: apiKey.name });
+      });
+    });
+    const server = await listen(app, '127.0.0.1', 0);
+    closings.push(() => server.stop(0));
+    return async (key: string, method = 'GET', stream = 'news') => {
+      const headers = { 'x-api-key': key };
+      const answer = await fetch(`${server.url}/api/${encodeURIComponent(stream)}`, { method, headers });
+      return { status: answer.status, body: await answer.json() };
+    };
+  }
+
+  const told = (message: string) => until(() => lines.some(([, text]) => text === message));
+  const KEPT = 'the file of API keys cannot be used; the previous keys stay in use';
+  const okAs = (name: string) => ({ status: 200, body: { name } });
+
+  test('knows the single key by the name default, with all rights', () => {
+    writeFileSync(path, '{"keys":[]}', { mode: 0o600 });
+    for (const { find } of [
+      createKeyRing({ single: SINGLE, file: undefined, log: recordedLog().log }),
+      open(SINGLE),
+    ]) {
+      expect(find(SINGLE)).toEqual({ name: 'default', scope: 'write', streams: undefined });
+      for (const other of [undefined, '', 'shorter', [SINGLE, SINGLE]]) expect(find(other)).toBeUndefined();
+    }
   });
-});
 
-test('rotates a key without a restart and without a refused request', async () => {
-  write({ name: 'ci', key: OLD });
-  const call = await serve(open());
-  let done = false;
-  const statuses = new Set<number>();
-  const rightful = (async () => {
-    while (!done) statuses.add((await call(OLD)).status);
-  })();
-  expect((await call(NEW)).status).toBe(401);
-  write({ name: 'ci', key: OLD }, { name: 'ci-2', key: NEW });
-  // Each refused look counts as an attempt.
-  await until(() => lines.some(([, , fields]) => fields?.count === 2));
-  expect(await call(NEW)).toEqual(okAs('ci-2'));
-  done = true;
-  await rightful;
-  expect([...statuses]).toEqual([200]);
-  write({ name: 'ci-2', key: NEW });
-  await until(() => lines.filter(([, , fields]) => fields?.count === 1).length === 2);
-  expect((await call(OLD)).status).toBe(401);
-  expect(await call(NEW)).toEqual(okAs('ci-2'));
-  const read = (...names: string[]) => ['info', 'API keys read', { file: path, count: names.length, names }];
-  expect(lines).toEqual([read('ci'), read('ci', 'ci-2'), read('ci-2')]);
-});
+  test('finds each of a thousand keys, and tells nothing but its name and rights', () => {
+    write(...Array.from({ length: 1000 }, (_, index) => ({ name: `k${index}`, key: `${OLD}-${index}` })));
+    const { find } = open();
+    for (let index = 0; index < 1000; index += 1)
+      expect(find(`${OLD}-${index}`)).toEqual({ name: `k${index}`, scope: 'write', streams: undefined });
+    expect(find(`${OLD}-1000`)).toBeUndefined();
+  });
 
-describe('when the file cannot be used any more', () => {
-  test.each<[what: string, spoil: () => void, fault: string]>([
-    [
-      'malformed',
-      () => writeFileSync(path, `{"keys":[{"name":"ci","key":"${NEW}"`),
-      'the file is not valid JSON: look at line 1',
-    ],
-    ['deleted', () => rmSync(path), 'there is no such file'],
-  ])('keeps the keys of a file that is %s, and says once why', async (_what, spoil, fault) => {
+  describe('with keys of several rights', () => {
+    const reads = 'is read-only';
+    const reach = 'has no access to this stream';
+    test.each([
+      ['all', 'GET', 'news', 200, 'all'],
+      ['all', 'POST', 'live/news', 200, 'all'],
+      ['reader', 'GET', 'live/news', 200, 'reader'],
+      ['reader', 'POST', 'live/news', 403, reads],
+      ['reader', 'DELETE', 'live/news', 403, reads],
+      ['live', 'GET', 'live/news', 200, 'live'],
+      ['live', 'POST', 'live/news', 200, 'live'],
+      ['live', 'GET', 'live', 403, reach],
+      ['live', 'GET', 'Live/news', 403, reach],
+      ['live', 'POST', 'news', 403, reach],
+      ['live', 'DELETE', 'other/live/news', 403, reach],
+      ['some', 'GET', 'newsroom', 200, 'some'],
+      ['some', 'GET', 'sport/1', 200, 'some'],
+      ['some', 'POST', 'sport/1', 403, reads],
+      ['some', 'POST', 'live/news', 403, reach],
+    ])(
+      'a request with the key %s to %s %s is answered %i, %s',
+      async (name, method, stream, status, says) => {
+        write(
+          { name: 'all', key: `${OLD}-all` },
+          { name: 'reader', key: `${OLD}-reader`, scope: 'read' },
+          {
+            name: 'live',
+            sha256: digestOf(`${OLD}-live`).toString('hex'),
+            scope: 'write',
+            streams: ['live/'],
+          },
+          { name: 'some', key: `${OLD}-some`, scope: 'read', streams: ['news', 'sport/'] },
+        );
+        const call = await serve(open());
+        const answer = await call(`${OLD}-${name}`, method, stream);
+        expect(answer.status).toBe(status);
+        expect(JSON.stringify(answer.body)).toContain(says);
+      },
+    );
+  });
+
+  test('rotates a key without a restart and without a refused request', async () => {
     write({ name: 'ci', key: OLD });
     const call = await serve(open());
-    spoil();
-    await told(KEPT);
-    expect(await call(OLD)).toEqual(okAs('ci'));
+    let done = false;
+    const statuses = new Set<number>();
+    const rightful = (async () => {
+      while (!done) statuses.add((await call(OLD)).status);
+    })();
     expect((await call(NEW)).status).toBe(401);
-    rmSync(path, { recursive: true, force: true });
-    write({ name: 'ci-2', key: NEW });
-    await until(() => lines.length > 2 && lines.at(-1)?.[0] === 'info');
+    write({ name: 'ci', key: OLD }, { name: 'ci-2', key: NEW });
+    // Each refused look counts as an attempt.
+    await until(() => lines.some(([, , fields]) => fields?.count === 2));
     expect(await call(NEW)).toEqual(okAs('ci-2'));
-    const faults = lines.filter(([level]) => level === 'error');
-    expect(faults[0]).toEqual(['error', KEPT, { file: path, faults: [expect.stringContaining(fault)] }]);
-    expect(JSON.stringify(lines)).not.toMatch(/of-the-tests/);
+    done = true;
+    await rightful;
+    expect([...statuses]).toEqual([200]);
+    write({ name: 'ci-2', key: NEW });
+    await until(() => lines.filter(([, , fields]) => fields?.count === 1).length === 2);
+    expect((await call(OLD)).status).toBe(401);
+    expect(await call(NEW)).toEqual(okAs('ci-2'));
+    const read = (...names: string[]) => [
+      'info',
+      'API keys read',
+      { file: path, count: names.length, names },
+    ];
+    expect(lines).toEqual([read('ci'), read('ci', 'ci-2'), read('ci-2')]);
+  });
+
+  describe('when the file cannot be used any more', () => {
+    test.each<[what: string, spoil: () => void, fault: string]>([
+      [
+        'malformed',
+        () => writeFileSync(path, `{"keys":[{"name":"ci","key":"${NEW}"`),
+        'the file is not valid JSON: look at line 1',
+      ],
+      ['deleted', () => rmSync(path), 'there is no such file'],
+    ])('keeps the keys of a file that is %s, and says once why', async (_what, spoil, fault) => {
+      write({ name: 'ci', key: OLD });
+      const call = await serve(open());
+      spoil();
+      await told(KEPT);
+      expect(await call(OLD)).toEqual(okAs('ci'));
+      expect((await call(NEW)).status).toBe(401);
+      rmSync(path, { recursive: true, force: true });
+      write({ name: 'ci-2', key: NEW });
+      await until(() => lines.length > 2 && lines.at(-1)?.[0] === 'info');
+      expect(await call(NEW)).toEqual(okAs('ci-2'));
+      const faults = lines.filter(([level]) => level === 'error');
+      expect(faults[0]).toEqual(['error', KEPT, { file: path, faults: [expect.stringContaining(fault)] }]);
+      expect(JSON.stringify(lines)).not.toMatch(/of-the-tests/);
+    });
+  });
+
+  test('refuses the start with a file that cannot be used, naming every fault', () => {
+    expect(() => open()).toThrow(
+      new ConfigError([`PACKAGERDRMAPI_APIKEYS_FILE: ${path}: there is no such file`]),
+    );
+    write({ name: 'c i', key: 'brief' });
+    expect(() => open(SINGLE)).toThrow(
+      new ConfigError([
+        'PACKAGERDRMAPI_APIKEYS_FILE: keys[0].name: must be 1 to 64 letters, digits and . _ - and begin with a letter or digit',
+        'PACKAGERDRMAPI_APIKEYS_FILE: keys[0].key: must have at least 16 characters',
+      ]),
+    );
+  });
+
+  test('warns of a file that everybody can read', () => {
+    write({ name: 'ci', key: OLD });
+    chmodSync(path, 0o644);
+    open();
+    expect(lines).toEqual([
+      ['info', 'API keys read', { file: path, count: 1, names: ['ci'] }],
+      ['warn', 'every user of this machine can read the file of API keys', { file: path }],
+    ]);
   });
 });
 
-test('refuses the start with a file that cannot be used, naming every fault', () => {
-  expect(() => open()).toThrow(
-    new ConfigError([`PACKAGERDRMAPI_APIKEYS_FILE: ${path}: there is no such file`]),
-  );
-  write({ name: 'c i', key: 'brief' });
-  expect(() => open(SINGLE)).toThrow(
-    new ConfigError([
-      'PACKAGERDRMAPI_APIKEYS_FILE: keys[0].name: must be 1 to 64 letters, digits and . _ - and begin with a letter or digit',
-      'PACKAGERDRMAPI_APIKEYS_FILE: keys[0].key: must have at least 16 characters',
-    ]),
-  );
-});
+describe('an unauthenticated client', () => {
+  const KEY = 'the-key-of-the-tests';
+  const clock = () => new Date();
 
-test('warns of a file that everybody can read', () => {
-  write({ name: 'ci', key: OLD });
-  chmodSync(path, 0o644);
-  open();
-  expect(lines).toEqual([
-    ['info', 'API keys read', { file: path, count: 1, names: ['ci'] }],
-    ['warn', 'every user of this machine can read the file of API keys', { file: path }],
-  ]);
+  const closings: (() => Promise<void>)[] = [];
+
+  afterEach(async () => {
+    for (const close of closings.splice(0)) await close();
+  });
+
+  /** A wait that ends when the test says so. */
+  function heldWait() {
+    const waits: { ms: number; end: () => void }[] = [];
+    const wait = (ms: number) => new Promise<void>((end) => void waits.push({ ms, end }));
+    return { waits, wait };
+  }
+
+  async function serve(wait?: (ms: number) => Promise<void>) {
+    const attempts = new MemoryStore();
+    closings.push(async () => attempts.shutdown());
+    const find: FindApiKey = (given) =>
+      given === KEY ? { name: 'ci', scope: 'write', streams: undefined } : undefined;
+    const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
+      const limits = { attempts, clock, ...(wait && { wait }) };
+      routes.use(limitUnauthenticated(find, limits), requireApiKey(find));
+      routes.get('/api/here', (_request, response) => void response.json('here'));
+      routes.get('/healthz', (_request, response) => void response.json('well'));
+    });
+    const server = await listen(app, '127.0.0.1', 0);
+    closings.push(() => server.stop(0));
+    return (key?: string, path = '/api/here') =>
+      fetch(server.url + path, { headers: key === undefined ? {} : { 'x-api-key': key } });
+  }
+
+  test('answers 401 to the first ten unauthenticated requests from an address, and 429 to the next, later and later', async () => {
+    const { waits, wait } = heldWait();
+    const call = await serve(wait);
+    for (let attempt = 1; attempt <= 10; attempt += 1)
+      expect((await call(`wrong-${attempt}`)).status).toBe(401);
+    expect(waits).toEqual([]);
+    for (let attempt = 11; attempt <= 17; attempt += 1) {
+      const answering = call();
+      await until(() => waits.length === attempt - 10);
+      waits.at(-1)?.end();
+      const answer = await answering;
+      expect(answer.status).toBe(429);
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(Number(answer.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+      expect(answer.headers.get('connection')).toBe('close');
+      expect(await answer.json()).toEqual({
+        errors: [
+          {
+            code: 'too_many_attempts',
+            description:
+              'Send the API key of this service in the header x-api-key. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
+          },
+        ],
+      });
+    }
+    expect(waits.map(({ ms }) => ms)).toEqual([125, 250, 500, 1000, 2000, 2000, 2000]);
+  });
+
+  test('never slows or refuses who holds a key, nor what needs none', async () => {
+    const { waits, wait } = heldWait();
+    const call = await serve(wait);
+    for (let attempt = 1; attempt <= 10; attempt += 1) await call('wrong');
+    const slowed = [call('wrong'), call('wrong'), call('wrong')];
+    await until(() => waits.length === 3);
+    for (let count = 0; count < 20; count += 1) expect((await call(KEY)).status).toBe(200);
+    expect((await call(undefined, '/healthz')).status).toBe(200);
+    expect((await call('wrong', '/healthz')).status).toBe(200);
+    for (const { end } of waits) end();
+    expect((await Promise.all(slowed)).map(({ status }) => status)).toEqual([429, 429, 429]);
+    expect(waits).toHaveLength(3);
+  });
+
+  test('delays 64 at most at a time and answers the others at once', async () => {
+    const { waits, wait } = heldWait();
+    const call = await serve(wait);
+    for (let attempt = 1; attempt <= 10; attempt += 1) await call();
+    const slowed = Array.from({ length: 64 }, () => call());
+    await until(() => waits.length === 64);
+    expect((await call()).status).toBe(429);
+    expect(waits).toHaveLength(64);
+    for (const { end } of waits) end();
+    expect(new Set((await Promise.all(slowed)).map(({ status }) => status))).toEqual(new Set([429]));
+  });
+
+  test('waits a while itself', async () => {
+    const call = await serve();
+    for (let attempt = 1; attempt <= 10; attempt += 1) await call();
+    const begun = performance.now();
+    expect((await call()).status).toBe(429);
+    expect(performance.now() - begun).toBeGreaterThan(100);
+  });
 });

@@ -1,8 +1,27 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
 import request from 'supertest';
-import { CPIX_DOCUMENT, SUPPLIED } from '../../../src/sidecar/openapi/examples';
+import type { FleetState } from '../../../src/api/fleet';
+import { ALL_ERRORS, apiError, type ErrorCode, sentenceOf } from '../../../src/sidecar/errors';
+import {
+  CPIX_DOCUMENT,
+  FROM_PROVIDER,
+  fileOf,
+  SUPPLIED,
+  SWAPPED,
+} from '../../../src/sidecar/openapi/examples';
 import { CPIX_OF_TRACKS } from '../../support/cpix-of-tracks';
-import { addressOf, OPERATIONS, objections, startDescribed } from '../../support/start-described';
-import { API_KEY } from '../../support/start-sidecar';
+import { itDescribesAnApi, validateOpenApi } from '../../support/describes-api';
+import { readCurl } from '../../support/read-curl';
+import {
+  addressOf,
+  type Described,
+  DOCUMENT,
+  OPERATIONS,
+  objections,
+  startDescribed,
+} from '../../support/start-described';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
 
 interface Oddity {
   /** In place of the stream of the examples. */
@@ -109,3 +128,213 @@ it.each(OPERATIONS)(
     expect(statuses.size).toBeGreaterThan(path.startsWith('/api') ? 2 : 0);
   },
 );
+
+const EXAMPLES = OPERATIONS.flatMap(({ operation, ...described }) =>
+  (operation['x-codeSamples'] ?? []).map(({ label, source }) => ({ ...described, operation, label, source })),
+);
+
+it.each(EXAMPLES)('$title, $label: is answered as its description says', async (example) => {
+  const { method, path, operation, label, source } = example;
+  const sent = readCurl(source, { PACKAGERDRM_URL: '', PACKAGERDRM_APIKEY: API_KEY });
+  expect([sent.method, sent.target.split('?')[0]]).toEqual([method.toUpperCase(), addressOf(path)]);
+  const body = operation.requestBody?.content[sent.headers['content-type'] ?? ''];
+  const { value: described } = body?.examples?.[label] ?? {};
+  expect(described).toEqual(typeof described === 'object' ? JSON.parse(sent.body ?? '') : sent.body);
+  if (body) expect(objections(body.schema, described, 'any')).toEqual([]);
+  const names = operation.parameters.map(({ name }) => name);
+  const asked = [...new URLSearchParams(sent.target.split('?')[1]).keys()];
+  expect(names).toEqual(expect.arrayContaining(asked));
+
+  const { sidecar } = await startDescribed();
+  const answer = await request(sidecar.url)[method](sent.target).set(sent.headers).send(sent.body).buffer();
+  const { schema = {}, examples } = operation.responses[200]?.content?.[answer.type] ?? {};
+  const given = answer.type === 'application/json' ? answer.body : answer.text;
+  expect([answer.status, objections(schema, given)]).toEqual([200, []]);
+  const { value = given } = examples?.[label] ?? {};
+  expect(given).toEqual(value);
+});
+
+it('shows an example of every operation', () => {
+  const shown = EXAMPLES.map(({ title }) => title);
+  expect(OPERATIONS.filter(({ title }) => !shown.includes(title))).toEqual([]);
+});
+
+itDescribesAnApi(DOCUMENT);
+
+it('has the version that it is given', () => {
+  expect(DOCUMENT.info.version).toBe('1.2.3');
+});
+
+it('the validator refuses a document with a reference to nothing', () => {
+  expect(validateOpenApi({ ...DOCUMENT, components: {} })).toMatchObject({ valid: false });
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Makes the service answer with an error. */
+type Provoke = (described: Described) => PromiseLike<Answer>;
+
+const KEY_FILE = '/api/keyfile/news';
+const { cenc, playready, fairplay } = SUPPLIED;
+
+const get =
+  (path: string): Provoke =>
+  ({ sidecar }) =>
+    sidecar.api.get(path);
+const post =
+  (body: object | string, path = KEY_FILE, type = 'application/json', headers = {}): Provoke =>
+  ({ sidecar }) =>
+    sidecar.api.post(path).set(headers).type(type).send(body);
+const remove =
+  (path: string): Provoke =>
+  ({ sidecar }) =>
+    sidecar.api.delete(path);
+const importing = (lines: string, query = '') => post(lines, KEY_FILE + query, 'text/plain');
+
+/** A POST whose keys are fetched, while an upstream answers so. */
+const provision =
+  (path: string, status: number): Provoke =>
+  ({ sidecar, upstream }) => {
+    upstream.on(path, { status });
+    return sidecar.api.post(KEY_FILE).send(FROM_PROVIDER);
+  };
+
+/** A request while a file is in the folder. */
+const withFile =
+  (name: string, text: string, path: string): Provoke =>
+  async ({ sidecar }) => {
+    await fs.writeFile(join(sidecar.folder, name), text);
+    return sidecar.api.get(path).accept('application/json');
+  };
+
+/** A request to a sidecar without upstreams and fleet. */
+const alone =
+  (ask: (api: Described['sidecar']['api']) => PromiseLike<Answer>): Provoke =>
+  async () =>
+    ask((await startSidecar()).api);
+
+/** A request while the fleet fails so. */
+const inFleet =
+  (code: ErrorCode, ask: Provoke): Provoke =>
+  (described) => {
+    described.fleet.fail(apiError(code, sentenceOf(code)));
+    return ask(described);
+  };
+
+/** A sidecar of a fleet that should get no requests. */
+const unready =
+  (code: ErrorCode, state: FleetState): Provoke =>
+  ({ sidecar, fleet }) => {
+    fleet.setState(state, apiError(code, sentenceOf(code)));
+    return sidecar.api.get('/readyz');
+  };
+
+const CMAF_KEYS = `\
+cmafstreaming-cenc-key-id: ${cenc.keyid}
+cmafstreaming-cenc-content-key: ${cenc.contentkey}
+`;
+const OTHER_CMAF_KEY = CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45YA==');
+const ALGORITHM = 'cmafstreaming-cenc-algorithm';
+const ZERO = 'AAAAAAAAAAAAAAAAAAAAAA==';
+
+/** Each error provoked, and the operation whose description must name it. Connections and time have tests of their own. */
+const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
+  ['invalid_stream_id', 'readKeyFile', get('/api/keyfile/.news')],
+  ['invalid_path', 'readKeyFile', get('/api/keyfile/%ff')],
+  ['invalid_query', 'writeKeyFile', post(SUPPLIED, `${KEY_FILE}?dryrun=yes`)],
+  ['invalid_body', 'writeKeyFiles', post({}, '/api/keyfiles')],
+  ['unknown_field', 'writeKeyFile', post({ cenc, widevin: {} })],
+  ['unknown_line', 'writeKeyFile', importing(`${fileOf(SUPPLIED)}vendor-tier: gold\n`)],
+  ['missing_line', 'writeKeyFile', importing(CMAF_KEYS)],
+  ['wrong_constant', 'writeKeyFile', importing(`${CMAF_KEYS}${ALGORITHM}: AES\n`)],
+  ['cmaf_disagrees', 'writeKeyFile', importing(`${fileOf(SUPPLIED)}${OTHER_CMAF_KEY}${ALGORITHM}: AESCTR\n`)],
+  ['no_lines', 'writeKeyFile', importing('vendor-tier: gold\n', '?keepunknown=true')],
+  ['malformed_json', 'checkKeyMaterial', post('{', '/api/check')],
+  ['key_id_byte_order', 'writeKeyFile', post(SWAPPED)],
+  [
+    'checksum_mismatch',
+    'writeKeyFile',
+    post({ cenc, playready: { ...playready, checksum: 'j+7cluk2J58=' } }),
+  ],
+  [
+    'key_and_key_id_swapped',
+    'writeKeyFile',
+    post({ cenc: { keyid: cenc.contentkey, contentkey: cenc.keyid }, playready }),
+  ],
+  ['all_zero', 'writeKeyFile', post({ cenc: { ...cenc, contentkey: ZERO } })],
+  [
+    'content_key_in_address',
+    'writeKeyFile',
+    post({ fairplay: { ...fairplay, laurl: `skd://a/${fairplay.key.toLowerCase()}` } }),
+  ],
+  [
+    'session_id_in_address',
+    'writeKeyFile',
+    post({ fairplay: { ...fairplay, laurl: 'skd://a/b?sessionid=1' } }),
+  ],
+  ['unknown_scheme', 'writeKeyFile', post({ cenc, widevine: { psshdata: 'IgRzaG93SAE=' } })],
+  ['escaped_ampersand', 'writeKeyFile', post({ cenc, playready: { laurl: 'https://a/b?c=1&amp;d=2' } })],
+  ['invalid_cpix', 'writeKeyFile', post('<CPIX', KEY_FILE, 'application/cpix+xml')],
+  ['cpix_choice', 'writeKeyFile', post(CPIX_OF_TRACKS, KEY_FILE, 'application/cpix+xml')],
+  ['cpix_not_usable', 'writeKeyFile', post({ cpix: CPIX_OF_TRACKS, track: 'SD', systems: ['playready'] })],
+  ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.unauthenticated.get(KEY_FILE)],
+  ['key_file_not_found', 'removeKeyFile', remove('/api/keyfile/absent')],
+  ['key_file_malformed', 'readKeyFile', withFile('odd.key', 'a: b\nno line\n', '/api/keyfile/odd')],
+  ['keys_missing', 'readKeyFile', withFile('a.key', fileOf({ cenc }), '/api/keyfile/a?as=cpix&scheme=cbcs')],
+  ['precondition_failed', 'writeKeyFile', post(SUPPLIED, KEY_FILE, 'json', { 'if-none-match': '*' })],
+  ['invalid_header', 'writeKeyFiles', post({ streams: [] }, '/api/keyfiles', 'json', { 'if-match': '*' })],
+  ['cursor_expired', 'listKeyFiles', get('/api/keyfiles?cursor=gone.2')],
+  ['body_too_large', 'writeKeyFile', post({ drmjson: 'x'.repeat(64 * 1024) })],
+  ['unsupported_media_type', 'writeKeyFiles', post('x', '/api/keyfiles', 'text/plain')],
+  ['client_unknown', 'writeKeyFile', provision('/config/demo', 404)],
+  ['client_api_key_refused', 'writeKeyFile', provision('/config/demo', 403)],
+  ['config_service_failed', 'writeKeyFile', provision('/config/demo', 500)],
+  ['key_provider_failed', 'writeKeyFile', provision('/keys/cenc/demo/somecontentid', 500)],
+  ['provisioning_not_configured', 'writeKeyFile', alone((api) => api.post(KEY_FILE).send(FROM_PROVIDER))],
+  ['fleet_not_configured', 'readFleet', alone((api) => api.get('/api/fleet'))],
+  ['fleet_entry_not_found', 'readFleetStream', get('/api/fleet/archive')],
+  ['invalid_query', 'readFleet', get('/api/fleet?prefix=news')],
+  ['invalid_query', 'importIntoFleet', post({}, '/api/fleet/import?limit=1001')],
+  ['packager_not_found', 'retirePackager', remove('/api/fleet/packagers/nobody')],
+  ['packager_live', 'retirePackager', remove('/api/fleet/packagers/origin-1')],
+  ['fleet_entry_unreadable', 'writeKeyFile', inFleet('fleet_entry_unreadable', post(SUPPLIED))],
+  ['fleet_unavailable', 'writeKeyFile', inFleet('fleet_unavailable', post(SUPPLIED))],
+  ['fleet_denied', 'readFleetStream', inFleet('fleet_denied', get('/api/fleet/news'))],
+  ['fleet_wrong_secret', 'resealFleet', inFleet('fleet_wrong_secret', post({}, '/api/fleet/reseal'))],
+  ['fleet_other', 'importIntoFleet', inFleet('fleet_other', post({}, '/api/fleet/import'))],
+  ['fleet_outcome_unknown', 'removeKeyFile', inFleet('fleet_outcome_unknown', remove(KEY_FILE))],
+  ['fleet_full', 'writeKeyFile', inFleet('fleet_full', post(SUPPLIED))],
+  ['fleet_missing_secret', 'isReady', unready('fleet_missing_secret', 'level')],
+  ['fleet_lost', 'isReady', unready('fleet_lost', 'lost_fleet')],
+  ['fleet_name_taken', 'isReady', unready('fleet_name_taken', 'name_taken')],
+  ['fleet_joining', 'isReady', unready('fleet_joining', 'joining')],
+];
+
+it.each(PROVOKED)('%s of %s is answered as it is described', async (code, operationId, provoke) => {
+  const found = OPERATIONS.find(({ operation }) => operation.operationId === operationId);
+  const { status, body } = await provoke(await startDescribed());
+  const { schema = {} } = found?.operation.responses[status]?.content?.['application/json'] ?? {};
+  expect([Object(body).errors?.[0]?.code, objections(schema, body)]).toEqual([code, []]);
+});
+
+it.each([
+  ['get', '/nothing', DOCUMENT.components.responses.NoSuchPath],
+  ['put', KEY_FILE, DOCUMENT.components.responses.NoSuchMethod],
+] as const)('%s %s is answered as it is described', async (method, path, { content }) => {
+  const { sidecar } = await startDescribed();
+  const { body } = await sidecar.api[method](path);
+  expect(objections(content?.['application/json']?.schema ?? {}, body)).toEqual([]);
+});
+
+it('describes every error of the catalogue, and no other', () => {
+  const { responses } = DOCUMENT.components;
+  const all = [...OPERATIONS.flatMap(({ operation }) => Object.values(operation.responses))];
+  const described = [...all, ...Object.values(responses)].flatMap(({ description }) =>
+    [...description.matchAll(/^`(\w+)`: /gm)].map(([, code]) => code),
+  );
+  // It is a warning only.
+  expect([...new Set([...described, 'fleet_kept'])].sort()).toEqual(Object.keys(ALL_ERRORS).sort());
+});

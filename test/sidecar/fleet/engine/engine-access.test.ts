@@ -1,198 +1,289 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createServer, type TlsOptions } from 'node:tls';
 import { ConfigError } from '../../../../src/http/config';
 import { openEngineAccess } from '../../../../src/sidecar/fleet/engine/engine-access';
+import { groupCalls } from '../../../../src/sidecar/fleet/engine/grouped';
 import { temporaryFolder } from '../../../support/after-test';
+import { openEngine, startGateway } from '../../../support/etcd-gateway';
+import { FakeCluster } from '../../../support/fake-engine';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
-import { pem, place } from '../../../support/tls';
+import { pem, place, shows } from '../../../support/tls';
 import { until } from '../../../support/until';
 
-const closings: (() => void)[] = [];
-let authorities: string;
-let certificate: string;
-let key: string;
-let passwordFile: string;
-let lines: LogLine[];
+describe('TLS', () => {
+  const ca = pem('authority');
+  const closing: (() => void)[] = [];
 
-const write = (path: string, text: string, mode = 0o600) => {
-  writeFileSync(path, text);
-  chmodSync(path, mode);
-};
-
-beforeEach(async () => {
-  const folder = await temporaryFolder();
-  authorities = join(folder, 'tls');
-  certificate = join(folder, 'tls.crt');
-  key = join(folder, 'tls.crt.key');
-  passwordFile = join(folder, 'password');
-  place('authority', authorities);
-  place('client', certificate);
-  place('client-key', key);
-  chmodSync(key, 0o600);
-  write(passwordFile, 'pass word\nnot this\n');
-});
-
-afterEach(() => {
-  for (const close of closings.splice(0)) close();
-});
-
-type Access = Parameters<typeof openEngineAccess>[0];
-
-const withUser = (): Access => ({ user: { name: 'site-a', passwordFile }, tls: {} });
-const withTls = (): Access => ({ tls: { authorities, client: { certificate, key } } });
-
-function open(access: Access, time = Date.UTC(2100, 0)) {
-  const recorded = recordedLog();
-  lines = recorded.lines;
-  const opened = openEngineAccess(access, {
-    log: recorded.log,
-    clock: () => new Date(time),
-    intervalMs: 10,
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
   });
-  closings.push(opened.close);
-  return opened;
-}
 
-const KEPT = 'files for the engine of the fleet cannot be used; the previous ones stay in use';
-const PASSWORD_READ = (): LogLine => ['info', "password of the engine's user read", { file: passwordFile }];
-const validUntil = '2126-01-01T00:00:00.000Z';
-const AUTHORITY_READ = (name = 'authority'): LogLine => [
-  'info',
-  "certificate of the engine's authority read",
-  { file: authorities, subject: `CN=${name} of the tests`, validUntil },
-];
-const CLIENT_READ = (name = 'client', end = validUntil): LogLine => [
-  'info',
-  'client certificate for the engine read',
-  { file: certificate, subject: `CN=${name} of the tests`, validUntil: end },
-];
+  const BODY = '{"header":{"cluster_id":"5"}}';
 
-test('is nothing where the engine is open to everybody', () => {
-  const access = open({ tls: {} });
-  expect([access.tls(), access.password(), lines]).toEqual([{}, undefined, []]);
-});
+  /** A server of etcd behind TLS. */
+  async function startSecure(options: TlsOptions, host = '127.0.0.1'): Promise<string> {
+    const server = createServer(options, (socket) => {
+      socket.on('error', () => undefined);
+      socket.on('data', () =>
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`),
+      );
+    });
+    server.on('tlsClientError', () => undefined);
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    closing.push(() => server.close());
+    return `https://${host}:${(server.address() as AddressInfo).port}`;
+  }
 
-test('is the first line of the password file, and its next one when that changes', async () => {
-  const access = open(withUser());
-  expect(access.password()).toBe('pass word');
-  write(passwordFile, '\ufeffnext\r\n');
-  await until(() => access.password() === 'next');
-  expect(lines).toEqual([PASSWORD_READ(), PASSWORD_READ()]);
-  expect(JSON.stringify(lines)).not.toMatch(/pass word|next|not this/);
-});
-
-test('is what the PEM files hold, all three of one moment, and the same object until then', async () => {
-  const access = open(withTls());
-  const first = access.tls();
-  expect(first).toEqual({ ca: pem('authority'), cert: pem('client'), key: pem('client-key') });
-  expect(access.tls()).toBe(first);
-  place('other-client', certificate);
-  place('other-client-key', key);
-  place('other-authority', authorities);
-  await until(() => access.tls().cert?.equals(pem('other-client')) === true);
-  await until(() => access.tls().ca?.equals(pem('other-authority')) === true);
-  expect(access.tls()).toEqual({
-    ca: pem('other-authority'),
-    cert: pem('other-client'),
-    key: pem('other-client-key'),
+  test('presents the certificate in force at each new connection', async () => {
+    const url = await startSecure({ ...shows('server'), ca, requestCert: true, rejectUnauthorized: true });
+    let presented: object = { ca };
+    const engine = openEngine([url], { timeoutMs: 1000, tls: () => presented });
+    await expect(engine.read(['a'])).rejects.toMatchObject({
+      kind: expect.stringMatching(/^(?:denied|unavailable)$/),
+    });
+    presented = { ca, ...shows('client') };
+    expect((await engine.read(['a'])).values).toEqual([undefined]);
   });
-  const read = lines.filter(([level]) => level === 'info');
-  expect(read.slice(0, 2)).toEqual([AUTHORITY_READ(), CLIENT_READ()]);
-  expect(read.slice(-2)).toEqual([AUTHORITY_READ('other-authority'), CLIENT_READ('other-client')]);
-  expect(lines.filter(([level]) => level === 'error')).toEqual([]);
-});
 
-test('is an authority alone, or a client certificate alone', () => {
-  expect(open({ tls: { authorities } }).tls()).toEqual({ ca: pem('authority') });
-  expect(open({ tls: { client: { certificate, key } } }).tls()).toEqual({
-    cert: pem('client'),
-    key: pem('client-key'),
-  });
-});
-
-const P = 'PACKAGERDRMAPI_FLEET_';
-
-test.each<[what: string, access: () => Access, spoil: () => void, fault: () => string]>([
-  [
-    'an empty password',
-    withUser,
-    () => write(passwordFile, '\nsecond line\n'),
-    () => `${P}PASSWORD_FILE: ${passwordFile}: has no password in its first line`,
-  ],
-  [
-    'a password without end',
-    withUser,
-    () => write(passwordFile, 'x'.repeat(1001)),
-    () => `${P}PASSWORD_FILE: ${passwordFile}: the password must have at most 1000 characters`,
-  ],
-  [
-    'no password file',
-    withUser,
-    () => rmSync(passwordFile),
-    () => `${P}PASSWORD_FILE: ${passwordFile}: there is no such file`,
-  ],
-  [
-    'an authority that is no certificate',
-    withTls,
-    () => write(authorities, 'hello'),
-    () => `${P}TLSCA: ${authorities}: holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)`,
-  ],
-  [
-    'no client certificate',
-    withTls,
-    () => rmSync(certificate),
-    () => `${P}TLSCERT: ${certificate}: there is no such file`,
-  ],
-  [
-    'a key of another certificate',
-    withTls,
-    () => place('other-client-key', key),
-    () => `${P}TLSKEY: ${key}: is not the key of the certificate in ${certificate}`,
-  ],
-  [
-    'a key with a passphrase',
-    withTls,
-    () => place('encrypted-server-key', key),
-    () => `${P}TLSKEY: ${key}: holds a key that is locked with a passphrase; write it without one`,
-  ],
-])('refuses to start with %s, and stays with what it has when that comes later', async (...row) => {
-  const [, how, spoil, fault] = row;
-  const access = open(how());
-  const before = [access.tls(), access.password()];
-  const told = lines.length;
-  spoil();
-  await until(() => lines.length > told);
-  expect(lines.slice(told)).toEqual([['error', KEPT, { faults: [fault()] }]]);
-  expect([access.tls(), access.password()]).toEqual(before);
-  expect(() => open(how())).toThrow(new ConfigError([fault()]));
-});
-
-test('names the variable of a file in whose place there is a folder', () => {
-  rmSync(passwordFile);
-  const folder = { user: { name: 'x', passwordFile: join(passwordFile, '..') }, tls: {} };
-  expect(() => open(folder)).toThrow(/PACKAGERDRMAPI_FLEET_PASSWORD_FILE: .* is a folder\./);
-});
-
-test('warns of what every user of the machine can read, of a certificate that has ended, and of a name that etcd refuses', () => {
-  place('expired-client', certificate);
-  place('expired-client-key', key);
-  chmodSync(key, 0o644);
-  chmodSync(passwordFile, 0o644);
-  open({ ...withUser(), tls: { client: { certificate, key } } });
-  expect(lines).toEqual([
-    CLIENT_READ('expired-client', '2021-01-01T00:00:00.000Z'),
-    ['warn', 'a certificate for the engine has expired', { file: certificate }],
+  test.each<[what: string, name: string, authority: string, host: string, why: string]>([
+    ['has expired', 'expired-client', 'authority', '127.0.0.1', 'its certificate has expired'],
     [
-      'warn',
-      'every user of this machine can read the key of the client certificate for the engine',
-      { file: key },
+      ...(['is of another authority', 'server', 'other-authority', '127.0.0.1'] as const),
+      'its certificate is not trusted; name the authority that signed it with PACKAGERDRMAPI_FLEET_TLSCA',
     ],
     [
-      'warn',
-      'etcd refuses requests with a client certificate that has a common name (CN) while its users are on; make one without',
-      { file: certificate, subject: 'CN=expired-client of the tests' },
+      ...(['is for clients', 'client', 'authority', '127.0.0.1'] as const),
+      'its certificate is not one for servers (extended key usage serverAuth)',
     ],
-    PASSWORD_READ(),
-    ['warn', "every user of this machine can read the password of the engine's user", { file: passwordFile }],
-  ]);
+    ['has another name', 'server', 'authority', '127.0.0.2', 'its certificate is for another name'],
+  ])('a certificate that %s is named as the fault', async (_what, name, authority, host, why) => {
+    const [url, trusted] = [await startSecure(shows(name), host), { ca: pem(authority) }];
+    const engine = openEngine([url], { timeoutMs: 1000, tls: () => trusted });
+    expect(await engine.servers()).toEqual([{ url, fault: why }]);
+    await expect(engine.change([{ key: 'a', expected: 0, value: undefined }])).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: `${url}: ${why}`,
+    });
+  });
+
+  test('TLS where there is none, and none where there is, are unavailable', async () => {
+    const wrong = (await startGateway()).url.replace('http:', 'https:');
+    await expect(openEngine([wrong], { timeoutMs: 1000 }).read(['a'])).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/TLS/),
+    });
+    const secure = (await startSecure(shows('server'))).replace('https:', 'http:');
+    await expect(openEngine([secure], { timeoutMs: 1000 }).read(['a'])).rejects.toMatchObject({
+      kind: 'unavailable',
+    });
+  });
+});
+
+describe('access to an engine', () => {
+  const closings: (() => void)[] = [];
+  let authorities: string;
+  let certificate: string;
+  let key: string;
+  let passwordFile: string;
+  let lines: LogLine[];
+
+  const write = (path: string, text: string, mode = 0o600) => {
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+  };
+
+  beforeEach(async () => {
+    const folder = await temporaryFolder();
+    authorities = join(folder, 'tls');
+    certificate = join(folder, 'tls.crt');
+    key = join(folder, 'tls.crt.key');
+    passwordFile = join(folder, 'password');
+    place('authority', authorities);
+    place('client', certificate);
+    place('client-key', key);
+    chmodSync(key, 0o600);
+    write(passwordFile, 'pass word\nnot this\n');
+  });
+
+  afterEach(() => {
+    for (const close of closings.splice(0)) close();
+  });
+
+  type Access = Parameters<typeof openEngineAccess>[0];
+
+  const withUser = (): Access => ({ user: { name: 'site-a', passwordFile }, tls: {} });
+  const withTls = (): Access => ({ tls: { authorities, client: { certificate, key } } });
+
+  function open(access: Access, time = Date.UTC(2100, 0)) {
+    const recorded = recordedLog();
+    lines = recorded.lines;
+    const opened = openEngineAccess(access, {
+      log: recorded.log,
+      clock: () => new Date(time),
+      intervalMs: 10,
+    });
+    closings.push(opened.close);
+    return opened;
+  }
+
+  const KEPT = 'files for the engine of the fleet cannot be used; the previous ones stay in use';
+  const PASSWORD_READ = (): LogLine => ['info', "password of the engine's user read", { file: passwordFile }];
+  const validUntil = '2126-01-01T00:00:00.000Z';
+  const AUTHORITY_READ = (name = 'authority'): LogLine => [
+    'info',
+    "certificate of the engine's authority read",
+    { file: authorities, subject: `CN=${name} of the tests`, validUntil },
+  ];
+  const CLIENT_READ = (name = 'client', end = validUntil): LogLine => [
+    'info',
+    'client certificate for the engine read',
+    { file: certificate, subject: `CN=${name} of the tests`, validUntil: end },
+  ];
+
+  test('is nothing where the engine is open to everybody', () => {
+    const access = open({ tls: {} });
+    expect([access.tls(), access.password(), lines]).toEqual([{}, undefined, []]);
+  });
+
+  test('is the first line of the password file, and its next one when that changes', async () => {
+    const access = open(withUser());
+    expect(access.password()).toBe('pass word');
+    write(passwordFile, '\ufeffnext\r\n');
+    await until(() => access.password() === 'next');
+    expect(lines).toEqual([PASSWORD_READ(), PASSWORD_READ()]);
+    expect(JSON.stringify(lines)).not.toMatch(/pass word|next|not this/);
+  });
+
+  test('is what the PEM files hold, all three of one moment, and the same object until then', async () => {
+    const access = open(withTls());
+    const first = access.tls();
+    expect(first).toEqual({ ca: pem('authority'), cert: pem('client'), key: pem('client-key') });
+    expect(access.tls()).toBe(first);
+    place('other-client', certificate);
+    place('other-client-key', key);
+    place('other-authority', authorities);
+    await until(() => access.tls().cert?.equals(pem('other-client')) === true);
+    await until(() => access.tls().ca?.equals(pem('other-authority')) === true);
+    expect(access.tls()).toEqual({
+      ca: pem('other-authority'),
+      cert: pem('other-client'),
+      key: pem('other-client-key'),
+    });
+    const read = lines.filter(([level]) => level === 'info');
+    expect(read.slice(0, 2)).toEqual([AUTHORITY_READ(), CLIENT_READ()]);
+    expect(read.slice(-2)).toEqual([AUTHORITY_READ('other-authority'), CLIENT_READ('other-client')]);
+    expect(lines.filter(([level]) => level === 'error')).toEqual([]);
+  });
+
+  test('is an authority alone, or a client certificate alone', () => {
+    expect(open({ tls: { authorities } }).tls()).toEqual({ ca: pem('authority') });
+    expect(open({ tls: { client: { certificate, key } } }).tls()).toEqual({
+      cert: pem('client'),
+      key: pem('client-key'),
+    });
+  });
+
+  const P = 'PACKAGERDRMAPI_FLEET_';
+
+  test.each<[what: string, access: () => Access, spoil: () => void, fault: () => string]>([
+    [
+      'an empty password',
+      withUser,
+      () => write(passwordFile, '\nsecond line\n'),
+      () => `${P}PASSWORD_FILE: ${passwordFile}: has no password in its first line`,
+    ],
+    [
+      'a password without end',
+      withUser,
+      () => write(passwordFile, 'x'.repeat(1001)),
+      () => `${P}PASSWORD_FILE: ${passwordFile}: the password must have at most 1000 characters`,
+    ],
+    [
+      'no password file',
+      withUser,
+      () => rmSync(passwordFile),
+      () => `${P}PASSWORD_FILE: ${passwordFile}: there is no such file`,
+    ],
+    [
+      'an authority that is no certificate',
+      withTls,
+      () => write(authorities, 'hello'),
+      () => `${P}TLSCA: ${authorities}: holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)`,
+    ],
+    [
+      'no client certificate',
+      withTls,
+      () => rmSync(certificate),
+      () => `${P}TLSCERT: ${certificate}: there is no such file`,
+    ],
+    [
+      'a key of another certificate',
+      withTls,
+      () => place('other-client-key', key),
+      () => `${P}TLSKEY: ${key}: is not the key of the certificate in ${certificate}`,
+    ],
+    [
+      'a key with a passphrase',
+      withTls,
+      () => place('encrypted-server-key', key),
+      () => `${P}TLSKEY: ${key}: holds a key that is locked with a passphrase; write it without one`,
+    ],
+  ])('refuses to start with %s, and stays with what it has when that comes later', async (...row) => {
+    const [, how, spoil, fault] = row;
+    const access = open(how());
+    const before = [access.tls(), access.password()];
+    const told = lines.length;
+    spoil();
+    await until(() => lines.length > told);
+    expect(lines.slice(told)).toEqual([['error', KEPT, { faults: [fault()] }]]);
+    expect([access.tls(), access.password()]).toEqual(before);
+    expect(() => open(how())).toThrow(new ConfigError([fault()]));
+  });
+
+  test('names the variable of a file in whose place there is a folder', () => {
+    rmSync(passwordFile);
+    const folder = { user: { name: 'x', passwordFile: join(passwordFile, '..') }, tls: {} };
+    expect(() => open(folder)).toThrow(/PACKAGERDRMAPI_FLEET_PASSWORD_FILE: .* is a folder\./);
+  });
+
+  test('warns of what every user of the machine can read, of a certificate that has ended, and of a name that etcd refuses', () => {
+    place('expired-client', certificate);
+    place('expired-client-key', key);
+    chmodSync(key, 0o644);
+    chmodSync(passwordFile, 0o644);
+    open({ ...withUser(), tls: { client: { certificate, key } } });
+    expect(lines).toEqual([
+      CLIENT_READ('expired-client', '2021-01-01T00:00:00.000Z'),
+      ['warn', 'a certificate for the engine has expired', { file: certificate }],
+      [
+        'warn',
+        'every user of this machine can read the key of the client certificate for the engine',
+        { file: key },
+      ],
+      [
+        'warn',
+        'etcd refuses requests with a client certificate that has a common name (CN) while its users are on; make one without',
+        { file: certificate, subject: 'CN=expired-client of the tests' },
+      ],
+      PASSWORD_READ(),
+      [
+        'warn',
+        "every user of this machine can read the password of the engine's user",
+        { file: passwordFile },
+      ],
+    ]);
+  });
+});
+
+test('two changes of one key at a time are decided one after the other, and hold up no others', async () => {
+  const cluster = new FakeCluster();
+  const guard = { key: 'fleet', revision: cluster.set('fleet', 'it') };
+  const grouped = groupCalls(cluster.connect());
+  const change = (key: string, text: string) =>
+    grouped.change({ key, expected: 0, value: Buffer.from(text) }, guard);
+  const answers = await Promise.all([change('a', '1'), change('a', '2'), change('b', '3')]);
+  expect(answers.map((answer) => answer?.made)).toEqual([true, false, true]);
+  expect(['a', 'b'].map((key) => cluster.get(key)?.value.toString())).toEqual(['1', '3']);
 });
