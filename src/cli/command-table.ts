@@ -57,10 +57,13 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-const PROVIDER = [
+const CLIENT = [
   option('--client <name>', 'DRM account at the key provider'),
   option('--client-api-key <key>', 'its API key; other users can see it').conflicts('clientApiKeyFile'),
   option('--client-api-key-file <file>', 'file that holds its API key'),
+];
+const PROVIDER = [
+  ...CLIENT,
   option('--cmaf [scheme]', 'write the CMAF lines, too (cenc), or false for none')
     .choices(CMAF_CHOICES)
     .argParser(cmafChoice),
@@ -363,4 +366,35 @@ old one. Run it again after a failure or a stop. Ends with 1 when an entry can't
   ],
 };
 
-export const COMMANDS = [PUT, GET, DELETE, LIST, CHECK, VERIFY, APPLY, ROTATE, DOCTOR, FLEET];
+const PROVIDER_COMMANDS: CommandEntry = {
+  usage: 'provider',
+  description: "the sidecar's key provider: test what it answers",
+  commands: [
+    {
+      usage: 'test [contentid]',
+      description: 'ask the key provider as the sidecar does, and show requests, answers, keys and faults',
+      options: CLIENT,
+      help: `
+It reads the sidecar's own variables (PACKAGERDRMAPI_KEYPROVIDERURL and others) and asks from this machine. Without
+PACKAGERDRMAPI_KEYPROVIDERPROTOCOL it tries every protocol that the address allows. Nothing is written; no content key and
+no credential is shown. A provider may keep the key that it makes for the content id.
+Ends with 1 unless the sidecar could write a key file with these settings.
+`,
+      load: async () => (await import('./commands/provider-test')).testProvider,
+    },
+  ],
+};
+
+export const COMMANDS = [
+  PUT,
+  GET,
+  DELETE,
+  LIST,
+  CHECK,
+  VERIFY,
+  APPLY,
+  ROTATE,
+  PROVIDER_COMMANDS,
+  DOCTOR,
+  FLEET,
+];
