@@ -46,7 +46,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
       }),
       mountLazily(
         app,
-        ['/keyprovider/speke1', '/keyprovider/speke2', '/keyprovider/cpix'],
+        ['/keyprovider/speke1', '/keyprovider/speke2', '/keyprovider/cpix', '/v1/cpix', '/v1/keys'],
         async (routes) => {
           const { mountCpixProvider } = await import('./upstreams/cpix-provider');
           mountCpixProvider(routes, context);

@@ -3,7 +3,7 @@ import { type Content, type Html, html } from '../../../http/html';
 import { type Addresses, addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { type Client, clientRecord } from '../upstreams/config-service';
-import { CPIX_PATH, SPEKE_PATHS } from '../upstreams/cpix-provider';
+import { CPIX_PATH, SPEKE_PATHS, STUDIO_PATHS } from '../upstreams/cpix-provider';
 import { KEY_ANSWERS } from '../upstreams/key-provider';
 import { channelState } from './channels';
 import {
@@ -127,6 +127,7 @@ const PROTOCOLS = [
   ['SPEKE v1', SPEKE_PATHS.speke1],
   ['SPEKE v2', SPEKE_PATHS.speke2],
   ['CPIX by GET', CPIX_PATH],
+  ['CPIX API of Studio DRM', STUDIO_PATHS.cpix],
 ] as const;
 
 function clientCard(client: Client, origin: string): Html {

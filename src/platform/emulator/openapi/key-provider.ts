@@ -4,7 +4,7 @@ import { contentOf, jsonSchema, type PathItem, parameter } from '../../../http/o
 import { field } from '../json-body';
 import { LicenseRequest } from '../upstreams/clearkey-license';
 import { ClientRecord } from '../upstreams/config-service';
-import { CPIX_PATH, SPEKE_PATHS, SPEKE_VERSIONS } from '../upstreams/cpix-provider';
+import { CPIX_PATH, SPEKE_PATHS, SPEKE_VERSIONS, STUDIO_PATHS } from '../upstreams/cpix-provider';
 import { deriveKeys, KEY_ANSWERS } from '../upstreams/key-provider';
 import { type AnsweredError, json, operationsAt, type Row, type Seeded, text } from './operation';
 
@@ -99,6 +99,38 @@ const SCHEME = parameter(
   { type: 'string', enum: ['cenc', 'cbcs'] },
 );
 
+const DRM = parameter(
+  'drm',
+  'Only these of `fairplay`, `playready` and `widevine`, with commas between them.',
+  {
+    type: 'string',
+  },
+);
+const StudioKeys = z.object({
+  key_id_hex: field(text, 'The key id.'),
+  content_key_hex: field(text, 'The content key.'),
+  iv_hex: field(text, 'The initialization vector of FairPlay.'),
+  playready_pssh_data: field(text.optional(), 'The PlayReady object, in base64.'),
+  playready_system_id: field(text.optional(), 'The id of PlayReady.'),
+  widevine_drm_specific_data: field(text.optional(), 'A whole box, in base64.'),
+  widevine_system_id: field(text.optional(), 'The id of Widevine.'),
+  fairplay_system_id: field(text.optional(), 'The id of FairPlay.'),
+  fairplay_laurl: field(text.optional(), 'The license address of FairPlay.'),
+});
+
+function studio(name: keyof typeof STUDIO_PATHS, summary: string, description: string): Row {
+  const isJson = name === 'keys';
+  return {
+    ...{ at: `GET ${STUDIO_PATHS[name]}`, id: `studio${name}`, summary, description },
+    access: 'client',
+    parameters: [DRM],
+    answers: {
+      200: isJson ? json('The keys.', jsonSchema(StudioKeys)) : { description: 'The keys.', content: CPIX },
+    },
+    errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'A name in `drm` is unknown.']],
+  };
+}
+
 /** What the sidecar and players call: the key provider, the configuration service and the license server. */
 export function providerOperations(seeded: Seeded): Record<string, PathItem> {
   const rows: readonly Row[] = [
@@ -140,6 +172,17 @@ export function providerOperations(seeded: Seeded): Record<string, PathItem> {
       answers: { 200: { description: 'The keys.', content: CPIX } },
       errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'The scheme is unknown.']],
     },
+    studio(
+      'cpix',
+      'Get the key of a content as Studio DRM answers it',
+      "CPIX 2.1 with one key for all systems: the JSON answers' key of CENC.",
+    ),
+    studio(
+      'multikey',
+      'Get one key for pictures and one for sound',
+      'The same for DASH, with a usage rule for video and one for audio.',
+    ),
+    studio('keys', 'Get the key of a content as JSON', 'The key of the CPIX document.'),
   ];
   return operationsAt(PROVIDER_TAG, rows, seeded);
 }

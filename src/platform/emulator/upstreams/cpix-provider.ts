@@ -1,7 +1,20 @@
 import { type Express, type Response, raw } from 'express';
 import { formatUuid } from '../../../drm/bytes';
-import type { CpixDocument, CpixKey, CpixRule, CpixSignal, CpixSystem } from '../../../drm/cpix/document';
-import { EMPTY_DOCUMENT, FAIRPLAY_SYSTEM_ID, schemeName } from '../../../drm/cpix/document';
+import type {
+  CpixDocument,
+  CpixKey,
+  CpixRule,
+  CpixSignal,
+  CpixSystem,
+  CpixSystemName,
+} from '../../../drm/cpix/document';
+import {
+  CPIX_SYSTEM_IDS,
+  EMPTY_DOCUMENT,
+  FAIRPLAY_SYSTEM_ID,
+  NO_FILTERS,
+  schemeName,
+} from '../../../drm/cpix/document';
 import { sealCpix } from '../../../drm/cpix/encryption';
 import { MAX_CPIX_BYTES, readCpix } from '../../../drm/cpix/read';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../../drm/cpix/signals';
@@ -9,6 +22,7 @@ import { CPIX_VERSIONS } from '../../../drm/cpix/speke';
 import { writeCpix } from '../../../drm/cpix/write';
 import { fairPlayKeyId } from '../../../drm/packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../drm/playready';
+import { buildPsshBox } from '../../../drm/pssh';
 import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
@@ -29,6 +43,12 @@ interface CpixParts extends ProviderParts {
 /** The versions of SPEKE, by the last part of their path. */
 export const SPEKE_PATHS = { speke1: '/keyprovider/speke1/:client', speke2: '/keyprovider/speke2/:client' };
 export const CPIX_PATH = '/keyprovider/cpix/:client/:contentId';
+/** The platform's CPIX API ("Studio DRM", "Encryption Key Provision (Standalone)"). */
+export const STUDIO_PATHS = {
+  cpix: '/v1/cpix/:client/:contentId',
+  multikey: '/v1/cpix/:client/:contentId/multikey',
+  keys: '/v1/keys/:client/:contentId',
+};
 
 /** The key provider as others speak: SPEKE v1 and v2, and CPIX by GET. All have the keys of its own protocol. */
 export function mountCpixProvider(app: Express, providerParts: CpixParts): void {
@@ -70,6 +90,22 @@ export function mountCpixProvider(app: Express, providerParts: CpixParts): void 
       send(response, writeCpix(documentOf(providerParts, client, contentId, scheme)));
     })
     .all(onlyMethods('GET'));
+  const studio = (path: string, answer: (asked: StudioRequest, response: Response) => void) =>
+    app
+      .route(path)
+      .get(({ params, headers, query }, response) => {
+        const client = authorizedClient(providerParts.clients, String(params.client), headers);
+        const contentId = requireContentId(String(params.contentId));
+        answer({ client, contentId, systems: systemsIn(query.drm) }, response);
+      })
+      .all(onlyMethods('GET'));
+  studio(STUDIO_PATHS.cpix, (asked, response) => send(response, studioDocument(providerParts, asked)));
+  studio(STUDIO_PATHS.multikey, (asked, response) =>
+    send(response, studioDocument(providerParts, asked, ['video', 'audio'])),
+  );
+  studio(STUDIO_PATHS.keys, (asked, response) => {
+    response.set('cache-control', 'no-store').json(studioKeys(providerParts, asked));
+  });
 }
 
 const USER_AGENT = 'packager-drm-api emulator';
@@ -201,6 +237,79 @@ function documentOf(
 
 const SIGNALLED = { cenc: ['widevine', 'playready'], cbcs: ['fairplay'] } as const;
 const ALL_SIGNALS: readonly CpixSignal[] = ['pssh', 'contentProtectionData', 'hlsMedia', 'hlsMultivariant'];
+
+interface StudioRequest {
+  readonly client: Client;
+  readonly contentId: string;
+  readonly systems: readonly CpixSystemName[];
+}
+
+const SYSTEMS = Object.keys(CPIX_SYSTEM_IDS) as CpixSystemName[];
+
+function systemsIn(drm: unknown): readonly CpixSystemName[] {
+  if (drm === undefined) return SYSTEMS;
+  const names = String(drm).split(',');
+  const known = SYSTEMS.filter((name) => names.includes(name));
+  if (known.length === names.length) return known;
+  throw refused(400, 'drm takes fairplay, playready and widevine, each once, with commas between them.');
+}
+
+/** The one key of a content for all systems: that of CENC. FairPlay's IV is the one of the JSON protocol. */
+function studioKey(providerParts: CpixParts, { client, contentId }: Omit<StudioRequest, 'systems'>) {
+  const keys = deriveKeys(client, contentId);
+  const systems = SYSTEMS.map((name) => ({ ...cpixSystem(name, keys.keyId, {}), asked: STUDIO_SIGNALS }));
+  return issue(providerParts, { contentId, keys, key: { keyId: keys.keyId }, systems });
+}
+
+const STUDIO_SIGNALS: readonly CpixSignal[] = [
+  ...(['pssh', 'contentProtectionData', 'uriExtXKey', 'hlsMedia', 'hlsMultivariant'] as const),
+];
+
+/** CPIX 2.1, which has neither schemes nor a version. Several keys are for DASH, with filters in place of track types. */
+function studioDocument(
+  providerParts: CpixParts,
+  { systems: names, ...asked }: StudioRequest,
+  tracks: readonly ('video' | 'audio')[] = [],
+): string {
+  const isOfDash = tracks.length > 0;
+  const ids = names.filter((name) => !isOfDash || name !== 'fairplay').map((name) => CPIX_SYSTEM_IDS[name]);
+  const parts = isOfDash
+    ? tracks.map((track) => {
+        const contentId = `${asked.contentId}-${track}`;
+        return { use: { [track]: [{}] }, ...studioKey(providerParts, { ...asked, contentId }) };
+      })
+    : [{ use: undefined, ...studioKey(providerParts, asked) }];
+  return writeCpix({
+    ...EMPTY_DOCUMENT,
+    keys: parts.map(({ issued }) => issued),
+    systems: parts.flatMap(({ systems }) => systems.filter(({ systemId }) => ids.includes(systemId))),
+    rules: parts.flatMap(({ use, issued: { keyId } }) => (use ? [{ ...NO_FILTERS, keyId, ...use }] : [])),
+  });
+}
+
+/** The same key as JSON. Widevine has a whole box, PlayReady its object. */
+function studioKeys(providerParts: CpixParts, { systems: names, ...asked }: StudioRequest) {
+  studioKey(providerParts, asked);
+  const { keyId, contentKey, fairPlayIv } = deriveKeys(asked.client, asked.contentId);
+  const widevine = buildPsshBox(WIDEVINE_SYSTEM_ID, widevineDataOf(asked.contentId, 'cenc'));
+  const fields = {
+    playready: {
+      playready_pssh_data: playReadyObjectOf(keyId, contentKey, PLAYREADY_LICENSE_URL).toString('base64'),
+      playready_system_id: PLAYREADY_SYSTEM_ID,
+    },
+    widevine: {
+      widevine_drm_specific_data: widevine.toString('base64'),
+      widevine_system_id: WIDEVINE_SYSTEM_ID,
+    },
+    fairplay: {
+      fairplay_system_id: FAIRPLAY_SYSTEM_ID,
+      fairplay_laurl: fairPlayLicenseUrl(asked.contentId),
+    },
+  };
+  const hex = (bytes: Buffer) => bytes.toString('hex');
+  const ofAll = { key_id_hex: hex(keyId), content_key_hex: hex(contentKey), iv_hex: hex(fairPlayIv) };
+  return Object.assign(ofAll, ...names.map((name) => fields[name]));
+}
 
 interface Issue {
   readonly contentId: string;

@@ -97,7 +97,9 @@ function mountRest(app: Express, context: EmulatorContext): void {
     throw new V1Error('NotFound', `${path.slice(0, 200)} is not a call of Management API v1.`);
   });
   const answerError: ErrorRequestHandler = async (thrown, request, response, next) => {
-    if (response.headersSent) {
+    // The key provider has paths below /v1, too, and errors of its own.
+    const isOfProvider = !(thrown instanceof V1Error) && /^\/(?:cpix|keys)\//i.test(request.path);
+    if (response.headersSent || isOfProvider) {
       next(thrown);
       return;
     }

@@ -45,6 +45,7 @@ test('shows the clients of the key provider with their addresses', async () => {
   expect(page).toContain(`SPEKE v1 ${url}/keyprovider/speke1/demo`);
   expect(page).toContain(`SPEKE v2 ${url}/keyprovider/speke2/demo`);
   expect(page).toContain(`CPIX by GET ${url}/keyprovider/cpix/demo/{contentId}`);
+  expect(page).toContain(`CPIX API of Studio DRM ${url}/v1/cpix/demo/{contentId}`);
   expect(page).toContain('Widevine https://widevine-license.example.com/proxy');
   expect(page).toContain(`curl -sS ${url}/keyprovider/cenc/${client.name}/my-content`);
   expect(page).toContain(`-H 'API-KEY: it'\\''s-a-key'`);

@@ -2,8 +2,13 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatUuid } from '../../../../src/drm/bytes';
-import { chooseKeys } from '../../../../src/drm/cpix/choose';
-import { type CpixDocument, plainKey } from '../../../../src/drm/cpix/document';
+import { type CpixChoice, chooseKeys } from '../../../../src/drm/cpix/choose';
+import {
+  CPIX_SYSTEM_IDS,
+  type CpixDocument,
+  type CpixSystemName,
+  plainKey,
+} from '../../../../src/drm/cpix/document';
 import { openCpix } from '../../../../src/drm/cpix/encryption';
 import { cpixKeyFile } from '../../../../src/drm/cpix/key-file';
 import { readCpix } from '../../../../src/drm/cpix/read';
@@ -54,8 +59,8 @@ function documentIn(xml: string): CpixDocument {
 }
 
 /** The key file of an answer, as the sidecar makes it. */
-function keyFileOf(document: CpixDocument): KeyFile {
-  const chosen = chooseKeys(document, {});
+function keyFileOf(document: CpixDocument, choice: CpixChoice = {}): KeyFile {
+  const chosen = chooseKeys(document, choice);
   if (!chosen.ok) throw new Error(JSON.stringify(chosen.faults));
   const made = cpixKeyFile(document, chosen.value, {});
   if (!made.ok) throw new Error(JSON.stringify(made.faults));
@@ -298,4 +303,82 @@ it('gives CPIX by GET: both keys in one document, or one of them', async () => {
   expect(keyFileOf(documentIn((await get('?scheme=cbcs')).text))).toEqual(FAIRPLAY);
   const statuses = await Promise.all([get('?scheme=cens'), get('', 'a%20b')]);
   expect(statuses.map(({ status }) => status)).toEqual([400, 400]);
+});
+
+describe('the CPIX API of Studio DRM', () => {
+  const get = async (path: string, headers: Record<string, string> = { 'api-key': API_KEY }) => {
+    const answer = await fetch(`${(await emulator()).url}/v1/${path}`, { headers });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const { contentKey = '', keyId = '' } = CENC.cenc ?? {};
+  const hex = (base64: string) => Buffer.from(base64, 'base64').toString('hex');
+
+  it('has one key for all systems, in a document without schemes and version', async () => {
+    const document = documentIn((await get('cpix/demo/demo')).text);
+    expect([document.version, document.keys.length, document.keys[0]?.scheme]).toEqual([
+      undefined,
+      1,
+      undefined,
+    ]);
+    const key = hex(contentKey).toUpperCase();
+    expect(keyFileOf(document)).toEqual({ ...CENC, fairplay: { ...FAIRPLAY.fairplay, key } });
+  });
+
+  it.each(['widevine', 'playready,fairplay'])('has only the systems that drm names: %s', async (drm) => {
+    const names = drm.split(',');
+    const { systems } = documentIn((await get(`cpix/demo/demo?drm=${drm}`)).text);
+    expect(systems.map(({ systemId }) => systemId).sort()).toEqual(
+      names.map((name) => CPIX_SYSTEM_IDS[name as CpixSystemName]).sort(),
+    );
+    const keys = Object.keys(JSON.parse((await get(`keys/demo/demo?drm=${drm}`)).text));
+    const named = keys.flatMap((field) => /^(.*)_system_id$/.exec(field)?.[1] ?? []);
+    expect(named.sort()).toEqual(names.sort());
+  });
+
+  it('has the same key as JSON', async () => {
+    const fields = JSON.parse((await get('keys/demo/demo')).text);
+    const { systems } = documentIn((await get('cpix/demo/demo')).text);
+    const boxOf = (name: CpixSystemName) =>
+      systems.find(({ systemId }) => systemId === CPIX_SYSTEM_IDS[name])?.pssh;
+    expect(fields).toEqual({
+      key_id_hex: hex(keyId),
+      content_key_hex: hex(contentKey),
+      iv_hex: FAIRPLAY.fairplay?.iv.toLowerCase(),
+      playready_pssh_data: boxOf('playready')?.subarray(32).toString('base64'),
+      playready_system_id: CPIX_SYSTEM_IDS.playready,
+      widevine_drm_specific_data: boxOf('widevine')?.toString('base64'),
+      widevine_system_id: CPIX_SYSTEM_IDS.widevine,
+      fairplay_system_id: CPIX_SYSTEM_IDS.fairplay,
+      fairplay_laurl: FAIRPLAY.fairplay?.licenseUrl,
+    });
+  });
+
+  it('has a key for pictures and one for sound, for DASH', async () => {
+    const document = documentIn((await get('cpix/demo/demo/multikey')).text);
+    const keys = ['VIDEO', 'AUDIO'].map((track) => keyFileOf(document, { track }));
+    expect(keys.map((keyFile) => Object.keys(keyFile))).toEqual(
+      Array(2).fill(['cenc', 'widevine', 'playready']),
+    );
+    expect(new Set(keys.map(({ cenc }) => cenc?.contentKey)).size).toBe(2);
+  });
+
+  it('refuses other keys, contents and systems, and leaves other calls to Management API v1', async () => {
+    const answers = await Promise.all([
+      get('cpix/demo/demo', {}),
+      get('keys/demo/demo', { 'api-key': 'wrong' }),
+      get('cpix/nobody/demo'),
+      get('cpix/demo/a%20b'),
+      get('keys/demo/demo?drm=clearkey'),
+      get('cpix/demo'),
+    ]);
+    const codes = answers.map(({ text }) => JSON.parse(text).errors?.[0].code ?? JSON.parse(text).code);
+    expect(answers.map(({ status }, at) => [status, codes[at]])).toEqual([
+      [401, 'api_key_missing'],
+      [401, 'api_key_refused'],
+      [404, 'client_unknown'],
+      [400, 'invalid_content_id'],
+      [400, 'invalid_cpix'],
+      [404, 'NotFound'],
+    ]);
+  });
 });
