@@ -62,7 +62,14 @@ const CONSEQUENCES: readonly (readonly [causes: readonly string[], followers: re
     ['not_protected', 'not_encrypted', 'not_signalled'],
     ['key_id_mismatch', 'scheme_mismatch', 'no_pssh_box', 'clear_lead', 'pssh_differs', 'names_nothing'],
   ],
-  [['not_protected'], ['not_encrypted', 'not_signalled']],
+  [
+    ['not_protected', 'no_tenc_box', 'scheme_unknown'],
+    ['not_encrypted', 'not_signalled'],
+  ],
+  [
+    ['senc_malformed', 'subsamples_malformed'],
+    ['iv_missing', 'undetermined', 'content_key_wrong', 'content_key_byte_order', 'subsamples_malformed'],
+  ],
   [['not_encrypted'], ['iv_missing']],
   [['iv_missing'], ['undetermined']],
   [
@@ -313,6 +320,11 @@ function wrongKey(cause: MediaJudgement['cause'], files: string): [code: string,
       return [
         'iv_wrong',
         `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the key file, and restart the stream`,
+      ];
+    case 'wrong_pattern':
+      return [
+        'pattern_wrong',
+        `${THIS} decrypts with the content key of ${files}, but not with the pattern of encrypted and clear blocks that its init segment names (tenc). Set the packager's pattern as the samples are encrypted, which is 1:9 for pictures under cbcs, and restart the stream`,
       ];
     case 'key_byte_order':
       return [

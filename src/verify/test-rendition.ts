@@ -144,6 +144,14 @@ const MAX_INDEXES = 4;
 /** If a file does not name its index, it is searched for at the start. */
 const HEAD_BYTES = 256 * 1024;
 
+/** What is wrong with media so that no key helps. */
+const UNPLAYABLE: readonly string[] = [
+  'iv_missing',
+  'scheme_unknown',
+  'senc_malformed',
+  'subsamples_malformed',
+];
+
 class RenditionTest {
   readonly problems: StreamFinding[] = [];
   former: ReadKeyFile | undefined;
@@ -246,7 +254,7 @@ class RenditionTest {
     }
     for (const { code, description } of opened.value.problems)
       this.#report(
-        code === 'iv_missing' ? 'error' : 'warning',
+        UNPLAYABLE.includes(code) ? 'error' : 'warning',
         code,
         part.name,
         `In ${THIS}: ${description}`,

@@ -1,4 +1,4 @@
-import { isAmong, swapKeyIdOrder } from '../../drm/bytes';
+import { attemptsOf, type Decrypt, type Part, withKey } from './attempts';
 import { decryptSample, decryptSegment } from './decrypt';
 import type {
   Judgement,
@@ -16,11 +16,6 @@ import { addTallies, encryptedPartOf, type Tally, tallySamples, verdictOf } from
 import type { MediaSample } from './track-content';
 
 const MAX_KEYS = 16;
-
-interface Part {
-  readonly track: MediaTrack;
-  readonly samples: readonly MediaSample[];
-}
 
 /**
  * Decrypts a segment and judges whether what comes out is valid picture and sound: slices of H.264 and H.265 are read
@@ -92,19 +87,7 @@ function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] 
   return [...groups.values()];
 }
 
-type Decrypt = (sample: MediaSample, track: MediaTrack) => Buffer;
-
-interface Attempt {
-  readonly decrypt: Decrypt;
-  readonly cause: JudgementCause;
-  readonly description: string;
-}
-
 const asIs: Decrypt = ({ data }) => data;
-
-function withKey(key: Buffer, iv?: Buffer): Decrypt {
-  return (sample, track) => decryptSample(sample, track.content.format, key, iv);
-}
 
 function judgeGroup(
   keyId: Buffer | undefined,
@@ -202,61 +185,6 @@ function judgementOf(
         : `${own?.evidence ?? ''} Of a track with the same key: ${others[0]?.evidence ?? ''}`.trim(),
     };
   });
-}
-
-function* attemptsOf(
-  parts: readonly Part[],
-  fitting: readonly MediaKey[],
-  keys: readonly MediaKey[],
-): Generator<Attempt> {
-  const ivs: { iv: Buffer; description: string }[] = [];
-  const hasConstantIv = parts.some(
-    ({ track }) => track.constantIv !== undefined || track.scheme === 'sample-aes',
-  );
-  for (const { iv } of fitting) {
-    if (iv?.length !== 16) continue;
-    ivs.push({ iv, description: 'It decrypts with the IV of the key file; the media name a different one.' });
-    const reversed = Buffer.from(iv).reverse();
-    ivs.push({ iv: reversed, description: 'It decrypts with the IV of the key file in reverse byte order.' });
-  }
-  ivs.push({
-    iv: Buffer.alloc(16),
-    description: 'It decrypts with an IV of zeros; the media name a different one.',
-  });
-  for (const { key } of fitting) {
-    if (hasConstantIv) {
-      for (const { iv, description } of ivs)
-        yield { decrypt: withKey(key, iv), cause: 'wrong_iv', description };
-    }
-    const order = 'It decrypts with the bytes of the content key in another order';
-    yield {
-      decrypt: withKey(swapKeyIdOrder(key)),
-      cause: 'key_byte_order',
-      description: `${order}: bytes 0-3, 4-5 and 6-7 are reversed, as PlayReady writes key ids (but never keys).`,
-    };
-    yield {
-      decrypt: withKey(Buffer.from(key).reverse()),
-      cause: 'key_byte_order',
-      description: `${order}: all 16 are reversed.`,
-    };
-  }
-  yield* twice(fitting, keys);
-}
-
-/** With each two keys; a counter that is applied twice with one key is as none, so that this is seen as clear. */
-function* twice(fitting: readonly MediaKey[], keys: readonly MediaKey[]): Generator<Attempt> {
-  const seconds: Buffer[] = [];
-  for (const { key } of keys.slice(0, 4)) if (!isAmong(key, seconds)) seconds.push(key);
-  for (const { key } of fitting.slice(0, 4)) {
-    for (const second of seconds) {
-      const decrypt: Decrypt = (sample, track) => {
-        const { format } = track.content;
-        return decryptSample({ ...sample, data: decryptSample(sample, format, key) }, format, second);
-      };
-      const also = key.equals(second) ? 'with the same key' : 'with two keys';
-      yield { decrypt, cause: 'encrypted_twice', description: `It is encrypted twice, ${also}.` };
-    }
-  }
 }
 
 /**

@@ -72,6 +72,8 @@ export type JudgementCause =
   | 'wrong_key'
   /** Of `garbage`: the key is right and the IV that the media name is not. */
   | 'wrong_iv'
+  /** Of `garbage`: the key is right and the pattern that `tenc` names is not. */
+  | 'wrong_pattern'
   /** Of `garbage`: it decrypts with the bytes of the key in another order. */
   | 'key_byte_order'
   /** Of `garbage`: it decrypts when it is decrypted twice. */

@@ -54,6 +54,15 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
   }
 }
 
+const SENC_MALFORMED =
+  'The senc box does not have one IV for each sample, of the length that tenc or the group of keys says. Players refuse the samples or show noise; use a packager that writes both alike.';
+const SUBSAMPLES_MALFORMED =
+  'Clear and encrypted bytes of a sample (subsamples in senc) are not as many as the sample has. Players refuse it; use a packager that counts them correctly.';
+
+function sizeOf(subsamples: readonly Subsample[]): number {
+  return subsamples.reduce((sum, subsample) => sum + subsample.clear + subsample.protected, 0);
+}
+
 interface OwnEncryption {
   readonly iv: Buffer;
   readonly subsamples: readonly Subsample[] | undefined;
@@ -190,6 +199,8 @@ class Mp4Reader {
       if (!protection || !scheme) read.push({ data, encryption: undefined });
       else {
         const { iv, subsamples } = given?.[index] ?? { iv: protection.constantIv, subsamples: undefined };
+        if (subsamples && sizeOf(subsamples) !== data.length)
+          this.problem('subsamples_malformed', SUBSAMPLES_MALFORMED);
         const usable = iv && iv.length > 0 ? padIv(iv) : protection.constantIv;
         if (!usable) {
           this.problem(
@@ -224,9 +235,13 @@ class Mp4Reader {
       const hasSubsamples = (senc.readUInt32BE(0) & 2) !== 0;
       const entries = new EntryReader(senc, 8);
       const count = senc.readUInt32BE(4);
-      return protections.map((protection, index) =>
+      const own = protections.map((protection, index) =>
         index < count ? entries.read(protection?.ivSize ?? 0, hasSubsamples) : undefined,
       );
+      // Of clear samples among encrypted ones, writers have different entries.
+      if (protections.every(Boolean) && (own.includes(undefined) || entries.left > 0))
+        this.problem('senc_malformed', SENC_MALFORMED);
+      return own;
     }
     const [sizes] = this.#bodies(holder, 'saiz');
     const [offsets] = this.#bodies(holder, 'saio');
@@ -265,6 +280,10 @@ class EntryReader {
       subsamples.push({ clear: list.readUInt16BE(at), protected: list.readUInt32BE(at + 2) });
     }
     return { iv, subsamples: subsamples.length > 0 ? subsamples : undefined };
+  }
+
+  get left(): number {
+    return this.#bytes.length - this.#at;
   }
 
   #take(length: number): Buffer | undefined {
