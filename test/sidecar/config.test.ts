@@ -54,30 +54,6 @@ describe('readSidecarConfig', () => {
     expect(readSidecarConfig({ PACKAGERDRMAPI_APIKEY: KEY }, NO_FILES)).toEqual(DEFAULTS);
   });
 
-  it('takes an empty variable for an absent one', () => {
-    const env = {
-      PACKAGERDRMAPI_APIKEY: KEY,
-      PACKAGERDRMAPI_APIKEY_FILE: '',
-      PACKAGERDRMAPI_KEYFILESPATH: '',
-      PACKAGERDRMAPI_KEYFILEMODE: '',
-      PACKAGERDRMAPI_HOST: '',
-      PACKAGERDRMAPI_PORT: '',
-      PACKAGERDRMAPI_GRANDCENTRALURL: '',
-      PACKAGERDRMAPI_KEYPROVIDERURL: '',
-      PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: '',
-      PACKAGERDRMAPI_CHECKS: '',
-      PACKAGERDRMAPI_CMAF: '',
-      PACKAGERDRMAPI_APIKEYS_FILE: '',
-      PACKAGERDRMAPI_AUDIT: '',
-      PACKAGERDRMAPI_METRICS: '',
-      PACKAGERDRMAPI_TLSCERT: '',
-      PACKAGERDRMAPI_TLSKEY: '',
-      PACKAGERDRMAPI_TLSCLIENTCA: '',
-      PACKAGERDRMAPI_LOGLEVEL: '',
-    };
-    expect(readSidecarConfig(env, NO_FILES)).toEqual(DEFAULTS);
-  });
-
   it('reads every variable', () => {
     const env = {
       PACKAGERDRMAPI_APIKEY: KEY,

@@ -49,7 +49,7 @@ export interface TestEmulator {
 }
 
 /** The packager is asked often, and not waited for long. */
-const PACKAGING = { everyMs: 20, callMs: 400, idleMs: 400, fileMs: 400 };
+const PACKAGING = { everyMs: 20, callMs: 1000, idleMs: 400, fileMs: 400 };
 
 /**
  * Starts an emulator on free ports of loopback: its platform and its control port. Its clock stands at the start of

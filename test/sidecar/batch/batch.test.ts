@@ -121,22 +121,6 @@ describe('streams and groups', () => {
     });
   });
 
-  it('answer their warnings', async () => {
-    const sidecar = await startSidecar();
-    const odd = { ...PLAIN, widevine: { psshdata: 'EhBE2lLvRSMJjmhUd37jImgdSPPGiZsG' } };
-    const { results } = await post(sidecar, { streams: [{ streamid: 'a', ...odd }] });
-    const description = 'widevine.psshdata says cbcs, but the algorithm is AESCTR (cenc); make them agree.';
-    expect(results).toEqual([
-      {
-        index: expect.any(Number),
-        streamid: 'a',
-        result: 'created',
-        etag: expect.any(String),
-        warnings: [{ code: 'scheme_mismatch', description }],
-      },
-    ]);
-  });
-
   it('warn of the name of a group, and write it', async () => {
     const sidecar = await startSidecar();
     const description =

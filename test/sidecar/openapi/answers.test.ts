@@ -10,6 +10,7 @@ import {
   SUPPLIED,
   SWAPPED,
 } from '../../../src/sidecar/openapi/examples';
+import { onceForAll } from '../../support/after-test';
 import { CPIX_OF_TRACKS } from '../../support/cpix-of-tracks';
 import { itDescribesAnApi, validateOpenApi } from '../../support/describes-api';
 import { readCurl } from '../../support/read-curl';
@@ -133,6 +134,9 @@ const EXAMPLES = OPERATIONS.flatMap(({ operation, ...described }) =>
   (operation['x-codeSamples'] ?? []).map(({ label, source }) => ({ ...described, operation, label, source })),
 );
 
+/** For examples that only read. */
+const shared = onceForAll(startDescribed);
+
 it.each(EXAMPLES)('$title, $label: is answered as its description says', async (example) => {
   const { method, path, operation, label, source } = example;
   const sent = readCurl(source, { PACKAGERDRM_URL: '', PACKAGERDRM_APIKEY: API_KEY });
@@ -145,7 +149,7 @@ it.each(EXAMPLES)('$title, $label: is answered as its description says', async (
   const asked = [...new URLSearchParams(sent.target.split('?')[1]).keys()];
   expect(names).toEqual(expect.arrayContaining(asked));
 
-  const { sidecar } = await startDescribed();
+  const { sidecar } = await (method === 'get' ? shared() : startDescribed());
   const answer = await request(sidecar.url)[method](sent.target).set(sent.headers).send(sent.body).buffer();
   const { schema = {}, examples } = operation.responses[200]?.content?.[answer.type] ?? {};
   const given = answer.type === 'application/json' ? answer.body : answer.text;

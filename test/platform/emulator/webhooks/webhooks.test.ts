@@ -105,24 +105,6 @@ test('takes "hang" for a failure, tries again and goes on in order', async () =>
   ]);
 });
 
-test.each<[ReceiverScript, string]>([
-  ['reset', 'connection_reset'],
-  ['garbage', 'not_http'],
-  [{ status: 200, headers: { 'x-long': 'x'.repeat(20_000) } }, 'not_http'],
-])('takes %j for a failure, tries again and goes on in order', async (script, failure) => {
-  const receiver = await startWebhookReceiver();
-  receiver.answer(script);
-  const { create, notify, tries } = startWebhooks();
-  create(receiver.url);
-  notify('channel1', 'channel2');
-  const made = await tries(3);
-  expect(made.map(({ subjectId, answer }) => [subjectId, answer])).toEqual([
-    ['channel1', { failure }],
-    ['channel1', { status: 200 }],
-    ['channel2', { status: 200 }],
-  ]);
-});
-
 test.each<[string, () => string | Promise<string>, string]>([
   ['nobody listens', refusedUrl, 'connection_refused'],
   ['the host has no address', () => 'http://receiver.invalid/', 'host_not_found'],

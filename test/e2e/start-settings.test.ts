@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { temporaryFolder } from '../support/after-test';
+import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
+import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
+
+const SIDECAR = join(DIST, 'sidecar', 'main.js');
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+async function roundTrip(url: string, apiKey: string) {
+  const address = `${url}/api/keyfile/live`;
+  const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+  const post = await fetch(address, { method: 'POST', headers, body: JSON.stringify(CENC_ONLY) });
+  const get = await fetch(address, { headers });
+  return [post.status, await post.text(), get.status, await get.text()];
+}
+
+const SERVED = [200, CENC_ONLY_FILE, 200, CENC_ONLY_FILE];
+
+test('reads the .env file of its working folder, and lets the environment win over it', async () => {
+  const lines = ['PACKAGERDRMAPI_APIKEY=key-of-dotenv', 'PACKAGERDRMAPI_KEYFILESPATH=overruled'];
+  await fs.writeFile(join(cwd, '.env'), lines.join('\n'));
+  const { url } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_KEYFILESPATH: 'chosen' } });
+  await untilReady(url);
+  expect(await roundTrip(url, 'key-of-dotenv')).toEqual(SERVED);
+  expect((await fs.readdir(cwd)).sort()).toEqual(['.env', 'chosen']);
+});
+
+test('warns in the log, and holders of an API key at /readyz, of a key folder that it had to make', async () => {
+  const key = 'a-key-of-sixteen-or-more';
+  const start = () => startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: key } });
+  const codesOf = async ({ url, stdout }: Awaited<ReturnType<typeof start>>) => {
+    await untilReady(url);
+    const answer = await fetch(`${url}/readyz`, { headers: { 'x-api-key': key } });
+    const { warnings = [] } = (await answer.json()) as { warnings?: { code: string }[] };
+    const logged = stdout().match(/"message":"warning at the start","code":"\w+"/g) ?? [];
+    return [warnings.map(({ code }) => code), logged.length];
+  };
+  expect(await codesOf(await start())).toEqual([['key_folder_made'], 1]);
+  expect(await codesOf(await start())).toEqual([[], 0]);
+});
+
+test('tells Prometheus of its process, too', async () => {
+  const { url } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: 'any-key' } });
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
+  expect(text).toMatch(/^# TYPE nodejs_gc_duration_seconds histogram$/m);
+});
+
+test('starts without its folder, says so, and is ready as soon as the folder is there', async () => {
+  await fs.writeFile(join(cwd, 'keys'), 'a file in the way\n');
+  const { url, until } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: 'key' } });
+  await until(/"message":"the key-file folder cannot be used"/);
+  expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  await fs.remove(join(cwd, 'keys'));
+  await fs.ensureDir(join(cwd, 'keys'));
+  await untilReady(url);
+  expect(await roundTrip(url, 'key')).toEqual(SERVED);
+});
+
+test.each([
+  ['0.0.0.0', /^0\.0\.0\.0:\d+$/, /^http:\/\/127\.0\.0\.1:\d+$/],
+  ['127.0.0.1', /^127\.0\.0\.1:\d+$/, /^http:\/\/127\.0\.0\.1:\d+$/],
+])('says in its log that it listens on %s, and an address to call', async (host, address, url) => {
+  const env = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_HOST: host };
+  const { until } = await startBuilt('sidecar', { cwd, env });
+  const [line] = await until(/^.*"message":"listening".*$/m);
+  const said = JSON.parse(line);
+  expect(said).toEqual({
+    time: expect.any(String),
+    level: 'info',
+    message: 'listening',
+    service: 'sidecar',
+    address: expect.stringMatching(address),
+    url: expect.stringMatching(url),
+    keyFilesPath: join(await fs.realpath(cwd), 'keys'),
+    provisioning: false,
+  });
+  expect(said.address.split(':').at(-1)).toBe(said.url.split(':').at(-1));
+});
+
+test('says that a folder is where the file of the API key belongs', async () => {
+  await fs.ensureDir(join(cwd, 'api-key'));
+  const { code, stderr } = await runScript(SIDECAR, { cwd, env: { PACKAGERDRMAPI_APIKEY_FILE: 'api-key' } })
+    .ended;
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `\
+The configuration has a fault:
+  - PACKAGERDRMAPI_APIKEY_FILE: api-key is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and create the container again.
+See docs/configuration.md.
+`,
+  });
+});
+
+test('warns of a variable that looks misspelt', async () => {
+  const env = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_KEYFILEPATH: 'keys' };
+  const { until } = await startBuilt('sidecar', { cwd, env });
+  const [line] = await until(/^.*"message":"unknown variable".*$/m);
+  expect(JSON.parse(line)).toEqual({
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    level: 'warn',
+    message: 'unknown variable',
+    variable: 'PACKAGERDRMAPI_KEYFILEPATH (did you mean PACKAGERDRMAPI_KEYFILESPATH?)',
+  });
+});
