@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 
 test('ends at once when it is told to stop while it sweeps a large folder', async () => {
-  const COUNT = 3_000;
+  const COUNT = 10_000;
   const name = (index: number) => `.packagerdrmapi-0c0ffee0-0000-4000-8000-00000000dead-${index}.tmp`;
   await fs.ensureDir(join(cwd, 'keys'));
   for (let index = 0; index < COUNT; index += 1) fs.writeFileSync(join(cwd, 'keys', name(index)), '');
