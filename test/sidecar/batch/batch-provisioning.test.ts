@@ -185,15 +185,15 @@ describe('upstreams', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const sidecar = await startSidecar({ configServiceUrl: `${url}/config`, keyProviderUrl: `${url}/keys` });
     const batch = (name: string) => ({
-      streams: Array.from({ length: 30 }, (_, index) => ({ streamid: `${name}-${index}`, ...PROVIDED })),
-      groups: Array.from({ length: 30 }, (_, index) => ({ members: [`${name}-g-${index}`], ...PROVIDED })),
+      streams: Array.from({ length: 10 }, (_, index) => ({ streamid: `${name}-${index}`, ...PROVIDED })),
+      groups: Array.from({ length: 10 }, (_, index) => ({ members: [`${name}-g-${index}`], ...PROVIDED })),
     });
     const results = await Promise.all(
       ['a', 'b'].map((name) => sidecar.api.post(PATH).send(batch(name)).expect(200)),
     );
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    for (const { body } of results) expect(body.summary).toMatchObject({ created: 60 });
+    for (const { body } of results) expect(body.summary).toMatchObject({ created: 20 });
     // Three calls for each of them.
     expect(most).toBeGreaterThan(8);
     expect(most).toBeLessThanOrEqual(24);

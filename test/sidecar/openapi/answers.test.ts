@@ -33,7 +33,7 @@ interface Oddity {
   readonly body?: string | object;
 }
 
-/** What clients send that may be refused, and what is no matter: each to every operation. */
+/** What clients send that may be refused, and what is no matter: each to every second operation. */
 const ODDITIES: [what: string, oddity: Oddity][] = [
   ['nothing but what must be sent', {}],
   ['another stream', { streamid: 'absent' }],
@@ -92,13 +92,14 @@ const ODDITIES: [what: string, oddity: Oddity][] = [
 
 const NO_BODY = ['get', 'delete'];
 
-it.each(OPERATIONS)(
+it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
   '$title answers nothing that its description does not tell of',
-  async ({ method, path, operation }) => {
+  async ({ method, path, operation, at }) => {
     const { sidecar } = await startDescribed();
     const statuses = new Set<number>();
     const names = operation.parameters.map(({ name }) => name);
-    for (const [what, { streamid = 'news', query = '', headers = {}, type, body }] of ODDITIES) {
+    const odd = ODDITIES.filter((_oddity, number) => number === 0 || (at + number) % 2 === 0);
+    for (const [what, { streamid = 'news', query = '', headers = {}, type, body }] of odd) {
       const target = addressOf(path, streamid) + query;
       // HTTP itself answers 304 where nothing is said of it (RFC 9110 § 13.1.2: something is there).
       if (headers['if-none-match'] !== undefined && !names.includes('If-None-Match')) continue;
