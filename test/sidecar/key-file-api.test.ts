@@ -5,6 +5,7 @@ import { parseKeyFile } from '../../src/drm/key-file';
 import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { keyFileSamples } from '../vectors/drm-vectors';
 
 const PATH = '/api/keyfile/demo';
 const NOT_FOUND = {
@@ -20,6 +21,13 @@ describe('POST', () => {
     expect(answer.text).toBe(POST_MANUAL_FILE);
     expect(answer.headers.warning).toBeUndefined();
     expect(await files()).toEqual({ 'demo.key': POST_MANUAL_FILE });
+  });
+
+  it.each(keyFileSamples)('writes the lines of the published sample %s', async (_name, sample) => {
+    const { api } = await startSidecar();
+    const answer = await api.post(PATH).send(sample.values).expect(200);
+    const published = sample.lines.map((line) => line.replace(/(include-in-chunklist): true$/, '$1: false'));
+    expect(answer.text.trimEnd().split('\n').sort()).toEqual(published.sort());
   });
 
   it('writes the file with the mode of the configuration', async () => {

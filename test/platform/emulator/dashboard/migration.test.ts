@@ -111,16 +111,6 @@ test('does not call an address that lacks an id', async () => {
   expect(text).toContain('GET /v2/sites/demosite/media/{media_id}/ This was not called');
 });
 
-test('shows the errors of both, each in its form', async () => {
-  const emulator = await startEmulator();
-  const { html, text } = await paste(emulator, '/v1/videos/show?video_key=none0000', 'run');
-  expect(answersOf(html)).toMatchObject({
-    'answer-v1-0': { status: 'error', code: 'NotFound' },
-    'answer-v2-0': { errors: [{ code: 'not_found' }] },
-  });
-  expect(text).toContain('POST /v1/videos/show 404');
-});
-
 test('shows what v2 does not support, with the answer of v1', async () => {
   const emulator = await startEmulator();
   const { html, text } = await paste(emulator, '/v1/accounts/tags/list', 'run');

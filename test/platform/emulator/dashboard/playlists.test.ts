@@ -213,14 +213,6 @@ test('shows what is recommended beside a media', async () => {
   expect(await shown(`?related_media_id=${news.id}`)).toEqual(['Weather']);
 });
 
-test('counts nothing as delivered that was only shown here', async () => {
-  const { shown, context, siteId } = await startPreview('trending_playlist');
-  const [thumbnail] = context.state.thumbnails.all();
-  await shown();
-  expect(context.state.usage.on(siteId, '2030-01-01')).toMatchObject({ deliveries: 0, delivered_bytes: 0 });
-  expect(thumbnail?.status).toBe('ready');
-});
-
 test('shows pictures of media that viewers do not have yet, and counts none as delivered', async () => {
   const { createReady, context, unauthenticated, siteId, page } = await startLibraryPages();
   const media = await createReady({ title: 'Tomorrow', publish_start_date: '2031-01-01T00:00:00Z' });

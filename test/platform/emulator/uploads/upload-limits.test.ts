@@ -207,13 +207,6 @@ test('a sender that stops sending is cut off', async () => {
   uploads.reset();
 });
 
-test('no folder is made before the first file comes', async () => {
-  const { begin, sizesOnDisk, context } = await startUploads();
-  begin();
-  expect(sizesOnDisk()).toEqual([]);
-  expect(readdirSync(context.seeds.uploadsFolder)).toEqual([]);
-});
-
 test('folders of processes that were killed are deleted when the first file comes', async () => {
   const { unauthenticated, beginDirect, taken, context } = await startUploads();
   const { uploadsFolder } = context.seeds;
