@@ -143,14 +143,6 @@ describe('put', () => {
     });
   });
 
-  test('tells every problem that the sidecar has with the request', async () => {
-    const { code, stderr } = await run('put news --fairplay-key SECRET --fairplay-laurl skd://h'.split(' '));
-    expect({ code, lines: stderr.split('\n') }).toEqual({
-      code: 1,
-      lines: ['error: fairplay.key: is not hex; send 32 hex digits', 'error: fairplay.iv: is missing', ''],
-    });
-  });
-
   test.each(
     Object.entries({
       '': 'The keys are missing: give --file, --cpix, or --content-id with --client, or the keys as options.',

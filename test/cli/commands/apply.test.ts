@@ -169,32 +169,6 @@ test('goes on after a request that is refused as a whole', async () => {
   expect({ code, stderr }).toEqual({ code: 1, stderr: 'many.csv: 150 created, 100 failed.\n' });
 });
 
-test('names the first 20 of each kind, or all with --all', async () => {
-  await writeMany(23);
-  const some = await apply([...MANY, '--dry-run']);
-  expect(some.stdout.split('\n').slice(0, 2)).toEqual(['23 streams would be created', '  + s0']);
-  expect(some.stdout.split('\n').slice(20)).toEqual(['  + s19', '    and 3 more; --all names them', '']);
-  const all = await apply([...MANY, '--dry-run', '--all']);
-  expect(all.stdout.split('\n').slice(20)).toEqual(['  + s19', '  + s20', '  + s21', '  + s22', '']);
-});
-
-test('tries a sidecar that goes away again, and goes on when it is back', async () => {
-  await writeMany(250);
-  const pauses: number[] = [];
-  sidecar.before = ({ dryRun }) => (!dryRun && pauses.length < 3 ? 'cut' : undefined);
-  const { code, stderr } = await apply(MANY, { onWait: (ms) => pauses.push(ms) });
-  expect({ code, stderr, pauses }).toEqual({
-    code: 0,
-    stderr: `\
-The sidecar cannot be reached or is busy, next try in 1 s.
-The sidecar cannot be reached or is busy, next try in 2 s.
-The sidecar cannot be reached or is busy, next try in 4 s.
-many.csv: 250 created.
-`,
-    pauses: [1000, 2000, 4000],
-  });
-});
-
 test('waits for a sidecar that is busy', async () => {
   const errors = [{ code: 'too_many_batches', description: '4 batches are under way.' }];
   let isBusy = true;

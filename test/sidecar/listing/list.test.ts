@@ -42,40 +42,10 @@ it('answers for each key file its stream id, time and size, and what its text sa
   expect(listAnswer.parse(answer.body)).toEqual(answer.body);
 });
 
-it.each([1, 2, 8, 9, 1000])('finds every key file once, sorted, in pages of %i', async (limit) => {
-  const { folder, pages } = await startListing();
-  place(folder, ...TREE);
-  const bodies = await pages({ limit });
-  expect(bodies.flatMap(({ keyfiles }) => keyfiles.map(({ streamid }) => streamid))).toEqual(TREE);
-  expect(bodies.map(({ keyfiles }) => keyfiles.length)).toHaveLength(Math.ceil(TREE.length / limit));
-});
-
 it('answers 100 key files when no limit is given', async () => {
   const { folder, pages } = await startListing();
   place(folder, ...Array.from({ length: 120 }, (_none, index) => `s${index}`));
   expect((await pages({})).map(({ keyfiles }) => keyfiles.length)).toEqual([100, 20]);
-});
-
-it.each<[string, string[]]>([
-  ['', TREE],
-  ['a', ['a', 'ab']],
-  ['ab', ['ab']],
-  ['abc', []],
-  ['a.k', []],
-  ['live', ['live/new/s', 'live/news', 'live/sport', 'live/x/y/z', 'live2']],
-  ['live/', ['live/new/s', 'live/news', 'live/sport', 'live/x/y/z']],
-  ['live/ne', ['live/new/s', 'live/news']],
-  ['live/new/', ['live/new/s']],
-  ['live/x/y/z', ['live/x/y/z']],
-  ['live/x/y/z/', []],
-  ['a/', []],
-  ['none/', []],
-  ['none/such/', []],
-  ['vod', ['vod/a/b']],
-])('finds with the prefix "%s" what begins with it', async (prefix, expected) => {
-  const { folder, streamIds } = await startListing();
-  place(folder, ...TREE);
-  expect((await streamIds({ prefix, limit: 2 })).sort()).toEqual(expected.toSorted());
 });
 
 it('lists what a stream id can name and nothing else', async () => {
