@@ -3,7 +3,6 @@ import fs from 'fs-extra';
 import { openEnvelope } from '../../src/drm/envelope';
 import { temporaryFolder } from '../support/after-test';
 import { startBuilt, untilReady } from '../support/built-program';
-import { until } from '../support/until';
 
 const CLIENT = { name: 'someone', apiKey: 'client-api-key', sharedSecret: 'a-shared-secret-of-28-bytes!' };
 const API_KEY = 'key-of-the-provisioning-tests';
@@ -101,75 +100,4 @@ cupertinostreaming-aes128-key-format-version: 1
   const secrets = [API_KEY, CLIENT.apiKey, CLIENT.sharedSecret, cenc.content_key, fairplay.key_hex];
   const logs = sidecar.stdout() + emulator.stdout();
   expect(secrets.filter((secret) => logs.includes(String(secret)))).toEqual([]);
-});
-
-/** The protocols that need no more than a content id, and where the emulator speaks them. */
-const PROTOCOLS = {
-  speke1: `/keyprovider/speke1/${CLIENT.name}`,
-  speke2: `/keyprovider/speke2/${CLIENT.name}`,
-  cpix: `/keyprovider/cpix/${CLIENT.name}/{contentId}`,
-};
-
-test('provisions the keys of the emulator by each protocol, with the headers of a file and a content id alone', async () => {
-  const { emulator, sidecar: byJson } = await startBoth();
-  const headersFile = join(cwd, 'headers.txt');
-  await fs.writeFile(headersFile, `# of the emulator\nAPI-KEY: ${CLIENT.apiKey}\n`, { mode: 0o600 });
-  const sidecars = await Promise.all(
-    Object.entries(PROTOCOLS).map(async ([protocol, path]) => {
-      const sidecar = await startBuilt('sidecar', {
-        cwd,
-        env: {
-          PACKAGERDRMAPI_APIKEY: API_KEY,
-          PACKAGERDRMAPI_KEYFILESPATH: join(cwd, protocol),
-          PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol,
-          PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}${path}`,
-          PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
-        },
-      });
-      await untilReady(sidecar.url);
-      return sidecar;
-    }),
-  );
-  const post = (url: string, body: object) => call(`${url}/api/keyfile/live`, 'POST', body);
-  const named = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'evening-show' };
-  const expected = (await post(byJson.url, named)).text.toLowerCase();
-  for (const { url } of sidecars) {
-    const answer = await post(url, { contentId: 'evening-show' });
-    expect([answer.status, answer.text.toLowerCase()]).toEqual([200, expected]);
-  }
-  await fs.writeFile(headersFile, 'API-KEY: another-key\n', { mode: 0o600 });
-  for (const { url, stdout } of sidecars) {
-    await until(async () => (await post(url, { contentId: 'evening-show' })).status === 502);
-    expect(stdout()).not.toContain(CLIENT.apiKey);
-  }
-});
-
-test('provisions from the CPIX API of the platform, whose one key is for all systems', async () => {
-  const { emulator } = await startBoth();
-  await fs.writeFile(join(cwd, 'headers.txt'), `API-KEY: ${CLIENT.apiKey}\n`, { mode: 0o600 });
-  const sidecar = await startBuilt('sidecar', {
-    cwd,
-    env: {
-      PACKAGERDRMAPI_APIKEY: API_KEY,
-      PACKAGERDRMAPI_KEYFILESPATH: join(cwd, 'studio'),
-      PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: 'cpix',
-      PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/v1/cpix/${CLIENT.name}/{contentId}`,
-      PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
-    },
-  });
-  await untilReady(sidecar.url);
-  const path = `${sidecar.url}/api/keyfile/live`;
-  const written = await call(path, 'POST', { contentId: 'evening-show' });
-  expect([written.status, (await call(path, 'GET')).text]).toEqual([200, written.text]);
-  const json = await fetch(`${emulator.url}/v1/keys/${CLIENT.name}/evening-show`, {
-    headers: { 'api-key': CLIENT.apiKey },
-  });
-  const { content_key_hex: key, iv_hex: iv, fairplay_laurl: laurl } = JSON.parse(await json.text());
-  const lines = [
-    `mpegdashstreaming-cenc-content-key: ${Buffer.from(key, 'hex').toString('base64')}`,
-    `cupertinostreaming-aes128-key: ${key.toUpperCase()}`,
-    `cupertinostreaming-aes128-iv: ${iv.toUpperCase()}`,
-    `cupertinostreaming-aes128-url: ${laurl}`,
-  ];
-  for (const line of lines) expect(written.text).toContain(`${line}\n`);
 });

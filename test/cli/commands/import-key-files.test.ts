@@ -236,7 +236,7 @@ ${ADVICE}`,
   test('names what the sidecar refuses, and imports the others', async () => {
     await write({
       ...many(2),
-      'old/bad.key': POST_MANUAL_FILE.replace('com.apple.streamingkeydelivery', 'identity'),
+      'old/bad.key': POST_MANUAL_FILE.replace('keyserver-widevine: true', 'keyserver-widevine: yes'),
     });
     expect(await run(['apply', 'old', '--yes'])).toEqual({
       code: 1,
@@ -246,7 +246,7 @@ ${ADVICE}`,
   + ch1001
 1 stream failed
   ! bad
-      cupertinostreaming-aes128-key-format must be com.apple.streamingkeydelivery for FairPlay.
+      mpegdashstreaming-cenc-keyserver-widevine must be true, in lower case.
 `,
       stderr: 'old: 2 created, 1 failed.\n',
     });

@@ -132,7 +132,7 @@ test.each<[variables: Variables, faults: readonly string[]]>([
   [{ NAME: 'x'.repeat(65) }, [`PACKAGERDRMAPI_FLEET_NAME: ${NAME_RULE}`]],
   [
     { STREAMS: 'site-*' },
-    ['PACKAGERDRMAPI_FLEET_STREAMS.0: takes letters, digits and . _ - ~ @ + /, and no * or other pattern'],
+    ['PACKAGERDRMAPI_FLEET_STREAMS: takes letters, digits and . _ - ~ @ + /, and no * or other pattern'],
   ],
   [
     { STREAMS: ' , ' },
@@ -142,7 +142,7 @@ test.each<[variables: Variables, faults: readonly string[]]>([
   ],
   [
     { STREAMS: 'a,/b' },
-    ['PACKAGERDRMAPI_FLEET_STREAMS.1: must not begin with / or a dot, nor hold // or /.: no stream id does'],
+    ['PACKAGERDRMAPI_FLEET_STREAMS: must not begin with / or a dot, nor hold // or /.: no stream id does'],
   ],
   [
     { STREAMS: Array.from({ length: 101 }, (_, index) => `s${index}`).join() },

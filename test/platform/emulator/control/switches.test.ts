@@ -181,9 +181,9 @@ test.each([
   ['PUT /live/channels/*', 'target: /live/channels/:channelId.json takes GET, not PUT'],
   [
     'GET /some/thing/else/that/is/nowhere/near',
-    'target: the platform has no such route; its routes begin with /config, /keyprovider, /v2/sites, ' +
-      '/v2/webhooks, /v2/query_usage, /uploads, /v2/uploads, /v1/videos, /v1/accounts, /v1/channels, /v1/players, /v1/status, /live, /v2/media, /manifests, ' +
-      '/thumbnails, /videos, /tracks, /v2/playlists, /embed, /dashboard, /verify',
+    expect.stringContaining(
+      'target: the platform has no such route; its routes begin with /config, /keyprovider,',
+    ),
   ],
   // Faults leave the probe alone, so a switch for it would never be met.
   ['GET /healthz', expect.stringContaining('target: the platform has no such route')],

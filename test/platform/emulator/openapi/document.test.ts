@@ -1,9 +1,17 @@
+import request from 'supertest';
 import { servedDocument } from '../../../../src/platform/emulator/openapi/document';
 import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
 import { EVENT_NAMES } from '../../../../src/platform/emulator/webhooks/notification';
 import { onceForAll } from '../../../support/after-test';
 import { itDescribesAnApi, validateOpenApi } from '../../../support/describes-api';
-import { DOCUMENT, OPERATIONS, objections } from '../../../support/start-described-emulator';
+import { signedPath } from '../../../support/sign-v1';
+import {
+  contentOf,
+  DOCUMENT,
+  OPERATIONS,
+  objections,
+  startDescribedEmulator,
+} from '../../../support/start-described-emulator';
 import { startEmulator } from '../../../support/start-emulator';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
@@ -95,3 +103,122 @@ it('describes every notification, and webhooks get them so', async () => {
   }
   expect(new Set(calls.map(({ text }) => JSON.parse(text).event)).size).toBe(5);
 });
+
+interface Oddity {
+  readonly authorization?: string;
+  readonly query?: string;
+  readonly body?: string;
+  /** In place of the site of the examples. */
+  readonly site?: string;
+  /** In place of every other id. */
+  readonly id?: string;
+}
+
+const ADMIN = 'Bearer demo-api-secret-0123456789';
+
+/** What clients send that is refused, or is no matter: each to every third operation. Bodies are declared as JSON. */
+const ODDITIES: Readonly<Record<string, Oddity>> = {
+  'no credential': { authorization: '' },
+  'an unknown credential': { authorization: 'Bearer nobody' },
+  'a credential that only reads': { authorization: 'Bearer viewer-secret' },
+  'a site out of reach': { site: 'othrsite' },
+  'an id with an encoding that is none': { id: '%ff' },
+  'an id with a slash': { id: 'a%2Fb' },
+  'wrong parameters': { query: '?page=0&page_length=-1&q=(((&sort=x&format=pdf&width=-5&tags_mode=x' },
+  'a parameter twice': { query: '?page=1&page=2&trim_in_point=1&trim_in_point=2&token=a&token=b' },
+  'an empty object': { body: '{}' },
+  'a list': { body: '[]' },
+  'fields of other types': { body: '{"metadata":1,"upload":[7],"relationships":"x","kids":7}' },
+  'an unknown field': { body: '{"metadata":{"titel":"x"},"tag":"a","tog":"b"}' },
+  'JSON that is none': { body: '{"metadata":' },
+  'a body of 300,000 bytes': { body: JSON.stringify({ metadata: 'x'.repeat(300_000) }) },
+};
+
+const IN_BODIES = ['post', 'put', 'patch'];
+
+/** Of what the odd requests make, no other one is about. */
+const platform = onceForAll(async () => {
+  const emulator = await startEmulator();
+  emulator.context.state.credentials.add({
+    id: 'viewer00',
+    name: 'reads',
+    permission: 'Viewer',
+    siteIds: ['demosite'],
+    secret: 'viewer-secret',
+    created: new Date(0),
+  });
+  return emulator;
+});
+
+it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
+  '$title answers nothing that its description does not tell of',
+  async ({ method, path, operation, at }) => {
+    const { url } = await platform();
+    const odd = Object.entries(ODDITIES).filter((_each, number) => (at + number) % 3 === 0);
+    for (const [what, oddity] of [['nothing but what must be sent', {}] as const, ...odd]) {
+      const { authorization = ADMIN, query = '', body, site = 'demosite', id = 'absent00' } = oddity;
+      if (body !== undefined && !IN_BODIES.includes(method)) continue;
+      const target = path.replace('{site_id}', site).replaceAll(/\{\w+\}/g, id) + query;
+      const sent = request(url)[method](target).set({ authorization });
+      if (body !== undefined) void sent.type('application/json').send(body);
+      const answer = await sent.buffer(true);
+      const told = operation.responses[answer.status];
+      expect([what, answer.status, told === undefined]).toEqual([what, answer.status, false]);
+      if (answer.type !== 'application/json') continue;
+      const content = contentOf(told, answer.type);
+      expect([what, content ? objections(content.schema, answer.body) : 'not told']).toEqual([what, []]);
+    }
+  },
+);
+
+/** The value of a parameter of v1 by its name: `video_key` is the id of a media. */
+const V1_KEYS: Readonly<Record<string, string>> = {
+  video_key: 'media_id',
+  channel_key: 'playlist_id',
+  player_key: 'player_id',
+  conversion_key: 'rendition_id',
+  track_key: 'track_id',
+};
+
+/** Calls of v1 change things by GET, too. */
+const CHANGES = /^\/v1\/.*\/(?:create|update|delete|upload\/\w+)$/;
+
+/** Needs a packager, a master or a position, or is not supported. */
+const NOT_SHOWN =
+  /\{file\}|\.mpd |event_id\}\.m3u8|masters?\/|usage\/show|channels\/videos\/show|tags\/|v1\/status/;
+
+it('answers right requests in the form that it describes, one after the other', async () => {
+  const { url, idsOf, client } = await startDescribedEmulator();
+  const silent: string[] = [];
+  for (const { title, method, path, operation } of OPERATIONS) {
+    if (CHANGES.test(path)) continue;
+    const ids = idsOf(path);
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => ids[name] ?? 'absent00');
+    const isUpload = operation.security.some((one) => 'uploadToken' in one);
+    const parameters = operation.parameters.flatMap(({ name }) => {
+      const value = ids[V1_KEYS[name] ?? ''];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    const target = path.startsWith('/v1/') ? signedPath(filled, parameters) : filled;
+    const sent = request(url)[method](target).redirects(0);
+    void sent.set({ 'api-key': client.apiKey, authorization: isUpload ? `Bearer ${ids.token}` : ADMIN });
+    const { schema } = operation.requestBody?.content['application/json'] ?? {};
+    if (schema) void sent.send(Object(resolve(schema)).examples?.[0] ?? {});
+    const answer = await sent.buffer(true);
+    const described = operation.responses[answer.status];
+    expect([title, answer.status, described === undefined]).toEqual([title, answer.status, false]);
+    const content = contentOf(described, answer.type);
+    const isJson = content && answer.type === 'application/json';
+    expect([title, isJson ? objections(content.schema, answer.body) : []]).toEqual([title, []]);
+    if (method === 'get' && answer.status >= 400) silent.push(`${title} ${answer.status}`);
+  }
+  expect(silent.filter((title) => !NOT_SHOWN.test(title))).toEqual([]);
+});
+
+function resolve(schema: object): unknown {
+  const name =
+    String(Object(schema).$ref ?? '')
+      .split('/')
+      .at(-1) ?? '';
+  return new Map(Object.entries(DOCUMENT.components.schemas)).get(name) ?? schema;
+}
