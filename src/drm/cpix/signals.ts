@@ -10,7 +10,7 @@ import {
   HLS_METHODS,
 } from './document';
 
-type Signals = Readonly<Partial<Pick<CpixSystem, CpixSignal>>>;
+export type Signals = Readonly<Partial<Pick<CpixSystem, CpixSignal>>>;
 
 type Scheme = 'cenc' | 'cbcs';
 

@@ -1,10 +1,11 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
+import { SPEKE_VERSIONS } from '../../../drm/cpix/speke-answer';
 import { contentOf, jsonSchema, type PathItem, parameter } from '../../../http/openapi';
 import { field } from '../json-body';
 import { LicenseRequest } from '../upstreams/clearkey-license';
 import { ClientRecord } from '../upstreams/config-service';
-import { CPIX_PATH, SPEKE_PATHS, SPEKE_VERSIONS, STUDIO_PATHS } from '../upstreams/cpix-provider';
+import { CPIX_PATH, SPEKE_PATHS, STUDIO_PATHS } from '../upstreams/cpix-provider';
 import { deriveKeys, KEY_ANSWERS } from '../upstreams/key-provider';
 import { type AnsweredError, json, operationsAt, type Row, type Seeded, text } from './operation';
 

@@ -1,29 +1,29 @@
 import { type Express, type Response, raw } from 'express';
-import { formatUuid } from '../../../drm/bytes';
+import type { Checked } from '../../../drm/bytes';
 import type {
   CpixDocument,
   CpixKey,
-  CpixRule,
   CpixSignal,
   CpixSystem,
   CpixSystemName,
 } from '../../../drm/cpix/document';
-import {
-  CPIX_SYSTEM_IDS,
-  EMPTY_DOCUMENT,
-  FAIRPLAY_SYSTEM_ID,
-  NO_FILTERS,
-  schemeName,
-} from '../../../drm/cpix/document';
-import { sealCpix } from '../../../drm/cpix/encryption';
-import { MAX_CPIX_BYTES, readCpix } from '../../../drm/cpix/read';
+import { CPIX_SYSTEM_IDS, EMPTY_DOCUMENT, FAIRPLAY_SYSTEM_ID, NO_FILTERS } from '../../../drm/cpix/document';
+import { MAX_CPIX_BYTES } from '../../../drm/cpix/read';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../../drm/cpix/signals';
 import { CPIX_VERSIONS } from '../../../drm/cpix/speke';
+import {
+  MALFORMED_CONTRACT,
+  readSpekeRequest,
+  SPEKE_VERSIONS,
+  spekeAnswer,
+  spekeScheme,
+  spekeSystems,
+} from '../../../drm/cpix/speke-answer';
 import { writeCpix } from '../../../drm/cpix/write';
 import { fairPlayKeyId } from '../../../drm/packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../drm/playready';
 import { buildPsshBox } from '../../../drm/pssh';
-import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
+import { WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { authorizedClient, type Client, isPathName, PLAYREADY_LICENSE_URL } from './config-service';
@@ -69,12 +69,10 @@ export function mountCpixProvider(app: Express, providerParts: CpixParts): void 
     .post(read, (request, response) => {
       const client = authorizedClient(providerParts.clients, String(request.params.client), request.headers);
       const speke = String(request.headers['x-speke-version']);
-      const cpix = SPEKE_VERSIONS.get(speke);
       response.set('x-speke-user-agent', USER_AGENT);
-      if (cpix === undefined) throw refused(422, 'Unsupported SPEKE version');
+      if (!SPEKE_VERSIONS.has(speke)) throw refused(422, 'Unsupported SPEKE version');
       response.set('x-speke-version', speke);
-      const asked = readRequest(request.body);
-      refuseForeign(asked, cpix);
+      const asked = readRequest(request.body, speke);
       send(response, writeCpix(answerTo(providerParts, client, asked)));
     })
     .all(onlyMethods('POST'));
@@ -109,13 +107,15 @@ export function mountCpixProvider(app: Express, providerParts: CpixParts): void 
 }
 
 const USER_AGENT = 'packager-drm-api emulator';
-/** The versions of SPEKE that have a header for it, with those of CPIX. */
-export const SPEKE_VERSIONS: ReadonlyMap<string, string> = new Map(
-  Object.entries(CPIX_VERSIONS).map(([speke, cpix]) => [Number(speke).toFixed(1), cpix]),
-);
 
 function refused(status: number, description: string): HttpError {
   return new HttpError(status, { code: 'invalid_cpix', description });
+}
+
+function orRefuse<T>(checked: Checked<T>): T {
+  if (checked.ok) return checked.value;
+  const { code, description } = checked.problem;
+  throw refused(code === 'invalid_cpix' ? 400 : 422, description);
 }
 
 function requireContentId(contentId: string | undefined): string {
@@ -128,35 +128,12 @@ function send(response: Response, xml: string): void {
   response.set('cache-control', 'no-store').type('application/xml').send(xml);
 }
 
-function readRequest(body: unknown): CpixDocument {
+function readRequest(body: unknown, speke?: string): CpixDocument {
   if (!Buffer.isBuffer(body)) throw refused(400, 'Send a CPIX document.');
-  const read = readCpix(body);
-  if (!read.ok) throw refused(400, `The document ${read.problem.description}.`);
-  if (read.value.keys.length === 0) throw refused(400, 'The document names no content key.');
-  return read.value;
+  return orRefuse(readSpekeRequest(body, speke));
 }
 
-/** What SPEKE v2 asks of a document, in its texts (AWS, "SPEKE API v2 - Customizations and constraints"). */
-function refuseForeign({ contentId, version, keys, systems, rules }: CpixDocument, cpix: string): void {
-  if (!contentId) throw refused(422, 'Missing CPIX@contentId');
-  if (!version) throw refused(422, 'Missing CPIX@version');
-  if (version !== cpix) throw refused(422, 'Unsupported CPIX@version');
-  const bare = keys.find(({ scheme }) => scheme === undefined);
-  if (bare) throw refused(422, `Missing ContentKey@commonEncryptionScheme for KID ${formatUuid(bare.keyId)}`);
-  if (new Set(keys.map(schemeName)).size > 1)
-    throw refused(422, 'Non compliant ContentKey@commonEncryptionScheme combination');
-  if (systems.length === 0) throw refused(422, 'The document has no DRMSystem.');
-  const hasFilter = ({ video, audio }: CpixRule) => video.length + audio.length > 0;
-  if (!rules.some(hasFilter)) throw refused(422, 'Missing CPIX encryption contract');
-  const isRuled = ({ keyId }: CpixKey) => rules.some((rule) => rule.keyId.equals(keyId));
-  const types = new Set(rules.map(({ intendedTrackType }) => intendedTrackType));
-  const isWhole = keys.every(isRuled) && rules.every(hasFilter) && !types.has(undefined);
-  if (!isWhole || (types.has('ALL') && types.size > 1)) throw refused(422, MALFORMED);
-}
-
-const MALFORMED = 'Malformed encryption contract';
-
-/** The document that was asked, with its values. The provider's own key ids take the place of those that were asked. */
+/** The document that was asked, with its values. */
 function answerTo(providerParts: CpixParts, client: Client, asked: CpixDocument): CpixDocument {
   const contentId = requireContentId(asked.contentId);
   const made = asked.keys.map((key) => {
@@ -164,36 +141,13 @@ function answerTo(providerParts: CpixParts, client: Client, asked: CpixDocument)
     return { key, name, keys: deriveKeys(client, name) };
   });
   const twice = made.find(({ name }, index) => made.findIndex((other) => other.name === name) !== index);
-  if (twice) throw refused(422, MALFORMED);
-  const parts = made.map(({ key, name, keys }) => {
+  if (twice) throw refused(422, MALFORMED_CONTRACT);
+  const given = made.map(({ key, name, keys }) => {
     const systems = asked.systems.filter(({ keyId }) => keyId.equals(key.keyId));
-    return { key, ...issue(providerParts, { contentId: name, keys, key, systems }) };
+    const part = issue(providerParts, { contentId: name, keys, key, systems });
+    return { asked: key.keyId, key: part.issued, systems: part.systems };
   });
-  const newIdOf = (keyId: Buffer) => parts.find(({ key }) => key.keyId.equals(keyId))?.issued.keyId ?? keyId;
-  const document: CpixDocument = {
-    ...asked,
-    isSigned: false,
-    keys: parts.map(({ issued }) => issued),
-    systems: parts.flatMap(({ systems }) => systems),
-    rules: asked.rules.map((rule): CpixRule => ({ ...rule, keyId: newIdOf(rule.keyId), unknownFilters: [] })),
-    deliveries: [],
-  };
-  return sealed(providerParts, document, asked);
-}
-
-/** Who sends a certificate is answered with encrypted values. */
-function sealed(
-  providerParts: CpixParts,
-  document: CpixDocument,
-  { deliveries }: CpixDocument,
-): CpixDocument {
-  const certificates = deliveries.flatMap(({ certificate }) => (certificate ? [certificate] : []));
-  if (certificates.length === 0) return document;
-  try {
-    return sealCpix(document, certificates, providerParts.newBytes);
-  } catch {
-    throw refused(422, 'A certificate of DeliveryDataList is not an X.509 certificate of an RSA key.');
-  }
+  return orRefuse(spekeAnswer(asked, given, providerParts.newBytes));
 }
 
 /**
@@ -335,32 +289,11 @@ function issue({ issuedKeys }: ProviderParts, { contentId, keys, key, systems }:
     scheme: key.scheme,
     ...(key.method && { method: key.method }),
   };
-  const scheme = schemeOf(key.scheme);
-  const signalled = systems.map(({ systemId, asked }): CpixSystem => {
-    if (key.scheme && SCHEMES_OF[systemId]?.includes(scheme) === false)
-      throw refused(422, `ContentKey@commonEncryptionScheme non compatible with DRMSystem ${systemId}`);
-    if (systemId === FAIRPLAY_SYSTEM_ID)
-      return cpixSystem('fairplay', keyId, fairPlaySignals(licenseUrl), asked);
-    if (systemId === WIDEVINE_SYSTEM_ID) {
-      const data = widevineDataOf(contentId, scheme);
-      return cpixSystem('widevine', keyId, widevineSignals(keyId, data, scheme), asked);
-    }
-    if (systemId !== PLAYREADY_SYSTEM_ID)
-      throw refused(422, `The DRM system ${systemId} is not one of this provider's.`);
-    const object = playReadyObjectOf(keyId, bytes, PLAYREADY_LICENSE_URL);
-    return cpixSystem('playready', keyId, playReadySignals(object, scheme), asked);
+  const scheme = orRefuse(spekeScheme(key));
+  const signalled = spekeSystems(key, keyId, systems, {
+    fairplay: () => fairPlaySignals(licenseUrl),
+    widevine: () => widevineSignals(keyId, widevineDataOf(contentId, scheme), scheme),
+    playready: () => playReadySignals(playReadyObjectOf(keyId, bytes, PLAYREADY_LICENSE_URL), scheme),
   });
-  return { issued, systems: signalled };
-}
-
-/** PlayReady has no cbcs here. */
-const SCHEMES_OF: Readonly<Record<string, readonly string[]>> = {
-  [FAIRPLAY_SYSTEM_ID]: ['cbcs'],
-  [PLAYREADY_SYSTEM_ID]: ['cenc'],
-};
-
-function schemeOf(scheme: ProtectionScheme | undefined): 'cenc' | 'cbcs' {
-  if (scheme === undefined || scheme === 'cenc') return 'cenc';
-  if (scheme === 'cbcs') return scheme;
-  throw refused(422, 'This provider has keys for cenc and cbcs.');
+  return { issued, systems: orRefuse(signalled) };
 }

@@ -1,0 +1,139 @@
+import { type Checked, formatUuid, refusedAs } from '../bytes';
+import {
+  CPIX_SYSTEM_IDS,
+  type CpixDocument,
+  type CpixKey,
+  type CpixRule,
+  type CpixSystem,
+  type CpixSystemName,
+  schemeName,
+} from './document';
+import { sealCpix } from './encryption';
+import { readCpix } from './read';
+import { readCertificate } from './recipient';
+import { cpixSystem, type Signals } from './signals';
+import { CPIX_VERSIONS, type SpekeScheme } from './speke';
+
+/** `invalid_cpix`: it can't be read. `speke_refused`: it asks for what is not answered. The sentences are whole. */
+const unreadable = refusedAs('invalid_cpix');
+const refused = refusedAs('speke_refused');
+
+/** The versions of SPEKE that have a header for it, with those of CPIX. */
+export const SPEKE_VERSIONS: ReadonlyMap<string, string> = new Map(
+  Object.entries(CPIX_VERSIONS).map(([speke, cpix]) => [Number(speke).toFixed(1), cpix]),
+);
+
+/** Each costs operations with its key. */
+const MAX_RECIPIENTS = 8;
+
+/**
+ * Reads a document that asks for content keys.
+ * @param speke the version in the header, whose rules it must keep; undefined: version 1, which has none.
+ */
+export function readSpekeRequest(body: Buffer, speke?: string): Checked<CpixDocument> {
+  const read = readCpix(body, { isSpeke: true });
+  if (!read.ok) return unreadable(`The document ${read.problem.description}.`);
+  const { keys, deliveries } = read.value;
+  if (keys.length === 0) return unreadable('The document names no content key.');
+  if (deliveries.length > MAX_RECIPIENTS)
+    return refused(`The document has more than ${MAX_RECIPIENTS} DeliveryData, which are too many.`);
+  const fault = speke === undefined ? undefined : foreign(read.value, SPEKE_VERSIONS.get(speke));
+  return fault === undefined ? read : refused(fault);
+}
+
+/** What SPEKE v2 asks of a document, in its texts (AWS, "SPEKE API v2 - Customizations and constraints"). */
+function foreign(
+  { contentId, version, keys, systems, rules }: CpixDocument,
+  cpix: string | undefined,
+): string | undefined {
+  if (cpix === undefined) return 'Unsupported SPEKE version';
+  if (!contentId) return 'Missing CPIX@contentId';
+  if (!version) return 'Missing CPIX@version';
+  if (version !== cpix) return 'Unsupported CPIX@version';
+  const bare = keys.find(({ scheme }) => scheme === undefined);
+  if (bare) return `Missing ContentKey@commonEncryptionScheme for KID ${formatUuid(bare.keyId)}`;
+  if (new Set(keys.map(schemeName)).size > 1)
+    return 'Non compliant ContentKey@commonEncryptionScheme combination';
+  if (systems.length === 0) return 'The document has no DRMSystem.';
+  const hasFilter = ({ video, audio }: CpixRule) => video.length + audio.length > 0;
+  if (!rules.some(hasFilter)) return 'Missing CPIX encryption contract';
+  const isRuled = ({ keyId }: CpixKey) => rules.some((rule) => rule.keyId.equals(keyId));
+  const types = new Set(rules.map(({ intendedTrackType }) => intendedTrackType));
+  const isWhole = keys.every(isRuled) && rules.every(hasFilter) && !types.has(undefined);
+  return !isWhole || (types.has('ALL') && types.size > 1) ? MALFORMED_CONTRACT : undefined;
+}
+
+export const MALFORMED_CONTRACT = 'Malformed encryption contract';
+
+/** The scheme that a key is asked under. */
+export function spekeScheme({ scheme = 'cenc' }: CpixKey): Checked<SpekeScheme> {
+  return scheme === 'cenc' || scheme === 'cbcs'
+    ? { ok: true, value: scheme }
+    : refused('This provider has keys for cenc and cbcs.');
+}
+
+/** PlayReady has no cbcs here. */
+const SCHEME_OF: Readonly<Partial<Record<CpixSystemName, SpekeScheme>>> = {
+  fairplay: 'cbcs',
+  playready: 'cenc',
+};
+const NAMES = Object.keys(CPIX_SYSTEM_IDS) as CpixSystemName[];
+
+/** The systems that are asked for, with the signalling that is asked for, under the key id that is given out. */
+export function spekeSystems(
+  { scheme }: CpixKey,
+  keyId: Buffer,
+  asked: readonly CpixSystem[],
+  signalsOf: Readonly<Partial<Record<CpixSystemName, () => Signals>>>,
+): Checked<CpixSystem[]> {
+  const systems: CpixSystem[] = [];
+  for (const { systemId, asked: signals } of asked) {
+    const name = NAMES.find((each) => CPIX_SYSTEM_IDS[each] === systemId);
+    const own = name && SCHEME_OF[name];
+    if (scheme && own && own !== scheme)
+      return refused(`ContentKey@commonEncryptionScheme non compatible with DRMSystem ${systemId}`);
+    const make = name && signalsOf[name];
+    if (!make) return refused(`There is no DRM system ${systemId} for this key; ask without it.`);
+    systems.push(cpixSystem(name, keyId, make(), signals));
+  }
+  return { ok: true, value: systems };
+}
+
+export interface GivenOut {
+  /** The key id that was asked for. */
+  readonly asked: Buffer;
+  readonly key: CpixKey;
+  readonly systems: readonly CpixSystem[];
+}
+
+/**
+ * The document that was asked, with its values. The key ids that are given out take the place of those that were asked.
+ * A document with certificates is answered with encrypted values.
+ * @param random so many unguessable bytes
+ */
+export function spekeAnswer(
+  asked: CpixDocument,
+  given: readonly GivenOut[],
+  random: (bytes: number) => Buffer,
+): Checked<CpixDocument> {
+  const newIdOf = (keyId: Buffer) => given.find((each) => each.asked.equals(keyId))?.key.keyId ?? keyId;
+  const document: CpixDocument = {
+    ...asked,
+    isSigned: false,
+    keys: given.map(({ key }) => key),
+    systems: given.flatMap(({ systems }) => systems),
+    rules: asked.rules.map((rule): CpixRule => ({ ...rule, keyId: newIdOf(rule.keyId), unknownFilters: [] })),
+    deliveries: [],
+  };
+  if (asked.deliveries.length === 0) return { ok: true, value: document };
+  const certificates: Buffer[] = [];
+  for (const { certificate } of asked.deliveries) {
+    const read = certificate && readCertificate(certificate);
+    if (!read?.ok)
+      return refused(
+        'A DeliveryData of the document has no X.509 certificate of an RSA key with 2048 bits or more.',
+      );
+    certificates.push(read.value);
+  }
+  return { ok: true, value: sealCpix(document, certificates, random) };
+}
