@@ -240,31 +240,6 @@ const BODIES: readonly [name: string, body: unknown, ...descriptions: string[]][
     `metadata.wholly_unknown_field is not a field of this request. Fields of metadata: ${FIELDS_OF_METADATA}.`,
   ],
   [
-    'every field of the wrong type, all told at once',
-    {
-      metadata: {
-        title: 1,
-        tags: 'news',
-        custom_params: ['a'],
-        dvr: true,
-        publishing_mode: 'later',
-        latency: {},
-        reconnect_window: '60',
-        simulcast_targets: {},
-        text_tracks: 'none',
-      },
-    },
-    'metadata.title: must be a string',
-    'metadata.tags: must be an array',
-    'metadata.custom_params: must be an object whose values are strings',
-    'metadata.dvr: must be on or off',
-    'metadata.publishing_mode: must be auto or manual',
-    'metadata.latency: must be a string',
-    'metadata.reconnect_window: must be a whole number of seconds',
-    'metadata.simulcast_targets: must be an array',
-    'metadata.text_tracks: must be an array',
-  ],
-  [
     'values inside of the wrong type',
     {
       metadata: { tags: ['a', 1, null, 'x'.repeat(201)], custom_params: { a: 1, b: null }, text_tracks: [1] },

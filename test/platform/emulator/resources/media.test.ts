@@ -69,36 +69,6 @@ test('what was said of a media is kept as it was said, with moments in UTC', asy
   });
 });
 
-test('a file that is sent to the link makes the media ready after a second, and complete after three', async () => {
-  const { create, read, send, advance, told } = await startLibrary();
-  const { id, upload_link } = await create({ metadata: { title: 'Film' } });
-  const states: unknown[] = [];
-  const look = async () => states.push((await read(`/media/${id}`)).status);
-  await look();
-  await send(upload_link);
-  await look();
-  expect(await told()).toEqual([`media_created ${id}`]);
-  await advance(0.999);
-  await look();
-  await advance(0.001);
-  await look();
-  expect(await told()).toEqual([`thumbnail_created ${id}`, `media_available ${id}`]);
-  await advance(1.999);
-  expect(await told()).toEqual([]);
-  await advance(0.001);
-  expect(await told()).toEqual([`conversions_complete ${id}`]);
-  expect(states).toEqual(['created', 'processing', 'processing', 'ready']);
-  expect(await read(`/media/${id}/`)).toEqual({
-    ...CREATED,
-    id,
-    last_modified: '2030-01-01T00:00:01.000000+00:00',
-    status: 'ready',
-    mime_type: 'video/mp4',
-    duration: 2,
-    metadata: { ...CREATED.metadata, title: 'Film' },
-  });
-});
-
 test('a file that is sent in parts is put together, and no part stays on the disk', async () => {
   const { create, read, unauthenticated, advance, sizesOnDisk } = await startLibrary();
   const { id, upload_id, upload_token, upload_link } = await create({ upload: { method: 'multipart' } });

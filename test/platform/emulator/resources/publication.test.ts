@@ -14,23 +14,6 @@ async function patch({ admin, site }: TestLibrary, id: string, metadata: object)
   await admin.patch(`${site}/media/${id}`).send({ metadata }).expect(200);
 }
 
-test('a media with a start date is told available when that moment has come, and not before', async () => {
-  const library = await startLibrary();
-  const { createReady, advance, told } = library;
-  const { id } = await createReady({ metadata: { publish_start_date: at(3600) } });
-  expect(await told()).toEqual([
-    `media_created ${id}`,
-    `thumbnail_created ${id}`,
-    `conversions_complete ${id}`,
-  ]);
-  await advance(3596.999);
-  expect(await told()).toEqual([]);
-  expect(await canWatch(library, id)).toBe(false);
-  await advance(0.001);
-  expect(await told()).toEqual([`media_available ${id}`]);
-  expect(await canWatch(library, id)).toBe(true);
-});
-
 test('a media that has expired is never told available, until its end is moved or cleared', async () => {
   const library = await startLibrary();
   const { createReady, advance, told } = library;
@@ -42,18 +25,6 @@ test('a media that has expired is never told available, until its end is moved o
   await patch(library, id, { publish_end_date: null });
   expect(await told()).toEqual([`media_updated ${id}`, `media_available ${id}`]);
   expect(await canWatch(library, id)).toBe(true);
-});
-
-test('viewers lose a media when its end has come, without a word', async () => {
-  const library = await startLibrary();
-  const { createReady, advance, told } = library;
-  const { id } = await createReady({ metadata: { publish_end_date: at(100) } });
-  await told();
-  await advance(96.999);
-  expect(await canWatch(library, id)).toBe(true);
-  await advance(0.001);
-  expect(await canWatch(library, id)).toBe(false);
-  expect(await told()).toEqual([]);
 });
 
 test('the replay of an event that was not published is never told available, whatever is done to it', async () => {
