@@ -188,9 +188,15 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     requireSystems(document, systems, choice?.systems ?? ALL_SYSTEMS);
     const { spekeKeyId } = await loadSpeke();
     const keyId = spekeKeyId(contentId, speke.scheme, choice?.track);
-    const isReturned = document.keys.some((key) => key.keyId.equals(keyId));
+    const isOwn = (item: { readonly keyId: Buffer }) => item.keyId.equals(keyId);
+    const keys = document.keys.filter(isOwn);
+    if (keys.length > 0) {
+      // What is said of the keys of other tracks takes time and adds nothing.
+      const [drmSystems, rules] = [document.systems.filter(isOwn), document.rules.filter(isOwn)];
+      return requireChosen(chooseKeys({ ...document, keys, systems: drmSystems, rules }, { systems }));
+    }
     // A provider may return other key ids, which are then used: of several tracks by its usage rules, else of one key.
-    if (!isReturned && speke.tracks && speke.tracks.length > 1)
+    if (speke.tracks && speke.tracks.length > 1)
       return requireChosen(chooseKeys(document, { track: choice?.track, systems }));
     return requireChosen(
       chooseKeys(document, { keyId: document.keys.length > 1 ? keyId : undefined, systems }),
