@@ -99,6 +99,24 @@ describe('a CPIX document', () => {
     }
   });
 
+  it('names other DRM systems and a key without one, and gives that key if its track is asked for', async () => {
+    const sidecar = await startSidecar();
+    const text = sampleText([
+      { number: 1, track: 'HD' },
+      { number: 2, track: 'UHD', systems: [] },
+    ]);
+    const marlin = `<cpix:DRMSystem kid="${kidOf(1)}" systemId="5e629af5-38da-4063-8977-97ffbd9902d4"/>`;
+    const document = text.replace('</cpix:DRMSystemList>', `${marlin}</cpix:DRMSystemList>`);
+    const { headers } = await postXml(sidecar, document).expect(200, widevineFile(1));
+    expect(headers.warning).toBe(
+      `299 - "cpix_key_left_out: The CPIX document has keys without a DRMSystem (${kidOf(2)}), which are left out; choose by track or kid if one is meant.", ` +
+        '299 - "cpix_systems_skipped: The CPIX document has DRM systems for which a key file has no lines (Marlin); they are left out."',
+    );
+    const keyAlone = widevineFile(2).split('mpegdashstreaming-cenc-keyserver')[0];
+    const chosen = await postXml(sidecar, document, '?track=UHD').expect(200, keyAlone);
+    expect(chosen.headers.warning).toMatch(/^299 - "no_drm_system: /);
+  });
+
   it('gives the key that the query asks for', async () => {
     const sidecar = await startSidecar();
     const text = sampleText([
