@@ -100,6 +100,7 @@ function checkRawBytes(report: Report, bytes: Buffer): CheckKind {
 }
 
 function checkJson(report: Report, input: unknown, checkRequest: CheckOptions['checkRequest']): CheckKind {
+  if (Array.isArray(input) && isNginxVodKey(input[0])) return exported(report, NGINX_VOD);
   if (!isJsonObject(input)) return unknown(report, 'wrong_type', 'must be a JSON object, or a text');
   if (Object.keys(input).join() === 'value') {
     return typeof input.value === 'string'
@@ -124,9 +125,8 @@ function checkOther(report: Report, input: string, checkRequest: CheckOptions['c
   const text = input.trim();
   const inner = unwrapped(text);
   if (text === '') return unknown(report, 'empty', 'is empty');
-  const exported = EXPORTS.find(([, pattern]) => pattern.test(text.slice(0, 2000)))?.[0];
-  if (exported !== undefined)
-    return unknown(report, 'export_not_checked', `is ${exported}, ${CHECK_INSTEAD}`);
+  const known = EXPORTS.find(([, pattern]) => pattern.test(text.slice(0, 2000)))?.[0];
+  if (known !== undefined) return exported(report, known);
   if (/^[[{]/.test(text) && !parseUuid(text).ok) return checkJsonText(report, text, checkRequest);
   if (looksLikePlaylist(text)) {
     describePlaylist(report, text, checkBytes);
@@ -141,14 +141,21 @@ function checkOther(report: Report, input: string, checkRequest: CheckOptions['c
   return read ? checkByteText(report, input, inner, read) : unrecognised(report);
 }
 
-/** What the sidecar exports for other packagers, but for CPIX. */
+/** What the sidecar exports for other packagers as text, but for CPIX. */
 const EXPORTS: readonly [called: string, pattern: RegExp][] = [
   ['a file of flags for shaka-packager', /^--(?:enable_raw_key_encryption|keys=)/m],
   ["a file of options for Bento4's mp4-dash", /^--encryption-(?:key|cenc-scheme)=/m],
-  ['the key object of nginx-vod-module', /^\[\s*\{[^{}]{0,200}"(?:pssh|key|key_id|iv)"\s*:/],
 ];
-const CHECK_INSTEAD =
-  'which is not read; check the key file that it was made of, and the media that are made with it';
+const NGINX_VOD = 'the key object of nginx-vod-module';
+
+function isNginxVodKey(value: unknown): boolean {
+  return isJsonObject(value) && typeof value.key === 'string' && typeof value.key_id === 'string';
+}
+
+function exported(report: Report, called: string): CheckKind {
+  const sentence = `is ${called}, which is not read; check the key file that it was made of, and the media that are made with it`;
+  return unknown(report, 'export_not_checked', sentence);
+}
 
 function checkXml(report: Report, xml: string): CheckKind {
   if (looksLikeCpix(xml)) {

@@ -49,6 +49,7 @@ it.each(EXPORT_NAMES)('check knows the form %s of every scheme, and shows no key
     expect([kind, ...faults.map(({ code }) => code)]).toEqual(
       as === 'cpix' ? ['cpix'] : ['unknown', 'export_not_checked'],
     );
+    if (as === 'nginx-vod') expect(check(JSON.parse(text)).faults).toEqual(faults);
     for (const secret of [KEY, FAIRPLAY_KEY, IV]) {
       const bytes = Buffer.from(secret, 'hex');
       for (const form of [secret, bytes.toString('base64')])
