@@ -10,7 +10,7 @@ export const ERRORS = {
   },
   invalid_header: {
     status: 400,
-    when: '`If-Match` or `If-None-Match` holds no entity tag, or came with a batch: they are for single streams.',
+    when: '`If-Match` or `If-None-Match` holds no entity tag, or came with a batch: they are for single streams. Or a pull that is to provision its stream has no `API-KEY`.',
     example:
       'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.',
   },
@@ -183,6 +183,11 @@ export const ERRORS = {
     example:
       'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.',
   },
+  speke_refused: {
+    status: 422,
+    when: 'The SPEKE request asks for what a key file does not have: several content keys, another DRM system or scheme; or breaks a rule of SPEKE, whose text is the description.',
+    example: 'Missing CPIX@contentId',
+  },
   client_unknown: {
     status: 422,
     when: 'The configuration service does not know `client`.',
@@ -199,6 +204,13 @@ export const ERRORS = {
     example:
       'The API key in x-api-key is not one of this service. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
     headers: { connection: 'close' },
+  },
+  too_many_pulls: {
+    status: 429,
+    when: 'Too many streams without a key file were pulled with the API key: more than 200 in ten seconds, or 256 are being provisioned. The header `retry-after` says when to try again; streams with a key file are answered at any time.',
+    example:
+      'More than 200 streams without a key file were pulled in 10 seconds with this API key, or 256 are being provisioned. Streams with a key file are answered at any time.',
+    headers: { 'retry-after': '10' },
   },
   key_files_not_writable: {
     status: 500,

@@ -135,8 +135,10 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     if (status === 401 || status === 403) {
       throw refusedBy(upstream, { status, clientApiKey, hasFile: providerHeaders !== undefined });
     }
-    if (status !== 200)
-      throw upstream.failed(`answered ${status}${hintOf(status, question, content.choice?.systems)}`);
+    if (status !== 200) {
+      const why = `answered ${status}${hintOf(status, question, content.choice?.systems)}`;
+      throw status === 404 ? upstream.unknown(why) : upstream.failed(why);
+    }
     return { question, document: await readAnswer(answer, question, content.contentId, keyId) };
   };
 

@@ -132,6 +132,7 @@ export function createJsonProvider(
     const { status, json } = await upstream.get({ ...call, clientApiKey, url, headers: own, secrets });
     if (status === 401 || status === 403)
       throw refusedBy(upstream, { status, clientApiKey, hasFile: headers !== undefined });
+    if (status === 404) throw upstream.unknown('answered 404');
     if (status !== 200) throw upstream.failed(`answered ${status}`);
     return json;
   };

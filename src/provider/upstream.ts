@@ -37,6 +37,9 @@ export interface UpstreamCall {
 /** An upstream refused the credentials of this service itself, and not those of a request. */
 export class RefusalError extends HttpError {}
 
+/** An upstream answered that it does not know what it was asked for. */
+export class UnknownContentError extends HttpError {}
+
 /** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx or 429. */
 export class OutageError extends HttpError {}
 
@@ -52,6 +55,8 @@ export interface Upstream {
   document(call: UpstreamCall): Promise<UpstreamDocument>;
   /** The error for an answer that can't be used. `why` must not quote it: it may hold key material. */
   failed(why: string, cause?: unknown): HttpError;
+  /** The same for an answer 404. */
+  unknown(why: string): UnknownContentError;
   /** The same where the operator's credentials are wrong. */
   refused(why: string): RefusalError;
 }
@@ -99,6 +104,7 @@ export function createUpstream(
   const sentence = (why: string) => `The ${called} ${why}. No key file was changed.`;
   const problem = (why: string) => ({ code, description: sentence(why) });
   const failed = (why: string, cause?: unknown) => apiError(code, sentence(why), { cause });
+  const unknown = (why: string) => new UnknownContentError(502, problem(why));
   const refused = (why: string) => new RefusalError(502, problem(why));
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
   const { get } = createGet({ maxSockets: Number.POSITIVE_INFINITY, ...(tls && { tls: contextOf(tls) }) });
@@ -179,6 +185,7 @@ export function createUpstream(
 
   return {
     failed,
+    unknown,
     refused,
     document,
     get: async (call) => {

@@ -13,7 +13,7 @@ import { type CertificateEnds, createRequireCertificate } from '../http/tls';
 import type { ReadProviderHeaders } from '../provider/provider-headers';
 import { createProvision, createUpstreams, providerRules } from '../provider/provision';
 import { createUpstream, type UpstreamName } from '../provider/upstream';
-import { type FindApiKey, limitUnauthenticated, requireApiKey } from './access/api-key';
+import { apiKeyIn, type FindApiKey, limitUnauthenticated, requireApiKey } from './access/api-key';
 import { createBatch } from './batch';
 import { cached } from './cached';
 import { checkRoutes } from './check-routes';
@@ -38,6 +38,7 @@ import {
 } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createProviderCache, type OpenProviderCache } from './provider-cache';
+import { pullRoutes } from './pull';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
@@ -46,6 +47,8 @@ export interface Ambient {
   readonly log: Log;
   /** A new, unguessable UUID. */
   readonly newId: () => string;
+  /** So many unguessable bytes. */
+  readonly random: (bytes: number) => Buffer;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly clock: () => Date;
@@ -88,11 +91,11 @@ const PROBE_KEPT_MS = 1000;
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
-  const { log, newId, now, clock, findApiKey, version, publicFolder } = ambient;
+  const { log, newId, random, now, clock, findApiKey, version, publicFolder } = ambient;
   const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls } = ambient;
   const connections = createConnections({
     limits: config.connections,
-    isTrusted: ({ headers }) => findApiKey(headers['x-api-key']) !== undefined,
+    isTrusted: (request) => apiKeyIn(findApiKey, request) !== undefined,
     isProbe: ({ url = '' }) => HEALTH_PATHS.includes(url),
     onRefused: createRefusalLog(log),
   });
@@ -134,6 +137,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   let swept = false;
   const sweeping = new AbortController();
   const attempts = new MemoryStore();
+  const misses = new MemoryStore();
   // Anyone may call /readyz, and each probe costs a sync of the disk. A failure is cached like a success.
   const probe = cached(PROBE_KEPT_MS, now, () =>
     store.probe().then(
@@ -174,6 +178,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   };
   const shell = { log, newId, now, quietPaths, observe: metrics.request, onError };
   const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();
+  let pulls: ReturnType<typeof pullRoutes> | undefined;
   const app = createApp(shell, (routes) => {
     if (requireCertificate) {
       routes.use((request, _response, next) => {
@@ -189,6 +194,10 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes, rules);
+    const { pullPattern: pattern, provisionOnRead = false } = config;
+    pulls = pullRoutes(routes, {
+      ...{ store, changes, provision, rules, refusals, pattern, provisionOnRead, misses, random },
+    });
     fleetRoutes(routes, fleet, log);
     const { keyFilesPath } = config;
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath, warnings: ambient.warnings ?? [] });
@@ -227,7 +236,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       sweeping.abort();
       survey.close();
       attempts.shutdown();
-      await batch.idle();
+      misses.shutdown();
+      await Promise.all([batch.idle(), pulls?.idle()]);
       await fleet?.close();
       await cache?.close();
       await ambient.audit.close();

@@ -14,6 +14,7 @@ import {
   wholeNumber,
 } from '../provider/config';
 import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
+import { pullPatternFault } from './pull';
 import { isLoopback } from './start-up';
 
 export interface SidecarConfig extends ProviderConfig {
@@ -32,6 +33,10 @@ export interface SidecarConfig extends ProviderConfig {
   readonly checks: 'strict' | 'warn';
   /** Whether CMAF lines are written when a request says nothing of them. */
   readonly cmaf: boolean;
+  /** Makes the stream id of a pull from `{client}` and `{contentId}`; undefined: it is the content id. */
+  readonly pullPattern?: string;
+  /** Whether a pull of a stream without a key file provisions it. */
+  readonly provisionOnRead?: boolean;
   /** Where the audit goes: `off`, `stdout` or the path of a file. */
   readonly audit: string;
   /** Whether there is a `/metrics`. */
@@ -71,6 +76,10 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   const clientAuthorities = env.PACKAGERDRMAPI_TLSCLIENTCA || undefined;
   const tls = readTlsPair(env, faults, clientAuthorities !== undefined);
   faults.push(...providerFaults(env), ...fleetFaults(env));
+  if (env.PACKAGERDRMAPI_PROVISIONONREAD === 'true' && !env.PACKAGERDRMAPI_KEYPROVIDERURL)
+    faults.push(
+      'PACKAGERDRMAPI_PROVISIONONREAD: needs a key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too',
+    );
   if (!values || faults.length > 0) throw new ConfigError(faults);
   return {
     ...providerConfig(values),
@@ -88,6 +97,10 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     }),
     checks: values.PACKAGERDRMAPI_CHECKS,
     cmaf: values.PACKAGERDRMAPI_CMAF,
+    ...(values.PACKAGERDRMAPI_PULLPATTERN !== undefined && {
+      pullPattern: values.PACKAGERDRMAPI_PULLPATTERN,
+    }),
+    ...(values.PACKAGERDRMAPI_PROVISIONONREAD && { provisionOnRead: true }),
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
     tls: tls && { ...tls, clientAuthorities },
@@ -194,6 +207,11 @@ const cacheFolder = z
   )
   .transform((value) => (value === 'off' ? undefined : value));
 
+const pullPattern = z.string().superRefine((pattern, context) => {
+  const fault = pullPatternFault(pattern);
+  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+});
+
 const connectionCount = wholeNumber(8, 100_000);
 
 /** Every variable of the sidecar. */
@@ -210,6 +228,11 @@ const variables = z.object({
   PACKAGERDRMAPI_PROVIDERCACHEMAXAGE: wholeNumber(1, 8760).default(168),
   PACKAGERDRMAPI_CHECKS: z.enum(['strict', 'warn'], 'must be strict or warn').default('strict'),
   PACKAGERDRMAPI_CMAF: cmafText.default(false),
+  PACKAGERDRMAPI_PULLPATTERN: pullPattern.optional(),
+  PACKAGERDRMAPI_PROVISIONONREAD: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .default(false),
   PACKAGERDRMAPI_AUDIT: z.string().default('stdout'),
   PACKAGERDRMAPI_METRICS: z.enum(['on', 'off'], 'must be on or off').default('on'),
   PACKAGERDRMAPI_TLSCERT: z.string().optional(),

@@ -97,6 +97,7 @@ async function start(
     {
       log,
       newId: randomUUID,
+      random: randomBytes,
       now: () => performance.now(),
       clock: () => new Date(),
       findApiKey,

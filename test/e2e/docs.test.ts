@@ -114,6 +114,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
   'my-player-says.md',
   'command-line.md',
   'export.md',
+  'pull.md',
   'migrate-to-v2.md',
 ])('the commands of docs/%s do what it says, run one after another against the demo', async (name) => {
   const url = await startAsDemo();

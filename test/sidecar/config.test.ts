@@ -136,6 +136,31 @@ describe('readSidecarConfig', () => {
     ]);
   });
 
+  it('reads how packagers pull, and names what is wrong with it', () => {
+    const pulled = (pattern: string, on: string, url = '') => ({
+      PACKAGERDRMAPI_APIKEY: KEY,
+      PACKAGERDRMAPI_PULLPATTERN: pattern,
+      PACKAGERDRMAPI_PROVISIONONREAD: on,
+      PACKAGERDRMAPI_KEYPROVIDERURL: url,
+    });
+    const pattern = 'live/{client}/{contentId}';
+    expect(readSidecarConfig(pulled(pattern, 'true', 'https://keys.example/'), NO_FILES)).toMatchObject({
+      pullPattern: pattern,
+      provisionOnRead: true,
+    });
+    expect(faultsOf(pulled('{client}', 'yes'))).toEqual([
+      'PACKAGERDRMAPI_PULLPATTERN: must have {contentId}; {client} may be in it, too',
+      'PACKAGERDRMAPI_PROVISIONONREAD: must be true or false',
+    ]);
+    for (const odd of ['../{contentId}', '/{contentId}', '{contentId}/{other}', '.{contentId}'])
+      expect(faultsOf(pulled(odd, 'false'))).toEqual([
+        expect.stringMatching(/^PACKAGERDRMAPI_PULLPATTERN: makes no stream id of a content id: /),
+      ]);
+    expect(faultsOf(pulled('', 'true'))).toEqual([
+      'PACKAGERDRMAPI_PROVISIONONREAD: needs a key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too',
+    ]);
+  });
+
   it('says why there are no CMAF lines for cbcs', () => {
     expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'cbcs' })).toEqual([
       `PACKAGERDRMAPI_CMAF: ${CMAF_CBCS_REFUSED}`,

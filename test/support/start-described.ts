@@ -17,7 +17,10 @@ export const objections = objectionsOf(DOCUMENT.components.schemas);
 
 /** The address of an operation, for a stream of its own if given. */
 export function addressOf(path: string, streamid = 'news'): string {
-  return path.replace('{streamid}', streamid).replace('{name}', GONE);
+  return path
+    .replace('{client}', 'demo')
+    .replace(/\{(?:streamid|contentId)\}/, streamid)
+    .replace('{name}', GONE);
 }
 
 /** A packager of the fleet that does not run any more. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { join, relative } from 'node:path';
 import { Writable } from 'node:stream';
@@ -83,6 +84,7 @@ export async function startSidecar(
   const sidecar = createSidecar(config, {
     log,
     newId: countedIds(),
+    random: randomBytes,
     now: () => monotonic,
     clock,
     findApiKey: keys.find,

@@ -70,31 +70,53 @@ function forbidden(why: string): HttpError {
  * The paths that need an API key: what `app.use('/api', …)` matches, without the match and the rewritten URL that it
  * would cost each request.
  */
-export const API = /^\/api(?:\/|$)/i;
+export const API = /^\/(?:api|cpix|speke)(?:\/|$)/i;
+/** Those of packagers that pull, some of which can send no header of their own but Basic. */
+const PULLS = /^\/(?:cpix|speke)(?:[/?]|$)/i;
 
 /** Whether a request needs an API key. */
 function needsApiKey({ path }: { readonly path: string }): boolean {
   return API.test(path);
 }
 
+/** The API key of a request: in `x-api-key`, or without that header, of a packager that pulls, the password of Basic. */
+export function apiKeyIn(findApiKey: FindApiKey, { url = '', headers }: IncomingMessage): ApiKey | undefined {
+  const { 'x-api-key': given, authorization = '' } = headers;
+  if (given !== undefined || !PULLS.test(url)) return findApiKey(given);
+  const [, credentials = ''] = /^basic +([A-Za-z0-9+/]+=*) *$/i.exec(authorization) ?? [];
+  const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(credentials, 'base64').toString('utf8')) ?? [];
+  return findApiKey(password);
+}
+
 /**
- * Lets a request to `/api` pass that carries an API key in `x-api-key`, and refuses every other; requests elsewhere
- * pass. It stands before every route and the body parser: without a key, no path is decoded and no body read.
+ * Lets a request pass that carries an API key, and refuses every other; requests to paths that need none pass. It stands
+ * before every route and the body parser: without a key, no path is decoded and no body read.
  */
 export function requireApiKey(findApiKey: FindApiKey): RequestHandler {
   return (request, response, next) => {
     if (needsApiKey(request)) {
-      const apiKey = findApiKey(request.headers['x-api-key']);
-      if (!apiKey) throw apiError('unauthorized', whyUnauthorized(request));
+      const apiKey = apiKeyIn(findApiKey, request);
+      if (!apiKey) throw apiError('unauthorized', whyUnauthorized(request), challengeFor(request));
       response.locals.apiKey = apiKey;
     }
     next();
   };
 }
 
+/** Some clients send Basic only when they are asked for it (RFC 7617). */
+function challengeFor({ url = '' }: IncomingMessage) {
+  return PULLS.test(url)
+    ? { headers: { 'www-authenticate': 'Basic realm="packager-drm-api", charset="UTF-8"' } }
+    : {};
+}
+
 /** What is wrong with the API key of a request, as a sentence. */
-function whyUnauthorized({ headers }: IncomingMessage): string {
+function whyUnauthorized({ url = '', headers }: IncomingMessage): string {
   if (headers['x-api-key'] !== undefined) return 'The API key in x-api-key is not one of this service.';
+  if (PULLS.test(url))
+    return headers.authorization === undefined
+      ? 'Send the API key of this service in the header x-api-key, or as the password of Basic.'
+      : 'The password of Basic is not an API key of this service.';
   if (headers['api-key'] !== undefined)
     return 'Send the API key in the header x-api-key; API-KEY is not read.';
   return 'Send the API key of this service in the header x-api-key.';
@@ -131,7 +153,7 @@ export function limitUnauthenticated(
     limit: FREE_ATTEMPTS,
     standardHeaders: false,
     legacyHeaders: false,
-    skip: (request) => !needsApiKey(request) || findApiKey(request.headers['x-api-key']) !== undefined,
+    skip: (request) => !needsApiKey(request) || apiKeyIn(findApiKey, request) !== undefined,
     keyGenerator: ({ socket }) => {
       const digest = hash('sha256', networkOf(socket.remoteAddress), 'buffer');
       return String(digest.readUInt16LE() % COUNTERS);

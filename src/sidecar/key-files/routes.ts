@@ -11,6 +11,7 @@ import {
 } from '../../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
+import type { StreamKey } from '../../drm/export/forms';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
 import { type Finding, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
@@ -71,16 +72,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
       else sendKeyFile(request, response, streamId, bytes, []);
       return;
     }
-    response.locals.logFields = { streamId, as: asked.as };
-    const { etag, mediaType, extension, warnings, ...made } = await exportKeyFile(bytes, asked);
-    if (isUnchanged(request, etag)) {
-      sendUnchanged(response, etag, warnings);
-      return;
-    }
-    // A stream id has no character that means something in a quoted string.
-    const name = `${streamId.split('/').at(-1)}.${extension}`;
-    response.set({ 'content-disposition': `attachment; filename="${name}"`, etag });
-    setCommon(response, warnings).type(mediaType).send(made.bytes);
+    await sendExport(request, response, { streamId, bytes, asked });
   };
 
   const post: RequestHandler = async (request, response) => {
@@ -280,8 +272,34 @@ function malformed(description: string): HttpError {
   return apiError('key_file_malformed', description);
 }
 
+interface ExportRequest {
+  readonly streamId: StreamId;
+  /** The key file. */
+  readonly bytes: Buffer;
+  readonly asked: z.output<typeof exportQuery>;
+}
+
+/** Answers a key file as another packager takes it. @throws HttpError 409 when it does not have what the export needs. */
+export async function sendExport(
+  request: Request,
+  response: Response,
+  { streamId, bytes, asked }: ExportRequest,
+): Promise<void> {
+  response.locals.logFields = { streamId, as: asked.as };
+  const { etag, mediaType, extension, warnings, ...made } = await exportKeyFile(bytes, asked);
+  if (isUnchanged(request, etag)) {
+    sendUnchanged(response, etag, warnings);
+    return;
+  }
+  // A stream id has no character that means something in a quoted string.
+  const name = `${streamId.split('/').at(-1)}.${extension}`;
+  response.set({ 'content-disposition': `attachment; filename="${name}"`, etag });
+  setCommon(response, warnings).type(mediaType).send(made.bytes);
+}
+
 /** A key file as another packager takes it. */
 interface ExportAnswer {
+  readonly keys: readonly [StreamKey, ...StreamKey[]];
   readonly bytes: Buffer;
   readonly etag: string;
   readonly mediaType: string;
@@ -289,11 +307,20 @@ interface ExportAnswer {
   readonly warnings: readonly Finding[];
 }
 
+/** As many as a large packager has streams, each of a few KiB. */
+const MAX_EXPORTS = 1000;
+/** The last exports. Packagers that pull ask for the same again and again, and to make one takes twice as long as to send it. */
+const lastExports = new Map<string, ExportAnswer>();
+
 /** Exports a key file. @throws HttpError 409 when it does not have what the export needs. */
 export async function exportKeyFile(
   bytes: Buffer,
   { as, scheme }: z.output<typeof exportQuery>,
 ): Promise<ExportAnswer> {
+  // By the content of the file, so that an export never outlives it.
+  const name = `${etagOf(bytes)} ${as} ${scheme}`;
+  const known = lastExports.get(name);
+  if (known) return known;
   if (!isUtf8(bytes))
     throw apiError(
       'key_file_malformed',
@@ -305,10 +332,14 @@ export async function exportKeyFile(
   const exported = exportText(bytes.toString('utf8'), as, scheme);
   if (!exported.ok)
     throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
-  const { text, findings: warnings } = exported;
+  const { text, keys, findings: warnings } = exported;
   const { mediaType, extension } = EXPORT_FORMS[as];
   const written = Buffer.from(text);
-  return { bytes: written, etag: etagOf(written), mediaType, extension, warnings };
+  const [oldest] = lastExports.keys();
+  if (oldest !== undefined && lastExports.size >= MAX_EXPORTS) lastExports.delete(oldest);
+  const answer = { keys, bytes: written, etag: etagOf(written), mediaType, extension, warnings };
+  lastExports.set(name, answer);
+  return answer;
 }
 
 const CODES = {

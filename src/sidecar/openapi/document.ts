@@ -3,10 +3,11 @@ import type { PathItem } from '../../http/openapi';
 import { FLEET_TAG, fleetOperations } from './fleet';
 import { CHECK_TAG, KEY_FILES_TAG, keyFileOperations, MANY_TAG } from './key-files';
 import { API_KEY_VARIABLE, errorAnswer, URL_VARIABLE } from './operation';
+import { PULL_TAG, pullOperations } from './pull';
 import { componentSchemas } from './schemas';
 import { SERVICE_TAG, serviceOperations } from './service';
 
-const API_KEY = `Every request to \`/api\` needs an API key in the header \`x-api-key\`. A key may be limited to reading, or to streams whose ids begin with certain prefixes. A service with \`PACKAGERDRMAPI_TLSCLIENTCA\` also requires a client certificate, except from probes.`;
+const API_KEY = `Every request to \`/api\`, \`/cpix\` and \`/speke\` needs an API key in the header \`x-api-key\`. A key may be limited to reading, or to streams whose ids begin with certain prefixes. A service with \`PACKAGERDRMAPI_TLSCLIENTCA\` also requires a client certificate, except from probes.`;
 
 const ABOUT = `Provisions, reads and deletes the per-stream key files of a streaming packager, for Widevine, PlayReady and FairPlay.
 
@@ -35,6 +36,7 @@ Every answer carries \`x-request-id\`: the one that came with the request, or a 
 export function openApiDocument(version: string) {
   const paths: Record<string, PathItem> = {
     ...keyFileOperations(),
+    ...pullOperations(),
     ...fleetOperations(),
     ...serviceOperations(),
   };
@@ -52,6 +54,7 @@ export function openApiDocument(version: string) {
       { name: KEY_FILES_TAG, description: 'One stream, one key file.' },
       { name: MANY_TAG, description: 'A list of what there is, and a batch that writes many at once.' },
       { name: CHECK_TAG, description: 'Before a viewer sees a black screen.' },
+      { name: PULL_TAG, description: 'For packagers that ask for their keys instead of reading a file.' },
       {
         name: FLEET_TAG,
         description: 'Many packagers that get each key file from one request to any of them.',

@@ -22,7 +22,7 @@ export const CHECK_TAG = 'Check';
 
 const TEXT_TYPE = 'text/plain';
 const JSON_TYPE = 'application/json';
-const CPIX_TYPE = 'application/cpix+xml';
+export const CPIX_TYPE = 'application/cpix+xml';
 
 const trueOrFalse = { type: 'string' as const, enum: ['true', 'false'], default: 'false' };
 const TEXT: OpenApi.SchemaObject = {
@@ -71,7 +71,7 @@ export const NOT_MODIFIED: Answer = {
   headers: { ETag: ETAG },
 };
 
-const WARNING: OpenApi.HeaderObject = {
+export const WARNING: OpenApi.HeaderObject = {
   description:
     'One for each warning about the keys, which are written anyway: `299 - "scheme_mismatch: widevine.psshdata is for cbcs, …"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `iv_is_key_id`, `all_zero` (of a FairPlay iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache`: the key provider does not answer, and the values are those of an earlier answer; `not_durable`: the change is made, but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `content_key_in_address`, `escaped_ampersand` and `unknown_scheme`. Of a CPIX document `signature_not_checked`, `audio_key_left_out`, `cpix_system_left_out`, `cpix_scheme_left_out`, `cpix_key_left_out`, `cpix_systems_skipped`, `playready_header_reduced`, `fairplay_scheme`, `widevine_data_made`, `playready_address_replaced` and `playready_address_unused`. Of an imported key file every warning of a check, and `checksum_added`, `unknown_line`. Of an export `no_drm_system` and `export_too_long`.',
   schema: { type: 'string' },
@@ -83,7 +83,7 @@ const box = z.object({
   uuid: z.string().meta({ format: 'uuid', description: 'The DRM system.' }),
   data: base64,
 });
-const DRM_INFO = jsonSchema(
+export const DRM_INFO = jsonSchema(
   z
     .array(
       z.object({
@@ -112,8 +112,8 @@ const CPIX_PARAMETERS = queryParameters(cpixQuery).map(({ schema, ...each }): Op
   };
 });
 
-const READ_ERRORS = ['key_files_not_readable', 'too_many_open_files'] as const;
-const WHOLE = ['not_a_key_file', 'key_file_malformed'] as const;
+export const READ_ERRORS = ['key_files_not_readable', 'too_many_open_files'] as const;
+export const WHOLE = ['not_a_key_file', 'key_file_malformed'] as const;
 
 /** GET, POST and DELETE of a stream's key file, and of many. */
 export function keyFileOperations(): Record<string, PathItem> {

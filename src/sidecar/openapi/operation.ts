@@ -60,7 +60,7 @@ const BUT_FOR_PROBES: readonly ErrorCode[] = [
   'client_certificate_refused',
   'too_many_connections',
 ];
-/** What any request to `/api` may be answered with, too. */
+/** What any request with an API key may be answered with, too. */
 const BEHIND_THE_KEY: readonly ErrorCode[] = ['invalid_path', 'unauthorized', 'too_many_attempts'];
 
 /** The operations of a path, under one tag. */
@@ -126,7 +126,12 @@ function errorAnswers(errors: readonly AnsweredError[]): Record<string, Answer> 
     const { status, when } = ALL_ERRORS[code];
     return { code, status, when, ...other };
   });
-  return failures(described, ['too_many_attempts', 'too_many_batches', 'too_many_connections']);
+  return failures(described, [
+    'too_many_attempts',
+    'too_many_pulls',
+    'too_many_batches',
+    'too_many_connections',
+  ]);
 }
 
 /** Schemas with the bodies of the examples of each media type. */

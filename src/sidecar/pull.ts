@@ -1,0 +1,215 @@
+import { promisify } from 'node:util';
+import type { Express, Request, RequestHandler, Response } from 'express';
+import { type MemoryStore, rateLimit } from 'express-rate-limit';
+import { exportQuery } from '../api/key-file-request';
+import { ASKED_BY_JSON, type ProviderRules, parseKeyFileRequest } from '../api/read-key-file-request';
+import { parseStreamId, type StreamId } from '../api/stream-id';
+import type { Checked } from '../drm/bytes';
+import { MAX_CPIX_BYTES } from '../drm/cpix/read';
+import { sentenceOf } from '../drm/finding';
+import { onlyMethods } from '../http/app';
+import { parsedOr400, toHttpError } from '../http/errors';
+import { readQuery } from '../http/faults';
+import { createSemaphore } from '../http/semaphore';
+import type { Provision } from '../provider/provision';
+import { UnknownContentError } from '../provider/upstream';
+import { callerOf, mayRead } from './access/api-key';
+import { apiError } from './errors';
+import { changedBy, type KeyFileChanges } from './key-files/changes';
+import { actorOf, exportKeyFile, sendExport } from './key-files/routes';
+import type { Refusals } from './observe/refusals';
+import { createReadBytes } from './read-request';
+import type { KeyFileStore } from './storage/key-file-store';
+
+interface PullContext {
+  readonly store: Pick<KeyFileStore, 'read'>;
+  readonly changes: Pick<KeyFileChanges, 'put'>;
+  readonly provision: Provision;
+  /** The fields that the key provider needs and takes. */
+  readonly rules: ProviderRules | undefined;
+  readonly refusals: Pick<Refusals, 'failed'>;
+  /** Makes the stream id of client and content id; undefined: it is the content id. */
+  readonly pattern: string | undefined;
+  /** Whether a stream without a key file is provisioned. */
+  readonly provisionOnRead: boolean;
+  /** Counts the pulls of streams without a key file. It has a timer, which its `shutdown` ends. */
+  readonly misses: MemoryStore;
+  /** So many unguessable bytes. */
+  readonly random: (bytes: number) => Buffer;
+}
+
+/** What a packager asks for. */
+interface Content {
+  readonly client: string;
+  readonly contentId: string;
+}
+
+const PLACE = /\{(client|contentId)\}/g;
+
+/** Describes the fault of a pattern of stream ids, going on after its variable; undefined: none. */
+export function pullPatternFault(pattern: string): string | undefined {
+  if (!pattern.includes('{contentId}')) return 'must have {contentId}; {client} may be in it, too';
+  const parsed = parseStreamId(pattern.replaceAll(PLACE, 'a'));
+  return parsed.ok ? undefined : `makes no stream id of a content id: ${parsed.problem.description}`;
+}
+
+/**
+ * At most so many pulls of streams without a key file in this time with an API key: each may cost calls to the key provider.
+ * Those of streams that have one are not counted.
+ */
+const MAX_MISSES = 200;
+const WINDOW_MS = 10_000;
+/** How many streams are provisioned at once, as of all batches, and how many may wait. */
+const MAX_PROVISIONINGS = 8;
+const MAX_FLIGHTS = 256;
+const USER_AGENT = 'packager-drm-api';
+
+const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
+
+/** The routes of packagers that ask for their keys. `idle` resolves when no stream is being provisioned. */
+export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
+  const { store, changes, provision, rules = ASKED_BY_JSON, refusals, random } = context;
+  const { pattern = '{contentId}', provisionOnRead, misses } = context;
+  const readBody = createReadBytes(MAX_CPIX_BYTES);
+  const places = createSemaphore(MAX_PROVISIONINGS);
+  /** The streams that are being provisioned, by all that they are provisioned with. */
+  const flights = new Map<string, Promise<Buffer>>();
+  const countMiss = promisify(
+    rateLimit({
+      store: misses,
+      windowMs: WINDOW_MS,
+      limit: MAX_MISSES,
+      standardHeaders: false,
+      legacyHeaders: false,
+      keyGenerator: (_request, response) => callerOf(response as Response).name,
+      handler: (_request, _response, next) => next(tooMany()),
+    }),
+  );
+
+  const streamIdOf = (response: Response, { client, contentId }: Content): StreamId => {
+    const values = { client, contentId };
+    const made = pattern.replaceAll(PLACE, (_whole, name: keyof Content) => values[name]);
+    const parsed = parseStreamId(made);
+    if (!parsed.ok) throw apiError('invalid_stream_id', sentenceOf(parsed.problem));
+    response.locals.logFields = { streamId: parsed.value };
+    return parsed.value;
+  };
+
+  /** The key file of a stream, which is provisioned if it may be. */
+  const find = async (
+    request: Request,
+    response: Response,
+    streamId: StreamId,
+    content: Content,
+  ): Promise<Buffer> => {
+    const apiKey = callerOf(response);
+    const isIts = mayRead(apiKey, streamId);
+    // What an API key does not reach must look as if it did not exist; the log says why.
+    if (!isIts) response.locals.logFields = { streamId, isOutside: true };
+    const bytes = isIts ? store.read(streamId) : undefined;
+    if (bytes) return bytes;
+    if (isIts && provisionOnRead && apiKey.scope === 'write')
+      return join(request, response, streamId, content);
+    await countMiss(request, response);
+    throw apiError('key_file_not_found');
+  };
+
+  /** Provisions a stream, once for all who ask meanwhile. */
+  const join = (request: Request, response: Response, streamId: StreamId, content: Content) => {
+    const { 'api-key': clientApiKey } = request.headers;
+    const name = JSON.stringify([streamId, content.client, content.contentId, clientApiKey]);
+    const present = flights.get(name);
+    if (present) return present;
+    if (flights.size >= MAX_FLIGHTS) throw tooMany();
+    if (clientApiKey === undefined && rules.needed.includes('clientApiKey')) throw noClientApiKey();
+    const body = {
+      ...(rules.needed.includes('client') && { client: content.client }),
+      ...(clientApiKey !== undefined && { clientApiKey }),
+      contentId: content.contentId,
+    };
+    const flight = fly(request, response, streamId, body).finally(() => flights.delete(name));
+    flights.set(name, flight);
+    return flight;
+  };
+
+  const fly = async (request: Request, response: Response, streamId: StreamId, body: object) => {
+    await countMiss(request, response);
+    const actor = actorOf(request, response);
+    const leave = await places.enter();
+    try {
+      const asked = parsedOr400(parseKeyFileRequest(body, { rules }));
+      const provisioned = await provision(asked, actor.requestId);
+      return (await changes.put(streamId, provisioned, actor, { ifNoneMatch: '*' })).bytes;
+    } catch (thrown) {
+      const error = toHttpError(thrown);
+      if (error.status === 412) {
+        // Another request was faster; in a fleet, at another packager.
+        const bytes = store.read(streamId);
+        if (bytes) return bytes;
+        throw apiError('fleet_joining');
+      }
+      refusals.failed(error, { ...changedBy(actor), streamId }, false);
+      if (error instanceof UnknownContentError) throw apiError('key_file_not_found', UNKNOWN_CONTENT);
+      throw error;
+    } finally {
+      leave();
+    }
+  };
+
+  const get: RequestHandler<{ client: string; contentId: string }> = async (request, response) => {
+    const asked = parsedOr400(readQuery(query, request.query));
+    const streamId = streamIdOf(response, request.params);
+    const bytes = await find(request as Request, response, streamId, request.params);
+    await sendExport(request as Request, response, { streamId, bytes, asked });
+  };
+
+  const post: RequestHandler<{ client: string }> = async (request, response) => {
+    const [{ readSpekeRequest, SPEKE_VERSIONS }, { answerWithKey, wantedKey }] = await Promise.all([
+      import('../drm/cpix/speke-answer'),
+      import('../drm/export/speke'),
+    ]);
+    const { 'x-speke-version': speke } = request.headers;
+    response.set('x-speke-user-agent', USER_AGENT);
+    if (typeof speke !== 'string' || !SPEKE_VERSIONS.has(speke))
+      throw apiError(
+        'speke_refused',
+        `Unsupported SPEKE version: send X-Speke-Version with ${[...SPEKE_VERSIONS.keys()].join(' or ')}.`,
+      );
+    response.set({ 'x-speke-version': speke, 'cache-control': 'no-store' });
+    const asked = orRefuse(readSpekeRequest(await readBody(request, response), speke));
+    const wanted = orRefuse(wantedKey(asked));
+    const content = { client: request.params.client, contentId: asked.contentId ?? '' };
+    const streamId = streamIdOf(response, content);
+    const bytes = await find(request as Request, response, streamId, content);
+    const { keys } = await exportKeyFile(bytes, { as: 'cpix', scheme: wanted.scheme });
+    response.type('application/xml').send(orRefuse(answerWithKey(asked, wanted, keys[0], random)));
+  };
+
+  app.route('/cpix/:client/:contentId').get(get).all(onlyMethods('GET', 'HEAD'));
+  app.route('/speke/v2/:client').post(post).all(onlyMethods('POST'));
+  return {
+    async idle() {
+      await Promise.allSettled(flights.values());
+    },
+  };
+}
+
+const UNKNOWN_CONTENT = 'This stream has no key file, and the key provider does not know its content.';
+
+function tooMany() {
+  const description = `More than ${MAX_MISSES} streams without a key file were pulled in ${WINDOW_MS / 1000} seconds with this API key, or ${MAX_FLIGHTS} are being provisioned. Streams with a key file are answered at any time.`;
+  return apiError('too_many_pulls', description);
+}
+
+function noClientApiKey() {
+  const description =
+    'This stream has no key file, and the key provider needs the API key of its client: send it in the header API-KEY, or provision the stream with a POST.';
+  return apiError('invalid_header', description);
+}
+
+/** What a pure function answered. @throws HttpError 400, 422. */
+function orRefuse<T>(checked: Checked<T>): T {
+  if (checked.ok) return checked.value;
+  const { code, description } = checked.problem;
+  throw apiError(code === 'invalid_cpix' ? code : 'speke_refused', description);
+}
