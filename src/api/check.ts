@@ -11,7 +11,7 @@ import { cpixKeyFile } from '../drm/cpix/key-file';
 import { crossCheck, REQUEST_NAMES } from '../drm/cross-check';
 import { unknownName } from '../drm/nearest';
 import type { SchemaFault, UnknownField } from '../http/faults';
-import type { cpixBody } from './key-file-request';
+import { type cpixBody, SUPPLYING } from './key-file-request';
 import { choiceOf } from './read-cpix-request';
 import { ASKED_BY_ANY, ASKED_BY_JSON, type ProviderRules, readForm } from './read-key-file-request';
 
@@ -34,7 +34,7 @@ export function checkInput(
   return checkAnyInput(input, { ...options, checkRequest });
 }
 
-const PARTS = ['cenc', 'playready', 'widevine', 'fairplay'] as const;
+const PARTS = ['cenc', 'playready', 'widevine', 'fairplay', 'aes'] as const;
 const THE_BODY = { called: 'The body' };
 
 /** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
@@ -49,7 +49,7 @@ function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unk
   if (isGiven('keyfile') || isGiven('keepunknown')) checkImported(report, body);
   else if (isGiven('cpix'))
     checkDocument(report, body, read.ok && read.form === 'cpix' ? read.value : undefined);
-  else if (isGiven('cenc') || isGiven('fairplay')) checkSupplied(report, body, isGiven);
+  else if (SUPPLYING.some(isGiven)) checkSupplied(report, body, isGiven);
   else for (const name of ['client', 'contentId', 'clientApiKey']) show(report, name, body[name]);
 }
 
@@ -158,7 +158,8 @@ function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string)
     contentId,
     names: REQUEST_NAMES,
   });
-  if (!isGiven('widevine') && !isGiven('playready') && !isGiven('fairplay')) reportNoSystem(report, THE_BODY);
+  if (isGiven('cenc') && !['widevine', 'playready', 'fairplay'].some(isGiven))
+    reportNoSystem(report, THE_BODY);
   const { cmaf } = body;
   if (cmaf === false || cmaf === true || cmaf === 'cenc') report.field('cmaf', cmaf ? 'cenc' : 'false');
 }

@@ -112,6 +112,23 @@ const fairplay = {
   }),
 };
 
+const aes = {
+  key: checkedText(decodeHexBlock).meta({
+    ...HEX_BLOCK,
+    description: 'The key: 32 hex digits, written as given.',
+  }),
+  url: checkedText(checkLicenseUrl('aes')).meta({
+    description: 'The address where players fetch the key: `https://…` or `http://…`.',
+  }),
+  iv: checkedText(decodeHexBlock)
+    .nullish()
+    .meta({
+      ...HEX_BLOCK,
+      description:
+        'The initialization vector: 32 hex digits, written as given. Left out: the packager takes the number of the segment.',
+    }),
+};
+
 /** The most that the body of a POST can have, in bytes. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
@@ -146,6 +163,9 @@ const noLines = {
   keepunknown: z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `keyfile`.' }),
 };
 
+/** The parts that hold keys. */
+export const SUPPLYING = ['cenc', 'fairplay', 'aes'] as const;
+
 /** A body that supplies the keys. */
 export const suppliedBody = z
   .strictObject(
@@ -154,6 +174,10 @@ export const suppliedBody = z
       playready: part(playready).meta({ description: 'PlayReady.' }),
       widevine: part(widevine).meta({ description: 'Widevine.' }),
       fairplay: part(fairplay).meta({ description: 'FairPlay. It needs no `cenc`.' }),
+      aes: part(aes).meta({
+        description:
+          'HLS with AES-128, which is no DRM: players fetch the key itself. It needs no `cenc`. Not with `fairplay`, which has the same lines of the key file.',
+      }),
       client: withKeys,
       clientApiKey: withKeys,
       contentId: providerId.nullish().meta({
@@ -167,11 +191,15 @@ export const suppliedBody = z
     },
     'The body must be a JSON object.',
   )
+  .refine((body) => !body.aes || !body.fairplay, {
+    path: ['aes'],
+    error: 'has the same lines of the key file as fairplay; give one of the two',
+  })
   .meta({
     title: 'Keys supplied',
     description:
-      'The keys themselves, and nothing is fetched. One of `cenc` and `fairplay` at least; what is left out has no lines in the file, and `null` is the same as left out.',
-    anyOf: ['cenc', 'fairplay'].map((name) => ({
+      'The keys themselves, and nothing is fetched. One of `cenc`, `fairplay` and `aes` at least; what is left out has no lines in the file, and `null` is the same as left out.',
+    anyOf: SUPPLYING.map((name) => ({
       required: [name],
       properties: { [name]: { type: 'object' } },
     })),
@@ -199,9 +227,18 @@ const choice = {
 };
 
 const SYSTEMS = ['widevine', 'playready', 'fairplay'] as const satisfies readonly CpixSystemName[];
-const systems = z
-  .array(z.enum(SYSTEMS, `must be one of ${SYSTEMS.join(', ')}`), `must be a list of ${SYSTEMS.join(', ')}`)
-  .refine((names) => names.length > 0, 'is empty')
+const listOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
+  z
+    .array(z.enum(names, `must be one of ${names.join(', ')}`), `must be a list of ${names.join(', ')}`)
+    .refine((given) => given.length > 0, 'is empty')
+    .meta({ minItems: 1 });
+const systems = listOf(SYSTEMS);
+/** What a key provider can be asked for: AES-128 is no DRM system. */
+const providerSystems = listOf([...SYSTEMS, 'aes'])
+  .refine(
+    (names) => !names.includes('aes') || !names.includes('fairplay'),
+    'has aes and fairplay, which have the same lines of the key file; name one of the two',
+  )
   .meta({ minItems: 1 });
 /** Their names with commas between them, in a query or a variable. */
 export const systemNames = text
@@ -239,12 +276,13 @@ export const providerBody = z
       cmaf,
       cenc: nothing,
       fairplay: nothing,
+      aes: nothing,
       widevine: withoutCenc,
       cpix: noDocument.cpix,
       ...choice,
-      systems: systems.nullish().meta({
+      systems: providerSystems.nullish().meta({
         description:
-          'The DRM systems to ask for. Left out: all; of a CPIX document that is fetched, those that it has.',
+          'The DRM systems to ask for. Left out: all; of a CPIX document that is fetched, those that it has. With `aes`, which is for a provider that is asked by JSON, HLS has AES-128 in place of FairPlay: `["aes"]` for HLS alone, `["widevine", "playready", "aes"]` with DASH.',
       }),
       playready: part({ laurl }).meta({ description: 'PlayReady.' }),
       ...noLines,
@@ -255,7 +293,7 @@ export const providerBody = z
   .meta({
     title: 'Keys from the key provider',
     description:
-      'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched. `systems`, `playready` and `track` are for a provider that speaks SPEKE or answers CPIX documents, `kid` and `period` for one of CPIX documents; others refuse them.',
+      'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched. `systems` without `aes`, `playready` and `track` are for a provider that speaks SPEKE or answers CPIX documents, `kid` and `period` for one of CPIX documents; others refuse them.',
   });
 
 /** A body that holds the lines of an existing key file. */

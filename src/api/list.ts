@@ -32,7 +32,7 @@ const listedKeyFile = z.object({
   modified: z.iso.datetime().meta({ description: 'When the file was written.' }),
   size: z.int().meta({ description: 'In bytes.' }),
   parts: z.array(z.string()).meta({
-    description: 'What the file has lines for: `cenc`, `widevine`, `playready`, `fairplay`, `cmaf`.',
+    description: 'What the file has lines for: `cenc`, `widevine`, `playready`, `fairplay`, `aes`, `cmaf`.',
   }),
   key_id: z.string().nullable().meta({ description: 'The CENC key id as a UUID.' }),
   content_id: z

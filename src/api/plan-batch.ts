@@ -3,6 +3,7 @@ import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields, qualityOf } from 
 import { readSmilStreams } from '../drm/smil';
 import { bodyProblem, type Parsed, type Problem, type SchemaFault, schemaFaults } from '../http/faults';
 import { type BatchBody, type GroupFields, groupEntry, memberEntry, streamEntry } from './batch';
+import { SUPPLYING } from './key-file-request';
 import {
   type Claim,
   createClaim,
@@ -222,7 +223,7 @@ function requestsOfEach(
   fields: JsonObject,
   options: RequestOptions,
 ): RequestOf {
-  const isSupplied = isGiven(fields.cenc ?? fields.fairplay ?? fields.keyfile ?? fields.cpix);
+  const isSupplied = [...SUPPLYING, 'keyfile', 'cpix'].some((name) => isGiven(fields[name]));
   const uses = new Map<unknown, number>();
   for (const member of members) {
     if ('request' in member) continue;
@@ -246,7 +247,7 @@ function contentIdOf({ streamId, contentId }: Member, ofGroup: unknown): unknown
 }
 
 const EACH_OF_SUPPLIED = fault(
-  'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.',
+  'keys: "each" has the keys provisioned, so cenc, fairplay, aes, keyfile and cpix must be left out; "same" gives these keys to all members.',
 );
 const DUPLICATE_CONTENT_ID: Problem = {
   code: 'duplicate_content_id',

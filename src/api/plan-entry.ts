@@ -240,6 +240,7 @@ function identities(request: KeyFileRequest): [what: string, value: string][] {
       : {
           'key id': request.keyFile.cenc?.keyId,
           'FairPlay key': request.keyFile.fairplay?.key.toLowerCase(),
+          'AES-128 key': request.keyFile.aes?.key.toLowerCase(),
         };
   return Object.entries(values).flatMap(([what, value]) => (value === undefined ? [] : [[what, value]]));
 }

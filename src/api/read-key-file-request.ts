@@ -7,7 +7,7 @@ import { BOX_FOR_DATA } from '../drm/cross-check';
 import { type Finding, sentenceOf, warning } from '../drm/finding';
 import { importKeyFile, listUnknownLines } from '../drm/import-key-file';
 import type { KeyFile } from '../drm/key-file';
-import { playReadyChecksum } from '../drm/playready';
+import { playReadyChecksumOf } from '../drm/playready';
 import { widevinePsshDataOf } from '../drm/widevine';
 import {
   bodyProblem,
@@ -19,7 +19,7 @@ import {
   type SchemaFault,
   schemaFaults,
 } from '../http/faults';
-import { cpixBody, cpixQuery, importedBody, providerBody, suppliedBody } from './key-file-request';
+import { cpixBody, cpixQuery, importedBody, providerBody, SUPPLYING, suppliedBody } from './key-file-request';
 import { type CpixContent, choiceOf, chooseInDocument, type ReadDocument } from './read-cpix-request';
 
 /**
@@ -51,6 +51,8 @@ export interface ProviderContent {
   readonly contentId: string;
   /** The choice of its keys among those of a document; without it, the keys for all tracks and systems. */
   readonly choice?: CpixChoice | undefined;
+  /** Whether HLS has AES-128, by the key provider's answer `aes`. The systems of `choice` are then all others. */
+  readonly aes?: boolean;
   /** The PlayReady license address in place of the one that the provider answers. */
   readonly playReadyUrl?: string | undefined;
   /** The tracks of a batch's entry, whose keys are asked for together. It is one object for all requests of the entry. */
@@ -65,16 +67,18 @@ export interface ProviderRules {
   readonly taken: readonly DocumentField[];
   /** The only track types that the provider can be asked for. */
   readonly trackTypes?: readonly string[] | undefined;
+  /** Whether the provider has keys for AES-128. */
+  readonly hasAes?: boolean;
 }
 
 const DOCUMENT_FIELDS = ['kid', 'track', 'period', 'systems', 'playready'] as const;
 export type DocumentField = (typeof DOCUMENT_FIELDS)[number];
 
 /** The protocol `json`, which a service without a protocol has, asks in the name of a client and answers one key. */
-export const ASKED_BY_JSON: ProviderRules = { needed: ['client', 'clientApiKey'], taken: [] };
+export const ASKED_BY_JSON: ProviderRules = { needed: ['client', 'clientApiKey'], taken: [], hasAes: true };
 
 /** The rules that any protocol would pass. */
-export const ASKED_BY_ANY: ProviderRules = { needed: [], taken: DOCUMENT_FIELDS };
+export const ASKED_BY_ANY: ProviderRules = { needed: [], taken: DOCUMENT_FIELDS, hasAes: true };
 
 export interface RequestOptions {
   readonly rules?: ProviderRules | undefined;
@@ -101,7 +105,7 @@ type FormedBody =
 
 /**
  * Reads the body of a POST. A body with `keyfile` is an existing key file, one with `cpix` holds a CPIX document, one with
- * `cenc` or `fairplay` supplies the keys; any other names a content at the key provider. What a key file needs and the
+ * `cenc`, `fairplay` or `aes` supplies the keys; any other names a content at the key provider. What a key file needs and the
  * body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
  */
 export function parseKeyFileRequest(
@@ -124,12 +128,14 @@ export function parseKeyFileRequest(
 }
 
 function contentOf(body: z.output<typeof providerBody>): ProviderContent {
-  const { client, clientApiKey, contentId, kid, track, period, systems, playready } = body;
+  const { client, clientApiKey, contentId, kid, track, period, playready } = body;
+  const systems = body.systems?.filter((name) => name !== 'aes');
   return {
     ...(client && { client }),
     ...(clientApiKey && { clientApiKey }),
     contentId,
-    ...((kid || track || period || systems) && { choice: choiceOf(body) }),
+    ...((kid || track || period || systems?.length) && { choice: choiceOf({ ...body, systems }) }),
+    ...(body.systems?.includes('aes') && { aes: true }),
     ...(playready && { playReadyUrl: playready.laurl }),
   };
 }
@@ -139,7 +145,7 @@ export function readForm(
   body: unknown,
   rules: ProviderRules,
 ): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly SchemaFault[] } {
-  const { needed, taken } = rules;
+  const { needed, taken, hasAes = false } = rules;
   const given = givenFields(body);
   if (given.has('keyfile')) {
     const others = othersThan(importedBody, given);
@@ -151,8 +157,10 @@ export function readForm(
     const broken = [...nextTo('cpix', 'the keys', others), ...flagWithoutLines(given)];
     return formed('cpix', cpixBody, withoutFields(body, others), broken);
   }
-  const isSupplied = given.has('cenc') || given.has('fairplay');
-  const takes: readonly string[] = !isSupplied && given.has('contentId') ? taken : [];
+  const isSupplied = SUPPLYING.some((name) => given.has(name));
+  const namesAes = isJsonObject(body) && Array.isArray(body.systems) && body.systems.includes('aes');
+  const takes: readonly string[] =
+    isSupplied || !given.has('contentId') ? [] : [...taken, ...(namesAes && hasAes ? ['systems'] : [])];
   const orphans = [
     ...partsWithoutCenc(given, body),
     ...flagWithoutLines(given),
@@ -167,9 +175,8 @@ export function readForm(
   const track = result.data?.track;
   const isForeign = track && trackName(track, rules) === undefined;
   const found = inFieldOrder([
-    ...(isForeign
-      ? [{ kind: 'wrong', path: ['track'], reason: 'value', sentence: ofTypes(rules) } as const]
-      : []),
+    ...(isForeign ? [wrong('track', ofTypes(rules))] : []),
+    ...(namesAes && takes.includes('systems') && !hasAes ? [wrong('systems', AES_NEEDS_JSON)] : []),
     ...needed.filter((name) => !given.has(name)).map((name) => missing(name)),
     ...faultsIn(providerBody, result, rest, suppliedBody),
   ]);
@@ -206,6 +213,12 @@ function missing(name: string, sentence = 'is missing'): SchemaFault {
   return { kind: 'wrong', path: [name], reason: 'missing', sentence };
 }
 
+function wrong(name: string, sentence: string): SchemaFault {
+  return { kind: 'wrong', path: [name], reason: 'value', sentence };
+}
+
+const AES_NEEDS_JSON = 'has aes, which only a key provider that is asked by JSON has; leave it out';
+
 function ofTypes({ trackTypes = [] }: ProviderRules): string {
   return `must be one of ${trackTypes.join(', ')}, or several joined by +; leave it out for the key of all tracks`;
 }
@@ -227,24 +240,27 @@ const PROVIDER_FIELDS = [
 const FIELD_ORDER: readonly PropertyKey[] = PROVIDER_FIELDS;
 
 function suppliedValues(body: z.output<typeof suppliedBody>) {
-  const { cenc, playready, widevine, fairplay } = body;
+  const { cenc, playready, widevine, fairplay, aes } = body;
   const contentId = body.contentId ?? undefined;
   const keyFile: KeyFile = {
     ...(cenc && { cenc: { keyId: cenc.keyid, contentKey: cenc.contentkey } }),
     ...(cenc &&
       widevine && {
         widevine: {
-          psshData: widevine.psshdata?.payload ?? widevinePsshDataOf(bytesOf(cenc.keyid), contentId),
+          psshData:
+            widevine.psshdata?.payload ?? widevinePsshDataOf(Buffer.from(cenc.keyid, 'base64'), contentId),
         },
       }),
     ...(cenc &&
       playready && {
         playready: {
           licenseUrl: playready.laurl,
-          checksum: playready.checksum ?? checksumOf(cenc.keyid, cenc.contentkey),
+          checksum:
+            playready.checksum ?? playReadyChecksumOf({ keyId: cenc.keyid, contentKey: cenc.contentkey }),
         },
       }),
     ...(fairplay && { fairplay: { licenseUrl: fairplay.laurl, key: fairplay.key, iv: fairplay.iv } }),
+    ...(aes && { aes: { url: aes.url, key: aes.key, ...(aes.iv && { iv: aes.iv }) } }),
   };
   return {
     keyFile,
@@ -255,14 +271,6 @@ function suppliedValues(body: z.output<typeof suppliedBody>) {
 }
 
 const BOX_UNWRAPPED = warning('box_for_data', 'widevine.psshdata', BOX_FOR_DATA);
-
-function bytesOf(base64: string): Buffer {
-  return Buffer.from(base64, 'base64');
-}
-
-function checksumOf(keyId: string, contentKey: string): string {
-  return playReadyChecksum(bytesOf(keyId), bytesOf(contentKey));
-}
 
 function givenFields(body: unknown): Set<string> {
   if (!isJsonObject(body)) return new Set();
@@ -286,7 +294,7 @@ function othersThan({ shape }: z.ZodObject, given: ReadonlySet<string>): string[
 function nextTo(field: 'keyfile' | 'cpix', what: string, others: readonly string[]): SchemaFault[] {
   if (others.length === 0) return [];
   const sentence = `holds ${what}; leave ${others.join(', ')} out`;
-  return [{ kind: 'wrong', path: [field], reason: 'value', sentence }];
+  return [wrong(field, sentence)];
 }
 
 function choiceWithoutDocument(given: ReadonlySet<string>): SchemaFault[] {
@@ -305,7 +313,9 @@ function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): SchemaFaul
   const names = [
     'playready',
     'widevine',
-    ...(given.has('fairplay') && isJsonObject(body) && body.cmaf !== false ? ['cmaf'] : []),
+    ...((given.has('fairplay') || given.has('aes')) && isJsonObject(body) && body.cmaf !== false
+      ? ['cmaf']
+      : []),
   ];
   return names
     .filter((name) => given.has(name))

@@ -1,9 +1,8 @@
-import { InvalidArgumentError, Option } from 'commander';
+import type { Option } from 'commander';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../drm/export/names';
-import { CMAF_CBCS_REFUSED } from '../drm/key-file';
-import type { Tracks } from './commands/put';
 import type { CliContext } from './context';
 import { PACKAGER_URL, VERIFY_SECONDS, WAIT_SECONDS, WATCH_SECONDS } from './defaults';
+import { added, CMAF_CHOICES, cmafChoice, namesAdded, option, tracksAdded, wholeNumber } from './options';
 
 export interface CommandEntry {
   readonly usage: string;
@@ -13,48 +12,6 @@ export interface CommandEntry {
   /** Loads what the command does, with the arguments in the order of its usage, then its options. */
   readonly load?: () => Promise<(context: CliContext, ...args: never[]) => Promise<void>>;
   readonly commands?: readonly CommandEntry[];
-}
-
-function option<Value>(flags: string, text: string, parse?: (given: string, former: Value) => Value): Option {
-  const made = new Option(flags, text);
-  return parse ? made.argParser(parse) : made;
-}
-
-const CMAF_CHOICES: readonly string[] = ['cenc', 'true', 'false'];
-
-function cmafChoice(text: string): string {
-  if (CMAF_CHOICES.includes(text)) return text;
-  const allowed = `Allowed choices are ${CMAF_CHOICES.join(', ')}.`;
-  throw new InvalidArgumentError(text === 'cbcs' ? `It ${CMAF_CBCS_REFUSED}.` : allowed);
-}
-
-/** Tracks and their streams: `SD=news_sd,HD=news_hd`. A label may have an = in it, a stream id none. */
-function tracksAdded(text: string, former: Tracks = {}): Tracks {
-  const tracks = new Map(Object.entries(former));
-  for (const pair of text.split(',').map((part) => part.trim())) {
-    const [, track = '', streamId = ''] = /^(.*)=([^=]*)$/s.exec(pair) ?? [];
-    if (track.trim() === '' || streamId.trim() === '')
-      throw new InvalidArgumentError('It must be a track and a stream id, such as SD=news_sd.');
-    tracks.set(track.trim(), [...(tracks.get(track.trim()) ?? []), streamId.trim()]);
-  }
-  return Object.fromEntries(tracks);
-}
-
-function added(value: string, former: readonly string[] = []): readonly string[] {
-  return [...former, value];
-}
-
-function namesAdded(text: string, former: readonly string[] = []): readonly string[] {
-  const names = text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  return [...former, ...names];
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.');
-  return Number(text);
 }
 
 const CLIENT = [
@@ -104,7 +61,10 @@ const PUT: CommandEntry = {
     ),
     option('--kid <uuid>', 'with a CPIX document: the key with this id'),
     option('--period <name>', 'with a CPIX document: the keys of this period, by its id or index'),
-    option('--systems <names>', 'with a CPIX document: only these of widevine, playready, fairplay'),
+    option(
+      '--systems <names>',
+      'with a CPIX document or content: only these of widevine, playready, fairplay, aes',
+    ),
     option(
       '--tracks <track=streamid>',
       'the stream of each track of a CPIX document or a content; repeat for each',
@@ -123,6 +83,12 @@ const PUT: CommandEntry = {
     option('--fairplay-key <hex>', 'key, 32 hex digits; use --file to hide it from other users'),
     option('--fairplay-iv <hex>', 'initialization vector, 32 hex digits'),
     option('--fairplay-laurl <url>', 'license address'),
+    option(
+      '--aes-key <hex>',
+      'key of HLS with AES-128, 32 hex digits; use --file to hide it from other users',
+    ),
+    option('--aes-url <url>', 'where players fetch the key'),
+    option('--aes-iv <hex>', 'initialization vector, 32 hex digits'),
     option('--dry-run', 'only show what would be written, and how it differs from the present file'),
     option('--if-match <etag>', 'only replace the file with this ETag (* for any)').conflicts('createOnly'),
     option('--create-only', 'never replace a key file: fail when the stream has one'),

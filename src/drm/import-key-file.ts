@@ -18,7 +18,7 @@ import {
   renderKeyFile,
 } from './key-file';
 import { checkLicenseUrl } from './license-url';
-import { decodePlayReadyChecksum, playReadyChecksum } from './playready';
+import { decodePlayReadyChecksum, playReadyChecksumOf } from './playready';
 import { readWidevinePsshData } from './widevine';
 
 type Imported =
@@ -143,7 +143,7 @@ function addChecksums(values: Values): Finding[] {
     const isWanted = values.get(`${prefix}-algorithm`) === ALGORITHM && !values.has(name);
     const cenc = cencOf(values, prefix);
     if (!isWanted || !cenc || !isOn(values, prefix, 'playready')) return [];
-    values.set(name, checksumOf(cenc));
+    values.set(name, playReadyChecksumOf(cenc));
     return [warning('checksum_added', name, 'was missing; it was computed from key id and content key')];
   });
 }
@@ -160,7 +160,7 @@ function partsOf(values: Values): KeyFile {
     ...(psshData !== undefined && { widevine: { psshData } }),
     ...(cenc &&
       licenseUrl !== undefined && {
-        playready: { licenseUrl, checksum: get('keyserver-playready-checksum') ?? checksumOf(cenc) },
+        playready: { licenseUrl, checksum: get('keyserver-playready-checksum') ?? playReadyChecksumOf(cenc) },
       }),
     ...(hasFairPlay(values) && url && key && iv && { fairplay: { licenseUrl: url, key, iv } }),
     ...(values.has(`${CMAF}-key-id`) && { cmaf: true }),
@@ -172,10 +172,6 @@ function cencOf(values: Values, prefix: string): KeyFile['cenc'] {
   const contentKey = values.get(`${prefix}-content-key`);
   if (!keyId.ok || contentKey === undefined) return undefined;
   return { keyId: keyId.value.toString('base64'), contentKey };
-}
-
-function checksumOf({ keyId, contentKey }: NonNullable<KeyFile['cenc']>): string {
-  return playReadyChecksum(Buffer.from(keyId, 'base64'), Buffer.from(contentKey, 'base64'));
 }
 
 function isOn(values: Values, prefix: string, system: System): boolean {

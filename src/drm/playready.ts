@@ -15,6 +15,11 @@ export function playReadyChecksum(keyId: Uint8Array, contentKey: Uint8Array): st
   return encryptedHead(swapKeyIdOrder(keyId), contentKey);
 }
 
+/** The same of texts in base64. */
+export function playReadyChecksumOf(cenc: { readonly keyId: string; readonly contentKey: string }): string {
+  return playReadyChecksum(Buffer.from(cenc.keyId, 'base64'), Buffer.from(cenc.contentKey, 'base64'));
+}
+
 export function decodePlayReadyChecksum(text: string): Checked<Buffer> {
   const decoded = decodeBase64(text);
   if (!decoded.ok || decoded.value.length === 8) return decoded;

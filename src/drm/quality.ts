@@ -22,13 +22,15 @@ export interface QualityLimits {
 
 /** The fields next to `keys` that would give all qualities the same key. */
 export function commonKeys(common: JsonObject): string[] {
-  const { fairplay } = common;
   return [
-    ...SUPPLYING.filter((name) => name !== 'fairplay' && isGiven(common[name])),
+    ...SUPPLYING.filter((name) => !OF_HLS.includes(name) && isGiven(common[name])),
     ...['kid', 'track'].filter((name) => isGiven(common.cpix) && isGiven(common[name])),
-    ...['key', 'iv'].flatMap((name) =>
-      isJsonObject(fairplay) && isGiven(fairplay[name]) ? [`fairplay.${name}`] : [],
-    ),
+    ...OF_HLS.flatMap((name) => {
+      const part = common[name];
+      return isJsonObject(part)
+        ? ['key', 'iv'].filter((value) => isGiven(part[value])).map((value) => `${name}.${value}`)
+        : [];
+    }),
   ];
 }
 
@@ -53,7 +55,7 @@ export function qualityFields(quality: string, own: JsonObject, common: JsonObje
   }
   const isFor = (name: string) => {
     if (name === 'playready' || name === 'widevine') return isGiven(own.cenc);
-    return !OF_DOCUMENT.includes(name) && (name !== 'fairplay' || isGiven(own.fairplay));
+    return !OF_DOCUMENT.includes(name) && (!OF_HLS.includes(name) || isGiven(own[name]));
   };
   return withParts(Object.fromEntries(Object.entries(common).filter(([name]) => isFor(name))), own);
 }
@@ -68,7 +70,9 @@ function withParts(common: JsonObject, own: JsonObject): JsonObject {
 
 const OF_DOCUMENT = ['cpix', 'kid', 'track', 'period', 'systems'];
 
-const SUPPLYING = ['cenc', 'fairplay', 'keyfile'];
+/** The parts of which the address may be common. */
+const OF_HLS = ['fairplay', 'aes'];
+const SUPPLYING = ['cenc', ...OF_HLS, 'keyfile'];
 
 function isGiven(value: unknown): boolean {
   return value !== null && value !== undefined;

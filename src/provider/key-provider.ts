@@ -6,7 +6,7 @@ import { openEnvelope } from '../drm/envelope';
 import type { Finding } from '../drm/finding';
 import type { KeyFile } from '../drm/key-file';
 import { checkLicenseUrl } from '../drm/license-url';
-import { decodePlayReadyChecksum, playReadyChecksum } from '../drm/playready';
+import { decodePlayReadyChecksum, playReadyChecksumOf } from '../drm/playready';
 import { readWidevinePsshData } from '../drm/widevine';
 import type { HttpError } from '../http/errors';
 import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
@@ -62,6 +62,19 @@ const fairplayAnswer = z.object({
   laurl: checkedText(checkLicenseUrl('fairplay')),
 });
 
+const aesAnswer = z.object({
+  key_hex: checkedText(decodeHexBlock),
+  key_url: checkedText(checkLicenseUrl('aes')),
+});
+
+type AnswerKind = 'cenc' | 'fairplay' | 'aes';
+
+/** The answers that a content takes. */
+function kindsOf({ aes, choice }: ProviderContent): AnswerKind[] {
+  if (!aes) return ['cenc', 'fairplay'];
+  return choice?.systems ? ['cenc', 'aes'] : ['aes'];
+}
+
 interface Refused {
   readonly status: number;
   readonly clientApiKey: string | undefined;
@@ -88,7 +101,10 @@ export function refusedBy(upstream: Upstream, { status, clientApiKey, hasFile }:
   );
 }
 
-/** Asks a key provider that answers JSON, in two calls: for CENC with Widevine and PlayReady, and for FairPlay. */
+/**
+ * Asks a key provider that answers JSON, in two calls: for CENC with Widevine and PlayReady, and for FairPlay or AES-128.
+ * For AES-128 alone there is one.
+ */
 export function createJsonProvider(
   baseUrl: string,
   upstream: Upstream,
@@ -121,7 +137,7 @@ export function createJsonProvider(
   };
 
   const fetchKeys = async (
-    system: 'cenc' | 'fairplay',
+    system: AnswerKind,
     content: ProviderContent,
     call: ProviderCall,
   ): Promise<unknown> => {
@@ -138,33 +154,47 @@ export function createJsonProvider(
   };
 
   const makeKeyFile = (
-    sealed: { readonly cenc: unknown; readonly fairplay: unknown },
-    client: string,
+    sealed: Partial<Record<AnswerKind, unknown>>,
+    { client = '', choice, aes: namesAes }: ProviderContent,
     record: ClientRecord,
   ): KeyFile => {
-    const cenc = read(cencAnswer, 'cenc', unseal(sealed.cenc, client, record));
-    const fairplay = read(fairplayAnswer, 'fairplay', unseal(sealed.fairplay, client, record));
-    const keyId = Buffer.from(cenc.key_id_big, 'base64');
-    const contentKey = Buffer.from(cenc.content_key, 'base64');
+    const opened = <Output>(schema: z.ZodType<Output>, kind: AnswerKind) =>
+      kind in sealed ? read(schema, kind, unseal(sealed[kind], client, record)) : undefined;
+    const isWanted = (system: 'widevine' | 'playready') => !namesAes || choice?.systems?.includes(system);
+    const cenc = opened(cencAnswer, 'cenc');
+    const fairplay = opened(fairplayAnswer, 'fairplay');
+    const aes = opened(aesAnswer, 'aes');
     return {
-      cenc: { keyId: cenc.key_id_big, contentKey: cenc.content_key },
-      widevine: { psshData: cenc.widevine_drm_specific_data.payload },
-      playready: {
-        licenseUrl: cenc.playready_laurl,
-        checksum: cenc.checksum ?? cenc.playready_checksum ?? playReadyChecksum(keyId, contentKey),
-      },
-      fairplay: { licenseUrl: fairplay.laurl, key: fairplay.key_hex, iv: fairplay.iv_hex },
+      ...(cenc && { cenc: { keyId: cenc.key_id_big, contentKey: cenc.content_key } }),
+      ...(cenc &&
+        isWanted('widevine') && { widevine: { psshData: cenc.widevine_drm_specific_data.payload } }),
+      ...(cenc &&
+        isWanted('playready') && {
+          playready: {
+            licenseUrl: cenc.playready_laurl,
+            checksum:
+              cenc.checksum ??
+              cenc.playready_checksum ??
+              playReadyChecksumOf({ keyId: cenc.key_id_big, contentKey: cenc.content_key }),
+          },
+        }),
+      ...(fairplay && {
+        fairplay: { licenseUrl: fairplay.laurl, key: fairplay.key_hex, iv: fairplay.iv_hex },
+      }),
+      ...(aes && { aes: { url: aes.key_url, key: aes.key_hex } }),
     };
   };
 
   return {
     ask(content, call) {
-      const calls = [fetchKeys('cenc', content, call), fetchKeys('fairplay', content, call)] as const;
+      const kinds = kindsOf(content);
+      const calls = kinds.map((kind) => fetchKeys(kind, content, call));
       return {
         calls,
         async open(record = { sharedSecret: undefined }) {
-          const [cenc, fairplay] = await Promise.all(calls);
-          return { keyFile: makeKeyFile({ cenc, fairplay }, content.client ?? '', record) };
+          const answers = await Promise.all(calls);
+          const sealed = Object.fromEntries(kinds.map((kind, index) => [kind, answers[index]]));
+          return { keyFile: makeKeyFile(sealed, content, record) };
         },
       };
     },

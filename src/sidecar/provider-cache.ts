@@ -57,6 +57,7 @@ const keptValues = z.strictObject({
   widevine: z.strictObject({ psshData: text }).exactOptional(),
   playready: z.strictObject({ licenseUrl: text, checksum: text }).exactOptional(),
   fairplay: z.strictObject({ licenseUrl: text, key: text, iv: text }).exactOptional(),
+  aes: z.strictObject({ url: text, key: text }).exactOptional(),
 });
 
 export function createProviderCache(options: ProviderCacheOptions): OpenProviderCache {
@@ -165,14 +166,14 @@ export function createProviderCache(options: ProviderCacheOptions): OpenProvider
   };
 
   return {
-    keep(content, { cenc, widevine, playready, fairplay }) {
+    keep(content, { cenc, widevine, playready, fairplay, aes }) {
       const entry = entryOf(content);
       if (!entry || waiting.size >= MAX_WAITING) {
         observe('not_kept');
         return;
       }
       // Without `cmaf`, which each request says for itself.
-      const text = JSON.stringify({ cenc, widevine, playready, fairplay });
+      const text = JSON.stringify({ cenc, widevine, playready, fairplay, aes });
       const writing = write(entry.name, entry.secret, text).finally(() => waiting.delete(writing));
       waiting.add(writing);
     },
@@ -271,9 +272,10 @@ const TEXT_AT = TAG_AT + TAG_BYTES;
 function entryName(scope: CacheScope, content: ProviderContent, secret: string): string {
   const key = derive(secret, Buffer.alloc(0), 'packager-drm-api provider cache: name', KEY_BYTES);
   const { configServiceUrl, keyProviderUrl, keyProviderProtocol = 'json' } = scope;
-  const { client = null, contentId, choice, playReadyUrl = null } = content;
+  const { client = null, contentId, choice, playReadyUrl = null, aes } = content;
   const ofAll = [configServiceUrl ?? null, keyProviderUrl, client, contentId];
-  const own = keyProviderProtocol === 'json' ? [] : [keyProviderProtocol, playReadyUrl, nameOf(choice)];
+  const ofJson = aes ? ['aes', nameOf(choice)] : [];
+  const own = keyProviderProtocol === 'json' ? ofJson : [keyProviderProtocol, playReadyUrl, nameOf(choice)];
   const named = JSON.stringify([...ofAll, ...own]);
   return `${createHmac('sha256', key).update(named).digest('hex')}${EXTENSION}`;
 }

@@ -150,7 +150,7 @@ const NOT_A_MEMBER = 'must be a stream id, or an object with streamid and conten
 const QUALITY_OF_OTHERS =
   'quality: this group has no keys by quality; leave it out, or give the group keys: "quality" or the keys of each quality.';
 const EACH_OF_SUPPLIED =
-  'keys: "each" has the keys provisioned, so cenc, fairplay, keyfile and cpix must be left out; "same" gives these keys to all members.';
+  'keys: "each" has the keys provisioned, so cenc, fairplay, aes, keyfile and cpix must be left out; "same" gives these keys to all members.';
 const SAME_CONTENT =
   'duplicate_content_id: Another member of this group would have the same content id. Give each its own contentId, or the group keys: "same".';
 const CONTENT_ID = 'must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)';

@@ -10,6 +10,7 @@ import invalid from '../vectors/drm-invalid.json';
 import { drmVectors } from '../vectors/drm-vectors';
 
 const { cenc, playready, widevine, fairplay } = POST_MANUAL;
+const aes = { key: fairplay.key, url: 'https://keys.example/a' };
 const PROVIDED = { client: 'demo-client', clientApiKey: 'client-key', contentId: 'some_content-1.2' };
 
 const namingKeyId = (keyId: Buffer) => widevinePsshDataOf(keyId, undefined);
@@ -80,7 +81,21 @@ const REFUSED: unknown[] = [
     { cenc, widevine: { psshdata: value ?? 5 } },
     { cenc, playready: { laurl: value } },
     { fairplay: { ...fairplay, laurl: value } },
+    { aes: { ...aes, key: value } },
+    { aes: { ...aes, url: value } },
+    { aes: { ...aes, iv: value ?? 5 } },
   ]),
+  ...[
+    { aes, fairplay },
+    { aes, widevine: {} },
+    { aes, cmaf: true },
+    { aes: { ...aes, url: 'skd://a' } },
+    { aes: { ...aes, url: `https://a/${fairplay.key.toLowerCase()}` } },
+    { aes: { ...aes, laurl: aes.url } },
+    { ...PROVIDED, aes: {} },
+    { ...PROVIDED, systems: ['fairplay', 'aes'] },
+    { ...PROVIDED, systems: ['aes', 'clearkey'] },
+  ],
   ...['AAAA', 'pcTs6CEp98A', 'a5c4ece82129f7c0', 5, {}].map((checksum) => ({
     cenc,
     playready: { ...playready, checksum },
@@ -96,6 +111,7 @@ const REFUSED: unknown[] = [
     { cenc: { ...cenc, keyid: zeros } },
     { cenc: { ...cenc, contentkey: zeros } },
     { fairplay: { ...fairplay, key: '0'.repeat(32) } },
+    { aes: { ...aes, key: '0'.repeat(32) } },
   ]),
   ...['?wowzasessionid=1', '?a=1&sessionId=2', ';jsessionid=3', '?a=1&amp;b=2', '?a=1&#38;b=2'].flatMap(
     (end) => [
@@ -159,6 +175,9 @@ describe('a body that the key-file API takes', () => {
     [CENC_ONLY],
     [PROVIDED],
     [{ fairplay }],
+    [{ aes }],
+    [{ ...POST_MANUAL, fairplay: null, aes: { ...aes, iv: fairplay.iv } }],
+    [{ ...PROVIDED, systems: ['aes', 'widevine'] }],
     [{ cenc, playready: { laurl: playready.laurl, checksum: null }, widevine: {}, cmaf: 'cenc' }],
     [{ ...PROVIDED, cenc: null, fairplay: null, cmaf: true }],
     [{ ...POST_MANUAL, client: '\n', clientApiKey: { a: [] }, drmJson: [1] }],
@@ -192,6 +211,8 @@ describe('a body that is odd', () => {
     [{ cenc: { keyid: cenc.keyid, contentkey: cenc.keyid }, playready: { laurl: 'https://a/b' } }],
     [{ fairplay: { ...fairplay, laurl: 'http://a/?sessionid=1', iv: fairplay.key }, contentId: 'show' }],
     [{ fairplay: { ...fairplay, iv: '0'.repeat(32), key: '0'.repeat(32) } }],
+    [{ aes: { ...aes, url: 'http://a.example/?sessionid=1', iv: fairplay.key } }],
+    [{ cenc, aes: { ...aes, iv: '0'.repeat(32) } }],
   ])('is told the same of by a POST as by a check: %#', (json) => {
     const said = bothSay(json);
     expect(said?.post).toEqual(said?.check);

@@ -197,7 +197,7 @@ describe('a field that is not known', () => {
     problems: [{ code: 'unknown_field', description }],
   });
   const nothingNear =
-    'Fields of the body: cenc, playready, widevine, fairplay, client, clientApiKey, contentId, cmaf, keyfile, keepunknown, cpix, kid, track, period, systems, drmjson.';
+    'Fields of the body: cenc, playready, widevine, fairplay, aes, client, clientApiKey, contentId, cmaf, keyfile, keepunknown, cpix, kid, track, period, systems, drmjson.';
 
   it.each([
     ['widewine', 'Did you mean widevine?'],

@@ -30,6 +30,7 @@ export function nearBody(...more: string[]) {
       playready: part('laurl', 'checksum'),
       widevine: part('psshdata'),
       fairplay: part('key', 'iv', 'laurl'),
+      aes: part('key', 'iv', 'url'),
       contentId: value,
       client: value,
       clientApiKey: value,

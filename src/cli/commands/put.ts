@@ -141,6 +141,9 @@ interface PutBodyOptions extends ProviderOptions {
   readonly fairplayKey?: string;
   readonly fairplayIv?: string;
   readonly fairplayLaurl?: string;
+  readonly aesKey?: string;
+  readonly aesUrl?: string;
+  readonly aesIv?: string;
 }
 
 interface PutBody {
@@ -186,6 +189,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     playready: part({ laurl: fields.playreadyLaurl, checksum: fields.playreadyChecksum }),
     widevine: part({ psshdata: fields.widevinePsshdata }) ?? (fields.widevine ? {} : undefined),
     fairplay: part({ key: fields.fairplayKey, iv: fields.fairplayIv, laurl: fields.fairplayLaurl }),
+    aes: part({ key: fields.aesKey, url: fields.aesUrl, iv: fields.aesIv }),
   };
   return { body, isDocument: false };
 }

@@ -1,3 +1,4 @@
+import { SUPPLYING } from '../../api/key-file-request';
 import { type Checked, isJsonObject, type JsonObject, refused } from '../../drm/bytes';
 import { PROVIDER_ID } from '../../drm/envelope';
 import { qualityFields, qualityOf } from '../../drm/quality';
@@ -119,8 +120,8 @@ function contentsByQuality({ body, streamIds }: ManifestItem): [string, SharedCo
   });
 }
 
-function isProvided({ cenc, fairplay, cpix }: JsonObject): boolean {
-  return cenc === undefined && fairplay === undefined && cpix === undefined;
+function isProvided(fields: JsonObject): boolean {
+  return [...SUPPLYING, 'cpix'].every((name) => fields[name] === undefined);
 }
 
 function faultOf(

@@ -1,3 +1,4 @@
+import { SUPPLYING } from '../../api/key-file-request';
 import { parseStreamId } from '../../api/stream-id';
 import { type Checked, isJsonObject, type JsonObject } from '../../drm/bytes';
 import { qualityFields } from '../../drm/quality';
@@ -137,7 +138,7 @@ interface Place {
 }
 
 const KEY_FIELDS = ['clientApiKey', 'clientApiKeyFile', 'clientApiKeyEnv'] as const;
-const NOT_WITH_CPIX = ['cenc', 'fairplay', 'client', ...KEY_FIELDS] as const;
+const NOT_WITH_CPIX = [...SUPPLYING, 'client', ...KEY_FIELDS] as const;
 
 /**
  * Makes the batch entries of a manifest file, or reports all their faults.
@@ -192,7 +193,7 @@ export function buildManifest(
     { path, line, label }: Place,
     { streamId, base, mayLackContentId }: { streamId?: string; base: Defaults; mayLackContentId: boolean },
   ): JsonObject => {
-    const isSupplied = Boolean(own.cenc || own.fairplay);
+    const isSupplied = SUPPLYING.some((name) => own[name]);
     const stray = (['track', 'kid', 'period', 'systems'] as const).find((name) => own[name]);
     if (stray !== undefined && (isSupplied || (own.contentId ?? base.contentId) == null))
       report(lineOf([...path, stray], 'name'), `${stray} chooses in a CPIX document; give one with cpix`);
@@ -208,7 +209,7 @@ export function buildManifest(
     const missing = needed.filter((name) => body[name] === undefined);
     if (missing.length > 0) {
       const names = missing.join(', ').replace(/, (?=\w+$)/, ' and ');
-      const description = `${names} missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix`;
+      const description = `${names} missing; give it here or in defaults, or supply the keys with cenc, fairplay, aes or cpix`;
       report(line, `${label}: ${description}`);
     }
     return body;

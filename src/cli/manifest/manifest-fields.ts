@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { cmafFault, cpixBody, providerBody, suppliedBody } from '../../api/key-file-request';
+import { cmafFault, cpixBody, providerBody, SUPPLYING, suppliedBody } from '../../api/key-file-request';
 import { parseStreamId } from '../../api/stream-id';
 import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import { knownNames } from '../../http/faults';
@@ -22,7 +22,7 @@ const provider = {
   cmaf,
 };
 
-const keys = { cenc: part, playready: part, widevine: part, fairplay: part };
+const keys = { cenc: part, playready: part, widevine: part, fairplay: part, aes: part };
 
 const document = {
   cpix: text.nullish(),
@@ -147,7 +147,7 @@ export function requestFaults(request: JsonObject, lineOf: ReadText['lineOf']): 
       ? []
       : [{ path, line: lineOf(path, 'name'), field: path.join('.'), description }];
   });
-  const isSupplied = request.cenc !== undefined || request.fairplay !== undefined;
+  const isSupplied = SUPPLYING.some((name) => request[name] !== undefined);
   const schema = request.cpix !== undefined ? cpixBody : isSupplied ? suppliedBody : providerBody;
   const checked = checkFields<unknown>(schema, { value: request, lineOf });
   const faults = 'faults' in checked ? checked.faults : [];
@@ -187,8 +187,8 @@ export function mergeDefaults(
   const names = { streamid, contentId };
   const cmaf = own.cmaf ?? defaults.cmaf ?? undefined;
   const common = { ...(contentId !== undefined && { contentId }), ...(cmaf !== undefined && { cmaf }) };
-  const { cenc, fairplay } = own;
-  if (!cenc && !fairplay) {
+  const { cenc, fairplay, aes } = own;
+  if (!cenc && !fairplay && !aes) {
     const client = own.client ?? defaults.client ?? undefined;
     return {
       ...common,
@@ -207,6 +207,7 @@ export function mergeDefaults(
     ...(playready && { playready: withAddress(playready, defaults.playready?.laurl, names) }),
     ...(widevine && { widevine }),
     ...(fairplay && { fairplay: withAddress(fairplay, defaults.fairplay?.laurl, names) }),
+    ...(aes && { aes }),
   };
 }
 

@@ -19,7 +19,12 @@ export const SUPPLIED = {
   },
 };
 
-/** The same with its key id in the byte order of PlayReady. */
+/** HLS alone, with a key that players fetch. */
+export const AES_128 = {
+  aes: { key: SUPPLIED.fairplay.key, url: 'https://keys.example.com/news', iv: SUPPLIED.fairplay.iv },
+};
+
+/** The sample with its key id in the byte order of PlayReady. */
 export const SWAPPED = { ...SUPPLIED, cenc: { ...SUPPLIED.cenc, keyid: '71LaRCNFjgloVHd+4yJoHQ==' } };
 
 export const FROM_PROVIDER = {

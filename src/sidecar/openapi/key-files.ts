@@ -12,7 +12,7 @@ import {
   schemaRef,
 } from '../../http/openapi';
 import { CPIX_TYPES } from '../read-request';
-import { CPIX_DOCUMENT, FROM_PROVIDER, fileOf, STREAM, SUPPLIED, SWAPPED } from './examples';
+import { AES_128, CPIX_DOCUMENT, FROM_PROVIDER, fileOf, STREAM, SUPPLIED, SWAPPED } from './examples';
 import { ACCEPTED, FLEET_ERRORS, REVISION_HEADER, WAIT } from './fleet';
 import { type Example, pathItem } from './operation';
 
@@ -73,7 +73,7 @@ export const NOT_MODIFIED: Answer = {
 
 export const WARNING: OpenApi.HeaderObject = {
   description:
-    'One for each warning about the keys, which are written anyway: `299 - "scheme_mismatch: widevine.psshdata is for cbcs, …"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `iv_is_key_id`, `all_zero` (of a FairPlay iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache`: the key provider does not answer, and the values are those of an earlier answer; `not_durable`: the change is made, but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `content_key_in_address`, `escaped_ampersand` and `unknown_scheme`. Of a CPIX document `signature_not_checked`, `audio_key_left_out`, `cpix_system_left_out`, `cpix_scheme_left_out`, `cpix_key_left_out`, `cpix_systems_skipped`, `playready_header_reduced`, `fairplay_scheme`, `widevine_data_made`, `playready_address_replaced` and `playready_address_unused`. Of an imported key file every warning of a check, and `checksum_added`, `unknown_line`. Of an export `no_drm_system` and `export_too_long`.',
+    'One for each warning about the keys, which are written anyway: `299 - "scheme_mismatch: widevine.psshdata is for cbcs, …"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `iv_is_key_id`, `all_zero` (of an iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache`: the key provider does not answer, and the values are those of an earlier answer; `not_durable`: the change is made, but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `content_key_in_address`, `escaped_ampersand` and `unknown_scheme`. Of a CPIX document `signature_not_checked`, `audio_key_left_out`, `cpix_system_left_out`, `cpix_scheme_left_out`, `cpix_key_left_out`, `cpix_systems_skipped`, `playready_header_reduced`, `fairplay_scheme`, `widevine_data_made`, `playready_address_replaced` and `playready_address_unused`. Of an imported key file every warning of a check, and `checksum_added`, `unknown_line`. Of an export `no_drm_system`, `key_left_out` and `export_too_long`.',
   schema: { type: 'string' },
 };
 
@@ -165,7 +165,7 @@ function oneKeyFile() {
       id: 'writeKeyFile',
       summary: 'Write a key file',
       description:
-        'Creates or replaces the key file of a stream. A body with `cenc` or `fairplay` supplies the keys itself, and so does a CPIX document (`cpix` in JSON, or `application/cpix+xml`), plain or encrypted for this service; any other names a content, whose keys are fetched from the key provider. The lines of an existing key file (`text/plain`, or `keyfile` in JSON) are taken over: no value becomes another. A packager finds the old file whole or the new one whole; when anything fails, the old one stays. The packager reads a key file when the stream starts, so a change takes effect at the next start.',
+        'Creates or replaces the key file of a stream. A body with `cenc`, `fairplay` or `aes` supplies the keys itself, and so does a CPIX document (`cpix` in JSON, or `application/cpix+xml`), plain or encrypted for this service; any other names a content, whose keys are fetched from the key provider. The lines of an existing key file (`text/plain`, or `keyfile` in JSON) are taken over: no value becomes another. A packager finds the old file whole or the new one whole; when anything fails, the old one stays. The packager reads a key file when the stream starts, so a change takes effect at the next start.',
       parameters: [
         STREAM_ID,
         DRY_RUN,
@@ -213,6 +213,7 @@ function oneKeyFile() {
       ],
       examples: [
         { ...written('Keys supplied', JSON_TYPE, SUPPLIED), answer: file.answer },
+        written('AES-128 for HLS', JSON_TYPE, AES_128),
         written('Keys from the key provider', JSON_TYPE, FROM_PROVIDER),
         written('An existing key file', TEXT_TYPE, fileOf(SUPPLIED)),
         {

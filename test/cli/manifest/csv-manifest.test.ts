@@ -146,7 +146,7 @@ live/g,g-1,,SECRET,SECRET
     const readable = text.split('\n').filter((_line, index) => ![2, 3, 4, 9].includes(index));
     expect(await faults('a.csv', readable.join('\n'), ACME)).toEqual([
       'a.csv:3: A part of the stream id is empty.',
-      'a.csv:4: live/f: contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
+      'a.csv:4: live/f: contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay, aes or cpix.',
       'a.csv:5: live/a is already on line 2; give each stream once.',
       expect.stringMatching(/^a\.csv:6: cenc\.keyid /),
       expect.stringMatching(/^a\.csv:6: cenc\.contentkey /),

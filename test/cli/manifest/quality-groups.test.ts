@@ -118,7 +118,7 @@ test.each<[what: string, text: string, expected: string]>([
 
 test('a content id that is missing, or that is for single streams, is reported', async () => {
   const missing =
-    'the group of n_360: contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.';
+    'the group of n_360: contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay, aes or cpix.';
   const [one] = await faults(`groups:\n  - { ${MEMBERS}, keys: quality }\n`);
   const perStream = `groups:\n  - { ${MEMBERS}, keys: quality }\ndefaults: { contentId: "{streamid}" }\n`;
   const [other] = await faults(perStream);

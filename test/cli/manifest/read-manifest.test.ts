@@ -248,13 +248,13 @@ groups:
   - { client: acme, clientApiKey: k, smil: none.smil }
 `;
   expect(await faults('manifest.yaml', text)).toEqual([
-    'manifest.yaml:2: live/a: client, clientApiKey and contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
-    'manifest.yaml:3: live/b: client missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
+    'manifest.yaml:2: live/a: client, clientApiKey and contentId missing; give it here or in defaults, or supply the keys with cenc, fairplay, aes or cpix.',
+    'manifest.yaml:3: live/b: client missing; give it here or in defaults, or supply the keys with cenc, fairplay, aes or cpix.',
     'manifest.yaml:5: clientApiKeyEnv names a variable that is not set.',
     'manifest.yaml:6: live/a is already on line 2; give each stream once.',
     'manifest.yaml:8: live/b is already on line 3; give each stream once.',
     'manifest.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
-    'manifest.yaml:8: the group of b: client missing; give it here or in defaults, or supply the keys with cenc, fairplay or cpix.',
+    'manifest.yaml:8: the group of b: client missing; give it here or in defaults, or supply the keys with cenc, fairplay, aes or cpix.',
     'manifest.yaml:9: a group has either members or smil, or with cpix tracks.',
     'manifest.yaml:9: clientApiKeyFile names a file that is empty, is not UTF-8 or can’t be read.',
     'manifest.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
@@ -263,7 +263,7 @@ groups:
 
 const TWICE = 'streams: []\nstreams: []';
 const NAMELESS =
-  'an unknown field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay, cpix, track, kid, period, systems.';
+  'an unknown field of streams (is a space missing after a colon?); the fields are streamid, client, clientApiKey, clientApiKeyFile, clientApiKeyEnv, contentId, cmaf, cenc, playready, widevine, fairplay, aes, cpix, track, kid, period, systems.';
 
 const WRONG: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'a.yaml': {

@@ -1,0 +1,195 @@
+import { temporaryFolder } from '../support/after-test';
+import { refusedUrl } from '../support/fake-upstream';
+import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import {
+  CENC_PATH,
+  CONFIG_PATH,
+  PROVIDED,
+  PROVIDED_FILE,
+  sealed,
+  startProvisioning,
+} from '../support/start-provisioning';
+import { startSidecar } from '../support/start-sidecar';
+
+const PATH = '/api/keyfile/news';
+const KEY = 'CBF76BB43B9A54254A5FC20074A3A53B';
+const IV = '1A3F2AA76D84742DD123E3E50E7BC681';
+const URL = 'https://keys.example.com/news';
+const AES = { key: KEY, url: URL };
+const { fairplay: _, ...DASH } = POST_MANUAL;
+const DASH_FILE = POST_MANUAL_FILE.replace(/^cupertino.*\n/gm, '');
+
+const file = (key = KEY, url = URL) => `\
+cupertinostreaming-aes128-method: AES-128
+cupertinostreaming-aes128-url: ${url}
+cupertinostreaming-aes128-key: ${key}
+`;
+const WITH_IV = `${file()}\
+cupertinostreaming-aes128-iv: ${IV}
+cupertinostreaming-aes128-iv-include-in-chunklist: true
+`;
+
+describe('a key for HLS with AES-128', () => {
+  it.each([
+    ['alone', { aes: AES }, file()],
+    ['with an IV, which is in the playlist', { aes: { ...AES, iv: IV } }, WITH_IV],
+    ['without one where it is null', { aes: { ...AES, iv: null }, fairplay: null }, file()],
+    ['next to DASH', { ...DASH, aes: AES }, DASH_FILE + file()],
+  ])('is written %s, is no fault to a check, and is taken over as it is', async (_what, body, text) => {
+    const { api } = await startSidecar({ cmaf: false });
+    const { headers } = await api.post(PATH).send(body).expect(200, text);
+    expect(headers.warning).toBeUndefined();
+    await api.get(PATH).expect(200, text);
+    for (const checked of [body, { value: text }]) {
+      const { body: found } = await api.post('/api/check').send(checked).expect(200);
+      expect(found.faults).toEqual([]);
+      expect(JSON.stringify(found)).not.toContain(KEY);
+    }
+    await api.post(PATH).set('content-type', 'text/plain').send(text).expect(200, text);
+    const dry = await api.post(`${PATH}?dryrun=true`).send(body).expect(200);
+    expect(dry.body.result).toBe('unchanged');
+    expect(dry.text).not.toContain(KEY);
+    const { body: list } = await api.get('/api/keyfiles').expect(200);
+    expect(list.keyfiles[0]).toMatchObject({ parts: expect.arrayContaining(['aes']), faults: [] });
+  });
+
+  it.each([
+    [
+      { aes: AES, fairplay: POST_MANUAL.fairplay },
+      'aes: has the same lines of the key file as fairplay; give one of the two',
+    ],
+    [{ aes: { key: KEY } }, 'aes.url: is missing'],
+    [{ aes: { ...AES, url: 'skd://a' } }, 'aes.url: must be an address that starts with https:// or http://'],
+    [{ aes: AES, widevine: {} }, 'widevine: needs cenc; give cenc.keyid and cenc.contentkey with it'],
+  ])('is refused as %j', async (body, description) => {
+    const { api, files } = await startSidecar();
+    await api
+      .post(PATH)
+      .send(body)
+      .expect(400, { errors: [{ code: 'invalid_body', description }] });
+    expect(await files()).toEqual({});
+  });
+
+  it('has warnings of plain http, and is refused where its address contains it', async () => {
+    const { api } = await startSidecar();
+    const http = await api
+      .post(PATH)
+      .send({ aes: { ...AES, url: 'http://keys.example.com/news' } })
+      .expect(200);
+    expect(http.headers.warning).toMatch(/^299 - "plain_http: aes\.url /);
+    const { body } = await api
+      .post(PATH)
+      .send({ aes: { ...AES, url: `${URL}?k=${KEY}` } })
+      .expect(400);
+    expect(body.errors[0].code).toBe('content_key_in_address');
+    expect(JSON.stringify(body)).not.toContain(KEY);
+  });
+
+  it('comes in a batch, for a stream, the members of a group and its qualities', async () => {
+    const { api, files } = await startSidecar();
+    const other = KEY.toLowerCase().replace('c', '0');
+    const members = [
+      { streamid: 'sd', quality: 'SD' },
+      { streamid: 'hd', quality: 'HD' },
+    ];
+    const batch = {
+      streams: [{ streamid: 'a', aes: AES }],
+      groups: [
+        { members: ['b', 'c'], aes: { ...AES, iv: IV } },
+        { members, aes: { url: URL }, keys: { SD: { aes: { key: KEY } }, HD: { aes: { key: other } } } },
+      ],
+    };
+    const { body } = await api.post('/api/keyfiles').send(batch).expect(200);
+    expect(body.summary).toEqual({ created: 5, changed: 0, unchanged: 0, failed: 0 });
+    expect(await files()).toEqual({
+      'a.key': file(),
+      'b.key': WITH_IV,
+      'c.key': WITH_IV,
+      'sd.key': file(),
+      'hd.key': file(other),
+    });
+    const same = { SD: { aes: { key: KEY } }, HD: { aes: { key: KEY.toLowerCase() } } };
+    const twice = { groups: [{ members, aes: { url: URL }, keys: same }] };
+    const { text } = await api.post('/api/keyfiles').send(twice).expect(200);
+    expect(text).toContain('duplicate_quality');
+  });
+
+  it('has no form of another packager, and is named where it is left out', async () => {
+    const { api } = await startSidecar();
+    await api.post(PATH).send({ aes: AES }).expect(200);
+    const alone = await api.get(`${PATH}?as=cpix`).expect(409);
+    expect(alone.text).toContain('its HLS lines are not of FairPlay');
+    await api
+      .post(PATH)
+      .send({ ...DASH, aes: AES })
+      .expect(200);
+    const both = await api.get(`${PATH}?as=cpix`).expect(200);
+    expect(both.headers.warning).toMatch(/"key_left_out: /);
+    expect(both.text).not.toContain(Buffer.from(KEY, 'hex').toString('base64'));
+  });
+});
+
+describe("the key provider's AES-128", () => {
+  const AES_PATH = `/keys/aes/${PROVIDED.client}/${PROVIDED.contentId}`;
+  const ANSWER = { key_hex: KEY.toLowerCase(), key_url: URL };
+  const lines = (...names: string[]) =>
+    PROVIDED_FILE.replace(/^cupertino.*\n/gm, '')
+      .split(/(?<=\n)/)
+      .filter(
+        (line) => !/keyserver-(\w+)/.test(line) || names.some((name) => line.includes(`keyserver-${name}`)),
+      )
+      .join('');
+
+  it.each([
+    [['aes'], '', [AES_PATH, CONFIG_PATH]],
+    [['widevine', 'playready', 'aes'], lines('widevine', 'playready'), [AES_PATH, CENC_PATH, CONFIG_PATH]],
+    [['aes', 'widevine'], lines('widevine'), [AES_PATH, CENC_PATH, CONFIG_PATH]],
+  ])('is asked for by systems: %j', async (systems, dash, paths) => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(AES_PATH, sealed(ANSWER));
+    await sidecar.api
+      .post(PATH)
+      .send({ ...PROVIDED, systems })
+      .expect(200, dash + file(KEY.toLowerCase()));
+    expect(upstream.received.map(({ path }) => path).sort()).toEqual([...paths].sort());
+  });
+
+  it('is refused with what is wrong with it', async () => {
+    const { sidecar, upstream } = await startProvisioning();
+    upstream.on(AES_PATH, sealed({ ...ANSWER, key_url: 'skd://a' }));
+    const { body } = await sidecar.api
+      .post(PATH)
+      .send({ ...PROVIDED, systems: ['aes'] })
+      .expect(502);
+    expect(body.errors[0].description).toContain('returned aes keys with missing or wrong values: key_url');
+    expect(await sidecar.files()).toEqual({});
+  });
+
+  it('is kept apart from the keys of the DRM systems in the provider cache', async () => {
+    const folder = await temporaryFolder();
+    const { sidecar, upstream } = await startProvisioning({ providerCache: { folder, maxAgeMs: 60_000 } });
+    upstream.on(AES_PATH, sealed(ANSWER));
+    const asked = { ...PROVIDED, systems: ['aes'] };
+    await sidecar.api.post(PATH).send(asked).expect(200);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    for (const path of [AES_PATH, CENC_PATH]) upstream.on(path, { status: 503 });
+    const kept = await sidecar.api.post(PATH).send(asked).expect(200, file(KEY.toLowerCase()));
+    expect(kept.headers.warning).toContain('provider_cache');
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+  });
+});
+
+test.each(['speke2', 'cpix'] as const)('a provider of %s has no AES-128', async (keyProviderProtocol) => {
+  const { api } = await startSidecar({ keyProviderUrl: await refusedUrl(), keyProviderProtocol });
+  await api
+    .post(PATH)
+    .send({ contentId: 'a', systems: ['widevine', 'aes'] })
+    .expect(400, {
+      errors: [
+        {
+          code: 'invalid_body',
+          description: 'systems: has aes, which only a key provider that is asked by JSON has; leave it out',
+        },
+      ],
+    });
+});
