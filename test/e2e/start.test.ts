@@ -1,4 +1,3 @@
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
@@ -54,27 +53,4 @@ See docs/configuration.md.
 `,
   });
   expect(await fs.readdir(cwd)).toEqual([]);
-});
-
-test('ends with 1 and the reason in its log when the port is taken', async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  const env = {
-    PACKAGERDRMAPI_APIKEY: 'key',
-    PACKAGERDRMAPI_HOST: '127.0.0.1',
-    PACKAGERDRMAPI_PORT: String(port),
-  };
-  const { code, stdout, stderr } = await runScript(SIDECAR, { cwd, env }).ended;
-  await new Promise((resolve) => server.close(resolve));
-  expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: 'sidecar: cannot start: the port is taken by another program; choose another port\n',
-  });
-  expect(JSON.parse(stdout)).toMatchObject({
-    level: 'error',
-    message: 'cannot start: the port is taken by another program; choose another port',
-    cause: { code: 'EADDRINUSE' },
-  });
 });
