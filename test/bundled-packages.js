@@ -19,6 +19,7 @@ const PACKAGES = [
   'fast-xml-builder',
   'fs-extra',
   'helmet',
+  'https-proxy-agent',
   'jsonwebtoken',
   'mime-types',
   'prom-client',

@@ -332,7 +332,7 @@ old one. Run it again after a failure or a stop. Ends with 1 when an entry can't
   ],
 };
 
-const PROVIDER_COMMANDS: CommandEntry = {
+const PROVIDERS: CommandEntry = {
   usage: 'provider',
   description: "the sidecar's key provider: test what it answers",
   commands: [
@@ -351,16 +351,4 @@ Ends with 1 unless the sidecar could write a key file with these settings.
   ],
 };
 
-export const COMMANDS = [
-  PUT,
-  GET,
-  DELETE,
-  LIST,
-  CHECK,
-  VERIFY,
-  APPLY,
-  ROTATE,
-  PROVIDER_COMMANDS,
-  DOCTOR,
-  FLEET,
-];
+export const COMMANDS = [PUT, GET, DELETE, LIST, CHECK, VERIFY, APPLY, ROTATE, PROVIDERS, DOCTOR, FLEET];

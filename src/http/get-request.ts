@@ -32,7 +32,7 @@ export type Get = (request: GetRequest) => Promise<GetAnswer>;
 /** No answer, or none to its end. */
 export class GetFailed extends Error {
   constructor(
-    /** The system's or TLS's code (`ECONNREFUSED`), `ETIMEDOUT`, `ABORT_ERR`, or the code of a caller that refuses an address. */
+    /** The system's or TLS's code (`ECONNREFUSED`), `ETIMEDOUT`, `ABORT_ERR`, `PROXY_` with a proxy's status, or the code of a caller that refuses an address. */
     readonly causeCode: string,
     /** Why, as the rest of a sentence, where the caller knows more than the code says. */
     readonly why?: string,
@@ -66,6 +66,8 @@ export function whyNoAnswer(
   { untrusted, tls }: { readonly untrusted: string; readonly tls: string },
 ): string {
   if (Object.hasOwn(SENTENCES, code)) return SENTENCES[code] ?? '';
+  if (code.startsWith('PROXY_'))
+    return `the proxy answers ${code.slice(6)}; check HTTPS_PROXY, or name the host in NO_PROXY`;
   if (UNTRUSTED.test(code)) return `its certificate is not trusted; ${untrusted}`;
   if (/^ERR_(?:OSSL|TLS|SSL)/.test(code)) return `the TLS handshake failed; ${tls}`;
   if (code.startsWith('HPE_')) return 'the server does not speak HTTP';

@@ -14,6 +14,8 @@ interface GetOptions {
    * new connections when it answers another object.
    */
   readonly tls?: () => Pick<https.AgentOptions, 'ca' | 'cert' | 'key' | 'secureContext'>;
+  /** Answers the agent of a proxy for an https address, which stops connecting with the signal; undefined: none. */
+  readonly tunnel?: ((url: string, connecting: AbortSignal) => http.Agent | undefined) | undefined;
   /** A kept connection that waits longer for the next call is closed. */
   readonly idleMs?: number;
   /** How many connections a server gets at a time. */
@@ -21,26 +23,30 @@ interface GetOptions {
 }
 
 /** Makes calls over kept connections. `close` ends idle connections, which keep a program from ending. */
-export function createGet({ userAgent, lookup, tls, idleMs = 5000, maxSockets = 8 }: GetOptions): {
+export function createGet({ userAgent, lookup, tls, tunnel, idleMs = 5000, maxSockets = 8 }: GetOptions): {
   get: Get;
   close(): void;
 } {
   const kept = { keepAlive: true, timeout: idleMs, maxSockets };
   const plain = new http.Agent(kept);
+  let secure = new https.Agent(kept);
   let used = tls?.();
-  let secure = new https.Agent({ ...kept, ...used });
+  /** The agent of the authorities and the certificate in force, which come with the call. */
   const secureAgent = () => {
     const present = tls?.();
     // The former one's connections finish their calls, and close when they are idle.
-    if (present !== used) secure = new https.Agent({ ...kept, ...present });
+    if (present !== used) secure = new https.Agent(kept);
     used = present;
     return secure;
   };
   const open: Open = ({ url, method, headers, body }, signal) => {
     const isSecure = url.startsWith('https:');
-    return (isSecure ? https.request : http.request)(url, {
+    const connecting = new AbortController();
+    const proxy = isSecure ? tunnel?.(url, connecting.signal) : undefined;
+    const made = (isSecure ? https.request : http.request)(url, {
       method,
-      agent: isSecure ? secureAgent() : plain,
+      agent: isSecure ? (proxy ?? secureAgent()) : plain,
+      ...(isSecure && tls?.()),
       headers: {
         ...(userAgent !== undefined && { 'user-agent': userAgent }),
         ...(body && { 'content-length': body.length }),
@@ -50,6 +56,8 @@ export function createGet({ userAgent, lookup, tls, idleMs = 5000, maxSockets = 
       ...(lookup && { lookup }),
       signal,
     });
+    if (proxy) endConnecting(made, connecting, signal);
+    return made;
   };
   return {
     get: async (request) => {
@@ -70,6 +78,16 @@ export function createGet({ userAgent, lookup, tls, idleMs = 5000, maxSockets = 
 }
 
 type Open = (request: GetRequest, signal: AbortSignal) => http.ClientRequest;
+
+/** A proxy that does not answer must not keep its connection, and what it answers itself is not the server's answer. */
+function endConnecting(made: http.ClientRequest, connecting: AbortController, signal: AbortSignal): void {
+  const stop = () => connecting.abort();
+  signal.addEventListener('abort', stop, { once: true });
+  made.once('proxyConnect', ({ statusCode }: { readonly statusCode: number }) => {
+    signal.removeEventListener('abort', stop);
+    if (statusCode !== 200) made.destroy(Object.assign(new Error(), { code: `PROXY_${statusCode}` }));
+  });
+}
 
 /** The other side closed a kept connection just when it was used. */
 class StaleConnection extends GetFailed {}

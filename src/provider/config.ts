@@ -6,6 +6,7 @@ import { type ClientTlsFiles, openClientTls } from '../http/client-tls';
 import { ConfigError, type Environment, readConfig } from '../http/config';
 import type { CpixFiles } from './cpix-recipient';
 import { HEADERS_VARIABLE } from './provider-headers';
+import type { ProxyConfig } from './proxy';
 import {
   addressFault,
   HTTP_URL_RULE,
@@ -30,6 +31,8 @@ export interface ProviderConfig {
   readonly upstreamTimeoutMs: number;
   /** What both upstreams are trusted by, and shown; undefined: Node's authorities, and nothing. */
   readonly upstreamTls?: ClientTlsFiles;
+  /** The proxy for https upstreams; undefined: none. */
+  readonly proxy?: ProxyConfig;
   /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
   readonly cpix?: CpixFiles | undefined;
 }
@@ -48,6 +51,15 @@ const playReadyUrl = z.string().superRefine((text, context) => {
   const checked = checkLicenseUrl('playready')(text);
   if (!checked.ok) context.addIssue({ code: 'custom', message: checked.problem.description });
 });
+
+/** As other programs take it: without a scheme, it is HTTP. */
+const proxyUrl = z
+  .string()
+  .transform((text) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`))
+  .refine(
+    (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
+    'must be the http:// or https:// address of a proxy, which may have user and password in it',
+  );
 
 const SYSTEMS = 'PACKAGERDRMAPI_KEYPROVIDERSYSTEMS';
 const LAURL = 'PACKAGERDRMAPI_PLAYREADYLAURL';
@@ -71,6 +83,8 @@ export const providerVariables = (env: Environment) => ({
   [UPSTREAM_TLS.authorities]: z.string().optional(),
   [UPSTREAM_TLS.certificate]: z.string().optional(),
   [UPSTREAM_TLS.key]: z.string().optional(),
+  ...{ HTTPS_PROXY: proxyUrl.optional(), https_proxy: proxyUrl.optional() },
+  ...{ NO_PROXY: z.string().optional(), no_proxy: z.string().optional() },
   PACKAGERDRMAPI_CPIXCERT: z.string().optional(),
   PACKAGERDRMAPI_CPIXKEY: z.string().optional(),
 });
@@ -84,6 +98,7 @@ export function providerConfig(values: Values): ProviderConfig {
   const { PACKAGERDRMAPI_CPIXCERT: certificate, PACKAGERDRMAPI_CPIXKEY: key } = values;
   const { [UPSTREAM_TLS.authorities]: authorities } = values;
   const { [UPSTREAM_TLS.certificate]: shown, [UPSTREAM_TLS.key]: shownKey } = values;
+  const proxy = values.HTTPS_PROXY ?? values.https_proxy;
   const isTls = authorities !== undefined || shown !== undefined;
   return {
     configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
@@ -100,6 +115,7 @@ export function providerConfig(values: Values): ProviderConfig {
           shownKey !== undefined && { client: { certificate: shown, key: shownKey } }),
       },
     }),
+    ...(proxy !== undefined && { proxy: { url: proxy, except: values.NO_PROXY ?? values.no_proxy ?? '' } }),
     cpix: certificate === undefined || key === undefined ? undefined : { certificate, key },
   };
 }
@@ -162,7 +178,7 @@ export function openUpstreamTls(
   return openClientTls(files, {
     ...options,
     variables: UPSTREAM_TLS,
-    server: 'the upstreams',
+    server: 'the upstream',
     message: 'files for the upstreams cannot be used; the previous ones stay in use',
   });
 }

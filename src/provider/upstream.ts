@@ -7,6 +7,7 @@ import { createGet } from '../http/get';
 import { type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 import type { Log } from '../http/log';
 import { errorText } from './error-text';
+import type { Tunnel } from './proxy';
 
 /** Makes an error of the key-file API by its name. */
 export const apiError = errorsOf(ERRORS);
@@ -65,6 +66,8 @@ export interface UpstreamOptions {
   readonly timeoutMs: number;
   /** What an https upstream is trusted by, and shown, as it is now; undefined: Node's authorities, and nothing. */
   readonly tls?: (() => ClientTls) | undefined;
+  /** The proxy for https upstreams; undefined: none. */
+  readonly tunnel?: Tunnel | undefined;
   readonly log: Log;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -97,7 +100,7 @@ const MAX_BYTES = 256 * 1024;
 
 export function createUpstream(
   name: UpstreamName,
-  { timeoutMs, tls, log, now, observe, trace }: UpstreamOptions,
+  { timeoutMs, tls, tunnel, log, now, observe, trace }: UpstreamOptions,
 ): Upstream {
   const { called, variable } = UPSTREAMS[name];
   const code = `${name}_failed` as const;
@@ -107,7 +110,10 @@ export function createUpstream(
   const unknown = (why: string) => new UnknownContentError(502, problem(why));
   const refused = (why: string) => new RefusalError(502, problem(why));
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
-  const { get } = createGet({ maxSockets: Number.POSITIVE_INFINITY, ...(tls && { tls: contextOf(tls) }) });
+  const { get } = createGet({
+    ...{ maxSockets: Number.POSITIVE_INFINITY, tunnel },
+    ...(tls && { tls: contextOf(tls) }),
+  });
 
   const once = async (call: UpstreamCall): Promise<GetAnswer> => {
     const { url, clientApiKey, requestId, signal, body } = call;
@@ -178,7 +184,9 @@ export function createUpstream(
     } catch (thrown) {
       if (thrown instanceof HttpError) throw thrown;
       const reason = thrown instanceof GetFailed ? thrown.causeCode : 'connection lost';
-      const unreached = problem(`can't be reached (${reason}); ${remedyOf(reason) ?? `check ${variable}`}`);
+      const unreached = problem(
+        `can't be reached (${reason}); ${remedyOf(reason) ?? `check ${variable}${tunnel ? ' and HTTPS_PROXY' : ''}`}`,
+      );
       throw new OutageError(502, unreached, { cause: thrown });
     }
   };
@@ -202,13 +210,16 @@ export function createUpstream(
   };
 }
 
+/** What to do about an authority that is not trusted, and about TLS that can't be agreed on. */
+export const REMEDIES = {
+  untrusted: 'name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA',
+  tls: 'if it wants a client certificate, set PACKAGERDRMAPI_UPSTREAMTLSCERT and PACKAGERDRMAPI_UPSTREAMTLSKEY',
+};
+
 /** What to do where TLS can't be agreed on, by Node's code; undefined: that is not the cause. */
 function remedyOf(code: string): string | undefined {
-  if (!/CERT|SIGNATURE|TLS|SSL|EPROTO|^HPE_/.test(code)) return undefined;
-  return whyNoAnswer(code, {
-    untrusted: 'name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA',
-    tls: 'if it wants a client certificate, set PACKAGERDRMAPI_UPSTREAMTLSCERT and PACKAGERDRMAPI_UPSTREAMTLSKEY',
-  });
+  if (!/CERT|SIGNATURE|TLS|SSL|EPROTO|^HPE_|^PROXY_/.test(code)) return undefined;
+  return whyNoAnswer(code, REMEDIES);
 }
 
 /** One context for all connections, until the files change: Node's authorities take a while to read. */

@@ -12,6 +12,7 @@ import { createRefusalLog } from '../http/refusal-log';
 import { type CertificateEnds, createRequireCertificate } from '../http/tls';
 import type { ReadProviderHeaders } from '../provider/provider-headers';
 import { createProvision, createUpstreams, providerRules } from '../provider/provision';
+import type { Tunnel } from '../provider/proxy';
 import { createUpstream, type UpstreamName } from '../provider/upstream';
 import { apiKeyIn, type FindApiKey, limitUnauthenticated, requireApiKey } from './access/api-key';
 import { createBatch } from './batch';
@@ -64,6 +65,8 @@ export interface Ambient {
   readonly providerHeaders?: ReadProviderHeaders | undefined;
   /** What https upstreams are trusted by, and shown, as it is now; undefined: Node's authorities, and nothing. */
   readonly upstreamTls?: (() => ClientTls) | undefined;
+  /** The proxy for https upstreams; undefined: none. */
+  readonly tunnel?: Tunnel | undefined;
   /** Adds the metrics of the process to the sidecar's; undefined: there are none. */
   readonly observeProcess?: MetricsOptions['observeProcess'];
   /** The recipient of encrypted content keys of CPIX documents now; undefined: they are refused. */
@@ -92,7 +95,7 @@ const PROBE_KEPT_MS = 1000;
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
   const { log, newId, random, now, clock, findApiKey, version, publicFolder } = ambient;
-  const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls } = ambient;
+  const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls, tunnel } = ambient;
   const connections = createConnections({
     limits: config.connections,
     isTrusted: (request) => apiKeyIn(findApiKey, request) !== undefined,
@@ -124,7 +127,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const { checks, cmaf, keyProviderSystems } = config;
   const upstreams = createUpstreams({ ...config, providerHeaders, cpixRecipient }, (name) =>
     createUpstream(name, {
-      ...{ timeoutMs: config.upstreamTimeoutMs, tls, log, now, observe: metrics.upstreamCall },
+      ...{ timeoutMs: config.upstreamTimeoutMs, tls, tunnel, log, now, observe: metrics.upstreamCall },
     }),
   );
   const rules = providerRules(config);

@@ -103,6 +103,7 @@ async function start(
       findApiKey,
       providerHeaders,
       upstreamTls,
+      tunnel: await openTunnel(config, log),
       audit,
       version: readVersion(),
       publicFolder: join(__dirname, 'public'),
@@ -135,6 +136,14 @@ async function start(
     recipient?.close();
   };
   return { stop };
+}
+
+/** Loaded only where a proxy is set. */
+async function openTunnel({ proxy }: SidecarConfig, log: Log) {
+  if (!proxy) return undefined;
+  log.info('https upstreams are asked through a proxy', { proxy: new URL(proxy.url).origin });
+  const { createTunnel } = await import('../provider/proxy');
+  return createTunnel(proxy);
 }
 
 /** The version that package.json says; it lies where it lay when the service was built. */

@@ -1,4 +1,5 @@
 import { whyNoAnswer } from '../../http/get-request';
+import { REMEDIES } from '../../provider/upstream';
 import type { Output } from '../../terminal/output';
 import { columns, shown } from '../../terminal/text';
 import { findingText } from '../findings-text';
@@ -11,43 +12,25 @@ export function showProviderTest(out: Output, test: ProviderTest): void {
   for (const each of tested) showProtocol(out, each, each.protocol === configured);
   for (const { protocol, why } of notTested)
     out.write(`\n${out.style('bold', protocol)} was not tested: ${why}.\n`);
-  if (certificates.length > 0) {
-    out.write(`\n${out.style('bold', 'Certificates')}\n`);
-    out.write(
-      columns(
-        certificates.map(({ of, ends, expired }) => [
-          `  ${of}`,
-          expired ? out.style('red', `ended ${ends.slice(0, 10)}`) : `ends ${ends.slice(0, 10)}`,
-        ]),
-      ),
-    );
-  }
+  if (certificates.length > 0) out.write(`\n${out.style('bold', 'Certificates')}\n`);
+  out.write(
+    columns(
+      certificates.map(({ of, ends, expired }) => [`  ${of}`, expired ? 'ended' : 'ends', ends.slice(0, 10)]),
+    ),
+  );
   out.write('\n');
-  const ok = tested.filter(({ usable }) => usable).map(({ protocol }) => protocol);
-  const [style, sentence] = conclusion(configured, ok, notTested);
-  out.note(out.noteStyle(style, sentence));
+  const usable = tested.filter((each) => each.usable).map(({ protocol }) => protocol);
+  out.note(out.noteStyle(usable.includes(configured) ? 'green' : 'red', conclusion(test, usable)));
 }
 
-function conclusion(
-  configured: string,
-  ok: readonly string[],
-  notTested: ProviderTest['notTested'],
-): readonly ['green' | 'red', string] {
-  if (ok.includes(configured))
-    return ['green', `The sidecar can provision with these settings (${configured}).`];
-  const [other] = ok;
+function conclusion({ configured, notTested }: ProviderTest, usable: readonly string[]): string {
+  if (usable.includes(configured)) return `The sidecar can provision with these settings (${configured}).`;
+  const asks = `The sidecar asks by ${configured} with these settings`;
+  const [other] = usable;
   if (other !== undefined)
-    return [
-      'red',
-      `The sidecar asks by ${configured} with these settings, but the provider answers ${other}: set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL=${other}.`,
-    ];
+    return `${asks}, but the provider answers ${other}: set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL=${other}.`;
   const isUntested = notTested.some(({ protocol }) => protocol === configured);
-  return [
-    'red',
-    isUntested
-      ? `The sidecar asks by ${configured} with these settings, which was not tested.`
-      : 'The sidecar cannot provision with these settings.',
-  ];
+  return isUntested ? `${asks}, which was not tested.` : 'The sidecar cannot provision with these settings.';
 }
 
 function showProtocol(
@@ -89,11 +72,6 @@ function failureText(code: string): string {
   if (code === 'ABORT_ERR') return 'cut, because another call failed';
   return `no answer: ${whyNoAnswer(code, REMEDIES)} (${code})`;
 }
-
-const REMEDIES = {
-  untrusted: 'name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA',
-  tls: 'if it wants a client certificate, set PACKAGERDRMAPI_UPSTREAMTLSCERT and PACKAGERDRMAPI_UPSTREAMTLSKEY',
-};
 
 function keyText({ keyid, scheme, systems }: ShownKey): string {
   const parts = [keyid && `key ${keyid}`, scheme ?? 'no scheme', systems.join(', ') || 'no DRM system'];

@@ -82,7 +82,11 @@ export async function testProvider(
       else notTested.push({ protocol, why });
     } catch (thrown) {
       if (!(thrown instanceof ConfigError)) throw thrown;
-      if (env[PROTOCOL]) throw new CliError(EXIT.usage, thrown.faults.map(asProblem));
+      if (env[PROTOCOL])
+        throw new CliError(
+          EXIT.usage,
+          thrown.faults.map((description) => ({ code: 'configuration', description })),
+        );
       notTested.push({ protocol, why: thrown.faults.join('; ') });
     }
     if (context.interrupted.aborted) throw interrupted();
@@ -137,12 +141,13 @@ async function testProtocol(
   const headers = headersFile === undefined ? undefined : openProviderHeaders(headersFile, { log });
   const tls = upstreamTls && openUpstreamTls(upstreamTls, { log, clock });
   const recipient = cpix && openCpixRecipient(cpix, { log, clock });
+  const tunnel = config.proxy && (await import('../../provider/proxy')).createTunnel(config.proxy);
   const traced: TracedCall[] = [];
   const cpixRecipient = () => recipient?.recipient();
   const upstreams = createUpstreams({ ...config, providerHeaders: headers?.read, cpixRecipient }, (name) =>
     createUpstream(name, {
       timeoutMs: config.upstreamTimeoutMs,
-      tls: tls?.tls,
+      ...{ tls: tls?.tls, tunnel },
       log,
       now: () => clock().getTime(),
       trace: (call) => traced.push(call),
@@ -231,22 +236,13 @@ function shownCall(call: TracedCall, { contentId, client }: Asked) {
 
 /** An address without the operator's values in its query, and without tokens in its path. */
 function shownUrl(url: string, secrets: readonly string[], known: readonly string[]): string {
-  const { origin, pathname, search } = new URL(url);
+  const { origin, pathname, searchParams } = new URL(url);
   const shown = (text: string) => {
-    const value = decoded(text);
-    if (secrets.includes(value)) return '…';
-    return known.includes(value) || UUID.test(value) ? text : withoutSecrets(value, secrets);
+    if (secrets.includes(text)) return '…';
+    return known.includes(text) || UUID.test(text) ? text : withoutSecrets(text, secrets);
   };
-  const path = pathname.split('/').map(shown).join('/');
-  return origin + path + search.replaceAll(/=([^&]*)/g, (_all, value: string) => `=${shown(value)}`);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  const query = [...searchParams].map(([name, value]) => `${name}=${shown(value)}`).join('&');
+  return origin + pathname.split('/').map(shown).join('/') + (query && `?${query}`);
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -278,10 +274,6 @@ function keysOf({ cenc, widevine, playready, fairplay }: KeyFile): ShownKey[] {
 
 function addressesOf({ playready, fairplay }: KeyFile): string[] {
   return [playready?.licenseUrl ?? [], fairplay?.licenseUrl ?? []].flat();
-}
-
-function asProblem(description: string) {
-  return { code: 'configuration', description };
 }
 
 /** What is read is shown elsewhere; what is odd about it, here. */

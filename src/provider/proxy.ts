@@ -1,0 +1,33 @@
+import type { Agent } from 'node:http';
+import { HttpsProxyAgent } from 'https-proxy-agent';
+
+/** A proxy that https upstreams are asked through, as its users' other programs have it in their environment. */
+export interface ProxyConfig {
+  readonly url: string;
+  /** The hosts that are asked directly: `NO_PROXY`. */
+  readonly except: string;
+}
+
+/** Answers the agent of a call's own tunnel (CONNECT, RFC 9110 § 9.3.6); undefined: the call goes directly. */
+export type Tunnel = (url: string, connecting: AbortSignal) => Agent | undefined;
+
+export function createTunnel({ url: proxy, except }: ProxyConfig): Tunnel {
+  return (url, connecting) =>
+    isExcepted(new URL(url), except) ? undefined : new HttpsProxyAgent(proxy, { signal: connecting });
+}
+
+/** Whether a host is in a list like `localhost,.example.com,10.0.0.1:8443`; a name covers those below it, `*` all. */
+export function isExcepted({ hostname, port }: URL, list: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return list
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .some((entry) => {
+      const [, bracketed, plain = '', wanted] =
+        /^(?:\[(.*)\]|((?:[^:]*:){2,}[^:]*|[^:]*))(?::(\d+))?$/.exec(entry) ?? [];
+      const name = (bracketed ?? plain).replace(/^\*?\./, '');
+      if (wanted !== undefined && wanted !== (port || '443')) return false;
+      return entry === '*' || host === name || host.endsWith(`.${name}`);
+    });
+}

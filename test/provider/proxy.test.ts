@@ -1,0 +1,178 @@
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { ConfigError } from '../../src/http/config';
+import { readProviderConfig } from '../../src/provider/config';
+import { createTunnel, isExcepted } from '../../src/provider/proxy';
+import { afterTest } from '../support/after-test';
+import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
+import { startSidecar } from '../support/start-sidecar';
+import { CONTENT_ID, reference, SPEKE_PATH } from '../support/start-speke';
+import { pem, shows } from '../support/tls';
+import { until } from '../support/until';
+
+const PATH = '/api/keyfile/demo';
+const BODY = { contentId: CONTENT_ID };
+
+async function listen(server: Server, sockets: Set<Socket>): Promise<number> {
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterTest(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A proxy that answers CONNECT with a status, or `hang`: not at all. */
+async function startProxy(status: 200 | 403 | 407 | 'hang' = 200) {
+  const [asked, requests]: [string[], string[]] = [[], []];
+  const sockets = new Set<Socket>();
+  const server = createHttpServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    response.end();
+  });
+  server.on('connect', ({ url = '', headers }, client: Socket) => {
+    asked.push([url, headers['proxy-authorization']].filter(Boolean).join(' '));
+    // Of a socket that is not read, the end is not seen; and a server of HTTP leaves its half open.
+    client.resume().on('end', () => client.end());
+    if (status === 'hang') return;
+    if (status !== 200) {
+      client.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`);
+      return;
+    }
+    const [host, port] = url.split(':');
+    const target = connect(Number(port), host, () => {
+      client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+      target.pipe(client).pipe(target);
+    });
+    target.on('error', () => undefined).on('close', () => client.destroy());
+    client.on('close', () => target.destroy());
+  });
+  const port = await listen(server, sockets);
+  return { url: `http://127.0.0.1:${port}`, port, asked, requests, sockets };
+}
+
+async function startHttps() {
+  const upstream = await startFakeUpstream(shows('server'));
+  upstream.on(SPEKE_PATH, reference());
+  return upstream;
+}
+
+async function ask(upstream: string, proxy: string, status: number, { except = '', timeoutMs = 5000 } = {}) {
+  const sidecar = await startSidecar(
+    {
+      keyProviderUrl: `${upstream}${SPEKE_PATH}`,
+      keyProviderProtocol: 'speke2',
+      upstreamTimeoutMs: timeoutMs,
+    },
+    undefined,
+    { upstreamTls: () => TRUST, tunnel: createTunnel({ url: proxy, except }) },
+  );
+  const { body } = await sidecar.api.post(PATH).send(BODY).expect(status);
+  return body.errors?.[0].description;
+}
+
+const TRUST = { ca: pem('authority') };
+
+describe('an https upstream behind a proxy', () => {
+  it('is asked through its CONNECT, with the user of its address', async () => {
+    const upstream = await startHttps();
+    const proxy = await startProxy();
+    await ask(upstream.url, proxy.url.replace('//', '//me:pass%20word@'), 200);
+    const host = new URL(upstream.url).host;
+    const basic = `Basic ${Buffer.from('me:pass word').toString('base64')}`;
+    expect(proxy.asked).toEqual([`${host} ${basic}`, `${host} ${basic}`]);
+    expect(upstream.received.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      `POST ${SPEKE_PATH}`,
+      `POST ${SPEKE_PATH}`,
+    ]);
+    await until(() => proxy.sockets.size === 0);
+  });
+
+  it('is asked directly where NO_PROXY names it, and an http upstream always', async () => {
+    const proxy = await startProxy();
+    await ask((await startHttps()).url, proxy.url, 200, { except: 'localhost,127.0.0.1' });
+    const plain = await startFakeUpstream();
+    plain.on(SPEKE_PATH, reference());
+    await ask(plain.url, proxy.url, 200);
+    expect([proxy.asked, proxy.requests]).toEqual([[], []]);
+  });
+
+  it.each([403, 407] as const)('is not taken for the proxy, which answers %s', async (status) => {
+    const upstream = await startHttps();
+    const proxy = await startProxy(status);
+    expect(await ask(upstream.url, proxy.url, 502)).toBe(
+      `The key provider can't be reached (PROXY_${status}); the proxy answers ${status}; check HTTPS_PROXY, or name the host in NO_PROXY. No key file was changed.`,
+    );
+    expect([upstream.received, proxy.requests]).toEqual([[], []]);
+    await until(() => proxy.sockets.size === 0);
+  });
+
+  it('is out of reach where nothing listens in the place of the proxy', async () => {
+    const upstream = await startHttps();
+    expect(await ask(upstream.url, await refusedUrl(), 502)).toBe(
+      "The key provider can't be reached (ECONNREFUSED); check PACKAGERDRMAPI_KEYPROVIDERURL and HTTPS_PROXY. No key file was changed.",
+    );
+  });
+
+  it('is given up in time when the proxy is silent, or the server behind it, and no connection is left', async () => {
+    const silent = await startProxy('hang');
+    const upstream = await startHttps();
+    expect(await ask(upstream.url, silent.url, 504, { timeoutMs: 150 })).toMatch(
+      /did not answer within 150 ms/,
+    );
+    await until(() => silent.sockets.size === 0);
+    const sockets = new Set<Socket>();
+    const port = await listen(
+      createServer((socket) => socket.resume()),
+      sockets,
+    );
+    const proxy = await startProxy();
+    expect(await ask(`https://127.0.0.1:${port}`, proxy.url, 504, { timeoutMs: 150 })).toMatch(/150 ms/);
+    expect(proxy.asked).toHaveLength(2);
+    await until(() => proxy.sockets.size + sockets.size === 0);
+    upstream.on(SPEKE_PATH, 'hang');
+    expect(await ask(upstream.url, proxy.url, 504, { timeoutMs: 300 })).toMatch(/300 ms/);
+    await until(() => proxy.sockets.size === 0);
+  });
+});
+
+it.each<[list: string, url: string, isExcepted: boolean]>([
+  ['', 'https://keys.example', false],
+  ['*', 'https://keys.example', true],
+  ['keys.example', 'https://keys.example', true],
+  ['KEYS.example other', 'https://keys.Example', true],
+  ['.example, x', 'https://keys.example', true],
+  ['*.example', 'https://keys.example', true],
+  ['ys.example', 'https://keys.example', false],
+  ['keys.example:443', 'https://keys.example', true],
+  ['keys.example:8443', 'https://keys.example', false],
+  ['keys.example:8443', 'https://keys.example:8443', true],
+  ['127.0.0.1', 'https://127.0.0.1:9', true],
+  ['::1', 'https://[::1]:9', true],
+  ['[::1]:9', 'https://[::1]:9', true],
+])('NO_PROXY=%s covers %s: %j', (list, url, expected) => {
+  expect(isExcepted(new URL(url), list)).toBe(expected);
+});
+
+it('is what the environment has for other programs, too, if it is a proxy of HTTP', () => {
+  const read = (env: Readonly<Record<string, string>>) => readProviderConfig(env).proxy;
+  expect(read({})).toBeUndefined();
+  expect(read({ HTTPS_PROXY: 'http://me:word@proxy.example:3128', NO_PROXY: '.example' })).toEqual({
+    url: 'http://me:word@proxy.example:3128',
+    except: '.example',
+  });
+  expect(read({ https_proxy: 'proxy.example:3128' })).toEqual({
+    url: 'http://proxy.example:3128',
+    except: '',
+  });
+  expect(() => read({ HTTPS_PROXY: 'socks5://proxy.example' })).toThrow(
+    new ConfigError([
+      'HTTPS_PROXY: must be the http:// or https:// address of a proxy, which may have user and password in it',
+    ]),
+  );
+});
