@@ -98,6 +98,7 @@ export class Packaging {
   readonly #stopMs: number;
   #waiting: (() => void)[] = [];
   #inRound = false;
+  #isStopped = false;
   #away: string | undefined;
 
   constructor(parts: PackagingParts, settings: PackagingSettings) {
@@ -180,6 +181,7 @@ export class Packaging {
   /** Ends the rounds, and removes the streams from the packager, as far as it answers in time. The next start does the rest. */
   async stop(): Promise<void> {
     clearInterval(this.#rounds);
+    this.#isStopped = true;
     const { client } = this;
     if (!client) return;
     const streams = [...this.#streams.values()];
@@ -254,7 +256,8 @@ export class Packaging {
     await undefined;
     let stream = this.#streams.get(id);
     if (!stream) {
-      if (!this.#wanted(id)) return;
+      // A round that was under way at the stop would bring its streams back.
+      if (this.#isStopped || !this.#wanted(id)) return;
       const nothing = { document: undefined, problem: undefined, isGone: false };
       stream = { id, ...nothing, wait: 0, isBusy: false, again: false, calls: 0 };
       this.#streams.set(id, stream);

