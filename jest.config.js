@@ -41,7 +41,8 @@ module.exports = async () => {
     project('e2e', 'test/e2e', [...FIRST_FLOWS, ATTACKS]),
     { ...project('attacks', 'test/e2e'), testMatch: [`<rootDir>/${ATTACKS}`] },
     project('fleet', 'test/fleet'),
-    { ...project('browser', 'test/browser'), setupFilesAfterEnv: ['<rootDir>/test/support/retry-once.ts'] },
+    project('browser', 'test/browser'),
   ];
-  return { projects: projects.map((each) => ({ ...each, moduleNameMapper })) };
+  const setupFilesAfterEnv = process.env.RETRY_ONCE ? ['<rootDir>/test/support/retry-once.ts'] : [];
+  return { projects: projects.map((each) => ({ ...each, moduleNameMapper, setupFilesAfterEnv })) };
 };
