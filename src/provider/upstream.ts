@@ -6,7 +6,7 @@ import { errorsOf, HttpError } from '../http/errors';
 import { createGet } from '../http/get';
 import { type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 import type { Log } from '../http/log';
-import { errorText } from './error-text';
+import { errorText, withoutSent } from './error-text';
 import type { Tunnel } from './proxy';
 
 /** Makes an error of the key-file API by its name. */
@@ -147,7 +147,7 @@ export function createUpstream(
     } finally {
       const status = answer?.status ?? 'none';
       const ms = Math.round((now() - started) * 100) / 100;
-      const upstreamRequestId = printableId(answer?.headers['x-request-id']);
+      const upstreamRequestId = printableId(withoutSent(answer?.headers['x-request-id'] ?? '', secrets));
       log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
       if (answer && status !== 200) {
         const text = errorText(answer, secrets);

@@ -200,6 +200,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     const { pullPattern: pattern, provisionOnRead = false } = config;
     pulls = pullRoutes(routes, {
       ...{ store, changes, provision, rules, refusals, pattern, provisionOnRead, misses, random },
+      hasFleet: fleet !== undefined,
     });
     fleetRoutes(routes, fleet, log);
     const { keyFilesPath } = config;

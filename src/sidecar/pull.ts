@@ -32,6 +32,8 @@ interface PullContext {
   readonly pattern: string | undefined;
   /** Whether a stream without a key file is provisioned. */
   readonly provisionOnRead: boolean;
+  /** Whether the sidecar is in a fleet. */
+  readonly hasFleet: boolean;
   /** Counts the pulls of streams without a key file. It has a timer, which its `shutdown` ends. */
   readonly misses: MemoryStore;
   /** So many unguessable bytes. */
@@ -69,7 +71,7 @@ const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
 /** The routes of packagers that ask for their keys. `idle` resolves when no stream is being provisioned. */
 export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
   const { store, changes, provision, rules = ASKED_BY_JSON, refusals, random } = context;
-  const { pattern = '{contentId}', provisionOnRead, misses } = context;
+  const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;
   const readBody = createReadBytes(MAX_CPIX_BYTES);
   const places = createSemaphore(MAX_PROVISIONINGS);
   /** The streams that are being provisioned, by all that they are provisioned with. */
@@ -146,7 +148,8 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
         // Another request was faster; in a fleet, at another packager.
         const bytes = store.read(streamId);
         if (bytes) return bytes;
-        throw apiError('fleet_joining');
+        // Of one alone, it was deleted since.
+        throw apiError(hasFleet ? 'fleet_joining' : 'key_file_not_found');
       }
       refusals.failed(error, { ...changedBy(actor), streamId }, false);
       if (error instanceof UnknownContentError) throw apiError('key_file_not_found', UNKNOWN_CONTENT);
