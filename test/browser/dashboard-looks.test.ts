@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { resize } from '../support/chromium';
 import { picture, SCREENS, startBrowser } from '../support/dashboard-browser';
 import { fileOf } from '../support/dropped-file';
 import { FAINT_TEXTS } from '../support/faint-texts';
@@ -124,7 +125,7 @@ test.each([
       await page.goto(`/dashboard${path}`);
       await page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true");
       for (const [screen, viewport] of Object.entries(sizes)) {
-        await page.setViewportSize(viewport);
+        await resize(page, viewport);
         const found = await picture(page, `${screen}-${name}`);
         for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS])
           found.push(...(await page.evaluate<string[]>(program)));

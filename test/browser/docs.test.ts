@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { openPage } from '../support/browser';
-import { screenshot } from '../support/chromium';
+import { resize, screenshot } from '../support/chromium';
 import type { DescribedOperation } from '../support/describes-api';
 import { FAINT_TEXTS } from '../support/faint-texts';
 import { OPERATIONS, startDescribed } from '../support/start-described';
@@ -126,7 +126,7 @@ async function looksGood(
   expect(await page.getByText('MIT', { exact: true }).isVisible()).toBe(false);
   expect(await page.evaluate(CRAMPED)).toEqual([]);
   for (const [screen, viewport] of SCREENS) {
-    await page.setViewportSize(viewport);
+    await resize(page, viewport);
     expect([screen, await page.evaluate(NARROW)]).toEqual([screen, []]);
     expect([screen, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([
       screen,

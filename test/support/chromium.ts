@@ -22,6 +22,15 @@ export function launchChromium(): Promise<Browser> {
   });
 }
 
+/** Resolves when the page is laid out for a window of this size: until then it is measured as it was. */
+export async function resize(
+  page: Page,
+  size: { readonly width: number; readonly height: number },
+): Promise<void> {
+  await page.setViewportSize(size);
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+}
+
 /** Leaves a picture of the whole page below the folder that SCREENSHOTS names, for a person to look at. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS;
