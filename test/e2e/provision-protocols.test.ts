@@ -1,45 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-
-import { temporaryFolder } from '../support/after-test';
+import { API_KEY, CLIENT, call, startBoth } from '../support/built-pair';
 import { startBuilt, untilReady } from '../support/built-program';
 import { until } from '../support/until';
-
-const CLIENT = { name: 'someone', apiKey: 'client-api-key', sharedSecret: 'a-shared-secret-of-28-bytes!' };
-const API_KEY = 'key-of-the-provisioning-tests';
-
-let cwd: string;
-
-async function startBoth() {
-  cwd = await temporaryFolder();
-  const emulator = await startBuilt('emulator', {
-    cwd,
-    env: {
-      EMULATOR_CLIENT: CLIENT.name,
-      EMULATOR_CLIENT_API_KEY: CLIENT.apiKey,
-      EMULATOR_CLIENT_SHARED_SECRET: CLIENT.sharedSecret,
-    },
-  });
-  const sidecar = await startBuilt('sidecar', {
-    cwd,
-    env: {
-      PACKAGERDRMAPI_APIKEY: API_KEY,
-      PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
-      PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
-    },
-  });
-  await untilReady(sidecar.url);
-  return { emulator, sidecar };
-}
-
-async function call(url: string, method: string, body?: object) {
-  const response = await fetch(url, {
-    method,
-    headers: { 'x-api-key': API_KEY, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, text: await response.text() };
-}
 
 /** The protocols that need no more than a content id, and where the emulator speaks them. */
 const PROTOCOLS = {
@@ -49,7 +12,7 @@ const PROTOCOLS = {
 };
 
 test('provisions the keys of the emulator by each protocol, with the headers of a file and a content id alone', async () => {
-  const { emulator, sidecar: byJson } = await startBoth();
+  const { cwd, emulator, sidecar: byJson } = await startBoth();
   const headersFile = join(cwd, 'headers.txt');
   await fs.writeFile(headersFile, `# of the emulator\nAPI-KEY: ${CLIENT.apiKey}\n`, { mode: 0o600 });
   const sidecars = await Promise.all(
@@ -83,7 +46,7 @@ test('provisions the keys of the emulator by each protocol, with the headers of 
 });
 
 test('provisions from the CPIX API of the platform, whose one key is for all systems', async () => {
-  const { emulator } = await startBoth();
+  const { cwd, emulator } = await startBoth();
   await fs.writeFile(join(cwd, 'headers.txt'), `API-KEY: ${CLIENT.apiKey}\n`, { mode: 0o600 });
   const sidecar = await startBuilt('sidecar', {
     cwd,

@@ -1,44 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openEnvelope } from '../../src/drm/envelope';
-import { temporaryFolder } from '../support/after-test';
-import { startBuilt, untilReady } from '../support/built-program';
-
-const CLIENT = { name: 'someone', apiKey: 'client-api-key', sharedSecret: 'a-shared-secret-of-28-bytes!' };
-const API_KEY = 'key-of-the-provisioning-tests';
-
-let cwd: string;
-
-async function startBoth() {
-  cwd = await temporaryFolder();
-  const emulator = await startBuilt('emulator', {
-    cwd,
-    env: {
-      EMULATOR_CLIENT: CLIENT.name,
-      EMULATOR_CLIENT_API_KEY: CLIENT.apiKey,
-      EMULATOR_CLIENT_SHARED_SECRET: CLIENT.sharedSecret,
-    },
-  });
-  const sidecar = await startBuilt('sidecar', {
-    cwd,
-    env: {
-      PACKAGERDRMAPI_APIKEY: API_KEY,
-      PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
-      PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
-    },
-  });
-  await untilReady(sidecar.url);
-  return { emulator, sidecar };
-}
-
-async function call(url: string, method: string, body?: object) {
-  const response = await fetch(url, {
-    method,
-    headers: { 'x-api-key': API_KEY, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, text: await response.text() };
-}
+import { API_KEY, CLIENT, call, startBoth } from '../support/built-pair';
 
 /** The keys as the key provider gives them out, asked for without the sidecar. */
 async function keysOf(
@@ -56,7 +19,7 @@ async function keysOf(
 }
 
 test('provisions, reads and deletes a key file with the keys of the emulator, and writes nothing for another client', async () => {
-  const { emulator, sidecar } = await startBoth();
+  const { cwd, emulator, sidecar } = await startBoth();
   const url = `${sidecar.url}/api/keyfile/site%2Flive`;
   const request = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'evening-show' };
   const cenc = await keysOf(emulator.url, 'cenc', 'evening-show');

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
-import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
+import { roundTrip, SERVED } from '../support/round-trip';
 
 const SIDECAR = join(DIST, 'sidecar', 'main.js');
 
@@ -11,16 +11,6 @@ let cwd: string;
 beforeEach(async () => {
   cwd = await temporaryFolder();
 });
-
-async function roundTrip(url: string, apiKey: string) {
-  const address = `${url}/api/keyfile/live`;
-  const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
-  const post = await fetch(address, { method: 'POST', headers, body: JSON.stringify(CENC_ONLY) });
-  const get = await fetch(address, { headers });
-  return [post.status, await post.text(), get.status, await get.text()];
-}
-
-const SERVED = [200, CENC_ONLY_FILE, 200, CENC_ONLY_FILE];
 
 test('reads the .env file of its working folder, and lets the environment win over it', async () => {
   const lines = ['PACKAGERDRMAPI_APIKEY=key-of-dotenv', 'PACKAGERDRMAPI_KEYFILESPATH=overruled'];
