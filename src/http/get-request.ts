@@ -12,6 +12,8 @@ export interface GetRequest {
   /** How long all of it may take, from the look-up of the name to the last byte. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** Whether the answer says when the server's certificate ends: reading it takes a while. */
+  readonly readsCertificate?: boolean;
 }
 
 export interface GetAnswer {
@@ -22,7 +24,7 @@ export interface GetAnswer {
   readonly body: Buffer;
   /** Whether there was more than `maxBytes`. */
   readonly isCut: boolean;
-  /** When the server's certificate ends; undefined: it has none. */
+  /** When the server's certificate ends; undefined: it has none, or it was not read. */
   readonly certificateEnd?: Date | undefined;
 }
 

@@ -93,7 +93,7 @@ function endConnecting(made: http.ClientRequest, connecting: AbortController, si
 class StaleConnection extends GetFailed {}
 
 async function once(request: GetRequest, open: Open): Promise<GetAnswer> {
-  const { maxBytes, timeoutMs, signal, body: payload } = request;
+  const { maxBytes, timeoutMs, signal, readsCertificate = false, body: payload } = request;
   // Not the socket's own timeout: each received byte would restart it.
   const deadline = AbortSignal.timeout(timeoutMs);
   let outgoing: http.ClientRequest | undefined;
@@ -112,7 +112,8 @@ async function once(request: GetRequest, open: Open): Promise<GetAnswer> {
       made.end(payload);
     });
     const { statusCode: status = 0, socket } = response;
-    const peer = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+    const peer =
+      readsCertificate && socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
     const certificateEnd = peer && new Date(peer.validTo);
     const { body, isCut } = await readBody(response, maxBytes);
     // A body without a length seems whole when its connection is cut.

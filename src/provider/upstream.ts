@@ -139,6 +139,7 @@ export function createUpstream(
         maxBytes: MAX_BYTES,
         timeoutMs,
         signal,
+        readsCertificate: trace !== undefined,
       });
       return answer;
     } catch (thrown) {
@@ -150,8 +151,14 @@ export function createUpstream(
       const upstreamRequestId = printableId(withoutSent(answer?.headers['x-request-id'] ?? '', secrets));
       log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
       if (answer && status !== 200) {
-        const text = errorText(answer, secrets);
-        log.debug('upstream error', { requestId, upstream: called, status, text });
+        const given = answer;
+        log.debug('upstream error', {
+          ...{ requestId, upstream: called, status },
+          // Read where the line is written: a body may be long.
+          get text() {
+            return errorText(given, secrets);
+          },
+        });
       }
       observe?.(name, answer?.status ?? (signal?.aborted ? 'cancelled' : 'none'), ms);
       trace?.({ upstream: name, method, url, headers, body, secrets, ms, answer, failure });
