@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { ConfigError } from './config';
 import type { Log } from './log';
 import { certificatesOf, privateKeyOf } from './tls';
-import { isOpenToAll, type WatchedFiles, watchFiles, whyUnreadable } from './watched-file';
+import { type FollowedFiles, followFiles, isOpenToAll, type WatchedFiles } from './watched-file';
 
 /** Paths of PEM files. */
 export interface ClientTlsFiles {
@@ -83,29 +83,18 @@ export function openClientTls(
   return { tls: () => tls, close };
 }
 
-interface NamedWatch extends Pick<ClientTlsOptions, 'log' | 'intervalMs' | 'message'> {
-  readonly take: (contents: readonly Buffer[]) => void;
-}
-
-/** Follows files as `followFiles` does; each fault begins with the variable that names its file. No file: nothing. */
+/** Follows files as `followFiles` does; each fault begins with the variables that name its files. No file: nothing. */
 export function watchNamed(
   named: readonly NamedFile[],
-  { log, intervalMs = 1000, message, take }: NamedWatch,
+  options: Omit<FollowedFiles, 'name' | 'nameOf' | 'unreadable'>,
 ): WatchedFiles {
   if (named.length === 0) return { close: () => undefined };
-  const faultsOf = (cause: unknown) => {
-    const faults = cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
-    return faults.map((fault) => {
-      const about = named.filter(([, path]) => fault.startsWith(`${path}:`));
-      return `${(about.length === 0 ? named : about).map(([variable]) => variable).join(', ')}: ${fault}`;
-    });
+  const nameOf = (fault: string) => {
+    const about = named.filter(([, path]) => fault.startsWith(`${path}:`));
+    return (about.length === 0 ? named : about).map(([variable]) => variable).join(', ');
   };
-  try {
-    return watchFiles(
-      named.map(([, path]) => path),
-      { intervalMs, take, onFault: (cause) => log.error(message, { faults: faultsOf(cause) }) },
-    );
-  } catch (thrown) {
-    throw new ConfigError(faultsOf(thrown));
-  }
+  return followFiles(
+    named.map(([, path]) => path),
+    { ...options, nameOf },
+  );
 }

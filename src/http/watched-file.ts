@@ -113,13 +113,15 @@ export function whyUnreadable(thrown: unknown): string {
   }
 }
 
-interface FollowedFiles extends Pick<FileWatch, 'take' | 'intervalMs'> {
+export interface FollowedFiles extends Pick<FileWatch, 'take' | 'intervalMs'> {
   readonly log: Log;
   /** Logged, with `fields`, when files can't be used while the service runs. */
   readonly message: string;
   readonly fields?: LogFields;
   /** Put before each fault at the start: the variable that names the file. */
   readonly name?: string;
+  /** The same of several files, put before each fault at any time. */
+  readonly nameOf?: (fault: string) => string;
   /** Put before the fault of a file that can't be read. */
   readonly unreadable?: string;
   /** Logged of a file that every user of the machine may read, with its path; undefined: they may. */
@@ -132,9 +134,11 @@ interface FollowedFiles extends Pick<FileWatch, 'take' | 'intervalMs'> {
  * @throws ConfigError when they can't be used at the start.
  */
 export function followFiles(paths: readonly string[], options: FollowedFiles): WatchedFiles {
-  const { log, message, fields, name, unreadable = '', openMessage, take, ...times } = options;
-  const faultsOf = (cause: unknown) =>
-    cause instanceof ConfigError ? cause.faults : [unreadable + whyUnreadable(cause)];
+  const { log, message, fields, name, nameOf, unreadable = '', openMessage, take, ...times } = options;
+  const faultsOf = (cause: unknown) => {
+    const faults = cause instanceof ConfigError ? cause.faults : [unreadable + whyUnreadable(cause)];
+    return nameOf ? faults.map((fault) => `${nameOf(fault)}: ${fault}`) : faults;
+  };
   try {
     return watchFiles(paths, {
       ...times,

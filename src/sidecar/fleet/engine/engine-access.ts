@@ -1,7 +1,6 @@
 import { type ClientTls, openClientTls, watchNamed } from '../../../http/client-tls';
 import { ConfigError } from '../../../http/config';
 import type { Log } from '../../../http/log';
-import { isOpenToAll } from '../../../http/watched-file';
 import { refuseUnreadable } from '../../start-up';
 import type { FleetConfig } from '../config';
 
@@ -50,10 +49,6 @@ export function openEngineAccess(
   const takePassword = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
     password = passwordOf(bytes, passwordFile ?? '');
     log.info("password of the engine's user read", { file: passwordFile });
-    if (isOpenToAll(passwordFile ?? ''))
-      log.warn("every user of this machine can read the password of the engine's user", {
-        file: passwordFile,
-      });
   };
   const watched = openClientTls(files, {
     ...watch,
@@ -70,7 +65,11 @@ export function openEngineAccess(
   });
   try {
     const named = passwordFile === undefined ? [] : ([[PASSWORD, passwordFile]] as const);
-    const { close } = watchNamed(named, { ...watch, take: takePassword });
+    const { close } = watchNamed(named, {
+      ...watch,
+      openMessage: "every user of this machine can read the password of the engine's user",
+      take: takePassword,
+    });
     return {
       tls: watched.tls,
       password: () => password,
