@@ -4,8 +4,8 @@ import { WIDEVINE_SYSTEM_ID } from './widevine';
 
 /**
  * The contents of a packager's key file. `keyId` and `contentKey` are base64 of 16 bytes (the key id big endian),
- * `psshData` is base64 of the payload without its box, `checksum` base64 of 8 bytes, `key` and `iv` 32 hex digits. `fairplay` and `aes` have the same
- * lines, those of HLS: there is one of them at most.
+ * `psshData` is base64 of the payload without its box, `checksum` base64 of 8 bytes, `key` and `iv` 32 hex digits.
+ * `fairplay` and `aes` have the same lines, those of HLS: there is one of them at most.
  */
 export interface KeyFile {
   readonly cenc?: { readonly keyId: string; readonly contentKey: string };

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { check } from '../../api/check';
 import { formatUuid } from '../../drm/bytes';
-import { CPIX_SYSTEM_IDS, schemeName } from '../../drm/cpix/document';
+import { cpixSystemOf, schemeName } from '../../drm/cpix/document';
 import { decodeXml, looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import { type Finding, isError } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
@@ -247,8 +247,6 @@ function shownUrl(url: string, secrets: readonly string[], known: readonly strin
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-const NAMES = new Map<string, string>(Object.entries(CPIX_SYSTEM_IDS).map(([name, id]) => [id, name]));
-
 function keysIn(text: string): ShownKey[] {
   const read = readCpix(text);
   if (!read.ok) return [];
@@ -258,7 +256,7 @@ function keysIn(text: string): ShownKey[] {
     scheme: schemeName(key) ?? null,
     systems: systems
       .filter(({ keyId }) => keyId.equals(key.keyId))
-      .map(({ systemId }) => NAMES.get(systemId) ?? systemId),
+      .map(({ systemId }) => cpixSystemOf(systemId) ?? systemId),
   }));
 }
 

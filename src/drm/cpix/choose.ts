@@ -183,10 +183,7 @@ function chosenBareKeys(document: CpixDocument, { keyId, track }: CpixChoice): r
   );
 }
 
-function keysWith(
-  { keys, systems }: Pick<CpixDocument, 'keys' | 'systems'>,
-  names: readonly CpixSystemName[],
-): CpixKey[] {
+function keysWith({ keys, systems }: CpixDocument, names: readonly CpixSystemName[]): CpixKey[] {
   const ids = names.map((name) => CPIX_SYSTEM_IDS[name]);
   const kids = new Set(systems.filter(({ systemId }) => ids.includes(systemId)).map(idOf));
   return keys.filter((key) => kids.has(idOf(key)));

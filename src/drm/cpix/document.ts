@@ -182,3 +182,9 @@ export const CPIX_SYSTEM_IDS: Readonly<Record<CpixSystemName, string>> = {
   playready: PLAYREADY_SYSTEM_ID,
   fairplay: FAIRPLAY_SYSTEM_ID,
 };
+export const CPIX_SYSTEMS = Object.keys(CPIX_SYSTEM_IDS) as CpixSystemName[];
+
+/** The system that a UUID's text names; undefined: another one. */
+export function cpixSystemOf(systemId: string): CpixSystemName | undefined {
+  return CPIX_SYSTEMS.find((name) => CPIX_SYSTEM_IDS[name] === systemId);
+}

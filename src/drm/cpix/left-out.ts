@@ -3,19 +3,17 @@ import { systemName } from '../check/boxes';
 import { type Finding, warning } from '../finding';
 import {
   byKeyId,
-  CPIX_SYSTEM_IDS,
   type CpixDocument,
   type CpixKey,
   type CpixRule,
+  cpixSystemOf,
   THE_DOCUMENT,
 } from './document';
 import { isForSound } from './usage-rules';
 
-const KNOWN: readonly string[] = Object.values(CPIX_SYSTEM_IDS);
-
 /** Keys without a DRMSystem in a document that has known systems for others. */
 export function bareKeys({ keys, systems }: CpixDocument): readonly CpixKey[] {
-  if (!systems.some(({ systemId }) => KNOWN.includes(systemId))) return [];
+  if (!systems.some(({ systemId }) => cpixSystemOf(systemId))) return [];
   const kids = byKeyId(systems);
   return keys.filter(({ keyId }) => !kids.has(formatUuid(keyId)));
 }
@@ -63,7 +61,7 @@ const MAX_NAMES = 6;
 export function skippedSystems({ systems }: CpixDocument, taken: readonly CpixKey[]): Finding[] {
   const ids = taken.flatMap(({ keyId }) => byKeyId(systems).get(formatUuid(keyId)) ?? []);
   const names = new Set(
-    ids.flatMap(({ systemId }) => (KNOWN.includes(systemId) ? [] : (systemName(systemId) ?? systemId))),
+    ids.flatMap(({ systemId }) => (cpixSystemOf(systemId) ? [] : (systemName(systemId) ?? systemId))),
   );
   if (names.size === 0) return [];
   const shown = [...names].slice(0, MAX_NAMES).join(', ');

@@ -6,7 +6,6 @@ import { PROTECTION_SCHEMES, type ProtectionScheme } from '../widevine';
 import { parseXml, type XmlElement } from '../xml';
 import {
   CPIX_NAMESPACE,
-  CPIX_SYSTEM_IDS,
   type CpixCipher,
   type CpixDelivery,
   type CpixDocument,
@@ -15,6 +14,7 @@ import {
   type CpixSignal,
   type CpixSystem,
   type CpixValue,
+  cpixSystemOf,
   ENCRYPTION_NAMESPACE,
   HLS_METHODS,
   LIMIT_ATTRIBUTES,
@@ -274,14 +274,12 @@ function readDelivery(element: XmlElement): CpixDelivery {
   };
 }
 
-const KNOWN_SYSTEMS: readonly string[] = Object.values(CPIX_SYSTEM_IDS);
-
 function readSystem(element: XmlElement): CpixSystem {
   const keyId = readKeyId(element.attributes.kid, 'DRMSystem');
   const systemId = (element.attributes.systemId ?? '').trim().toLowerCase();
   if (!KEY_ID.test(systemId))
     refuse('has a DRMSystem whose systemId is missing or not a UUID (8-4-4-4-12 hex digits)');
-  if (!KNOWN_SYSTEMS.includes(systemId)) return { systemId, keyId, asked: [] };
+  if (!cpixSystemOf(systemId)) return { systemId, keyId, asked: [] };
   const of = `the DRM system ${systemId}`;
   const asked: CpixSignal[] = [];
   const bytes = (signal: CpixSignal, found: XmlElement | undefined) => {

@@ -1,11 +1,11 @@
 import { type Checked, formatUuid, refusedAs } from '../bytes';
 import {
-  CPIX_SYSTEM_IDS,
   type CpixDocument,
   type CpixKey,
   type CpixRule,
   type CpixSystem,
   type CpixSystemName,
+  cpixSystemOf,
   schemeName,
 } from './document';
 import { sealCpix } from './encryption';
@@ -77,7 +77,6 @@ const SCHEME_OF: Readonly<Partial<Record<CpixSystemName, SpekeScheme>>> = {
   fairplay: 'cbcs',
   playready: 'cenc',
 };
-const NAMES = Object.keys(CPIX_SYSTEM_IDS) as CpixSystemName[];
 
 /** The systems that are asked for, with the signalling that is asked for, under the key id that is given out. */
 export function spekeSystems(
@@ -88,7 +87,7 @@ export function spekeSystems(
 ): Checked<CpixSystem[]> {
   const systems: CpixSystem[] = [];
   for (const { systemId, asked: signals } of asked) {
-    const name = NAMES.find((each) => CPIX_SYSTEM_IDS[each] === systemId);
+    const name = cpixSystemOf(systemId);
     const own = name && SCHEME_OF[name];
     if (scheme && own && own !== scheme)
       return refused(`ContentKey@commonEncryptionScheme non compatible with DRMSystem ${systemId}`);

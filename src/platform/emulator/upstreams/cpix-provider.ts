@@ -7,7 +7,13 @@ import type {
   CpixSystem,
   CpixSystemName,
 } from '../../../drm/cpix/document';
-import { CPIX_SYSTEM_IDS, EMPTY_DOCUMENT, FAIRPLAY_SYSTEM_ID, NO_FILTERS } from '../../../drm/cpix/document';
+import {
+  CPIX_SYSTEM_IDS,
+  CPIX_SYSTEMS,
+  EMPTY_DOCUMENT,
+  FAIRPLAY_SYSTEM_ID,
+  NO_FILTERS,
+} from '../../../drm/cpix/document';
 import { MAX_CPIX_BYTES } from '../../../drm/cpix/read';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../../drm/cpix/signals';
 import { CPIX_VERSIONS } from '../../../drm/cpix/speke';
@@ -198,12 +204,10 @@ interface StudioRequest {
   readonly systems: readonly CpixSystemName[];
 }
 
-const SYSTEMS = Object.keys(CPIX_SYSTEM_IDS) as CpixSystemName[];
-
 function systemsIn(drm: unknown): readonly CpixSystemName[] {
-  if (drm === undefined) return SYSTEMS;
+  if (drm === undefined) return CPIX_SYSTEMS;
   const names = String(drm).split(',');
-  const known = SYSTEMS.filter((name) => names.includes(name));
+  const known = CPIX_SYSTEMS.filter((name) => names.includes(name));
   if (known.length === names.length) return known;
   throw refused(400, 'drm takes fairplay, playready and widevine, each once, with commas between them.');
 }
@@ -211,8 +215,11 @@ function systemsIn(drm: unknown): readonly CpixSystemName[] {
 /** The one key of a content for all systems: that of CENC. FairPlay's IV is the one of the JSON protocol. */
 function studioKey(providerParts: CpixParts, { client, contentId }: Omit<StudioRequest, 'systems'>) {
   const keys = deriveKeys(client, contentId);
-  const systems = SYSTEMS.map((name) => ({ ...cpixSystem(name, keys.keyId, {}), asked: STUDIO_SIGNALS }));
-  return issue(providerParts, { contentId, keys, key: { keyId: keys.keyId }, systems });
+  const systems = CPIX_SYSTEMS.map((name) => ({
+    ...cpixSystem(name, keys.keyId, {}),
+    asked: STUDIO_SIGNALS,
+  }));
+  return { keys, ...issue(providerParts, { contentId, keys, key: { keyId: keys.keyId }, systems }) };
 }
 
 const STUDIO_SIGNALS: readonly CpixSignal[] = [
@@ -243,8 +250,7 @@ function studioDocument(
 
 /** The same key as JSON. Widevine has a whole box, PlayReady its object. */
 function studioKeys(providerParts: CpixParts, { systems: names, ...asked }: StudioRequest) {
-  studioKey(providerParts, asked);
-  const { keyId, contentKey, fairPlayIv } = deriveKeys(asked.client, asked.contentId);
+  const { keyId, contentKey, fairPlayIv } = studioKey(providerParts, asked).keys;
   const widevine = buildPsshBox(WIDEVINE_SYSTEM_ID, widevineDataOf(asked.contentId, 'cenc'));
   const fields = {
     playready: {
