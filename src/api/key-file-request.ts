@@ -370,3 +370,6 @@ export const exportQuery = z.strictObject({
         'Only with `as`: which of the two keys. `cenc` is the key of Widevine and PlayReady, `cbcs` the key of FairPlay, under a key id made from its license address. Without it, `cpix` holds all keys, each with its scheme; the others hold the key of `cenc` if there is one, else of `cbcs`.',
     }),
 });
+
+/** The query of a request that exports the keys of its body. */
+export const exportBodyQuery = exportQuery.extend(choice);

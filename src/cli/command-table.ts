@@ -46,6 +46,12 @@ const ALLOWANCES = [
 
 const YES = option('--yes', 'do not ask');
 
+const OF_DOCUMENT = [
+  option('--track <name>', 'with a CPIX document: the key of this track type or label (SD, HD, AUDIO)'),
+  option('--kid <uuid>', 'with a CPIX document: the key with this id'),
+  option('--period <name>', 'with a CPIX document: the keys of this period, by its id or index'),
+];
+
 const PUT: CommandEntry = {
   usage: 'put [streamid]',
   description: 'write the key file of a stream',
@@ -59,8 +65,7 @@ const PUT: CommandEntry = {
       '--track <name>',
       'the keys of this track type or label (SD, HD, AUDIO) of a CPIX document or a content',
     ),
-    option('--kid <uuid>', 'with a CPIX document: the key with this id'),
-    option('--period <name>', 'with a CPIX document: the keys of this period, by its id or index'),
+    ...OF_DOCUMENT.slice(1),
     option(
       '--systems <names>',
       'with a CPIX document or content: only these of widevine, playready, fairplay, aes',
@@ -105,20 +110,39 @@ of all streams that it names. A key provider that speaks SPEKE gives each track 
   load: async () => (await import('./commands/put')).put,
 };
 
+const REVEAL = option('--reveal', 'show key material, byte for byte as in the file; it is masked otherwise');
+const AS = option('--as <form>', 'the keys for another packager').choices(EXPORT_NAMES);
+const EXPORTING = [
+  option('--scheme <scheme>', 'the key of Widevine and PlayReady, or of FairPlay').choices(EXPORT_SCHEMES),
+  option(
+    '--recipient <file>',
+    'with --as cpix: encrypt the keys for this certificate (PEM); repeat for each',
+    added,
+  ),
+];
+
 const GET: CommandEntry = {
   usage: 'get <streamid>',
   description: 'show the key file of a stream, or its keys as another packager takes them',
-  options: [
-    option('--reveal', 'show key material, byte for byte as in the file; it is masked otherwise'),
-    option('--as <form>', 'the keys for another packager').choices(EXPORT_NAMES),
-    option('--scheme <scheme>', 'the key of Widevine and PlayReady, or of FairPlay').choices(EXPORT_SCHEMES),
-    option(
-      '--recipient <file>',
-      'with --as cpix: encrypt the keys for this certificate (PEM); repeat for each',
-      added,
-    ),
-  ],
+  options: [REVEAL, AS, ...EXPORTING],
   load: async () => (await import('./commands/get')).get,
+};
+
+const EXPORT: CommandEntry = {
+  usage: 'export <file>',
+  description: 'show the keys of a CPIX document or a key file as another packager takes them',
+  options: [
+    REVEAL,
+    option(AS.flags, AS.description).choices(EXPORT_NAMES).makeOptionMandatory(),
+    ...EXPORTING,
+    ...OF_DOCUMENT,
+  ],
+  help: `
+The file is a CPIX document or a key file; - is standard input. No sidecar is asked. A document may have one key for
+Widevine, PlayReady and FairPlay (cbcs), which a key file cannot have. Of several keys, choose one:
+  packager-drm export show.cpix --as shaka --scheme cbcs --track HD --reveal > show.flags
+`,
+  load: async () => (await import('./commands/export-keys')).exportFile,
 };
 
 const DELETE: CommandEntry = {
@@ -351,4 +375,17 @@ Ends with 1 unless the sidecar could write a key file with these settings.
   ],
 };
 
-export const COMMANDS = [PUT, GET, DELETE, LIST, CHECK, VERIFY, APPLY, ROTATE, PROVIDERS, DOCTOR, FLEET];
+export const COMMANDS = [
+  PUT,
+  GET,
+  EXPORT,
+  DELETE,
+  LIST,
+  CHECK,
+  VERIFY,
+  APPLY,
+  ROTATE,
+  PROVIDERS,
+  DOCTOR,
+  FLEET,
+];

@@ -109,7 +109,8 @@ export function boxOf({ systemId, data }: DrmSystemData): Buffer {
   return buildPsshBox(systemId, data);
 }
 
-function commonBox(keyId: Buffer): Buffer {
+/** The box that ClearKey players take. */
+export function commonBox(keyId: Buffer): Buffer {
   return buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]);
 }
 

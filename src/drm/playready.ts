@@ -90,13 +90,27 @@ export function playReadyObjectOf(
   licenseUrl: string,
   checksum = playReadyChecksum(keyId, contentKey),
 ): Buffer {
+  return headerObject(
+    '4.0.0.0',
+    '<PROTECTINFO><KEYLEN>16</KEYLEN><ALGID>AESCTR</ALGID></PROTECTINFO>' +
+      `<KID>${swapKeyIdOrder(keyId).toString('base64')}</KID>` +
+      `<CHECKSUM>${checksum}</CHECKSUM>`,
+    licenseUrl,
+  );
+}
+
+/** A version 4.3.0.0 header for one AESCBC key, which has no checksum, as an object. */
+export function playReadyCbcObjectOf(keyId: Uint8Array, licenseUrl: string): Buffer {
+  const kid = swapKeyIdOrder(keyId).toString('base64');
+  const keys = `<PROTECTINFO><KIDS><KID ALGID="AESCBC" VALUE="${kid}"></KID></KIDS></PROTECTINFO>`;
+  return headerObject('4.3.0.0', keys, licenseUrl);
+}
+
+function headerObject(version: string, keys: string, licenseUrl: string): Buffer {
   const url = licenseUrl.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   const xml =
-    '<WRMHEADER xmlns="http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader" version="4.0.0.0"><DATA>' +
-    '<PROTECTINFO><KEYLEN>16</KEYLEN><ALGID>AESCTR</ALGID></PROTECTINFO>' +
-    `<KID>${swapKeyIdOrder(keyId).toString('base64')}</KID>` +
-    `<CHECKSUM>${checksum}</CHECKSUM>` +
-    `<LA_URL>${url}</LA_URL></DATA></WRMHEADER>`;
+    `<WRMHEADER xmlns="http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader" version="${version}"><DATA>` +
+    `${keys}<LA_URL>${url}</LA_URL></DATA></WRMHEADER>`;
   return buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
 }
 

@@ -123,12 +123,16 @@ export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
   };
 }
 
-/** The payload, in base64, for one key id and content id under `cenc`, the scheme of AESCTR. */
-export function widevinePsshDataOf(keyId: Buffer, contentId: string | undefined): string {
+/** The payload, in base64, for one key id and content id. */
+export function widevinePsshDataOf(
+  keyId: Buffer,
+  contentId: string | undefined,
+  scheme: ProtectionScheme = 'cenc',
+): string {
   return buildWidevinePsshData({
     keyIds: [keyId],
     ...(contentId === undefined ? {} : { contentId: Buffer.from(contentId, 'utf8') }),
-    protectionScheme: PROTECTION_SCHEMES.cenc,
+    protectionScheme: PROTECTION_SCHEMES[scheme],
   }).toString('base64');
 }
 

@@ -20,6 +20,7 @@ import { cached } from './cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
+import { exportRoutes } from './export-routes';
 import type { Fleet, OpenFleet } from './fleet/fleet';
 import { mountFleetPage } from './fleet/page';
 import { FLEET_PATH, fleetRoutes } from './fleet/routes';
@@ -202,6 +203,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       ...{ store, changes, provision, rules, refusals, pattern, provisionOnRead, misses, random },
       hasFleet: fleet !== undefined,
     });
+    exportRoutes(routes);
     fleetRoutes(routes, fleet, log);
     const { keyFilesPath } = config;
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath, warnings: ambient.warnings ?? [] });

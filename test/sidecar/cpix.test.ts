@@ -84,7 +84,7 @@ describe('a CPIX document', () => {
   it('gives the key of the track or key id that the body asks for, and warns of the one for sound', async () => {
     const sidecar = await startSidecar();
     const cpix = sampleText(TRACKS);
-    const warning = `299 - "audio_key_left_out: The CPIX document has a separate key for audio (${kidOf(3)}), which is left out: a key file has one key for all tracks."`;
+    const warning = `299 - "audio_key_left_out: The CPIX document has a separate key for audio (${kidOf(3)}), which is left out: one key is for all tracks."`;
     for (const choice of [
       { track: 'HD' },
       { track: 'hd' },
@@ -110,7 +110,7 @@ describe('a CPIX document', () => {
     const { headers } = await postXml(sidecar, document).expect(200, widevineFile(1));
     expect(headers.warning).toBe(
       `299 - "cpix_key_left_out: The CPIX document has keys without a DRMSystem (${kidOf(2)}), which are left out; choose by track or kid if one is meant.", ` +
-        '299 - "cpix_systems_skipped: The CPIX document has DRM systems for which a key file has no lines (Marlin); they are left out."',
+        '299 - "cpix_systems_skipped: The CPIX document has DRM systems that are not supported (Marlin); they are left out."',
     );
     const keyAlone = widevineFile(2).split('mpegdashstreaming-cenc-keyserver')[0];
     const chosen = await postXml(sidecar, document, '?track=UHD').expect(200, keyAlone);

@@ -1,14 +1,18 @@
 import { X509Certificate } from 'node:crypto';
+import { parseUuid } from '../../drm/bytes';
+import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
 import { sealCpix } from '../../drm/cpix/encryption';
+import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { readCertificate } from '../../drm/cpix/recipient';
 import { writeCpix } from '../../drm/cpix/write';
-import { exportKeyFile, maskExport } from '../../drm/export/export-key-file';
+import { exportCpix } from '../../drm/export/export-cpix';
+import { type ExportedKeys, exportKeyFile, maskExport } from '../../drm/export/export-key-file';
 import { cpixDocumentOf } from '../../drm/export/forms';
 import type { ExportName, ExportScheme } from '../../drm/export/names';
 import { shownLines } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { readNamedFile, unusable } from '../input';
+import { readInput, readNamedFile, unusable } from '../input';
 import { textOf, writeRevealed } from '../key-files';
 
 export interface ExportOptions {
@@ -18,35 +22,84 @@ export interface ExportOptions {
   readonly reveal?: boolean;
 }
 
-/**
- * `get --as`: writes the keys of a stream's key file as another packager takes them. Key material is masked unless it is
- * to be shown, or only the recipients can read it.
- */
+/** `get --as`: writes the keys of a stream's key file as another packager takes them. */
 export async function exportKeys(
   context: CliContext,
   streamId: string,
-  { as, scheme, recipient: recipients = [], reveal }: ExportOptions,
+  options: ExportOptions,
 ): Promise<void> {
-  const { out } = context;
-  if (recipients.length > 0 && as !== 'cpix')
-    throw usageError(`--recipient is for --as cpix: ${as} has no way to encrypt keys.`);
-  const certificates = recipients.map((file) => certificateIn(context, file));
+  const certificates = certificatesIn(context, options);
   const { bytes, etag } = await context.sidecar().get(streamId);
+  const made = ofKeyFile(bytes, options, `The key file of ${streamId}`);
+  showExport(context, made, { ...options, certificates, said: { streamid: streamId, etag } });
+}
+
+interface FileOptions extends ExportOptions {
+  readonly kid?: string;
+  readonly track?: string;
+  readonly period?: string;
+}
+
+/** `export`: the same for the keys of a CPIX document or a key file of this machine. No sidecar is needed. */
+export async function exportFile(context: CliContext, file: string, options: FileOptions): Promise<void> {
+  const certificates = certificatesIn(context, options);
+  const bytes = await readInput(context, file);
+  const called = file === '-' ? 'Standard input' : file;
+  const made = looksLikeCpixBytes(bytes)
+    ? ofDocument(bytes, options, called)
+    : ofOtherFile(bytes, options, called);
+  showExport(context, made, { ...options, certificates, said: { file } });
+}
+
+function ofDocument(bytes: Buffer, { kid, ...options }: FileOptions, called: string): ExportedKeys {
+  const keyId = kid === undefined ? undefined : parseUuid(kid);
+  if (keyId?.ok === false) throw usageError(`--kid ${keyId.problem.description}.`);
+  const made = exportCpix(bytes, { ...options, keyId: keyId?.value });
+  if (made.ok) return made.value;
+  const problems = made.faults.map(({ code, description }) => ({
+    code,
+    description: `${called} ${description}.`,
+  }));
+  throw new CliError(EXIT.failed, problems);
+}
+
+function ofOtherFile(bytes: Buffer, options: FileOptions, called: string): ExportedKeys {
+  const { kid, track, period } = options;
+  if ((kid ?? track ?? period) !== undefined)
+    throw usageError(`--kid, --track and --period are for CPIX documents; ${called} is none.`);
+  if (!looksLikeKeyFile(textOf(bytes)))
+    throw unusable(`${called} is neither a CPIX document nor a key file.`);
+  return ofKeyFile(bytes, options, called);
+}
+
+function ofKeyFile(bytes: Buffer, { as, scheme }: ExportOptions, called: string): ExportedKeys {
   const exported = exportKeyFile(textOf(bytes), as, scheme);
-  if (!exported.ok) {
-    const { code, description } = exported.problem;
-    throw new CliError(EXIT.failed, { code, description: `The key file of ${streamId} ${description}.` });
-  }
-  const { keys, findings } = exported;
+  if (exported.ok) return exported;
+  const { code, description } = exported.problem;
+  throw new CliError(EXIT.failed, { code, description: `${called} ${description}.` });
+}
+
+interface Showing extends ExportOptions {
+  /** DER. */
+  readonly certificates: readonly Buffer[];
+  /** The fields that JSON has before the others. */
+  readonly said: object;
+}
+
+/** Key material is masked unless it is to be shown, or only the recipients can read it. */
+function showExport(
+  context: CliContext,
+  { text: plain, keys, findings }: ExportedKeys,
+  { as, scheme, reveal, certificates, said }: Showing,
+): void {
+  const { out } = context;
   const isSealed = certificates.length > 0;
-  const whole = isSealed
-    ? writeCpix(sealCpix(cpixDocumentOf(keys), certificates, context.random))
-    : exported.text;
+  const whole = isSealed ? writeCpix(sealCpix(cpixDocumentOf(keys), certificates, context.random)) : plain;
   const isShown = reveal || isSealed;
   const text = isShown ? whole : maskExport(whole, keys);
   for (const { description } of findings) out.warn(description);
   if (out.json) {
-    out.document({ streamid: streamId, etag, as, scheme: scheme ?? null, text });
+    out.document({ ...said, as, scheme: scheme ?? null, text });
     return;
   }
   if (isShown) writeRevealed(context, Buffer.from(text, 'utf8'));
@@ -54,6 +107,12 @@ export async function exportKeys(
     out.write(shownLines(text));
     out.note(out.noteStyle('dim', 'Key material is masked; --reveal shows it.'));
   }
+}
+
+function certificatesIn(context: CliContext, { as, recipient = [] }: ExportOptions): Buffer[] {
+  if (recipient.length > 0 && as !== 'cpix')
+    throw usageError(`--recipient is for --as cpix: ${as} has no way to encrypt keys.`);
+  return recipient.map((file) => certificateIn(context, file));
 }
 
 /** DER. */

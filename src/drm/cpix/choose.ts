@@ -61,7 +61,8 @@ class ChoiceFault extends Error {
 
 const noChoice = (sentence: string): Problem => ({ code: 'cpix_choice', description: sentence });
 const notUsable = (sentence: string): Problem => ({ code: 'cpix_not_usable', description: sentence });
-const refusal = (sentence: string) => new ChoiceFault(noChoice(sentence));
+/** Thrown for `attempt`; the sentence goes on after the name of the document. */
+export const refusal = (sentence: string) => new ChoiceFault(noChoice(sentence));
 
 /**
  * Chooses the keys of one key file: one for CENC and one for FairPlay, which may be the same. No value is needed, so that
@@ -69,8 +70,17 @@ const refusal = (sentence: string) => new ChoiceFault(noChoice(sentence));
  * sentences of faults go on after the name of the document.
  */
 export function chooseKeys(document: CpixDocument, choice: CpixChoice): Chosen {
+  return attempt(() => choose(document, choice));
+}
+
+/** What `work` makes, or the faults of the choice that it throws. */
+export function attempt<Value>(
+  work: () => Value,
+):
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly faults: readonly Problem[] } {
   try {
-    return { ok: true, value: choose(document, choice) };
+    return { ok: true, value: work() };
   } catch (thrown) {
     if (thrown instanceof ChoiceFault) return { ok: false, faults: thrown.faults };
     throw thrown;
@@ -78,8 +88,22 @@ export function chooseKeys(document: CpixDocument, choice: CpixChoice): Chosen {
 }
 
 function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
-  requireKey(document, choice.keyId);
-  const roles = rolesOf(document, choice);
+  const { settled, findings } = settleRoles(document, choice, rolesOf(document, choice));
+  const keyOf = (name: Role['name']) => settled.find(({ role }) => role.name === name)?.key;
+  const [cenc, fairplay] = [keyOf('cenc'), keyOf('fairplay')];
+  return {
+    cenc: cenc && { keyId: cenc.keyId, systems: cencSystems(document, choice, cenc) },
+    fairplay: fairplay && { keyId: fairplay.keyId, systems: ['fairplay'] },
+    findings,
+  };
+}
+
+/** Chooses a key for each role. @throws for `attempt` to catch. */
+export function settleRoles(
+  document: CpixDocument,
+  choice: CpixChoice,
+  roles: readonly Role[],
+): { readonly settled: readonly Settled[]; readonly findings: readonly Finding[] } {
   const rules = rulesInForce(document, choice, roles);
   const narrowed = roles.map((role) => narrow(role, choice, rules));
   if (narrowed.every(({ matched }) => matched.length === 0) || isUnknown(choice, narrowed, rules))
@@ -87,26 +111,20 @@ function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
   const settled = narrowed.map((one) => settle(one, roles, document.rules, choice));
   const faults = settled.flatMap((result) => result.faults);
   if (faults.length > 0) throw new ChoiceFault(...withoutDoubles(faults));
-  const keyOf = (name: Role['name']) => settled.find(({ role }) => role.name === name)?.key;
-  const [cenc, fairplay] = [keyOf('cenc'), keyOf('fairplay')];
-  const taken = [cenc, fairplay].flatMap((key) => key ?? []);
+  const taken = settled.flatMap(({ key }) => key ?? []);
   requireValues(taken);
-  return {
-    cenc: cenc && { keyId: cenc.keyId, systems: cencSystems(document, choice, cenc) },
-    fairplay: fairplay && { keyId: fairplay.keyId, systems: ['fairplay'] },
-    findings: [
-      ...(document.isSigned ? [SIGNED] : []),
-      ...settled.flatMap(({ findings }) => findings),
-      ...leftOutFindings(document, taken, {
-        present: narrowed.flatMap((one) => one.present),
-        rules: rules.byKey,
-      }),
-      ...(choice.systems?.length ? [] : skippedSystems(document, taken)),
-    ],
-  };
+  const present = narrowed.flatMap((one) => one.present);
+  const findings = [
+    ...(document.isSigned ? [SIGNED] : []),
+    ...settled.flatMap((result) => result.findings),
+    ...leftOutFindings(document, taken, { present, rules: rules.byKey }),
+    ...(choice.systems?.length ? [] : skippedSystems(document, taken)),
+  ];
+  return { settled, findings };
 }
 
-function requireKey({ keys, rules }: CpixDocument, keyId: Buffer | undefined): void {
+/** @throws for `attempt` to catch, unless the document has the key, or any where none is named. */
+export function requireKey({ keys, rules }: CpixDocument, keyId: Buffer | undefined): void {
   if (keys.length === 0) throw refusal('has no content keys');
   if (keyId === undefined || keys.some((key) => key.keyId.equals(keyId))) return;
   throw refusal(`has no key ${formatUuid(keyId)}; it has ${listKeys(keys, rules)}`);
@@ -122,8 +140,8 @@ function requireValues(keys: readonly CpixKey[]): void {
 
 const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature was not checked');
 
-interface Role {
-  readonly name: 'cenc' | 'fairplay';
+export interface Role {
+  readonly name: 'cenc' | 'cbcs' | 'fairplay';
   readonly called: string;
   readonly isAsked: boolean;
   /** The keys that there are for it, and those among them whose scheme can be written. */
@@ -134,6 +152,7 @@ interface Role {
 const OF_CENC: readonly CpixSystemName[] = ['widevine', 'playready'];
 
 function rolesOf(document: CpixDocument, choice: CpixChoice): Role[] {
+  requireKey(document, choice.keyId);
   const { systems } = choice;
   const asked = systems?.length ? systems : undefined;
   const roles: Role[] = [];
@@ -176,14 +195,17 @@ function cencCandidates(
 }
 
 /** They count only if they are chosen: a document of one key for all and such keys needs no choice. */
-function chosenBareKeys(document: CpixDocument, { keyId, track }: CpixChoice): readonly CpixKey[] {
+export function chosenBareKeys(document: CpixDocument, { keyId, track }: CpixChoice): readonly CpixKey[] {
   const ofTrack = track === undefined ? [] : rulesOfTrack(document.rules, track);
   return bareKeys(document).filter(
     (key) => keyId?.equals(key.keyId) || ofTrack.some((rule) => rule.keyId.equals(key.keyId)),
   );
 }
 
-function keysWith({ keys, systems }: CpixDocument, names: readonly CpixSystemName[]): CpixKey[] {
+export function keysWith(
+  { keys, systems }: Pick<CpixDocument, 'keys' | 'systems'>,
+  names: readonly CpixSystemName[],
+): CpixKey[] {
   const ids = names.map((name) => CPIX_SYSTEM_IDS[name]);
   const kids = new Set(systems.filter(({ systemId }) => ids.includes(systemId)).map(idOf));
   return keys.filter((key) => kids.has(idOf(key)));
@@ -261,7 +283,7 @@ function isUnknown({ track }: CpixChoice, narrowed: readonly Narrowed[], { inPer
   return narrowed.some(({ present, spare }) => present.length > 0 && spare.length === 0);
 }
 
-interface Settled {
+export interface Settled {
   readonly role: Role;
   readonly key: CpixKey | undefined;
   readonly faults: readonly Problem[];

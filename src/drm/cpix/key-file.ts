@@ -113,15 +113,15 @@ function cencPart(
 const MAX_CONTENT_ID = 200;
 
 /** It may be any text; Widevine data has no room for all of it. */
-function shortContentId({ contentId }: CpixDocument): string | undefined {
+export function shortContentId({ contentId }: CpixDocument): string | undefined {
   return contentId !== undefined && contentId !== '' && contentId.length <= MAX_CONTENT_ID
     ? contentId
     : undefined;
 }
 
-function fairPlayPart(
+export function fairPlayPart(
   document: CpixDocument,
-  { keyId }: ChosenKey,
+  { keyId }: Pick<ChosenKey, 'keyId'>,
 ): Checked<NonNullable<KeyFile['fairplay']>> {
   const value = plainValue(document, keyId);
   if (!value.ok) return value;
@@ -151,11 +151,15 @@ function keyOf({ keys }: CpixDocument, keyId: Buffer): CpixKey | undefined {
   return keys.find((key) => key.keyId.equals(keyId));
 }
 
-function systemOf({ systems }: CpixDocument, keyId: Buffer, name: CpixSystemName): CpixSystem | undefined {
+export function systemOf(
+  { systems }: CpixDocument,
+  keyId: Buffer,
+  name: CpixSystemName,
+): CpixSystem | undefined {
   return systems.find((system) => system.systemId === CPIX_SYSTEM_IDS[name] && system.keyId.equals(keyId));
 }
 
-function plainValue(document: CpixDocument, keyId: Buffer): Checked<Buffer> {
+export function plainValue(document: CpixDocument, keyId: Buffer): Checked<Buffer> {
   const value = keyOf(document, keyId)?.value;
   if (value?.kind === 'plain') return { ok: true, value: value.bytes };
   const kid = formatUuid(keyId);
@@ -164,7 +168,7 @@ function plainValue(document: CpixDocument, keyId: Buffer): Checked<Buffer> {
     : unusable(`has no value for the key ${kid}`);
 }
 
-const WIDEVINE_MADE = warning(
+export const WIDEVINE_MADE = warning(
   'widevine_data_made',
   THE_DOCUMENT,
   'has no Widevine data; it was made from key id and content id, which suits most license servers',

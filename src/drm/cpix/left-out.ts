@@ -40,7 +40,7 @@ export function leftOutFindings(
   const left = [...new Set([...present, ...bare])].filter((key) => !taken.includes(key));
   const sound = taken.every(isOfSound) ? [] : left.filter(isOfSound);
   const others = left.filter((key) => bare.includes(key) && !isOfSound(key));
-  const ofSound = `has a separate key for audio (${idsOf(sound)}), which is left out: a key file has one key for all tracks`;
+  const ofSound = `has a separate key for audio (${idsOf(sound)}), which is left out: one key is for all tracks`;
   const ofOthers = `has keys without a DRMSystem (${idsOf(others)}), which are left out; choose by track or kid if one is meant`;
   return [
     ...(sound.length > 0 ? [warning('audio_key_left_out', THE_DOCUMENT, ofSound)] : []),
@@ -65,6 +65,6 @@ export function skippedSystems({ systems }: CpixDocument, taken: readonly CpixKe
   );
   if (names.size === 0) return [];
   const shown = [...names].slice(0, MAX_NAMES).join(', ');
-  const sentence = `has DRM systems for which a key file has no lines (${shown}); they are left out`;
+  const sentence = `has DRM systems that are not supported (${shown}); they are left out`;
   return [warning('cpix_systems_skipped', THE_DOCUMENT, sentence)];
 }

@@ -4,6 +4,7 @@ import { isUtf16Xml } from '../check/playready';
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import { checkLicenseUrl } from '../license-url';
 import {
+  buildPlayReadyObject,
   checkPlayReadyChecksum,
   child,
   decodePlayReadyChecksum,
@@ -45,6 +46,8 @@ export interface PlayReadySignal {
   readonly isProved: boolean;
   readonly isCbc: boolean;
   readonly isOfOther: boolean;
+  /** The first PlayReady object that is for the key. */
+  readonly object?: Buffer;
   /** The elements of the header that a key file has no line for. */
   readonly lost?: readonly string[];
 }
@@ -65,9 +68,17 @@ export function playReadySignal(
 ): Checked<PlayReadySignal> {
   let [isProved, isCbc, isOfOther] = [false, false, false];
   const lost = new Set<string>();
+  let own: Buffer | undefined;
   const signal = (licenseUrl: string | undefined) => ({
     ok: true as const,
-    value: { licenseUrl, isProved, isCbc, isOfOther, ...(lost.size > 0 && { lost: [...lost] }) },
+    value: {
+      licenseUrl,
+      isProved,
+      isCbc,
+      isOfOther,
+      ...(own && { object: own }),
+      ...(lost.size > 0 && { lost: [...lost] }),
+    },
   });
   for (const source of playReadySources(system)) {
     if (!source.ok) return source;
@@ -81,6 +92,8 @@ export function playReadySignal(
       if (!held.ok) return held;
       isProved ||= held.value.isProved;
       isOfOther ||= held.value.isOfOther;
+      if (!held.value.isOfOther)
+        own ??= isUtf16Xml(object) ? buildPlayReadyObject([{ type: HEADER_RECORD, value: object }]) : object;
       isCbc ||= keys.some(({ algorithm }) => algorithm === 'AESCBC');
       licenseUrl = headerAddress(header.value);
       for (const { name } of child(header.value, 'DATA')?.children ?? [])

@@ -5,14 +5,15 @@ import { boxOf, type PackagingCode, type PackagingKeys, readPackagingKeys } from
 import { EXPORT_FORMS, type StreamKey } from './forms';
 import type { ExportName, ExportScheme } from './names';
 
+export interface ExportedKeys {
+  readonly text: string;
+  readonly keys: readonly [StreamKey, ...StreamKey[]];
+  readonly findings: readonly Finding[];
+}
+
 /** A key file in another packager's form, or why it can't be had: the sentence goes on after `The key file`. */
 export type Exported =
-  | {
-      readonly ok: true;
-      readonly text: string;
-      readonly keys: readonly [StreamKey, ...StreamKey[]];
-      readonly findings: readonly Finding[];
-    }
+  | ({ readonly ok: true } & ExportedKeys)
   | { readonly ok: false; readonly problem: Problem<PackagingCode | 'keys_missing'> };
 
 /**
@@ -31,16 +32,22 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
     return { ok: false, problem: { code: 'keys_missing', description } };
   }
   const keys: Keys = form.holdsBoth ? [first, ...more] : [first];
-  const rendered = form.render(keys);
+  const rendered = renderKeys(as, keys);
   // A form of one key has all keys that it can have.
   const wanted = form.holdsBoth ? all : all.slice(0, all.indexOf(first));
   const findings = [
-    ...systemFindings(keys),
-    ...lengthFindings(rendered, form.limit),
+    ...rendered.findings,
     ...wanted.flatMap((key) => leftOutFindings(others[key.scheme])),
     ...(form.holdsBoth && scheme === undefined && !read.keys.hls ? leftOutFindings(others.cbcs) : []),
   ];
-  return { ok: true, text: rendered, keys, findings };
+  return { ok: true, ...rendered, findings };
+}
+
+/** Writes keys as a packager takes them. */
+export function renderKeys(as: ExportName, keys: Keys): ExportedKeys {
+  const { render, limit } = EXPORT_FORMS[as];
+  const text = render(keys);
+  return { text, keys, findings: [...systemFindings(keys), ...lengthFindings(text, limit)] };
 }
 
 const THE_EXPORT = { called: 'The export' };

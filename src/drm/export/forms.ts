@@ -1,4 +1,10 @@
-import { type CpixDocument, type CpixSignal, type CpixSystem, EMPTY_DOCUMENT } from '../cpix/document';
+import {
+  type CpixDocument,
+  type CpixSignal,
+  type CpixSystem,
+  EMPTY_DOCUMENT,
+  NO_FILTERS,
+} from '../cpix/document';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signals';
 import { writeCpix } from '../cpix/write';
 import type { DrmSystemData } from '../packaging';
@@ -118,7 +124,7 @@ export function shakaFlags(key: Omit<StreamKey, 'systems'>): string[] {
   ];
 }
 
-/** The CPIX document of some keys. It has no usage rules: packagers disagree about a rule for all tracks. */
+/** The CPIX document of some keys. Each has a rule for all tracks; shaka-packager takes `ALL` for the label of a stream. */
 export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
   return {
     ...EMPTY_DOCUMENT,
@@ -130,6 +136,7 @@ export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
       scheme,
     })),
     systems: keys.flatMap(systemsOf),
+    rules: keys.map(({ keyId }) => ({ keyId, intendedTrackType: 'ALL', ...NO_FILTERS })),
   };
 }
 

@@ -11,8 +11,9 @@ import {
 } from '../../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
+import type { ExportedKeys } from '../../drm/export/export-key-file';
 import type { StreamKey } from '../../drm/export/forms';
-import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
+import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName } from '../../drm/export/names';
 import { type Finding, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
 import { addressOf, onlyMethods, requireType } from '../../http/app';
@@ -239,7 +240,7 @@ function sendDryRun(
 }
 
 /** Sets what every answer has, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
-function setCommon(response: Response, warnings: readonly Finding[]): Response {
+export function setCommon(response: Response, warnings: readonly Finding[]): Response {
   response.set('cache-control', 'no-store');
   return warnings.length === 0 ? response : response.set('warning', warnings.map(warningText));
 }
@@ -312,15 +313,27 @@ const MAX_EXPORTS = 1000;
 /** The last exports. Packagers that pull ask for the same again and again, and to make one takes twice as long as to send it. */
 const lastExports = new Map<string, ExportAnswer>();
 
-/** Exports a key file. @throws HttpError 409 when it does not have what the export needs. */
+/** {@link exportLines} of a file on the disk, which is kept in memory. */
 export async function exportKeyFile(
+  bytes: Buffer,
+  asked: z.output<typeof exportQuery>,
+): Promise<ExportAnswer> {
+  // By the content of the file, so that an export never outlives it.
+  const name = `${etagOf(bytes)} ${asked.as} ${asked.scheme}`;
+  const known = lastExports.get(name);
+  if (known) return known;
+  const answer = await exportLines(bytes, asked);
+  const [oldest] = lastExports.keys();
+  if (oldest !== undefined && lastExports.size >= MAX_EXPORTS) lastExports.delete(oldest);
+  lastExports.set(name, answer);
+  return answer;
+}
+
+/** Exports a key file. @throws HttpError 409 when it does not have what the export needs. */
+export async function exportLines(
   bytes: Buffer,
   { as, scheme }: z.output<typeof exportQuery>,
 ): Promise<ExportAnswer> {
-  // By the content of the file, so that an export never outlives it.
-  const name = `${etagOf(bytes)} ${as} ${scheme}`;
-  const known = lastExports.get(name);
-  if (known) return known;
   if (!isUtf8(bytes))
     throw apiError(
       'key_file_malformed',
@@ -328,18 +341,19 @@ export async function exportKeyFile(
     );
   // Few sidecars export, and what writes the forms would make the start of each longer.
   const { exportKeyFile: exportText } = await import('../../drm/export/export-key-file');
-  const { EXPORT_FORMS } = await import('../../drm/export/forms');
   const exported = exportText(bytes.toString('utf8'), as, scheme);
-  if (!exported.ok)
-    throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
-  const { text, keys, findings: warnings } = exported;
+  if (exported.ok) return await answerOf(exported, as);
+  throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
+}
+
+export async function answerOf(
+  { text, keys, findings }: ExportedKeys,
+  as: ExportName,
+): Promise<ExportAnswer> {
+  const { EXPORT_FORMS } = await import('../../drm/export/forms');
   const { mediaType, extension } = EXPORT_FORMS[as];
-  const written = Buffer.from(text);
-  const [oldest] = lastExports.keys();
-  if (oldest !== undefined && lastExports.size >= MAX_EXPORTS) lastExports.delete(oldest);
-  const answer = { keys, bytes: written, etag: etagOf(written), mediaType, extension, warnings };
-  lastExports.set(name, answer);
-  return answer;
+  const bytes = Buffer.from(text);
+  return { keys, bytes, etag: etagOf(bytes), mediaType, extension, warnings: findings };
 }
 
 const CODES = {

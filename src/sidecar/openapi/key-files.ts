@@ -1,6 +1,6 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
-import { cpixQuery, exportQuery } from '../../api/key-file-request';
+import { cpixQuery, exportBodyQuery, exportQuery } from '../../api/key-file-request';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import {
   type Answer,
@@ -112,12 +112,17 @@ const CPIX_PARAMETERS = queryParameters(cpixQuery).map(({ schema, ...each }): Op
   };
 });
 
+const EXPORTED_CPIX: OpenApi.SchemaObject = {
+  type: 'string',
+  description: 'With `as=cpix`: a CPIX 2.3 document (DASH-IF) with plain content keys.',
+};
+
 export const READ_ERRORS = ['key_files_not_readable', 'too_many_open_files'] as const;
 export const WHOLE = ['not_a_key_file', 'key_file_malformed'] as const;
 
 /** GET, POST and DELETE of a stream's key file, and of many. */
 export function keyFileOperations(): Record<string, PathItem> {
-  return { ...oneKeyFile(), ...manyKeyFiles(), ...check() };
+  return { ...oneKeyFile(), ...manyKeyFiles(), ...check(), ...exportKeys() };
 }
 
 function oneKeyFile() {
@@ -142,10 +147,7 @@ function oneKeyFile() {
       content: {
         [TEXT_TYPE]: TEXT,
         [JSON_TYPE]: { oneOf: [schemaRef('KeyFile'), DRM_INFO] },
-        [CPIX_TYPE]: {
-          type: 'string',
-          description: 'With `as=cpix`: a CPIX 2.3 document (DASH-IF) with plain content keys.',
-        },
+        [CPIX_TYPE]: EXPORTED_CPIX,
       },
       answers: { 304: NOT_MODIFIED },
       errors: [
@@ -335,6 +337,41 @@ function check() {
           summary: 'A body whose key id has the wrong byte order',
           body: { type: JSON_TYPE, value: SWAPPED },
           answer: { type: JSON_TYPE },
+        },
+      ],
+    },
+  });
+}
+
+function exportKeys() {
+  const faults = ['keys_missing', 'key_file_malformed'] as const;
+  return pathItem('/api/export', CHECK_TAG, {
+    post: {
+      id: 'exportKeys',
+      summary: 'Export keys for another packager',
+      description:
+        'Returns the keys of the body in the form of another packager, without a key file: those of a CPIX document, which may have one key for Widevine, PlayReady and FairPlay (`cbcs`), or of the lines of a key file. Encrypted content keys are refused. Nothing is written, kept or logged. Any API key will do.',
+      parameters: queryParameters(exportBodyQuery).map(({ schema, ...each }) => {
+        const { anyOf, ...rest } = Object(schema);
+        return { ...each, required: each.name === 'as', schema: { ...anyOf?.[0], ...rest, type: 'string' } };
+      }),
+      body: {
+        ...CPIX_BODIES,
+        [TEXT_TYPE]: { type: 'string', description: 'The lines of a key file, or a CPIX document.' },
+      },
+      headers: { Warning: WARNING },
+      content: { [TEXT_TYPE]: TEXT, [JSON_TYPE]: DRM_INFO, [CPIX_TYPE]: EXPORTED_CPIX },
+      errors: [
+        ...(['invalid_query', 'invalid_body', 'invalid_cpix', 'cpix_choice'] as const),
+        ...(['cpix_not_usable', 'cpix_not_opened', 'body_too_large', 'unsupported_media_type'] as const),
+        ...faults.map((code) => ({ code, status: 400 })),
+      ],
+      examples: [
+        {
+          summary: 'The keys of a key file, for shaka-packager',
+          query: { as: 'shaka' },
+          body: { type: TEXT_TYPE, value: fileOf(SUPPLIED) },
+          answer: { type: TEXT_TYPE },
         },
       ],
     },

@@ -6,9 +6,11 @@ import fs from 'fs-extra';
 import { openCpix } from '../../../src/drm/cpix/encryption';
 import { readCpix } from '../../../src/drm/cpix/read';
 import { readRecipient } from '../../../src/drm/cpix/recipient';
+import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../../src/drm/export/names';
 import { MASK } from '../../../src/drm/key-file';
+import { cbcsDocument, IV, KEY } from '../../support/cbcs-document';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
@@ -140,5 +142,46 @@ it('what is odd about an export is a warning', async () => {
     code: 0,
     stderr:
       'warning: The export has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or FairPlay, unless players get the key by other means (ClearKey).\n',
+  });
+});
+
+describe('export', () => {
+  const run = async (args: readonly string[], text = cbcsDocument()) => {
+    await fs.writeFile(join(cwd, 'show.file'), text);
+    return cli(['export', 'show.file', ...args], { cwd });
+  };
+
+  it.each(EXPORT_NAMES)(
+    'writes the keys of a document or a key file as %s, masked unless revealed',
+    async (as) => {
+      const made = exportCpix(cbcsDocument(), { as });
+      const [shown, hidden] = [await run(['--as', as, '--reveal']), await run(['--as', as])];
+      expect(shown).toEqual({ code: 0, stdout: made.ok && made.value.text, stderr: '' });
+      expect(hidden.stdout).toContain(MASK);
+      for (const secret of [KEY, IV].flatMap(spellings)) expect(hidden.stdout).not.toContain(secret);
+      const ofFile = await run(['--as', as, '--reveal'], POST_MANUAL_FILE);
+      expect(ofFile.stdout).toBe(exported(as).text);
+    },
+  );
+
+  it('reads standard input, and answers JSON with the name of the file', async () => {
+    const { stdout } = await cli(['export', '-', '--as', 'shaka', '--scheme', 'cbcs', '--json'], {
+      cwd,
+      stdin: cbcsDocument(),
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ file: '-', as: 'shaka', scheme: 'cbcs' });
+  });
+
+  it.each([
+    [[], cbcsDocument(), 2, "required option '--as <form>' not specified"],
+    [['--as', 'shaka'], cbcsDocument({}, 'HD'), 1, 'has several keys for cbcs; choose one by track or kid'],
+    [['--as', 'shaka', '--kid', '1'], cbcsDocument(), 2, '--kid '],
+    [['--as', 'shaka', '--track', 'HD'], POST_MANUAL_FILE, 2, 'are for CPIX documents; show.file is none'],
+    [['--as', 'shaka'], 'nothing', 2, 'show.file is neither a CPIX document nor a key file'],
+    [['--as', 'shaka', '--scheme', 'cbcs'], CENC_ONLY_FILE, 1, 'show.file has no FairPlay lines'],
+  ] as const)('refuses what it cannot export: %j (%#)', async (args, text, code, sentence) => {
+    const result = await run(args, text);
+    expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
+    expect(result.stderr).toContain(sentence);
   });
 });

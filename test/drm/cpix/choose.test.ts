@@ -348,7 +348,7 @@ it.each([
   ['its label', rule(2, undefined, label('All Audio')) + rule(2, undefined, label('Speech'))],
 ])('a key for sound is told of when it is left out: by %s', (_, ofSound) => {
   const chosen = chooseKeys(cpixDocument(sounds(rule(1, 'VIDEO', VIDEO) + ofSound)), { track: 'VIDEO' });
-  const description = `The CPIX document has a separate key for audio (${kidOf(2)}), which is left out: a key file has one key for all tracks.`;
+  const description = `The CPIX document has a separate key for audio (${kidOf(2)}), which is left out: one key is for all tracks.`;
   expect(chosen).toEqual({
     ok: true,
     value: {

@@ -187,7 +187,9 @@ describe('as CPIX', () => {
         hlsMultivariant: `#EXT-X-SESSION-KEY:${attributes}`,
       }),
     ]);
-    expect(rules).toEqual([]);
+    expect(rules.map(({ keyId: of, intendedTrackType }) => [of, intendedTrackType])).toEqual(
+      keys.map((each) => [each.keyId, 'ALL']),
+    );
   });
 
   it.each(EXPORT_SCHEMES)('the key of %s comes alone when it is asked for', (scheme) => {

@@ -3,7 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
+import { cbcsDocument } from '../../support/cbcs-document';
 import { CLIP } from '../../support/packaged-clip';
 import { SHAKA_PACKAGER, samplesOf } from '../../support/packaged-samples';
 import { keyFileText } from '../../support/start-stream';
@@ -20,10 +22,17 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Packages the clip with the flags that are exported of a key file, by the command of the manual. */
-async function packageWith(scheme: 'cenc' | 'cbcs') {
+function exportedOf(source: 'key file' | 'document', scheme: 'cenc' | 'cbcs') {
+  const made = exportCpix(cbcsDocument(), { as: 'shaka', scheme });
+  if (source === 'document' && made.ok) return made.value;
   const exported = exportKeyFile(keyFileText(PLAYREADY), 'shaka', scheme);
   if (!exported.ok) throw new Error(exported.problem.description);
+  return exported;
+}
+
+/** Packages the clip with the flags that are exported, by the command of the manual. */
+async function packageWith(scheme: 'cenc' | 'cbcs', source: 'key file' | 'document' = 'key file') {
+  const exported = exportedOf(source, scheme);
   await writeFile(join(folder, 'keys.flags'), exported.text);
   const playlist = scheme === 'cbcs' ? (name: string) => `,playlist_name=${name}.m3u8` : () => '';
   await run(
@@ -44,9 +53,13 @@ const ofClip = async (kind: string) => {
   return tracks.find(({ codec }) => codec.startsWith('avc1') === (kind === 'video'))?.samples;
 };
 
-describe.each(['cenc', 'cbcs'] as const)('with the flags that are exported for %s', (scheme) => {
+describe.each([
+  ['key file', 'cenc'],
+  ['key file', 'cbcs'],
+  ['document', 'cbcs'],
+] as const)('with the flags that are exported of a %s for %s', (source, scheme) => {
   it('shaka-packager makes streams whose samples are encrypted, and decrypt to those of the source', async () => {
-    const { keyId, key } = await packageWith(scheme);
+    const { keyId, key } = await packageWith(scheme, source);
     for (const kind of ['video', 'audio']) {
       const original = await ofClip(kind);
       expect(original?.length).toBeGreaterThan(10);
@@ -87,5 +100,15 @@ it("the playlist names FairPlay's address alone, and no IV", async () => {
   const playlist = await readFile(join(folder, 'video.m3u8'), 'utf8');
   expect([...playlist.matchAll(/^#EXT-X-KEY:.*$/gm)].map(([line]) => line)).toEqual([
     `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="${keyUri}",KEYFORMATVERSIONS="1",KEYFORMAT="com.apple.streamingkeydelivery"`,
+  ]);
+});
+
+it('of one key for all systems, the playlist names each of them', async () => {
+  await packageWith('cbcs', 'document');
+  const playlist = await readFile(join(folder, 'video.m3u8'), 'utf8');
+  expect([...playlist.matchAll(/KEYFORMAT="([^"]*)"/g)].map(([, format]) => format)).toEqual([
+    'urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed',
+    'com.microsoft.playready',
+    'com.apple.streamingkeydelivery',
   ]);
 });

@@ -1,0 +1,153 @@
+import { type Checked, formatUuid, refused } from '../bytes';
+import { type CencScheme, chooseForExport, type KeyChoice } from '../cpix/choose-for-export';
+import { type CpixDocument, type CpixKey, THE_DOCUMENT } from '../cpix/document';
+import { fairPlayPart, plainValue, shortContentId, systemOf, WIDEVINE_MADE } from '../cpix/key-file';
+import { readCpix } from '../cpix/read';
+import { playReadySignal, widevineData } from '../cpix/signalling';
+import { type Finding, type Problem, warning } from '../finding';
+import { boxOf, commonBox, type DrmSystemData } from '../packaging';
+import { PLAYREADY_SYSTEM_ID, playReadyCbcObjectOf, playReadyObjectOf } from '../playready';
+import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../widevine';
+import { type ExportedKeys, renderKeys } from './export-key-file';
+import { EXPORT_FORMS, type StreamKey } from './forms';
+import type { ExportName, ExportScheme } from './names';
+
+interface CpixExport extends KeyChoice {
+  readonly as: ExportName;
+  readonly scheme?: ExportScheme | undefined;
+}
+
+type ExportedDocument =
+  | { readonly ok: true; readonly value: ExportedKeys }
+  | { readonly ok: false; readonly faults: readonly Problem[] };
+
+/**
+ * Writes keys of a CPIX document as another packager takes them: one for each scheme, with all DRM systems that the document
+ * has for it. The sentences of faults go on after the name of the document.
+ */
+export function exportCpix(input: Buffer | string, { as, scheme, ...choice }: CpixExport): ExportedDocument {
+  const read = readCpix(input);
+  if (!read.ok) return { ok: false, faults: [read.problem] };
+  const document = read.value;
+  const chosen = chooseForExport(document, choice, scheme);
+  if (!chosen.ok) return chosen;
+  const { keys, findings } = chosen.value;
+  const made = (EXPORT_FORMS[as].holdsBoth ? keys : keys.slice(0, 1)).map((each) =>
+    streamKeyOf(document, each),
+  );
+  const faults = made.flatMap((each) => (each.ok ? [] : each.problem));
+  const [first, ...more] = made.flatMap((each) => (each.ok ? each.value : []));
+  if (faults.length > 0 || !first) return { ok: false, faults };
+  const rendered = renderKeys(as, [first.key, ...more.map(({ key }) => key)]);
+  const all = [...findings, ...[first, ...more].flatMap((each) => each.findings), ...rendered.findings];
+  return { ok: true, value: { ...rendered, findings: all } };
+}
+
+interface MadeKey {
+  readonly key: StreamKey;
+  readonly findings: readonly Finding[];
+}
+
+function streamKeyOf(
+  document: CpixDocument,
+  { scheme, key }: { readonly scheme: CencScheme; readonly key: CpixKey },
+): Checked<MadeKey> {
+  const { keyId } = key;
+  const value = plainValue(document, keyId);
+  if (!value.ok) return value;
+  if (scheme === 'cbcs' && key.ivFault !== undefined)
+    return refused('invalid_cpix', `has an explicitIV of the key ${formatUuid(keyId)} that ${key.ivFault}`);
+  const [widevine, playready] = [
+    widevineOf(document, keyId, scheme),
+    playReadyOf(document, keyId, { value: value.value, scheme }),
+  ];
+  if (!widevine.ok) return widevine;
+  if (!playready.ok) return playready;
+  const hasFairPlay = systemOf(document, keyId, 'fairplay') !== undefined;
+  const fairplay = hasFairPlay && scheme === 'cbcs' ? fairPlayPart(document, { keyId }) : undefined;
+  if (fairplay && !fairplay.ok) return fairplay;
+  const systems = [widevine.value.system, playready.value.system].flatMap((system) => system ?? []);
+  const keyUri = fairplay?.value.licenseUrl;
+  const boxes = systems.map(boxOf);
+  return {
+    ok: true,
+    value: {
+      key: {
+        scheme,
+        keyId,
+        key: value.value,
+        ...(scheme === 'cbcs' && key.explicitIv && { iv: key.explicitIv }),
+        ...(keyUri !== undefined && { keyUri }),
+        systems,
+        boxes: boxes.length > 0 || keyUri !== undefined ? boxes : [commonBox(keyId)],
+      },
+      findings: [
+        ...widevine.value.findings,
+        ...playready.value.findings,
+        ...(hasFairPlay && !fairplay ? [FAIRPLAY_LEFT_OUT] : []),
+      ],
+    },
+  };
+}
+
+interface MadeSystem {
+  readonly system?: DrmSystemData;
+  readonly findings: readonly Finding[];
+}
+
+function widevineOf(document: CpixDocument, keyId: Buffer, scheme: CencScheme): Checked<MadeSystem> {
+  const system = systemOf(document, keyId, 'widevine');
+  if (!system) return NONE;
+  const data = widevineData(system);
+  if (!data.ok) return data;
+  const base64 = data.value ?? widevinePsshDataOf(keyId, shortContentId(document), scheme);
+  return {
+    ok: true,
+    value: {
+      system: { systemId: WIDEVINE_SYSTEM_ID, data: Buffer.from(base64, 'base64') },
+      findings: data.value === undefined ? [WIDEVINE_MADE] : [],
+    },
+  };
+}
+
+function playReadyOf(
+  document: CpixDocument,
+  keyId: Buffer,
+  { value, scheme }: { readonly value: Buffer; readonly scheme: CencScheme },
+): Checked<MadeSystem> {
+  const system = systemOf(document, keyId, 'playready');
+  if (!system) return NONE;
+  const signal = playReadySignal(system, keyId, value);
+  if (!signal.ok) return signal;
+  const { object, licenseUrl, isCbc } = signal.value;
+  if (object) {
+    const isOther = isCbc !== (scheme === 'cbcs');
+    return {
+      ok: true,
+      value: { system: playReady(object), findings: isOther ? [HEADER_OF_OTHER_SCHEME] : [] },
+    };
+  }
+  if (licenseUrl === undefined) return { ok: true, value: { findings: [PLAYREADY_LEFT_OUT] } };
+  const made =
+    scheme === 'cbcs' ? playReadyCbcObjectOf(keyId, licenseUrl) : playReadyObjectOf(keyId, value, licenseUrl);
+  return { ok: true, value: { system: playReady(made), findings: [] } };
+}
+
+const playReady = (data: Buffer): DrmSystemData => ({ systemId: PLAYREADY_SYSTEM_ID, data });
+
+const NONE = { ok: true, value: { findings: [] } } as const;
+const FAIRPLAY_LEFT_OUT = warning(
+  'fairplay_scheme',
+  THE_DOCUMENT,
+  'has FairPlay for a key of cenc, which Apple players refuse; it is left out',
+);
+const PLAYREADY_LEFT_OUT = warning(
+  'no_license_address',
+  THE_DOCUMENT,
+  'has PlayReady without a header and without a license address; it is left out',
+);
+const HEADER_OF_OTHER_SCHEME = warning(
+  'scheme_mismatch',
+  THE_DOCUMENT,
+  'has a PlayReady header for another scheme than its key; ask the key server for one of version 4.3 for cbcs, or for cenc',
+);

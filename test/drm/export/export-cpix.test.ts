@@ -1,0 +1,137 @@
+import * as fc from 'fast-check';
+import { formatUuid } from '../../../src/drm/bytes';
+import { exportCpix } from '../../../src/drm/export/export-cpix';
+import { exportKeyFile } from '../../../src/drm/export/export-key-file';
+import { EXPORT_NAMES, type ExportName } from '../../../src/drm/export/names';
+import { type KeyFile, keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { buildPsshBox } from '../../../src/drm/pssh';
+import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
+import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, PLAYREADY, WIDEVINE } from '../../support/cbcs-document';
+
+const WIDEVINE_BOX = buildPsshBox('edef8ba9-79d6-4ace-a3c8-27dcd51d21ed', WIDEVINE);
+const PLAYREADY_BOX = buildPsshBox('9a04f079-9840-4286-ab92-e65be0885f95', PLAYREADY);
+
+function exported(text: string, as: ExportName, more: { scheme?: 'cenc' | 'cbcs'; track?: string } = {}) {
+  const made = exportCpix(text, { as, ...more });
+  if (!made.ok) throw new Error(JSON.stringify(made.faults));
+  return made.value;
+}
+
+it('one key under cbcs is exported for Widevine, PlayReady and FairPlay together', () => {
+  const { text, findings } = exported(cbcsDocument(), 'shaka');
+  expect(text.split('\n').filter((line) => line.startsWith('--'))).toEqual([
+    '--enable_raw_key_encryption',
+    '--protection_scheme=cbcs',
+    `--keys=label=:key_id=${KEY_ID.toString('hex')}:key=${KEY.toString('hex')}:iv=${IV.toString('hex')}`,
+    `--pssh=${Buffer.concat([WIDEVINE_BOX, PLAYREADY_BOX]).toString('hex')}`,
+    '--protection_systems=FairPlay',
+    `--hls_key_uri=${ADDRESS}`,
+    '--clear_lead=0',
+  ]);
+  expect(findings).toEqual([]);
+  expect(exported(cbcsDocument(), 'bento4').text.split('\n')).toEqual([
+    '--encryption-cenc-scheme=cbcs',
+    `--encryption-key=${[KEY_ID, KEY, IV].map((bytes) => bytes.toString('hex')).join(':')}`,
+    `--widevine-header=#${WIDEVINE.toString('base64')}`,
+    `--playready-header=#${PLAYREADY.toString('base64')}`,
+    '--hls',
+    `--fairplay-key-uri=${ADDRESS}`,
+    '',
+  ]);
+  expect(JSON.parse(exported(cbcsDocument(), 'nginx-vod').text)).toMatchObject([
+    { iv: IV.toString('base64'), pssh: [{ data: WIDEVINE.toString('base64') }, {}] },
+  ]);
+});
+
+it('its export as CPIX is exported like the document itself', () => {
+  const again = exported(cbcsDocument(), 'cpix').text;
+  for (const as of EXPORT_NAMES) expect(exported(again, as)).toEqual(exported(cbcsDocument(), as));
+});
+
+it('the CPIX export of a key file is exported like the key file', () => {
+  const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
+  const isSignalled = ({ cenc, widevine, playready }: KeyFile) => !cenc || widevine || playready;
+  fc.assert(
+    fc.property(
+      arbitraryKeyFiles.filter((file) => Boolean(isSignalled(file))),
+      (keyFile) => {
+        const cpix = exportKeyFile(textOf(keyFile), 'cpix', undefined);
+        if (!cpix.ok) throw new Error(cpix.problem.description);
+        for (const as of EXPORT_NAMES) {
+          const own = exportKeyFile(textOf(keyFile), as, undefined);
+          expect(exported(cpix.text, as).text).toBe(own.ok && own.text);
+        }
+      },
+    ),
+    { numRuns: 30 },
+  );
+});
+
+describe('of several keys', () => {
+  it('the export asks which one, and takes the one that is chosen', () => {
+    const several = cbcsDocument({}, 'HD');
+    expect(exportCpix(several, { as: 'shaka' })).toEqual({
+      ok: false,
+      faults: [
+        {
+          code: 'cpix_choice',
+          description: expect.stringMatching(
+            /^has several keys for cbcs; choose one by track or kid: VIDEO \(kid 0/,
+          ),
+        },
+      ],
+    });
+    expect(exported(several, 'shaka', { track: 'VIDEO' }).keys[0].keyId).toEqual(KEY_ID);
+    const keyId = Buffer.alloc(16, 0x77);
+    expect(exportCpix(several, { as: 'shaka', keyId })).toMatchObject({ value: { keys: [{ keyId }] } });
+  });
+
+  it.each([
+    [{ scheme: 'cenc' }, /^has no key with the scheme cenc for this choice; it has VIDEO \(kid /],
+    [{ track: 'UHD' }, /^has no such track; it has VIDEO$/],
+    [{ keyId: Buffer.alloc(16, 1) }, /^has no key 01010101-.*; it has VIDEO/],
+    [{ period: '7' }, /^has no key periods; leave period out$/],
+  ] as const)('a choice that no key fits is refused with what there is: %j', (choice, description) => {
+    expect(exportCpix(cbcsDocument(), { as: 'shaka', ...choice })).toEqual({
+      ok: false,
+      faults: [{ code: 'cpix_choice', description: expect.stringMatching(description) }],
+    });
+  });
+});
+
+it('one key for all systems without a scheme needs the choice of it', () => {
+  const text = cbcsDocument({ scheme: undefined });
+  const description = `has no scheme for the key ${formatUuid(KEY_ID)}, which is for FairPlay and others; choose the scheme cbcs, or cenc without FairPlay`;
+  expect(exportCpix(text, { as: 'shaka' })).toEqual({
+    ok: false,
+    faults: [{ code: 'cpix_choice', description }],
+  });
+  expect(exported(text, 'shaka', { scheme: 'cbcs' })).toEqual(exported(cbcsDocument(), 'shaka'));
+  const { keys, findings } = exported(text, 'cpix', { scheme: 'cenc' });
+  expect(keys).toMatchObject([{ scheme: 'cenc', systems: [{}, {}] }]);
+  expect(keys[0].keyUri).toBeUndefined();
+  expect(findings.map(({ code }) => code)).toEqual(['scheme_mismatch', 'fairplay_scheme']);
+});
+
+it.each([
+  [cbcsDocument({ value: undefined }), 'cpix_not_usable', /is a request for keys/],
+  [cbcsDocument({ explicitIv: undefined }), 'cpix_not_usable', /has no explicitIV for FairPlay/],
+  [cbcsDocument().replace(/explicitIV="[^"]*"/, 'explicitIV="AAAA"'), 'invalid_cpix', /explicitIV/],
+  [cbcsDocument({ scheme: 'cbc1' }), 'cpix_choice', /has no key with the scheme cenc or cbcs/],
+  ['<CPIX', 'invalid_cpix', /./],
+])('a document that cannot be exported is refused with what to do (%#)', (text, code, description) => {
+  expect(exportCpix(text, { as: 'shaka' })).toEqual({
+    ok: false,
+    faults: [{ code, description: expect.stringMatching(description) }],
+  });
+});
+
+it('PlayReady without a header gets one of version 4.3 from its address', () => {
+  const laurl = Buffer.from('<Laurl licenseUrl="https://license.example/rightsmanager.asmx"/>').toString(
+    'base64',
+  );
+  const start = cbcsDocument().indexOf('<cpix:PSSH>', cbcsDocument().indexOf('systemId="9a04'));
+  const end = cbcsDocument().indexOf('</cpix:DRMSystem>', start);
+  const bare = `${cbcsDocument().slice(0, start)}<cpix:ContentProtectionData>${laurl}</cpix:ContentProtectionData>${cbcsDocument().slice(end)}`;
+  expect(exported(bare, 'shaka').text).toBe(exported(cbcsDocument(), 'shaka').text);
+});
