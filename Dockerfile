@@ -1,6 +1,10 @@
 # Four images: `--target sidecar` (the product), for development and tests `--target emulator` and `--target packager` (the
 # reference packager, with ffmpeg and shaka-packager), and `--target etcd` (the engine of a fleet, Debian's own package).
-# Every program of ours is one file: no image has node_modules.
+# Every program of ours is one file: no image has node_modules. `npm run release` makes of each stage a build context of its
+# own, with what the stage `build` makes.
+
+# What the images say of themselves.
+ARG VERSION=0.0.0-unreleased REVISION=unknown CREATED=1970-01-01T00:00:00Z
 
 FROM node:24-bookworm-slim AS build
 WORKDIR /build
@@ -8,9 +12,11 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json build.mjs ./
 COPY src ./src
-RUN npm run build
-# The package has the binaries of all platforms.
-RUN mkdir shaka-packager && cp "node_modules/shaka-packager/bin/packager-linux-$(node -p process.arch)" shaka-packager/packager
+# The maps lead to the source, which is not in the images.
+RUN npm run build && find dist -name '*.map' -delete
+# By Docker's names of processors.
+RUN mkdir shaka-packager && cd node_modules/shaka-packager/bin \
+  && cp packager-linux-x64 /build/shaka-packager/amd64 && cp packager-linux-arm64 /build/shaka-packager/arm64
 
 FROM node:24-bookworm-slim AS emulator
 ENV NODE_ENV=production EMULATOR_HOST=0.0.0.0 EMULATOR_UPLOADSFOLDER=/uploads
@@ -25,6 +31,14 @@ EXPOSE 8080 1935
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.EMULATOR_CONTROL_PORT || 8081) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/emulator/main.js"]
+ARG VERSION REVISION CREATED
+LABEL org.opencontainers.image.title="packager-drm-emulator" \
+  org.opencontainers.image.description="Emulator of the platform, for development and tests" \
+  org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim" \
+  org.opencontainers.image.version="$VERSION" \
+  org.opencontainers.image.revision="$REVISION" \
+  org.opencontainers.image.created="$CREATED"
 
 FROM node:24-bookworm-slim AS packager
 # It pulls what encoders stream, and makes the test picture of compose's encoder. Before everything that changes.
@@ -37,7 +51,9 @@ WORKDIR /app
 RUN useradd --uid 1001 --gid 1000 --no-create-home --shell /usr/sbin/nologin packager \
   && mkdir /keys && chown node:node /keys && chmod 0750 /keys \
   && mkdir -p /media && chown 1001:1000 /media && chmod 0700 /media
-COPY --from=build /build/node_modules/shaka-packager/LICENSE /build/shaka-packager /opt/shaka-packager/
+ARG TARGETARCH
+COPY --from=build /build/node_modules/shaka-packager/LICENSE /opt/shaka-packager/
+COPY --from=build /build/shaka-packager/$TARGETARCH /opt/shaka-packager/packager
 COPY --from=build /build/dist/packager ./dist/packager
 # Another user than the sidecar's, in its group: it reads key files, and can't write any.
 USER 1001:1000
@@ -46,6 +62,14 @@ EXPOSE 8082
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PACKAGER_PORT || 8082) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/packager/main.js"]
+ARG VERSION REVISION CREATED
+LABEL org.opencontainers.image.title="packager-drm-packager" \
+  org.opencontainers.image.description="Reference packager, for development and tests" \
+  org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim" \
+  org.opencontainers.image.version="$VERSION" \
+  org.opencontainers.image.revision="$REVISION" \
+  org.opencontainers.image.created="$CREATED"
 
 # On the same base as the others, so that nothing else has to be pulled. etcd's own image, quay.io/coreos/etcd, does as well.
 FROM node:24-bookworm-slim AS etcd
@@ -61,6 +85,10 @@ EXPOSE 2379 2380
 HEALTHCHECK --interval=10s --timeout=8s --start-period=30s --start-interval=1s \
   CMD ["etcdctl", "--command-timeout=5s", "endpoint", "health"]
 CMD ["etcd"]
+LABEL org.opencontainers.image.title="packager-drm-etcd" \
+  org.opencontainers.image.description="Debian's etcd, for a fleet" \
+  org.opencontainers.image.licenses="Apache-2.0" \
+  org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim"
 
 FROM node:24-bookworm-slim AS sidecar
 ENV NODE_ENV=production PACKAGERDRMAPI_KEYFILESPATH=/keys
@@ -78,3 +106,11 @@ EXPOSE 80
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["node", "dist/sidecar/health-check.js"]
 CMD ["node", "dist/sidecar/main.js"]
+ARG VERSION REVISION CREATED
+LABEL org.opencontainers.image.title="packager-drm-sidecar" \
+  org.opencontainers.image.description="Key-file service next to a streaming packager" \
+  org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim" \
+  org.opencontainers.image.version="$VERSION" \
+  org.opencontainers.image.revision="$REVISION" \
+  org.opencontainers.image.created="$CREATED"

@@ -2,10 +2,10 @@
 // when it is needed (`await import()`); maps of the source beside them.
 //
 //   node build.mjs             bundles everything that runs without node_modules
-//   node build.mjs --or-keep   the same, for `npm start` and `npm pack`: where esbuild isn't installed (behind
-//                                  `npm prune --omit=dev`), what is built already is taken
+//   node build.mjs --or-keep   the same, for `npm start`: where esbuild isn't installed (behind `npm prune --omit=dev`),
+//                                  what is built already is taken
 //   node build.mjs --bench     bundles what `npm run bench` and `npm run attacks` start, beside node_modules
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { chmod, copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,9 +26,6 @@ const PROGRAMS = {
 const PLATFORM = ['migration', 'emulator', 'packager', 'demo'];
 const STREAM_TEST = { in: 'src/verify/main.ts', out: 'stream-test' };
 const sourceOf = (house) => (PLATFORM.includes(house) ? `src/platform/${house}` : `src/${house}`);
-
-/** The houses whose program npm puts on the path. */
-const COMMANDS = ['cli', 'migration'];
 
 /** The pages that the sidecar and the emulator share. */
 const SHARED_PAGES = 'src/http/public';
@@ -73,6 +70,7 @@ const OPTIONS = {
   logLevel: 'warning',
 };
 
+/** Builds the programs of a house, and returns the folders of the packages that are in them. */
 async function buildHouse(esbuild, house) {
   const folder = join(ROOT, 'dist', house);
   await rm(folder, { recursive: true, force: true });
@@ -112,7 +110,18 @@ async function buildHouse(esbuild, house) {
     await copyFile(join(ROOT, sourceOf(house), file), join(folder, file));
   const source = join(ROOT, sourceOf(house), 'public');
   if (existsSync(source)) await cp(source, target, { recursive: true });
-  await writeFile(join(folder, 'THIRD-PARTY.txt'), await licensesOf([...new Set(packages)].sort()));
+  const contained = [...new Set(packages)].sort();
+  await writeFile(join(folder, 'THIRD-PARTY.txt'), await licensesOf(contained));
+  // npm makes programs of them, and so may a link.
+  await chmod(join(folder, 'main.js'), 0o755);
+  return contained;
+}
+
+/** Builds all programs. @returns by house, the folders of the packages that are in its files. */
+export async function buildAll(esbuild) {
+  const houses = Object.keys(PROGRAMS);
+  const built = await Promise.all(houses.map((house) => buildHouse(esbuild, house)));
+  return Object.fromEntries(houses.map((house, index) => [house, built[index]]));
 }
 
 /** The folders of the packages that are in the bundles. */
@@ -127,10 +136,11 @@ function packagesIn({ outputs }) {
 async function licensesOf(packages) {
   const texts = packages.map(async (folder) => {
     const path = join(ROOT, folder);
-    const { name, version, license } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
+    const { name, version, license, author } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
     const files = (await readdir(path)).filter((each) => /^(?:licen[cs]e|copying|notice)/i.test(each));
     const read = files.sort().map(async (file) => `\n${(await readFile(join(path, file), 'utf8')).trim()}\n`);
-    return `${name} ${version} (${license})\n${(await Promise.all(read)).join('')}`;
+    const text = (await Promise.all(read)).join('') || `\nBy ${author?.name ?? author}\n`;
+    return `${name} ${version} (${license})\n${text}`;
   });
   return (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`);
 }
@@ -153,9 +163,7 @@ async function main(option) {
   if (esbuild && option === '--bench') {
     await buildBench(esbuild);
   } else if (esbuild) {
-    await Promise.all(Object.keys(PROGRAMS).map((house) => buildHouse(esbuild, house)));
-    // npm makes programs of them, and so may a link.
-    for (const house of COMMANDS) await chmod(join(ROOT, 'dist', house, 'main.js'), 0o755);
+    await buildAll(esbuild);
   } else if (option !== '--or-keep' || !isBuilt()) {
     process.stderr.write(
       'Nothing is built yet, and esbuild, which builds it, is not installed.\n' +
@@ -166,13 +174,15 @@ async function main(option) {
   }
 }
 
-const isBuilt = () =>
-  ['sidecar', ...COMMANDS].every((house) => existsSync(join(ROOT, 'dist', house, 'main.js')));
+const isBuilt = () => ['sidecar', 'cli'].every((house) => existsSync(join(ROOT, 'dist', house, 'main.js')));
 
-try {
-  await main(process.argv[2]);
-} catch (thrown) {
-  // esbuild has told its own errors.
-  if (!Array.isArray(Reflect.get(Object(thrown), 'errors'))) throw thrown;
-  process.exitCode = 1;
+// The release imports this file.
+if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  try {
+    await main(process.argv[2]);
+  } catch (thrown) {
+    // esbuild has reported its own errors.
+    if (!Array.isArray(Reflect.get(Object(thrown), 'errors'))) throw thrown;
+    process.exitCode = 1;
+  }
 }

@@ -1,5 +1,8 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -114,6 +117,23 @@ async function stop(child: Child, ended: Promise<string>): Promise<void> {
   child.kill('SIGTERM');
   await ended;
   clearTimeout(kill);
+}
+
+/**
+ * The path of a program of the product: next to this one in a clone, otherwise in the installed package of the product.
+ * @throws Error that says what to install.
+ */
+export function productProgram(house: 'sidecar' | 'cli'): string {
+  const program = `${house}/main.js`;
+  const built = join(__dirname, '..', program);
+  if (existsSync(built)) return built;
+  try {
+    return createRequire(__filename).resolve(`packager-drm-api/dist/${program}`);
+  } catch (cause) {
+    throw new Error('The npm package packager-drm-api is not installed next to this one. Install it.', {
+      cause,
+    });
+  }
 }
 
 const LOOPBACK = '127.0.0.1';

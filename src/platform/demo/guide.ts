@@ -2,7 +2,8 @@ import { parseArgs } from 'node:util';
 import * as z from 'zod';
 import { TEST_PICTURE } from './encoder';
 
-export const HELP = `Usage: npm run demo [-- --once]
+export const HELP = `Usage: npm run demo [-- --once]      in a clone
+       packager-drm-demo [--once]    of the npm package
 
 Starts the key-file sidecar, the emulator of the platform and the reference packager on this machine's loopback,
 provisions the stream "demo" through the sidecar's HTTP API, packages a test clip with the key file, makes a live

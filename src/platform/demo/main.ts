@@ -1,10 +1,11 @@
+#!/usr/bin/env node
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
-import { type ChildProgram, freePort, Programs } from './child-program';
+import { type ChildProgram, freePort, Programs, productProgram } from './child-program';
 import { TEST_PICTURE, whyNoEncoder } from './encoder';
 import { type DemoChannel, type DemoClip, guide, HELP, readDemoOptions, refusalIn } from './guide';
 
@@ -27,7 +28,6 @@ const PACKAGED_WITHIN_MS = 60_000;
 const POLL_MS = 200;
 const RECONNECT_MS = 5_000;
 const SEARCH_PATH = process.env.PATH ?? process.env.Path ?? '';
-const CLI = join(__dirname, '../cli/main.js');
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -92,8 +92,7 @@ function startSidecar(programs: Programs, { ports, emulatorUrl, keysFolder }: Pl
     PACKAGERDRMAPI_KEYPROVIDERURL: `${emulatorUrl}/keyprovider`,
     PACKAGERDRMAPI_LOGLEVEL: 'warn',
   };
-  const path = join(__dirname, '../sidecar/main.js');
-  return programs.start({ name: 'sidecar', args: [path], variables });
+  return programs.start({ name: 'sidecar', args: [productProgram('sidecar')], variables });
 }
 
 function startPackager(programs: Programs, places: Places): ChildProgram {
@@ -224,7 +223,7 @@ function verifyCommand(url: string, keyFilePath: string): string {
     const shown = short.startsWith('../..') ? path : short;
     return /^[\w./:\\-]+$/.test(shown) ? shown : `"${shown}"`;
   };
-  return `node ${written(CLI)} verify ${url} ${written(keyFilePath)}`;
+  return `node ${written(productProgram('cli'))} verify ${url} ${written(keyFilePath)}`;
 }
 
 async function show(programs: Programs, temporary: string, once: boolean): Promise<() => Promise<void>> {
@@ -284,7 +283,7 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
 async function proveClip(programs: Programs, clip: DemoClip, keyFilePath: string): Promise<void> {
   if (!clip.ok) throw new Error(clip.why);
   for (const url of [clip.dashUrl, clip.hlsUrl]) {
-    const args = [CLI, 'verify', url, keyFilePath];
+    const args = [productProgram('cli'), 'verify', url, keyFilePath];
     const tester = programs.start({ name: 'test of the clip', args, variables: {} });
     const { code, out, err } = await tester.result;
     say(`${verifyCommand(url, keyFilePath)}\n\n${out}${err}`);

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { config as loadDotenv } from 'dotenv';

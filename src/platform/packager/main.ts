@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
 import { ConfigError } from '../../http/config';
