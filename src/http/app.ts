@@ -127,7 +127,7 @@ export function addressOf({ socket }: IncomingMessage): string {
 }
 
 /** The path of a request, as it came. */
-export function pathOf({ url = '/' }: IncomingMessage): string {
+export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   return url.split('?', 1).join();
 }
 
@@ -171,6 +171,8 @@ export function mountLazily(
   const entered = new WeakMap<Request, unknown>();
   const make = async () => {
     const inner = newApp();
+    // As `app.use(inner)` does: what `app` adds to its responses, these have.
+    inner.emit('mount', app);
     inner.use((request, _response, next) => next(entered.get(request)));
     await mount(inner);
     return inner;

@@ -58,6 +58,10 @@ async function startFilled() {
   await admin.post(`/v2/sites/${siteId}/players/`).send({ metadata }).expect(201);
   for (let day = 0; day < 20; day += 1)
     context.state.usage.count(siteId, new Date(Date.UTC(2029, 11, 10 + day)), 'deliveries', (day * 7) % 23);
+  await admin
+    .post(`/v2/sites/${siteId}/players/?q=${'long'.repeat(20)}`)
+    .send({ metadata: { naame: LONG_TITLE } })
+    .expect(400);
   const paths = {
     overview: '',
     channels: '/channels',
@@ -77,6 +81,8 @@ async function startFilled() {
     usage: '/usage',
     webhooks: '/webhooks',
     webhook: `/webhooks/${webhook.id}`,
+    requests: '/requests',
+    request: `/requests/${context.journal.last}`,
     credentials: '/credentials',
     clients: '/clients',
     tester: '/stream-tester',

@@ -3,6 +3,7 @@ import { createApp, mountLazily, onlyMethods } from '../../http/app';
 import { mountApiPage } from '../../http/page';
 import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
+import { keepJournal } from './control/journal';
 import { DELIVERY_PATHS, mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
 import { limitRate } from './rate-limit';
@@ -30,7 +31,7 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     app.get('/', (_request, response) => response.redirect('/dashboard'));
     mountApiPage(app, { document: () => describe(context), publicFolder: context.publicFolder });
     const faultable = app.router.stack.length;
-    app.use(injectFaults(context));
+    app.use(keepJournal(app, context), injectFaults(context));
     // Delivery is under /v2 too, and its calls don't count.
     app.use(['/v2/sites', '/v2/webhooks', '/v2/query_usage'], limitRate(context));
     mountConfigService(app, context);

@@ -3,6 +3,7 @@ import type { Fence } from '../../verify/fenced-tester';
 import type { Listening } from './addresses';
 import { type Clock, createClock } from './clock';
 import { FaultSwitches } from './control/faults';
+import { Journal } from './control/journal';
 import { type Broadcast, createBroadcast } from './live/broadcast';
 import type { PackagerAddress } from './packaging/packager-client';
 import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
@@ -64,6 +65,7 @@ export interface EmulatorContext extends Surroundings {
   readonly broadcast: Broadcast;
   readonly notify: Notify;
   readonly faults: FaultSwitches;
+  readonly journal: Journal;
   readonly webhooks: Webhooks;
   readonly uploads: Uploads;
   readonly library: Library;
@@ -86,6 +88,7 @@ export function createContext(
   const state = createState();
   seedState(state, seeds, clock.now());
   const faults = new FaultSwitches();
+  const journal = new Journal();
   const { allowHttpWebhooks: allowHttp, packager, uploadsFolder } = seeds;
   const webhooks = new Webhooks({ ...surroundings, clock, faults }, { ...WEBHOOK_SETTINGS, allowHttp });
   const { notify } = webhooks;
@@ -106,11 +109,13 @@ export function createContext(
     seeds,
     broadcast,
     faults,
+    journal,
     webhooks,
     library: createLibrary(parts),
     clients: clientsOf(seeds.client),
     issuedKeys,
     reset() {
+      journal.clear();
       broadcast.reset();
       webhooks.reset();
       recordings.reset();

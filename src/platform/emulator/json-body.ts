@@ -1,9 +1,20 @@
+import type { IncomingMessage } from 'node:http';
 import { json, type RequestHandler } from 'express';
 import * as z from 'zod';
 import { HttpError } from '../../http/errors';
 import { readBody } from '../../http/faults';
 
-const parseJson = json({ limit: '256kb', type: () => true });
+/** The bytes of each body that was read, well-formed or not. */
+export const sentBodies = new WeakMap<IncomingMessage, Buffer>();
+
+/** For Express's readers: takes a body whatever it is declared as, and keeps its bytes for the journal. */
+export const anyBody = {
+  type: () => true,
+  verify: (request: IncomingMessage, _response: unknown, bytes: Buffer) =>
+    void sentBodies.set(request, bytes),
+};
+
+const parseJson = json({ ...anyBody, limit: '256kb' });
 
 /**
  * Reads a body as JSON, in UTF-8, whatever it is declared as: released clients declare it wrongly, or not at all. The

@@ -11,6 +11,7 @@ import { channelOfKey } from '../resources/channels';
 import { refuseWebhooks } from '../webhooks/receiver-call';
 import { mountClearKeyKeys } from './clearkey-keys';
 import { mountCredentials } from './credentials';
+import { mountJournal } from './journal';
 import { mountSnapshot } from './snapshot';
 import { mountSwitches } from './switches';
 
@@ -26,6 +27,7 @@ export function createControlApp(context: EmulatorContext): RequestListener {
     mountSwitches(app, context);
     mountCredentials(app, context);
     mountClearKeyKeys(app, context);
+    mountJournal(app, context);
     mountSnapshot(app, context);
   });
 }

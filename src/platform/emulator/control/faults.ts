@@ -61,7 +61,8 @@ export class FaultSwitches implements Faults {
   }
 }
 
-function isMeant(target: string, call: string): boolean {
+/** Whether a target `METHOD /path` or `webhook:<id>` means a call; `*` and `:name` mean any part. */
+export function isMeant(target: string, call: string): boolean {
   if (target.startsWith('webhook:') || call.startsWith('webhook:')) {
     return target === call || (target === 'webhook:*' && call.startsWith('webhook:'));
   }
@@ -117,17 +118,17 @@ export function routesOf(layers: readonly RouterLayer[]): PlatformRoute[] {
   });
 }
 
-/** What is wrong with a fault's target `METHOD /path`, or undefined when a call can meet it. */
-export function faultOfTarget(target: string, routes: readonly PlatformRoute[]): string | undefined {
+/** Why no route answers `METHOD /path`, and the one that is meant; undefined when one does. */
+export function whyNoRoute(target: string, routes: readonly PlatformRoute[]): string | undefined {
   const [method = '', path = ''] = target.split(' ');
   const there = routes.filter((route) => isAt(partsOf(path), partsOf(route.path)));
   if (there.some(({ methods }) => takes(methods, method))) return undefined;
   const [first] = there;
-  if (first) return `target: ${first.path} takes ${first.methods.join(', ')}, not ${method}`;
+  if (first) return `${first.path} takes ${first.methods.join(', ')}, not ${method}`;
   const meant = nearestTarget(target, routes);
   return meant === undefined
-    ? `target: the platform has no such route; its routes begin with ${beginningsOf(routes).join(', ')}`
-    : `target: the platform has no such route; did you mean ${meant}?`;
+    ? `the platform has no such route; its routes begin with ${beginningsOf(routes).join(', ')}`
+    : `the platform has no such route; did you mean ${meant}?`;
 }
 
 function takes(methods: readonly string[], method: string): boolean {

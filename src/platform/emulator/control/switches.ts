@@ -5,7 +5,7 @@ import { HttpError } from '../../../http/errors';
 import { type Clock, wireTime } from '../clock';
 import { checkedBody, readJson } from '../json-body';
 import type { Webhooks } from '../webhooks/webhooks';
-import { type Fault, type FaultSwitch, type FaultSwitches, faultOfTarget } from './faults';
+import { type Fault, type FaultSwitch, type FaultSwitches, whyNoRoute } from './faults';
 
 const ClockBody = z.strictObject(
   {
@@ -65,7 +65,7 @@ function faultOf({ target, kind, status = 500, ms = 1000, times = 1 }: z.output<
   return { target, fault: faults[kind], times };
 }
 
-const NO_WEBHOOK = 'target: there is no webhook with this id; GET /state lists them, webhook:* means all';
+const NO_WEBHOOK = 'there is no webhook with this id; GET /state lists them, webhook:* means all';
 
 interface SwitchParts {
   readonly clock: Clock;
@@ -91,11 +91,11 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: SwitchP
     .post(readJson, async (request, response) => {
       const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body));
       const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
-      const description =
+      const why =
         webhookId === undefined
-          ? faultOfTarget(target, await faults.routes())
+          ? whyNoRoute(target, await faults.routes())
           : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
-      if (description) throw new HttpError(400, { code: 'invalid_body', description });
+      if (why) throw new HttpError(400, { code: 'invalid_body', description: `target: ${why}` });
       faults.add(target, fault, times);
       response.status(201).json(renderFaults(faults.list()));
     })

@@ -18,6 +18,7 @@ import { mountMigrationPage } from './migration';
 import { mountOverviewPages } from './overview';
 import { mountPlayerPages } from './players';
 import { mountPlaylistPages } from './playlists';
+import { mountRequestPages } from './requests';
 import { mountStreamTester } from './stream-tester';
 import { mountTagsPage } from './tags';
 import { mountUsagePage } from './usage';
@@ -46,6 +47,7 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountTagsPage(app, context);
   mountUsagePage(app, context);
   mountWebhookPages(app, context);
+  mountRequestPages(app, context);
   mountCredentialPages(app, context);
   mountMigrationPage(app, context, platform);
   mountStreamTester(app, context, platform);

@@ -33,7 +33,7 @@ interface FormRoute {
   /** Makes the change. @returns the path of the next page, a page, or an answer for the script; `undefined` is empty. */
   readonly change: (request: PageRequest, sent: FormBody) => Answer | Promise<Answer>;
   /** The page with the refused form. */
-  readonly again?: (asked: Asked) => string;
+  readonly again?: (asked: Asked) => string | Promise<string>;
 }
 
 export type Answer = string | object | undefined;
@@ -42,12 +42,14 @@ export type Answer = string | object | undefined;
 export function mountPage(
   app: Express,
   path: string,
-  get?: (asked: Asked) => string,
+  get?: (asked: Asked) => string | Promise<string>,
   post?: FormRoute,
 ): void {
   const route = app.route(path);
   if (get)
-    route.get((request: PageRequest, response) => void response.send(get({ request, query: request.query })));
+    route.get(async (request: PageRequest, response) => {
+      response.send(await get({ request, query: request.query }));
+    });
   if (post) {
     const { form, change, again = get } = post;
     route.post(readForm, async (request: PageRequest, response) => {
@@ -61,7 +63,7 @@ export function mountPage(
       } catch (thrown) {
         const problems = wantsJson(request) || form === undefined ? undefined : problemsOf(thrown);
         if (!problems || !again || form === undefined) throw thrown;
-        response.status(400).send(again({ request, query: {}, refused: { form, sent, problems } }));
+        response.status(400).send(await again({ request, query: {}, refused: { form, sent, problems } }));
       }
     });
   }

@@ -12,6 +12,7 @@ const SECTIONS = [
   ['/dashboard/tags', 'Tags'],
   ['/dashboard/usage', 'Usage'],
   ['/dashboard/webhooks', 'Webhooks'],
+  ['/dashboard/requests', 'Requests'],
   ['/dashboard/credentials', 'API credentials'],
   ['/dashboard/clients', 'Key provider'],
   ['/dashboard/stream-tester', 'Stream tester'],

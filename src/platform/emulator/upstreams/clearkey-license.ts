@@ -4,7 +4,7 @@ import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../../drm/cl
 import { onlyMethods } from '../../../http/app';
 import { HttpError, type Problem } from '../../../http/errors';
 import { openFor } from '../delivery/answers';
-import { checkedBody, field } from '../json-body';
+import { anyBody, checkedBody, field } from '../json-body';
 
 /** The keys that the provider gave out since its start, and supplied ones, by key id. Over its limit, the ones asked for least recently go. */
 export class IssuedKeys {
@@ -67,7 +67,7 @@ export function mountClearKeyLicense(
   app
     .route(CLEARKEY_PATH)
     // Players declare a license request as they like, or not at all.
-    .post(json({ limit: '16kb', type: () => true }), (request, response) => {
+    .post(json({ ...anyBody, limit: '16kb' }), (request, response) => {
       const { kids } = checkedBody(LicenseRequest, request.body);
       const keys: ClearKey[] = [];
       const unknown: Problem[] = [];

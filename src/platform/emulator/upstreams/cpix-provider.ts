@@ -32,6 +32,7 @@ import { buildPsshBox } from '../../../drm/pssh';
 import { WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
+import { anyBody } from '../json-body';
 import { authorizedClient, type Client, isPathName, PLAYREADY_LICENSE_URL } from './config-service';
 import {
   type ContentKeys,
@@ -58,7 +59,7 @@ export const STUDIO_PATHS = {
 
 /** The key provider as others speak: SPEKE v1 and v2, and CPIX by GET. All have the keys of its own protocol. */
 export function mountCpixProvider(app: Express, providerParts: CpixParts): void {
-  const read = raw({ limit: MAX_CPIX_BYTES, type: () => true });
+  const read = raw({ ...anyBody, limit: MAX_CPIX_BYTES });
   app
     .route(SPEKE_PATHS.speke1)
     .post(read, (request, response) => {

@@ -10,6 +10,7 @@ import { describeThrown } from '../../../http/errors';
 import { describeMapping, findRoute, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import type { JsonObject } from '../../migration/mapping/values';
 import type { EmulatorContext } from '../context';
+import { anyBody } from '../json-body';
 import { addressKey, countRequest, REQUESTS_A_MINUTE, secondsUntil, tooMany } from '../rate-limit';
 import { authenticate } from './authentication';
 import { CHANNEL_VIDEOS, CHANNELS } from './channels';
@@ -42,7 +43,7 @@ const HANDLERS: Readonly<Record<RouteMapping['resource'], Handlers>> = {
 /** Calls that have a rate limit of their own. */
 const LIMITS: Readonly<Record<string, number>> = { '/v1/videos/list': 30 };
 
-const readRaw = raw({ limit: '256kb', type: () => true });
+const readRaw = raw({ ...anyBody, limit: '256kb' });
 
 /**
  * Management API v1: every route of the mapping to v2, with the resources of v2, and its uploads. Routes take GET and

@@ -1,0 +1,288 @@
+import type express from 'express';
+import * as z from 'zod';
+import { onlyMethods, pathOf } from '../../../http/app';
+import { parsedOr400 } from '../../../http/errors';
+import { readQuery } from '../../../http/faults';
+import type { EmulatorContext } from '../context';
+import { queryNumber, queryText, sentBodies } from '../json-body';
+import { isMeant, whyNoRoute } from './faults';
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** What is answered, unless it is a file or comes from elsewhere. */
+      answer?: string | Buffer;
+    }
+  }
+}
+
+/** A request of a client, and its answer. */
+export interface Exchanged {
+  /** Counts from 1. */
+  readonly id: number;
+  readonly at: Date;
+  readonly ms: number;
+  readonly method: string;
+  /** With the query, as it was sent. */
+  readonly url: string;
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly body: Buffer | undefined;
+  /** The length of the body as it was read or announced; undefined when it is not known. */
+  readonly length: number | undefined;
+  readonly answer: {
+    readonly headers: readonly string[];
+    readonly body: Buffer | undefined;
+    readonly length: number | undefined;
+  };
+}
+
+/** What the journal may hold: more, and it forgets the oldest requests. */
+export const JOURNAL_LIMITS = { entries: 1000, bytes: 8 * 1024 * 1024, bodyBytes: 16 * 1024 };
+/** About what an entry takes next to its texts. */
+const ENTRY_BYTES = 1024;
+
+/** The latest requests of clients. They are kept as they came; `render` hides secrets. */
+export class Journal {
+  readonly #limits: typeof JOURNAL_LIMITS;
+  #entries: { readonly exchanged: Exchanged; readonly bytes: number }[] = [];
+  #bytes = 0;
+  #last = 0;
+
+  constructor(limits = JOURNAL_LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** How many requests there were, with those that are forgotten: the id of the latest. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Oldest first. */
+  list(): readonly Exchanged[] {
+    return this.#entries.map(({ exchanged }) => exchanged);
+  }
+
+  add(exchanged: Omit<Exchanged, 'id'>): void {
+    const { url, headers, body, answer } = exchanged;
+    const texts = [url, ...headers, ...answer.headers];
+    const bytes = texts.reduce(
+      (sum, { length }) => sum + length,
+      ENTRY_BYTES + (body?.length ?? 0) + (answer.body?.length ?? 0),
+    );
+    this.#last += 1;
+    this.#entries.push({ exchanged: { ...exchanged, id: this.#last }, bytes });
+    this.#bytes += bytes;
+    while (this.#entries.length > this.#limits.entries || this.#bytes > this.#limits.bytes)
+      this.#bytes -= this.#entries.shift()?.bytes ?? 0;
+  }
+
+  clear(): void {
+    this.#entries = [];
+    this.#bytes = 0;
+  }
+
+  /** The first bytes of a body, in memory of their own. */
+  cut(body: Buffer | string | undefined): Buffer | undefined {
+    const { bodyBytes } = this.#limits;
+    if (typeof body === 'string') return Buffer.from(body.slice(0, bodyBytes));
+    return body && Buffer.from(body.subarray(0, bodyBytes));
+  }
+}
+
+/** What pages of the dashboard ask for is not of a client. */
+const OWN_PAGES = /^\/(?:dashboard|verify)(?:\/|$)/i;
+
+/** Notes every request that comes past, when its answer is done. */
+export function keepJournal(
+  app: express.Express,
+  { journal, clock, now }: EmulatorContext,
+): express.RequestHandler {
+  // Express's documented place for what an app adds to its responses. All JSON and text go through `send`.
+  const { send } = app.response;
+  app.response.send = function (this: express.Response, body) {
+    if (typeof body === 'string' || Buffer.isBuffer(body)) this.locals.answer = body;
+    return send.call(this, body);
+  };
+  return (request, response, next) => {
+    if (OWN_PAGES.test(request.path)) return next();
+    const { method, originalUrl: url, rawHeaders: headers } = request;
+    const [at, started] = [clock.now(), now()];
+    response.on('close', () => {
+      const sent = sentBodies.get(request);
+      const { answer } = response.locals;
+      journal.add({
+        at,
+        ms: Math.round((now() - started) * 100) / 100,
+        method,
+        url,
+        status: response.headersSent ? response.statusCode : 0,
+        headers,
+        body: journal.cut(sent),
+        length: sent?.length ?? lengthIn(request.headers['content-length']),
+        answer: {
+          headers: Object.entries(response.getHeaders()).flatMap(([name, value]) => [name, String(value)]),
+          body: journal.cut(answer),
+          length: lengthIn(response.getHeader('content-length')),
+        },
+      });
+    });
+    next();
+  };
+}
+
+function lengthIn(header: unknown): number | undefined {
+  return header === undefined ? undefined : Number(header);
+}
+
+/** Names of headers, fields and parameters whose values are secrets; `key` alone unless the value is an id. */
+const SECRET_NAME =
+  /(?:authorization|cookie|secret|token|signature|password|(?:plain|cipher)value|(?:api|stream|content|shared|private)[_-]?key)(?:_hex)?$|^(?:k|sig|preview)$/i;
+const MAYBE_SECRET_NAME = /key(?:_hex)?$/i;
+const ID = /^["']?[A-Za-z0-9]{0,8}["']?$/;
+
+/** A name with its value in JSON, a form, a query, XML or PHP's format; the value may be cut. */
+const FIELD =
+  /(?<![\w-])(?!\d+:")([\w-]+)(\\*["']?\s*(?:[:=>]|;s:\d+:)\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^[\]{}]*\]?|(?<=[=>])[^\s&;,"'<>]+|(?<=["']\s*:\s*)[-+.\w]+)/g;
+/** Addresses with a token in their path, and passwords of addresses. */
+const OTHERS: readonly (readonly [RegExp, string])[] = [
+  [/(\/live\/(?:previews|masters)\/)[\w-]+/g, '$1***'],
+  [/(:\/\/)[^\s/@"'<>]+@/g, '$1***@'],
+];
+
+function withoutSecretFields(text: string): string {
+  return text.replaceAll(FIELD, (_whole, name: string, sign: string, value: string) => {
+    const isSecret = SECRET_NAME.test(name) || (MAYBE_SECRET_NAME.test(name) && !ID.test(value));
+    // An address may have secrets in its query.
+    if (!isSecret || /^(?:null|true|false|""|'')$/.test(value))
+      return name + sign + withoutSecretFields(value);
+    return `${name}${sign}${/^["'[]/.test(value) || /["']\s*:\s*$/.test(sign) ? '"***"' : '***'}`;
+  });
+}
+
+/** A text of a request or an answer without its secrets. @param known values that are hidden wherever they are. */
+function withoutSecrets(text: string, known: readonly string[]): string {
+  let hidden = withoutSecretFields(text);
+  for (const [pattern, by] of OTHERS) hidden = hidden.replaceAll(pattern, by);
+  for (const secret of known) hidden = hidden.replaceAll(secret, '***');
+  return hidden;
+}
+
+/** An exchange as the control port and the dashboard show it. */
+export type ShownExchange = Awaited<ReturnType<typeof renderExchanged>>;
+
+/** Without secrets, and with what a client may have meant that was answered 400 or 404. */
+export async function renderExchanged(context: EmulatorContext, exchanged: Exchanged) {
+  const { id, at, ms, method, url, status, headers, body, length, answer } = exchanged;
+  const hide = secretsOf(context);
+  const path = pathOf({ url });
+  return {
+    id,
+    time: at.toISOString(),
+    ms,
+    method,
+    path: hide(path),
+    query: hide(url.slice(path.length + 1)),
+    status,
+    headers: shownHeaders(headers, hide),
+    body: shownBody(body, length, hide),
+    body_bytes: length ?? null,
+    answer: {
+      headers: shownHeaders(answer.headers, hide),
+      body: shownBody(answer.body, answer.length, hide),
+      body_bytes: answer.length ?? null,
+    },
+    hint: hide((await hintOf(context, exchanged)) ?? '') || null,
+  };
+}
+
+/** Hides secrets by their names, and those of the account wherever they are. */
+export function secretsOf({ state, seeds, clients }: EmulatorContext): (text: string) => string {
+  const known = [
+    seeds.v1Secret,
+    ...state.credentials.all().map(({ secret }) => secret),
+    ...[...clients.values()].flatMap(({ apiKey, sharedSecret }) => [apiKey, sharedSecret]),
+  ].filter(({ length }) => length >= 8);
+  return (text) => withoutSecrets(text, known);
+}
+
+function shownHeaders(headers: readonly string[], hide: (text: string) => string) {
+  const shown: Record<string, string> = {};
+  for (let place = 0; place < headers.length; place += 2) {
+    const [name = '', value = ''] = [headers[place]?.toLowerCase(), headers[place + 1]];
+    const isSecret = SECRET_NAME.test(name) || MAYBE_SECRET_NAME.test(name);
+    // The scheme of a credential is no secret: `Bearer ***`.
+    const text = isSecret ? value.replace(/^(\w+ )?.*$/s, '$1***') : hide(value);
+    shown[name] = Object.hasOwn(shown, name) ? `${shown[name]}, ${text}` : text;
+  }
+  return shown;
+}
+
+/** JSON as it is, anything else as text; null when there is none or it is not kept, as files are not. */
+function shownBody(
+  body: Buffer | undefined,
+  length: number | undefined,
+  hide: (text: string) => string,
+): unknown {
+  if (body === undefined || body.length === 0) return null;
+  const isCut = length !== undefined && body.length < length;
+  const text = hide(body.toString());
+  if (isCut) return `${text}…`;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+async function hintOf({ faults }: EmulatorContext, { method, url, status, answer }: Exchanged) {
+  if (status === 404) {
+    const why = await faults.routes().then((routes) => whyNoRoute(`${method} ${pathOf({ url })}`, routes));
+    return why && `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
+  }
+  if (status !== 400) return undefined;
+  // The errors of the platform name the field that is wrong, and the nearest.
+  const said = shownBody(answer.body, answer.length, (text) => text) as {
+    readonly errors?: readonly { readonly description: string }[];
+    readonly message?: string;
+  } | null;
+  return said?.errors?.map(({ description }) => description).join(' ') ?? said?.message;
+}
+
+const RequestsQuery = z.strictObject({
+  method: queryText.toUpperCase().default('*'),
+  path: queryText.startsWith('/', 'must be a path, in which * and :name stand for any part').optional(),
+  status: queryText.regex(/^[1-5](?:\d\d|xx)$/, 'must be a status, or a class such as 4xx').optional(),
+  since: queryText
+    .regex(/^\d{1,15}$/, 'must be the id of a request, or the last that was answered')
+    .transform(Number)
+    .default(0),
+  limit: queryNumber(
+    'The most requests, the latest of those that are meant.',
+    JOURNAL_LIMITS.entries,
+    JOURNAL_LIMITS.entries,
+  ),
+});
+
+/** What clients sent, and what they were answered. */
+export function mountJournal(app: express.Express, context: EmulatorContext): void {
+  const { journal } = context;
+  app
+    .route('/requests')
+    .get(async (request, response) => {
+      const { method, path, status, since, limit } = parsedOr400(readQuery(RequestsQuery, request.query));
+      const found = journal.list().filter((each) => {
+        const target = `${method === '*' ? each.method : method} ${path ?? pathOf(each)}`;
+        const isOfStatus = status === undefined || `${each.status}`.startsWith(status.replace('xx', ''));
+        return each.id > since && isOfStatus && isMeant(target, `${each.method} ${pathOf(each)}`);
+      });
+      const requests = await Promise.all(found.slice(-limit).map((each) => renderExchanged(context, each)));
+      response.set('cache-control', 'no-store').json({ requests, last: journal.last });
+    })
+    .delete((_request, response) => {
+      journal.clear();
+      response.status(204).end();
+    })
+    .all(onlyMethods('GET', 'DELETE'));
+}

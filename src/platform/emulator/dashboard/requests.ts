@@ -1,0 +1,115 @@
+import type { Express } from 'express';
+import { pathOf } from '../../../http/app';
+import { type Html, html } from '../../../http/html';
+import type { EmulatorContext } from '../context';
+import { type Exchanged, JOURNAL_LIMITS, renderExchanged, secretsOf } from '../control/journal';
+import {
+  action,
+  address,
+  type Column,
+  copyableLines,
+  facts,
+  pill,
+  plainChoices,
+  section,
+  time,
+} from './elements';
+import { absent, mountPage } from './forms';
+import { layout } from './layout';
+import { filterBy, listOf } from './list';
+
+const PATH = '/dashboard/requests';
+
+/** The class of a status; 0 is a connection that ended before there was an answer. */
+const classOf = ({ status }: Pick<Exchanged, 'status'>) =>
+  status === 0 ? 'none' : `${Math.floor(status / 100)}xx`;
+
+function statusPill(status: number): Html {
+  const tone = status >= 500 ? 'danger' : status >= 400 ? 'warning' : status === 0 ? 'danger' : 'success';
+  return pill(status === 0 ? 'no answer' : `${status}`, tone);
+}
+
+/** What clients sent and were answered: a list, and a page of each request. */
+export function mountRequestPages(app: Express, context: EmulatorContext): void {
+  const { journal } = context;
+  mountPage(
+    app,
+    PATH,
+    (asked) => {
+      const hide = secretsOf(context);
+      const pathIn = ({ url }: Exchanged) => hide(pathOf({ url }));
+      const columns: readonly Column<Exchanged>[] = [
+        ['Time', ({ at }) => time(at)],
+        [
+          'Request',
+          (each) => html`<a href="${PATH}/${each.id}"><b>${each.method}</b> ${address(pathIn(each))}</a>`,
+        ],
+        ['Status', ({ status }) => statusPill(status)],
+        ['Took', ({ ms }) => `${ms} ms`],
+      ];
+      const requests = journal.list();
+      const methods = [...new Set(requests.map(({ method }) => method))].sort();
+      return layout({
+        asked,
+        title: 'Requests',
+        section: PATH,
+        aside: requests.length > 0 && action(PATH, 'Clear', 'the requests'),
+        intro: `What clients sent to the platform, the latest ${JOURNAL_LIMITS.entries} requests. Secrets are hidden. GET /requests on the control port has the same for tests.`,
+        content: listOf('requests', requests, asked.query, {
+          path: PATH,
+          noun: { one: 'request', many: 'requests' },
+          caption: 'Requests, the latest first',
+          columns: () => columns,
+          hint: 'method, path or status',
+          texts: (each) => [each.method, pathIn(each), `${each.status}`],
+          filters: [
+            filterBy('method', plainChoices(methods), ({ method }) => method),
+            filterBy('status', plainChoices(['2xx', '3xx', '4xx', '5xx', 'none']), classOf),
+          ],
+          empty: html`<p>No client has called yet.</p>`,
+        }),
+      });
+    },
+    {
+      change() {
+        journal.clear();
+        return PATH;
+      },
+    },
+  );
+  mountPage(app, `${PATH}/:id`, async (asked) => {
+    const { id } = asked.request.params;
+    const found = journal.list().find((each) => `${each.id}` === id);
+    if (!found) throw absent('The journal has no request with this number.');
+    const shown = await renderExchanged(context, found);
+    const { method, path, query, status, hint, headers, body, body_bytes, answer } = shown;
+    return layout({
+      asked,
+      title: `${method} ${path}`,
+      above: PATH,
+      content: html`${hint !== null && html`<p class="message" data-variant="warning">${hint}</p>`}
+        ${facts([
+          ['Status', statusPill(status)],
+          ['Time', time(found.at)],
+          ['Took', `${shown.ms} ms`],
+          query !== '' && ['Query', address(query)],
+        ])}
+        ${section('sent', 'Request', part('request', { headers, body, body_bytes }))}
+        ${section('answered', 'Answer', part('answer', answer))}`,
+    });
+  });
+}
+
+interface Part {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly body_bytes: number | null;
+}
+
+function part(name: string, { headers, body, body_bytes: bytes }: Part): Html {
+  const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
+  const text = typeof body === 'string' ? body : JSON.stringify(body, null, 2);
+  const none = bytes ? `A body of ${bytes} bytes, which is not kept.` : 'No body.';
+  return html`${copyableLines(`${name}-headers`, `Headers of the ${name}`, lines.join('\n'))}
+    ${body === null ? html`<p class="muted">${none}</p>` : copyableLines(`${name}-body`, `Body of the ${name}`, text)}`;
+}
