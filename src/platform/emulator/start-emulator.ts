@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { createConnections } from '../../http/connections';
+import type { Log } from '../../http/log';
+import { createRefusalLog } from '../../http/refusal-log';
+import { listen } from '../../http/server';
+import type { Tls } from '../../http/tls';
+import { createEmulatorApp } from './app';
+import type { EmulatorConfig } from './config';
+import { createContext, type EmulatorContext, type Surroundings } from './context';
+import { createControlApp } from './control/app';
+import { startRtmpIngest } from './live/rtmp-ingest';
+
+/** How long a file may take to come over a slow connection; one that comes to a halt is cut much earlier. */
+const UPLOAD_MS = 24 * 60 * 60 * 1000;
+const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** Clock and random source of a process. */
+interface Own extends Pick<Surroundings, 'wallClock' | 'now' | 'newId' | 'newBytes'> {
+  /** A number from 0 to below `end`. */
+  below(end: number): number;
+}
+
+/** @param folder that of the built emulator, with its pages and the process that tests streams. */
+export function surroundingsOf(log: Log, folder: string, { below, ...own }: Own): Surroundings {
+  const randomText = (length: number) =>
+    Array.from({ length }, () => LETTERS_AND_DIGITS[below(LETTERS_AND_DIGITS.length)]).join('');
+  return {
+    ...own,
+    log,
+    newResourceId: () => randomText(8),
+    newSecret: () => randomText(40),
+    publicFolder: join(folder, 'public'),
+    // Anybody on the machine may test a stream, a few at a time.
+    fence: { program: join(folder, 'stream-test.js'), processorSeconds: 20, heapMib: 192 },
+  };
+}
+
+interface Running {
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Starts an emulator, whose ports answer when this resolves. Rejects with the system's error (`EADDRINUSE`). */
+export async function startEmulator(
+  config: EmulatorConfig,
+  surroundings: Surroundings,
+  tls: Tls | undefined,
+) {
+  const { log } = surroundings;
+  for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
+  const context = createContext(config, surroundings);
+  const running: Running[] = [];
+  // Both ports: a client that holds too many connections is named in the log.
+  const follow = () =>
+    createConnections({
+      isProbe: ({ url }) => url === '/healthz',
+      onRefused: createRefusalLog(log),
+    });
+  const platform = await listen(createEmulatorApp(context), config.host, config.port, {
+    tls,
+    connections: follow(),
+    requestTimeoutMs: UPLOAD_MS,
+  });
+  running.push(platform);
+  log.info('listening', { service: 'emulator', url: platform.url, client: config.client.name });
+  const control = await listen(createControlApp(context), config.controlHost, config.controlPort, {
+    connections: follow(),
+  });
+  running.push(control);
+  log.info('listening', { service: 'control', url: control.url });
+  if (config.rtmpPort !== undefined) {
+    const rtmp = await startRtmpIngest(context, { host: config.host, port: config.rtmpPort });
+    running.push(rtmp);
+    log.info('listening', { service: 'rtmp', port: rtmp.port });
+  }
+  return {
+    url: platform.url,
+    controlUrl: control.url,
+    /** Requests that are under way have `graceMs` to be answered. */
+    stop: (graceMs: number) => stopAll(context, running, graceMs),
+  };
+}
+
+/** Encoders, webhooks and delays don't hold up the end; requests under way are answered. */
+async function stopAll(
+  context: EmulatorContext,
+  running: readonly Running[],
+  graceMs: number,
+): Promise<void> {
+  const { broadcast, webhooks, uploads, faults, packaging } = context;
+  broadcast.reset();
+  webhooks.stop();
+  faults.clear();
+  await Promise.all(running.map((each) => each.stop(graceMs)));
+  await packaging.stop();
+  uploads.reset();
+}
