@@ -360,14 +360,17 @@ export const cpixQuery = z.strictObject({
 export const exportQuery = z.strictObject({
   as: z.enum(EXPORT_NAMES, `must be one of ${EXPORT_NAMES.join(', ')}`).meta({
     description:
-      'The keys in the form of another packager, in place of the key file: a file of flags for shaka-packager (`--flagfile`), the JSON that nginx-vod-module fetches (`vod_drm_upstream_location`), options for Bento4 (`mp4-dash.py`, one a line), or a CPIX 2.3 document for Unified Streaming and others.',
+      'The keys in the form of another packager, in place of the key file: a file of flags for shaka-packager (`--flagfile`), the JSON that nginx-vod-module fetches (`vod_drm_upstream_location`), options for Bento4 (`mp4-dash.py`, one a line), a CPIX 2.3 document for Unified Streaming and others, the part `encryption` of the pipeline of shaka-streamer, the DRM file of GPAC (`MP4Box -crypt`), or for ffmpeg a file of options (`-fpre`), of AES-128 the one for `-hls_key_info_file`.',
   }),
   scheme: z
-    .enum(EXPORT_SCHEMES, 'must be cenc, the key of Widevine and PlayReady, or cbcs, the key of FairPlay')
+    .enum(
+      EXPORT_SCHEMES,
+      'must be cenc, the key of Widevine and PlayReady, cbcs, the key of FairPlay, or aes-128, the key of HLS without DRM',
+    )
     .optional()
     .meta({
       description:
-        'Only with `as`: which of the two keys. `cenc` is the key of Widevine and PlayReady, `cbcs` the key of FairPlay, under a key id made from its license address. Without it, `cpix` holds all keys, each with its scheme; the others hold the key of `cenc` if there is one, else of `cbcs`.',
+        'Only with `as`: which key. `cenc` is the key of Widevine and PlayReady, `cbcs` the key of FairPlay, under a key id made from its license address; `aes-128`, for `ffmpeg` alone, is the key of HLS that players fetch. Without it, `cpix` holds all keys, each with its scheme; the others hold the key of `cenc` if there is one, else the other.',
     }),
 });
 

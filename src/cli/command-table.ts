@@ -113,7 +113,10 @@ of all streams that it names. A key provider that speaks SPEKE gives each track 
 const REVEAL = option('--reveal', 'show key material, byte for byte as in the file; it is masked otherwise');
 const AS = option('--as <form>', 'the keys for another packager').choices(EXPORT_NAMES);
 const EXPORTING = [
-  option('--scheme <scheme>', 'the key of Widevine and PlayReady, or of FairPlay').choices(EXPORT_SCHEMES),
+  option(
+    '--scheme <scheme>',
+    'the key of Widevine and PlayReady, of FairPlay, or of HLS with AES-128',
+  ).choices(EXPORT_SCHEMES),
   option(
     '--recipient <file>',
     'with --as cpix: encrypt the keys for this certificate (PEM); repeat for each',

@@ -33,7 +33,7 @@ export interface HlsKeys {
   readonly boxes: readonly Buffer[];
 }
 
-/** What a key file has for each kind of stream; at least one of the two. */
+/** What a key file has for each kind of stream. */
 export interface PackagingKeys {
   readonly dash: DashKeys | undefined;
   readonly hls: HlsKeys | undefined;
@@ -49,8 +49,9 @@ type Read =
  * Reads a key file as a packager does at the start of a stream, but for its leniency: what would leave a stream without
  * protection, or with a wrong one, is refused; a problem continues the name of the file. Lines with unknown names are passed over.
  * @param needsSystem refuses a key for DASH that no DRM system signals.
+ * @param needsKey refuses a file without a key for DASH or FairPlay.
  */
-export function readPackagingKeys(text: string, needsSystem = true): Read {
+export function readPackagingKeys(text: string, needsSystem = true, needsKey = true): Read {
   if (text.trim() === '') return refused('key_file_torn', 'is empty; provision the stream again');
   if (!/[\r\n]$/.test(text)) {
     const sentence = 'ends within a line, as if it was written only in part; provision the stream again';
@@ -83,8 +84,8 @@ export function readPackagingKeys(text: string, needsSystem = true): Read {
   }
   const dash = keys && { ...keys, systems, boxes: [...systems.map(boxOf), commonBox(keys.keyId)] };
   const hls = fairplay && hlsKeysOf(fairplay);
-  if (dash || hls) return { ok: true, keys: { dash, hls } };
-  // HLS with a key that players fetch is not packaged here, and has no form of another packager.
+  if (dash || hls || !needsKey) return { ok: true, keys: { dash, hls } };
+  // HLS with a key that players fetch is not packaged here.
   const found = text.includes(`${HLS}-key:`) ? ' (its HLS lines are not of FairPlay)' : '';
   const sentence = `has no lines of DASH or FairPlay${found}; provision the stream with its keys`;
   return refused('key_file_incomplete', sentence);

@@ -17,7 +17,8 @@ const post = ({ api }: Pick<TestSidecar, 'api'>, query: string, body: string | B
 describe.each(EXPORT_NAMES)('POST /api/export?as=%s', (as) => {
   it('answers the keys of a document and of a key file in that form, and keeps and logs none', async () => {
     const sidecar = await startSidecar();
-    const [made, ofFile] = [exportCpix(cbcsDocument(), { as }), exportKeyFile(POST_MANUAL_FILE, as, 'cenc')];
+    const document = as === 'ffmpeg' ? cbcsDocument({ scheme: 'cenc' }) : cbcsDocument();
+    const [made, ofFile] = [exportCpix(document, { as }), exportKeyFile(POST_MANUAL_FILE, as, 'cenc')];
     const read = async (query: string, body: string | Buffer, type?: string) => {
       const answer = await post(sidecar, query, body, type)
         .parse((response, done) => {
@@ -33,9 +34,9 @@ describe.each(EXPORT_NAMES)('POST /api/export?as=%s', (as) => {
       return answer.body;
     };
     const text = made.ok && made.value.text;
-    expect(await read(`as=${as}`, cbcsDocument())).toBe(text);
-    expect(await read(`as=${as}`, asUtf16(cbcsDocument()), 'text/xml')).toBe(text);
-    expect(await read(`as=${as}`, cbcsDocument(), 'text/plain')).toBe(text);
+    expect(await read(`as=${as}`, document)).toBe(text);
+    expect(await read(`as=${as}`, asUtf16(document), 'text/xml')).toBe(text);
+    expect(await read(`as=${as}`, document, 'text/plain')).toBe(text);
     expect(await read(`as=${as}&scheme=cenc`, POST_MANUAL_FILE, 'text/plain')).toBe(ofFile.ok && ofFile.text);
     expect(await fs.readdir(sidecar.folder)).toEqual([]);
     const log = await sidecar.logText();
@@ -50,6 +51,9 @@ it.each([
   ['as=shaka&track=UHD', cbcsDocument({}, 'HD'), CPIX, 'cpix_choice'],
   ['as=shaka&period=2', cbcsDocument(), CPIX, 'cpix_choice'],
   ['as=shaka&scheme=cenc', cbcsDocument(), CPIX, 'cpix_choice'],
+  ['as=ffmpeg', cbcsDocument(), CPIX, 'cpix_choice'],
+  ['as=ffmpeg&scheme=cbcs', cbcsDocument({ scheme: 'cenc' }), CPIX, 'cpix_choice'],
+  ['as=ffmpeg&scheme=aes-128', cbcsDocument(), CPIX, 'cpix_choice'],
   ['as=shaka', cbcsDocument({ value: undefined }), CPIX, 'cpix_not_usable'],
   ['as=shaka', POST_MANUAL_FILE, CPIX, 'invalid_cpix'],
   ['as=shaka', 'nothing', 'text/plain', 'key_file_malformed'],

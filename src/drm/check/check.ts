@@ -145,6 +145,10 @@ function checkOther(report: Report, input: string, checkRequest: CheckOptions['c
 const EXPORTS: readonly [called: string, pattern: RegExp][] = [
   ['a file of flags for shaka-packager', /^--(?:enable_raw_key_encryption|keys=)/m],
   ["a file of options for Bento4's mp4-dash", /^--encryption-(?:key|cenc-scheme)=/m],
+  ['a part of a pipeline of shaka-streamer', /^ +encryption_mode: raw$/m],
+  ['a DRM file for GPAC', /<GPACDRM\b/],
+  ['a file of options for ffmpeg', /^encryption_(?:scheme|key)=/m],
+  ['a key info file for ffmpeg', /^https?:.*\ndata:[^,\n]*;base64,[\w+/]{22}==$/m],
 ];
 const NGINX_VOD = 'the key object of nginx-vod-module';
 

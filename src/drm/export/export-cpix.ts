@@ -8,7 +8,7 @@ import { type Finding, type Problem, warning } from '../finding';
 import { boxOf, commonBox, type DrmSystemData } from '../packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyCbcObjectOf, playReadyObjectOf } from '../playready';
 import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../widevine';
-import { type ExportedKeys, renderKeys } from './export-key-file';
+import { type ExportedKeys, notTaken, renderKeys, schemesOf } from './export-key-file';
 import { EXPORT_FORMS, type StreamKey } from './forms';
 import type { ExportName, ExportScheme } from './names';
 
@@ -26,10 +26,14 @@ type ExportedDocument =
  * has for it. The sentences of faults go on after the name of the document.
  */
 export function exportCpix(input: Buffer | string, { as, scheme, ...choice }: CpixExport): ExportedDocument {
+  const taken = schemesOf(as).filter((each) => each !== 'aes-128');
+  if (scheme === 'aes-128' || (scheme && !taken.includes(scheme)))
+    return { ok: false, faults: [{ code: 'cpix_choice', description: notTaken(as, scheme, taken) }] };
   const read = readCpix(input);
   if (!read.ok) return { ok: false, faults: [read.problem] };
   const document = read.value;
-  const chosen = chooseForExport(document, choice, scheme);
+  const [only, ...others] = taken;
+  const chosen = chooseForExport(document, choice, others.length > 0 ? scheme : only);
   if (!chosen.ok) return chosen;
   const { keys, findings } = chosen.value;
   const made = (EXPORT_FORMS[as].holdsBoth ? keys : keys.slice(0, 1)).map((each) =>
@@ -38,7 +42,8 @@ export function exportCpix(input: Buffer | string, { as, scheme, ...choice }: Cp
   const faults = made.flatMap((each) => (each.ok ? [] : each.problem));
   const [first, ...more] = made.flatMap((each) => (each.ok ? each.value : []));
   if (faults.length > 0 || !first) return { ok: false, faults };
-  const rendered = renderKeys(as, [first.key, ...more.map(({ key }) => key)]);
+  const left = scheme === undefined ? keys.slice(made.length) : [];
+  const rendered = renderKeys(as, [first.key, ...more.map(({ key }) => key)], left);
   const all = [...findings, ...[first, ...more].flatMap((each) => each.findings), ...rendered.findings];
   return { ok: true, value: { ...rendered, findings: all } };
 }

@@ -1,7 +1,15 @@
+import { decodeHexBlock } from '../bytes';
 import { NO_SYSTEM } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, MASK, parseKeyFile } from '../key-file';
-import { boxOf, type PackagingCode, type PackagingKeys, readPackagingKeys } from '../packaging';
+import { checkLicenseUrl } from '../license-url';
+import {
+  boxOf,
+  fairPlayKeyId,
+  type PackagingCode,
+  type PackagingKeys,
+  readPackagingKeys,
+} from '../packaging';
 import { EXPORT_FORMS, type StreamKey } from './forms';
 import type { ExportName, ExportScheme } from './names';
 
@@ -18,21 +26,27 @@ export type Exported =
 
 /**
  * Writes the keys of a key file's text as another packager takes them.
- * @param scheme undefined: of a form that holds both keys, all there are, else the one of `cenc` before that of `cbcs`
+ * @param scheme undefined: of a form that holds both keys, all there are, else the one of `cenc` before the other
  */
 export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme | undefined): Exported {
-  const read = readPackagingKeys(text, false);
-  if (!read.ok) return read;
   const form = EXPORT_FORMS[as];
+  const taken = schemesOf(as);
+  if (scheme && !taken.includes(scheme)) return keysMissing(notTaken(as, scheme));
+  const aes = taken.includes('aes-128') ? aesKeys(text) : [];
+  const read = readPackagingKeys(text, false, aes.length === 0);
+  if (!read.ok) return read;
   const others = otherLines(text);
-  const all = streamKeysOf(read.keys).filter((key) => scheme === undefined || key.scheme === scheme);
+  const present = [...streamKeysOf(read.keys), ...aes];
+  const all = present.filter((key) => taken.includes(key.scheme) && key.scheme === (scheme ?? key.scheme));
   const [first, ...more] = all.filter((key) => others[key.scheme] === undefined);
   if (!first) {
-    const description = others[scheme ?? all[0]?.scheme ?? 'cenc'] ?? MISSING[scheme ?? 'cenc'];
-    return { ok: false, problem: { code: 'keys_missing', description } };
+    const other = taken.find((each) => each !== (scheme ?? 'cenc'));
+    const missing = `${MISSING[scheme ?? 'cenc']}, or ask for the scheme ${other}`;
+    return keysMissing(others[scheme ?? all[0]?.scheme ?? 'cenc'] ?? missing);
   }
   const keys: Keys = form.holdsBoth ? [first, ...more] : [first];
-  const rendered = renderKeys(as, keys);
+  const left = scheme === undefined ? present.filter((key) => !keys.includes(key)) : [];
+  const rendered = renderKeys(as, keys, left);
   // A form of one key has all keys that it can have.
   const wanted = form.holdsBoth ? all : all.slice(0, all.indexOf(first));
   const findings = [
@@ -43,11 +57,38 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   return { ok: true, ...rendered, findings };
 }
 
-/** Writes keys as a packager takes them. */
-export function renderKeys(as: ExportName, keys: Keys): ExportedKeys {
-  const { render, limit } = EXPORT_FORMS[as];
+/**
+ * Writes keys as a packager takes them.
+ * @param left those that are left out though no scheme was asked for
+ */
+export function renderKeys(
+  as: ExportName,
+  keys: Keys,
+  left: readonly Pick<StreamKey, 'scheme'>[],
+): ExportedKeys {
+  const { render, limit, warnsOfOthers } = EXPORT_FORMS[as];
   const text = render(keys);
-  return { text, keys, findings: [...systemFindings(keys), ...lengthFindings(text, limit)] };
+  const ofOthers = (warnsOfOthers ? left : []).map(({ scheme }) => {
+    const what = schemesOf(as).includes(scheme) ? `ask for the scheme ${scheme}` : `${as} does not take it`;
+    return warning('key_left_out', THE_EXPORT, `does not have the key of ${scheme}; ${what}`);
+  });
+  return { text, keys, findings: [...systemFindings(as, keys), ...ofOthers, ...lengthFindings(text, limit)] };
+}
+
+const BOTH: readonly ExportScheme[] = ['cenc', 'cbcs'];
+
+/** The schemes that a packager takes. */
+export function schemesOf(as: ExportName): readonly ExportScheme[] {
+  return EXPORT_FORMS[as].schemes ?? BOTH;
+}
+
+/** Why a scheme can't be had; goes on after `The key file` or the name of a document. */
+export function notTaken(as: ExportName, scheme: ExportScheme, taken = schemesOf(as)): string {
+  return `can't be exported as ${as} with the scheme ${scheme}; ask for ${taken.join(' or ')}`;
+}
+
+function keysMissing(description: string): Exported {
+  return { ok: false, problem: { code: 'keys_missing', description } };
 }
 
 const THE_EXPORT = { called: 'The export' };
@@ -55,8 +96,9 @@ const THE_EXPORT = { called: 'The export' };
 type Keys = readonly [StreamKey, ...StreamKey[]];
 
 const MISSING: Readonly<Record<ExportScheme, string>> = {
-  cenc: 'has no DASH lines, which cenc needs; provision the stream with cenc, or ask for the scheme cbcs',
-  cbcs: 'has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc',
+  cenc: 'has no DASH lines, which cenc needs; provision the stream with cenc',
+  cbcs: 'has no FairPlay lines, which cbcs needs; provision the stream with fairplay',
+  'aes-128': 'has no HLS lines of AES-128, which aes-128 needs; provision the stream with aes',
 };
 
 /** Why the lines of a scheme's key are not exported as that scheme: existing key files may have others. */
@@ -80,9 +122,12 @@ function leftOutFindings(sentence: string | undefined): Finding[] {
   return [warning('key_left_out', THE_EXPORT, `does not have all keys, because the key file ${sentence}`)];
 }
 
-function systemFindings(keys: Keys): Finding[] {
-  if (keys.every(({ systems, keyUri }) => systems.length > 0 || keyUri !== undefined)) return [];
-  return [warning('no_drm_system', THE_EXPORT, NO_SYSTEM)];
+function systemFindings(as: ExportName, keys: Keys): Finding[] {
+  const { noSystems } = EXPORT_FORMS[as];
+  if (keys.some(({ systems, keyUri }) => systems.length === 0 && keyUri === undefined))
+    return [warning('no_drm_system', THE_EXPORT, NO_SYSTEM)];
+  const isLost = noSystems !== undefined && keys.some(({ systems }) => systems.length > 0);
+  return isLost ? [warning('no_drm_system', THE_EXPORT, noSystems)] : [];
 }
 
 function lengthFindings(text: string, limit: (typeof EXPORT_FORMS)[ExportName]['limit']): Finding[] {
@@ -96,6 +141,29 @@ export function maskExport(text: string, keys: readonly StreamKey[]): string {
     .flatMap(({ key, iv }) => (iv ? [key, iv] : [key]))
     .flatMap((secret) => [secret.toString('hex'), secret.toString('base64')])
     .reduce((masked, secret) => masked.replaceAll(secret, MASK), text);
+}
+
+/**
+ * The one key of HLS lines of AES-128, if they can be used. It must not be one of FairPlay or of SAMPLE-AES, which encrypt
+ * samples: its address would have to hand out a key that players get from a license server alone.
+ */
+function aesKeys(text: string): StreamKey[] {
+  const values = new Map(parseKeyFile(text).lines.map(({ name, value }) => [name, value]));
+  const get = (name: string) => values.get(`${HLS}-${name}`) ?? '';
+  const [keyUri, key, iv] = [get('url'), decodeHexBlock(get('key')), decodeHexBlock(get('iv'))];
+  const isAes = get('method') === 'AES-128' && ['', 'identity'].includes(get('key-format'));
+  if (!isAes || !checkLicenseUrl('aes')(keyUri).ok || !key.ok || !(iv.ok || get('iv') === '')) return [];
+  return [
+    {
+      scheme: 'aes-128',
+      keyId: fairPlayKeyId(keyUri),
+      key: key.value,
+      ...(iv.ok && { iv: iv.value }),
+      keyUri,
+      systems: [],
+      boxes: [],
+    },
+  ];
 }
 
 function streamKeysOf({ dash, hls }: PackagingKeys): StreamKey[] {

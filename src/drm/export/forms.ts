@@ -7,6 +7,7 @@ import {
 } from '../cpix/document';
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signals';
 import { writeCpix } from '../cpix/write';
+import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import type { DrmSystemData } from '../packaging';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
@@ -14,10 +15,10 @@ import type { ExportName, ExportScheme } from './names';
 
 export interface StreamKey {
   readonly scheme: ExportScheme;
-  /** 16 bytes, big endian; of FairPlay, whose lines name none, the one that `fairPlayKeyId` makes of its address. */
+  /** 16 bytes, big endian; of HLS, whose lines name none, the one that `fairPlayKeyId` makes of the address. */
   readonly keyId: Buffer;
   readonly key: Buffer;
-  /** 16 bytes. FairPlay's alone: under `cenc` each packager makes its own. */
+  /** 16 bytes. Of HLS alone: under `cenc` each packager makes its own. */
   readonly iv?: Buffer;
   readonly keyUri?: string;
   /** Those that a `pssh` box signals. */
@@ -32,6 +33,12 @@ export interface ExportForm {
   readonly extension: string;
   /** Whether it holds the keys of both schemes where none is asked for. All others hold one key. */
   readonly holdsBoth: boolean;
+  /** Those that the packager takes, the one to export by default first. Left out: `cenc` and `cbcs`. */
+  readonly schemes?: readonly [ExportScheme, ...ExportScheme[]];
+  /** Whether keys that are left out where no scheme is asked for are a warning. */
+  readonly warnsOfOthers?: boolean;
+  /** Why the DRM systems of a key are not in it. */
+  readonly noSystems?: string;
   readonly limit?: { readonly bytes: number; readonly sentence: string };
   render(keys: readonly [StreamKey, ...StreamKey[]]): string;
 }
@@ -44,6 +51,13 @@ export const EXPORT_FORMS: Readonly<Record<ExportName, ExportForm>> = {
     extension: 'flags',
     holdsBoth: false,
     render: ([key]) => `${SHAKA_HEAD}${shakaFlags(key).join('\n')}\n`,
+  },
+  'shaka-streamer': {
+    mediaType: AS_TEXT,
+    extension: 'yaml',
+    holdsBoth: false,
+    warnsOfOthers: true,
+    render: ([key]) => streamerPart(key),
   },
   'nginx-vod': {
     mediaType: 'application/json; charset=utf-8',
@@ -60,6 +74,23 @@ export const EXPORT_FORMS: Readonly<Record<ExportName, ExportForm>> = {
       bento4Options(key)
         .map((option) => `${option}\n`)
         .join(''),
+  },
+  gpac: {
+    mediaType: AS_TEXT,
+    extension: 'xml',
+    holdsBoth: false,
+    warnsOfOthers: true,
+    render: ([key]) => gpacDrm(key),
+  },
+  ffmpeg: {
+    mediaType: AS_TEXT,
+    extension: 'ffmpeg',
+    holdsBoth: false,
+    schemes: ['cenc', 'aes-128'],
+    warnsOfOthers: true,
+    noSystems:
+      'has no DRM system, since ffmpeg writes no pssh box; name Widevine and PlayReady in the manifest',
+    render: ([key]) => (key.scheme === 'aes-128' ? hlsKeyInfo(key) : ffmpegPreset(key)),
   },
   cpix: {
     mediaType: 'application/cpix+xml',
@@ -124,6 +155,89 @@ export function shakaFlags(key: Omit<StreamKey, 'systems'>): string[] {
   ];
 }
 
+const ENOUGH = 'This file is enough to decrypt the stream.';
+
+/**
+ * The part of shaka-streamer's pipeline configuration (`pipeline_configuration.py`, 1.5.1). All texts are in quotes: hex
+ * digits without letters would be a number.
+ */
+function streamerPart({ scheme, keyId, key, iv, keyUri, boxes }: StreamKey): string {
+  const hex = (bytes: Buffer) => `"${bytes.toString('hex')}"`;
+  return `# A part of the pipeline configuration of shaka-streamer. ${ENOUGH}
+encryption:
+  enable: true
+  encryption_mode: raw
+  protection_scheme: ${scheme}
+  keys:
+    - key_id: ${hex(keyId)}
+      key: ${hex(key)}
+${[
+  ...(iv ? [`iv: ${hex(iv)}`] : []),
+  ...(boxes.length > 0 ? [`pssh: ${hex(Buffer.concat(boxes))}`] : []),
+  ...(keyUri === undefined
+    ? []
+    : ['protection_systems: [FairPlay]', `hls_key_uri: ${JSON.stringify(keyUri)}`]),
+  'clear_lead: 0',
+]
+  .map((line) => `  ${line}\n`)
+  .join('')}`;
+}
+
+/** How many tracks of a file have a range of IVs of their own. */
+const GPAC_TRACKS = 8;
+
+/**
+ * The DRM file of GPAC's `MP4Box -crypt` and `cecrypt` (`crypt_tools.c`, `encrypt_cenc_isma.c`). Under `cenc`, GPAC counts
+ * the samples of each track up from its `first_IV`: tracks that started from the same would share their key stream, so each
+ * has another first byte. Under `cbcs` it makes no IV by itself, and any one will do.
+ */
+function gpacDrm({ scheme, keyId, key, iv, keyUri, systems }: StreamKey): string {
+  const hex = (bytes: Buffer) => `0x${bytes.toString('hex')}`;
+  const fairplay = `URI="${keyUri}",KEYFORMAT="${FAIRPLAY_KEY_FORMAT}",KEYFORMATVERSIONS="1"`;
+  const hls = keyUri === undefined ? '' : ` hlsInfo="${inAttribute(fairplay)}"`;
+  const track = (attributes: string) => `  <CrypTrack${attributes}>
+    <key KID="${hex(keyId)}" value="${hex(key)}"${hls}/>
+  </CrypTrack>\n`;
+  const counted = (id: number) => ` IV_size="8" first_IV="0x0${id}00000000000000"`;
+  const tracks = Array.from({ length: GPAC_TRACKS }, (_, at) =>
+    track(` trackID="${at + 1}"${counted(at + 1)}`),
+  );
+  const pssh = systems.map(
+    ({ systemId, data }) => `  <DRMInfo type="pssh" version="0">
+    <BS ID128="0x${systemId.replaceAll('-', '')}"/>
+    <BS data64="${data.toString('base64')}"/>
+  </DRMInfo>\n`,
+  );
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<!-- For MP4Box -crypt, and gpac's cecrypt. ${ENOUGH} -->
+<GPACDRM type="${scheme}">
+${pssh.join('')}${
+  scheme === 'cbcs'
+    ? track(` constant_IV="${hex(iv ?? keyId)}" crypt_byte_block="1" skip_byte_block="9"`)
+    : `${tracks.join('')}${track(counted(0))}`
+}</GPACDRM>\n`;
+}
+
+const inAttribute = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+
+/** The options of ffmpeg's MP4 muxer, for `-fpre`, which keeps them out of the arguments of the process. */
+function ffmpegPreset({ keyId, key }: StreamKey): string {
+  return `# For ffmpeg -fpre. ${ENOUGH}
+encryption_scheme=cenc-aes-ctr
+encryption_key=${key.toString('hex')}
+encryption_kid=${keyId.toString('hex')}
+`;
+}
+
+/** A file for ffmpeg's `-hls_key_info_file`: address, where the key is to be read, IV. The key is in it, so that there is one file. */
+function hlsKeyInfo({ key, iv, keyUri }: StreamKey): string {
+  const lines = [keyUri, `${KEY_AS_ADDRESS}${key.toString('base64')}`, ...(iv ? [iv.toString('hex')] : [])];
+  return `${lines.join('\n')}\n`;
+}
+
+const KEY_AS_ADDRESS = 'data:application/octet-stream;base64,';
+
 /** The CPIX document of some keys. Each has a rule for all tracks; shaka-packager takes `ALL` for the label of a stream. */
 export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
   return {
@@ -133,7 +247,7 @@ export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
       keyId,
       value: { kind: 'plain', bytes: key },
       explicitIv: iv,
-      scheme,
+      scheme: scheme === 'aes-128' ? undefined : scheme,
     })),
     systems: keys.flatMap(systemsOf),
     rules: keys.map(({ keyId }) => ({ keyId, intendedTrackType: 'ALL', ...NO_FILTERS })),
@@ -141,6 +255,7 @@ export function cpixDocumentOf(keys: readonly StreamKey[]): CpixDocument {
 }
 
 function systemsOf({ keyId, systems, keyUri, scheme }: StreamKey): CpixSystem[] {
+  if (scheme === 'aes-128') return [];
   const signalled = systems.map(({ systemId, data }) =>
     systemId === WIDEVINE_SYSTEM_ID
       ? cpixSystem('widevine', keyId, widevineSignals(keyId, data, scheme), OF_DASH)

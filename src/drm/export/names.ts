@@ -1,6 +1,14 @@
-export const EXPORT_NAMES = ['shaka', 'nginx-vod', 'bento4', 'cpix'] as const;
+export const EXPORT_NAMES = [
+  'shaka',
+  'shaka-streamer',
+  'nginx-vod',
+  'bento4',
+  'gpac',
+  'ffmpeg',
+  'cpix',
+] as const;
 export type ExportName = (typeof EXPORT_NAMES)[number];
 
-/** The schemes of a key file's two kinds of key: `cenc` of Widevine and PlayReady, `cbcs` of FairPlay. */
-export const EXPORT_SCHEMES = ['cenc', 'cbcs'] as const;
+/** What a key is for: `cenc` of Widevine and PlayReady, `cbcs` of FairPlay, and HLS without DRM, whose key players fetch. */
+export const EXPORT_SCHEMES = ['cenc', 'cbcs', 'aes-128'] as const;
 export type ExportScheme = (typeof EXPORT_SCHEMES)[number];

@@ -1,16 +1,16 @@
 import { type Checked, refused } from '../bytes';
 import type { CpixDocument, CpixKey } from '../cpix/document';
 import { fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signals';
+import type { SpekeScheme } from '../cpix/speke';
 import { spekeAnswer, spekeScheme, spekeSystems } from '../cpix/speke-answer';
 import { writeCpix } from '../cpix/write';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import type { StreamKey } from './forms';
-import type { ExportScheme } from './names';
 
 interface Wanted {
   readonly key: CpixKey;
-  readonly scheme: ExportScheme;
+  readonly scheme: SpekeScheme;
 }
 
 /** The one key that a SPEKE request may ask a key file for. The fault is a whole sentence. */
@@ -31,8 +31,8 @@ export function wantedKey({ keys }: CpixDocument): Checked<Wanted> {
  */
 export function answerWithKey(
   asked: CpixDocument,
-  { key: wanted }: Wanted,
-  { scheme, keyId, key, iv, systems: own, keyUri }: StreamKey,
+  { key: wanted, scheme }: Wanted,
+  { keyId, key, iv, systems: own, keyUri }: StreamKey,
   random: (bytes: number) => Buffer,
 ): Checked<string> {
   const dataOf = (id: string) => own.find(({ systemId }) => systemId === id)?.data;

@@ -45,7 +45,8 @@ it('one key under cbcs is exported for Widevine, PlayReady and FairPlay together
 
 it('its export as CPIX is exported like the document itself', () => {
   const again = exported(cbcsDocument(), 'cpix').text;
-  for (const as of EXPORT_NAMES) expect(exported(again, as)).toEqual(exported(cbcsDocument(), as));
+  for (const as of EXPORT_NAMES.filter((each) => each !== 'ffmpeg'))
+    expect(exported(again, as)).toEqual(exported(cbcsDocument(), as));
 });
 
 it('the CPIX export of a key file is exported like the key file', () => {
@@ -57,7 +58,7 @@ it('the CPIX export of a key file is exported like the key file', () => {
       (keyFile) => {
         const cpix = exportKeyFile(textOf(keyFile), 'cpix', undefined);
         if (!cpix.ok) throw new Error(cpix.problem.description);
-        for (const as of EXPORT_NAMES) {
+        for (const as of EXPORT_NAMES.filter((each) => each !== 'ffmpeg' || keyFile.cenc)) {
           const own = exportKeyFile(textOf(keyFile), as, undefined);
           expect(exported(cpix.text, as).text).toBe(own.ok && own.text);
         }

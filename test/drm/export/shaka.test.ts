@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { parse } from 'yaml';
 import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { cbcsDocument } from '../../support/cbcs-document';
@@ -22,24 +23,68 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-function exportedOf(source: 'key file' | 'document', scheme: 'cenc' | 'cbcs') {
-  const made = exportCpix(cbcsDocument(), { as: 'shaka', scheme });
+type Source = 'key file' | 'document';
+
+function exportedOf(as: 'shaka' | 'shaka-streamer', source: Source, scheme: 'cenc' | 'cbcs') {
+  const made = exportCpix(cbcsDocument(), { as, scheme });
   if (source === 'document' && made.ok) return made.value;
-  const exported = exportKeyFile(keyFileText(PLAYREADY), 'shaka', scheme);
+  const exported = exportKeyFile(keyFileText(PLAYREADY), as, scheme);
   if (!exported.ok) throw new Error(exported.problem.description);
   return exported;
 }
 
-/** Packages the clip with the flags that are exported, by the command of the manual. */
-async function packageWith(scheme: 'cenc' | 'cbcs', source: 'key file' | 'document' = 'key file') {
-  const exported = exportedOf(source, scheme);
+const isHex = (value: unknown) => /^(?:[a-fA-F0-9]{2})+$/.test(String(value)) && typeof value === 'string';
+const isBlock = (value: unknown) => isHex(value) && String(value).length === 32;
+
+/** The fields of the class `EncryptionConfig` of shaka-streamer (`pipeline_configuration.py`, 1.5.1) that are exported. */
+const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  enable: (value) => value === true,
+  encryption_mode: (value) => value === 'raw',
+  protection_scheme: (value) => value === 'cenc' || value === 'cbcs',
+  keys: (value) => Array.isArray(value) && value.length === 1,
+  iv: isBlock,
+  pssh: isHex,
+  protection_systems: (value) => Array.isArray(value) && value.every((each) => each === 'FairPlay'),
+  hls_key_uri: (value) => typeof value === 'string',
+  clear_lead: Number.isInteger,
+};
+
+/** The arguments that shaka-streamer makes of its part of the pipeline configuration (`packager_node.py`). */
+function argumentsOf(text: string): string[] {
+  const { encryption, ...others } = parse(text);
+  expect(others).toEqual({});
+  for (const [name, value] of Object.entries(encryption))
+    expect([name, FIELDS[name]?.(value)]).toEqual([name, true]);
+  const { keys, protection_scheme, protection_systems, clear_lead, ...given } = encryption;
+  expect([isBlock(keys[0].key_id), isBlock(keys[0].key)]).toEqual([true, true]);
+  return [
+    ...['--enable_raw_key_encryption', '--keys', `key_id=${keys[0].key_id}:key=${keys[0].key}`],
+    ...['iv', 'pssh', 'hls_key_uri'].flatMap((name) => (given[name] ? [`--${name}`, given[name]] : [])),
+    ...[
+      '--protection_scheme',
+      protection_scheme,
+      '--clear_lead',
+      String(clear_lead),
+      '--create_session_keys',
+    ],
+    ...(protection_systems ? ['--protection_systems', protection_systems.join(',')] : []),
+  ];
+}
+
+/** Packages the clip with what is exported, by the command of the manual, or as shaka-streamer would. */
+async function packageWith(
+  scheme: 'cenc' | 'cbcs',
+  source: Source = 'key file',
+  as: 'shaka' | 'shaka-streamer' = 'shaka',
+) {
+  const exported = exportedOf(as, source, scheme);
   await writeFile(join(folder, 'keys.flags'), exported.text);
   const playlist = scheme === 'cbcs' ? (name: string) => `,playlist_name=${name}.m3u8` : () => '';
   await run(
     SHAKA_PACKAGER,
     [
       '--quiet',
-      '--flagfile=keys.flags',
+      ...(as === 'shaka' ? ['--flagfile=keys.flags'] : argumentsOf(exported.text)),
       ...['video', 'audio'].map((kind) => `in=${CLIP},stream=${kind},output=${kind}.mp4${playlist(kind)}`),
       ...(scheme === 'cenc' ? ['--mpd_output=out.mpd'] : ['--hls_master_playlist_output=out.m3u8']),
     ],
@@ -54,12 +99,14 @@ const ofClip = async (kind: string) => {
 };
 
 describe.each([
-  ['key file', 'cenc'],
-  ['key file', 'cbcs'],
-  ['document', 'cbcs'],
-] as const)('with the flags that are exported of a %s for %s', (source, scheme) => {
+  ['shaka', 'key file', 'cenc'],
+  ['shaka', 'key file', 'cbcs'],
+  ['shaka', 'document', 'cbcs'],
+  ['shaka-streamer', 'key file', 'cenc'],
+  ['shaka-streamer', 'document', 'cbcs'],
+] as const)('with what is exported as %s of a %s for %s', (as, source, scheme) => {
   it('shaka-packager makes streams whose samples are encrypted, and decrypt to those of the source', async () => {
-    const { keyId, key } = await packageWith(scheme, source);
+    const { keyId, key } = await packageWith(scheme, source, as);
     for (const kind of ['video', 'audio']) {
       const original = await ofClip(kind);
       expect(original?.length).toBeGreaterThan(10);
@@ -103,12 +150,24 @@ it("the playlist names FairPlay's address alone, and no IV", async () => {
   ]);
 });
 
-it('of one key for all systems, the playlist names each of them', async () => {
-  await packageWith('cbcs', 'document');
-  const playlist = await readFile(join(folder, 'video.m3u8'), 'utf8');
-  expect([...playlist.matchAll(/KEYFORMAT="([^"]*)"/g)].map(([, format]) => format)).toEqual([
-    'urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed',
-    'com.microsoft.playready',
-    'com.apple.streamingkeydelivery',
-  ]);
+it.each(['shaka', 'shaka-streamer'] as const)(
+  'of one key for all systems, the playlist names each (%s)',
+  async (as) => {
+    await packageWith('cbcs', 'document', as);
+    const playlist = await readFile(join(folder, 'video.m3u8'), 'utf8');
+    expect([...playlist.matchAll(/KEYFORMAT="([^"]*)"/g)].map(([, format]) => format)).toEqual([
+      'urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed',
+      'com.microsoft.playready',
+      'com.apple.streamingkeydelivery',
+    ]);
+  },
+);
+
+it('a key whose hex digits are all decimal stays a text for shaka-streamer', () => {
+  const digits = '12'.repeat(16);
+  const value = { kind: 'plain', bytes: Buffer.from(digits, 'hex') } as const;
+  const made = exportCpix(cbcsDocument({ value }), { as: 'shaka-streamer' });
+  expect(argumentsOf(made.ok ? made.value.text : '')).toContainEqual(
+    expect.stringMatching(`:key=${digits}$`),
+  );
 });
