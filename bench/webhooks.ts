@@ -14,7 +14,7 @@ function createWebhooks(retryDelaysMs: readonly number[], waiting: number): Webh
   const silent = () => undefined;
   const surroundings = {
     clock: createClock(() => new Date()),
-    faults: new FaultSwitches(),
+    faults: new FaultSwitches(randomBytes),
     now: () => performance.now(),
     log: { error: silent, warn: silent, info: silent, debug: silent },
     newResourceId: () => 'benchhok',

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type Clock, createClock } from '../../src/platform/emulator/clock';
 import { FaultSwitches } from '../../src/platform/emulator/control/faults';
 import {
@@ -30,7 +31,7 @@ function leapingClock(): Clock {
 
 /** The webhook service alone; it is stopped after the test. */
 export function startWebhooks(settings: Partial<WebhookSettings> = {}, clock = leapingClock()) {
-  const faults = new FaultSwitches();
+  const faults = new FaultSwitches(randomBytes);
   const { log, lines } = recordedLog();
   let made = 0;
   const next = () => ++made;

@@ -12,6 +12,7 @@ import { EVENT, eventBehaviour } from './resources/events';
 import { mountLibrary } from './resources/library';
 import { callsOf } from './resources/resource-calls';
 import { mountResource } from './resources/resource-routes';
+import { dateAnswers } from './seeded-source';
 import { mountUploads } from './uploads/upload-api';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
@@ -24,6 +25,7 @@ const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
 /** The platform port: every part of the emulator that is reached over HTTP. */
 export function createEmulatorApp(context: EmulatorContext): RequestListener {
   const platform = createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
+    dateAnswers(app, context);
     app
       .route('/healthz')
       .get((_request, response) => void response.json({ status: 'ok' }))

@@ -108,6 +108,11 @@ const VARIABLES = z.object({
       'must be an rtmp:// address such as rtmp://emulator:1935/live',
     )
     .optional(),
+  EMULATOR_SEED: z
+    .string()
+    .regex(/^-?\d{1,15}$/, 'must be a whole number such as 42; leave it out for other ids in each run')
+    .transform(Number)
+    .optional(),
   EMULATOR_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
@@ -153,6 +158,7 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
       sharedSecret: variables.EMULATOR_CLIENT_SHARED_SECRET,
     },
     packager: packagerOf(variables),
+    seed: variables.EMULATOR_SEED,
     logLevel: variables.EMULATOR_LOGLEVEL,
     unknownVariables: unknownVariables('EMULATOR_', Object.keys(VARIABLES.shape), env),
   };

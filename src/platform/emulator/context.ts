@@ -9,6 +9,7 @@ import type { PackagerAddress } from './packaging/packager-client';
 import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
 import { Recordings } from './packaging/recordings';
 import { createLibrary, type Library } from './resources/library';
+import { SEEDED_TIME, SeededSource } from './seeded-source';
 import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
@@ -49,6 +50,8 @@ interface Behaviour {
   readonly uploadsMaxBytes: number;
   /** Undefined: nothing is packaged, and the playlists are empty. */
   readonly packager: PackagerAddress | undefined;
+  /** With one, ids, secrets, keys and clock are the same in each run. */
+  readonly seed: number | undefined;
 }
 
 export interface Seeds extends StateSeeds, Behaviour, Listening {
@@ -81,13 +84,15 @@ const KEYS_REMEMBERED = 100_000;
 
 export function createContext(
   seeds: Seeds,
-  surroundings: Surroundings,
+  given: Surroundings,
   packagingSettings: PackagingSettings = PACKAGING_SETTINGS,
 ): EmulatorContext {
-  const clock = createClock(surroundings.wallClock);
+  const source = seeds.seed === undefined ? undefined : new SeededSource(seeds.seed);
+  const surroundings = { ...given, ...source?.surroundings };
+  const clock = createClock(source ? () => SEEDED_TIME : surroundings.wallClock);
   const state = createState();
   seedState(state, seeds, clock.now());
-  const faults = new FaultSwitches();
+  const faults = new FaultSwitches(surroundings.newBytes);
   const journal = new Journal();
   const { allowHttpWebhooks: allowHttp, packager, uploadsFolder } = seeds;
   const webhooks = new Webhooks({ ...surroundings, clock, faults }, { ...WEBHOOK_SETTINGS, allowHttp });
@@ -115,7 +120,8 @@ export function createContext(
     clients: clientsOf(seeds.client),
     issuedKeys,
     reset() {
-      journal.clear();
+      source?.reset();
+      journal.reset();
       broadcast.reset();
       webhooks.reset();
       recordings.reset();

@@ -9,10 +9,10 @@ import type { EmulatorConfig } from './config';
 import { createContext, type EmulatorContext, type Surroundings } from './context';
 import { createControlApp } from './control/app';
 import { startRtmpIngest } from './live/rtmp-ingest';
+import { LETTERS_AND_DIGITS } from './seeded-source';
 
 /** How long a file may take to come over a slow connection; one that comes to a halt is cut much earlier. */
 const UPLOAD_MS = 24 * 60 * 60 * 1000;
-const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 /** Clock and random source of a process. */
 interface Own extends Pick<Surroundings, 'wallClock' | 'now' | 'newId' | 'newBytes'> {

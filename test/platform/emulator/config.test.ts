@@ -55,6 +55,7 @@ test('takes every variable', () => {
     EMULATOR_CLIENT: 'acme.tv',
     EMULATOR_CLIENT_API_KEY: 'k',
     EMULATOR_CLIENT_SHARED_SECRET: '0123456789abcdef',
+    EMULATOR_SEED: '-42',
     EMULATOR_LOGLEVEL: 'silent',
   });
   expect(config).toEqual({
@@ -72,6 +73,7 @@ test('takes every variable', () => {
     uploadsFolder: '/var/uploads',
     uploadsMaxBytes: 5 * 1024 * 1024,
     client: { name: 'acme.tv', apiKey: 'k', sharedSecret: '0123456789abcdef' },
+    seed: -42,
     logLevel: 'silent',
     unknownVariables: [],
   });
@@ -175,6 +177,8 @@ test('names a misspelt variable with the one that was meant, and starts all the 
 const PACKAGER_URL = 'must be an http:// or https:// address without a password or a query';
 const RTMP_URL = 'must be an rtmp:// address such as rtmp://emulator:1935/live';
 
+const SEED = 'must be a whole number such as 42; leave it out for other ids in each run';
+
 test.each([
   ['EMULATOR_PACKAGERURL', 'packager:8082', PACKAGER_URL],
   ['EMULATOR_PACKAGERURL', 'http://user:password@packager', PACKAGER_URL],
@@ -194,6 +198,9 @@ test.each([
   ['EMULATOR_API_SECRET', 'short', 'must have at least 16 characters'],
   ['EMULATOR_RATELIMIT', 'yes', 'must be on or off'],
   ['EMULATOR_ALLOW_HTTP_WEBHOOKS', '1', 'must be true or false'],
+  ['EMULATOR_SEED', '4.5', SEED],
+  ['EMULATOR_SEED', 'x', SEED],
+  ['EMULATOR_SEED', '99999999999999999', SEED],
   ['EMULATOR_UPLOADSMAXMB', '0', 'must be a whole number of megabytes, from 1 to 99999999'],
   ['EMULATOR_UPLOADSMAXMB', '2 GB', 'must be a whole number of megabytes, from 1 to 99999999'],
   ['EMULATOR_CLIENT', 'a/b', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],

@@ -8,6 +8,7 @@ import type { EmulatorContext } from '../context';
 import { checkedBody, readJson } from '../json-body';
 import { CONNECT_REFUSALS, type ConnectRefusal, type EncoderSession } from '../live/broadcast';
 import { channelOfKey } from '../resources/channels';
+import { dateAnswers } from '../seeded-source';
 import { refuseWebhooks } from '../webhooks/receiver-call';
 import { mountClearKeyKeys } from './clearkey-keys';
 import { mountCredentials } from './credentials';
@@ -18,6 +19,7 @@ import { mountSwitches } from './switches';
 /** The control port: what only tests and developers may do. It is an app of its own, on a port of its own. */
 export function createControlApp(context: EmulatorContext): RequestListener {
   return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
+    dateAnswers(app, context);
     app
       .route('/healthz')
       .get((_request, response) => void response.json({ status: 'ok' }))

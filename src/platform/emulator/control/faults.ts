@@ -6,13 +6,16 @@ import type { Clock } from '../clock';
 /** What goes wrong on purpose: an error status, an answer that comes late, a connection that breaks. */
 export type Fault =
   | { readonly kind: 'fail'; readonly status: number }
-  | { readonly kind: 'delay'; readonly ms: number }
+  /** By `ms` milliseconds, or by any number up to `ms_to`. */
+  | { readonly kind: 'delay'; readonly ms: number; readonly ms_to?: number | undefined }
   | { readonly kind: 'reset' };
 
 export interface FaultSwitch {
   /** `METHOD /path/:any/*`, or `webhook:<id>`, or `webhook:*`. */
   readonly target: string;
   readonly fault: Fault;
+  /** The part of the calls that fail, by chance: 0 to 1. Without it, every call does. */
+  readonly rate: number | undefined;
   /** How many calls are still to fail. */
   left: number;
 }
@@ -28,9 +31,15 @@ export class FaultSwitches implements Faults {
   routes: () => Promise<readonly PlatformRoute[]> = () => Promise.resolve([]);
   #switches: FaultSwitch[] = [];
   readonly #held = new Set<() => void>();
+  readonly #chance: () => number;
 
-  add(target: string, fault: Fault, times: number): void {
-    this.#switches.push({ target, fault, left: times });
+  /** @param newBytes what happens by chance follows from them. */
+  constructor(newBytes: (count: number) => Buffer) {
+    this.#chance = () => newBytes(4).readUInt32BE() / 2 ** 32;
+  }
+
+  add(target: string, fault: Fault, times: number, rate?: number): void {
+    this.#switches.push({ target, fault, rate, left: times });
   }
 
   list(): readonly FaultSwitch[] {
@@ -53,11 +62,15 @@ export class FaultSwitches implements Faults {
   }
 
   take(call: string): Fault | undefined {
-    const found = this.#switches.find(({ target }) => isMeant(target, call));
+    const found = this.#switches.find(
+      ({ target, rate }) => isMeant(target, call) && (rate === undefined || this.#chance() < rate),
+    );
     if (!found) return undefined;
     found.left -= 1;
     if (found.left === 0) this.#switches = this.#switches.filter((other) => other !== found);
-    return found.fault;
+    const { fault } = found;
+    if (fault.kind !== 'delay' || fault.ms_to === undefined) return fault;
+    return { kind: 'delay', ms: fault.ms + Math.floor(this.#chance() * (fault.ms_to - fault.ms + 1)) };
   }
 }
 
@@ -77,9 +90,11 @@ export function isMeant(target: string, call: string): boolean {
 export function injectFaults({
   faults,
   clock,
+  seeds,
 }: {
   readonly faults: FaultSwitches;
   readonly clock: Clock;
+  readonly seeds: { readonly seed: number | undefined };
 }): RequestHandler {
   return (request, _response, next) => {
     const fault = faults.take(`${request.method} ${request.path}`);
@@ -88,7 +103,13 @@ export function injectFaults({
       request.socket.destroy();
       return;
     }
-    if (fault.kind === 'delay') return clock.after(fault.ms, faults.hold(next));
+    if (fault.kind === 'delay') {
+      const goOn = faults.hold(next);
+      clock.after(fault.ms, goOn);
+      // The clock of a run with a seed stands.
+      if (seeds.seed !== undefined) setTimeout(goOn, fault.ms).unref();
+      return;
+    }
     const code = fault.status >= 500 ? 'server_error' : 'injected_fault';
     throw new HttpError(fault.status, { code, description: 'A fault switch of the control port did this.' });
   };

@@ -83,6 +83,12 @@ export class Journal {
     this.#bytes = 0;
   }
 
+  /** Also counts from 1 again. */
+  reset(): void {
+    this.clear();
+    this.#last = 0;
+  }
+
   /** The first bytes of a body, in memory of their own. */
   cut(body: Buffer | string | undefined): Buffer | undefined {
     const { bodyBytes } = this.#limits;

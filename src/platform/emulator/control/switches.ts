@@ -38,6 +38,12 @@ const FaultBody = z
         .min(1, 'must be at least 1')
         .max(600_000, 'must be at most 600000')
         .optional(),
+      ms_to: z.int('must be milliseconds').max(600_000, 'must be at most 600000').optional(),
+      rate: z
+        .number('must be a number from 0 to 1')
+        .min(0, 'must be a number from 0 to 1')
+        .max(1, 'must be a number from 0 to 1')
+        .optional(),
       times: z
         .int('must be a whole number')
         .min(1, 'must be at least 1')
@@ -46,23 +52,30 @@ const FaultBody = z
     },
     'The body must be a JSON object with target and kind.',
   )
-  .superRefine(({ kind, status, ms }, context) => {
+  .superRefine(({ kind, status, ms, ms_to }, context) => {
     if (status !== undefined && kind !== 'fail') addIssue(context, 'status', 'goes with the kind fail');
     if (ms !== undefined && kind !== 'delay') addIssue(context, 'ms', 'goes with the kind delay');
+    if (ms_to !== undefined && (ms === undefined || ms_to < ms))
+      addIssue(context, 'ms_to', 'goes with ms, and must not be less');
   });
 
 function addIssue(context: z.RefinementCtx, field: string, message: string): void {
   context.addIssue({ code: 'custom', path: [field], message });
 }
 
-/** Without more words, a call fails with 500, or is a second late; and one call. */
-function faultOf({ target, kind, status = 500, ms = 1000, times = 1 }: z.output<typeof FaultBody>) {
+/** Without more words, a call fails with 500, or is a second late; and one call, or with a rate any number of calls. */
+function faultOf({ target, kind, status = 500, ms = 1000, ms_to, rate, times }: z.output<typeof FaultBody>) {
   const faults: Readonly<Record<Fault['kind'], Fault>> = {
     fail: { kind: 'fail', status },
-    delay: { kind: 'delay', ms },
+    delay: { kind: 'delay', ms, ms_to },
     reset: { kind: 'reset' },
   };
-  return { target, fault: faults[kind], times };
+  return {
+    target,
+    fault: faults[kind],
+    rate,
+    times: times ?? (rate === undefined ? 1 : Number.POSITIVE_INFINITY),
+  };
 }
 
 const NO_WEBHOOK = 'there is no webhook with this id; GET /state lists them, webhook:* means all';
@@ -89,14 +102,14 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: SwitchP
     .route('/faults')
     .get((_request, response) => void response.json(renderFaults(faults.list())))
     .post(readJson, async (request, response) => {
-      const { target, fault, times } = faultOf(checkedBody(FaultBody, request.body));
+      const { target, fault, times, rate } = faultOf(checkedBody(FaultBody, request.body));
       const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
       const why =
         webhookId === undefined
           ? whyNoRoute(target, await faults.routes())
           : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
       if (why) throw new HttpError(400, { code: 'invalid_body', description: `target: ${why}` });
-      faults.add(target, fault, times);
+      faults.add(target, fault, times, rate);
       response.status(201).json(renderFaults(faults.list()));
     })
     .delete((_request, response) => {
@@ -107,5 +120,8 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: SwitchP
 }
 
 export function renderFaults(switches: readonly FaultSwitch[]) {
-  return { faults: switches.map(({ target, fault, left }) => ({ target, ...fault, times: left })) };
+  // Any number of calls is `null` in JSON.
+  return {
+    faults: switches.map(({ target, fault, rate, left }) => ({ target, ...fault, rate, times: left })),
+  };
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Response, Test } from 'supertest';
 import { FaultSwitches } from '../../../../src/platform/emulator/control/faults';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
@@ -91,7 +92,7 @@ test('lets a call go on after a reset that finds it held back, and it meets the 
 });
 
 test('lets a call go on once, however often it is let go', () => {
-  const faults = new FaultSwitches();
+  const faults = new FaultSwitches(randomBytes);
   const goOn = jest.fn();
   const letGo = faults.hold(goOn);
   expect(goOn).not.toHaveBeenCalled();
@@ -211,4 +212,46 @@ test.each([
 ])('takes the target %s', async (target) => {
   const { control } = await startEmulator();
   await control.post('/faults').send({ target, kind: 'fail' }).expect(201);
+});
+
+test('fails a part of the calls by chance, and the same ones in each run with a seed', async () => {
+  const run = async (seed: string) => {
+    const { admin, control } = await startEmulator({ EMULATOR_SEED: seed });
+    const fault = { target: `GET ${CHANNELS}`, kind: 'fail', status: 503, rate: 0.5 };
+    const set = await control.post('/faults').send(fault);
+    expect([set.status, set.body]).toEqual([201, { faults: [{ ...fault, times: null }] }]);
+    await control
+      .post('/faults')
+      .send({ ...fault, rate: 0 })
+      .expect(201);
+    const statuses: number[] = [];
+    for (let call = 0; call < 40; call += 1) statuses.push((await admin.get(CHANNELS)).status);
+    expect(new Set(statuses)).toEqual(new Set([200, 503]));
+    return statuses;
+  };
+  const first = await run('7');
+  expect(await run('7')).toEqual(first);
+  expect(await run('8')).not.toEqual(first);
+});
+
+test('delays by a number of milliseconds within a range', async () => {
+  const faults = new FaultSwitches(randomBytes);
+  faults.add('GET /a', { kind: 'delay', ms: 100, ms_to: 102 }, 200);
+  const delays = Array.from({ length: 200 }, () => JSON.stringify(faults.take('GET /a')));
+  expect([...new Set(delays)].sort()).toEqual([100, 101, 102].map((ms) => `{"kind":"delay","ms":${ms}}`));
+  // The clock of a run with a seed stands, and the call goes on all the same.
+  const { admin, control } = await startEmulator({ EMULATOR_SEED: '1' });
+  await control.post('/faults').send({ target: `GET ${CHANNELS}`, kind: 'delay', ms: 1, ms_to: 5, rate: 1 });
+  await admin.get(CHANNELS).expect(200);
+});
+
+test.each([
+  [{ rate: 2 }, 'rate: must be a number from 0 to 1'],
+  [{ kind: 'delay', ms: 5, ms_to: 4 }, 'ms_to: goes with ms, and must not be less'],
+])('refuses the chance %j', async (given, description) => {
+  const { control } = await startEmulator();
+  const { status, body } = await control
+    .post('/faults')
+    .send({ target: `GET ${CHANNELS}`, kind: 'fail', ...given });
+  expect([status, body]).toEqual([400, invalid(description)]);
 });

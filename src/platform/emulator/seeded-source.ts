@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import type { Express } from 'express';
+import { formatUuid } from '../../drm/bytes';
+import type { Clock } from './clock';
+
+export const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** The time of the platform in a run with a seed, until the control port moves it. */
+export const SEEDED_TIME = new Date('2030-01-01T00:00:00Z');
+
+/** What is drawn for one purpose does not depend on what is drawn for others, such as the ids of requests. */
+type Purpose = 'id' | 'resource' | 'secret' | 'bytes';
+
+/** What stands for random source and measured time in a run with a seed: the same draws give the same values. */
+export class SeededSource {
+  readonly #seed: number;
+  #drawn: Partial<Record<Purpose, number>> = {};
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  /** How often each was drawn. */
+  get drawn(): Readonly<Record<string, number>> {
+    return this.#drawn;
+  }
+
+  /** Goes on after these draws; after none, all begins again. */
+  reset(drawn: Readonly<Record<string, number>> = {}): void {
+    this.#drawn = { ...drawn };
+  }
+
+  readonly surroundings = {
+    now: () => 0,
+    newId: () => formatUuid(this.#draw('id', 16)),
+    newResourceId: () => this.#text('resource', 8),
+    newSecret: () => this.#text('secret', 40),
+    newBytes: (count: number) => this.#draw('bytes', count),
+  };
+
+  #draw(purpose: Purpose, outputLength: number): Buffer {
+    const count = (this.#drawn[purpose] ?? 0) + 1;
+    this.#drawn[purpose] = count;
+    return createHash('shake256', { outputLength }).update(`${this.#seed} ${purpose} ${count}`).digest();
+  }
+
+  #text(purpose: Purpose, length: number): string {
+    const bytes = [...this.#draw(purpose, length)];
+    return bytes.map((byte) => LETTERS_AND_DIGITS[byte % LETTERS_AND_DIGITS.length]).join('');
+  }
+}
+
+/** Dates the answers of a run with a seed by its clock. */
+export function dateAnswers(app: Express, { seeds, clock }: DatedParts): void {
+  if (seeds.seed === undefined) return;
+  app.use((_request, response, next) => {
+    response.setHeader('date', clock.now().toUTCString());
+    next();
+  });
+}
+
+interface DatedParts {
+  readonly seeds: { readonly seed: number | undefined };
+  readonly clock: Clock;
+}

@@ -1,0 +1,55 @@
+import { startEmulator } from '../../support/start-emulator';
+import { until } from '../../support/until';
+import { startWebhookReceiver } from '../../support/webhook-receiver';
+
+const LIBRARY = '/v2/sites/demosite';
+
+test('answers and notifies with equal bytes in each run with one seed, and after a reset', async () => {
+  const receiver = await startWebhookReceiver();
+  const run = async (seed: string, times = 1) => {
+    const { admin, api, control, context, unauthenticated, port, controlUrl } = await startEmulator({
+      EMULATOR_SEED: seed,
+    });
+    const runs: string[] = [];
+    for (let each = 0; each < times; each += 1) {
+      const bytes: string[] = [];
+      const call = async (calling: ReturnType<typeof admin.get>) => {
+        const { status, headers, text, body } = await calling;
+        bytes.push(
+          `${status} ${JSON.stringify(headers)} ${text}`
+            .replaceAll(`:${port}`, '')
+            .replaceAll(controlUrl, ''),
+        );
+        return body;
+      };
+      const events = ['media_available', 'channel_active'];
+      const webhook = {
+        name: 'w',
+        description: '',
+        webhook_url: receiver.url,
+        events,
+        site_ids: ['demosite'],
+      };
+      await call(admin.post('/v2/webhooks').send({ metadata: webhook }));
+      const { stream_key } = await call(admin.post(`${LIBRARY}/channels/`).send({ metadata: {} }));
+      await call(control.post('/encoder/connect').send({ stream_key }));
+      await call(control.post('/credentials').send({ name: 'n', permission: 'Viewer' }));
+      const upload = { method: 'external', source_url: 'https://example.com/a.mp4' };
+      await call(admin.post(`${LIBRARY}/media/`).send({ metadata: { title: 'T' }, upload }));
+      await call(admin.post(`${LIBRARY}/media/`).send({ metadata: {}, upload: { method: 'multipart' } }));
+      await call(api.get('/keyprovider/cenc/demo/content'));
+      await call(control.post('/clock').send({ advance_seconds: 5 }));
+      await until(() => context.webhooks.history().length === 2);
+      await call(admin.get(`${LIBRARY}/media/`));
+      await call(unauthenticated.get('/v2/sites/nothing'));
+      for (const path of ['/state?reveal=true', '/deliveries', '/requests']) await call(control.get(path));
+      await call(control.post('/reset'));
+      runs.push(bytes.join('\n'));
+    }
+    return runs;
+  };
+  const [first, again] = await run('42', 2);
+  expect(again).toBe(first);
+  expect(await run('42')).toEqual([first]);
+  expect(await run('-42')).not.toEqual([first]);
+});
