@@ -17,6 +17,8 @@ export interface Exchange {
   requestId: string;
   /** What a handler adds to the log line. Never a secret. */
   logFields?: Readonly<Record<string, unknown>> | undefined;
+  /** Who asks, for the log line: the name of an API key, and where the request came from. */
+  client?: { readonly key: string; readonly address: string } | undefined;
 }
 
 declare global {
@@ -114,7 +116,7 @@ function requestLog({ log, newId, now, quietPaths = [], observe }: Shell): Reque
       const ms = Math.round((now() - started) * 100) / 100;
       const fields = { requestId, method, route, status, ms, ...(aborted && { aborted }) };
       const level = status < 400 && isQuiet(pathOf(request)) ? 'debug' : 'info';
-      log[level]('request', { ...fields, ...response.locals.logFields });
+      log[level]('request', { ...fields, ...response.locals.client, ...response.locals.logFields });
       observe?.({ method, route, status, ms, aborted });
     });
     next();

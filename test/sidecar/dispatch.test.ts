@@ -64,7 +64,8 @@ test.each(PATHS)('answers and logs a GET of %s', async (path) => {
     });
   const logged = (await sidecar.logEntries()).filter(({ method }) => method === 'GET');
   const fields = { requestId: 'the-same', route: '/api/keyfile/:streamid', status: 200, streamId: 'live' };
-  expect(logged[0]).toMatchObject({ message: 'request', ...fields });
+  const client = { key: 'default', address: expect.stringContaining('127.0.0.1') };
+  expect(logged[0]).toMatchObject({ message: 'request', ...fields, ...client });
 });
 
 test.each(['end', 'destroy', 'resetAndDestroy'] as const)(

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
 import { type MemoryStore, rateLimit } from 'express-rate-limit';
 import { takes } from '../../api/stream-id';
-import type { Exchange } from '../../http/app';
+import { addressOf, type Exchange } from '../../http/app';
 import { networkOf } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
@@ -98,6 +98,8 @@ export function requireApiKey(findApiKey: FindApiKey): RequestHandler {
       const apiKey = apiKeyIn(findApiKey, request);
       if (!apiKey) throw apiError('unauthorized', whyUnauthorized(request), challengeFor(request));
       response.locals.apiKey = apiKey;
+      // The audit has changes and refusals only; this also names the reader of content keys.
+      response.locals.client = { key: apiKey.name, address: addressOf(request) };
     }
     next();
   };
