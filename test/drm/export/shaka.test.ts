@@ -33,41 +33,25 @@ function exportedOf(as: 'shaka' | 'shaka-streamer', source: Source, scheme: 'cen
   return exported;
 }
 
-const isHex = (value: unknown) => /^(?:[a-fA-F0-9]{2})+$/.test(String(value)) && typeof value === 'string';
-const isBlock = (value: unknown) => isHex(value) && String(value).length === 32;
-
-/** The fields of the class `EncryptionConfig` of shaka-streamer (`pipeline_configuration.py`, 1.5.1) that are exported. */
-const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
-  enable: (value) => value === true,
-  encryption_mode: (value) => value === 'raw',
-  protection_scheme: (value) => value === 'cenc' || value === 'cbcs',
-  keys: (value) => Array.isArray(value) && value.length === 1,
-  iv: isBlock,
-  pssh: isHex,
-  protection_systems: (value) => Array.isArray(value) && value.every((each) => each === 'FairPlay'),
-  hls_key_uri: (value) => typeof value === 'string',
-  clear_lead: Number.isInteger,
-};
-
-/** The arguments that shaka-streamer makes of its part of the pipeline configuration (`packager_node.py`). */
+/** The arguments that shaka-streamer 1.5.1 makes of its part of the pipeline (`packager_node.py`). */
 function argumentsOf(text: string): string[] {
-  const { encryption, ...others } = parse(text);
-  expect(others).toEqual({});
-  for (const [name, value] of Object.entries(encryption))
-    expect([name, FIELDS[name]?.(value)]).toEqual([name, true]);
-  const { keys, protection_scheme, protection_systems, clear_lead, ...given } = encryption;
-  expect([isBlock(keys[0].key_id), isBlock(keys[0].key)]).toEqual([true, true]);
+  const { keys, iv, pssh, hls_key_uri, protection_scheme, protection_systems, ...others } =
+    parse(text).encryption;
+  expect(others).toEqual({ enable: true, encryption_mode: 'raw', clear_lead: 0 });
+  const [{ key_id, key }] = keys;
+  // It takes no numbers (`HexString` in `configuration.py`).
+  for (const hex of [key_id, key, iv ?? '00', pssh ?? '00'])
+    expect(hex).toEqual(expect.stringMatching(/^(?:[a-f0-9]{2})+$/));
+  const given = Object.entries({ iv, pssh, hls_key_uri, protection_scheme });
   return [
-    ...['--enable_raw_key_encryption', '--keys', `key_id=${keys[0].key_id}:key=${keys[0].key}`],
-    ...['iv', 'pssh', 'hls_key_uri'].flatMap((name) => (given[name] ? [`--${name}`, given[name]] : [])),
     ...[
-      '--protection_scheme',
-      protection_scheme,
-      '--clear_lead',
-      String(clear_lead),
+      '--enable_raw_key_encryption',
+      `--keys=key_id=${key_id}:key=${key}`,
+      '--clear_lead=0',
       '--create_session_keys',
     ],
-    ...(protection_systems ? ['--protection_systems', protection_systems.join(',')] : []),
+    ...given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
+    ...(protection_systems ? [`--protection_systems=${protection_systems.join(',')}`] : []),
   ];
 }
 
