@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -90,6 +90,7 @@ describe('for ffmpeg', () => {
     cwd = await temporaryFolder();
     await symlink(CLIP, join(cwd, 'film.mp4'));
   });
+  const withFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0 ? it : it.skip;
   const ffmpeg = (args: string) => run('ffmpeg', ['-v', 'error', ...args.split(' ')], { cwd });
 
   /** The hashes of decoded frames, each behind the number of its stream. */
@@ -99,35 +100,39 @@ describe('for ffmpeg', () => {
     return rows.map((line) => `${line[0]} ${line.split(',').at(-1)?.trim()}`).sort();
   }
 
-  it('the options encrypt under cenc, and the frames are those of the source again', async () => {
+  withFfmpeg('the options encrypt under cenc, and the frames are those of the source again', async () => {
     const { text, keys, findings } = exported(POST_MANUAL_FILE, 'ffmpeg');
     const [{ keyId, key }] = keys;
     await writeFile(join(cwd, 'news.ffmpeg'), text);
     await ffmpeg('-i film.mp4 -c copy -fpre news.ffmpeg out.mp4');
-    const bytes = await readFile(join(cwd, 'out.mp4'));
-    expect(bytes.includes(Buffer.concat([Buffer.from([8]), keyId]))).toBe(true);
+    expect((await readFile(join(cwd, 'out.mp4'))).includes(keyId)).toBe(true);
     const frames = await framesOf(`-decryption_key ${key.toString('hex')} -i out.mp4`);
     expect(frames).toEqual(await framesOf('-i film.mp4'));
     expect(findings.map(({ code }) => code)).toEqual(['no_drm_system', 'key_left_out']);
   });
 
-  it.each([[AES.iv], [undefined]])('the key info file encrypts HLS by AES-128 (IV %s)', async (iv) => {
-    // A player fetches the key at its address, and has nothing else.
-    const server = createServer((_request, response) => response.end(Buffer.from(AES.key, 'hex')));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    afterTest(() => server.close());
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/key?a=1&b=2`;
-    const { text, findings } = exported(aesFile({ ...AES, url, iv }), 'ffmpeg');
-    await writeFile(join(cwd, 'news.ffmpeg'), text);
-    await ffmpeg('-i film.mp4 -c copy -f hls -hls_playlist_type vod -hls_key_info_file news.ffmpeg out.m3u8');
-    const line = /^#EXT-X-KEY:.*$/m.exec(await readFile(join(cwd, 'out.m3u8'), 'utf8'))?.[0];
-    expect(line).toBe(`#EXT-X-KEY:METHOD=AES-128,URI="${url}",IV=0x${iv ?? '0'.repeat(32)}`);
-    const frames = await framesOf('-protocol_whitelist file,crypto,tcp,http -i out.m3u8');
-    const original = await framesOf('-i film.mp4');
-    expect(frames).toEqual(expect.arrayContaining(original));
-    // A transport stream has no edit list, which hides the first frame of sound in the source.
-    expect([frames.length, findings]).toEqual([original.length + 1, []]);
-  });
+  withFfmpeg.each([[AES.iv], [undefined]])(
+    'the key info file encrypts HLS by AES-128 (IV %s)',
+    async (iv) => {
+      // A player fetches the key at its address, and has nothing else.
+      const server = createServer((_request, response) => response.end(Buffer.from(AES.key, 'hex')));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      afterTest(() => server.close());
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/key?a=1&b=2`;
+      const { text, findings } = exported(aesFile({ ...AES, url, iv }), 'ffmpeg');
+      await writeFile(join(cwd, 'news.ffmpeg'), text);
+      await ffmpeg(
+        '-i film.mp4 -c copy -f hls -hls_playlist_type vod -hls_key_info_file news.ffmpeg out.m3u8',
+      );
+      const line = /^#EXT-X-KEY:.*$/m.exec(await readFile(join(cwd, 'out.m3u8'), 'utf8'))?.[0];
+      expect(line).toBe(`#EXT-X-KEY:METHOD=AES-128,URI="${url}",IV=0x${iv ?? '0'.repeat(32)}`);
+      const frames = await framesOf('-protocol_whitelist file,crypto,tcp,http -i out.m3u8');
+      const original = await framesOf('-i film.mp4');
+      expect(frames).toEqual(expect.arrayContaining(original));
+      // A transport stream has no edit list, which hides the first frame of sound in the source.
+      expect([frames.length, findings]).toEqual([original.length + 1, []]);
+    },
+  );
 
   it('of a file with both, cenc comes before AES-128, each by its scheme', () => {
     const both = `${DASH_LINES}${aesFile(AES)}`;
@@ -143,8 +148,8 @@ describe('for ffmpeg', () => {
       `${AES.url}\ndata:application/octet-stream;base64,${key}\n${AES.iv}\n`,
     );
     expect(exportKeyFile(both, 'shaka', 'aes-128').ok).toBe(false);
-    const found = check(exported(both, 'ffmpeg', 'aes-128').text);
-    expect([found.kind, ...found.faults.map(({ code }) => code)]).toEqual(['unknown', 'export_not_checked']);
+    const { faults } = check(exported(both, 'ffmpeg', 'aes-128').text);
+    expect(faults.map(({ code }) => code)).toEqual(['export_not_checked']);
   });
 
   it.each([
