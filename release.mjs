@@ -19,7 +19,7 @@ const SHAKA_PACKAGER = 'node_modules/shaka-packager';
 const PACKAGES = {
   [PRODUCT]: {
     houses: ['sidecar', 'cli'],
-    files: ['README.md', 'CHANGELOG.md', 'LICENSE', '.env.example', 'docs'],
+    files: ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE', '.env.example', 'docs'],
     bin: { [PRODUCT]: 'sidecar', 'packager-drm': 'cli' },
   },
   [PLATFORM]: {

@@ -138,6 +138,16 @@ test('nothing of the fleet of compose runs as root or writes anywhere but into i
   }
 });
 
+test('the sidecar of compose runs without root, with a read-only root and no capability', async () => {
+  expect((await readServices()).sidecar).toMatchObject({
+    user: '1000:1000',
+    read_only: true,
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+    ulimits: { core: 0 },
+  });
+});
+
 test('compose makes a secret of its own for the fleet, and leaves the one that is there', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'fleet-secret-'));
   try {

@@ -5,6 +5,7 @@ const ROOT = join(__dirname, '..');
 const PAGES = [
   'README.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
 ].filter((name) => name.endsWith('.md'));
 
@@ -48,4 +49,19 @@ test('every relative link of README.md, CHANGELOG.md and docs leads to a file, a
 test('README.md leads to every page of docs', () => {
   const readme = proseOf(join(ROOT, 'README.md'));
   expect(PAGES.filter((page) => page !== 'README.md' && !readme.includes(`](${page}`))).toEqual([]);
+});
+
+test('every test that a page names is there, and every control of the hardening guide that has a setting names one', () => {
+  const named = PAGES.flatMap((page) =>
+    [...proseOf(join(ROOT, page)).matchAll(/`(test\/[\w./-]+\.ts)`/g)].map(([, test = '']) => ({
+      page,
+      test,
+    })),
+  );
+  expect(named.filter(({ test }) => !existsSync(join(ROOT, test)))).toEqual([]);
+  const rows = proseOf(join(ROOT, 'docs/hardening.md')).match(/^\| \*\*[A-Z]{2}-.*$/gm) ?? [];
+  expect(rows.length).toBeGreaterThan(20);
+  // These two are answered by what users do, and by a page.
+  const without = rows.filter((row) => !row.includes('`test/')).map((row) => row.slice(4, 11));
+  expect(without).toEqual(['OP-3.1*', 'TS-1.10']);
 });

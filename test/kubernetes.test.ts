@@ -13,6 +13,7 @@ interface Container {
   }[];
   readonly readinessProbe?: unknown;
   readonly livenessProbe?: unknown;
+  readonly securityContext?: unknown;
 }
 
 interface Workload {
@@ -26,6 +27,7 @@ interface Workload {
       readonly spec: {
         readonly containers: readonly Container[];
         readonly volumes: readonly { readonly name: string }[];
+        readonly securityContext?: unknown;
       };
     };
     readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
@@ -70,8 +72,32 @@ test.each(['kubernetes.yaml', 'kubernetes-fleet.yaml'])(
     const mounted = [packager, sidecar].flatMap(({ volumeMounts }) => volumeMounts.map(({ name }) => name));
     expect([...new Set(mounted)].sort()).toEqual([...volumes.map(({ name }) => name), ...claims].sort());
     expect(workload.spec.selector).toEqual({ matchLabels: workload.spec.template.metadata.labels });
+    expect(workload.spec.template.spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(sidecar.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
   },
 );
+
+test('the sidecar of docs/packager-drm-api.service writes keys and log only, gains no right and leaves no core dump', () => {
+  const unit = readFileSync(join(__dirname, '../docs/packager-drm-api.service'), 'utf8').split('\n');
+  expect(unit).toEqual(
+    expect.arrayContaining([
+      'ProtectSystem=strict',
+      'ReadWritePaths=/usr/local/WowzaStreamingEngine/keys',
+      'LogsDirectory=packager-drm-api',
+      'NoNewPrivileges=true',
+      'CapabilityBoundingSet=',
+      'LimitCORE=0',
+    ]),
+  );
+  expect(unit).not.toContain('User=root');
+});
 
 test('each pod of docs/kubernetes-fleet.yaml is a packager of one fleet, under its own name', () => {
   const { manifest, workload, sidecar } = partsOf('kubernetes-fleet.yaml');
