@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startBuilt } from '../support/built-program';
+import { DIST, runScript, startBuilt } from '../support/built-program';
 
 let folder: string;
 
@@ -26,10 +26,11 @@ async function call(url: string, method: string, body?: object) {
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
 }
 
-async function start() {
+async function start(env: Readonly<Record<string, string>> = {}) {
   const emulator = await startBuilt('emulator', {
     cwd: folder,
     env: {
+      ...env,
       EMULATOR_CONTROL_PORT: '0',
       EMULATOR_RTMP_PORT: 'off',
       EMULATOR_UPLOADSFOLDER: join(folder, 'uploads'),
@@ -102,4 +103,49 @@ test('deletes the uploaded files when it ends, and after a kill when the next on
   send('SIGTERM');
   expect((await ended).code).toBe(0);
   expect(await uploads()).toEqual([]);
+});
+
+test('keeps its state and its files in a file from one run to the next, also when it is killed after a save', async () => {
+  const env = { EMULATOR_STATEFILE: 'state.json' };
+  const first = await start(env);
+  await upload(first.url, 'kept');
+  const { body: channel } = await call(`${first.url}${CHANNELS}`, 'POST', { metadata: { title: 'Mine' } });
+  first.send('SIGTERM');
+  expect((await first.ended).code).toBe(0);
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    const again = await start(env);
+    const { body } = await call(`${again.url}${CHANNELS}${channel.id}/`, 'GET');
+    expect([body.metadata.title, body.stream_key]).toEqual(['Mine', channel.stream_key]);
+    const { body: state } = await call(`${again.controlUrl}/state`, 'GET');
+    expect([state.media.length, state.uploads.bytes]).toEqual([1, 4]);
+    again.send(signal);
+    await again.ended;
+  }
+});
+
+test('answers with equal bytes in each process with one seed', async () => {
+  const run = async () => {
+    const { url, controlUrl, send, ended } = await start({ EMULATOR_SEED: '7' });
+    const made = await fetch(`${url}${CHANNELS}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}` },
+      body: '{"metadata":{}}',
+    });
+    const state = await fetch(`${controlUrl}/state?reveal=true`);
+    const bytes = [[...made.headers], await made.text(), [...state.headers], await state.text()];
+    send('SIGTERM');
+    await ended;
+    return bytes;
+  };
+  expect(await run()).toEqual(await run());
+});
+
+test.each([
+  [{ EMULATOR_SEED: 'seven' }, 'EMULATOR_SEED: must be a whole number such as 42'],
+  [{ EMULATOR_STATEFILE: 'cut.json' }, 'cut.json: is not JSON, or was cut; restore a copy, or remove it'],
+])('does not start with %j, and says what to do', async (env, says) => {
+  await writeFile(join(folder, 'cut.json'), '{"saved":');
+  const { ended } = runScript(join(DIST, 'emulator', 'main.js'), { cwd: folder, env });
+  const { code, stderr } = await ended;
+  expect([code, stderr]).toEqual([2, expect.stringContaining(says)]);
 });

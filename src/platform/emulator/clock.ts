@@ -9,6 +9,8 @@ export interface Clock {
   after(ms: number, run: () => void): Timer;
   /** Moves forward. What falls due runs in due order before this returns, each seeing its own due time. */
   advance(ms: number): void;
+  /** How far it was advanced, in milliseconds. */
+  offset(): number;
   reset(): void;
 }
 
@@ -56,8 +58,8 @@ export function createClock(wallClock: () => Date): Clock {
     now: () => new Date(time()),
     after(ms, run) {
       const entry = { due: time() + ms, run };
-      const later = pending.findIndex(({ due }) => due > entry.due);
-      pending.splice(later === -1 ? pending.length : later, 0, entry);
+      // Most are later than all others.
+      pending.splice(pending.findLastIndex(({ due }) => due <= entry.due) + 1, 0, entry);
       if (pending[0] === entry && dueTime === undefined) setAlarm();
       return {
         cancel() {
@@ -69,6 +71,7 @@ export function createClock(wallClock: () => Date): Clock {
       offset += ms;
       runUntilNow();
     },
+    offset: () => offset,
     reset() {
       offset = 0;
       pending = [];

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
 import * as z from 'zod';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../../http/config';
 import { LOG_LEVELS, type LogLevel } from '../../http/log';
@@ -108,6 +109,10 @@ const VARIABLES = z.object({
       'must be an rtmp:// address such as rtmp://emulator:1935/live',
     )
     .optional(),
+  EMULATOR_STATEFILE: z
+    .string()
+    .transform((path) => resolve(path))
+    .optional(),
   EMULATOR_SEED: z
     .string()
     .regex(/^-?\d{1,15}$/, 'must be a whole number such as 42; leave it out for other ids in each run')
@@ -158,6 +163,7 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
       sharedSecret: variables.EMULATOR_CLIENT_SHARED_SECRET,
     },
     packager: packagerOf(variables),
+    stateFile: variables.EMULATOR_STATEFILE,
     seed: variables.EMULATOR_SEED,
     logLevel: variables.EMULATOR_LOGLEVEL,
     unknownVariables: unknownVariables('EMULATOR_', Object.keys(VARIABLES.shape), env),

@@ -50,6 +50,8 @@ interface Behaviour {
   readonly uploadsMaxBytes: number;
   /** Undefined: nothing is packaged, and the playlists are empty. */
   readonly packager: PackagerAddress | undefined;
+  /** Where the state is kept between runs. */
+  readonly stateFile: string | undefined;
   /** With one, ids, secrets, keys and clock are the same in each run. */
   readonly seed: number | undefined;
 }
@@ -76,8 +78,13 @@ export interface EmulatorContext extends Surroundings {
   readonly issuedKeys: IssuedKeys;
   readonly packaging: Packaging;
   readonly recordings: Recordings;
-  /** Back to the start of the process: the seeds, real time, no encoder, no fault. */
-  reset(): void;
+  /** In a run with a seed. */
+  readonly source: SeededSource | undefined;
+  /**
+   * Back to the start of the process: the seeds, real time, no encoder, no fault.
+   * @param restore puts another state in the place of that of the start; journal, files and keys stay.
+   */
+  reset(restore?: () => void): void;
 }
 
 const KEYS_REMEMBERED = 100_000;
@@ -99,7 +106,13 @@ export function createContext(
   const { notify } = webhooks;
   const uploads = new Uploads(
     { ...surroundings, clock },
-    { ...UPLOAD_SETTINGS, allowHttp, folder: uploadsFolder, maxBytes: seeds.uploadsMaxBytes },
+    {
+      ...UPLOAD_SETTINGS,
+      allowHttp,
+      folder: uploadsFolder,
+      ownFolder: seeds.stateFile && `${seeds.stateFile}.files`,
+      maxBytes: seeds.uploadsMaxBytes,
+    },
   );
   const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
   const packaging = new Packaging(
@@ -119,16 +132,20 @@ export function createContext(
     library: createLibrary(parts),
     clients: clientsOf(seeds.client),
     issuedKeys,
-    reset() {
-      source?.reset();
-      journal.reset();
+    source,
+    reset(restore) {
+      if (!restore) {
+        source?.reset();
+        journal.reset();
+        uploads.reset();
+        issuedKeys.clear();
+      }
       broadcast.reset();
       webhooks.reset();
       recordings.reset();
-      uploads.reset();
-      issuedKeys.clear();
       clock.reset();
       seedState(state, seeds, clock.now());
+      restore?.();
       packaging.reset();
       // Last, as calls that are held back continue at once and must meet the new start.
       faults.clear();

@@ -3,7 +3,6 @@ import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
 import { createLog } from '../../http/log';
 import { configOrExit, runAsProcess } from '../../http/server';
-import type { Tls } from '../../http/tls';
 import { readEmulatorConfig } from './config';
 import { openPlatformTls } from './own-certificates';
 import { startEmulator, surroundingsOf } from './start-emulator';
@@ -24,15 +23,16 @@ async function main(): Promise<void> {
     newBytes: randomBytes,
     below: (end: number) => randomInt(end),
   };
-  const tls = config.tls && (await tlsOrExit(openPlatformTls(config.tls, { log, clock: wallClock })));
+  const tls = config.tls && (await orExit(openPlatformTls(config.tls, { log, clock: wallClock })));
   const start = async () => {
-    const { stop } = await startEmulator(config, surroundingsOf(log, __dirname, own), tls);
+    const { stop } = await orExit(startEmulator(config, surroundingsOf(log, __dirname, own), tls));
     return { stop: () => stop(GRACE_MS) };
   };
   void runAsProcess({ name: 'emulator', log, start });
 }
 
-async function tlsOrExit(opening: Promise<Tls>): Promise<Tls> {
+/** Ends the process when the configuration names a file that cannot be used. */
+async function orExit<Opened>(opening: Promise<Opened>): Promise<Opened> {
   const [opened] = await Promise.allSettled([opening]);
   return configOrExit(VARIABLES, () => {
     if (opened.status === 'rejected') throw opened.reason;

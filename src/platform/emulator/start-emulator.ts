@@ -8,6 +8,7 @@ import { createEmulatorApp } from './app';
 import type { EmulatorConfig } from './config';
 import { createContext, type EmulatorContext, type Surroundings } from './context';
 import { createControlApp } from './control/app';
+import { openStateFile } from './control/state-file';
 import { startRtmpIngest } from './live/rtmp-ingest';
 import { LETTERS_AND_DIGITS } from './seeded-source';
 
@@ -48,6 +49,7 @@ export async function startEmulator(
   const { log } = surroundings;
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const context = createContext(config, surroundings);
+  const stateFile = config.stateFile === undefined ? undefined : openStateFile(context, config.stateFile);
   const running: Running[] = [];
   // Both ports: a client that holds too many connections is named in the log.
   const follow = () =>
@@ -76,7 +78,7 @@ export async function startEmulator(
     url: platform.url,
     controlUrl: control.url,
     /** Requests that are under way have `graceMs` to be answered. */
-    stop: (graceMs: number) => stopAll(context, running, graceMs),
+    stop: (graceMs: number) => stopAll(context, running, { graceMs, stateFile }),
   };
 }
 
@@ -84,7 +86,7 @@ export async function startEmulator(
 async function stopAll(
   context: EmulatorContext,
   running: readonly Running[],
-  graceMs: number,
+  { graceMs, stateFile }: { readonly graceMs: number; readonly stateFile: { close(): void } | undefined },
 ): Promise<void> {
   const { broadcast, webhooks, uploads, faults, packaging } = context;
   broadcast.reset();
@@ -92,5 +94,7 @@ async function stopAll(
   faults.clear();
   await Promise.all(running.map((each) => each.stop(graceMs)));
   await packaging.stop();
-  uploads.reset();
+  stateFile?.close();
+  if (stateFile) uploads.end();
+  else uploads.reset();
 }

@@ -64,8 +64,7 @@ function mountEncoder(
     .route('/encoder/connect')
     .post(readJson, (request, response) => {
       const { stream_key } = checkedBody(EncoderBody, request.body);
-      // A simulated encoder has no connection that could be dropped.
-      const connected = broadcast.connect(stream_key, () => {});
+      const connected = broadcast.connect(stream_key);
       if (!connected.ok) throw refusal(connected.reason);
       response.json(renderSession(connected.session));
     })

@@ -1,5 +1,7 @@
-import type { Express, Request } from 'express';
+import { type Express, json, type Request } from 'express';
 import { onlyMethods } from '../../../http/app';
+import { parsedOr400 } from '../../../http/errors';
+import { userOf } from '../auth';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { type LiveEvent, previewPath } from '../live/live-event';
@@ -12,6 +14,7 @@ import type { Upload } from '../uploads/upload';
 import { webhookBehaviour } from '../webhooks/webhook-api';
 import type { Delivery } from '../webhooks/webhooks';
 import { masked, renderCredentials } from './credentials';
+import { MAX_STATE_BYTES, readState, restoreState, saveState, withoutSecretsOf } from './saved-state';
 import { renderFaults } from './switches';
 
 /** What there is and what was delivered, and the way back to the start. */
@@ -21,7 +24,10 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
     .get((request, response) => {
       response.set('cache-control', 'no-store').json(renderState(context, request));
     })
-    .all(onlyMethods('GET'));
+    .put(json({ limit: MAX_STATE_BYTES, type: () => true }), (request, response) => {
+      response.json({ missing_files: restoreState(context, parsedOr400(readState(request.body))) });
+    })
+    .all(onlyMethods('GET', 'PUT'));
 
   app
     .route('/deliveries')
@@ -70,6 +76,10 @@ function renderState(context: EmulatorContext, request: Request) {
         renderResource(WEBHOOK, webhookBehaviour(webhooks), webhook, { view, isNew: reveal }),
       ),
     ...renderFaults(faults.list()),
+    // Who sees a part of the credentials can't restore all.
+    ...((userOf(request) ?? 'admin') === 'admin' && {
+      saved: reveal ? saveState(context) : withoutSecretsOf(saveState(context)),
+    }),
   };
 }
 

@@ -28,11 +28,18 @@ type Connected =
 
 /** The sessions of encoders, over RTMP or simulated by the control port, and the ends of their events. */
 export interface Broadcast {
-  /** `drop` is called once, when the platform ends the session (disable, delete, the longest duration, reset). */
-  connect(streamKey: string, drop: (why: string) => void): Connected;
+  /**
+   * @param drop is called once, when the platform ends the session (disable, delete, the longest duration, reset); a
+   *   simulated encoder has no connection that could be dropped.
+   */
+  connect(streamKey: string, drop?: (why: string) => void): Connected;
   /** The encoder has gone. After the channel's reconnect window without another connect the event ends. */
   disconnect(session: EncoderSession): void;
   sessionOf(channelId: string): EncoderSession | undefined;
+  /** The simulated encoders that are connected. */
+  simulated(): SimulatedEncoder[];
+  /** Goes on with a restored event, which is not over: with its simulated encoder, or as if its encoder had just gone. */
+  resume(event: LiveEvent, encoder: SimulatedEncoder | undefined): void;
   publish(event: LiveEvent): Published;
   /** Ends the channel's current event, if there is one, and drops its encoder. */
   stop(channel: Channel, why: string): void;
@@ -54,7 +61,11 @@ interface OnAir {
 interface Encoder {
   readonly session: EncoderSession;
   readonly since: Date;
-  readonly drop: (why: string) => void;
+  readonly drop: ((why: string) => void) | undefined;
+}
+
+export interface SimulatedEncoder extends Pick<EncoderSession, 'id' | 'channelId' | 'eventId'> {
+  readonly since: Date;
 }
 
 interface BroadcastParts {
@@ -127,7 +138,20 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
     state.media.add(replay);
     notify(channelNotification('channel_idle', channel));
     if (!replay.hidden) notify(mediaNotification('media_available', replay));
-    encoder?.drop(why);
+    encoder?.drop?.(why);
+  }
+
+  /** Waits for the encoder to come back, from when it has gone. */
+  function waitForEncoder(air: OnAir): void {
+    const { channel, event } = air;
+    const now = clock.now();
+    if (event.encoderGoneAt === undefined) {
+      take(event, 'encoder_gone');
+      event.encoderGoneAt = now;
+    }
+    const until = event.encoderGoneAt.getTime() + channel.metadata.reconnect_window * 1000;
+    const wait = Math.max(until - now.getTime(), 0);
+    air.window = clock.after(wait, () => end(channel, 'window_over', 'encoder_gone'));
   }
 
   return {
@@ -154,14 +178,27 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       if (air?.encoder?.session.id !== session.id) return;
       const { channel, encoder } = air;
       air.encoder = undefined;
-      take(air.event, 'encoder_gone');
-      const now = clock.now();
-      air.event.encoderGoneAt = now;
-      state.usage.countTime(channel.siteId, encoder.since, now, 'live_seconds');
-      const wait = channel.metadata.reconnect_window * 1000;
-      air.window = clock.after(wait, () => end(channel, 'window_over', 'encoder_gone'));
+      state.usage.countTime(channel.siteId, encoder.since, clock.now(), 'live_seconds');
+      waitForEncoder(air);
     },
     sessionOf: (channelId) => onAir.get(channelId)?.encoder?.session,
+    simulated: () =>
+      [...onAir.values()].flatMap(({ encoder }) => {
+        if (!encoder || encoder.drop) return [];
+        const { id, channelId, eventId } = encoder.session;
+        return [{ id, channelId, eventId, since: encoder.since }];
+      }),
+    resume(event, encoder) {
+      const channel = state.channels.find(event.channelId);
+      if (!channel) return;
+      const left = event.created.getTime() + MAX_EVENT_MS - clock.now().getTime();
+      const timeLimit = clock.after(Math.max(left, 0), () => end(channel, 'stop', 'longest_duration'));
+      const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
+      onAir.set(channel.id, air);
+      if (!encoder) return waitForEncoder(air);
+      const { since, ...session } = encoder;
+      air.encoder = { session: { ...session, pullToken: event.pullToken }, since, drop: undefined };
+    },
     publish(event) {
       const published = take(event, 'publish');
       if (published.ok) event.publishedAt = clock.now();
@@ -174,7 +211,7 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       for (const { timeLimit, window, encoder } of all) {
         timeLimit.cancel();
         window?.cancel();
-        encoder?.drop('reset');
+        encoder?.drop?.('reset');
       }
     },
   };

@@ -153,6 +153,14 @@ function endComing(uploads: Uploads, content: Content): void {
   content.fetching = undefined;
 }
 
+/** Ends what was under way when the state was saved: nothing sends or fetches it any more. */
+export function resumeContent(content: Content): void {
+  if (content.status !== 'processing' && content.status !== 'updating') return;
+  content.status = content.file || content.status === 'updating' ? 'ready' : 'failed';
+  if (!content.file)
+    content.errorMessage = 'The emulator was stopped before all of it was there. Send it again.';
+}
+
 /** Releases the file of a content, and ends its upload or fetch. */
 export function dropContent({ uploads }: Pick<Platform, 'uploads'>, content: Content): void {
   endComing(uploads, content);

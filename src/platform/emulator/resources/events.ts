@@ -250,6 +250,12 @@ function requestMaster(parts: EventParts, event: LiveEvent): boolean {
   return true;
 }
 
+/** Schedules the end of a master, if there is one. What the packager had not sent has to be requested again. */
+export function resumeMaster(parts: EventParts, event: LiveEvent): void {
+  if (event.master?.file) dropMasterLater(parts, event);
+  else event.master = undefined;
+}
+
 /** Keeps the file of a master as long as it is available. */
 function dropMasterLater(parts: EventParts, event: LiveEvent): void {
   const { clock } = parts;

@@ -2,7 +2,14 @@ import { wireTime } from '../clock';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
-import { CONTENT_VALUES, dropContent, MAX_FILE_BYTES, statusUnderWay, takeContent } from './content';
+import {
+  CONTENT_VALUES,
+  dropContent,
+  MAX_FILE_BYTES,
+  resumeContent,
+  statusUnderWay,
+  takeContent,
+} from './content';
 import { secondsOf } from './fields';
 import { isPublished, type MEDIA, type Media, type MediaMetadata, newMedia, publicationOf } from './media';
 import { dropOriginals, keepOriginal } from './originals';
@@ -192,6 +199,19 @@ function process(parts: Platform, media: Media): void {
     announce(parts, media);
     media.timers.processing = media.file && clock.after(CONVERSION_MS, () => makeRenditions(parts, media));
   });
+}
+
+/** Schedules again what a restored media has before it. @param isToConvert whether there is a rendition to be made. */
+export function resumeMedia(parts: Platform, media: Media, isToConvert: boolean): void {
+  const isUnderWay = media.status === 'processing' || media.status === 'updating';
+  if (isUnderWay && (media.file || media.hostingType === 'external')) {
+    process(parts, media);
+    return;
+  }
+  resumeContent(media);
+  announce(parts, media);
+  if (media.status === 'ready' && media.file && isToConvert)
+    media.timers.processing = parts.clock.after(CONVERSION_MS, () => makeRenditions(parts, media));
 }
 
 function cancelProcessing({ timers }: Media): void {

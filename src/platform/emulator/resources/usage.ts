@@ -55,6 +55,12 @@ export const USAGE_ACTIONS = {
   },
 } as const satisfies Readonly<Record<string, Action>>;
 
+/** `day` is the id of the site, a space and the date. */
+export interface UsageOfDay {
+  readonly day: string;
+  readonly counts: Partial<Counts>;
+}
+
 /** Counts the usage of each site and day, by the platform's clock in UTC. */
 export class Usage {
   readonly #days = new Map<string, Counts>();
@@ -79,6 +85,15 @@ export class Usage {
   /** The usage of a site on a day such as 2030-01-31. */
   on(siteId: string, day: string): Readonly<Counts> {
     return this.#days.get(`${siteId} ${day}`) ?? NOTHING;
+  }
+
+  /** Each day of each site. */
+  all(): UsageOfDay[] {
+    return [...this.#days].map(([day, counts]) => ({ day, counts }));
+  }
+
+  restore(days: readonly UsageOfDay[]): void {
+    for (const { day, counts } of days) this.#days.set(day, { ...NOTHING, ...counts });
   }
 
   clear(): void {

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, mkdirSync, rmSync, type WriteStream } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  type WriteStream,
+} from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Readable, Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
@@ -26,6 +33,8 @@ export interface KeptFile extends Received {
 export interface FileStoreSettings {
   /** Where the store makes a folder of its own when the first file comes. */
   readonly folder: string;
+  /** The folder of the store, whose files stay when the process ends; without it, it makes one. */
+  readonly ownFolder?: string | undefined;
   /** The most that all files together may have, in bytes. */
   readonly maxBytes: number;
   /** How long a sender may send nothing, in milliseconds of real time. */
@@ -52,11 +61,12 @@ interface Run {
 export class FileStore {
   readonly #settings: FileStoreSettings;
   readonly #log: Log;
-  #run = newRun();
+  #run: Run;
 
   constructor(settings: FileStoreSettings, log: Log) {
     this.#settings = settings;
     this.#log = log;
+    this.#run = newRun(settings.ownFolder);
   }
 
   get maxBytes(): number {
@@ -110,10 +120,49 @@ export class FileStore {
     });
   }
 
+  /**
+   * Deletes its files but these. Those of other stores in the folder of the uploads are used where they are, and stay theirs.
+   * @returns the paths of those that are there.
+   */
+  keepOnly(files: readonly KeptFile[]): readonly string[] {
+    const { folder, begun } = this.#run;
+    const names = new Map<string, ReadonlySet<string>>();
+    const namesIn = (parent: string) => {
+      const known = names.get(parent) ?? new Set(filesIn(parent));
+      names.set(parent, known);
+      return known;
+    };
+    const isOfStore = (parent: string) =>
+      parent === folder ||
+      (dirname(parent) === this.#settings.folder && basename(parent).startsWith(`emulator-${KIND}-`));
+    const there = new Map(
+      files.flatMap(({ path, size }) => {
+        const parent = dirname(path);
+        const name = basename(path);
+        return NAME.test(name) && isOfStore(parent) && namesIn(parent).has(name)
+          ? [[path, size] as const]
+          : [];
+      }),
+    );
+    const run = { ...newRun(folder), begun };
+    for (const name of folder === undefined ? [] : namesIn(folder)) {
+      const path = join(folder ?? '', name);
+      const size = there.get(path);
+      if (size === undefined) rmSync(path, { force: true });
+      else {
+        run.sizes.set(path, size);
+        run.used += size;
+        run.begun = Math.max(run.begun, Number(name));
+      }
+    }
+    this.#run = run;
+    return [...there.keys()];
+  }
+
   /** Deletes every file, those on their way too. When it returns, they are gone. */
   clear(): void {
     const { folder } = this.#run;
-    this.#run = newRun();
+    this.#run = newRun(this.#settings.ownFolder);
     if (folder === undefined) return;
     try {
       rmSync(folder, { recursive: true, force: true });
@@ -139,14 +188,26 @@ export class FileStore {
   }
 }
 
+/** What its files are called. */
+const NAME = /^\d{8}$/;
+
+function filesIn(folder: string): string[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isFile() && NAME.test(entry.name)).map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}
+
 /** Deletes a file that is not written to its end. One that is still being opened would come back. */
 async function discard(target: WriteStream): Promise<void> {
   if (!target.destroy().closed) await new Promise<void>((resolve) => target.once('close', resolve));
   await rm(target.path, { force: true }).catch(() => undefined);
 }
 
-function newRun(): Run {
-  return { folder: undefined, used: 0, begun: 0, sizes: new Map() };
+function newRun(folder: string | undefined): Run {
+  return { folder, used: 0, begun: 0, sizes: new Map() };
 }
 
 /** The path of a new file. What cleans up temporary folders may have taken the folder away, so it is made again. */

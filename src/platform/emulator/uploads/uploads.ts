@@ -122,8 +122,20 @@ export class Uploads {
     return this.#store.remove(file);
   }
 
+  /** Forgets every upload, and deletes every file but these. @returns the paths of those that are there. */
+  keepOnly(files: readonly KeptFile[]): readonly string[] {
+    this.end();
+    return this.#store.keepOnly(files);
+  }
+
   /** Forgets every upload and deletes every file. When it returns, they are gone, and the process can exit. */
   reset(): void {
+    this.end();
+    this.#store.clear();
+  }
+
+  /** Forgets every upload, and the process can exit. Files that were taken stay. */
+  end(): void {
     for (const upload of this.#byId.values()) upload.end();
     this.#ending.abort();
     this.#ending = new AbortController();
@@ -131,7 +143,6 @@ export class Uploads {
     this.#overIds.clear();
     this.#alarm?.cancel();
     this.#alarm = undefined;
-    this.#store.clear();
   }
 
   /** One timer for all: each upload waits as long as the others. */

@@ -27,6 +27,11 @@ export class IssuedKeys {
     return this.#keys.get(nameOf(keyId));
   }
 
+  /** The one that was asked for least recently comes first. */
+  all(): readonly ClearKey[] {
+    return [...this.#keys.values()];
+  }
+
   clear(): void {
     this.#keys.clear();
   }

@@ -92,8 +92,12 @@ export class Webhooks {
     const { clock, newResourceId, newSecret } = this.#parts;
     const created = clock.now();
     const webhook = { id: newResourceId(), created, lastModified: created, secret: newSecret(), metadata };
-    this.#queues.set(webhook.id, new DeliveryQueue(webhook, this.#tools));
+    this.add(webhook);
     return webhook;
+  }
+
+  add(webhook: Webhook): void {
+    this.#queues.set(webhook.id, new DeliveryQueue(webhook, this.#tools));
   }
 
   find(id: string): Webhook | undefined {

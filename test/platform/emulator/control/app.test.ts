@@ -248,6 +248,7 @@ describe('the state of the platform', () => {
     uploads: { bytes: 0, max_bytes: 2 ** 31, open: [] },
     webhooks: [],
     faults: [],
+    saved: expect.objectContaining({ version: 1 }),
   };
 
   test('shows what the platform starts with', async () => {

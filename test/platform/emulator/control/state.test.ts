@@ -1,0 +1,241 @@
+import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../../../../src/http/config';
+import { openStateFile } from '../../../../src/platform/emulator/control/state-file';
+import { temporaryFolder } from '../../../support/after-test';
+import { processorMs } from '../../../support/processor-time';
+import { startEmulator } from '../../../support/start-emulator';
+import { FILM, startLibrary } from '../../../support/start-library';
+
+/** An emulator with something of every kind, and with files, an encoder, and all sorts of work under way. */
+async function startFilled(env: Record<string, string> = {}) {
+  const library = await startLibrary(env);
+  const { stateFile } = library.context.seeds;
+  const file = stateFile === undefined ? undefined : openStateFile(library.context, stateFile);
+  const { admin, api, control, post, create, createReady, createChannel, connect, site, advance } = library;
+  const targets = [{ stream_key: 'elsewhere', stream_url: 'rtmps://target.example/live', title: 't' }];
+  const channel = await createChannel({ publishing_mode: 'manual', simulcast_targets: targets });
+  const ended = await createChannel({ title: 'Ended', custom_params: { secret: 'no' } });
+  const { id: mediaId } = await createReady({ metadata: { title: 'Film', tags: ['a'] } });
+  const replayed = await connect(ended);
+  await advance(30);
+  await admin.put(`${site}/channels/${ended.id}/disable/`).expect(204);
+  await admin.put(`${site}/channels/${ended.id}/events/${replayed}/request_master/`).expect(204);
+  const event = await connect(channel);
+  const track = await post(`/media/${mediaId}/text_tracks/`, {
+    metadata: { label: 'English' },
+    upload: { auto_publish: true },
+  });
+  await library.send(track.upload_link, Buffer.from('WEBVTT\n'));
+  const media = [{ id: mediaId, is_poster: true }];
+  const picture = await post('/thumbnails/', { relationships: { media } });
+  await library.send(picture.upload_link, Buffer.from('GIF89a'));
+  await post(`/media/${mediaId}/originals/`, { metadata: { name: 'Other' } });
+  await post('/playlists/manual_playlist/', {
+    metadata: { media_filter: { include: { match: 'any', values: [mediaId] } } },
+  });
+  await post('/playlists/dynamic_playlist/', { metadata: { title: 'D' } });
+  await post('/players/', { metadata: { name: 'P' } });
+  await post('/imports/', { metadata: { url: 'https://feeds.example/a.xml', password: 'feed-password' } });
+  await control
+    .post('/credentials')
+    .send({ name: 'n', permission: 'Viewer', roles: ['editor'] })
+    .expect(201);
+  await control
+    .post('/faults')
+    .send({ target: 'webhook:*', kind: 'delay', ms: 5, ms_to: 9, rate: 0.5 })
+    .expect(201);
+  await api.get('/keyprovider/cenc/demo/content').expect(200);
+  // Under way: a processing, a publication, an upload.
+  await create({
+    metadata: { title: 'Coming' },
+    upload: { method: 'external', source_url: 'https://example.com/a.mp4' },
+  });
+  await create({
+    metadata: { publish_start_date: '2031-01-01T00:00:00Z' },
+    upload: { method: 'external', source_url: 'https://example.com/b.mp4' },
+  });
+  await create({ upload: { method: 'multipart' } });
+  const stateOf = async (reveal = true) => {
+    const { body } = await control.get('/state').query({ reveal }).expect(200);
+    return body;
+  };
+  return { ...library, channel, event, mediaId, stateOf, file };
+}
+
+test('another emulator, and the same one, get back all that GET /state gave, and go on with what is under way', async () => {
+  const first = await startFilled();
+  const folder = { EMULATOR_UPLOADSFOLDER: first.context.seeds.uploadsFolder };
+  const given = await first.stateOf();
+  const second = await startLibrary(folder);
+  const put = await second.control.put('/state').send(given);
+  expect([put.status, put.body]).toEqual([200, { missing_files: [] }]);
+  const got = (await second.control.get('/state?reveal=true')).body;
+  expect({ ...got, uploads: given.uploads }).toEqual({
+    ...given,
+    uploads: { ...given.uploads, open: given.uploads.open },
+  });
+  for (const { admin, control, unauthenticated, context } of [first, second]) {
+    await control.put('/state').send(given).expect(200);
+    await control.get('/state').expect(200);
+    const film = await unauthenticated.get(
+      `/videos/${first.mediaId}-${context.state.renditions.all()[0]?.id}.mp4`,
+    );
+    expect(film.body).toEqual(FILM);
+    await control.post('/encoder/connect').send({ stream_key: first.channel.stream_key }).expect(409);
+    await control.post('/encoder/disconnect').send({ stream_key: first.channel.stream_key }).expect(200);
+    await control.post('/clock').send({ advance_seconds: 61 }).expect(200);
+    const { body } = await admin.get(`${first.site}/media/`);
+    const states = body.media.map((each: { status: string; metadata: { title: string } }) => [
+      each.metadata.title,
+      each.status,
+    ]);
+    expect(states).toContainEqual(['Coming', 'ready']);
+    expect(context.state.events.find(first.event)?.state).toBe('ended_unpublished');
+  }
+});
+
+test('a state without its secrets restores all else: secrets stay under the same ids, and are new ones elsewhere', async () => {
+  const first = await startFilled();
+  const before = await first.stateOf();
+  const shown = await first.stateOf(false);
+  for (const secret of [
+    'feed-password',
+    'elsewhere',
+    first.channel.stream_key,
+    before.saved.events[0].previewToken,
+    before.saved.keys[0].key,
+  ])
+    expect(JSON.stringify(shown)).not.toContain(secret);
+  await first.admin.delete(`${first.site}/media/${first.mediaId}/`).expect(204);
+  const { body } = await first.control.put('/state').send(shown).expect(200);
+  expect(body.missing_files).toHaveLength(3);
+  const again = await first.stateOf();
+  expect(again.saved.channels[0].streamKey).toBe(first.channel.stream_key);
+  expect(again.saved.keys).toEqual(before.saved.keys);
+  expect(again.saved.media.length).toBe(before.saved.media.length);
+  const second = await startEmulator();
+  await second.control.put('/state').send(shown).expect(200);
+  const [channel] = second.context.state.channels.all();
+  expect(channel?.streamKey).toMatch(/^secret-/);
+  await second.admin.get('/v2/sites/demosite/media/').expect(200);
+});
+
+/** Changes a state in one place. */
+const changed =
+  (change: (saved: Record<string, never>) => void) => (state: { saved: Record<string, never> }) => {
+    const copy = structuredClone(state);
+    change(copy.saved);
+    return JSON.stringify(copy);
+  };
+const at = (name: string, fields: object) =>
+  changed((saved) => Object.assign(saved[name]?.[0] ?? {}, fields));
+
+test.each([
+  [
+    'of another version',
+    changed((saved) => Object.assign(saved, { version: 2, media: 1 })),
+    'saved.version: must be 1: another release of the emulator has saved this state',
+  ],
+  [
+    'with a wrong time',
+    at('channels', { created: 'today' }),
+    'saved.channels.0.created: must be a time such as 2030-01-01T00:00:00.000Z',
+  ],
+  [
+    'with an id that is a path',
+    at('channels', { id: '../../ab' }),
+    'saved.channels.0.id: must be 8 letters and digits',
+  ],
+  ['with wrong metadata', at('channels', { metadata: {} }), 'saved.channels.0.metadata.title: is missing'],
+  [
+    'with a field of another',
+    at('channels', { streamkey: 'x' }),
+    'saved.channels.0.streamkey: is no field; did you mean streamKey?',
+  ],
+  ['without a part', changed((saved) => Reflect.deleteProperty(saved, 'media')), 'saved.media: is missing'],
+  ['that is another document', () => '{"now":1}', 'saved: must be what GET /state has under this name'],
+  ['that is no object', () => '[]', 'saved: must be what GET /state has under this name'],
+  ['that is cut', (state: object) => JSON.stringify(state).slice(0, -9), undefined],
+])(
+  'refuses a state %s, by PUT and as a file, and keeps the one that there is',
+  async (_name, text, description) => {
+    const { control, context, createChannel } = await startEmulator();
+    await createChannel();
+    const { body: state } = await control.get('/state?reveal=true');
+    const sent = text(state);
+    const { status, body } = await control.put('/state').type('json').send(sent);
+    expect([status, body.errors[0].description]).toEqual([
+      400,
+      description ?? 'The body is not valid JSON. Send one JSON object.',
+    ]);
+    const path = join(await temporaryFolder(), 'state.json');
+    writeFileSync(path, sent);
+    const why =
+      description ?? 'is not JSON, or was cut; restore a copy, or remove it to start without a state';
+    expect(faultsOf(() => openStateFile(context, path))[0]).toBe(`EMULATOR_STATEFILE: ${path}: ${why}`);
+    expect(readFileSync(path, 'utf8')).toBe(sent);
+    expect((await control.get('/state?reveal=true')).body).toEqual(state);
+  },
+);
+
+function faultsOf(start: () => unknown): readonly string[] {
+  try {
+    start();
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown.faults;
+  }
+  return [];
+}
+
+test('refuses a file of 1 GB before it reads it, one that it cannot read, and a place where it cannot write', async () => {
+  const { context } = await startEmulator();
+  const folder = await temporaryFolder();
+  const large = join(folder, 'large.json');
+  writeFileSync(large, '{');
+  truncateSync(large, 2 ** 30);
+  const took = await processorMs(() => {
+    expect(faultsOf(() => openStateFile(context, large))).toEqual([
+      `EMULATOR_STATEFILE: ${large}: has 1073741824 bytes, and a state has at most 134217728; name another file`,
+    ]);
+  });
+  expect(took).toBeLessThan(100);
+  const directory = join(folder, 'directory');
+  mkdirSync(directory);
+  expect(faultsOf(() => openStateFile(context, directory))[0]).toMatch(/cannot be read \(EISDIR\)/);
+  expect(faultsOf(() => openStateFile(context, join(large, 'state.json')))[0]).toMatch(/cannot be .*ENOTDIR/);
+});
+
+test('a state file has the state of the end, with files, for the next start, for its user alone', async () => {
+  const path = join(await temporaryFolder(), 'new', 'state.json');
+  const first = await startFilled({ EMULATOR_STATEFILE: path });
+  expect(JSON.parse(readFileSync(path, 'utf8')).saved.channels).toEqual([]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  const given = await first.stateOf();
+  first.file?.close();
+  expect(existsSync(`${path}.new`)).toBe(false);
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ saved: given.saved });
+  const second = await startLibrary({ EMULATOR_STATEFILE: path });
+  openStateFile(second.context, path).close();
+  expect((await second.control.get('/state?reveal=true')).body.saved).toEqual(given.saved);
+  expect(second.context.uploads.usedBytes).toBe(first.context.uploads.usedBytes);
+});
+
+test('restores 10,000 media in less than half a second of processor time', async () => {
+  const { control, context, createReady } = await startLibrary();
+  await createReady({ metadata: { title: 'Film' } });
+  const { body: state } = await control.get('/state?reveal=true');
+  const id = (each: number) => `m${String(each).padStart(7, '0')}`;
+  const many = <Item extends object>(items: readonly Item[], fields: (each: number) => object) =>
+    Array.from({ length: 10_000 }, (_, each) => ({ ...items[0], ...fields(each) }));
+  state.saved.media = many(state.saved.media, (each) => ({ id: id(each) }));
+  const path = join(await temporaryFolder(), 'state.json');
+  writeFileSync(path, JSON.stringify(state));
+  let opened = { close: (): void => undefined };
+  const took = await processorMs(() => {
+    opened = openStateFile(context, path);
+  });
+  opened.close();
+  expect(context.state.media.all()).toHaveLength(10_000);
+  expect(took).toBeLessThan(500);
+});
