@@ -1,8 +1,19 @@
 import type { Option } from 'commander';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../drm/export/names';
 import type { CliContext } from './context';
-import { PACKAGER_URL, VERIFY_SECONDS, WAIT_SECONDS, WATCH_SECONDS } from './defaults';
-import { added, CMAF_CHOICES, cmafChoice, namesAdded, option, tracksAdded, wholeNumber } from './options';
+import { PACKAGER_URL, VERIFY_SECONDS, WATCH_SECONDS } from './defaults';
+import {
+  added,
+  CLIENT,
+  namesAdded,
+  option,
+  PROVIDER,
+  seconds,
+  tracksAdded,
+  WAIT,
+  WAIT_FOR_ONE,
+  wholeNumber,
+} from './options';
 
 export interface CommandEntry {
   readonly usage: string;
@@ -13,26 +24,6 @@ export interface CommandEntry {
   readonly load?: () => Promise<(context: CliContext, ...args: never[]) => Promise<void>>;
   readonly commands?: readonly CommandEntry[];
 }
-
-const CLIENT = [
-  option('--client <name>', 'DRM account at the key provider'),
-  option('--client-api-key <key>', 'its API key; other users can see it').conflicts('clientApiKeyFile'),
-  option('--client-api-key-file <file>', 'file that holds its API key'),
-];
-const PROVIDER = [
-  ...CLIENT,
-  option('--cmaf [scheme]', 'write the CMAF lines, too (cenc), or false for none')
-    .choices(CMAF_CHOICES)
-    .argParser(cmafChoice),
-];
-
-const WAITS = 'in a fleet: wait until every packager has it; ends with 1 if that takes longer than';
-const WAIT_FOR_ONE = option(
-  '--wait [seconds]',
-  `${WAITS} this (default: as long as a sidecar waits)`,
-  wholeNumber,
-);
-const WAIT = option('--wait [seconds]', `${WAITS} this (default: ${WAIT_SECONDS})`, wholeNumber);
 
 /** Allow a manifest keys of this machine; none is allowed without them. */
 const ALLOWANCES = [
@@ -254,10 +245,19 @@ docs/manifest.md describes manifests.
 };
 
 const ROTATE: CommandEntry = {
-  usage: 'rotate <manifest>',
-  description: 'provision new keys for the streams of a manifest, with new content ids',
+  usage: 'rotate [manifest]',
+  description: 'provision new keys for the streams of a manifest, with new content ids, or for one stream',
   options: [
-    option('--content-id <pattern>', 'the pattern of the new content ids').default('{streamid}-{date}'),
+    option(
+      '--content-id <pattern>',
+      'the pattern of the new content ids (default: {streamid}-{date}, with --stream {streamid}-{date}-{time})',
+    ),
+    option('--stream <id>', 'write the next key of this stream'),
+    option('--every <duration>', 'with --stream: repeat it, such as every 10s, 5m, 1h', seconds),
+    option('--count <number>', 'with --every: end after so many keys (default: never)', wholeNumber),
+    option('--cpix <file>', 'with --stream: the keys of the next key period of this document'),
+    option('--track <name>', 'with --cpix: the keys of this track type or label (SD, HD, AUDIO)'),
+    option('--random', 'with --stream: random keys, for tests; no license server knows them'),
     ...PROVIDER,
     ...ALLOWANCES,
     WAIT,
@@ -277,6 +277,11 @@ can contain {streamid} (/ ~ @ + become _), {name} (its last part), {contentId} (
 present key file), {date} and {time} (UTC). A group with one key gets one content id, from its first member.
 The packager reads a key file when a stream starts: the output ends with the commands that restart each stream at a
 Wowza Streaming Engine. Other packagers are not supported.
+
+With --stream, one key is written at once (for cron), or one at each turn of --every. Of a CPIX document it is the key
+period of the present time (@start), else the one after that of the present key (@index). If a key cannot be had, the former
+one stays, the next turn tries again, and the exit code is 1 at the end:
+  packager-drm rotate --stream news --every 10s --count 6 --client demo --client-api-key-file client-key.txt
 `,
   load: async () => (await import('./commands/rotate')).rotate,
 };

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { CMAF_CBCS_REFUSED } from '../drm/key-file';
 import type { Tracks } from './commands/put';
+import { WAIT_SECONDS } from './defaults';
 
 /** An option of a command; `parse` takes what was typed, and the value of the same option before it. */
 export function option<Value>(
@@ -49,3 +50,30 @@ export function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.');
   return Number(text);
 }
+
+/** A duration such as 10s, 5m or 1h, in seconds. */
+export function seconds(text: string): number {
+  const [, number = '', unit = 's'] = /^([1-9]\d{0,4})([smh])?$/.exec(text) ?? [];
+  if (number === '') throw new InvalidArgumentError('It must be a duration from 1s, such as 10s, 5m or 1h.');
+  return Number(number) * { s: 1, m: 60, h: 3600 }[unit as 's' | 'm' | 'h'];
+}
+
+export const CLIENT = [
+  option('--client <name>', 'DRM account at the key provider'),
+  option('--client-api-key <key>', 'its API key; other users can see it').conflicts('clientApiKeyFile'),
+  option('--client-api-key-file <file>', 'file that holds its API key'),
+];
+export const PROVIDER = [
+  ...CLIENT,
+  option('--cmaf [scheme]', 'write the CMAF lines, too (cenc), or false for none')
+    .choices(CMAF_CHOICES)
+    .argParser(cmafChoice),
+];
+
+const WAITS = 'in a fleet: wait until every packager has it; ends with 1 if that takes longer than';
+export const WAIT_FOR_ONE = option(
+  '--wait [seconds]',
+  `${WAITS} this (default: as long as a sidecar waits)`,
+  wholeNumber,
+);
+export const WAIT = option('--wait [seconds]', `${WAITS} this (default: ${WAIT_SECONDS})`, wholeNumber);

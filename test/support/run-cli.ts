@@ -18,6 +18,7 @@ export interface CliOptions {
   readonly interrupt?: AbortSignal;
   /** Called with each pause that the program makes; it makes none. */
   readonly onWait?: (ms: number) => void;
+  readonly now?: () => Date;
 }
 
 /** The end of a call that was refused, with an error for each sentence. */
@@ -27,7 +28,7 @@ export function refused(code: number, ...sentences: readonly string[]): CliRun {
 
 /** Runs the command line within this process. Nothing of this process's own environment reaches it. */
 export async function cli(argv: readonly string[], options: CliOptions): Promise<CliRun> {
-  const { env = {}, cwd, stdin = '', typed, interrupt, onWait } = options;
+  const { env = {}, cwd, stdin = '', typed, interrupt, onWait, now } = options;
   const isTTY = typed !== undefined;
   const stdout = new Sink(isTTY);
   const stderr = new Sink(isTTY);
@@ -48,6 +49,7 @@ export async function cli(argv: readonly string[], options: CliOptions): Promise
     interrupted: interrupt ?? new AbortController().signal,
     random: randomBytes,
     wait: async (ms) => onWait?.(ms),
+    ...(now && { now }),
   });
   return { code, stdout: stdout.text, stderr: stderr.text };
 }

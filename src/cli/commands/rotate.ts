@@ -9,6 +9,7 @@ import type { ProviderOptions } from '../input';
 import { listPages } from '../list-pages';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
+import { type RotateStreamOptions, rotateStream } from './rotate-stream';
 import { readPattern, restartCommands, rotateManifest } from './rotation';
 import { documentOf, showFailed, showRestarts, showRotation, showWatched } from './rotation-text';
 import {
@@ -24,7 +25,7 @@ import {
 import { snapshotOf, watchableFolder, watchReads } from './watch-reads';
 
 export interface RotateOptions extends ProviderOptions, AllowOptions, Detail {
-  readonly contentId: string;
+  readonly contentId?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly application?: string;
@@ -36,13 +37,38 @@ export interface RotateOptions extends ProviderOptions, AllowOptions, Detail {
   readonly wait?: WaitOption;
 }
 
-/** `rotate`: provisions new keys for the streams of a manifest, and shows what must be restarted. */
-export async function rotate(context: CliContext, path: string, options: RotateOptions): Promise<void> {
+/** `rotate`: new keys for the streams of a manifest or, with --stream, for one stream. */
+export async function rotate(
+  context: CliContext,
+  path: string | undefined,
+  options: RotateOptions & RotateStreamOptions,
+): Promise<void> {
+  const { stream } = options;
+  if ((path === undefined) === (stream === undefined))
+    throw usageError('Give a manifest, or --stream with the id of one stream.');
+  const kind = stream === undefined ? OF_STREAM : OF_MANIFEST;
+  const stray = kind.find((name) => options[name] !== undefined);
+  if (stray !== undefined) {
+    const typed = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw usageError(`--${typed} is for ${stream === undefined ? '--stream' : 'manifests'}; leave it out.`);
+  }
+  if (stream !== undefined) await rotateStream(context, stream, options);
+  else if (path !== undefined) await rotateAll(context, path, options);
+}
+
+const OF_STREAM = ['every', 'count', 'cpix', 'track', 'random'] as const;
+const OF_MANIFEST = [
+  ...(['allowEnv', 'allowFile', 'dryRun', 'yes', 'all', 'verbose', 'application'] as const),
+  ...(['watch', 'folder', 'timeout'] as const),
+];
+
+/** Provisions new keys for the streams of a manifest, and shows what must be restarted. */
+async function rotateAll(context: CliContext, path: string, options: RotateOptions): Promise<void> {
   const { dryRun = false, yes = false, wait, application, packagerUrl } = options;
   const { out } = context;
   const folder = checkCall(context, options);
   if (!dryRun && !yes) requireTerminal(context, 'write the new keys');
-  const read = readPattern(options.contentId, context.now());
+  const read = readPattern(options.contentId ?? '{streamid}-{date}', context.now());
   if (!read.ok) throw usageError(`The pattern of --content-id ${read.problem.description}.`);
   const pattern = read.value;
   const manifest = readManifest(context, path, {

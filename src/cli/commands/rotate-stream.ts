@@ -1,0 +1,261 @@
+import { formatUuid } from '../../drm/bytes';
+import type { CpixPeriod } from '../../drm/cpix/document';
+import { decodeXml, looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
+import { sentenceOf } from '../../drm/finding';
+import { importKeyFile } from '../../drm/import-key-file';
+import { decodeKeys, keysIn } from '../../drm/key-file';
+import type { Problem } from '../../http/errors';
+import { count, shown } from '../../terminal/text';
+import { CliError, EXIT, interrupted, usageError } from '../cli-error';
+import type { CliContext } from '../context';
+import { secondsOfOne, type WaitOption } from '../fleet/wait';
+import { type ProviderOptions, providerFields, readInput, unusable } from '../input';
+import { textOf } from '../key-files';
+import { readPattern } from './rotation';
+
+export interface RotateStreamOptions extends ProviderOptions {
+  readonly stream?: string;
+  readonly contentId?: string;
+  readonly cpix?: string;
+  readonly track?: string;
+  readonly random?: boolean;
+  /** In seconds. */
+  readonly every?: number;
+  readonly count?: number;
+  readonly wait?: WaitOption;
+}
+
+/** Where the next key comes from: a content id, a key period, or chance. */
+interface NextKey {
+  readonly of: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** @param present the bytes of the stream's key file; undefined if there is none. */
+type Source = (present: Buffer | undefined) => NextKey | Promise<NextKey>;
+
+interface Turn {
+  readonly at: string;
+  readonly of?: string;
+  readonly former?: string | undefined;
+  readonly key_id?: string | undefined;
+  readonly errors?: readonly Problem[];
+}
+
+/**
+ * `rotate --stream`: writes the next key of one stream, once or repeatedly. When a key cannot be had, the former one
+ * stays, and the next turn tries again.
+ */
+export async function rotateStream(
+  context: CliContext,
+  streamId: string,
+  options: RotateStreamOptions,
+): Promise<void> {
+  const { every } = options;
+  if (every === undefined && options.count !== undefined)
+    throw usageError('--count is for --every; add it, or leave --count out to write one key.');
+  const turns = options.count ?? (every === undefined ? 1 : Number.POSITIVE_INFINITY);
+  const seconds = secondsOfOne(options.wait);
+  const source = await sourceOf(context, streamId, options);
+  const { out, now, interrupted: signal } = context;
+  const done: Turn[] = [];
+  const started = now().getTime();
+  for (let turn = 0; turn < turns; turn += 1) {
+    await context.wait(Math.max(0, started + turn * 1000 * (every ?? 0) - now().getTime()), signal);
+    if (signal.aborted) break;
+    const at = now().toISOString();
+    try {
+      done.push({ at, ...(await writeNext(context, streamId, source, seconds)) });
+    } catch (thrown) {
+      if (signal.aborted) break;
+      // What fails at the first turn may never have worked: its own exit code says more.
+      if (!(thrown instanceof CliError) || turn === 0) throw thrown;
+      done.push({ at, errors: thrown.problems });
+    }
+    if (!out.json) showTurn(context, done.at(-1), turn + 1 < turns);
+  }
+  const failed = done.filter(({ errors }) => errors).length;
+  if (out.json) out.document({ streamid: streamId, failed, turns: done });
+  else if (failed > 0)
+    out.note(out.noteStyle('red', `${count(failed, 'new key')} of ${done.length} could not be written.`));
+  if (failed > 0) context.endWith(EXIT.failed);
+  else if (signal.aborted) throw interrupted('Stopped. The stream keeps its last key.');
+}
+
+/** Writes the next key, unless somebody else has changed the key file since it was read. */
+async function writeNext(
+  context: CliContext,
+  streamId: string,
+  source: Source,
+  seconds: number | undefined,
+): Promise<Omit<Turn, 'at'>> {
+  const sidecar = context.sidecar();
+  const present = await sidecar.get(streamId).catch((thrown: unknown) => {
+    if (thrown instanceof CliError && thrown.problems[0]?.code === 'key_file_not_found') return undefined;
+    throw thrown;
+  });
+  const { of, body } = await source(present?.bytes);
+  const ifMatch = present?.etag;
+  const precondition = ifMatch === undefined ? undefined : { ifMatch };
+  const written = await sidecar.put(streamId, body, present ? precondition : { createOnly: true }, seconds);
+  if (written.isPending && seconds !== undefined) context.endWith(EXIT.failed);
+  for (const { code, description } of written.warnings) context.out.warn(`${code}: ${description}`);
+  return { of, former: keyIdOf(present?.bytes), key_id: keyIdOf(written.bytes) };
+}
+
+/** The key id of DASH; undefined where there is none. */
+function keyIdOf(bytes: Buffer | undefined): string | undefined {
+  const keys = bytes && decodeKeys(keysIn(textOf(bytes)));
+  return keys && formatUuid(keys.keyId);
+}
+
+function showTurn({ out }: CliContext, turn: Turn | undefined, hasNext: boolean): void {
+  if (turn?.errors) {
+    out.errors(turn.errors);
+    out.warn(`${turn.at}: the former key stays${hasNext ? '; the next turn tries again' : ''}`);
+  } else if (turn) {
+    const { at, of = '', former, key_id: now } = turn;
+    const ids =
+      former === now ? (now ?? 'FairPlay') : `${former ?? 'none'} → ${out.style('green', now ?? 'none')}`;
+    out.write(`${at} ${shown(of)}: key id ${ids}\n`);
+  }
+}
+
+async function sourceOf(
+  context: CliContext,
+  streamId: string,
+  options: RotateStreamOptions,
+): Promise<Source> {
+  const { cpix, random = false, track, contentId, client, clientApiKey, clientApiKeyFile } = options;
+  const isProvided = [contentId, client, clientApiKey, clientApiKeyFile].some((given) => given !== undefined);
+  if ([cpix !== undefined, random, isProvided].filter(Boolean).length > 1)
+    throw usageError('Give --client for keys of the key provider, or --cpix, or --random: one of them.');
+  if (track !== undefined && cpix === undefined)
+    throw usageError('--track chooses in a CPIX document; give one with --cpix, or leave it out.');
+  if (cpix !== undefined) return periodsOf(context, streamId, { ...options, cpix });
+  if (random) return (present) => randomKey(context, streamId, present);
+  const pattern = contentId ?? '{streamid}-{date}-{time}';
+  const fields = providerFields(context, options);
+  const filled = () => {
+    const read = readPattern(pattern, context.now());
+    const value = read.ok
+      ? read.value.fill({ streamid: streamId, contentId: undefined, old: undefined })
+      : read;
+    if (!value.ok) throw usageError(`The pattern of --content-id ${value.problem.description}.`);
+    return value.value;
+  };
+  filled();
+  return () => {
+    const of = filled();
+    return { of, body: { ...fields, contentId: of } };
+  };
+}
+
+/** The keys of a document: of the key period of this time, or else of the one after that of the present key. */
+async function periodsOf(
+  context: CliContext,
+  streamId: string,
+  { cpix, track, cmaf: asked }: RotateStreamOptions & { readonly cpix: string },
+): Promise<Source> {
+  const { cmaf } = providerFields(context, { ...(asked !== undefined && { cmaf: asked }) });
+  const name = cpix === '-' ? 'Standard input' : cpix;
+  const bytes = await readInput(context, cpix);
+  if (!looksLikeCpixBytes(bytes)) throw unusable(`${name} is not a CPIX document.`);
+  const read = readCpix(bytes);
+  const text = decodeXml(bytes);
+  if (!read.ok) throw unusable(sentenceOf(read.problem, name));
+  if (!text.ok) throw unusable(sentenceOf(text.problem, name));
+  const periods = inOrder(read.value.periods);
+  if (periods.length === 0)
+    throw unusable(`${name} has no key periods, so it has no next key. Use packager-drm put for its keys.`);
+  const keyOf = (period: CpixPeriod): NextKey => {
+    const of = period.id ?? period.index ?? '';
+    return {
+      of: `period ${of}`,
+      body: {
+        cpix: text.value.replace(/^\ufeff/, ''),
+        period: of,
+        track,
+        cmaf,
+      },
+    };
+  };
+  const none = (why: string) =>
+    new CliError(EXIT.failed, {
+      code: 'nothing_to_rotate',
+      description: `${name} has no key period ${why}.`,
+    });
+  if (periods.every(({ start }) => start !== undefined))
+    return () => {
+      const time = context.now();
+      const due = periods.findLast(({ start = '' }) => new Date(start) <= time);
+      const isOver = due?.end !== undefined && new Date(due.end) <= time;
+      if (!due || isOver) throw none(`for ${time.toISOString()}`);
+      return keyOf(due);
+    };
+  // Which key the file has is the sidecar's to say: it may be one of FairPlay, or encrypted in the document.
+  const isPresent = async (period: CpixPeriod | undefined) =>
+    period !== undefined &&
+    (await context.sidecar().dryRun(streamId, keyOf(period).body)).result === 'unchanged';
+  let next = -1;
+  return async (present) => {
+    for (let index = 0; present && next < 0 && index < periods.length; index += 1)
+      if (await isPresent(periods[index])) next = index;
+    next = Math.max(next, 0);
+    // A key that could not be written is still due.
+    if (present && (await isPresent(periods[next]))) next += 1;
+    const period = periods[next];
+    if (period) return keyOf(period);
+    const last = periods.at(-1);
+    throw none(`after ${last?.id ?? last?.index}, whose keys the stream has`);
+  };
+}
+
+/** By their start, else by their index; else they stay as the document has them. */
+function inOrder(periods: readonly CpixPeriod[]): CpixPeriod[] {
+  const place = ({ start, index }: CpixPeriod) => (start === undefined ? Number(index) : Date.parse(start));
+  return periods.toSorted((one, other) => place(one) - place(other) || 0);
+}
+
+/** New keys at random, with all else that the present key file has. FairPlay's address, which names its key, is a new one. */
+function randomKey({ random }: CliContext, streamId: string, present: Buffer | undefined): NextKey {
+  const read = importKeyFile(present ? textOf(present) : '', true);
+  const refused = (why: string) =>
+    new CliError(EXIT.failed, {
+      code: 'nothing_to_rotate',
+      description: `The key file of ${streamId} ${why}`,
+    });
+  if (!present)
+    throw refused('does not exist, so its DRM systems are not known. Write it first, then rotate it.');
+  if (!read.ok) throw refused('has faults; packager-drm check shows them. Write it again, then rotate it.');
+  const { cenc, widevine, playready, fairplay, aes, cmaf, lines } = read.keyFile;
+  if (aes || lines)
+    throw refused(
+      'has lines that a random key does not fit, as an address that hands out the key. Write it with packager-drm put.',
+    );
+  const uuid = () => {
+    const bytes = random(16);
+    // RFC 9562, version 4.
+    bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
+    bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+    return bytes;
+  };
+  const keyId = uuid();
+  const hex = () => random(16).toString('hex');
+  return {
+    of: 'random',
+    body: {
+      cenc: cenc && { keyid: keyId.toString('base64'), contentkey: random(16).toString('base64') },
+      widevine: widevine && {},
+      playready: playready && { laurl: playready.licenseUrl },
+      fairplay: fairplay && { laurl: withKey(fairplay.licenseUrl, keyId), key: hex(), iv: hex() },
+      cmaf,
+    },
+  };
+}
+
+function withKey(address: string, keyId: Buffer): string {
+  const url = new URL(address);
+  url.searchParams.set('key', formatUuid(keyId));
+  return url.href;
+}

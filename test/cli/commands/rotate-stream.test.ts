@@ -1,0 +1,258 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import fs from 'fs-extra';
+import { type CpixPeriod, EMPTY_DOCUMENT, NO_FILTERS } from '../../../src/drm/cpix/document';
+import { cpixSystem, widevineSignals } from '../../../src/drm/cpix/signals';
+import { writeCpix } from '../../../src/drm/cpix/write';
+import { widevinePsshDataOf } from '../../../src/drm/widevine';
+import { temporaryFolder } from '../../support/after-test';
+import { type CliOptions, cli, refused } from '../../support/run-cli';
+import { startEmulator } from '../../support/start-emulator';
+import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+
+const PROVIDED = ['--client', 'demo', '--client-api-key', 'demo-client-api-key'];
+
+let cwd: string;
+let sidecar: TestSidecar;
+let emulator: Awaited<ReturnType<typeof startEmulator>>;
+let clock: number;
+let pauses: number[];
+
+beforeEach(async () => {
+  emulator = await startEmulator({
+    EMULATOR_CLIENT: 'demo',
+    EMULATOR_CLIENT_API_KEY: 'demo-client-api-key',
+    EMULATOR_CLIENT_SHARED_SECRET: 'demo-shared-secret-0123456789',
+  });
+  sidecar = await startSidecar({
+    configServiceUrl: `${emulator.url}/config/v1/clients`,
+    keyProviderUrl: `${emulator.url}/keyprovider`,
+  });
+  cwd = await temporaryFolder();
+  clock = Date.parse('2026-11-26T10:00:00Z');
+  pauses = [];
+});
+
+/** The clock stands still but for the pauses. */
+function run(args: readonly string[], options: Partial<CliOptions> = {}) {
+  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
+  const onWait = (ms: number) => {
+    pauses.push(ms);
+    clock += ms;
+  };
+  return cli(args, { cwd, env, onWait, now: () => new Date(clock), ...options });
+}
+
+const rotate = (...args: string[]) => run(['rotate', '--stream', 'live/news', ...args]);
+
+interface Rotated {
+  readonly failed: number;
+  readonly turns: readonly {
+    readonly at: string;
+    readonly of?: string;
+    readonly former?: string;
+    readonly key_id?: string;
+    readonly errors?: readonly { readonly code: string }[];
+  }[];
+}
+
+const parse = (text: string): Rotated => JSON.parse(text);
+
+async function keyFile(): Promise<string> {
+  const { stdout } = await run(['get', 'live/news', '--reveal']);
+  return stdout;
+}
+
+/** Two keys, or as many as there are periods, each for its own. */
+async function writeDocument(periods: readonly CpixPeriod[]): Promise<void> {
+  const ids = periods.map((_, at) => Buffer.alloc(16, at + 1));
+  const text = writeCpix({
+    ...EMPTY_DOCUMENT,
+    version: '2.3',
+    contentId: 'news',
+    keys: ids.map((keyId, at) => ({
+      keyId,
+      value: { kind: 'plain', bytes: Buffer.alloc(16, 0xa0 + at) },
+      scheme: 'cenc',
+    })),
+    systems: ids.map((keyId) => {
+      const data = Buffer.from(widevinePsshDataOf(keyId, 'news'), 'base64');
+      return cpixSystem('widevine', keyId, widevineSignals(keyId, data, 'cenc'));
+    }),
+    periods,
+    rules: ids.map((keyId, at) => ({ keyId, ...NO_FILTERS, periods: [periods[at]?.id ?? ''] })),
+  });
+  await fs.writeFile(join(cwd, 'show.cpix'), text);
+}
+
+const keyIdAt = (at: number) => {
+  const hex = String(at + 1).padStart(2, '0');
+  return `${hex.repeat(4)}-${hex.repeat(2)}-${hex.repeat(2)}-${hex.repeat(2)}-${hex.repeat(6)}`;
+};
+
+test('writes a key of the provider at each turn, under a content id of its own', async () => {
+  const { code, stdout, stderr } = await rotate(...PROVIDED, '--every', '10s', '--count', '3', '--json');
+  const { turns, failed } = parse(stdout);
+  expect({ code, stderr, failed, pauses }).toEqual({
+    code: 0,
+    stderr: '',
+    failed: 0,
+    pauses: [0, 10_000, 10_000],
+  });
+  expect(turns.map(({ at, of }) => `${at} ${of}`)).toEqual([
+    '2026-11-26T10:00:00.000Z live_news-2026-11-26-100000',
+    '2026-11-26T10:00:10.000Z live_news-2026-11-26-100010',
+    '2026-11-26T10:00:20.000Z live_news-2026-11-26-100020',
+  ]);
+  expect(turns.map(({ former }) => former)).toEqual([undefined, turns[0]?.key_id, turns[1]?.key_id]);
+  expect(new Set(turns.map(({ key_id: id }) => id)).size).toBe(3);
+});
+
+test('keeps the last good key while the provider fails, tries again at the next turn, and ends with 1', async () => {
+  await rotate(...PROVIDED);
+  const good = await keyFile();
+  let seen = '';
+  const onWait = async (ms: number) => {
+    clock += ms;
+    sidecar.advance(ms);
+    if (pauses.push(ms) === 3)
+      await emulator.control
+        .post('/faults')
+        .send({ target: '* /keyprovider/*/:client/:contentId', kind: 'fail', times: 9 })
+        .expect(201);
+    if (pauses.length === 4) {
+      seen = await keyFile();
+      await emulator.control.delete('/faults');
+    }
+  };
+  pauses = [];
+  const { code, stdout, stderr } = await run(
+    ['rotate', '--stream', 'live/news', ...PROVIDED, '--every', '1m', '--count', '4'],
+    { onWait },
+  );
+  expect(code).toBe(1);
+  expect(stdout.match(/key id/g)).toHaveLength(3);
+  expect(stderr).toContain('2026-11-26T10:02:00.000Z: the former key stays; the next turn tries again');
+  expect(stderr).toContain('1 new key of 4 could not be written.');
+  expect(seen).not.toBe(good);
+  expect(await keyFile()).not.toBe(seen);
+});
+
+test('fails at once where it has never worked', async () => {
+  const { code, stdout, stderr } = await rotate(
+    '--client',
+    'demo',
+    '--client-api-key',
+    'other',
+    '--every',
+    '1s',
+  );
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^error: /);
+});
+
+test('does not overwrite what somebody else writes meanwhile', async () => {
+  await rotate(...PROVIDED);
+  const own = {
+    cenc: { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' },
+    widevine: {},
+  };
+  const server = createServer(async (request, response) => {
+    if (request.method === 'POST') await sidecar.api.post('/api/keyfile/live%2Fnews').send(own);
+    sidecar.handler(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const env = { PACKAGERDRM_URL: `http://127.0.0.1:${port}`, PACKAGERDRM_APIKEY: API_KEY };
+  const { code, stderr } = await run(
+    ['rotate', '--stream', 'live/news', ...PROVIDED, '--content-id', '{name}-x'],
+    { env },
+  );
+  server.close();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/changed/);
+  expect(await keyFile()).toContain(own.cenc.contentkey);
+});
+
+test('goes on with the key period after that of the present key, and ends at the last one', async () => {
+  await writeDocument([
+    { id: 'b', index: '2' },
+    { id: 'a', index: '1' },
+    { id: 'c', index: '10' },
+  ]);
+  const first = await rotate('--cpix', 'show.cpix');
+  expect(first).toEqual({
+    code: 0,
+    stdout: `2026-11-26T10:00:00.000Z period a: key id none → ${keyIdAt(1)}\n`,
+    stderr: '',
+  });
+  const { code, stdout } = await rotate('--cpix', 'show.cpix', '--every', '5', '--count', '3', '--json');
+  const { turns } = parse(stdout);
+  expect(turns.map(({ of, errors }) => of ?? errors?.[0]?.code)).toEqual([
+    'period b',
+    'period c',
+    'nothing_to_rotate',
+  ]);
+  expect(code).toBe(1);
+  expect((await run(['list', '--json'])).stdout).toContain(keyIdAt(2));
+  expect(await rotate('--cpix', 'show.cpix')).toEqual(
+    refused(1, 'show.cpix has no key period after c, whose keys the stream has.'),
+  );
+});
+
+test('takes the key period of the present time', async () => {
+  const time = (minute: number) => `2026-11-26T10:0${minute}:00Z`;
+  await writeDocument([
+    { id: 'late', start: time(2), end: time(3) },
+    { id: 'early', start: time(0), end: time(2) },
+  ]);
+  const { stdout } = await rotate('--cpix', 'show.cpix', '--every', '1m', '--count', '4', '--json');
+  const { turns } = parse(stdout);
+  expect(turns.map(({ of, errors }) => of ?? errors?.[0]?.code)).toEqual([
+    'period early',
+    'period early',
+    'period late',
+    'nothing_to_rotate',
+  ]);
+});
+
+test('makes random keys for the DRM systems of the present key file, with an address of its own for each', async () => {
+  const missing = await rotate('--random');
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('does not exist')]);
+  await rotate(...PROVIDED);
+  const names = (text: string) => text.replaceAll(/: .*$/gm, '');
+  const before = await keyFile();
+  const { code } = await rotate('--random', '--every', '1s', '--count', '2');
+  const after = await keyFile();
+  expect([code, names(after)]).toEqual([0, names(before)]);
+  const values = (text: string) =>
+    text.split('\n').filter((line) => /key-id|-key:|-iv:|-url: skd|pssh-data|checksum/.test(line));
+  expect(values(after)).toHaveLength(7);
+  for (const line of values(after)) expect(before).not.toContain(line);
+  expect((await run(['check', join(sidecar.folder, 'live/news.key')])).code).toBe(0);
+});
+
+test.each([
+  [['rotate'], 'Give a manifest, or --stream with the id of one stream.'],
+  [['rotate', 'm.yaml', '--stream', 'a'], 'Give a manifest, or --stream with the id of one stream.'],
+  [['rotate', 'm.yaml', '--every', '10s'], '--every is for --stream; leave it out.'],
+  [['rotate', '--stream', 'a', '--random', '--dry-run'], '--dry-run is for manifests; leave it out.'],
+  [
+    ['rotate', '--stream', 'a', '--random', '--count', '2'],
+    '--count is for --every; add it, or leave --count out to write one key.',
+  ],
+  [
+    ['rotate', '--stream', 'a', '--random', '--client', 'x'],
+    'Give --client for keys of the key provider, or --cpix, or --random: one of them.',
+  ],
+])('refuses %j', async (args, sentence) => {
+  expect(await run(args)).toEqual(refused(2, sentence));
+});
+
+test('refuses a document without key periods', async () => {
+  await writeDocument([]);
+  const sentence = 'show.cpix has no key periods, so it has no next key. Use packager-drm put for its keys.';
+  expect(await rotate('--cpix', 'show.cpix')).toEqual(refused(2, sentence));
+});
