@@ -12,19 +12,19 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
-/** The programs of each house. What tests a stream for another program, `src/verify/main.ts`, is next to it. */
+/** The programs of each house. What tests a stream for another program is next to it, and so is the library for tests. */
 const PROGRAMS = {
   sidecar: ['main', 'health-check'],
   cli: ['main', 'stream-test'],
   migration: ['main'],
-  emulator: ['main', 'stream-test'],
+  emulator: ['main', 'stream-test', 'testing'],
   packager: ['main'],
   demo: ['main'],
 };
 
 /** The houses of the workshop, below `src/platform`. */
 const PLATFORM = ['migration', 'emulator', 'packager', 'demo'];
-const STREAM_TEST = { in: 'src/verify/main.ts', out: 'stream-test' };
+const FROM_OTHERS = { 'stream-test': 'src/verify/main.ts', testing: 'src/platform/testing/main.ts' };
 const sourceOf = (house) => (PLATFORM.includes(house) ? `src/platform/${house}` : `src/${house}`);
 
 /** The pages that the sidecar and the emulator share. */
@@ -80,9 +80,10 @@ async function buildHouse(esbuild, house) {
     // It splits ES modules alone, and CommonJS starts sooner; so it reads its own output once more.
     format: 'esm',
     splitting: true,
-    entryPoints: PROGRAMS[house].map((program) =>
-      program === STREAM_TEST.out ? STREAM_TEST : { in: `${sourceOf(house)}/${program}.ts`, out: program },
-    ),
+    entryPoints: PROGRAMS[house].map((program) => ({
+      in: FROM_OTHERS[program] ?? `${sourceOf(house)}/${program}.ts`,
+      out: program,
+    })),
     outdir: folder,
     legalComments: 'eof',
     plugins: [jsonAsText],

@@ -13,6 +13,7 @@ const OUT = join(ROOT, 'dist', 'release');
 
 const PRODUCT = 'packager-drm-api';
 const PLATFORM = 'packager-drm-platform';
+const TYPES = 'dist/emulator/testing.d.ts';
 const SHAKA_PACKAGER = 'node_modules/shaka-packager';
 
 /** The npm packages, with the folders of `dist` that are in them, and what else is. */
@@ -24,7 +25,7 @@ const PACKAGES = {
   },
   [PLATFORM]: {
     houses: ['emulator', 'packager', 'demo', 'migration'],
-    files: ['LICENSE'],
+    files: ['LICENSE', 'examples'],
     bin: {
       'packager-drm-emulator': 'emulator',
       'packager-drm-packager': 'packager',
@@ -34,13 +35,15 @@ const PACKAGES = {
   },
 };
 
-const PLATFORM_DESCRIPTION = `What tests of ${PRODUCT} run against: an emulator of the platform, a reference packager, a demo, and platform-migrate.`;
+const PLATFORM_DESCRIPTION = `What tests of ${PRODUCT} run against: an emulator of the platform, also as a library, a reference packager, a demo, and platform-migrate.`;
 const PLATFORM_README = `# ${PLATFORM}
 
 ${PLATFORM_DESCRIPTION}
 
     npm install -g ${PRODUCT} ${PLATFORM}
     packager-drm-demo
+
+In tests: \`import { startEmulator, startSidecar } from '${PLATFORM}/testing'\`, as the files in \`examples\` do.
 
 The pages are in the package ${PRODUCT}: docs/emulator.md, docs/packager.md and docs/migrate-to-v2.md.
 `;
@@ -104,7 +107,7 @@ function archive(entries, mtime) {
     const bytes = Buffer.from(data);
     return [tarHeader(name, bytes, mtime), bytes, Buffer.alloc(-bytes.length & 511)];
   });
-  const zipped = gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]), { level: 9 });
+  const zipped = gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]));
   // The system on which it was made: unknown.
   zipped[9] = 255;
   return zipped;
@@ -140,11 +143,34 @@ function manifestOf(name, { about, version, repository }, shakaPackager) {
     ...(repository && { repository: { type: 'git', url: `git+${repository}.git` } }),
     bin: Object.fromEntries(programs),
     ...(name === PLATFORM && {
+      exports: {
+        './testing': { types: `./${TYPES}`, default: './dist/emulator/testing.js' },
+        './package.json': './package.json',
+      },
       peerDependencies: { [PRODUCT]: `^${version}` },
       // A native program of 36 MB for all systems; it is needed for media only.
       optionalDependencies: { 'shaka-packager': shakaPackager },
     }),
   };
+}
+
+/** The types of the library for tests: one file that names no other. */
+async function typesOf(path) {
+  const folder = join(ROOT, 'dist', 'types');
+  const options = '--ignoreConfig --declaration --emitDeclarationOnly --noCheck --noResolve --module esnext';
+  const library = [
+    '--target',
+    'es2023',
+    '--lib',
+    'es2023,esnext.disposable',
+    '--outDir',
+    folder,
+    join(ROOT, path),
+  ];
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  execFileSync(process.execPath, [tsc, ...options.split(' '), ...library], { cwd: ROOT, stdio: 'inherit' });
+  const types = await readFile(join(folder, 'main.d.ts'), 'utf8');
+  return `/// <reference lib="esnext.disposable" />\n${types}`;
 }
 
 const asText = (json) => `${JSON.stringify(json, null, 2)}\n`;
@@ -246,7 +272,8 @@ async function makeRelease(commit) {
     manifests[name] = asText(manifestOf(name, commit, shakaPackager));
     const entries = await entriesAll([...files, ...houses.map((house) => `dist/${house}`)]);
     entries.push(['package.json', manifests[name]]);
-    if (name === PLATFORM) entries.push(['README.md', PLATFORM_README]);
+    if (name === PLATFORM)
+      entries.push(['README.md', PLATFORM_README], [TYPES, await typesOf('src/platform/testing/main.ts')]);
     const packed = entries.map(([path, data]) => [`package/${path}`, data]);
     release.set(`${name}-${version}.tgz`, archive(packed, mtime));
     const purl = `pkg:npm/${name}@${version}`;

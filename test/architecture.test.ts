@@ -42,6 +42,8 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   // Of api, what may be the name of a key file alone.
   'platform/packager': ['platform/packager', 'api', 'http', 'drm'],
   'platform/demo': ['platform/demo', 'http'],
+  // What starts an emulator, and a program of the product.
+  'platform/testing': ['platform/testing', 'platform/emulator', 'platform/demo', 'http'],
   // Of drm, what finds the nearest name alone.
   'platform/migration': ['platform/migration', 'http', 'terminal', 'drm'],
 };
@@ -61,6 +63,7 @@ const ENTRIES = [
   'platform/emulator/main.ts',
   'platform/demo/main.ts',
   'platform/packager/main.ts',
+  'platform/testing/main.ts',
 ];
 
 /** What production runs. */

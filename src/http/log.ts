@@ -23,17 +23,18 @@ const MAX_WAITING = 1024 * 1024;
  * is written then. A slow reader loses lines, which is logged, and neither blocks the process nor fills its memory.
  */
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
+  const none = () => undefined;
+  if (level === 'silent') return { error: none, warn: none, info: none, debug: none };
   const { format, transports } = winston;
   const logger = winston.createLogger({
     level,
-    silent: level === 'silent',
     format: format.printf(({ level, message, time: _time, ...fields }) =>
       JSON.stringify({ time: clock().toISOString(), level, message, ...fields }),
     ),
     transports: new transports.Stream({ stream: batched(stream, batchMs), eol: '\n' }),
   });
   const logAt = (level: Exclude<LogLevel, 'silent'>) => {
-    if (logger.silent || !logger.isLevelEnabled(level)) return () => undefined;
+    if (!logger.isLevelEnabled(level)) return none;
     return (message: string, fields?: LogFields) => {
       logger.log({ ...fields, level, message });
     };

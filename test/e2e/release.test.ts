@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  access,
   appendFile,
   cp,
   mkdir,
@@ -50,6 +51,59 @@ interface Workflow {
   >;
 }
 
+const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
+
+/** Uses the library as no example does, and writes what it left. */
+const MANY = `
+import { readdir } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
+const before = process.memoryUsage().rss;
+// Both are made when they are asked for.
+void [process.stdout, process.stderr];
+const handles = process.getActiveResourcesInfo();
+const { startEmulator, startSidecar } = await import('packager-drm-platform/testing');
+const first = await startEmulator();
+const megabytes = (process.memoryUsage().rss - before) / 1e6;
+const port = new URL(first.url).port;
+const sidecar = await startSidecar({ emulator: first });
+const said = [];
+for (const attempt of [
+  () => startEmulator({ variables: { EMULATOR_PROT: '1' } }),
+  () => startEmulator({ variables: { EMULATOR_SITE_ID: 'x' } }),
+  () => startEmulator({ variables: { EMULATOR_CONTROL_PORT: port } }),
+  () => startSidecar({ variables: { PACKAGERDRMAPI_PORT: 'none' } }),
+  () => first.encoder.connect('no-such-key'),
+])
+  said.push(await attempt().then(() => 'nothing', ({ message }) => message));
+await sidecar.close();
+await first.close();
+for (let count = 0; count < 100; count += 1) {
+  const emulator = await startEmulator();
+  await emulator.clock.advance(1);
+  await emulator.restore(await emulator.state());
+  await emulator.close();
+}
+await setImmediate();
+const left = process.getActiveResourcesInfo();
+for (const handle of handles) if (left.includes(handle)) left.splice(left.indexOf(handle), 1);
+const folders = await readdir(process.env.TMPDIR);
+const { url } = await startSidecar();
+process.stdout.write(JSON.stringify({ megabytes, said, handles: left, folders, url }), () => process.exit());
+`;
+
+/** A program with one fault, a kind that there is none of. */
+const TYPED = `
+import { type RunningEmulator, startEmulator, startSidecar } from 'packager-drm-platform/testing';
+const emulator: RunningEmulator = await startEmulator({ variables: { EMULATOR_SITE_ID: 'mysite01' } });
+const sidecar: AsyncDisposable & { readonly apiKey: string } = await startSidecar({ emulator });
+const target = 'webhook:*';
+await emulator.faults.add({ target, kind: 'explode' });
+const [first] = await emulator.requests({ status: '4xx' });
+const end: Date = await emulator.clock.advance(first === undefined ? 0 : first.ms);
+await emulator[Symbol.asyncDispose]();
+void [end, sidecar];
+`;
+
 // Two builds, and npm, on a machine with other work.
 jest.setTimeout(180_000);
 
@@ -79,7 +133,7 @@ beforeAll(async () => {
   );
   const names = stdout
     .split('\0')
-    .filter((name) => /^(?:src|docs|[^/]+$)/.test(name) && name !== 'node_modules');
+    .filter((name) => /^(?:src|docs|examples|[^/]+$)/.test(name) && name !== 'node_modules');
   for (const name of names) await cp(join(ROOT, name), join(clone, name));
   await symlink(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
   await git('init', '--quiet');
@@ -114,14 +168,17 @@ test('is refused from a tree with changes, without news of the version, and with
 });
 
 describe('what is released', () => {
-  const unpacked = (name: string) => join(clone, 'dist/unpacked', name);
+  /** A folder with both packages, as npm installs them. */
+  const project = () => join(clone, 'dist/unpacked');
+  const unpacked = (name: string) => join(project(), 'node_modules', name);
 
   beforeAll(async () => {
     await release();
     for (const name of Object.keys(HOUSES)) {
-      const ending = name.startsWith('image-') ? 'tar.gz' : 'tgz';
+      const [ending, folders] = name.startsWith('image-') ? ['tar.gz', 0] : ['tgz', 1];
       await mkdir(unpacked(name), { recursive: true });
-      await run('tar', ['-xzf', join(released, `${name}-${version}.${ending}`), '-C', unpacked(name)]);
+      const archive = join(released, `${name}-${version}.${ending}`);
+      await run('tar', ['-xzf', archive, '-C', unpacked(name), `--strip-components=${folders}`]);
     }
   });
 
@@ -148,7 +205,11 @@ describe('what is released', () => {
     expect(news).toMatch(new RegExp(`^## ${version} - \\d{4}-\\d\\d-\\d\\d\n\n### `));
   });
 
-  test('is small, has no native code, and names no package that it contains', async () => {
+  test('is small, has no native code, has each page that README.md links to, and names no package that it contains', async () => {
+    const readme = await readFile(join(unpacked(PRODUCT), 'README.md'), 'utf8');
+    const linked = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
+    expect(linked).toEqual(expect.arrayContaining(['docs/run-with-docker.md', 'SECURITY.md']));
+    for (const path of linked) await access(join(unpacked(PRODUCT), path));
     const product = await readFile(join(released, `${PRODUCT}-${version}.tgz`));
     expect(product.length).toBeLessThan(3 * MB);
     const { stdout: kilobytes } = await run('du', ['-sk', '--apparent-size', unpacked(PRODUCT)]);
@@ -156,7 +217,7 @@ describe('what is released', () => {
     const image = ['-sk', '--apparent-size', join(unpacked('image-sidecar'), 'dist/sidecar')];
     expect(Number.parseInt((await run('du', image)).stdout, 10) * 1024).toBeLessThan(6 * MB);
     const manifests = [PRODUCT, PLATFORM].map(async (name) => {
-      const manifest = JSON.parse(await readFile(join(unpacked(name), 'package/package.json'), 'utf8'));
+      const manifest = JSON.parse(await readFile(join(unpacked(name), 'package.json'), 'utf8'));
       const { private: isPrivate, scripts, dependencies, devDependencies } = manifest;
       expect({ isPrivate, scripts, dependencies, devDependencies }).toEqual({});
       return [
@@ -173,7 +234,7 @@ describe('what is released', () => {
         ['shaka-packager'],
       ],
     ]);
-    const { stdout: found } = await run('grep', ['-rlP', '^\\x7fELF', join(clone, 'dist/unpacked')]);
+    const { stdout: found } = await run('grep', ['-rlP', '^\\x7fELF', project()]);
     const programs = found.trim().split('\n').sort();
     expect(programs).toEqual(
       ['amd64', 'arm64'].map((arch) => join(unpacked('image-packager'), 'shaka-packager', arch)),
@@ -225,6 +286,51 @@ describe('what is released', () => {
       expect(dockerfile).toMatch(/^USER 100[01]:1000$/m);
       expect(dockerfile).toContain('org.opencontainers.image.version="$VERSION"');
     }
+  });
+
+  test('has a library for tests, whose examples run with node:test, Jest and, in the same words, Vitest', async () => {
+    const examples = join(unpacked(PLATFORM), 'examples');
+    for (const name of await readdir(examples)) await cp(join(examples, name), join(project(), name));
+    await writeFile(join(project(), 'jest.config.json'), '{"testMatch":["**/*.test.cjs"]}');
+    const options = { cwd: project(), env: { PATH: process.env.PATH } };
+    const { stdout } = await run(process.execPath, ['--test', 'node-test.test.mjs'], options);
+    expect(stdout).toContain('# pass 3\n# fail 0\n');
+    const { stderr } = await run(process.execPath, [JEST, '--ci', '--config', 'jest.config.json'], options);
+    expect(stderr).toContain('Tests:       3 passed, 3 total');
+    const [jestOne, vitestOne] = await Promise.all(
+      ['jest.test.cjs', 'vitest.test.mjs'].map(async (name) => {
+        const text = await readFile(join(project(), name), 'utf8');
+        return text.slice(text.indexOf('let emulator'));
+      }),
+    );
+    expect(vitestOne).toBe(jestOne);
+  });
+
+  test('starts a hundred emulators without a handle, a folder or much memory left, and types the library', async () => {
+    const tmp = join(clone, 'dist/tmp');
+    await mkdir(tmp);
+    await writeFile(join(project(), 'many.mjs'), MANY);
+    const options = { cwd: project(), env: { TMPDIR: tmp } };
+    const { stdout } = await run(process.execPath, ['many.mjs'], options);
+    const { megabytes, said, url, ...left } = JSON.parse(stdout);
+    expect(left).toEqual({ handles: [], folders: [] });
+    expect(megabytes).toBeLessThan(50);
+    expect(said).toEqual([
+      'Unknown variable EMULATOR_PROT (did you mean EMULATOR_PORT?)',
+      expect.stringContaining('EMULATOR_SITE_ID: must be 8 letters and digits'),
+      expect.stringContaining('EADDRINUSE'),
+      expect.stringContaining('PACKAGERDRMAPI_PORT: must be a whole number'),
+      expect.stringContaining('The control port answered 404 to POST /encoder/connect: {"errors":['),
+    ]);
+    // The process ended without closing it.
+    while (await fetch(url).then(Boolean, () => false));
+    await writeFile(join(project(), 'typed.mts'), TYPED);
+    const strict = '--ignoreConfig --noEmit --strict --target es2022 --module nodenext --types'.split(' ');
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const checked = await run(process.execPath, [tsc, ...strict, '', 'typed.mts'], options).catch(
+      (thrown) => thrown,
+    );
+    expect(checked.stdout).toMatch(/^typed\.mts\(6,37\): error TS2322: .*"explode".*\n(?: .*\n)*$/);
   });
 
   test('is installed from its files, shows key file and picture, and is removed', async () => {

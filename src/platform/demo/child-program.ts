@@ -37,8 +37,22 @@ interface ProgramStart {
 
 /** All programs of a demo. Once they are being stopped no other one starts, whatever was about to start it. */
 export class Programs {
-  readonly #running = new Map<ChildProgram, () => Promise<void>>();
+  readonly #running = new Map<ChildProgram, Child>();
+  readonly #ownGroups: boolean;
+  /** A process that ends without stopping them leaves none behind. */
+  readonly #kill = () => {
+    for (const child of this.#running.values()) child.kill();
+  };
   #isOver = false;
+
+  /**
+   * With groups of their own, a terminal's Ctrl-C reaches this process only, which then stops them in order: a second
+   * signal would be a kill. Without, Ctrl-C ends them even if this process does not.
+   */
+  constructor({ ownGroups = true }: { readonly ownGroups?: boolean } = {}) {
+    this.#ownGroups = ownGroups;
+    process.on('exit', this.#kill);
+  }
 
   get isOver(): boolean {
     return this.#isOver;
@@ -52,20 +66,20 @@ export class Programs {
       cwd: __dirname,
       env: variables,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // Its own process group: a terminal's Ctrl-C would reach it twice, once from here, and a second signal is a kill.
-      detached: true,
+      detached: this.#ownGroups,
       windowsHide: true,
     });
     const program = programOf(name, child);
     if (onLine) createInterface(child.stdout).on('line', onLine);
-    this.#running.set(program, () => stop(child, program.ended));
+    this.#running.set(program, child);
     program.ended.then(() => this.#running.delete(program));
     return program;
   }
 
   async stop(): Promise<void> {
     this.#isOver = true;
-    await Promise.all([...this.#running.values()].map((each) => each()));
+    await Promise.all([...this.#running].map(([program, child]) => stop(child, program.ended)));
+    process.off('exit', this.#kill);
   }
 }
 

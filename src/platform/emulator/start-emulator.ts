@@ -57,29 +57,35 @@ export async function startEmulator(
       isProbe: ({ url }) => url === '/healthz',
       onRefused: createRefusalLog(log),
     });
-  const platform = await listen(createEmulatorApp(context), config.host, config.port, {
-    tls,
-    connections: follow(),
-    requestTimeoutMs: UPLOAD_MS,
-  });
-  running.push(platform);
-  log.info('listening', { service: 'emulator', url: platform.url, client: config.client.name });
-  const control = await listen(createControlApp(context), config.controlHost, config.controlPort, {
-    connections: follow(),
-  });
-  running.push(control);
-  log.info('listening', { service: 'control', url: control.url });
-  if (config.rtmpPort !== undefined) {
-    const rtmp = await startRtmpIngest(context, { host: config.host, port: config.rtmpPort });
-    running.push(rtmp);
-    log.info('listening', { service: 'rtmp', port: rtmp.port });
+  try {
+    const platform = await listen(createEmulatorApp(context), config.host, config.port, {
+      tls,
+      connections: follow(),
+      requestTimeoutMs: UPLOAD_MS,
+    });
+    running.push(platform);
+    log.info('listening', { service: 'emulator', url: platform.url, client: config.client.name });
+    const control = await listen(createControlApp(context), config.controlHost, config.controlPort, {
+      connections: follow(),
+    });
+    running.push(control);
+    log.info('listening', { service: 'control', url: control.url });
+    if (config.rtmpPort !== undefined) {
+      const rtmp = await startRtmpIngest(context, { host: config.host, port: config.rtmpPort });
+      running.push(rtmp);
+      log.info('listening', { service: 'rtmp', port: rtmp.port });
+    }
+    return {
+      url: platform.url,
+      controlUrl: control.url,
+      /** Requests that are under way have `graceMs` to be answered. */
+      stop: (graceMs: number) => stopAll(context, running, { graceMs, stateFile }),
+    };
+  } catch (thrown) {
+    // One port is taken: the others are free again.
+    await stopAll(context, running, { graceMs: 0, stateFile });
+    throw thrown;
   }
-  return {
-    url: platform.url,
-    controlUrl: control.url,
-    /** Requests that are under way have `graceMs` to be answered. */
-    stop: (graceMs: number) => stopAll(context, running, { graceMs, stateFile }),
-  };
 }
 
 /** Encoders, webhooks and delays don't hold up the end; requests under way are answered. */
