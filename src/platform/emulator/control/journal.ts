@@ -151,18 +151,20 @@ const ID = /^["']?[A-Za-z0-9]{0,8}["']?$/;
 /** A name with its value in JSON, a form, a query, XML or PHP's format; the value may be cut. */
 const FIELD =
   /(?<![\w-])(?!\d+:")([\w-]+)(\\*["']?\s*(?:[:=>]|;s:\d+:)\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^[\]{}]*\]?|(?<=[=>])[^\s&;,"'<>]+|(?<=["']\s*:\s*)[-+.\w]+)/g;
+const MAX_DEPTH = 8;
 /** Addresses with a token in their path, and passwords of addresses. */
 const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/(\/live\/(?:previews|masters)\/)[\w-]+/g, '$1***'],
   [/(:\/\/)[^\s/@"'<>]+@/g, '$1***@'],
 ];
 
-function withoutSecretFields(text: string): string {
+/** @param depth how many values it is within: a value may be an address, with secrets in its query. */
+function withoutSecretFields(text: string, depth = 0): string {
   return text.replaceAll(FIELD, (_whole, name: string, sign: string, value: string) => {
-    const isSecret = SECRET_NAME.test(name) || (MAYBE_SECRET_NAME.test(name) && !ID.test(value));
-    // An address may have secrets in its query.
+    const isSecret =
+      depth > MAX_DEPTH || SECRET_NAME.test(name) || (MAYBE_SECRET_NAME.test(name) && !ID.test(value));
     if (!isSecret || /^(?:null|true|false|""|'')$/.test(value))
-      return name + sign + withoutSecretFields(value);
+      return name + sign + withoutSecretFields(value, depth + 1);
     return `${name}${sign}${/^["'[]/.test(value) || /["']\s*:\s*$/.test(sign) ? '"***"' : '***'}`;
   });
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ClearKey } from '../../../drm/clearkey';
-import { MAX_PROBLEMS, nearest, type Parsed, type Problem, printable } from '../../../http/faults';
+import { MAX_PROBLEMS, nearest, type Parsed, printable, readBody } from '../../../http/faults';
 import type { EmulatorContext } from '../context';
 import type { ItemStore } from '../listing/item-store';
 import type { SimulatedEncoder } from '../live/broadcast';
@@ -8,7 +8,7 @@ import { isOver, type Master } from '../live/live-event';
 import { CHANNEL } from '../resources/channels';
 import { resumeContent } from '../resources/content';
 import { resumeMaster } from '../resources/events';
-import type { SetField } from '../resources/fields';
+import { Moment, type SetField } from '../resources/fields';
 import { IMPORT } from '../resources/imports';
 import { MEDIA } from '../resources/media';
 import { resumeMedia } from '../resources/media-behaviour';
@@ -28,49 +28,50 @@ const VERSION = 1;
 export const MAX_STATE_BYTES = 128 * 1024 * 1024;
 const HIDDEN = '***';
 
-/** Reads a value, or answers undefined when it is not of this form. Schemas would take seconds for a large library. */
-interface Form {
-  readonly says: string;
-  readonly read: (value: unknown) => unknown;
-}
+const Text = z.string('must be a string');
+const Count = z.number('must be a number');
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** What a field may be. Schemas would take as long for one media of a large library as all else. */
+interface Form {
+  readonly says: string;
+  /** The value as it is kept, or undefined when it is not of this form. */
+  readonly read: (value: unknown) => unknown;
+}
+
 const form = (says: string, read: Form['read']): Form => ({ says, read });
 const when = (says: string, is: (value: unknown) => boolean) =>
   form(says, (value) => (is(value) ? value : undefined));
-const isNumbers = (value: Fields) => Object.values(value).every((each) => typeof each === 'number');
 const isText = (value: unknown): value is string => typeof value === 'string';
+const isNumber = (value: unknown) => typeof value === 'number';
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isNumbers = (value: unknown) => isObject(value) && Object.values(value).every(isNumber);
+const isTime = (value: unknown) => isText(value) && !Number.isNaN(Date.parse(value));
+const isFile = (value: unknown) =>
+  isObject(value) && isText(value.path) && isNumber(value.size) && isText(value.md5);
 
-function readFile(value: unknown): StoredFile | undefined {
-  const { path, size, md5, declaredType } = isObject(value) ? value : {};
-  if (!isText(path) || typeof size !== 'number' || !isText(md5)) return undefined;
-  return { path, size, md5, declaredType: isText(declaredType) ? declaredType : undefined };
-}
-
-/** What a field may be. `?` behind it: it may be left out; `0`: it may be null; names with `|` between them: one of these. */
+/** By their names. `?` behind one: the field may be left out; `0`: it may be null; names with `|`: one of these. */
 const FORMS: Readonly<Record<string, Form>> = {
   id: when('must be 8 letters and digits', (value) => isText(value) && /^[A-Za-z0-9]{8}$/.test(value)),
   text: when('must be a string', isText),
   texts: when('must be an array of strings', (value) => Array.isArray(value) && value.every(isText)),
-  number: when('must be a number', (value) => typeof value === 'number'),
+  number: when('must be a number', isNumber),
+  numbers: when('must be an object of numbers', isNumbers),
   flag: when('must be true or false', (value) => typeof value === 'boolean'),
   object: when('must be an object', isObject),
-  numbers: when('must be an object of numbers', (value) => isObject(value) && isNumbers(value)),
+  file: when('must be a file with path, size and md5', isFile),
+  master: when('must be an object with token', (value) => {
+    return isObject(value) && isText(value.token) && (value.file === undefined || isFile(value.file));
+  }),
   fault: when('must be a fault, as POST /faults takes it', (value) => {
     const { kind, ...numbers } = isObject(value) ? value : {};
     return ['fail', 'delay', 'reset'].includes(String(kind)) && isNumbers(numbers);
   }),
-  file: form('must be a file with path, size and md5', readFile),
-  master: form('must be an object with token', (value) =>
-    isObject(value) && isText(value.token) ? { token: value.token, file: readFile(value.file) } : undefined,
+  time: form('must be a time such as 2030-01-01T00:00:00.000Z', (value) =>
+    isTime(value) ? new Date(String(value)) : undefined,
   ),
-  time: form('must be a time such as 2030-01-01T00:00:00.000Z', (value) => {
-    const time = new Date(isText(value) ? value : Number.NaN);
-    return Number.isNaN(time.getTime()) ? undefined : time;
-  }),
   bytes: form('must be 32 hexadecimal digits', (value) =>
     isText(value) && /^[0-9a-f]{32}$/.test(value) ? Buffer.from(value, 'hex') : undefined,
   ),
@@ -124,104 +125,79 @@ type Saved = Readonly<Record<Name, readonly Item[]>> & {
   readonly drawn?: Readonly<Record<string, number>> | undefined;
 };
 
-interface KnownField {
-  readonly name: string;
-  readonly form: Form;
-  readonly mayMiss: boolean;
-  readonly mayBeNull: boolean;
-}
-
 /** The fields of each kind, from `FIELDS`. */
-const knownFields = once(() =>
-  Object.fromEntries(
-    NAMES.map((kind) => {
-      const fields = FIELDS[kind].split(' ').map((field): KnownField => {
-        const [, name = '', form = '', may] = /^(\w+):(.*?)([?0]?)$/.exec(field) ?? [];
-        const choices = form.split('|');
-        const choice = when(`must be one of ${choices.join(', ')}`, (value) =>
-          choices.includes(String(value)),
-        );
-        return { name, form: FORMS[form] ?? choice, mayMiss: may === '?', mayBeNull: may === '0' };
-      });
-      return [kind, fields];
-    }),
-  ),
-);
+const knownFields = once(() => {
+  const kinds = NAMES.map((kind) => {
+    const fields = FIELDS[kind].split(' ').map((field) => {
+      const [, name = '', form = '', may] = /^(\w+):(.*?)([?0]?)$/.exec(field) ?? [];
+      const isOne = (value: unknown) => form.split('|').includes(String(value));
+      const { says, read } = FORMS[form] ?? when(`must be one of ${form.replaceAll('|', ', ')}`, isOne);
+      return { name, says, read, mayMiss: may === '?', mayBeNull: may === '0' };
+    });
+    return [kind, fields] as const;
+  });
+  return new Map(kinds);
+});
+
+const documentSchema = once(() => {
+  const lists = NAMES.map((name) => [name, z.array(z.unknown(), 'must be an array')] as const);
+  const saved = {
+    version: z.literal(VERSION, `must be ${VERSION}: another release of the emulator has saved this state`),
+    clockOffsetMs: Count.min(0, 'must not be negative'),
+    drawn: z.record(Text, Count).optional(),
+    ...Object.fromEntries(lists),
+  };
+  const wrong = 'A state is a JSON object with saved, as GET /state answers it.';
+  return z.object({ saved: z.strictObject(saved, 'must be an object') }, wrong);
+});
 
 /** Reads a document that has `saved`. A state of another version has this one problem. */
 export function readState(document: unknown): Parsed<Saved> {
-  const problems: Problem[] = [];
-  const refuse = (path: string, says: string) => {
-    const code = 'invalid_body';
-    if (problems.length < MAX_PROBLEMS) problems.push({ code, description: `${path}: ${says}` });
-  };
-  const { saved } = isObject(document) ? document : {};
-  if (!isObject(saved)) refuse('saved', 'must be what GET /state has under this name');
-  else if (saved.version !== VERSION)
-    refuse('saved.version', `must be ${VERSION}: another release of the emulator has saved this state`);
-  else {
-    const { clockOffsetMs, drawn } = saved;
-    if (typeof clockOffsetMs !== 'number' || !(clockOffsetMs >= 0))
-      refuse('saved.clockOffsetMs', 'must be a number, and not negative');
-    if (drawn !== undefined && !(isObject(drawn) && isNumbers(drawn)))
-      refuse('saved.drawn', 'must be an object of numbers');
-    for (const name of NAMES) {
-      const items = saved[name];
-      if (!Array.isArray(items))
-        refuse(`saved.${name}`, items === undefined ? 'is missing' : 'must be an array');
-      else
-        for (const [place, item] of items.entries())
-          readItem(name, item, (at, says) => refuse(`saved.${name}.${place}${at}`, says));
-    }
-  }
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, value: saved as unknown as Saved };
+  const read = readBody(documentSchema(), document);
+  const problems = read.ok ? [] : [...read.problems];
+  const ofVersion = problems.filter(({ description }) => description.startsWith('saved.version'));
+  if (!read.ok) return { ok: false, problems: ofVersion.length > 0 ? ofVersion : problems };
+  const saved = read.value.saved as unknown as Saved;
+  for (const name of NAMES)
+    for (const [place, item] of saved[name].entries())
+      for (const wrong of faultsOf(name, item))
+        if (problems.length < MAX_PROBLEMS)
+          problems.push({ code: 'invalid_body', description: `saved.${name}.${place}${wrong}` });
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, value: saved };
 }
 
-/** Whether the platform has written it as a time. */
-function isWireTime(value: unknown): boolean {
-  return isText(value) && /^\d{4}-.{27}$/.test(value) && !Number.isNaN(Date.parse(value));
-}
-
-function isEmpty(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length === 0;
-  return isObject(value) && Object.keys(value).length === 0;
-}
-
-/** Checks an item, and puts times, bytes and files in the place of their texts: a copy of each would take as long again. */
-function readItem(kind: Name, item: unknown, refuse: (at: string, says: string) => void): void {
-  if (!isObject(item)) {
-    refuse('', 'must be an object');
-    return;
-  }
-  const fields = knownFields()[kind] ?? [];
+/** The faults of an item. Puts times and bytes in the place of their texts: a copy would take as long again. */
+function faultsOf(kind: Name, item: unknown): readonly string[] {
+  if (!isObject(item)) return [': must be an object'];
+  const faults: string[] = [];
+  const fields = knownFields().get(kind) ?? [];
   let known = 0;
-  for (const { name, form, mayMiss, mayBeNull } of fields) {
+  for (const { name, says, read, mayMiss, mayBeNull } of fields) {
     const given = item[name];
     if (given !== undefined) known += 1;
     if ((given === undefined && mayMiss) || (given === null && mayBeNull)) continue;
-    const value = form.read(given);
-    if (value === undefined) refuse(`.${name}`, given === undefined ? 'is missing' : form.says);
-    else if (value !== given) (item as Record<string, unknown>)[name] = value;
+    const value = read(given);
+    if (value === undefined) faults.push(`.${name}: ${given === undefined ? 'is missing' : says}`);
+    else if (value !== given) Object.assign(item, { [name]: value });
   }
   const names = fields.map(({ name }) => name);
   for (const name of Object.keys(item).length > known ? Object.keys(item) : [])
     if (!names.includes(name))
-      refuse(`.${printable(name)}`, `is no field; did you mean ${nearest(name, names) ?? names.join(', ')}?`);
+      faults.push(
+        `.${printable(name)}: is no field; did you mean ${nearest(name, names) ?? names.join(', ')}?`,
+      );
   const metadata = isObject(item.metadata) ? item.metadata : {};
   for (const [name, field] of RESOURCES[kind] ?? []) {
     const value = metadata[name];
-    const mayBeNull = !field.required && !('default' in field);
-    // What most have, without a schema.
-    if ((value === null && mayBeNull) || isWireTime(value)) continue;
+    // What most have needs no schema.
+    if (value === null && !field.required && !('default' in field)) continue;
     if (isText(value) && field.schema instanceof z.ZodString) continue;
-    if (isEmpty(value) && isEmpty(field.default)) continue;
+    if (field.schema === Moment && isTime(value)) continue;
     const { error } = field.schema.safeParse(value);
-    if (error)
-      refuse(
-        `.metadata.${name}`,
-        value === undefined ? 'is missing' : (error.issues[0]?.message ?? 'is wrong'),
-      );
+    const says = value === undefined ? 'is missing' : error?.issues[0]?.message;
+    if (says !== undefined) faults.push(`.metadata.${name}: ${says}`);
   }
+  return faults;
 }
 
 /** All that `restoreState` brings back, as it is now. */
@@ -244,10 +220,10 @@ export function saveState({
     ...Object.fromEntries(storesOf(state).map(([name, store]) => [name, store.all()])),
   };
   const kept = (name: Name) => {
-    const fields = knownFields()[name] ?? [];
+    const fields = (knownFields().get(name) ?? []).map((field) => field.name);
     return lists[name]?.map((item) => {
       const saved: Record<string, unknown> = {};
-      for (const field of fields) saved[field.name] = (item as Fields)[field.name];
+      for (const field of fields) saved[field] = (item as Fields)[field];
       return saved;
     });
   };

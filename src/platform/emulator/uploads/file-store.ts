@@ -125,38 +125,31 @@ export class FileStore {
    * @returns the paths of those that are there.
    */
   keepOnly(files: readonly KeptFile[]): readonly string[] {
-    const { folder, begun } = this.#run;
-    const names = new Map<string, ReadonlySet<string>>();
-    const namesIn = (parent: string) => {
-      const known = names.get(parent) ?? new Set(filesIn(parent));
-      names.set(parent, known);
-      return known;
-    };
-    const isOfStore = (parent: string) =>
-      parent === folder ||
-      (dirname(parent) === this.#settings.folder && basename(parent).startsWith(`emulator-${KIND}-`));
-    const there = new Map(
-      files.flatMap(({ path, size }) => {
-        const parent = dirname(path);
-        const name = basename(path);
-        return NAME.test(name) && isOfStore(parent) && namesIn(parent).has(name)
-          ? [[path, size] as const]
-          : [];
-      }),
-    );
+    const { folder, begun, sizes } = this.#run;
     const run = { ...newRun(folder), begun };
-    for (const name of folder === undefined ? [] : namesIn(folder)) {
-      const path = join(folder ?? '', name);
-      const size = there.get(path);
-      if (size === undefined) rmSync(path, { force: true });
-      else {
-        run.sizes.set(path, size);
-        run.used += size;
-        run.begun = Math.max(run.begun, Number(name));
+    const listed = new Map<string, ReadonlySet<string>>();
+    const has = (parent: string, name: string) => {
+      const names = listed.get(parent) ?? new Set(filesIn(parent));
+      listed.set(parent, names);
+      return names.has(name);
+    };
+    const there = files.filter(({ path, size }) => {
+      const [parent, name] = [dirname(path), basename(path)];
+      if (parent !== folder) {
+        const isStores = dirname(parent) === this.#settings.folder;
+        return isStores && basename(parent).startsWith(`emulator-${KIND}-`) && has(parent, name);
       }
-    }
+      // One that was deleted is on the disk a little longer.
+      if ((begun > 0 && !sizes.has(path)) || !has(parent, name)) return false;
+      if (!run.sizes.has(path)) run.used += size;
+      run.sizes.set(path, size);
+      run.begun = Math.max(run.begun, Number(name));
+      return true;
+    });
     this.#run = run;
-    return [...there.keys()];
+    for (const path of folder === undefined ? [] : filesIn(folder).map((name) => join(folder, name)))
+      if (!run.sizes.has(path)) rmSync(path, { force: true });
+    return there.map(({ path }) => path);
   }
 
   /** Deletes every file, those on their way too. When it returns, they are gone. */

@@ -154,8 +154,8 @@ test.each([
     'saved.channels.0.streamkey: is no field; did you mean streamKey?',
   ],
   ['without a part', changed((saved) => Reflect.deleteProperty(saved, 'media')), 'saved.media: is missing'],
-  ['that is another document', () => '{"now":1}', 'saved: must be what GET /state has under this name'],
-  ['that is no object', () => '[]', 'saved: must be what GET /state has under this name'],
+  ['that is another document', () => '{"now":1}', 'saved: is missing'],
+  ['that is no object', () => '[]', 'A state is a JSON object with saved, as GET /state answers it.'],
   ['that is cut', (state: object) => JSON.stringify(state).slice(0, -9), undefined],
 ])(
   'refuses a state %s, by PUT and as a file, and keeps the one that there is',
@@ -202,8 +202,10 @@ test('refuses a file of 1 GB before it reads it, one that it cannot read, and a 
   expect(took).toBeLessThan(100);
   const directory = join(folder, 'directory');
   mkdirSync(directory);
-  expect(faultsOf(() => openStateFile(context, directory))[0]).toMatch(/cannot be read \(EISDIR\)/);
-  expect(faultsOf(() => openStateFile(context, join(large, 'state.json')))[0]).toMatch(/cannot be .*ENOTDIR/);
+  expect(faultsOf(() => openStateFile(context, directory))[0]).toMatch(/cannot be used \(EISDIR\)/);
+  expect(faultsOf(() => openStateFile(context, join(large, 'state.json')))[0]).toMatch(
+    /cannot be used \(EEXIST\)/,
+  );
 });
 
 test('a state file has the state of the end, with files, for the next start, for its user alone', async () => {
