@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmod, copyFile, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -8,8 +8,10 @@ import { SHAKA_PACKAGER } from '../support/packaged-samples';
 
 const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
 const DOCS = resolve(__dirname, '../../docs');
-/** What the pages write for the demo's sidecar. */
+/** What the pages write for the demo's sidecar, its emulator, and the control port of that. */
 const DEMO_URL = 'http://127.0.0.1:9000';
+const DEMO_PLATFORM = 'http://127.0.0.1:8080';
+const DEMO_CONTROL = 'http://127.0.0.1:8081';
 
 /** A file that a page shows, under the name that stands before it: `manifest.yaml`: */
 const FILE = /^`([\w.-]+)`:\n\n```\w+\n([\s\S]*?)^```$/gm;
@@ -73,8 +75,8 @@ async function run(steps: readonly Step[], env: Record<string, string>): Promise
   throw new Error(`${failed}\nended with ${code}:\n${printed.at(-1)}\n${stderr}`);
 }
 
-/** Starts what `npm run demo` starts, with its keys, on free ports; answers the sidecar's address. */
-async function startAsDemo(): Promise<string> {
+/** Starts what `npm run demo` starts, with its keys, on free ports; answers what the pages write for its addresses, and these. */
+async function startAsDemo(): Promise<readonly (readonly [shown: string, url: string])[]> {
   const emulator = await startBuilt('emulator', {
     cwd: folder,
     env: {
@@ -92,7 +94,12 @@ async function startAsDemo(): Promise<string> {
     },
   });
   await untilReady(url);
-  return url;
+  const [, control = ''] = await emulator.until(/"service":"control","url":"([^"]+)"/);
+  return [
+    [DEMO_URL, url],
+    [DEMO_PLATFORM, emulator.url],
+    [DEMO_CONTROL, control],
+  ];
 }
 
 /** Writes the files that a page shows, and answers its steps. */
@@ -116,8 +123,9 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
   'export.md',
   'pull.md',
   'migrate-to-v2.md',
+  'test-your-integration.md',
 ])('the commands of docs/%s do what it says, run one after another against the demo', async (name) => {
-  const url = await startAsDemo();
+  const addresses = await startAsDemo();
   for (const [program, house] of [
     ['packager-drm', 'cli'],
     ['platform-migrate', 'migration'],
@@ -126,6 +134,12 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
     await writeFile(path, `#!/bin/sh\nexec '${process.execPath}' '${DIST}/${house}/main.js' "$@"\n`);
     await chmod(path, 0o755);
   }
+  // What tests import, as npm would install it.
+  const library = join(folder, 'node_modules', 'packager-drm-platform');
+  await mkdir(library, { recursive: true });
+  await symlink(DIST, join(library, 'dist'));
+  const exports = { './testing': './dist/emulator/testing.js' };
+  await writeFile(join(library, 'package.json'), JSON.stringify({ exports }));
   // What docs/export.md packages, and with what.
   await copyFile(CLIP, join(folder, 'film.mp4'));
   await symlink(SHAKA_PACKAGER, join(folder, 'packager'));
@@ -134,11 +148,18 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
   const steps = await readPage(name);
   expect(steps.length).toBeGreaterThan(0);
   const printed = await run(
-    steps.map(({ commands, output }) => ({ commands: commands.replaceAll(DEMO_URL, url), output })),
+    steps.map(({ commands, output }) => ({
+      commands: addresses.reduce((text, [shown, url]) => text.replaceAll(shown, url), commands),
+      output,
+    })),
     env,
   );
   for (const [index, { output }] of steps.entries()) {
     if (output !== undefined)
-      expect(withoutSpace(printed[index]?.replaceAll(url, DEMO_URL) ?? '')).toMatch(patternOf(output));
+      expect(
+        withoutSpace(
+          addresses.reduce((text, [shown, url]) => text.replaceAll(url, shown), printed[index] ?? ''),
+        ),
+      ).toMatch(patternOf(output));
   }
 });
