@@ -209,8 +209,9 @@ const VERIFY: CommandEntry = {
   ],
   help: `
 The address is a DASH manifest, or an HLS multivariant or media playlist. The init segment and the newest segment
-of every rendition are fetched. Key files follow the address:
+of every rendition are fetched. Key files, or CPIX documents with plain keys, follow the address:
   packager-drm verify https://cdn.example.com/live/news/manifest.mpd news.key
+  packager-drm verify https://cdn.example.com/live/news/manifest.mpd show.cpix
 Without a key file it checks what it can without decrypting. With --former it recognizes a packager that
 still uses a former key file. No key is shown. --timeout is for each test of the stream, also with --watch.
 Ends with 1 when a fault is an error; with --watch, when any segment had one.

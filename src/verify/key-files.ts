@@ -1,10 +1,13 @@
-import { decodeHexBlock } from '../drm/bytes';
+import { decodeHexBlock, isAmong } from '../drm/bytes';
 import { type CheckedInput, checkInput } from '../drm/check/check';
+import { claimsOf } from '../drm/check/report';
+import { looksLikeCpix } from '../drm/cpix/read';
 import { decodeKeys, FAIRPLAY_KEY_FORMAT, HLS, keysIn, parseKeyFile } from '../drm/key-file';
 import { fairPlayKeyId } from '../drm/packaging';
 import type { MediaKey } from './media/judgement';
 import type { SegmentSource } from './rendition';
 
+/** A key file, or a CPIX document with plain keys. */
 export interface GivenKeyFile {
   readonly name: string;
   readonly text: string;
@@ -12,10 +15,15 @@ export interface GivenKeyFile {
   readonly changed?: Date | undefined;
 }
 
-/** A key file with what it has for decrypting. It holds key material, none of which is ever shown. */
+/**
+ * A key file, or one key of a CPIX document, with what it has for decrypting. It holds key material, none of which is
+ * ever shown.
+ */
 export interface ReadKeyFile {
   readonly name: string;
   readonly changed: Date | undefined;
+  readonly isDocument: boolean;
+  /** Of a document: what it says of this key, and the key ids of all others. */
   readonly checked: CheckedInput;
   readonly cenc: { readonly keyId: Buffer; readonly contentKey: Buffer } | undefined;
   readonly fairPlay:
@@ -23,33 +31,121 @@ export interface ReadKeyFile {
     | undefined;
 }
 
-/** Reads a key file as leniently as possible: its check reports what is wrong with it. */
-export function readKeyFile({ name, text, changed }: GivenKeyFile): ReadKeyFile {
+/** Reads a key file or a document as leniently as possible: its check reports what is wrong with it. */
+export function readKeyFile(given: GivenKeyFile): ReadKeyFile[] {
+  const { name, text, changed } = given;
+  if (looksLikeCpix(text)) return keysOfDocument(given);
   const values = new Map(parseKeyFile(text).lines.map((line) => [line.name, line.value]));
   const key = decodeHexBlock(values.get(`${HLS}-key`) ?? '');
   const iv = decodeHexBlock(values.get(`${HLS}-iv`) ?? '');
-  return {
-    name,
-    changed,
-    checked: checkInput(text, { name: /\.key$/i.test(name) ? name : `${name}.key` }),
-    cenc: decodeKeys(keysIn(text)),
-    fairPlay: key.ok
-      ? { key: key.value, iv: iv.ok ? iv.value : undefined, url: values.get(`${HLS}-url`) }
-      : undefined,
-  };
+  return [
+    {
+      name,
+      changed,
+      isDocument: false,
+      checked: checkInput(text, { name: /\.key$/i.test(name) ? name : `${name}.key` }),
+      cenc: decodeKeys(keysIn(text)),
+      fairPlay: key.ok
+        ? { key: key.value, iv: iv.ok ? iv.value : undefined, url: values.get(`${HLS}-url`) }
+        : undefined,
+    },
+  ];
+}
+
+function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
+  const checked = checkInput(text);
+  const { claims } = checked;
+  const keys = claimsOf(claims, 'key').map(({ at, keyId, contentKey }): ReadKeyFile => {
+    const place = at.slice(0, at.lastIndexOf('.') + 1);
+    const own = claims.filter((claim) => claim.at.startsWith(place));
+    const [fairPlay] = claimsOf(own, 'fairplay');
+    const address = claimsOf(own, 'address').find(({ system }) => system === 'fairplay');
+    return {
+      name,
+      changed,
+      isDocument: true,
+      checked: { ...checked, claims: claims.filter((claim) => claim.of === 'key' || own.includes(claim)) },
+      cenc: contentKey && { keyId, contentKey },
+      fairPlay: fairPlay?.key && {
+        key: fairPlay.key,
+        iv: claimsOf(own, 'iv')[0]?.iv,
+        url: address?.address,
+      },
+    };
+  });
+  const nothing = { name, changed, isDocument: true, checked, cenc: undefined, fairPlay: undefined };
+  return keys.length > 0 ? keys : [nothing];
+}
+
+/**
+ * The keys of documents that a rendition names by its key ids, else by FairPlay's address; all of them, if it names none.
+ * A key file has one key for all renditions.
+ */
+export function meantFiles(
+  files: readonly ReadKeyFile[],
+  keyIds: readonly Buffer[],
+  segment: SegmentSource | undefined,
+): readonly ReadKeyFile[] {
+  const ofDocuments = files.filter(({ isDocument }) => isDocument);
+  const byId = ofDocuments.filter(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
+  const uris = segment?.keys?.map(({ uri }) => uri) ?? [];
+  const meant =
+    byId.length > 0
+      ? byId
+      : ofDocuments.filter(({ fairPlay }) => fairPlay?.url !== undefined && uris.includes(fairPlay.url));
+  return meant.length > 0 ? files.filter((file) => !file.isDocument || meant.includes(file)) : files;
 }
 
 export function isForFairPlay({ keys = [] }: SegmentSource): boolean {
   return keys.some(({ format, uri }) => format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(uri ?? ''));
 }
 
-/** What a key file has for a segment: FairPlay names no key id, so its key is for what its playlist names. */
-export function keysFor({ cenc, fairPlay }: ReadKeyFile, segment: SegmentSource): MediaKey[] {
+/** What key files have for a segment with these key ids. */
+export function keysFor(
+  files: readonly ReadKeyFile[],
+  segment: SegmentSource,
+  keyIds: readonly Buffer[],
+): MediaKey[] {
+  return meantFiles(files, keyIds, segment).flatMap((file) => keysOf(file, segment, keyIds));
+}
+
+/** FairPlay's key has no id in a key file, so it is for what the playlist names. */
+function keysOf(
+  { cenc, fairPlay, isDocument }: ReadKeyFile,
+  segment: SegmentSource,
+  keyIds: readonly Buffer[],
+): MediaKey[] {
   const keys: MediaKey[] = [];
   const ofFairPlay = fairPlay && { key: fairPlay.key, ...(fairPlay.iv && { iv: fairPlay.iv }) };
-  if (ofFairPlay && isForFairPlay(segment)) keys.push(ofFairPlay);
-  else if (ofFairPlay && fairPlay.url !== undefined)
+  if (ofFairPlay && isForFairPlay(segment)) {
+    const isAsked = segment.keys?.some(({ uri }) => uri === fairPlay.url);
+    // In a document it has an id, so samples of another one are its own only where the playlist has its address.
+    const isBound = isDocument && keyIds.length > 0 && (!isAsked || (cenc && isAmong(cenc.keyId, keyIds)));
+    keys.push(isBound ? { ...ofFairPlay, keyId: cenc?.keyId } : ofFairPlay);
+  } else if (ofFairPlay && fairPlay.url !== undefined)
     keys.push({ ...ofFairPlay, keyId: fairPlayKeyId(fairPlay.url) });
   if (cenc) keys.push({ keyId: cenc.keyId, key: cenc.contentKey });
   return keys;
+}
+
+/** What a sentence calls them. */
+export function eachOf(keyFiles: readonly ReadKeyFile[]): 'key file' | 'document' {
+  return keyFiles.length > 0 && keyFiles.every(({ isDocument }) => isDocument) ? 'document' : 'key file';
+}
+
+/** Of several keys of a document, one input with what it says of them. */
+export function inputsOf(
+  keyFiles: readonly ReadKeyFile[],
+  segment: SegmentSource | undefined,
+): CheckedInput[] {
+  const inputs = new Map<string, CheckedInput>();
+  for (const { name, checked, isDocument } of keyFiles) {
+    // FairPlay plays cbcs whatever the scheme of its key is; that is no scheme of what other systems play.
+    const isOfOthers = isDocument && claimsOf(checked.claims, 'scheme').length > 0;
+    const isLeftOut = isOfOthers && !(segment && isForFairPlay(segment));
+    const own = checked.claims.filter(({ of }) => !isLeftOut || of !== 'fairplay');
+    const claims = new Set([...(inputs.get(name)?.claims ?? []), ...own]);
+    inputs.set(name, { ...checked, name, claims: [...claims] });
+  }
+  return [...inputs.values()];
 }

@@ -1,14 +1,15 @@
 import { formatUuid, isAmong, swapKeyIdOrder } from '../drm/bytes';
-import { below, boxesIn } from '../drm/check/boxes';
-import type { CheckedInput } from '../drm/check/check';
+import { below, boxesIn, systemName } from '../drm/check/boxes';
+import { type CheckedInput, checkInput } from '../drm/check/check';
 import { compareInputs, withoutAnswered } from '../drm/check/compare';
+import { withTheseKeys } from '../drm/check/comparison';
 import { claimsOf } from '../drm/check/report';
 import { isError } from '../drm/finding';
 import { parsePsshBox } from '../drm/pssh';
 import { listed, OTHER, ownFindings, type StreamFinding, streamFinding, THIS } from './findings';
-import { isForFairPlay, type ReadKeyFile } from './key-files';
+import { eachOf, inputsOf, isForFairPlay, meantFiles, type ReadKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
-import { signalsOfManifest } from './systems';
+import { signalsOfInit, signalsOfKeyLine, signalsOfManifest } from './systems';
 import type { TestedRendition, TestedSegment } from './test-rendition';
 
 interface FindingsOptions {
@@ -35,6 +36,7 @@ export function findingsOf(tested: TestedRendition, options: FindingsOptions): S
     ...ownFaults(tested).filter((own) => !isCompared(own)),
     ...compared,
     ...psshDifference(tested),
+    ...(has(compared, 'key_id_mismatch') ? [] : boxesOfOtherKeys(tested, options.keyFiles)),
     ...ofSamples(tested, options),
   ];
   const reported = withoutConsequences(all);
@@ -53,7 +55,7 @@ function forOnDemand({ description, ...finding }: StreamFinding): StreamFinding 
 function isOfOtherKey(tested: TestedRendition, options: FindingsOptions): boolean {
   if (!options.othersDecrypt || tested.segment?.judgement?.state !== 'no_key') return false;
   const errors = comparisons(tested, options).filter(isError);
-  return errors.every(({ code }) => code === 'key_id_mismatch');
+  return errors.every(({ code }) => code === 'key_id_mismatch' || code === 'license_address_differs');
 }
 
 /** A code, and what follows from it or says it once more. */
@@ -125,10 +127,10 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   // Subtitles are always clear; clear audio with encrypted video may be intended.
   if (isClear && (rendition.kind === 'text' || othersEncrypted)) {
     if (rendition.kind === 'text') return [];
-    const text = `${THIS} is not protected, while other renditions are; if this is not intended, package again with the key file for all of them`;
+    const text = `${THIS} is not protected, while other renditions are; if this is not intended, package again with the ${eachOf(keyFiles)} for all of them`;
     return [streamFinding('warning', 'not_protected', rendition.name, text)];
   }
-  const ofKeyFiles = keyFiles.map(({ checked, name }) => ({ ...checked, name }));
+  const ofKeyFiles = inputsOf(meantFiles(keyFiles, keyIdsOf(tested), tested.newest), tested.newest);
   const ofManifest = { ...signalling, name: THIS };
   const ofInit = init ? [{ ...withoutForeignKeyIds(init.checked, tested, keyFiles), name: OTHER }] : [];
   // Then only the signalling of the protection is missing in the manifest.
@@ -153,6 +155,11 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
     };
     return withHistory({ ...finding, ...ofInitAlone }, options);
   });
+}
+
+function keyIdsOf({ init, segment }: TestedRendition): Buffer[] {
+  const ofInit = claimsOf(init?.checked.claims ?? [], 'track').flatMap(({ keyId }) => keyId ?? []);
+  return [...ofInit, ...(segment?.opened?.tracks.flatMap((track) => track.keyIds) ?? [])];
 }
 
 /** What FairPlay alone plays may have any key id, unless it is the key file's other key in the wrong byte order. */
@@ -210,6 +217,32 @@ function psshDifference({ rendition, signalling, init }: TestedRendition): Strea
   });
 }
 
+/** One box with the right key id is enough for the comparison, but each system's players read their own. */
+function boxesOfOtherKeys(tested: TestedRendition, keyFiles: readonly ReadKeyFile[]): StreamFinding[] {
+  const { rendition, init, newest } = tested;
+  const documents = keyFiles.filter(({ isDocument }) => isDocument);
+  const known = documents.flatMap(({ cenc }) => cenc?.keyId ?? []);
+  const keyIds = keyIdsOf(tested).filter((id) => isAmong(id, known));
+  if (keyIds.length === 0) return [];
+  const { name: manifest, text: protection } = rendition.signalling;
+  const files = [
+    [manifest, newest?.keys ? newest.keys.flatMap(signalsOfKeyLine) : signalsOfManifest(protection)],
+    [init?.name ?? '', init ? signalsOfInit(init.bytes) : []],
+  ] as const;
+  return files.flatMap(([name, signals]) =>
+    [...boxesBySystem(signals.map(({ content }) => Buffer.from(content, 'base64')))].flatMap(
+      ([system, boxes]) => {
+        const ids = [...boxes].flatMap((box) =>
+          claimsOf(checkInput(Buffer.from(box, 'base64')).claims, 'box').map(({ keyId }) => keyId),
+        );
+        if (ids.length === 0 || ids.some((id) => isAmong(id, keyIds))) return [];
+        const text = `The ${systemName(system) ?? system} pssh box in ${THIS} names key id ${listed(ids.map(formatUuid))}, but the samples have ${listed([...new Set(keyIds.map(formatUuid))])} of ${namesOf(documents)}, so players ask for another key; package the stream again with the box of the document`;
+        return streamFinding('error', 'key_id_mismatch', name, text);
+      },
+    ),
+  );
+}
+
 function boxesBySystem(all: readonly Buffer[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const bytes of all) {
@@ -236,7 +269,7 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
   return [
     ...ofClearLead(segment, first),
     ...ofUndetermined(segment, judgement),
-    ...ofIv(segment, judgement, options),
+    ...ofIv(segment, judgement, meantFiles(options.keyFiles, keyIdsOf(tested), segment.source)),
     ...(options.keyFiles.length > 0 || segment.identityKey
       ? ofKeys(tested, segment, judgement, options)
       : []),
@@ -262,7 +295,7 @@ function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined): 
 function ofIv(
   { opened, source, name }: TestedSegment,
   { state }: MediaJudgement,
-  { keyFiles }: FindingsOptions,
+  keyFiles: readonly ReadKeyFile[],
 ): StreamFinding[] {
   if (state !== 'decrypts' || !isForFairPlay(source)) return [];
   const ivs = keyFiles.flatMap(({ fairPlay }) => fairPlay?.iv ?? []);
@@ -270,18 +303,19 @@ function ofIv(
   const isNamed = opened?.container !== 'mpegts' || source.keys?.some(({ iv }) => iv);
   const own = isNamed ? (opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? []) : [];
   if (ivs.length === 0 || own.length === 0 || own.every((iv) => isAmong(iv, ivs))) return [];
-  const text = `${THIS} decrypts with its own IV, which is not the IV of ${listed(keyFiles.map(({ name }) => name))}. FairPlay players get the IV of the key file with the license, and show a broken picture; restart the stream so that the packager reads the IV of the key file`;
+  const each = eachOf(keyFiles);
+  const text = `${THIS} decrypts with its own IV, which is not the IV of ${namesOf(keyFiles)}. FairPlay players get the IV of the ${each} with the license, and show a broken picture; restart the stream so that the packager takes the IV of the ${each}`;
   return [streamFinding('error', 'iv_mismatch', name, text)];
 }
 
 /** The key files whose key id the samples have; all, where none has it or samples name none. */
-function meantFiles(
-  keyFiles: readonly ReadKeyFile[],
-  opened: TestedSegment['opened'],
-): readonly ReadKeyFile[] {
-  const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
+function filesOf(keyFiles: readonly ReadKeyFile[], keyIds: readonly Buffer[]): readonly ReadKeyFile[] {
   const meant = keyFiles.filter(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
   return meant.length > 0 ? meant : keyFiles;
+}
+
+function namesOf(keyFiles: readonly ReadKeyFile[]): string {
+  return listed([...new Set(keyFiles.map(({ name }) => name))]);
 }
 
 function ofKeys(
@@ -291,35 +325,39 @@ function ofKeys(
   options: FindingsOptions,
 ): StreamFinding[] {
   if (state !== 'garbage' && state !== 'no_key') return [];
-  const files = identityKey
-    ? 'the address that the playlist names'
-    : listed(meantFiles(options.keyFiles, opened).map(({ name }) => name));
+  const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
+  const meant = filesOf(options.keyFiles, keyIds);
+  const files = identityKey ? 'the address that the playlist names' : namesOf(meant);
+  const each = eachOf(meant);
   const { former } = tested;
   if (former) {
     const cause = options.live
-      ? 'the packager still uses the key file that it read when the stream started'
-      : 'it was packaged with the former key file';
+      ? `the packager still uses the ${eachOf([former])} that it read when the stream started`
+      : `it was packaged with the former ${eachOf([former])}`;
     const text = `${THIS} is encrypted with the key of ${former.name}, not with the key of ${files}: ${cause}. Restart the stream, so that the packager reads the new one`;
     return [streamFinding('error', 'former_key', name, text)];
   }
-  const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
   if (state === 'no_key') {
     const named = [...new Set(keyIds.map(formatUuid))];
     const is = named.length > 0 ? ` (key id ${listed(named)})` : '';
-    const text = `There is no key for ${THIS}${is} in ${files}; give the key file of this stream, or restart the stream so that the packager reads it`;
+    const text = `There is no key for ${THIS}${is} in ${files}; give the ${each} of this stream, or restart the stream ${each === 'document' ? withTheseKeys(each) : 'so that the packager reads it'}`;
     const severity = options.othersDecrypt && options.allowMissingKeys ? 'warning' : 'error';
     return [streamFinding(severity, 'key_id_unknown', name, text)];
   }
-  const [code, text] = wrongKey(cause, files);
+  const [code, text] = wrongKey(cause, files, each);
   return [withHistory(streamFinding('error', code, name, text, { evidence }), options)];
 }
 
-function wrongKey(cause: MediaJudgement['cause'], files: string): [code: string, text: string] {
+function wrongKey(
+  cause: MediaJudgement['cause'],
+  files: string,
+  each: 'key file' | 'document',
+): [code: string, text: string] {
   switch (cause) {
     case 'wrong_iv':
       return [
         'iv_wrong',
-        `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the key file, and restart the stream`,
+        `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the ${each}, and restart the stream`,
       ];
     case 'wrong_pattern':
       return [
@@ -339,7 +377,7 @@ function wrongKey(cause: MediaJudgement['cause'], files: string): [code: string,
     default:
       return [
         'content_key_wrong',
-        `The content key of ${files} does not decrypt ${THIS}, although it should: the packager used another content key. Players that get the key of the key file show an error. Restart the stream so that the packager reads the key file again; if that does not help, compare the key with the one at the license server`,
+        `The content key of ${files} does not decrypt ${THIS}, although it should: the packager used another content key. Players that get the key of the ${each} show an error. Restart the stream ${withTheseKeys(each)}; if that does not help, compare the key with the one at the license server`,
       ];
   }
 }

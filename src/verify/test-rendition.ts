@@ -259,12 +259,11 @@ class RenditionTest {
         part.name,
         `In ${THIS}: ${description}`,
       );
-    const ofKeyFiles = this.options.keyFiles.flatMap((keyFile) => keysFor(keyFile, source));
-    const keys = identityKey ? [{ key: identityKey }] : ofKeyFiles;
+    const keys = identityKey ? [{ key: identityKey }] : keysFor(this.options.keyFiles, source, keyIds);
     const judgement = judgeMedia(opened.value, keys);
     if (judgement.state === 'garbage' || judgement.state === 'no_key')
       this.former ??= this.options.formerKeyFiles.find(
-        (former) => judgeMedia(opened.value, keysFor(former, source)).state === 'decrypts',
+        (former) => judgeMedia(opened.value, keysFor([former], source, keyIds)).state === 'decrypts',
       );
     return { ...part, opened: withoutSamples(opened.value), judgement };
   }

@@ -42,8 +42,8 @@ const AT_A_TIME = 4;
 export async function verifyStream(address: string, options: VerifyOptions): Promise<StreamReport> {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const fetches = new Fetches({ ...options, limits });
-  const keyFiles = (options.keyFiles ?? []).map(readKeyFile);
-  const formerKeyFiles = (options.formerKeyFiles ?? []).map(readKeyFile);
+  const keyFiles = (options.keyFiles ?? []).flatMap(readKeyFile);
+  const formerKeyFiles = (options.formerKeyFiles ?? []).flatMap(readKeyFile);
   const read = await readStream(address, fetches, { limits, now: options.now() });
   if (!read.outline) return reportOf({ read, tested: [], findings: read.problems, fetches, keyFiles });
   const { outline } = read;

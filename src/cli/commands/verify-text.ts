@@ -71,7 +71,7 @@ function showSum(out: Output, { faults, renditions, decrypted }: StreamReport, c
   const advice =
     isDecrypted || !isEncrypted
       ? ''
-      : ' Nothing was decrypted: give the key file behind the address, or --stream.';
+      : ' Nothing was decrypted: give the key file or CPIX document behind the address, or --stream.';
   out.note(
     `${out.noteStyle(style, `${count(renditions.length, 'rendition')}: ${text}.`)} (${cost})${advice}`,
   );

@@ -1,5 +1,6 @@
 import { rootCertificates } from 'node:tls';
 import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
+import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import { createGet } from '../../http/get';
 import { type Progress, showProgress } from '../../terminal/progress';
 import { shown } from '../../terminal/text';
@@ -8,6 +9,7 @@ import type { GivenKeyFile } from '../../verify/key-files';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { SidecarApi } from '../client';
 import type { CliContext } from '../context';
+import { readDocumentText } from '../cpix-document';
 import { VERIFY_SECONDS } from '../defaults';
 import { decodeText, readNamedFile, unusable } from '../input';
 import { showReport } from './verify-text';
@@ -99,11 +101,27 @@ function keyFileInPlaceOfApiKey(context: CliContext): string[] {
 }
 
 function givenKeyFile(context: CliContext, name: string): GivenKeyFile {
-  const text = decodeText(readNamedFile(context, name), name);
+  const bytes = readNamedFile(context, name);
+  if (looksLikeCpixBytes(bytes)) return givenDocument(bytes, name);
+  const text = decodeText(bytes, name);
   if (!looksLikeKeyFile(text))
-    throw unusable(`${shown(name)} is not a key file: it has no line "name: value".`);
+    throw unusable(`${shown(name)} is not a key file (it has no line "name: value"), nor a CPIX document.`);
   // When it was changed says nothing: it may be a fresh copy.
   return { name, text };
+}
+
+function givenDocument(bytes: Buffer, name: string): GivenKeyFile {
+  const text = readDocumentText(bytes);
+  if (!text.ok) throw unusable(`${shown(name)} ${text.problem.description}.`);
+  const read = readCpix(text.value);
+  const kinds = read.ok ? read.value.keys.map(({ value }) => value?.kind) : [];
+  if (kinds.includes('encrypted'))
+    throw unusable(
+      `${shown(name)} has encrypted content keys, and a test needs plain ones: ask the key server for a document with plain keys, or make a key file from it at a sidecar that can open it (put --cpix), and give --stream.`,
+    );
+  if (!kinds.includes('plain'))
+    throw unusable(`${shown(name)} has no content keys: give the document that the key server answers.`);
+  return { name, text: text.value };
 }
 
 async function keyFilesOfStreams(context: CliContext, streams: readonly string[]): Promise<GivenKeyFile[]> {

@@ -3,7 +3,7 @@ import { DASH, HLS } from '../key-file';
 import { fairPlayKeyId } from '../packaging';
 import { playReadyChecksum } from '../playready';
 import type { CheckedInput } from './check';
-import type { Comparison, Side } from './comparison';
+import { type Comparison, type Side, withTheseKeys } from './comparison';
 import { cipherOf } from './protection';
 import { type ClaimOf, claimsOf } from './report';
 import { textOrHex } from './values';
@@ -118,7 +118,7 @@ function compareIds(
   const should = known.length <= 3 ? ` (${known.map(formatUuid).join(', ')})` : '';
   const isKeyFile = reference.of('key').length > 0;
   const remedy = isKeyFile
-    ? 'check whether they are of one stream, then restart it so that the packager reads the key file again'
+    ? `check whether they are of one stream, then restart it ${withTheseKeys(reference.each)}`
     : 'make both in one run of the packager';
   const sentence =
     what === 'samples'
@@ -191,8 +191,10 @@ function compareRotating(
   const ids = other.of('track').flatMap(({ keyId }) => keyId ?? []);
   if (reference.of('key').length === 0 || ids.some((keyId) => isAmong(keyId, known))) return;
   const sentence =
-    `${other.called} rotates its keys, which a key file can't do, so it was not made from ${reference.called}, and was not ` +
-    'compared with its key; check the media that were made with this key file';
+    reference.each === 'document'
+      ? `${other.called} rotates its keys, and ${reference.called} ${reference.has} none of those that it names; give the document of its key periods`
+      : `${other.called} rotates its keys, which a key file can't do, so it was not made from ${reference.called}, and was not ` +
+        'compared with its key; check the media that were made with this key file';
   comparison.warning('key_rotation', [...other.names, ...reference.names], sentence);
 }
 
@@ -219,7 +221,7 @@ export function compareSchemes(comparison: Comparison, reference: Side, other: S
   const asks = [...allowed].join(' and ');
   const remedy =
     reference.of('scheme').length > 0 || reference.of('fairplay').length > 0
-      ? 'package with the scheme of the key file, or write key-file lines for this scheme (FairPlay for cbcs) and restart the stream'
+      ? `package with the scheme of the ${reference.each}${reference.each === 'document' ? '' : ', or write key-file lines for this scheme (FairPlay for cbcs) and restart the stream'}`
       : 'make both in one run of the packager';
   const sentence = `${other.called} is encrypted with ${wrong} (${cipherOf(wrong)}), but ${reference.called} ${reference.has} ${asks}; ${remedy}`;
   comparison.error('scheme_mismatch', [...other.names, ...reference.names], sentence);
@@ -273,10 +275,12 @@ function compareProtection(comparison: Comparison, reference: Side, other: Side)
   if (!clear) return;
   const hasHls =
     reference.of('fairplay').length > 0 || reference.of('scheme').some(({ at }) => !at.startsWith(DASH));
-  const remedy =
+  const ofKeyFile =
     clear.at === 'playlist' && !hasHls
       ? 'add FairPlay or CMAF lines to the key file, which has no lines for HLS'
       : 'give the key file the name of the stream, and restart the stream';
+  const remedy =
+    reference.each === 'document' ? `restart the stream ${withTheseKeys(reference.each)}` : ofKeyFile;
   const sentence = `${other.called} is not protected, although ${reference.called} ${reference.has} keys; ${remedy}`;
   comparison.error('not_protected', [...other.names, ...reference.names], sentence);
 }
@@ -291,8 +295,10 @@ function compareChecksums(comparison: Comparison, reference: Side, other: Side):
       continue;
     const sentence =
       `The PlayReady header in ${other.called} has the checksum of a different content key than ${reference.called} under ` +
-      'the same key id, so it was made from another key; restart the stream so that the packager reads this key file, ' +
-      'or write the key file again from the license server';
+      'the same key id, so it was made from another key; restart the stream ' +
+      (reference.each === 'document'
+        ? `${withTheseKeys(reference.each)}, or ask for the document again`
+        : 'so that the packager reads this key file, or write the key file again from the license server');
     comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
     return;
   }
@@ -321,7 +327,7 @@ export function compareContentIds(comparison: Comparison, reference: Side, other
   const should = known.length <= 3 ? ` (${[...new Set(known)].join(', ')})` : '';
   const sentence =
     `The Widevine data in ${other.called} names content id ${found[0]}, but ${reference.called} has another one` +
-    `${should}; check whether they are of one stream, and restart it if the key file was changed`;
+    `${should}; check whether they are of one stream, and restart it if the ${reference.each} was changed`;
   comparison.warning('content_id_mismatch', [...other.names, ...reference.names], sentence);
 }
 
@@ -341,7 +347,7 @@ export function comparePlayReady(comparison: Comparison, reference: Side, other:
     const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
     const sentence =
       `${other.called} has the PlayReady license address ${address}, but ${reference.called} ${reference.has} another ` +
-      `one${should}; check which server has the key, and restart the stream if the key file was changed`;
+      `one${should}; check which server has the key, and restart the stream if the ${reference.each} was changed`;
     comparison.warning('license_address_differs', [...other.names, ...reference.names], sentence);
   }
 }
@@ -375,8 +381,10 @@ function compareIvs(comparison: Comparison, reference: Side, other: Side): void 
   comparison.note('iv');
   if (found.some(({ iv }) => known.some((one) => one.iv.equals(iv)))) return;
   const sentence =
-    `The FairPlay IV in ${other.called} differs from the one in ${reference.called}; set ${HLS}-iv-include-in-chunklist to ` +
-    'false so that the license contains it, and restart the stream';
+    `The FairPlay IV in ${other.called} differs from the one in ${reference.called}; ` +
+    (reference.each === 'document'
+      ? 'let the packager take its explicitIV, or leave the IV out of the playlist, since the license contains it'
+      : `set ${HLS}-iv-include-in-chunklist to false so that the license contains it, and restart the stream`);
   comparison.error('iv_mismatch', [...other.names, ...reference.names], sentence);
 }
 

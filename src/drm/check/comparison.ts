@@ -29,13 +29,23 @@ export interface Side {
   /** For a sentence: the names, or how many there are. */
   readonly called: string;
   readonly has: 'has' | 'have';
+  readonly each: Each;
   readonly codes: ReadonlySet<string>;
   of<Kind extends Claim['of']>(kind: Kind): ClaimOf<Kind>[];
 }
 
+type Each = 'file' | 'key file' | 'document' | 'manifest';
+
+/** How a stream is restarted where it has other keys than the key file or document that it is compared with. */
+export function withTheseKeys(each: Each): string {
+  return each === 'document'
+    ? 'with the keys of the document'
+    : 'so that the packager reads the key file again';
+}
+
 const MAX_NAMED = 3;
 
-export function sideOf(inputs: readonly CheckedInput[], each = 'file'): Side {
+export function sideOf(inputs: readonly CheckedInput[], each: Each = 'file'): Side {
   const names = inputs.map(({ name }) => name);
   const claims = inputs.flatMap((input) => input.claims);
   const few = names.length <= MAX_NAMED;
@@ -43,6 +53,7 @@ export function sideOf(inputs: readonly CheckedInput[], each = 'file'): Side {
     names: few ? names : [],
     called: few ? names.join(' and ') : `the ${names.length} ${each}s`,
     has: names.length === 1 ? 'has' : 'have',
+    each,
     codes: new Set(inputs.flatMap(({ result }) => result.faults.map(({ code }) => code))),
     of: (kind) => claimsOf(claims, kind),
   };

@@ -35,9 +35,15 @@ export function* attemptsOf(
   );
   for (const { iv } of fitting) {
     if (iv?.length !== 16) continue;
-    ivs.push({ iv, description: 'It decrypts with the IV of the key file; the media name a different one.' });
+    ivs.push({
+      iv,
+      description: 'It decrypts with the IV that the key came with; the media name a different one.',
+    });
     const reversed = Buffer.from(iv).reverse();
-    ivs.push({ iv: reversed, description: 'It decrypts with the IV of the key file in reverse byte order.' });
+    ivs.push({
+      iv: reversed,
+      description: 'It decrypts with the IV that the key came with in reverse byte order.',
+    });
   }
   ivs.push({
     iv: Buffer.alloc(16),

@@ -281,7 +281,8 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
       const inner = plain && judged(plain);
       if (!inner) continue;
       if (index > 0) {
-        const description = 'It decrypts with the IV of the key file; the playlist names a different one.';
+        const description =
+          'It decrypts with the IV that the key came with; the playlist names a different one.';
         return conclude('garbage', description, inner.evidence, 'wrong_iv');
       }
       const description = 'The key decrypts the segment.';

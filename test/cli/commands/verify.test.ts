@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { cli } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import {
@@ -15,6 +16,10 @@ import {
 
 const UUID = '4b6a75d3-8049-4edc-b82a-c7a2680c5781';
 const OTHER = { cenc: { keyId: KEY_FILE.cenc?.keyId ?? '', contentKey: '/+7dzLuqmYh3ZlVEMyIRAA==' } };
+
+const ENCRYPTED = `<pskc:EncryptedValue xmlns:enc="http://www.w3.org/2001/04/xmlenc#">
+  <enc:EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes256-cbc"/>
+  <enc:CipherData><enc:CipherValue>${'A'.repeat(64)}</enc:CipherValue></enc:CipherData></pskc:EncryptedValue>`;
 
 async function start(kind: 'dash' | 'hls' = 'dash') {
   const stream = await startStream(kind);
@@ -302,4 +307,36 @@ describe('--watch', () => {
       .map((line) => JSON.parse(line));
     expect(looks.map(({ renditions }) => renditions[0].segment.number)).toEqual([0, 1, 2]);
   });
+});
+
+test('a CPIX document decrypts in place of a key file; one without plain keys is refused with what to do', async () => {
+  const { verify, stream } = await start();
+  const exported = exportKeyFile(keyFileText(), 'cpix', undefined);
+  const text = exported.ok ? exported.text : '';
+  const give = (name: string, content: string | Buffer) => fs.writeFile(join(stream.folder, name), content);
+  await give('show.cpix', Buffer.from(`\ufeff${text}`, 'utf16le'));
+  expect(await verify(['show.cpix'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/ decrypts\n/),
+    stderr: expect.stringContaining('2 renditions: no faults'),
+  });
+  await give('other.cpix', text.replaceAll(/(?<=PlainValue>)[^<]+/g, '/+7dzLuqmYh3ZlVEMyIRAA=='));
+  const other = await verify(['other.cpix', '--former', 'show.cpix']);
+  expect([other.code, other.stdout]).toEqual([
+    1,
+    expect.stringContaining('with the key of show.cpix, not with'),
+  ]);
+  await give('sealed.cpix', text.replaceAll(/<pskc:PlainValue>[^<]+<\/pskc:PlainValue>/g, ENCRYPTED));
+  await give('request.cpix', text.replaceAll(/<cpix:Data>.*?<\/cpix:Data>/gs, ''));
+  await give('broken.cpix', text.slice(0, 500));
+  for (const [name, problem] of [
+    ['sealed.cpix', 'has encrypted content keys'],
+    ['request.cpix', 'has no content keys'],
+    ['broken.cpix', 'broken.cpix '],
+  ] as const)
+    expect(await verify([name])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(problem),
+    });
 });
