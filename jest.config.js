@@ -32,14 +32,18 @@ const FIRST_FLOWS = ['start', 'provision', 'stop', 'crash', 'emulator'].map(
 // It measures how long clients wait, so nothing else may run.
 const ATTACKS = 'test/e2e/attacks.test.ts';
 
+// It builds twice, which nothing waits for.
+const RELEASE = 'test/e2e/release.test.ts';
+
 module.exports = async () => {
   const moduleNameMapper = await bundledPackages();
   const projects = [
     project('product', 'test', ['test/platform/', 'test/e2e/', 'test/browser/', 'test/fleet/']),
     project('platform', 'test/platform'),
     { ...project('flows', 'test/e2e'), testMatch: FIRST_FLOWS.map((file) => `<rootDir>/${file}`) },
-    project('e2e', 'test/e2e', [...FIRST_FLOWS, ATTACKS]),
+    project('e2e', 'test/e2e', [...FIRST_FLOWS, ATTACKS, RELEASE]),
     { ...project('attacks', 'test/e2e'), testMatch: [`<rootDir>/${ATTACKS}`] },
+    { ...project('release', 'test/e2e'), testMatch: [`<rootDir>/${RELEASE}`] },
     project('fleet', 'test/fleet'),
     project('browser', 'test/browser'),
   ];
