@@ -12,7 +12,7 @@ import type { Subject } from '../finding';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName } from '../widevine';
 import { describeBoxes, describeWidevineData } from './boxes';
-import { describeCpix } from './cpix';
+import { checkCpix } from './cpix';
 import { looksLikeKeyFile } from './key-file-lines';
 import { checkKeyFile } from './key-file-text';
 import { describeManifest, looksLikeManifest } from './manifest';
@@ -163,7 +163,7 @@ function exported(report: Report, called: string): CheckKind {
 
 function checkXml(report: Report, xml: string): CheckKind {
   if (looksLikeCpix(xml)) {
-    describeCpix(report, xml);
+    checkCpix(report, xml);
     return 'cpix';
   }
   if (looksLikeManifest(xml)) {
@@ -255,7 +255,7 @@ export function checkBytes(report: Report, bytes: Buffer, isInner = false): Chec
     return 'playready_object';
   }
   if (looksLikeCpixBytes(bytes)) {
-    describeCpix(report, bytes);
+    checkCpix(report, bytes);
     return 'cpix';
   }
   if (isXml(bytes)) {

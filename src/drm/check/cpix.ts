@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { formatUuid } from '../bytes';
+import { chooseKeys } from '../cpix/choose';
 import {
   byKeyId,
   type CpixDocument,
@@ -12,9 +13,10 @@ import {
   THE_DOCUMENT,
 } from '../cpix/document';
 import { sealingFault } from '../cpix/encryption';
+import { cpixKeyFile } from '../cpix/key-file';
 import { readCpix } from '../cpix/read';
 import { checkValues, IV_IS_KEY_ID } from '../cross-check';
-import type { Subject } from '../finding';
+import type { Finding, Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import { describeSystem, namesOf, type PlacedKey } from './cpix-systems';
@@ -24,6 +26,27 @@ import { keyIdField } from './values';
 
 /** Up to this number of fields, the signalling of each system is shown; beyond it, systems without a fault are only named. */
 const DETAILED = 280;
+
+/** Shows what a CPIX document says, and reports what the key file that is made of it without a choice does not have. */
+export function checkCpix(report: Report, input: Buffer | string): void {
+  const document = describeCpix(report, input);
+  if (!document || document.keys.length === 0 || document.keys.some(({ value }) => !value)) return;
+  // No key file is made of it before that is corrected.
+  if (report.findings.some(({ severity }) => severity === 'error')) return;
+  const chosen = chooseKeys(document, {});
+  if (!chosen.ok) {
+    for (const { code, description } of chosen.faults)
+      report.warning(code, THE_DOCUMENT, `${description}${FOR_OTHERS}`);
+    return;
+  }
+  const made = cpixKeyFile(document, chosen.value, {});
+  const ofLines = made.ok ? made.findings.filter(({ code }) => code === 'playready_header_reduced') : [];
+  const isNew = ({ code }: Finding) => !report.findings.some((known) => known.code === code);
+  report.add(...[...chosen.value.findings, ...ofLines].filter(isNew));
+}
+
+const FOR_OTHERS =
+  '. That is for a key file; packager-drm export writes the keys for other packagers without one';
 
 /** Shows what a CPIX document says, key by key. Encrypted values are not opened. Answers the document where it is read. */
 export function describeCpix(

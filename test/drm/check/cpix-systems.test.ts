@@ -83,7 +83,9 @@ describe('what a document says of Widevine', () => {
     expect(told(widevine, { pssh: boxOf(HD.keyId, 'cbcs') }, { scheme: 'cenc' })).toEqual([
       'W scheme_mismatch key.widevine.pssh',
     ]);
-    expect(told(widevine, { pssh: boxOf(HD.keyId, 'cbcs') }, { scheme: 'cbcs' })).toEqual([]);
+    expect(told(widevine, { pssh: boxOf(HD.keyId, 'cbcs') }, { scheme: 'cbcs' })).toEqual([
+      'W cpix_not_usable',
+    ]);
   });
 });
 
@@ -118,7 +120,7 @@ describe('what a document says of FairPlay', () => {
     ['an IV that is the key id', URI, { explicitIv: FAIRPLAY.keyId }, 'W iv_is_key_id key.iv'],
     ['no address', {}, {}, 'E missing key.fairplay.uri'],
     ['an IV that is the key', URI, { explicitIv: FAIRPLAY.key }, 'W key_is_iv key.iv'],
-    ['the scheme cenc', URI, { scheme: 'cenc' }, 'W scheme_mismatch key.scheme'],
+    ['the scheme cenc', URI, { scheme: 'cenc' }, 'W scheme_mismatch key.scheme', 'W fairplay_scheme'],
     ['a web address', { uriExtXKey: 'https://license.example/film-1' }, {}, 'W not_skd key.fairplay.uri'],
     ['an address with a line break', { uriExtXKey: 'skd://a\nb' }, {}, 'E invalid_address key.fairplay.uri'],
     [

@@ -8,6 +8,7 @@ import {
 import { sealCpix } from '../../../src/drm/cpix/encryption';
 import { writeSpekeRequest } from '../../../src/drm/cpix/speke';
 import { writeCpix } from '../../../src/drm/cpix/write';
+import { cbcsDocument } from '../../support/cbcs-document';
 import { cpixVector, recipientNamed } from '../../support/cpix';
 import { cpixText, plain, toBase64 } from '../../support/cpix-text';
 import { asUtf16, FAIRPLAY, HD, MADE, madeCpix, madeOfHd, rule } from '../../support/made-cpix';
@@ -61,11 +62,11 @@ describe('a CPIX document', () => {
           note: 'Nagra MediaAccess PRM 3.0',
         },
       ],
-      faults: [],
+      faults: [expect.objectContaining({ severity: 'warning', code: 'cpix_systems_skipped' })],
     });
   });
 
-  it('is recognised in every form that it comes in, and is without a fault', () => {
+  it('is recognised in every form that it comes in, and has more keys than a key file', () => {
     const xml = madeCpix();
     const forms: unknown[] = [
       xml,
@@ -79,7 +80,10 @@ describe('a CPIX document', () => {
       asUtf16(xml).subarray(2),
     ];
     for (const form of forms)
-      expect({ kind: check(form).kind, codes: codes(form) }).toEqual({ kind: 'cpix', codes: [] });
+      expect({ kind: check(form).kind, codes: codes(form) }).toEqual({
+        kind: 'cpix',
+        codes: ['W cpix_choice'],
+      });
     expect(new Set(forms.slice(4).map((form) => JSON.stringify(check(form)))).size).toBe(1);
   });
 
@@ -122,13 +126,16 @@ describe('a CPIX document', () => {
       'of another namespace: E invalid_cpix': madeCpix().replaceAll('urn:dashif:org:cpix', 'urn:other'),
       'without keys: E no_keys': madeCpix({ keys: [], systems: [], rules: [] }),
       'without DRM systems: W no_drm_system': madeOfHd({ systems: [] }),
-      'with a key that no DRM system is for: W no_drm_system key[1], W no_drm_system key[2]': madeCpix({
-        systems: MADE.systems.slice(0, 2),
-      }),
+      'with a key that no DRM system is for: W no_drm_system key[1], W no_drm_system key[2], W cpix_key_left_out':
+        madeCpix({
+          systems: MADE.systems.slice(0, 2),
+        }),
       'with one value missing: E missing key[0].value': madeCpix({
         keys: MADE.keys.map((key, index) => (index === 0 ? { ...key, value: undefined } : key)),
       }),
-      'with a scheme that key files have not: W unsupported_scheme key.scheme': withKey({ scheme: 'cens' }),
+      'with a scheme that key files have not: W unsupported_scheme key.scheme, W cpix_not_usable': withKey({
+        scheme: 'cens',
+      }),
       'with a key that is its own id: W content_key_is_key_id key.value, E checksum_mismatch key.playready.pssh.data.header.key[0].checksum, E checksum_mismatch key.playready.header.header.key[0].checksum':
         withKey({ value: { kind: 'plain', bytes: HD.keyId } }),
       'with an IV of 3 bytes that nothing needs: W malformed_iv key.iv': madeOfHd().replace(
@@ -183,12 +190,34 @@ describe('a CPIX document', () => {
   });
 });
 
+describe('what a key file would not have of a document', () => {
+  const ids = ['one', 'two'];
+  const inPeriods = madeCpix({
+    periods: ids.map((id) => ({ id })),
+    rules: MADE.keys
+      .slice(0, 2)
+      .map(({ keyId }, at) => ({ ...rule(keyId, 'ALL'), periods: ids.slice(at, at + 1) })),
+  });
+
+  it.each<[string, string, RegExp]>([
+    [cbcsDocument(), 'cpix_not_usable', /has the scheme cbcs for CENC .* without one\.$/],
+    [cbcsDocument({}, 'SOUND'), 'cpix_not_usable', /has the scheme cbcs for CENC .*packager-drm export/],
+    [cbcsDocument({}, 'SOUND'), 'cpix_choice', /has several keys for FairPlay.*packager-drm export/],
+    [cbcsDocument({ scheme: 'cenc' }), 'fairplay_scheme', /has FairPlay with the scheme cenc/],
+    [madeCpix(), 'cpix_choice', /has several keys for CENC .*packager-drm export/],
+    [inPeriods, 'cpix_choice', /key period.*packager-drm export/],
+  ])('is a warning (%#)', (text, code, sentence) => {
+    const found = check(text).faults.filter((fault) => fault.code === code);
+    expect(found).toContainEqual({ severity: 'warning', code, description: expect.stringMatching(sentence) });
+  });
+});
+
 describe('encrypted content keys', () => {
   it('are told to be encrypted, with who can open them', () => {
     const { kind, fields, faults } = check(cpixVector('EncryptedContentKeys.xml'));
     expect({ kind, faults: faults.map(({ code }) => code) }).toEqual({
       kind: 'cpix',
-      faults: ['no_drm_system'],
+      faults: ['no_drm_system', 'cpix_choice'],
     });
     expect(fields.filter(({ name }) => /^key\[0\]|^recipient/.test(name)).slice(1)).toEqual([
       { name: 'key[0].value', value: 'encrypted', note: 'aes256-cbc, with a MAC; it is not opened here' },
@@ -216,7 +245,7 @@ describe('encrypted content keys', () => {
 
   it.each(
     rowsOf<(document: CpixDocument) => CpixDocument>({
-      'nothing when all is right': (document) => document,
+      'more keys than a key file: W cpix_choice': (document) => document,
       'no MAC: E cpix_not_opened': withoutMac,
       'no recipient: E cpix_not_opened': (document) => ({ ...document, deliveries: [] }),
       'plain ones beside them: E cpix_not_opened': (document) => ({
