@@ -78,7 +78,7 @@ export function layout(page: Page): string {
         html`<li><a href="${path}"${path === section && html` aria-current="page"`}>${label}</a></li>`,
     )}</ul></nav>
     ${userForm(asked.request)}
-    <p class="note hint">A mock for development. What it holds is gone when it stops, unless a state file keeps it.</p></div>
+    <p class="note hint">A mock for development. Without a state file, nothing is kept when it stops.</p></div>
   </div></header>
   <main id="content" tabindex="-1">
     ${parent && html`<p class="above"><a href="${parent[0]}"><span aria-hidden="true">←</span> ${parent[1]}</a></p>`}
