@@ -143,7 +143,7 @@ const documentSchema = once(() => {
   const lists = NAMES.map((name) => [name, z.array(z.unknown(), 'must be an array')] as const);
   const saved = {
     version: z.literal(VERSION, `must be ${VERSION}: another release of the emulator has saved this state`),
-    clockOffsetMs: Count.min(0, 'must not be negative'),
+    clockOffsetMs: Count.min(0, 'must not be negative').max(1e14, 'must be at most 1e14'),
     drawn: z.record(Text, Count).optional(),
     ...Object.fromEntries(lists),
   };

@@ -153,6 +153,11 @@ test.each([
     at('channels', { streamkey: 'x' }),
     'saved.channels.0.streamkey: is no field; did you mean streamKey?',
   ],
+  [
+    'of a time that is none',
+    changed((saved) => Object.assign(saved, { clockOffsetMs: 1e15 })),
+    'saved.clockOffsetMs: must be at most 1e14',
+  ],
   ['without a part', changed((saved) => Reflect.deleteProperty(saved, 'media')), 'saved.media: is missing'],
   ['that is another document', () => '{"now":1}', 'saved: is missing'],
   ['that is no object', () => '[]', 'A state is a JSON object with saved, as GET /state answers it.'],
