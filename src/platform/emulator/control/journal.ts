@@ -143,35 +143,47 @@ function lengthIn(header: unknown): number | undefined {
 }
 
 /** Names of headers, fields and parameters whose values are secrets; `key` alone unless the value is an id. */
-const SECRET_NAME =
-  /(?:authorization|cookie|secret|token|signature|password|(?:plain|cipher)value|(?:api|stream|content|shared|private)[_-]?key)(?:_hex)?$|^(?:k|sig|preview)$/i;
-const MAYBE_SECRET_NAME = /key(?:_hex)?$/i;
+const SECRET = String.raw`[\w-]*(?:authorization\d?|cookie|secret|token|signature|credential|password|passwd|passphrase|pwd|jwt|hmac|(?:plain|cipher)value|(?:api|stream|content|shared|private)[_-]?key)s?(?:[_-]?(?:hex|\d+))?|(?:[\w-]*-)?auth|(?:(?:25)*(?:3F|26))?(?:k|sig|preview)`;
+const MAYBE_SECRET = String.raw`[\w-]*key(?:[_-]?hex)?`;
+const SECRET_NAME = new RegExp(`^(?:${SECRET})$`, 'i');
+const MAYBE_SECRET_NAME = new RegExp(`^${MAYBE_SECRET}$`, 'i');
 const ID = /^["']?[A-Za-z0-9]{0,8}["']?$/;
 
-/** A name with its value in JSON, a form, a query, XML or PHP's format; the value may be cut. */
-const FIELD =
-  /(?<![\w-])(?!\d+:")([\w-]+)(\\*["']?\s*(?:[:=>]|;s:\d+:)\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^[\]{}]*\]?|(?<=[=>])[^\s&;,"'<>]+|(?<=["']\s*:\s*)[-+.\w]+)/g;
-const MAX_DEPTH = 8;
-/** Addresses with a token in their path, and passwords of addresses. */
+const isSecret = (name: string, value: string) =>
+  SECRET_NAME.test(name) || (MAYBE_SECRET_NAME.test(name) && !ID.test(value));
+
+/** What is between a name and its value: in JSON, a form, a query, PHP's format; in XML; in a form of several parts. */
+const SIGN = [
+  String.raw`\\*["']?(?:\]|%(?:25)*5D)*\s*(?:[:=]>?|%(?:25)*3D|;[as]:\d+:)\s*`,
+  String.raw`(?<=<[\w:.-]{1,80})(?:\s[^<>]{0,400})?(?<!/)>\s*`,
+  String.raw`"[^\n]{0,200}\n(?:\S[^\n]{0,200}\n){0,4}\r?\n`,
+];
+/** The value may be cut. Numbers of JSON and words after a colon are the last two. */
+const VALUE = [
+  String.raw`(?<=>\s*)(?:<!\[CDATA\[|<!--|[^<\s])(?:<!\[CDATA\[|<!--|[^<])*`,
+  String.raw`"(?:[^"\\]|\\[^])*"?|'(?:[^'\\]|\\[^])*'?|\\+"[^]*?(?:\\+"|$)|[[{][^]*`,
+  String.raw`(?<=(?:=|%(?:25)*3D)\s*)[^\s&"<>\\]+`,
+  String.raw`(?<=\n\r?\n)[^]+?(?=\r?\n--|$)`,
+  String.raw`(?<=["']\s*:\s*)[-+.\w]+|(?<=:\s*)(?=\S{0,99}\d)[^\s"',;<>&]{8,}`,
+];
+const FIELD = new RegExp(
+  String.raw`(?<![\w-])(${SECRET}|${MAYBE_SECRET})(${SIGN.join('|')})(${VALUE.join('|')})`,
+  'gi',
+);
+/** Addresses with a token in their path, passwords of addresses, credentials of a header, and JSON Web Tokens. */
 const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/(\/live\/(?:previews|masters)\/)[\w-]+/g, '$1***'],
-  [/(:\/\/)[^\s/@"'<>]+@/g, '$1***@'],
+  [/(:\/\/|%3A%2F%2F)(?:(?!%2F)[^\s/"'<>&])+(@|%40)/gi, '$1***$2'],
+  [/\b(Bearer|Basic) [^\s"'<>&,\\]{15,}/gi, '$1 ***'],
+  [/(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g, '***'],
 ];
-
-/** @param depth how many values it is within: a value may be an address, with secrets in its query. */
-function withoutSecretFields(text: string, depth = 0): string {
-  return text.replaceAll(FIELD, (_whole, name: string, sign: string, value: string) => {
-    const isSecret =
-      depth > MAX_DEPTH || SECRET_NAME.test(name) || (MAYBE_SECRET_NAME.test(name) && !ID.test(value));
-    if (!isSecret || /^(?:null|true|false|""|'')$/.test(value))
-      return name + sign + withoutSecretFields(value, depth + 1);
-    return `${name}${sign}${/^["'[]/.test(value) || /["']\s*:\s*$/.test(sign) ? '"***"' : '***'}`;
-  });
-}
 
 /** A text of a request or an answer without its secrets. @param known values that are hidden wherever they are. */
 function withoutSecrets(text: string, known: readonly string[]): string {
-  let hidden = withoutSecretFields(text);
+  let hidden = text.replaceAll(FIELD, (whole, name: string, sign: string, value: string) => {
+    const [quote = ''] = /^(?:\\+"|["'])/.exec(value) ?? [];
+    return isSecret(name, value) ? `${name}${sign}${quote}***${quote}` : whole;
+  });
   for (const [pattern, by] of OTHERS) hidden = hidden.replaceAll(pattern, by);
   for (const secret of known) hidden = hidden.replaceAll(secret, '***');
   return hidden;
@@ -212,35 +224,43 @@ export function secretsOf({ state, seeds, clients }: EmulatorContext): (text: st
     ...state.credentials.all().map(({ secret }) => secret),
     ...[...clients.values()].flatMap(({ apiKey, sharedSecret }) => [apiKey, sharedSecret]),
   ].filter(({ length }) => length >= 8);
-  return (text) => withoutSecrets(text, known);
+  const written = new Set(known.flatMap((secret) => [secret, encodeURIComponent(secret)]));
+  return (text) => withoutSecrets(text, [...written]);
 }
 
 function shownHeaders(headers: readonly string[], hide: (text: string) => string) {
   const shown: Record<string, string> = {};
   for (let place = 0; place < headers.length; place += 2) {
     const [name = '', value = ''] = [headers[place]?.toLowerCase(), headers[place + 1]];
-    const isSecret = SECRET_NAME.test(name) || MAYBE_SECRET_NAME.test(name);
+    const isHidden = SECRET_NAME.test(name) || MAYBE_SECRET_NAME.test(name);
     // The scheme of a credential is no secret: `Bearer ***`.
-    const text = isSecret ? value.replace(/^(\w+ )?.*$/s, '$1***') : hide(value);
+    const text = isHidden ? value.replace(/^(\w+ )?.*$/s, '$1***') : hide(value);
     shown[name] = Object.hasOwn(shown, name) ? `${shown[name]}, ${text}` : text;
   }
   return shown;
 }
 
-/** JSON as it is, anything else as text; null when there is none or it is not kept, as files are not. */
+/** What text has none of. */
+const CONTROL = /[^\P{Cc}\s]/u;
+
+/** JSON as it is, other text as it is; null when there is none or it is not kept, as files are not. */
 function shownBody(
   body: Buffer | undefined,
   length: number | undefined,
   hide: (text: string) => string,
 ): unknown {
   if (body === undefined || body.length === 0) return null;
-  const isCut = length !== undefined && body.length < length;
-  const text = hide(body.toString());
-  if (isCut) return `${text}…`;
+  const text = body.toString();
+  if (CONTROL.test(text)) return null;
+  if (length !== undefined && body.length < length) return `${hide(text)}…`;
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, (name, value) => {
+      if (value === null || value === '' || typeof value === 'boolean') return value;
+      if (isSecret(name, typeof value === 'object' ? '{}' : `${value}`)) return '***';
+      return typeof value === 'string' ? hide(value) : value;
+    });
   } catch {
-    return text;
+    return hide(text);
   }
 }
 
