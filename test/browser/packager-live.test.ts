@@ -1,8 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { formatUuid } from '../../src/drm/bytes';
+import { fairPlayKeyId } from '../../src/drm/packaging';
+import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { type RtmpIngest, startRtmpIngest } from '../../src/platform/emulator/live/rtmp-ingest';
 import { type Channel, createChannel } from '../../src/platform/emulator/resources/channels';
 import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
@@ -16,11 +20,12 @@ import {
   KEY_ID,
   startProvisioned,
   type TestPackager,
+  textOfKeyFile,
 } from '../support/start-packager';
 import { testsTogether } from '../support/tests-together';
 import { until } from '../support/until';
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 const run = promisify(execFile);
 const encoders: ChildProcess[] = [];
@@ -28,7 +33,7 @@ const start = onceForAll(async () => {
   const emulator = await startEmulator();
   const ingest = await startRtmpIngest(emulator.context, { host: '127.0.0.1', port: 0 });
   afterTest(() => ingest.stop());
-  const packager = await startProvisioned({ ffmpeg: 'ffmpeg', limits: { silentMs: 1500 } });
+  const packager = await startProvisioned({ ffmpeg: 'ffmpeg', rotate: true, limits: { silentMs: 1500 } });
   afterTest(() => encoders.map((encoder) => encoder.kill('SIGKILL')));
   return { emulator, ingest, packager };
 });
@@ -70,6 +75,7 @@ function stream(
   file: string,
   args: readonly string[] = [],
   more = {},
+  speed = 1,
 ): Streaming {
   const input = [...(file.endsWith('list') ? ['-f', 'concat', '-safe', '0'] : []), '-i', file];
   const child = spawn(
@@ -78,7 +84,8 @@ function stream(
       '-hide_banner',
       '-loglevel',
       'error',
-      '-re',
+      '-readrate',
+      `${speed}`,
       ...input,
       '-c',
       'copy',
@@ -109,46 +116,77 @@ async function hashesOf(file: string, kind: 'video' | 'audio', ...args: string[]
 type System = 'dash' | 'hls';
 type Kind = 'video' | 'audio';
 
-/** The segments of a rendition, each behind its initialization, in their order. */
-async function segmentsOf(id: string, system: System, kind: Kind): Promise<Buffer[]> {
+interface Segment {
+  readonly initialization: Buffer;
+  readonly bytes: Buffer;
+}
+
+/** The segments of a rendition, with their initialization, in their order. */
+async function segmentsOf(id: string, system: System, kind: Kind): Promise<Segment[]> {
   const { text } = await packager.api.get(`/media/${id}/hls/${kind}.m3u8`).expect(200);
-  const segments: Buffer[] = [];
+  const segments: Segment[] = [];
   let initialization = Buffer.alloc(0);
   for (const [, uri = ''] of text.matchAll(/^(?:#EXT-X-MAP:URI="|)([\w-]+\/\w+\.(?:mp4|m4s))/gm)) {
     const answer = await fetch(`${packager.url}/media/${id}/${system}/${uri}`);
     const bytes = Buffer.from(await answer.arrayBuffer());
     if (uri.endsWith('.mp4')) initialization = bytes;
-    else segments.push(Buffer.concat([initialization, bytes]));
+    else segments.push({ initialization, bytes });
   }
   return segments;
 }
 
-/** What all segments of a rendition hold when they are decrypted, each one by itself. */
-async function decrypted(id: string, system: System, kind: Kind): Promise<string[]> {
+interface Keys {
+  readonly cenc: { readonly id: Buffer; readonly key: Buffer };
+  readonly cbcs: { readonly id: Buffer; readonly key: Buffer };
+}
+const KEYS: Keys = {
+  cenc: { id: KEY_ID, key: CONTENT_KEY },
+  cbcs: {
+    id: Buffer.from(FAIRPLAY_KEY_ID.replaceAll('-', ''), 'hex'),
+    key: Buffer.from(FAIRPLAY.key, 'hex'),
+  },
+};
+
+/** What files of a rendition hold when they are decrypted, each one with keys of its own. */
+async function decryptedFiles(
+  files: readonly { readonly bytes: Buffer; readonly keys: Keys }[],
+  name: string,
+  system: System,
+  kind: Kind,
+): Promise<string[]> {
   const hashes: string[] = [];
-  for (const [index, bytes] of (await segmentsOf(id, system, kind)).entries()) {
-    const path = join(packager.home, `${id}-${system}-${kind}-${index}.mp4`);
+  for (const [index, { bytes, keys }] of files.entries()) {
+    const path = join(packager.home, `${name}-${system}-${kind}-${index}.mp4`);
     writeFileSync(path, bytes);
+    const { id, key } = system === 'dash' ? keys.cenc : keys.cbcs;
     // An independent reader of `cenc`; of `cbcs` and of a first piece of sound, ffmpeg 5.1 makes garbage.
     const found =
       system === 'dash' && kind === 'video'
-        ? await hashesOf(path, kind, '-decryption_key', CONTENT_KEY.toString('hex'))
-        : await hashesOf(await decryptedFile(path, system, kind), kind);
+        ? await hashesOf(path, kind, '-decryption_key', key.toString('hex'))
+        : await hashesOf(await decryptedFile(path, kind, id, key), kind);
     hashes.push(...found);
   }
   return hashes;
 }
 
-async function decryptedFile(file: string, system: System, kind: Kind): Promise<string> {
+/** What all segments of a rendition hold when they are decrypted, each one by itself. */
+async function decrypted(id: string, system: System, kind: Kind): Promise<string[]> {
+  const segments = await segmentsOf(id, system, kind);
+  const files = segments.map(({ initialization, bytes }) => Buffer.concat([initialization, bytes]));
+  return decryptedFiles(
+    files.map((bytes) => ({ bytes, keys: KEYS })),
+    id,
+    system,
+    kind,
+  );
+}
+
+async function decryptedFile(file: string, kind: Kind, id: Buffer, key: Buffer): Promise<string> {
   const output = `${file}.clear.mp4`;
-  const [keyId, key] =
-    system === 'dash'
-      ? [KEY_ID.toString('hex'), CONTENT_KEY.toString('hex')]
-      : [FAIRPLAY_KEY_ID.replaceAll('-', ''), FAIRPLAY.key];
   await run(shakaPackagerOfNpm(process.platform, process.arch, __filename), [
     `in=${file},stream=${kind},output=${output}`,
     '--enable_raw_key_decryption',
-    `--keys=label=:key_id=${keyId}:key=${key}`,
+    `--keys=label=:key_id=${id.toString('hex')}:key=${key.toString('hex')}`,
     '--quiet',
   ]);
   return output;
@@ -194,6 +232,73 @@ testsTogether(undefined, {
     expect(pictures.slice(first, first + piece.length - 3)).toEqual(piece.slice(0, -3));
     const beyond = await packager.api.get('/streams/news/recording?from=100').expect(409);
     expect(beyond.body.errors[0].code).toBe('nothing_recorded');
+  },
+
+  async 'twelve keys go by in one connection: each begins a period and a key line, and every picture and sound comes out as it went in'() {
+    const source = await encoded('rotating.flv', '-t', '24');
+    const hash = (text: string) => createHash('md5').update(text).digest();
+    const licenseUrl = (index: number) => `skd://license.example/rotating?${index}`;
+    const keysOf = (index: number): Keys => ({
+      cenc: { id: hash(`id ${index}`), key: hash(`key ${index}`) },
+      cbcs: { id: fairPlayKeyId(licenseUrl(index)), key: hash(`sound ${index}`) },
+    });
+    const provision = (index: number) => {
+      const { cenc, cbcs } = keysOf(index);
+      const keyFile = {
+        cenc: { keyId: cenc.id.toString('base64'), contentKey: cenc.key.toString('base64') },
+        widevine: { psshData: widevinePsshDataOf(cenc.id, 'rotating') },
+        fairplay: { key: cbcs.key.toString('hex'), iv: FAIRPLAY.iv, licenseUrl: licenseUrl(index) },
+      };
+      packager.provision('rotating', textOfKeyFile(keyFile));
+    };
+    provision(0);
+    const { over } = stream('rotating', newChannel(), source, [], { keyFile: 'rotating', latency: 'low' }, 2);
+    await packager.until('rotating', isRunning);
+    for (let index = 1; index < 12; index += 1) {
+      await packager.until('rotating', ({ dash }) => dash?.keyIds.length === index);
+      // Of a key file that is cut off, nothing is taken: the last good key stays.
+      if (index === 6) {
+        packager.provision('rotating', 'cenc-keyid: ');
+        await until(() => packager.log().includes('"new key file not used; the stream keeps its key"'));
+      }
+      provision(index);
+    }
+    await over;
+    const { body } = await packager.api.post('/streams/rotating/end').expect(200);
+    const all = Array.from({ length: 12 }, (_, index) => index);
+    expect(body.dash.keyIds).toEqual(all.map((index) => formatUuid(keysOf(index).cenc.id)));
+    expect(body.hls.keyIds).toEqual(all.map((index) => formatUuid(keysOf(index).cbcs.id)));
+
+    // That of a second pull would be one.
+    const { text: playlist } = await packager.api.get('/media/rotating/hls/video.m3u8');
+    expect(playlist.match(/#EXT-X-KEY:/g)).toHaveLength(12);
+    expect(playlist).not.toContain('DISCONTINUITY');
+    const { text: manifest } = await packager.api.get('/media/rotating/dash/manifest.mpd');
+    expect(manifest.match(/<Period /g)).toHaveLength(12);
+    for (const kind of ['video', 'audio'] as const) {
+      const wanted = await hashesOf(source, kind);
+      for (const system of ['dash', 'hls'] as const) {
+        const segments = await segmentsOf('rotating', system, kind);
+        const heads = [...new Set(segments.map(({ initialization }) => initialization))];
+        const alone = segments.map(({ initialization, bytes }) => ({
+          bytes: Buffer.concat([initialization, bytes]),
+          keys: keysOf(heads.indexOf(initialization)),
+        }));
+        const whole = heads.map((head, index) => ({
+          bytes: Buffer.concat([
+            head,
+            ...segments.flatMap(({ initialization, bytes }) => (initialization === head ? [bytes] : [])),
+          ]),
+          keys: keysOf(index),
+        }));
+        // Of several segments in a file, ffmpeg 5.1 decrypts the first.
+        const files = system === 'dash' && kind === 'video' ? alone : whole;
+        const shown = await decryptedFiles(files, 'rotating', system, kind);
+        // What the encoder sent before it was pulled is not packaged.
+        expect(shown.length).toBeGreaterThan(0.9 * wanted.length);
+        expect([system, kind, shown]).toEqual([system, kind, wanted.slice(-shown.length)]);
+      }
+    }
   },
 
   async 'a change of resolution, and of time, within a connection begins a part each, of whole pictures'() {

@@ -55,6 +55,7 @@ interface TestPackagerOptions {
   readonly lookMs?: number;
   /** In place of the fake encoder. */
   readonly ffmpeg?: string;
+  readonly rotate?: boolean;
 }
 
 export interface TestPackager {
@@ -83,7 +84,7 @@ export function temporaryHome(): string {
 
 /** Starts a packager on a free port of loopback, which is stopped after the test. Its encoder is the fake one below. */
 export async function startPackager(options: TestPackagerOptions = {}): Promise<TestPackager> {
-  const { limits, apiKey, maxBytes = 1024 ** 3, home = temporaryHome() } = options;
+  const { limits, apiKey, maxBytes = 1024 ** 3, home = temporaryHome(), rotate = false } = options;
   const keys = join(home, 'keys');
   mkdirSync(keys, { recursive: true });
   const written: string[] = [];
@@ -107,6 +108,7 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
   const streams = new Streams({
     ...{ keyFilesPath: keys, maxBytes, folder, programs, log, clock, now, lookMs: options.lookMs ?? 5000 },
     limits: { ...LIVE_LIMITS, retryMs: 100, ...limits },
+    rotate,
   });
   let ids = 0;
   const newId = () => {

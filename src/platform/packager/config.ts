@@ -30,6 +30,7 @@ const VARIABLES = z.object({
     .regex(/^[1-9]\d{0,7}$/, 'must be a whole number of megabytes, from 1 to 99999999')
     .transform(Number)
     .default(8192),
+  PACKAGER_ROTATE: z.enum(['true', 'false'], 'must be true or false').default('false'),
   PACKAGER_FFMPEG: z.string().default('ffmpeg'),
   PACKAGER_SHAKAPACKAGER: z.string().optional(),
   PACKAGER_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
@@ -50,6 +51,8 @@ export function readPackagerConfig(env: Environment) {
     /** Where the packager makes a folder of its own. */
     folder: resolve(variables.PACKAGER_FOLDER),
     maxBytes: variables.PACKAGER_MAXMB * MB,
+    /** Whether a live stream takes a key file that changes while its encoder streams. */
+    rotate: variables.PACKAGER_ROTATE === 'true',
     ffmpeg: variables.PACKAGER_FFMPEG,
     /** Undefined: the binary of the npm package. */
     shakaPackager: variables.PACKAGER_SHAKAPACKAGER,

@@ -69,8 +69,8 @@ function shakaPackagerHere(): string {
   }
 }
 
-function surroundingsOf({ keyFilesPath, maxBytes }: PackagerConfig) {
-  return { keyFilesPath, maxBytes, lookMs: LOOK_MS, limits: LIVE_LIMITS };
+function surroundingsOf({ keyFilesPath, maxBytes, rotate }: PackagerConfig) {
+  return { keyFilesPath, maxBytes, rotate, lookMs: LOOK_MS, limits: LIVE_LIMITS };
 }
 
 main();

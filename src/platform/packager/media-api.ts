@@ -113,8 +113,7 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
     .all(get);
 }
 
-interface PartPath {
-  readonly folder: string;
+interface PartPath extends Pick<PlaylistPart, 'folder' | 'continues'> {
   /** Undefined where the part has nothing of the system. */
   readonly path: string | undefined;
 }
@@ -126,14 +125,15 @@ interface PartPath {
 function listedParts(record: StreamRecord, folder: string, system: System, file: string): PartPath[] {
   const open = record.parts.findIndex(({ isDone }) => !isDone);
   const listed = open < 0 ? record.parts : record.parts.slice(0, open + 1);
-  return listed.map(({ name, [system]: keyIds }) => ({
+  return listed.map(({ name, continues, [system]: keyIds }) => ({
     folder: name,
+    continues,
     path: keyIds === null ? undefined : join(folder, name, system, file),
   }));
 }
 
-async function readPart({ folder, path }: PartPath): Promise<PlaylistPart> {
-  return { folder, text: path === undefined ? '' : ((await orAbsent(readFile(path, 'utf8'))) ?? '') };
+async function readPart({ path, ...part }: PartPath): Promise<PlaylistPart> {
+  return { ...part, text: path === undefined ? '' : ((await orAbsent(readFile(path, 'utf8'))) ?? '') };
 }
 
 /** Differs once a playlist is another one: each is written to a new file, which takes its place. */

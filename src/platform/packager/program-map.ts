@@ -7,7 +7,7 @@ export interface ProgramStream {
 }
 
 /** Of a packet of a transport stream (ISO/IEC 13818-1 § 2.4.3). */
-const PACKET_BYTES = 188;
+export const PACKET_BYTES = 188;
 
 /**
  * The streams of the first program of a transport stream that begins with a whole packet, as ffmpeg writes it: each
@@ -26,9 +26,17 @@ export function readProgramMap(bytes: Buffer): ProgramStream[] | undefined {
   return undefined;
 }
 
-const pidOf = (packet: Buffer): number => packet.readUInt16BE(1) & 0x1fff;
+export const pidOf = (packet: Buffer): number => packet.readUInt16BE(1) & 0x1fff;
 
-function payloadOf(packet: Buffer): Buffer {
+/** Whether a PES packet, or a section, begins in a packet. */
+export const beginsUnit = (packet: Buffer): boolean => ((packet[1] ?? 0) & 0x40) !== 0;
+
+/** Whether decoding can begin at a packet, as its multiplexer says. */
+export function isRandomAccess(packet: Buffer): boolean {
+  return ((packet[3] ?? 0) & 0x20) !== 0 && (packet[4] ?? 0) > 0 && ((packet[5] ?? 0) & 0x40) !== 0;
+}
+
+export function payloadOf(packet: Buffer): Buffer {
   const hasAdaptation = ((packet[3] ?? 0) & 0x20) !== 0;
   return packet.subarray(hasAdaptation ? 5 + (packet[4] ?? 0) : 4);
 }
@@ -136,9 +144,9 @@ export class ChangeWatch {
     for (; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
       const packet = bytes.subarray(at, at + PACKET_BYTES);
       if (pidOf(packet) !== this.#pid) continue;
-      const beginsUnit = ((packet[1] ?? 0) & 0x40) !== 0;
-      if (beginsUnit && this.#hasJumped(payloadOf(packet))) return true;
-      if (beginsUnit) this.#unit = payloadOf(packet);
+      const isBeginning = beginsUnit(packet);
+      if (isBeginning && this.#hasJumped(payloadOf(packet))) return true;
+      if (isBeginning) this.#unit = payloadOf(packet);
       else if (this.#unit) this.#unit = Buffer.concat([this.#unit, payloadOf(packet)]);
       if (this.#unit && this.#hasOtherParameters(this.#unit)) return true;
     }
@@ -151,8 +159,7 @@ export class ChangeWatch {
     const before = this.#dts;
     this.#dts = dts ?? before;
     if (dts === undefined || before === undefined) return false;
-    const ahead = (dts - before + WRAP) % WRAP;
-    const step = ahead < WRAP / 2 ? ahead : ahead - WRAP;
+    const step = stepOf(before, dts);
     return step > JUMP_FORWARD || step < JUMP_BACKWARD;
   }
 
@@ -175,11 +182,26 @@ export class ChangeWatch {
   }
 }
 
+/** From one time of 33 bits to another, which may be the earlier one. */
+function stepOf(from: number, to: number): number {
+  const ahead = (to - from + WRAP) % WRAP;
+  return ahead < WRAP / 2 ? ahead : ahead - WRAP;
+}
+
+export const isBefore = (time: number, other: number): boolean => stepOf(other, time) < 0;
+
 /** The 33 bits of a PES packet's DTS, or of its PTS where that is the same. */
 function decodingTimeOf(pes: Buffer): number | undefined {
-  const flags = pes[7] ?? 0;
-  const at = (flags & 0x40) !== 0 ? 14 : 9;
-  if ((flags & 0x80) === 0 || pes.length < at + 5) return undefined;
+  return timeAt(pes, ((pes[7] ?? 0) & 0x40) !== 0 ? 14 : 9);
+}
+
+/** The 33 bits of a PES packet's PTS. */
+export function presentationTimeOf(pes: Buffer): number | undefined {
+  return timeAt(pes, 9);
+}
+
+function timeAt(pes: Buffer, at: number): number | undefined {
+  if (((pes[7] ?? 0) & 0x80) === 0 || pes.length < at + 5) return undefined;
   const high = ((pes[at] ?? 0) >> 1) & 7;
   return high * 2 ** 30 + (pes.readUInt16BE(at + 1) >> 1) * 2 ** 15 + (pes.readUInt16BE(at + 3) >> 1);
 }

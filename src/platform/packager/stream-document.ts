@@ -20,13 +20,15 @@ const PART = z.object({
   seconds: z.number(),
   /** Whether nothing is written to it any more. */
   isDone: z.boolean(),
+  /** Whether its times go on from those of the part before: only the keys changed. A record of an earlier version has none. */
+  continues: z.boolean().default(false),
 });
 export type PartRecord = z.infer<typeof PART>;
 
-export function newPart(name: string, keys: StreamKeys, now: Date): PartRecord {
+export function newPart(name: string, keys: StreamKeys, now: Date, continues = false): PartRecord {
   // A stream that is deleted and made again has other addresses, so that no cache has the segments of the first.
   const unique = `${name}-${now.getTime().toString(36)}`;
-  return { name: unique, ...keyIdsOf(keys), bytes: 0, seconds: 0, isDone: false };
+  return { name: unique, ...keyIdsOf(keys), bytes: 0, seconds: 0, isDone: false, continues };
 }
 
 /** What of a stream is kept on disk, to go on with after a restart. No secret is in it. */

@@ -16,6 +16,7 @@ const DEFAULTS = {
   keyFilesPath: resolve('keys'),
   folder: tmpdir(),
   maxBytes: 8192 * 1024 * 1024,
+  rotate: false,
   ffmpeg: 'ffmpeg',
   shakaPackager: undefined,
   logLevel: 'info',
@@ -35,6 +36,7 @@ test('takes every variable, and names the nearest of one that it does not know',
     PACKAGER_KEYFILESPATH: '/keys',
     PACKAGER_FOLDER: '/media',
     PACKAGER_MAXMB: '1',
+    PACKAGER_ROTATE: 'true',
     PACKAGER_FFMPEG: '/bin/ffmpeg',
     PACKAGER_SHAKAPACKAGER: '/bin/packager',
     PACKAGER_LOGLEVEL: 'debug',
@@ -47,6 +49,7 @@ test('takes every variable, and names the nearest of one that it does not know',
     keyFilesPath: '/keys',
     folder: '/media',
     maxBytes: 1024 * 1024,
+    rotate: true,
     ffmpeg: '/bin/ffmpeg',
     shakaPackager: '/bin/packager',
     logLevel: 'debug',
@@ -60,15 +63,17 @@ test('tells every fault at once, and quotes no value', () => {
     PACKAGER_APIKEY: 'SECRET',
     PACKAGER_FOLDER: '/a,SECRET',
     PACKAGER_MAXMB: '0',
+    PACKAGER_ROTATE: 'yes',
     PACKAGER_LOGLEVEL: 'loud',
   };
   const read = () => readPackagerConfig(env);
   expect(read).toThrow(
-    `The configuration has 5 faults:
+    `The configuration has 6 faults:
   - PACKAGER_PORT: must be at most 65535
   - PACKAGER_APIKEY: must have at least 16 characters
   - PACKAGER_FOLDER: must be a path without a comma
   - PACKAGER_MAXMB: must be a whole number of megabytes, from 1 to 99999999
+  - PACKAGER_ROTATE: must be true or false
   - PACKAGER_LOGLEVEL: must be one of error, warn, info, debug, silent`,
   );
 });

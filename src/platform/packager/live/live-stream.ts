@@ -1,12 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { StreamId } from '../../../api/stream-id';
 import { describeThrown } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
 import { writeWhole } from '../media-folder';
 import { readKeys } from '../packaging-keys';
 import type { Latency } from '../playlists/hls-playlists';
-import { type StreamKeys, SYSTEMS, type System, writtenSeconds } from '../shaka-packager';
+import { CLEAR, type StreamKeys, SYSTEMS, type System, systemsOf, writtenSeconds } from '../shaka-packager';
 import {
   documentOf,
   newPart,
@@ -33,6 +34,8 @@ export interface LiveRequest {
 export interface LiveSurroundings extends SessionSurroundings {
   readonly clock: () => Date;
   readonly keyFilesPath: string;
+  /** Whether a key file that changes takes effect at the next key frame, and not when the encoder connects again. */
+  readonly rotate: boolean;
   /** Whether the packager has room for more media. */
   readonly hasRoom: () => boolean;
 }
@@ -52,6 +55,10 @@ export class LiveStream {
   readonly record: StreamRecord;
   #request: LiveRequest | undefined;
   #session: Session | undefined;
+  /** Of the newest part. */
+  #keys: StreamKeys = CLEAR;
+  /** Why the present key file can't be used, while the stream goes on with the former one. */
+  #keyProblem: string | undefined;
   #problem: Problem | undefined;
   #state: Exclude<StreamState, 'running'>;
   #attempts = 0;
@@ -176,7 +183,7 @@ export class LiveStream {
       this.#set('refused', read.problem);
       return;
     }
-    const { keys } = read;
+    this.#keys = read.keys;
     this.#attempts += 1;
     const session: Session = new Session({
       ...this.#surroundings,
@@ -184,9 +191,10 @@ export class LiveStream {
       source: request.source,
       simulcast: request.simulcast,
       latency: request.latency,
-      keys,
+      keys: () => this.#keys,
       folder: this.#folder,
-      newPart: (kinds) => this.#newPart(keys, request.latency, kinds),
+      newPart: (kinds, continues) => this.#newPart(request.latency, kinds, continues),
+      isKeyDue: this.#surroundings.rotate ? () => this.#takesNewKeys(request.keyFile) : undefined,
       onPartDone: (name) => this.#partDone(name),
       hasSegment: (name) => this.#hasSegment(name),
       onEnd: (end) => this.#sessionEnded(session, end),
@@ -232,11 +240,31 @@ export class LiveStream {
     this.#problem = problem;
   }
 
-  #newPart(keys: StreamKeys, latency: Latency, kinds: MediaKinds): string {
+  /** Takes the keys of a key file that has changed. With one that can't be used, the stream goes on with those it has. */
+  #takesNewKeys(keyFile: StreamId | undefined): boolean {
+    const { keyFilesPath, log } = this.#surroundings;
+    const read = readKeys(keyFilesPath, keyFile);
+    const problem = read.ok ? undefined : read.problem;
+    if (problem && problem.code !== this.#keyProblem) {
+      const { code, description: reason } = problem;
+      log.warn('new key file not used; the stream keeps its key', { stream: this.record.id, code, reason });
+    }
+    this.#keyProblem = problem?.code;
+    if (!read.ok || isDeepStrictEqual(read.keys, this.#keys)) return false;
+    this.#keys = read.keys;
+    return true;
+  }
+
+  #newPart(latency: Latency, kinds: MediaKinds, isSameSession: boolean): string {
     const { clock, log } = this.#surroundings;
     const { parts, id } = this.record;
     const now = clock();
-    const part = newPart(`part-${parts.length + 1}`, keys, now);
+    const before = parts.at(-1);
+    // Of a system that the part before has not, nothing goes on.
+    const continues =
+      isSameSession &&
+      SYSTEMS.every((system) => (before?.[system] === null) === !systemsOf(this.#keys).includes(system));
+    const part = newPart(`part-${parts.length + 1}`, this.#keys, now, continues);
     parts.push(part);
     Object.assign(this.record, { latency, started: this.record.started ?? now.toISOString() });
     this.#problem = undefined;

@@ -3,15 +3,11 @@ import type { Log } from '../../../http/log';
 import { whyNotWritable } from '../media-folder';
 import type { Latency } from '../playlists/hls-playlists';
 import { ChangeWatch, type ProgramStream, readProgramMap } from '../program-map';
-import {
-  type ProgramEnd,
-  type RunningProgram,
-  runProgram,
-  secretsOfAddress,
-  withoutSecrets,
-} from '../running-program';
+import { type ProgramEnd, type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
 import type { Programs, StreamKeys } from '../shaka-packager';
 import { type MediaKinds, Part } from './part';
+import { Simulcast } from './simulcast';
+import { type CutStep, StreamCutter } from './stream-cutter';
 
 /** When a stream counts as silent, stalled or given up, in milliseconds. */
 export const LIVE_LIMITS = {
@@ -49,13 +45,16 @@ export type SessionEnd =
 
 interface SessionOptions extends SessionSurroundings {
   readonly source: string;
-  readonly keys: StreamKeys;
+  /** With which the next part is encrypted. */
+  readonly keys: () => StreamKeys;
   readonly simulcast: readonly string[];
   readonly latency: Latency;
   /** The folder of the stream. */
   readonly folder: string;
-  /** Names the part of the session, once it is known what it holds. */
-  readonly newPart: (kinds: MediaKinds) => string;
+  /** Names a part of the session, once it is known what it holds: its first one, or one that continues it. */
+  readonly newPart: (kinds: MediaKinds, continues: boolean) => string;
+  /** Asked at each key frame whether there are new keys, with which the next part begins; undefined: they stay. */
+  readonly isKeyDue: (() => boolean) | undefined;
   /** Nothing is written to the part any more. */
   readonly onPartDone: (name: string) => void;
   /** Whether there is a segment of the part. */
@@ -70,8 +69,9 @@ const LOOK_MS = 100;
 const SILENCE_SECONDS = 40;
 
 /**
- * One pull of a stream into one part: from the moment that it is asked for until its encoder goes, or nothing more can be
- * done with it. A new session is a new part, which players see as a period or a discontinuity.
+ * One pull of a stream: from the moment that it is asked for until its encoder goes, or nothing more can be done with it.
+ * A new session is a new part, which players see as a period or a discontinuity; a session has further parts, without a
+ * discontinuity, where its keys change.
  */
 export class Session {
   readonly #options: SessionOptions;
@@ -82,6 +82,10 @@ export class Session {
   #unknown = Buffer.alloc(0);
   #watch: ChangeWatch | undefined;
   #part: Part | undefined;
+  /** Other keys than those of the present part; of its sound, some may come. */
+  #former: { readonly part: Part; readonly name: string } | undefined;
+  #cutter: StreamCutter | undefined;
+  #kinds: MediaKinds = { video: false, audio: false };
   #partName = '';
   #partAt = 0;
   #hasSegment = false;
@@ -135,7 +139,19 @@ export class Session {
     for (const simulcast of this.#simulcasts) simulcast.end();
     const { limits, onPartDone } = this.#options;
     const name = this.#partName;
-    if (this.#part) this.#finishing = this.#part.finish(limits.finishMs).then(() => onPartDone(name));
+    this.#endFormer();
+    if (this.#part) this.#finish(this.#part.finish(limits.finishMs).then(() => onPartDone(name)));
+  }
+
+  #finish(ending: Promise<void>): void {
+    this.#finishing = Promise.all([this.#finishing, ending]).then(() => undefined);
+  }
+
+  #endFormer(): void {
+    const { limits, onPartDone } = this.#options;
+    const former = this.#former;
+    this.#former = undefined;
+    if (former) this.#finish(former.part.finish(limits.finishMs).then(() => onPartDone(former.name)));
   }
 
   #end(end: SessionEnd): void {
@@ -184,26 +200,50 @@ export class Session {
       this.#end({ state: 'refused', problem });
       return;
     }
-    const { now, newPart, folder, keys, latency, programs, log } = this.#options;
-    const kinds = {
+    this.#kinds = {
       video: streams.some(({ kind }) => kind === 'video'),
       audio: streams.some(({ kind }) => kind === 'audio'),
     };
-    const name = newPart(kinds);
-    this.#partName = name;
-    this.#partAt = now();
-    const options = { folder, name, kinds, keys, latency, programs, log };
-    this.#part = new Part({ ...options, onFailure: (failure) => this.#partFailed(failure) });
+    const part = this.#startPart(false);
+    if (this.#options.isKeyDue) this.#cutter = new StreamCutter(streams);
     this.#watch = new ChangeWatch(streams);
     const bytes = this.#unknown;
     this.#unknown = Buffer.alloc(0);
     if (this.#watch.push(bytes)) this.#end({ state: 'changed' });
-    else this.#write(this.#part, bytes);
+    else this.#write(part, bytes);
+  }
+
+  #startPart(continues: boolean): Part {
+    const { now, newPart, folder, keys, latency, programs, log } = this.#options;
+    const kinds = this.#kinds;
+    const name = newPart(kinds, continues);
+    this.#partName = name;
+    this.#partAt = now();
+    this.#hasSegment = false;
+    const options = { folder, name, kinds, keys: keys(), latency, programs, log };
+    const part = new Part({ ...options, onFailure: (failure) => this.#partFailed(failure) });
+    this.#part = part;
+    return part;
   }
 
   #write(part: Part, bytes: Buffer): void {
-    part.write(bytes);
+    const { isKeyDue } = this.#options;
+    if (this.#cutter && isKeyDue) this.#divide(part, this.#cutter.push(bytes, isKeyDue));
+    else part.write(bytes);
     for (const simulcast of this.#simulcasts) simulcast.write(bytes);
+  }
+
+  #divide(part: Part, steps: readonly CutStep[]): void {
+    let present = part;
+    for (const step of steps) {
+      if (step.to === 'former') this.#former?.part.write(step.bytes);
+      else if (step.to === 'present') present.write(step.bytes);
+      else if (step.to === 'end_of_former') this.#endFormer();
+      else {
+        this.#former = { part: present, name: this.#partName };
+        present = this.#startPart(true);
+      }
+    }
   }
 
   #partFailed(problem: Problem): void {
@@ -211,7 +251,7 @@ export class Session {
     const name = this.#partName;
     const part = this.#part;
     this.#part = undefined;
-    if (part) this.#finishing = part.kill().then(() => onPartDone(name));
+    if (part) this.#finish(part.kill().then(() => onPartDone(name)));
     const unwritable = problemOfFolder(programs.folder);
     this.#end(unwritable ? { state: 'failed', problem: unwritable } : { state: 'interrupted', problem });
   }
@@ -312,76 +352,4 @@ export function problemOfFolder(folder: string): Problem | undefined {
   const description =
     'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; the stream then continues.';
   return { code: 'disk_full', description };
-}
-
-/** What may wait for a target that takes too little, in bytes; then it is started again. */
-const MAX_WAITING = 8 * 1024 * 1024;
-const FIRST_DELAY_MS = 1000;
-const LONGEST_DELAY_MS = 30_000;
-/** A target that took the stream this long starts again at the first delay. */
-const STEADY_MS = 60_000;
-
-type SimulcastParts = Pick<SessionSurroundings, 'programs' | 'log' | 'now'>;
-
-/** Sends a transport stream on to one RTMP server, and goes on trying. It never holds up who writes. */
-class Simulcast {
-  readonly #address: string;
-  readonly #options: SimulcastParts;
-  #program: RunningProgram | undefined;
-  #startedAt = 0;
-  #notBefore = 0;
-  #delayMs = FIRST_DELAY_MS;
-  #isOver = false;
-
-  constructor(address: string, options: SimulcastParts) {
-    this.#address = address;
-    this.#options = options;
-  }
-
-  /** A target that is begun amid the stream gets it from the next key frame on. */
-  write(bytes: Buffer): void {
-    const { now } = this.#options;
-    if (this.#isOver) return;
-    if (!this.#program && now() >= this.#notBefore) this.#start();
-    if (!this.#program) return;
-    this.#program.stdin.write(bytes);
-    if (this.#program.stdin.writableLength > MAX_WAITING) this.#program.kill();
-  }
-
-  /** Lets the target have what has come, and ends. */
-  end(): void {
-    this.#isOver = true;
-    this.#program?.stdin.end();
-    const program = this.#program;
-    const late = setTimeout(() => program?.kill(), 5000);
-    late.unref();
-    void program?.ended.then(() => clearTimeout(late));
-  }
-
-  #start(): void {
-    const { programs, log, now } = this.#options;
-    const args = [
-      ...['-hide_banner', '-nostdin', '-loglevel', 'error', '-f', 'mpegts', '-i', 'pipe:0', '-c', 'copy'],
-      ...['-bsf:a', 'aac_adtstoasc', '-rw_timeout', '15000000', '-f', 'flv', this.#address],
-    ];
-    const secrets = secretsOfAddress(this.#address);
-    const target = withoutSecrets(this.#address, secrets);
-    const program = runProgram(programs.ffmpeg, args, { cwd: programs.folder, env: programs.env, secrets });
-    this.#program = program;
-    this.#startedAt = now();
-    program.stdout.resume();
-    log.info('simulcast started', { target });
-    void program.ended.then(({ notStarted, lastWords }) => {
-      if (this.#program === program) this.#program = undefined;
-      if (this.#isOver) return;
-      if (now() - this.#startedAt > STEADY_MS) this.#delayMs = FIRST_DELAY_MS;
-      this.#notBefore = now() + this.#delayMs;
-      log.warn('simulcast ended; the packager tries again', {
-        target,
-        reason: notStarted ?? lastWords,
-        delayMs: this.#delayMs,
-      });
-      this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
-    });
-  }
 }

@@ -7,6 +7,8 @@ export interface ManifestPart {
   readonly folder: string;
   /** Its MPD with every segment that it has; empty while there is none. */
   readonly text: string;
+  /** Whether its times go on from those of the part before, and only its keys are others. */
+  readonly continues?: boolean;
 }
 
 interface ManifestOptions {
@@ -46,8 +48,10 @@ interface Part {
   readonly isBeginning: boolean;
   /** When the earliest instant became available, in ms since 1970; undefined if the MPD is static. */
   readonly available: number | undefined;
-  /** Where its period begins, in seconds of the presentation. */
+  readonly continues: boolean;
+  /** Where its period begins and ends, in seconds of the presentation. */
   start: number;
+  end: number;
 }
 
 /** A day of live sound has 40,000 `S`. */
@@ -67,16 +71,22 @@ const CLOCK_SECONDS = 1;
  */
 export function joinManifests(parts: readonly ManifestPart[], options: ManifestOptions): string {
   const { ended, windowSeconds, now, latency = 'default' } = options;
+  // What follows a part without segments may go on from that one alone.
+  let isCut = false;
   const read = parts
-    .filter(({ text }) => text !== '')
-    .flatMap((part) => readPart(part) ?? [])
+    .flatMap((part) => {
+      isCut ||= !part.continues;
+      const found = part.text === '' ? undefined : readPart({ ...part, continues: !isCut });
+      if (found) isCut = false;
+      return found ?? [];
+    })
     .filter((part, index, all) => ended || index < all.length - 1 || !part.isBeginning);
   const [first] = read;
   const last = read.at(-1);
   if (!first || !last) throw new NoSegments('no part of the stream has a segment of each track yet');
   placePeriods(read, ended);
 
-  const end = last.start + last.to - last.from;
+  const { end } = last;
   const longest = longestSegment(read);
   // With fewer key frames than low latency needs, the segments are longer than those that are aimed at.
   const count = Math.min(...[...last.tracks.values()].map(({ segments }) => segments.length));
@@ -84,7 +94,7 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
   const delay = DELAY_SEGMENTS * Math.min(target, SEGMENT_SECONDS.default);
   const window = windowSeconds === undefined ? undefined : Math.max(windowSeconds, delay + longest);
   const edge = window === undefined ? 0 : end - window;
-  const listed = read.filter((part) => part.start + part.to - part.from > edge);
+  const listed = read.filter((part) => part.end > edge);
   const periods = listed.map((part, index) => periodOf(part, listed[index + 1], edge, ended));
   const shift = ended ? (listed[0]?.start ?? 0) : 0;
   const attributes = { ...last.mpd.attributes };
@@ -127,7 +137,7 @@ export function secondsOfManifest(text: string): number[] {
   return part.isBeginning ? [...seconds, 0] : seconds;
 }
 
-function readPart({ folder, text }: ManifestPart): Part | undefined {
+function readPart({ folder, text, continues = false }: ManifestPart): Part | undefined {
   const timelines: Segment[][] = [];
   const short = text.replaceAll(/<SegmentTimeline>(.*?)<\/SegmentTimeline>/gs, (_, lines: string) => {
     timelines.push(readTimeline(lines));
@@ -154,7 +164,7 @@ function readPart({ folder, text }: ManifestPart): Part | undefined {
   const began = Date.parse(mpd.attributes.availabilityStartTime ?? '');
   const available = Number.isNaN(began) ? undefined : began + Math.round(from * 1000);
   const isBeginning = tracks.size < templates.length;
-  return { folder, mpd, period, tracks, from, to, isBeginning, available, start: 0 };
+  return { folder, mpd, period, tracks, from, to, isBeginning, available, continues, start: 0, end: 0 };
 }
 
 /** The elements `S` as shaka-packager writes them; through the reader of XML, those of a day would take a second. */
@@ -184,21 +194,28 @@ function endOf({ segments, timescale }: Track): number {
   return last ? (last.time + last.duration) / timescale : 0;
 }
 
-/** Says where each period begins. */
+/** Says where each period begins and ends. */
 function placePeriods(parts: readonly Part[], ended: boolean): void {
   const origin = parts[0]?.available;
-  let end = 0;
+  let before: Part | undefined;
   for (const part of parts) {
+    const end = before?.end ?? 0;
     const told =
       ended || part.available === undefined || origin === undefined ? end : (part.available - origin) / 1000;
     // A cut without a pause; the clock alone would leave a gap or take a little of the end.
     part.start = told < end + CLOCK_SECONDS ? end : told;
-    end = part.start + part.to - part.from;
+    // The last sound of the part before may end a little behind the cut, and the first one begin there.
+    if (part.continues && before) {
+      part.start = before.start + part.from - before.from;
+      before.end = part.start;
+    }
+    part.end = part.start + part.to - part.from;
+    before = part;
   }
 }
 
 function periodOf(part: Part, next: Part | undefined, edge: number, ended: boolean): XmlElement {
-  const length = part.to - part.from;
+  const length = part.end - part.start;
   const hasGapBehind = next !== undefined && next.start - part.start - length > 0.001;
   const { start: _, duration: __, ...attributes } = part.period.attributes;
   return {

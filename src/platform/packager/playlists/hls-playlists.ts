@@ -16,6 +16,8 @@ export interface PlaylistPart {
   readonly folder: string;
   /** Its media playlist with every segment that it has; empty while there is none. */
   readonly text: string;
+  /** Whether its times go on from those of the part before, and only its keys are others. */
+  readonly continues?: boolean;
 }
 
 interface PlaylistOptions {
@@ -28,6 +30,7 @@ interface PlaylistOptions {
 }
 
 interface Segment {
+  /** The number of discontinuities before it. */
   readonly part: number;
   readonly seconds: number;
   readonly extinf: string;
@@ -48,7 +51,12 @@ const NO_KEY = '#EXT-X-KEY:METHOD=NONE';
  */
 export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: PlaylistOptions): string {
   const { ended, windowSeconds, latency = 'default' } = options;
-  const segments = parts.flatMap((part, index) => segmentsOf(part, index));
+  // Of times that go on, only the keys are new: that is no discontinuity (RFC 8216 § 4.3.2.3).
+  let discontinuities = 0;
+  const segments = parts.flatMap((part, index) => {
+    if (index > 0 && !part.continues) discontinuities += 1;
+    return segmentsOf(part, discontinuities);
+  });
   // It may not change while a player listens: that of what the window leaves out too, and never less than is aimed at.
   const target = largest([SEGMENT_SECONDS[latency], ...segments.map(({ seconds }) => Math.round(seconds))]);
   const first = windowSeconds === undefined ? 0 : firstInWindow(segments, target, windowSeconds);

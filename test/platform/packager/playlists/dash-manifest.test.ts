@@ -87,6 +87,28 @@ function segmentsOf(text: string) {
     });
 }
 
+test('a part with other keys begins where its times say, not at the clock, and one behind an empty part at the clock', () => {
+  // The sound of the first part ends 0.05 s behind the cut at 9 s.
+  const before = written([[90_000, 180_000, 3]], [[90_000, 724_500]]);
+  const after = written([[810_000, 180_000, 1]], [[814_000, 356_000]], '16:00:30');
+  const joined = (ended: boolean, first = before) =>
+    periodsOf(
+      joinManifests([part('1', first), { ...part('2', after), continues: true }], {
+        ...live(),
+        ended,
+      }),
+    );
+  expect(joined(false)).toEqual([
+    { id: '1', start: 'PT0S' },
+    { id: '2', start: 'PT8S' },
+  ]);
+  expect(joined(true)).toEqual([
+    { id: '1', duration: 'PT8S' },
+    { id: '2', duration: 'PT4S' },
+  ]);
+  expect(joined(false, '')).toEqual([{ id: '2', start: 'PT0S' }]);
+});
+
 test('a live part is told with its time from zero, its files below its folder, and what players need for live', () => {
   const text = joinManifests([part('1/dash', FOUR())], live());
   expect(text).toBe(`<?xml version="1.0" encoding="UTF-8"?>

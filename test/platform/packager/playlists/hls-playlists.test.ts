@@ -4,6 +4,7 @@ import {
   masterPlaylist,
   mediaPlaylistsOf,
   NoSegments,
+  type PlaylistPart,
   secondsOfPlaylist,
 } from '../../../../src/platform/packager/playlists/hls-playlists';
 
@@ -64,6 +65,19 @@ ${FAIRPLAY}
 #EXTINF:1.500,
 2/hls/video_2.m4s
 `);
+});
+
+test('a part with other keys, whose times go on, has its key line and no discontinuity', () => {
+  const [first, second, third] = parts([2], [2], [2]) as [PlaylistPart, PlaylistPart, PlaylistPart];
+  const text = second.text.replaceAll('fairplay/demo', 'fairplay/next');
+  const joined = joinMediaPlaylists([first, { ...second, text, continues: true }, third], live());
+  expect(joined.split('\n').slice(5, -1)).toEqual([
+    ...[FAIRPLAY, '#EXT-X-MAP:URI="1/hls/video_init.mp4"', '#EXTINF:2.000,', '1/hls/video_1.m4s'],
+    FAIRPLAY.replace('fairplay/demo', 'fairplay/next'),
+    ...['#EXT-X-MAP:URI="2/hls/video_init.mp4"', '#EXTINF:2.000,', '2/hls/video_1.m4s'],
+    ...['#EXT-X-DISCONTINUITY', FAIRPLAY],
+    ...['#EXT-X-MAP:URI="3/hls/video_init.mp4"', '#EXTINF:2.000,', '3/hls/video_1.m4s'],
+  ]);
 });
 
 test('an ended stream says so, and is a VOD when nothing is left out', () => {
