@@ -6,7 +6,8 @@ import { maskSecrets } from '../drm/check/secrets';
 import { looksLikeCpix } from '../drm/cpix/read';
 import { decodeKeys, FAIRPLAY_KEY_FORMAT, HLS, keysIn, parseKeyFile } from '../drm/key-file';
 import { fairPlayKeyId } from '../drm/packaging';
-import type { MediaKey } from './media/judgement';
+import { judgeMedia } from './media/judge-media';
+import type { MediaKey, OpenedMedia } from './media/judgement';
 import type { SegmentSource } from './rendition';
 
 /** A key file, or a CPIX document with plain keys. */
@@ -15,6 +16,8 @@ export interface GivenKeyFile {
   readonly text: string;
   /** When the sidecar wrote it, whose folder the packager reads; undefined for another copy. */
   readonly changed?: Date | undefined;
+  /** Whether it is one of those that the stream has had, the oldest first, as its keys rotate: each segment names its own. */
+  readonly rotates?: boolean;
 }
 
 /**
@@ -25,6 +28,7 @@ export interface ReadKeyFile {
   readonly name: string;
   readonly changed: Date | undefined;
   readonly isDocument: boolean;
+  readonly rotates: boolean;
   /** Of a document: what it says of this key, and the key ids of all others. */
   readonly checked: CheckedInput;
   readonly cenc: { readonly keyId: Buffer; readonly contentKey: Buffer } | undefined;
@@ -35,7 +39,7 @@ export interface ReadKeyFile {
 
 /** Reads a key file or a document as leniently as possible: its check reports what is wrong with it. */
 export function readKeyFile(given: GivenKeyFile): ReadKeyFile[] {
-  const { name, text, changed } = given;
+  const { name, text, changed, rotates = false } = given;
   if (looksLikeCpix(text)) return keysOfDocument(given);
   const values = new Map(parseKeyFile(text).lines.map((line) => [line.name, line.value]));
   const key = decodeHexBlock(values.get(`${HLS}-key`) ?? '');
@@ -45,6 +49,7 @@ export function readKeyFile(given: GivenKeyFile): ReadKeyFile[] {
       name,
       changed,
       isDocument: false,
+      rotates,
       checked: checkInput(text, { name: /\.key$/i.test(name) ? name : `${name}.key` }),
       cenc: decodeKeys(keysIn(text)),
       fairPlay: key.ok
@@ -70,6 +75,7 @@ function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
       name,
       changed,
       isDocument: true,
+      rotates: false,
       checked: { ...checked, claims: claims.filter((claim) => claim.of === 'key' || own.includes(claim)) },
       cenc: contentKey && { keyId, contentKey },
       fairPlay: fairPlay?.key && {
@@ -79,27 +85,36 @@ function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
       },
     };
   });
-  const nothing = { name, changed, isDocument: true, checked, cenc: undefined, fairPlay: undefined };
+  const nothing = {
+    name,
+    changed,
+    isDocument: true,
+    rotates: false,
+    checked,
+    cenc: undefined,
+    fairPlay: undefined,
+  };
   return keys.length > 0 ? keys : [nothing];
 }
 
 /**
- * The keys of documents that a rendition names by its key ids, else by FairPlay's address; all of them, if it names none.
- * A key file has one key for all renditions.
+ * The keys of documents, and of key files that rotate, that a rendition names by its key ids, else by FairPlay's address;
+ * all of them, if it names none. Another key file has one key for all renditions.
  */
 export function meantFiles(
   files: readonly ReadKeyFile[],
   keyIds: readonly Buffer[],
   segment: SegmentSource | undefined,
 ): readonly ReadKeyFile[] {
-  const ofDocuments = files.filter(({ isDocument }) => isDocument);
-  const byId = ofDocuments.filter(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
+  const isChosen = ({ isDocument, rotates }: ReadKeyFile) => isDocument || rotates;
+  const chosen = files.filter(isChosen);
+  const byId = chosen.filter(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
   const uris = segment?.keys?.map(({ uri }) => uri) ?? [];
   const meant =
     byId.length > 0
       ? byId
-      : ofDocuments.filter(({ fairPlay }) => fairPlay?.url !== undefined && uris.includes(fairPlay.url));
-  return meant.length > 0 ? files.filter((file) => !file.isDocument || meant.includes(file)) : files;
+      : chosen.filter(({ fairPlay }) => fairPlay?.url !== undefined && uris.includes(fairPlay.url));
+  return meant.length > 0 ? files.filter((file) => !isChosen(file) || meant.includes(file)) : files;
 }
 
 export function isForFairPlay({ keys = [] }: SegmentSource): boolean {
@@ -113,6 +128,23 @@ export function keysFor(
   keyIds: readonly Buffer[],
 ): MediaKey[] {
   return meantFiles(files, keyIds, segment).flatMap((file) => keysOf(file, segment, keyIds));
+}
+
+/** Of the keys that rotate, one that decrypts a segment although the segment names another. */
+export function keyInPlace(
+  files: readonly ReadKeyFile[],
+  segment: SegmentSource,
+  media: OpenedMedia,
+): { readonly name: string; readonly isNext: boolean } | undefined {
+  const keyIds = media.tracks.flatMap((track) => track.keyIds);
+  const meant = meantFiles(files, keyIds, segment);
+  const others = files.filter((file) => file.rotates && !meant.includes(file));
+  const found = others.find((file) => {
+    const keys = keysOf(file, segment, keyIds).map(({ keyId: _, ...key }) => key);
+    return judgeMedia(media, keys).state === 'decrypts';
+  });
+  if (!found) return undefined;
+  return { name: found.name, isNext: meant.every((file) => files.indexOf(file) < files.indexOf(found)) };
 }
 
 /** FairPlay's key has no id in a key file, so it is for what the playlist names. */

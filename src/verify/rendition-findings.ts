@@ -320,16 +320,21 @@ function namesOf(keyFiles: readonly ReadKeyFile[]): string {
 
 function ofKeys(
   tested: TestedRendition,
-  { opened, identityKey, name }: TestedSegment,
+  { opened, identityKey, name, source }: TestedSegment,
   { state, cause, evidence }: MediaJudgement,
   options: FindingsOptions,
 ): StreamFinding[] {
   if (state !== 'garbage' && state !== 'no_key') return [];
   const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
-  const meant = filesOf(options.keyFiles, keyIds);
+  const meant = filesOf(meantFiles(options.keyFiles, keyIds, source), keyIds);
   const files = identityKey ? 'the address that the playlist names' : namesOf(meant);
   const each = eachOf(meant);
-  const { former } = tested;
+  const { former, inPlace } = tested;
+  if (inPlace) {
+    const [code, when] = inPlace.isNext ? ['next_key', 'already'] : ['former_key', 'still'];
+    const text = `${THIS} is ${when} encrypted with the key of ${inPlace.name}, but it names the key of ${files}, so no player decrypts it: let the packager change key and signalling at the same segment`;
+    return [streamFinding('error', code, name, text)];
+  }
   if (former) {
     const cause = options.live
       ? `the packager still uses the ${eachOf([former])} that it read when the stream started`

@@ -11,7 +11,7 @@ import {
   type Wanted,
 } from './fetches';
 import { type StreamFinding, streamFinding, THIS } from './findings';
-import { keysFor, type ReadKeyFile } from './key-files';
+import { keyInPlace, keysFor, type ReadKeyFile } from './key-files';
 import { judgeMedia } from './media/judge-media';
 import type { MediaJudgement, OpenedMedia } from './media/judgement';
 import { foreignFormat, openMedia } from './media/open-media';
@@ -22,12 +22,7 @@ import {
   type SegmentSource,
   type Segments,
 } from './rendition';
-
-interface FetchedPart {
-  readonly name: string;
-  readonly url: string;
-  readonly bytes: Buffer;
-}
+import { type FetchedPart, placeOf, type StreamMemory } from './stream-memory';
 
 /** What it was, without its bytes and samples: many large ones would fill the memory. */
 export interface TestedSegment extends Omit<FetchedPart, 'bytes'> {
@@ -51,54 +46,8 @@ export interface TestedRendition {
   readonly problems: readonly StreamFinding[];
   /** Of the former key files, the one that decrypts the newest segment, where the key files do not. */
   readonly former: ReadKeyFile | undefined;
-}
-
-/** The segments that earlier tests of the same stream have seen. */
-export class StreamMemory {
-  readonly #inits = new Map<string, FetchedPart>();
-  readonly #newest = new Map<string, { number: number; at: number }>();
-  readonly #waiting = new Set<string>();
-
-  get hasMore(): boolean {
-    return this.#waiting.size > 0;
-  }
-
-  init(resource: Resource): FetchedPart | undefined {
-    return this.#inits.get(placeOf(resource));
-  }
-
-  keep(resource: Resource, init: FetchedPart): void {
-    this.#inits.set(placeOf(resource), init);
-    // One that changes with every segment must not be kept forever.
-    const [first] = this.#inits.keys();
-    if (this.#inits.size > MAX_INITS && first !== undefined) this.#inits.delete(first);
-  }
-
-  /** Of the newest segments, the oldest that is new; none if all were seen. Nothing was seen before the first call. */
-  next(rendition: string, { first, newest }: Segments, now: Date): Segments {
-    const seen = this.#newest.get(rendition);
-    const fresh = seen ? newest.filter(({ number = 0 }) => number > seen.number) : newest.slice(0, 1);
-    const chosen = fresh.at(-1);
-    if (fresh.length > 1) this.#waiting.add(rendition);
-    else this.#waiting.delete(rendition);
-    // A restarted packager may count from the start.
-    const isBack = seen !== undefined && (newest[0]?.number ?? seen.number) < seen.number;
-    const next = chosen ?? (isBack ? newest[0] : undefined);
-    if (!next) return { first: undefined, newest: [] };
-    this.#newest.set(rendition, { number: next.number ?? 0, at: now.getTime() });
-    return { first: seen ? undefined : first, newest: newest.slice(newest.indexOf(next)) };
-  }
-
-  secondsStill(rendition: string, now: Date): number {
-    const seen = this.#newest.get(rendition);
-    return seen ? (now.getTime() - seen.at) / 1000 : 0;
-  }
-}
-
-const MAX_INITS = 200;
-
-function placeOf({ url, range }: Resource): string {
-  return `${url} ${range?.first}-${range?.last}`;
+  /** While keys rotate, what decrypts the newest segment in place of the key that it names. */
+  readonly inPlace: ReturnType<typeof keyInPlace>;
 }
 
 interface RenditionTestOptions {
@@ -117,13 +66,13 @@ export async function testRendition(
 ): Promise<TestedRendition> {
   const test = new RenditionTest(rendition, { fetches, keyFiles, formerKeyFiles, memory });
   const named = await test.segments();
-  const segments = memory ? memory.next(rendition.name, named, now) : named;
+  const segments = memory ? memory.next(rendition, named, now) : named;
   const wanted = segments.newest[0]?.init ?? rendition.init;
   const init = await test.init(wanted);
   // Without the init segment that it needs, nothing can be said of a segment.
   const isUnreadable = wanted !== undefined && init === undefined;
   const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes, live);
-  const { former } = test;
+  const { former, inPlace } = test;
   const wantsFirst = !live && segments.first && segments.first.number !== segment?.source.number;
   const first = wantsFirst && segment ? await test.firstOf(segments, wanted, init) : undefined;
   const { name, text } = rendition.signalling;
@@ -136,6 +85,7 @@ export async function testRendition(
     newest: named.newest[0],
     problems: test.problems,
     former,
+    inPlace,
   };
 }
 
@@ -155,6 +105,7 @@ const UNPLAYABLE: readonly string[] = [
 class RenditionTest {
   readonly problems: StreamFinding[] = [];
   former: ReadKeyFile | undefined;
+  inPlace: TestedRendition['inPlace'];
 
   constructor(
     private readonly rendition: Rendition,
@@ -265,6 +216,8 @@ class RenditionTest {
       this.former ??= this.options.formerKeyFiles.find(
         (former) => judgeMedia(opened.value, keysFor([former], source, keyIds)).state === 'decrypts',
       );
+    if (judgement.state === 'garbage')
+      this.inPlace ??= keyInPlace(this.options.keyFiles, source, opened.value);
     return { ...part, opened: withoutSamples(opened.value), judgement };
   }
 

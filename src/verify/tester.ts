@@ -1,5 +1,5 @@
+import { StreamMemory } from './stream-memory';
 import type { StreamReport } from './stream-report';
-import { StreamMemory } from './test-rendition';
 import { type VerifyOptions, verifyStream } from './verify-stream';
 
 export interface TestOptions

@@ -9,9 +9,10 @@ import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
 import type { StreamOutline } from './rendition';
 import { findingsOf } from './rendition-findings';
+import type { StreamMemory } from './stream-memory';
 import type { RenditionJudgement, RenditionReport, StreamReport } from './stream-report';
 import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from './systems';
-import { type StreamMemory, type TestedRendition, testRendition } from './test-rendition';
+import { type TestedRendition, testRendition } from './test-rendition';
 
 export interface VerifyOptions {
   /** Makes each request; a caller that must not reach some addresses refuses them there. */

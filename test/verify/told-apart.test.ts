@@ -2,7 +2,7 @@ import { createCipheriv } from 'node:crypto';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openMedia } from '../../src/verify/media/open-media';
-import { StreamMemory } from '../../src/verify/test-rendition';
+import { StreamMemory } from '../../src/verify/stream-memory';
 import {
   CONTENT_KEY,
   codesOf,

@@ -3,7 +3,7 @@ import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
 import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import { createGet } from '../../http/get';
 import { type Progress, showProgress } from '../../terminal/progress';
-import { shown } from '../../terminal/text';
+import { shown, timeText } from '../../terminal/text';
 import { openTester } from '../../verify/fenced-tester';
 import type { GivenKeyFile } from '../../verify/key-files';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
@@ -42,17 +42,18 @@ export async function verify(
     throw usageError(
       'There is nothing to test: give the address of a DASH manifest or an HLS playlist, which starts with http:// or https://. Files are for packager-drm check.',
     );
-  const keyFiles = [
+  let keyFiles: readonly GivenKeyFile[] = [
     ...[...files, ...keyFileInPlaceOfApiKey(context)].map((name) => givenKeyFile(context, name)),
-    ...(await keyFilesOfStreams(context, stream)),
+    ...(await keyFilesOfStreams(context, stream, watch)),
   ];
   const formerKeyFiles = former.map((name) => givenKeyFile(context, name));
   const ca = context.authority();
   const tls = ca === undefined ? {} : { ca: [...rootCertificates, ca] };
   const { get, close } = createGet({ userAgent: USER_AGENT, tls: () => tls });
   const tester = openTester(get, context);
-  const test: StreamTest = (more) =>
-    tester.test(address, {
+  const test: StreamTest = async (more) => {
+    if (watch) keyFiles = await withNewKeyFiles(context, stream, keyFiles);
+    return tester.test(address, {
       keyFiles,
       formerKeyFiles,
       allowMissingKeys,
@@ -60,6 +61,7 @@ export async function verify(
       signal: context.interrupted,
       ...more,
     });
+  };
   try {
     const isFaulty = watch ? await watchStream(context, test) : await testOnce(context, test);
     if (isFaulty) context.endWith(EXIT.failed);
@@ -124,7 +126,30 @@ function givenDocument(bytes: Buffer, name: string): GivenKeyFile {
   return { name, text: text.value };
 }
 
-async function keyFilesOfStreams(context: CliContext, streams: readonly string[]): Promise<GivenKeyFile[]> {
+/** As many as the window of a manifest has, and more. */
+const MAX_KEPT = 50;
+
+/** Puts the key files that the sidecar has by now behind those that it had. While it can't be asked, they stay. */
+async function withNewKeyFiles(
+  context: CliContext,
+  streams: readonly string[],
+  known: readonly GivenKeyFile[],
+): Promise<readonly GivenKeyFile[]> {
+  const now = await keyFilesOfStreams(context, streams, true).catch(() => []);
+  const fresh = now.filter(({ text }) => known.every((one) => one.text !== text));
+  const until = timeText(context.now().toISOString());
+  const renamed = known.map((one) =>
+    fresh.some(({ name }) => name === one.name) ? { ...one, name: `${one.name} until ${until}` } : one,
+  );
+  return [...renamed, ...fresh].slice(-MAX_KEPT);
+}
+
+/** @param rotates whether the keys may change while the stream is watched */
+async function keyFilesOfStreams(
+  context: CliContext,
+  streams: readonly string[],
+  rotates: boolean,
+): Promise<GivenKeyFile[]> {
   const found: GivenKeyFile[] = [];
   for (const stream of streams) {
     const sidecar = context.sidecar();
@@ -132,7 +157,7 @@ async function keyFilesOfStreams(context: CliContext, streams: readonly string[]
       throw isMissing(thrown) ? missingKeyFile(stream) : thrown;
     });
     const changed = await changedAt(sidecar, stream);
-    found.push({ name: `the key file of ${stream}`, text: bytes.toString('utf8'), changed });
+    found.push({ name: `the key file of ${stream}`, text: bytes.toString('utf8'), changed, rotates });
   }
   return found;
 }

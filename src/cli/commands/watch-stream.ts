@@ -1,6 +1,6 @@
 import type { Finding } from '../../drm/finding';
-import { count, jsonText, timeText } from '../../terminal/text';
-import type { StreamReport } from '../../verify/stream-report';
+import { count, jsonText, shown, timeText } from '../../terminal/text';
+import type { RenditionReport, StreamReport } from '../../verify/stream-report';
 import type { TestOptions, TestResult } from '../../verify/tester';
 import type { CliContext } from '../context';
 import { findingText, sumOf } from '../findings-text';
@@ -61,6 +61,8 @@ function pauseOf({ renditions }: StreamReport): number | undefined {
 class StreamWatch {
   hadError = false;
   readonly #episodes: Episode[] = [];
+  /** The key ids of the newest segment of each rendition; its bit rate may be another one in each period. */
+  readonly #keyIds = new Map<string, string>();
   readonly #began: Date;
   #looks = 0;
   #segments = 0;
@@ -77,15 +79,36 @@ class StreamWatch {
     this.#clearLine();
     const isFirst = this.#looks === 1;
     const freshNames = fresh.map(({ name }) => name);
-    const news = this.#compare(report, freshNames, now());
+    const keychanges = this.#keyChanges(fresh);
+    const news = [
+      ...keychanges.map(
+        ({ rendition, former, now: keyIds, segment }) =>
+          `${clock(now())} ${out.style('green', 'new key:')} ${shown(rendition)} has ${keyIds} from ${shown(segment)} on, ${former} before`,
+      ),
+      ...this.#compare(report, freshNames, now()),
+    ];
     if (out.json) {
       if (isFirst || fresh.length > 0 || news.length > 0)
-        out.write(`${jsonText({ time: now().toISOString(), ...report })}\n`);
+        out.write(`${jsonText({ time: now().toISOString(), ...report, keychanges })}\n`);
       return;
     }
     if (isFirst) showReport(out, report);
     else for (const line of news) out.write(`${line}\n`);
     this.#showLine(report);
+  }
+
+  /** The renditions whose segment has other keys than the one before it. */
+  #keyChanges(fresh: readonly RenditionReport[]) {
+    return fresh.flatMap(({ name, keyIds, segment }) => {
+      const rendition = name.replace(/ \d+ kb\/s$/, '');
+      const former = this.#keyIds.get(rendition);
+      const now = keyIds.join(' ');
+      if (now === '' || !segment) return [];
+      this.#keyIds.set(rendition, now);
+      if (former === undefined || former === now) return [];
+      const path = new URL(segment.url).pathname.split('/');
+      return { rendition, former, now, segment: path.slice(-2).join('/') };
+    });
   }
 
   stop(): void {

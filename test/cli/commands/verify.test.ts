@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { formatUuid } from '../../../src/drm/bytes';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
+import { fairPlayKeyId } from '../../../src/drm/packaging';
 import { cli } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import {
@@ -8,6 +10,7 @@ import {
   dashPackaging,
   FAIRPLAY_IV,
   FAIRPLAY_URL,
+  hlsPackaging,
   KEY_FILE,
   keyFileText,
   type ServedStream,
@@ -213,10 +216,12 @@ describe('--watch', () => {
   /** A playlist that grows by a segment with each pause, until Ctrl-C. */
   async function watch(
     args: readonly string[],
-    atPause: (pause: number, stream: ServedStream) => void,
+    atPause: (pause: number, stream: ServedStream) => unknown,
     pauses: number,
+    { before, env }: { before?: (stream: ServedStream) => Promise<void>; env?: Record<string, string> } = {},
   ) {
     const { stream, verify } = await start('hls');
+    await before?.(stream);
     const whole = new Map<string, string>();
     const show = async (segments: number) => {
       for (const file of ['v.m3u8', 'a.m3u8']) {
@@ -230,12 +235,13 @@ describe('--watch', () => {
     const interrupt = new AbortController();
     let pause = 0;
     const run = await verify(args, {
+      ...(env && { env }),
       interrupt: interrupt.signal,
       onWait: async () => {
         pause += 1;
         if (pause >= pauses) interrupt.abort();
         await show(pause + 1);
-        atPause(pause, stream);
+        await atPause(pause, stream);
       },
     });
     return { ...run, stream };
@@ -297,6 +303,55 @@ describe('--watch', () => {
     );
     expect(stdout).toMatch(/ error: In v2\.m4s: The segment is a web page/);
     expect(stdout).not.toContain(' over: ');
+  });
+
+  test('names each change of keys that the sidecar has, and a segment that has the next or the former key', async () => {
+    const sidecar = await startSidecar();
+    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
+    const fairplay = { licenseUrl: 'skd://fairplay.example.com/next', key: '5a'.repeat(16), iv: FAIRPLAY_IV };
+    const next = keyFileText({ fairplay });
+    const flags = ['--protection_systems=FairPlay', `--hls_key_uri=${fairplay.licenseUrl}`];
+    const other = await startStream('hls', { packaging: hlsPackaging(next), flags });
+    const put = async ({ folder }: ServedStream, name: string, text: string) => {
+      await fs.writeFile(join(folder, name), text);
+      expect((await cli(['put', 'live/news', '--file', name], { cwd: folder, env })).code).toBe(0);
+    };
+    const before = async (stream: ServedStream) => {
+      await put(stream, 'first.key', keyFileText());
+      for (const kind of ['v', 'a']) {
+        await fs.copy(join(other.folder, `${kind}.mp4`), join(stream.folder, `${kind}-next.mp4`));
+        const theirs = await fs.readFile(join(other.folder, `${kind}.m3u8`), 'utf8');
+        const [key = ''] = theirs.match(/^#EXT-X-KEY:.*streamingkeydelivery.*$/m) ?? [];
+        const map = `${key}\n#EXT-X-MAP:URI="${kind}-next.mp4"`;
+        await stream.change(`${kind}.m3u8`, (text) => {
+          const parts = text.split(/(?=#EXTINF)/);
+          // The second one names the former key, and the third one the next.
+          return [...parts.slice(0, 3), `${map}\n`, ...parts.slice(3)].join('');
+        });
+      }
+      // The picture changes its key a segment too early, and the sound one too late.
+      await fs.copy(join(other.folder, 'v2.m4s'), join(stream.folder, 'v2.m4s'));
+      await fs.copy(join(other.folder, 'v3.m4s'), join(stream.folder, 'v3.m4s'));
+    };
+    const change = (pause: number, stream: ServedStream) =>
+      pause === 1 ? put(stream, 'next.key', next) : undefined;
+    const args = ['--watch', '--stream', 'live/news'];
+    const { code, stdout } = await watch(args, change, 3, { before, env });
+    expect(code).toBe(1);
+    const lines = stdout.split('\n').filter((line) => /^1970/.test(line));
+    const [id, nextId] = [FAIRPLAY_URL, fairplay.licenseUrl].map((url) => formatUuid(fairPlayKeyId(url)));
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /error: v2\.m4s is already encrypted with the key of the key file of live\/news, but it names the key of the key file of live\/news until 1970-01-01 00:00:00/,
+      ),
+      expect.stringMatching(`new key: video 160x90 has ${nextId} from /v3.m4s on, ${id} before$`),
+      expect.stringMatching(`new key: audio \\S.* has ${nextId} from /a3.m4s on, ${id} before$`),
+      expect.stringMatching(
+        /error: a3\.m4s is still encrypted with the key of the key file of live\/news until .*, but it names the key of the key file of live\/news,/,
+      ),
+      expect.stringMatching(/over: next_key$/),
+    ]);
+    expect(stdout).not.toContain(fairplay.key);
   });
 
   test('with --json, each look that brought something is one line', async () => {
