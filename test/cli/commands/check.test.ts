@@ -361,7 +361,7 @@ describe('a CPIX document', () => {
     const { code, stdout, stderr } = await checkOne(['film.xml']);
     expect({ code, stderr, first: stdout.split('\n')[0] }).toEqual({
       code: 0,
-      stderr: '0 errors, 1 warning.\n',
+      stderr: 'No faults.\n',
       first: 'This is a CPIX document.',
     });
     expect(stdout).not.toContain(HD.key.toString('base64'));
