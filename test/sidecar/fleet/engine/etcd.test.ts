@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { EngineError, type Lease } from '../../../../src/sidecar/fleet/engine/engine';
 import {
   faultOfAnswer,
@@ -252,7 +253,7 @@ test('waits for an answer that takes long but goes on coming', async () => {
   const gateway = await startGateway(() => async (response) => {
     for (const character of JSON.stringify({ header: { cluster_id: '5' }, count: '1' })) {
       response.write(character);
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await pause(10);
     }
     response.end();
   });
@@ -296,11 +297,13 @@ describe('a change whose answer is lost', () => {
   });
 
   test('at a slow server is made there: its late answer counts, and the server stays the first', async () => {
-    const late = await startGateway(() => (response) => {
-      const answer = JSON.stringify({ header: { cluster_id: '5', revision: '9' }, succeeded: true });
-      setTimeout(() => response.end(answer), 150);
-    });
     const other = await startGateway(() => hang);
+    const late = await startGateway((_asked, count) => async (response) => {
+      // The answer to a change comes once the other server was asked, too; a list is asked for at one alone.
+      if (count > 2) await pause(150);
+      while (count <= 2 && other.asked.length < count) await pause(5);
+      response.end(JSON.stringify({ header: { cluster_id: '5', revision: '9' }, succeeded: true }));
+    });
     const engine = openEngine([late.url, other.url], { pace: { attemptMs: 300 } });
     for (let count = 1; count <= 2; count += 1) {
       expect((await engine.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
