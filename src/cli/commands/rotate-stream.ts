@@ -51,17 +51,17 @@ export async function rotateStream(
   streamId: string,
   options: RotateStreamOptions,
 ): Promise<void> {
-  const { every } = options;
-  if (every === undefined && options.count !== undefined)
+  const every = 1000 * (options.every ?? 0);
+  if (every === 0 && options.count !== undefined)
     throw usageError('--count is for --every; add it, or leave --count out to write one key.');
-  const turns = options.count ?? (every === undefined ? 1 : Number.POSITIVE_INFINITY);
+  const turns = options.count ?? (every === 0 ? 1 : Number.POSITIVE_INFINITY);
   const seconds = secondsOfOne(options.wait);
   const source = await sourceOf(context, streamId, options);
   const { out, now, interrupted: signal } = context;
   const done: Turn[] = [];
-  const started = now().getTime();
+  let due = now().getTime();
   for (let turn = 0; turn < turns; turn += 1) {
-    await context.wait(Math.max(0, started + turn * 1000 * (every ?? 0) - now().getTime()), signal);
+    await pause(context, due - now().getTime());
     if (signal.aborted) break;
     const at = now().toISOString();
     try {
@@ -73,13 +73,25 @@ export async function rotateStream(
       done.push({ at, errors: thrown.problems });
     }
     if (!out.json) showTurn(context, done.at(-1), turn + 1 < turns);
+    const late = now().getTime() - due;
+    // Turns that were missed are not made up for, and a clock that was set back holds up none.
+    due += every * (late < -every ? 1 + late / every : Math.max(1, 1 + Math.floor(late / every)));
   }
   const failed = done.filter(({ errors }) => errors).length;
   if (out.json) out.document({ streamid: streamId, failed, turns: done });
   else if (failed > 0)
     out.note(out.noteStyle('red', `${count(failed, 'new key')} of ${done.length} could not be written.`));
   if (failed > 0) context.endWith(EXIT.failed);
+  else if (signal.aborted && out.json) context.endWith(EXIT.interrupted);
   else if (signal.aborted) throw interrupted('Stopped. The stream keeps its last key.');
+}
+
+/** A timer for a longer time ends at once (24.8 days). */
+const MOST_MS = 2 ** 31 - 1;
+
+async function pause({ wait, interrupted: signal }: CliContext, ms: number): Promise<void> {
+  for (let left = Math.max(0, ms); left >= 0 && !signal.aborted; left -= MOST_MS)
+    await wait(Math.min(left, MOST_MS), signal);
 }
 
 /** Writes the next key, unless somebody else has changed the key file since it was read. */
@@ -188,8 +200,8 @@ async function periodsOf(
   if (periods.every(({ start }) => start !== undefined))
     return () => {
       const time = context.now();
-      const due = periods.findLast(({ start = '' }) => new Date(start) <= time);
-      const isOver = due?.end !== undefined && new Date(due.end) <= time;
+      const due = periods.findLast(({ start }) => timeOf(start) <= time.getTime());
+      const isOver = timeOf(due?.end) <= time.getTime();
       if (!due || isOver) throw none(`for ${time.toISOString()}`);
       return keyOf(due);
     };
@@ -213,8 +225,13 @@ async function periodsOf(
 
 /** By their start, else by their index; else they stay as the document has them. */
 function inOrder(periods: readonly CpixPeriod[]): CpixPeriod[] {
-  const place = ({ start, index }: CpixPeriod) => (start === undefined ? Number(index) : Date.parse(start));
+  const place = ({ start, index }: CpixPeriod) => (start === undefined ? Number(index) : timeOf(start));
   return periods.toSorted((one, other) => place(one) - place(other) || 0);
+}
+
+/** A time without a zone is one of UTC, whatever the zone of this machine is. NaN: none. */
+function timeOf(text = ''): number {
+  return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);
 }
 
 /** New keys at random, with all else that the present key file has. FairPlay's address, which names its key, is a new one. */

@@ -1,7 +1,8 @@
-import { decodeHexBlock } from '../bytes';
+import { decodeHexBlock, formsOfBytes, swapKeyIdOrder } from '../bytes';
+import { SecretFinder } from '../check/secrets';
 import { NO_SYSTEM } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
-import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, MASK, parseKeyFile } from '../key-file';
+import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, parseKeyFile } from '../key-file';
 import { checkLicenseUrl } from '../license-url';
 import {
   boxOf,
@@ -136,11 +137,12 @@ function lengthFindings(text: string, limit: (typeof EXPORT_FORMS)[ExportName]['
   return [warning('export_too_long', THE_EXPORT, `has ${bytes} bytes, and ${limit.sentence}`)];
 }
 
+/** Masks keys and IVs, in whatever form an address has them, too. */
 export function maskExport(text: string, keys: readonly StreamKey[]): string {
-  return keys
-    .flatMap(({ key, iv }) => (iv ? [key, iv] : [key]))
-    .flatMap((secret) => [secret.toString('hex'), secret.toString('base64')])
-    .reduce((masked, secret) => masked.replaceAll(secret, MASK), text);
+  const finder = new SecretFinder();
+  for (const secret of keys.flatMap(({ key, iv }) => (iv ? [key, iv] : [key])))
+    finder.addForms([secret, swapKeyIdOrder(secret)].flatMap(formsOfBytes));
+  return finder.mask(text);
 }
 
 /**

@@ -77,7 +77,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Statuses that refuse a caller, not a request. */
 const REFUSALS = new Set([401, 403, 429]);
 
-const REFUSED_REASONS = ['unauthorized', 'forbidden', 'too_many_attempts'];
+const REFUSED_REASONS = ['unauthorized', 'forbidden', 'too_many_attempts', 'too_many_pulls'];
 const ALERTED_FAILURES = [
   'server_error',
   'insufficient_storage',

@@ -235,6 +235,49 @@ test('makes random keys for the DRM systems of the present key file, with an add
 });
 
 test.each([
+  // A timer for more than 24.8 days would end at once.
+  ['a long interval', '99999h', 359_996_400, 0, 359_996_400],
+  ['a provider that is slower', '10s', 10, 15, 5],
+  ['a machine that slept', '10s', 10, 3600, 10],
+  ['a clock that is set back', '10s', 10, -3600, 10],
+])('makes up for no turns and holds up none: %s', async (_, every, first, passes, second) => {
+  await rotate(...PROVIDED);
+  const ends: number[] = [];
+  let waited = 0;
+  const onWait = (ms: number) => {
+    expect(ms).toBeLessThan(2 ** 31);
+    clock += ms;
+    waited += ms;
+  };
+  const server = createServer((request, response) => {
+    if (request.method === 'POST') {
+      if (ends.push(waited / 1000) === 2) clock += passes * 1000;
+      waited = 0;
+    }
+    sidecar.handler(request, response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const env = { PACKAGERDRM_URL: `http://127.0.0.1:${port}`, PACKAGERDRM_APIKEY: API_KEY };
+  const args = ['rotate', '--stream', 'live/news', '--random', '--every', every, '--count', '3'];
+  expect(await run(args, { env, onWait })).toMatchObject({ code: 0, stderr: '' });
+  server.close();
+  expect(ends).toEqual([0, first, second]);
+});
+
+test('a time without a zone is one of UTC, and an interrupt ends JSON as one document', async () => {
+  await writeDocument([
+    { id: 'now', start: '2026-11-26T10:00:00', end: '2026-11-26T11:00:00+01:00' },
+    { id: 'next', start: '2026-11-26T11:00:00.000+01:00', end: '2026-11-26T10:00:01' },
+  ]);
+  const stop = new AbortController();
+  const onWait = (ms: number) => ms > 0 && stop.abort();
+  const args = ['rotate', '--stream', 'live/news', '--cpix', 'show.cpix', '--every', '5s', '--json'];
+  const { code, stdout } = await run(args, { onWait, interrupt: stop.signal });
+  expect([code, parse(stdout).turns.map(({ of }) => of)]).toEqual([130, ['period next']]);
+});
+
+test.each([
   [['rotate'], 'Give a manifest, or --stream with the id of one stream.'],
   [['rotate', 'm.yaml', '--stream', 'a'], 'Give a manifest, or --stream with the id of one stream.'],
   [['rotate', 'm.yaml', '--every', '10s'], '--every is for --stream; leave it out.'],

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { check } from '../../../src/api/check';
+import { formatUuid, swapKeyIdOrder } from '../../../src/drm/bytes';
 import { readCpix } from '../../../src/drm/cpix/read';
 import { exportKeyFile, maskExport, schemesOf } from '../../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName } from '../../../src/drm/export/names';
@@ -303,4 +304,28 @@ test('of a masked export, no key and no IV can be read, whatever the form and th
     }),
     { numRuns: 40 },
   );
+});
+
+test('keys and IVs in addresses are masked, whatever their form', () => {
+  const [secret, iv] = [Buffer.from('CBF76BB43B9A54254A5FC20074A3A53B', 'hex'), Buffer.alloc(16, 0x1a)];
+  const forms = [secret, swapKeyIdOrder(secret), iv].flatMap((bytes) => {
+    const hex = bytes.toString('hex');
+    const base64 = bytes.toString('base64');
+    return [
+      `0x${hex}`,
+      hex.toUpperCase(),
+      formatUuid(bytes),
+      bytes.toString('base64url'),
+      encodeURIComponent(base64),
+    ];
+  });
+  const fairplay = {
+    licenseUrl: `skd://${forms.join('?')}`,
+    key: secret.toString('hex'),
+    iv: iv.toString('hex'),
+  };
+  const made = exportKeyFile(renderKeyFile(keyFileLines({ fairplay })), 'shaka', undefined);
+  const masked = made.ok ? maskExport(made.text, made.keys) : '';
+  expect(masked).toContain('--hls_key_uri=skd://0x********?********?');
+  for (const form of forms) expect(masked).not.toContain(form.replace('0x', ''));
 });

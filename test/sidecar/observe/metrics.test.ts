@@ -17,6 +17,7 @@ const AT_REST = {
   'packagerdrmapi_refused_total{reason="unauthorized"}': 0,
   'packagerdrmapi_refused_total{reason="forbidden"}': 0,
   'packagerdrmapi_refused_total{reason="too_many_attempts"}': 0,
+  'packagerdrmapi_refused_total{reason="too_many_pulls"}': 0,
   ...Object.fromEntries(
     CACHE_EVENTS.map((event) => [`packagerdrmapi_provider_cache_events_total{event="${event}"}`, 0]),
   ),

@@ -108,6 +108,7 @@ test('counts what a day of a sidecar brings, and nothing of whom and what', asyn
     'packagerdrmapi_refused_total{reason="unauthorized"}': 1,
     'packagerdrmapi_refused_total{reason="forbidden"}': 0,
     'packagerdrmapi_refused_total{reason="too_many_attempts"}': 0,
+    'packagerdrmapi_refused_total{reason="too_many_pulls"}': 0,
     packagerdrmapi_audit_lines_waiting: 0,
     packagerdrmapi_audit_lines_lost_total: 0,
     ...Object.fromEntries(
