@@ -118,6 +118,13 @@ function urlOf(scheme: string, host: string, port: number): string {
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
+/** Services have no options: `--help` names the page that describes their variables, and ends the process. */
+export function answerHelp(page: string): void {
+  if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return;
+  process.stdout.write(`All settings are environment variables. See ${page}.\n`);
+  process.exit(0);
+}
+
 /**
  * Reads a process's configuration. One with faults is reported on standard error, with the page that describes the
  * variables, and ends the process with 2.

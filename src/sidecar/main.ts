@@ -6,7 +6,7 @@ import { config as loadDotenv } from 'dotenv';
 import { collectDefaultMetrics } from 'prom-client';
 import { describeThrown } from '../http/errors';
 import { createLog, type Log } from '../http/log';
-import { configOrExit, listen, runAsProcess } from '../http/server';
+import { answerHelp, configOrExit, listen, runAsProcess } from '../http/server';
 import { openTls } from '../http/tls';
 import { openUpstreamTls, UPSTREAM_TLS } from '../provider/config';
 import { openCpixRecipient } from '../provider/cpix-recipient';
@@ -37,6 +37,7 @@ const ANSWER_MS = 3000;
 const LOG_BATCH_MS = 10;
 
 async function main(): Promise<void> {
+  answerHelp(VARIABLES);
   loadDotenv({ quiet: true });
   const config = configOrExit(VARIABLES, () => readSidecarConfig(process.env, readSecret));
   const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);

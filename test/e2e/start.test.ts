@@ -21,6 +21,19 @@ test('serves with the API key of a file, ended by a line break or not', async ()
   expect(await fs.readFile(join(cwd, 'keys', 'live.key'), 'utf8')).toBe(CENC_ONLY_FILE);
 });
 
+test.each([
+  ['sidecar', 'docs/configuration.md'],
+  ['emulator', 'docs/emulator.md'],
+  ['packager', 'docs/packager.md'],
+])('does not start the %s for --help, and names the page of its variables', async (house, page) => {
+  const { code, stdout } = await runScript(join(DIST, house, 'main.js'), { cwd, env: {}, args: ['--help'] })
+    .ended;
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: `All settings are environment variables. See ${page}.\n`,
+  });
+});
+
 test('refuses to start with every fault of the configuration in one message', async () => {
   const env = {
     PACKAGERDRMAPI_APIKEY_FILE: 'missing',

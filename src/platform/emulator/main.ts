@@ -2,7 +2,7 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
 import { createLog } from '../../http/log';
-import { configOrExit, runAsProcess } from '../../http/server';
+import { answerHelp, configOrExit, runAsProcess } from '../../http/server';
 import { readEmulatorConfig } from './config';
 import { openPlatformTls } from './own-certificates';
 import { startEmulator, surroundingsOf } from './start-emulator';
@@ -12,6 +12,7 @@ const GRACE_MS = 10_000;
 const LOG_BATCH_MS = 10;
 
 async function main(): Promise<void> {
+  answerHelp(VARIABLES);
   loadDotenv({ quiet: true });
   const config = configOrExit(VARIABLES, () => readEmulatorConfig(process.env));
   const wallClock = () => new Date();

@@ -5,7 +5,7 @@ import { ConfigError } from '../../http/config';
 import { createConnections } from '../../http/connections';
 import { createLog } from '../../http/log';
 import { createRefusalLog } from '../../http/refusal-log';
-import { configOrExit, listen, runAsProcess } from '../../http/server';
+import { answerHelp, configOrExit, listen, runAsProcess } from '../../http/server';
 import { createPackagerApp } from './app';
 import { type PackagerConfig, readPackagerConfig } from './config';
 import { LIVE_LIMITS } from './live/session';
@@ -23,6 +23,7 @@ const LOG_BATCH_MS = 10;
 const LOOK_MS = 5000;
 
 function main(): void {
+  answerHelp(VARIABLES);
   loadDotenv({ quiet: true });
   const config = configOrExit(VARIABLES, () => readPackagerConfig(process.env));
   const clock = () => new Date();
