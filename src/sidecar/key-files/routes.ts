@@ -310,10 +310,11 @@ interface ExportAnswer {
 
 /** As many as a large packager has streams, each of a few KiB. */
 const MAX_EXPORTS = 1000;
+const EXPORT_MS = 60_000;
 /** The last exports. Packagers that pull ask for the same again and again, and to make one takes twice as long as to send it. */
 const lastExports = new Map<string, ExportAnswer>();
 
-/** {@link exportLines} of a file on the disk, which is kept in memory. */
+/** {@link exportLines} of a file on the disk, which is kept in memory for a minute: a file that is deleted leaves no key there. */
 export async function exportKeyFile(
   bytes: Buffer,
   asked: z.output<typeof exportQuery>,
@@ -326,6 +327,7 @@ export async function exportKeyFile(
   const [oldest] = lastExports.keys();
   if (oldest !== undefined && lastExports.size >= MAX_EXPORTS) lastExports.delete(oldest);
   lastExports.set(name, answer);
+  setTimeout(() => lastExports.delete(name), EXPORT_MS).unref();
   return answer;
 }
 
