@@ -35,6 +35,11 @@ const ATTACKS = 'test/e2e/attacks.test.ts';
 // It builds twice, which nothing waits for.
 const RELEASE = 'test/e2e/release.test.ts';
 
+// What waits for pictures most of the time, in a browser of its own each.
+const PICTURES = ['live-chain', 'packager-live', 'chain-keys', 'conversions', 'embed', 'embed-media'].map(
+  (name) => `test/browser/${name}.test.ts`,
+);
+
 module.exports = async () => {
   const moduleNameMapper = await bundledPackages();
   const projects = [
@@ -45,7 +50,8 @@ module.exports = async () => {
     { ...project('attacks', 'test/e2e'), testMatch: [`<rootDir>/${ATTACKS}`] },
     { ...project('release', 'test/e2e'), testMatch: [`<rootDir>/${RELEASE}`] },
     project('fleet', 'test/fleet'),
-    project('browser', 'test/browser'),
+    { ...project('pictures', 'test/browser'), testMatch: PICTURES.map((file) => `<rootDir>/${file}`) },
+    project('pages', 'test/browser', PICTURES),
   ];
   const setupFilesAfterEnv = process.env.RETRY_ONCE ? ['<rootDir>/test/support/retry-once.ts'] : [];
   return { projects: projects.map((each) => ({ ...each, moduleNameMapper, setupFilesAfterEnv })) };
