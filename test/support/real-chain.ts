@@ -73,8 +73,14 @@ export class RealChain {
   readonly mediaFolder = join(this.home, 'media');
   readonly #programs = new Map<ProgramName, Program>();
   readonly #encoders = new Set<Encoder>();
+  readonly #rotate: boolean;
   #controlUrl = '';
   #rtmpUrl = '';
+
+  /** @param rotate whether the packager takes a key file that changes while an encoder streams. */
+  constructor({ rotate = false }: { readonly rotate?: boolean } = {}) {
+    this.#rotate = rotate;
+  }
 
   /** The address of a program. */
   url(name: ProgramName): string {
@@ -130,6 +136,7 @@ export class RealChain {
       PACKAGER_APIKEY: PACKAGER_API_KEY,
       PACKAGER_KEYFILESPATH: this.keysFolder,
       PACKAGER_FOLDER: this.mediaFolder,
+      PACKAGER_ROTATE: String(this.#rotate),
     });
   }
 
@@ -257,6 +264,20 @@ export class RealChain {
     await this.#control('/clearkey/keys', { keys });
   }
 
+  /** The keys, in hex, that the platform's license server gives for key ids, which are UUIDs. */
+  async licensedKeys(keyIds: readonly string[]): Promise<string[]> {
+    const keys: string[] = [];
+    // It takes 100 at a time.
+    for (let from = 0; from < keyIds.length; from += 100) {
+      const some = keyIds.slice(from, from + 100).map((id) => Buffer.from(id.replaceAll('-', ''), 'hex'));
+      const kids = JSON.stringify({ kids: some.map((keyId) => keyId.toString('base64url')) });
+      const { text } = await call('POST', `${this.url('emulator')}/keyprovider/clearkey`, {}, kids);
+      const given: { keys: { k: string }[] } = JSON.parse(text);
+      keys.push(...given.keys.map(({ k }) => Buffer.from(k, 'base64url').toString('hex')));
+    }
+    return keys;
+  }
+
   sidecar(method: string, streamId: string, body?: object): Promise<Answer> {
     const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
     return call(
@@ -309,6 +330,15 @@ export class RealChain {
     return status === 200 ? JSON.parse(text) : undefined;
   }
 
+  /** A file that the packager serves. */
+  async servedFile(path: string): Promise<Buffer> {
+    const answer = await fetch(`${this.url('packager')}/media/${path}`, {
+      headers: { 'x-api-key': PACKAGER_API_KEY },
+    });
+    if (!answer.ok) throw new Error(`The packager answered ${answer.status} for ${path}`);
+    return Buffer.from(await answer.arrayBuffer());
+  }
+
   /** Waits until the packager says this of a stream. */
   async untilPackaged(
     id: string,
@@ -331,22 +361,30 @@ export class RealChain {
 
   /** Tests a stream with the built command line. */
   async verify(url: string, ...args: readonly string[]): Promise<Verified> {
-    const argv = [join(DIST, 'cli/main.js'), '--json', 'verify', url, ...args];
-    const { exitCode, stdout, stderr } = await new Promise<{
-      exitCode: number;
-      stdout: string;
-      stderr: string;
-    }>((settle) => {
-      const child = execFile(
-        process.execPath,
-        argv,
-        { env: { HOME: this.home }, cwd: this.home },
-        (_error, stdout, stderr) => settle({ exitCode: child.exitCode ?? -1, stdout, stderr }),
-      );
-    });
+    const { exitCode, stdout, stderr } = await this.#command({}, 'verify', url, ...args);
     if (stdout === '') throw new Error(`verify said nothing, and ended with ${exitCode}: ${stderr}`);
     const report: StreamReport = JSON.parse(stdout);
     return { exitCode, report, codes: (report.faults ?? []).map(({ code }) => code) };
+  }
+
+  /** Lets the built command line write the next key of a stream, from the key provider, so many times. */
+  async rotate(streamId: string, everySeconds: number, count: number): Promise<void> {
+    const { client, clientApiKey } = CLIENT;
+    const keys = ['--client', client, '--client-api-key', clientApiKey];
+    const often = ['--every', `${everySeconds}s`, '--count', `${count}`];
+    const env = { PACKAGERDRM_URL: this.url('sidecar'), PACKAGERDRM_APIKEY: API_KEY };
+    const { exitCode, stderr } = await this.#command(env, 'rotate', '--stream', streamId, ...keys, ...often);
+    if (exitCode !== 0) throw new Error(`rotate ended with ${exitCode}: ${stderr}`);
+  }
+
+  #command(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
+    const argv = [join(DIST, 'cli/main.js'), '--json', ...args];
+    const options = { env: { HOME: this.home, ...env }, cwd: this.home };
+    return new Promise<{ exitCode: number; stdout: string; stderr: string }>((settle) => {
+      const child = execFile(process.execPath, argv, options, (_error, stdout, stderr) =>
+        settle({ exitCode: child.exitCode ?? -1, stdout, stderr }),
+      );
+    });
   }
 
   /** Waits until something holds. @throws Error that says what did not come, with the end of the packager's log. */
@@ -451,8 +489,8 @@ function freePort(): Promise<number> {
 }
 
 /** A chain for the tests of a file. After them nothing of it may be left. */
-export function chainForAll(): RealChain {
-  const chain = new RealChain();
+export function chainForAll(options?: ConstructorParameters<typeof RealChain>[0]): RealChain {
+  const chain = new RealChain(options);
   beforeAll(() => chain.start(), 60_000);
   afterAll(async () => {
     expect(await chain.stop()).toEqual({ processes: [], fifos: [] });

@@ -33,6 +33,16 @@ export function playerPages(browser: Pick<DashboardBrowser, 'open'>, chain: Pick
   return { open, channelPage };
 }
 
+/** The key ids (base64url) for which a page asks the license server from now on. */
+export function licensedKeys(page: Page): ReadonlySet<string> {
+  const licensed = new Set<string>();
+  page.on('request', (request) => {
+    if (request.method() !== 'POST' || !request.url().endsWith('/clearkey')) return;
+    for (const kid of request.postDataJSON().kids) licensed.add(kid);
+  });
+  return licensed;
+}
+
 interface Decoded {
   readonly frames: number;
   readonly audioBytes: number;

@@ -86,7 +86,8 @@ function get(url, options = {}) {
 
 /**
  * The keys for what shaka-player asks no license server: HLS that names FairPlay, and media without a box for ClearKey.
- * A key that is missing is missed only by the part of the stream that needs it.
+ * A key that is missing is missed only by the part of the stream that needs it. `add` fetches those of a later part
+ * before the browser gets its initialization segment.
  */
 async function fetchKeys(url, keyIds) {
   const clearKeys = {};
@@ -100,16 +101,42 @@ async function fetchKeys(url, keyIds) {
     }
     if (response.status === 404) {
       missing.push(asUuid(hexOf(kid)));
-      return;
+      return undefined;
     }
     const license = response.ok ? await response.json().catch(() => undefined) : undefined;
     if (!license || !Array.isArray(license.keys)) throw new Failure('licenseServer');
     for (const key of license.keys) clearKeys[hexOf(key.kid)] = hexOf(key.k);
+    return license;
   };
   await Promise.all(keyIds.map(ask));
   if (Object.keys(clearKeys).length === 0 && missing.length > 0)
     throw new Failure('noLicense', missing.join(', '));
-  return { clearKeys, missing };
+  const known = new Map(keyIds.map((kid) => [kid, undefined]));
+  const addKey = async (mediaKeys, kid) => {
+    const license = await ask(kid);
+    if (!license) return;
+    const session = mediaKeys.createSession();
+    const bytesOf = (value) => new TextEncoder().encode(JSON.stringify(value));
+    await session.generateRequest('keyids', bytesOf({ kids: [kid] }));
+    await session.update(bytesOf(license));
+  };
+  const add = async (mediaKeys, initialization) => {
+    const kids = keyIdsIn(initialization);
+    for (const kid of kids) if (!known.has(kid)) known.set(kid, addKey(mediaKeys, kid));
+    await Promise.all(kids.map((kid) => known.get(kid)));
+  };
+  return { clearKeys, missing, add };
+}
+
+/** The default key ids (base64url) of the tracks of an initialization segment. */
+function keyIdsIn(bytes) {
+  const found = [];
+  for (let at = 4; at + 28 <= bytes.length; at += 1) {
+    // The default key id stands 12 bytes behind the name of `tenc` (ISO/IEC 23001-7).
+    if (String.fromCharCode(...bytes.subarray(at, at + 4)) === 'tenc')
+      found.push(base64urlOf(bytes.subarray(at + 12, at + 28)));
+  }
+  return found;
 }
 
 /** The key ids (base64url) in the initialization segments of an HLS stream, whose playlists name none. */
@@ -132,11 +159,7 @@ async function findKeyIds(playlistUrl) {
     const maps = (await answer.text()).matchAll(/^#EXT-X-MAP:.*URI="([^"]+)"/gm);
     for (const uri of new Set([...maps].map(([, each]) => each))) {
       const bytes = new Uint8Array(await (await read(new URL(uri, answer.url || list).href)).arrayBuffer());
-      for (let at = 4; at + 28 <= bytes.length; at += 1) {
-        // The default key id stands 12 bytes behind the name of `tenc` (ISO/IEC 23001-7).
-        if (String.fromCharCode(...bytes.subarray(at, at + 4)) === 'tenc')
-          found.add(base64urlOf(bytes.subarray(at + 12, at + 28)));
-      }
+      for (const kid of keyIdsIn(bytes)) found.add(kid);
     }
   }
   return [...found];
@@ -152,8 +175,8 @@ async function drmOf({ file, drm }, isHlsSource) {
     const named = clearkey.keyIds ?? [];
     const keyIds = isHlsSource && named.length === 0 ? await findKeyIds(file) : named;
     if (keyIds.length === 0) return { drm: { servers: { [CLEAR_KEY]: url(clearkey.url) } } };
-    const { clearKeys, missing } = await fetchKeys(url(clearkey.url), keyIds);
-    return { drm: { clearKeys }, missing };
+    const { clearKeys, ...more } = await fetchKeys(url(clearkey.url), keyIds);
+    return { drm: { clearKeys }, ...more };
   }
   const servers = {};
   for (const [name, system] of Object.entries(KEY_SYSTEMS)) {
@@ -344,6 +367,10 @@ export function playSource({ video, source, tracks = [], tell }) {
       } catch {
         // The request of another key system.
       }
+    });
+    made.getNetworkingEngine().registerResponseFilter(async (_type, { data }, context) => {
+      const { INIT_SEGMENT } = shaka.net.NetworkingEngine.AdvancedRequestType;
+      if (context?.type === INIT_SEGMENT) await keys.add?.(video.mediaKeys, new Uint8Array(data));
     });
     await made.attach(video);
     if (isOver) return;
