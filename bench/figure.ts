@@ -19,4 +19,6 @@ export interface Plan {
   readonly logLines: number;
   /** In the engine when a packager of a fleet starts without any. */
   readonly fleetKeys: number;
+  /** Of a stream with a key every ten seconds. */
+  readonly rotatedKeys: number;
 }

@@ -18,6 +18,7 @@ import { provisioning } from './provisioning';
 import { queries } from './queries';
 import { reads } from './reads';
 import { realChain } from './real-chain';
+import { rotation } from './rotation';
 import { removeFolders } from './sidecar';
 import { startUp } from './start-up';
 import { webhooks } from './webhooks';
@@ -31,6 +32,7 @@ const FULL: Plan = {
   listedFiles: 100_000,
   logLines: 1_000_000,
   fleetKeys: 100_000,
+  rotatedKeys: 360,
 };
 const QUICK: Plan = {
   rounds: 2,
@@ -40,9 +42,10 @@ const QUICK: Plan = {
   listedFiles: 20_000,
   logLines: 20_000,
   fleetKeys: 20_000,
+  rotatedKeys: 12,
 };
-/** Needs ffmpeg and chromium, and so runs only when it is named. */
-const NAMED_GROUPS = { chain: realChain };
+/** They need ffmpeg and chromium, and so run only when they are named. */
+const NAMED_GROUPS = { chain: realChain, rotation };
 const GROUPS = {
   reads,
   exports,
@@ -66,7 +69,7 @@ const GROUPS = {
 /** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
-    options: { quick: { type: 'boolean' } },
+    options: { quick: { type: 'boolean' }, keys: { type: 'string' } },
     allowPositionals: true,
   });
   const all = { ...GROUPS, ...NAMED_GROUPS };
@@ -74,7 +77,8 @@ async function main(): Promise<void> {
     ([name]) => positionals.length === 0 || positionals.includes(name),
   );
   if (chosen.length === 0) throw new Error(`Known groups: ${Object.keys(all).join(', ')}`);
-  const plan = values.quick ? QUICK : FULL;
+  const chosenPlan = values.quick ? QUICK : FULL;
+  const plan = values.keys ? { ...chosenPlan, rotatedKeys: Number(values.keys) } : chosenPlan;
   console.log(
     `Node ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}\n`,
   );
