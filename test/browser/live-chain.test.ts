@@ -154,7 +154,7 @@ describe('keys and silence', () => {
       async (own) => {
         const viewer = playerPages(own, chain);
         const channel = await chain.channel({ title: 'Two keys', reconnect_window: 1800 });
-        await chain.provision(channel.id, 'first-content');
+        await chain.provision(channel.id);
         const keyFile = chain.keyFilePath(channel.id);
         const former = join(chain.home, 'former.key');
         writeFileSync(former, readFileSync(keyFile));
@@ -163,7 +163,7 @@ describe('keys and silence', () => {
         rmSync(keyFile);
         await chain.untilPackaged(event, ({ seconds }) => seconds > before.seconds + 3);
         await bothPlay(pages, ['red', 'lime']);
-        await chain.provision(channel.id, 'second-content');
+        await chain.provision(channel.id, `${channel.id}-second`);
         const url = `${chain.url('emulator')}/live/events/${event}.mpd`;
         const meanwhile = await chain.verify(url, keyFile, '--former', former);
         expect(meanwhile).toMatchObject({ exitCode: 1, codes: expect.arrayContaining(['former_key']) });
