@@ -1,6 +1,6 @@
 import { formatUuid } from '../../drm/bytes';
 import type { CpixPeriod } from '../../drm/cpix/document';
-import { decodeXml, looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
+import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import { sentenceOf } from '../../drm/finding';
 import { importKeyFile } from '../../drm/import-key-file';
 import { decodeKeys, keysIn } from '../../drm/key-file';
@@ -8,6 +8,7 @@ import type { Problem } from '../../http/errors';
 import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
+import { readDocumentText } from '../cpix-document';
 import { secondsOfOne, type WaitOption } from '../fleet/wait';
 import { type ProviderOptions, providerFields, readInput, unusable } from '../input';
 import { textOf } from '../key-files';
@@ -173,10 +174,10 @@ async function periodsOf(
   const name = cpix === '-' ? 'Standard input' : cpix;
   const bytes = await readInput(context, cpix);
   if (!looksLikeCpixBytes(bytes)) throw unusable(`${name} is not a CPIX document.`);
-  const read = readCpix(bytes);
-  const text = decodeXml(bytes);
-  if (!read.ok) throw unusable(sentenceOf(read.problem, name));
+  const text = readDocumentText(bytes);
   if (!text.ok) throw unusable(sentenceOf(text.problem, name));
+  const read = readCpix(text.value);
+  if (!read.ok) throw unusable(sentenceOf(read.problem, name));
   const periods = inOrder(read.value.periods);
   if (periods.length === 0)
     throw unusable(`${name} has no key periods, so it has no next key. Use packager-drm put for its keys.`);
@@ -185,7 +186,7 @@ async function periodsOf(
     return {
       of: `period ${of}`,
       body: {
-        cpix: text.value.replace(/^\ufeff/, ''),
+        cpix: text.value,
         period: of,
         track,
         cmaf,
