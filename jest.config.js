@@ -1,4 +1,5 @@
 const { bundledPackages } = require('./test/bundled-packages');
+const { testGroups } = require('./test/test-groups');
 
 const transform = {
   '^.+\\.ts$': [
@@ -40,11 +41,17 @@ const PICTURES = ['live-chain', 'packager-live', 'chain-keys', 'conversions', 'e
   (name) => `test/browser/${name}.test.ts`,
 );
 
+/** The same; with TEST_GROUPS in the environment, files next to each other as one. */
+const grouped = (displayName, folder, others) => ({
+  ...project(displayName, folder, others),
+  ...(process.env.TEST_GROUPS && { testMatch: testGroups(displayName, folder, others) }),
+});
+
 module.exports = async () => {
   const moduleNameMapper = await bundledPackages();
   const projects = [
-    project('product', 'test', ['test/platform/', 'test/e2e/', 'test/browser/', 'test/fleet/']),
-    project('platform', 'test/platform'),
+    grouped('product', 'test', ['test/platform/', 'test/e2e/', 'test/browser/', 'test/fleet/']),
+    grouped('platform', 'test/platform', []),
     { ...project('flows', 'test/e2e'), testMatch: FIRST_FLOWS.map((file) => `<rootDir>/${file}`) },
     project('e2e', 'test/e2e', [...FIRST_FLOWS, ATTACKS, RELEASE]),
     { ...project('attacks', 'test/e2e'), testMatch: [`<rootDir>/${ATTACKS}`] },
@@ -53,6 +60,7 @@ module.exports = async () => {
     { ...project('pictures', 'test/browser'), testMatch: PICTURES.map((file) => `<rootDir>/${file}`) },
     project('pages', 'test/browser', PICTURES),
   ];
-  const setupFilesAfterEnv = process.env.RETRY_ONCE ? ['<rootDir>/test/support/retry-once.ts'] : [];
+  const setupFilesAfterEnv = ['<rootDir>/test/support/after-test.ts'];
+  if (process.env.RETRY_ONCE) setupFilesAfterEnv.push('<rootDir>/test/support/retry-once.ts');
   return { projects: projects.map((each) => ({ ...each, moduleNameMapper, setupFilesAfterEnv })) };
 };

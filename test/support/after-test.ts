@@ -7,6 +7,7 @@ type Cleanup = () => unknown;
 const cleanups: Cleanup[] = [];
 const lastCleanups: Cleanup[] = [];
 
+// Jest loads this before the tests, so these are for each test file that is run with it.
 afterEach(() => runAll(cleanups));
 afterAll(() => runAll(lastCleanups));
 
@@ -18,6 +19,11 @@ async function runAll(waiting: Cleanup[]): Promise<void> {
 /** Runs this after the test. */
 export function afterTest(cleanup: Cleanup): void {
   cleanups.push(cleanup);
+}
+
+/** Runs this after all tests that are run with this file. */
+export function afterAllTests(cleanup: Cleanup): void {
+  lastCleanups.push(cleanup);
 }
 
 /** Starts something once for all tests of a file. What it leaves to `afterTest` runs after the last test. */

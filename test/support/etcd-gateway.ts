@@ -3,6 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { json } from 'node:stream/consumers';
 import type { Engine, Moment, WatchEnd, WatchedEvent } from '../../src/sidecar/fleet/engine/engine';
 import { createEtcd, type EtcdOptions } from '../../src/sidecar/fleet/engine/etcd';
+import { afterTest } from './after-test';
 import { recordedLog } from './recorded-log';
 
 export interface Asked {
@@ -31,12 +32,6 @@ export interface Gateway {
   /** Resets all connections. */
   cut(): void;
 }
-
-const closing: (() => void)[] = [];
-
-afterEach(() => {
-  for (const close of closing.splice(0).reverse()) close();
-});
 
 export const header = { cluster_id: '5', member_id: '6', revision: '100', raft_term: '2' };
 export const base64 = (text: string) => Buffer.from(text, 'latin1').toString('base64');
@@ -76,7 +71,7 @@ export async function startGateway(answer: Gateway['answer'] = () => undefined):
     else response.end(JSON.stringify({ header: gateway.header, ...found }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closing.push(() => {
+  afterTest(() => {
     server.close();
     server.closeAllConnections();
   });
@@ -100,7 +95,7 @@ export async function startSilent(): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createTcpServer((socket) => sockets.add(socket.on('error', () => undefined)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closing.push(() => {
+  afterTest(() => {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
@@ -117,7 +112,7 @@ export function openEngine(urls: readonly string[], options: Partial<EtcdOptions
     clock: () => new Date(),
     ...options,
   });
-  closing.push(() => engine.close());
+  afterTest(() => engine.close());
   return engine;
 }
 

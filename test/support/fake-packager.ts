@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { StreamDocument } from '../../src/platform/emulator/packaging/packager-client';
+import { afterAllTests, afterTest } from './after-test';
 import { until } from './until';
 
 export interface PackagerCall {
@@ -47,17 +48,6 @@ export interface FakePackager {
   /** The calls `METHOD /path?query`. */
   said(): string[];
 }
-
-const cleanups: (() => Promise<void>)[] = [];
-const lastCleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
-afterAll(async () => {
-  for (const cleanup of lastCleanups.splice(0)) await cleanup();
-});
 
 export const DASH_KEY_ID = '0e58f5d5-e6b4-4197-a9b1-438646ef4765';
 export const HLS_KEY_ID = 'a2a4f4a6-9f9a-5d5a-8d49-2f2c5a0a8f01';
@@ -225,7 +215,7 @@ export async function startFakePackager({ forAll = false } = {}): Promise<FakePa
     said: () => calls.map(({ method, path }) => `${method} ${path}`),
   };
   await listen();
-  (forAll ? lastCleanups : cleanups).push(leave);
+  (forAll ? afterAllTests : afterTest)(leave);
   return fake;
 }
 

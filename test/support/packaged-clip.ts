@@ -5,17 +5,10 @@ import fs from 'fs-extra';
 import { fairPlayKeyId } from '../../src/drm/packaging';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
 import { listen } from '../../src/http/server';
+import { afterAllTests } from './after-test';
 import { type Packaging, packageStream } from './package-stream';
 
 export const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
-
-const made: string[] = [];
-const servers: { stop(graceMs: number): Promise<void> }[] = [];
-
-afterAll(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.stop(0)));
-  await Promise.all(made.splice(0).map((folder) => fs.remove(folder)));
-});
 
 /** What the test clip is encrypted with. */
 export interface ClipKeys {
@@ -51,7 +44,7 @@ export function servedClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): 
  */
 export async function packageClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): Promise<string> {
   const folder = await fs.mkdtemp(join(tmpdir(), 'packaged-clip-'));
-  made.push(folder);
+  afterAllTests(() => fs.remove(folder));
   const packaging: Packaging | undefined = keys && {
     scheme: format === 'dash' ? 'cenc' : 'cbcs',
     keyId: keys.keyId.toString('hex'),
@@ -73,6 +66,6 @@ export async function serveMedia(folder: string): Promise<string> {
   });
   app.use(express.static(folder));
   const server = await listen(app, '127.0.0.1', 0);
-  servers.push(server);
+  afterAllTests(() => server.stop(0));
   return server.url;
 }

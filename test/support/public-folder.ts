@@ -1,14 +1,11 @@
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import fs from 'fs-extra';
+import { afterAllTests } from './after-test';
 
 const ROOT = resolve(__dirname, '../..');
 
 const folders = new Map<string, string>();
-
-afterAll(async () => {
-  for (const folder of folders.values()) await fs.remove(folder);
-});
 
 /** The files of a program for browsers, as a build lays them together. */
 export function publicFolder(house: 'sidecar' | 'emulator'): string {
@@ -16,6 +13,7 @@ export function publicFolder(house: 'sidecar' | 'emulator'): string {
   if (made !== undefined) return made;
   const folder = fs.mkdtempSync(join(tmpdir(), 'packager-drm-public-'));
   folders.set(house, folder);
+  afterAllTests(() => fs.remove(folder));
   fs.copySync(join(ROOT, 'src/http/public'), folder);
   const own = join(ROOT, house === 'emulator' ? 'src/platform/emulator/public' : 'src/sidecar/public');
   if (fs.existsSync(own)) fs.copySync(own, folder);

@@ -7,6 +7,7 @@ import { fairPlayKeyId, readPackagingKeys } from '../../src/drm/packaging';
 import { createGet } from '../../src/http/get';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { type VerifyOptions, verifyStream } from '../../src/verify/verify-stream';
+import { afterAllTests, afterTest } from './after-test';
 import { type MediaServer, startMediaServer } from './media-server';
 import { type Packaging, packageStream } from './package-stream';
 
@@ -71,21 +72,11 @@ export interface ServedStream extends MediaServer {
   verify(options?: Partial<VerifyOptions> & { readonly path?: string }): Promise<StreamReport>;
 }
 
-const started: (() => Promise<void>)[] = [];
-const folders: string[] = [];
 const packaged = new Map<string, Promise<string>>();
-
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((stop) => stop()));
-});
-
-afterAll(async () => {
-  await Promise.all(folders.map((folder) => fs.remove(folder)));
-});
 
 async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'packager-drm-stream-'));
-  folders.push(folder);
+  afterAllTests(() => fs.remove(folder));
   return folder;
 }
 
@@ -117,7 +108,7 @@ export async function startStream(
   });
   const server = await startMediaServer(folder);
   const { get, close } = createGet({ userAgent: 'test' });
-  started.push(async () => {
+  afterTest(async () => {
     close();
     await server.close();
   });
