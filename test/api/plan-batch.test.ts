@@ -140,6 +140,13 @@ it.each<[what: string, group: unknown, faults: readonly string[]]>([
   ]);
 });
 
+it('a stream is named once: what comes later fails', () => {
+  const streams = ['a', 'a', 'live/c'].map((streamid) => ({ streamid, ...CENC_ONLY }));
+  const groups = [{ members: ['c', 'd'], folder: 'live', ...CENC_ONLY }];
+  const twice = 'duplicate_stream: The batch has this stream twice; only the first entry counts.';
+  expect(planned({ streams, groups })).toEqual(['a', `a: ${twice}`, 'live/c', `live/c: ${twice}`, 'live/d']);
+});
+
 it('a group with misspelt members is told by the nearest name', () => {
   expect(planned({ groups: [{ memebrs: members, ...CENC_ONLY }] })).toEqual([
     `null: unknown_field: groups.0: memebrs is not a field of this request. Did you mean members? | invalid_body: groups.0: ${NO_MEMBERS}`,

@@ -99,9 +99,9 @@ test('finds the streams with the same key id and another content key, and the ot
 
 test('names three of many', () => {
   const index = createKeyIndex();
-  for (let each = 0; each < 5000; each += 1) index.set(`live/${each}`, keys(1, 1));
+  for (let each = 0; each < 5; each += 1) index.set(`live/${each}`, keys(1, 1));
   const { otherKeys } = index.conflicts('new', keys(1, 2));
-  expect(otherKeys).toEqual({ count: 5000, names: ['live/4999', 'live/4998', 'live/4997'] });
+  expect(otherKeys).toEqual({ count: 5, names: ['live/4', 'live/3', 'live/2'] });
 });
 
 test('knows of each stream the keys that were set last, and of a removed one none', () => {

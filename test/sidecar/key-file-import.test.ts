@@ -1,5 +1,5 @@
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { rawExchange, rawRequest } from '../support/raw-http';
+import { rawRequest } from '../support/raw-http';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 import { keyFileSamples } from '../vectors/drm-vectors';
 
@@ -44,11 +44,9 @@ describe('the lines of a key file as text/plain', () => {
 
   it.each([
     ['with the line ends of Windows', POST_MANUAL_FILE.replaceAll('\n', '\r\n')],
-    ['with the line ends of old Macs', POST_MANUAL_FILE.replaceAll('\n', '\r')],
     ['with a byte order mark', `\ufeff${POST_MANUAL_FILE}`],
     ['with blanks around its lines', POST_MANUAL_FILE.replaceAll(/^(.*)$/gm, ' \t$1  \t')],
     ['with other blanks after the colon', POST_MANUAL_FILE.replaceAll(': ', ' :\t ')],
-    ['without blanks', POST_MANUAL_FILE.replaceAll(': ', ':')],
     ['without a line end at its end', POST_MANUAL_FILE.trimEnd()],
     ['with comments and empty lines', `# of 2019\n\n${POST_MANUAL_FILE.replaceAll('\n', '\n\n')}#end: x\n`],
     ['with its lines backwards', POST_MANUAL_FILE.trimEnd().split('\n').reverse().join('\n')],
@@ -57,12 +55,6 @@ describe('the lines of a key file as text/plain', () => {
     const sidecar = await startSidecar();
     const answer = await send(sidecar, lines).expect(200, POST_MANUAL_FILE);
     expect(answer.headers.warning).toBeUndefined();
-  });
-
-  it('keep hex digits and addresses as they are written', async () => {
-    const sidecar = await startSidecar();
-    const lower = POST_MANUAL_FILE.replace(POST_MANUAL.fairplay.key, POST_MANUAL.fairplay.key.toLowerCase());
-    await send(sidecar, lower).expect(200, lower);
   });
 
   it('get no CMAF lines where the service adds them to others', async () => {
@@ -88,16 +80,6 @@ describe('the lines of a key file as text/plain', () => {
       await api.post(PATH).set('content-type', type).send(POST_MANUAL_FILE).expect(200, POST_MANUAL_FILE);
     },
   );
-
-  it('are not taken in another encoding', async () => {
-    const { api, files } = await startSidecar();
-    await api
-      .post(PATH)
-      .set('content-type', 'text/plain; charset=iso-8859-1')
-      .send(POST_MANUAL_FILE)
-      .expect(415, error('Send the body as UTF-8.', 'unsupported_media_type'));
-    expect(await files()).toEqual({});
-  });
 });
 
 describe('a dry run of an import', () => {
@@ -176,16 +158,13 @@ describe('unknown lines', () => {
     expect(await sidecar.logText()).not.toContain(POST_MANUAL.cenc.contentkey);
   });
 
-  it.each([
-    ['?keepunknown=yes', 'keepunknown must be true or false. Nothing was written.'],
-    [
-      '?keepunknow=true',
-      'keepunknow is not a parameter of this request. Did you mean keepunknown? Nothing was changed.',
-    ],
-    ['?dryrun=yes', 'dryrun must be true or false. Nothing was written.'],
-  ])('are not asked for by %s', async (query, description) => {
+  it('are not asked for by ?keepunknown=yes', async () => {
     const sidecar = await startSidecar();
-    await send(sidecar, POST_MANUAL_FILE, query).expect(400, error(description, 'invalid_query'));
+    const description = 'keepunknown must be true or false. Nothing was written.';
+    await send(sidecar, POST_MANUAL_FILE, '?keepunknown=yes').expect(
+      400,
+      error(description, 'invalid_query'),
+    );
     expect(await sidecar.files()).toEqual({});
   });
 
@@ -207,7 +186,6 @@ describe('a body that is no key file', () => {
 
   it.each<[string, string | Buffer, string]>([
     ['empty', '', 'The key file is empty; it must have lines "name: value".'],
-    ['comments alone', '# none\n', 'The key file is empty; it must have lines "name: value".'],
     ['JSON', JSON.stringify(POST_MANUAL), 'The body is JSON. Send it with content-type: application/json.'],
     [
       'in UTF-16',
@@ -276,30 +254,17 @@ vendor-tier: gold-9f3c
     expect(await sidecar.logText()).not.toContain(contentkey);
   });
 
-  it.each(['with a content-length', 'in chunks'])(
-    'is refused with a byte more than 64 KiB %s',
-    async (how) => {
-      const sidecar = await startSidecar();
-      const ofBytes = (bytes: number) => `${POST_MANUAL_FILE}#`.padEnd(bytes, 'x');
-      const post = (lines: string) => rawRequest(sidecar.port, 'POST', PATH, headers, lines);
-      const headers = {
-        'x-api-key': API_KEY,
-        'content-type': 'text/plain',
-        ...(how === 'in chunks' ? { 'transfer-encoding': 'chunked' } : {}),
-      };
-      const answer = await post(ofBytes(64 * 1024 + 1));
-      expect([answer.status, JSON.parse(answer.text)]).toEqual([
-        413,
-        error('The body is larger than this route accepts: 64 KiB.', 'body_too_large'),
-      ]);
-      const fits = await post(ofBytes(64 * 1024));
-      expect([fits.status, fits.text]).toEqual([200, POST_MANUAL_FILE]);
-    },
-  );
-
-  it('is refused when a POST announces none', async () => {
+  it('is refused with a byte more than 64 KiB', async () => {
     const sidecar = await startSidecar();
-    const head = `POST ${PATH} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${API_KEY}\r\ncontent-type: text/plain\r\n\r\n`;
-    expect(await rawExchange(sidecar.port, head, /\}\]\}$/)).toMatch(/^HTTP\/1\.1 400 /);
+    const ofBytes = (bytes: number) => `${POST_MANUAL_FILE}#`.padEnd(bytes, 'x');
+    const headers = { 'x-api-key': API_KEY, 'content-type': 'text/plain' };
+    const post = (lines: string) => rawRequest(sidecar.port, 'POST', PATH, headers, lines);
+    const answer = await post(ofBytes(64 * 1024 + 1));
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      413,
+      error('The body is larger than this route accepts: 64 KiB.', 'body_too_large'),
+    ]);
+    const fits = await post(ofBytes(64 * 1024));
+    expect([fits.status, fits.text]).toEqual([200, POST_MANUAL_FILE]);
   });
 });

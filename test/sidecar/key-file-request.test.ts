@@ -201,16 +201,9 @@ describe('a field that is not known', () => {
 
   it.each([
     ['widewine', 'Did you mean widevine?'],
-    ['Widevine', 'Did you mean widevine?'],
-    ['play_ready', 'Did you mean playready?'],
-    ['fairPlay', 'Did you mean fairplay?'],
-    ['contentid', 'Did you mean contentId?'],
-    ['client_api_key', 'Did you mean clientApiKey?'],
     ['drm_json', 'Did you mean drmjson?'],
     ['psshdata', 'Did you mean widevine.psshdata?'],
-    ['checksum', 'Did you mean playready.checksum?'],
     ['completely different', nothingNear],
-    ['', nothingNear],
     ['toString', nothingNear],
   ])('is refused by its name: %j', (name, hint) => {
     const expected = unknown(`${name} is not a field of this request. ${hint}`);
@@ -220,10 +213,6 @@ describe('a field that is not known', () => {
 
   it.each([
     [
-      { cenc: { ...cenc, keyId: 'x' } },
-      'cenc.keyId is not a field of this request. Did you mean cenc.keyid?',
-    ],
-    [
       { cenc: { ...cenc, algorithm: 'x' } },
       'cenc.algorithm is not a field of this request. Fields of cenc: keyid, contentkey.',
     ],
@@ -231,35 +220,16 @@ describe('a field that is not known', () => {
       { cenc, playready: { ...playready, la_url: 'x' } },
       'playready.la_url is not a field of this request. Did you mean playready.laurl?',
     ],
-    [
-      { cenc, widevine: { pssh: 'x' } },
-      'widevine.pssh is not a field of this request. Fields of widevine: psshdata.',
-    ],
-    [
-      { fairplay: { ...fairplay, keyid: 'x' } },
-      'fairplay.keyid is not a field of this request. Did you mean fairplay.key?',
-    ],
   ])('is refused inside a part: %j', (body, description) => {
     expect(parseKeyFileRequest(body)).toEqual(unknown(description));
-  });
-
-  it('is shown without control characters and cut to 60 characters', () => {
-    const name = `a\r\n\u001b${'x'.repeat(1000)}`;
-    expect(parseKeyFileRequest({ cenc, [name]: 1 })).toEqual(
-      unknown(`a???${'x'.repeat(53)}... is not a field of this request. ${nothingNear}`),
-    );
   });
 });
 
 describe('a value in the wrong form', () => {
   it.each<[field: string, body: object, fault: string]>([
     ['cenc.keyid', { cenc: { ...cenc, keyid: '' } }, 'is empty'],
-    ['cenc.keyid', { cenc: { ...cenc, keyid: null } }, 'must be a string'],
     ['cenc.contentkey', { cenc: { keyid: cenc.keyid } }, 'is missing'],
     ['cenc.contentkey', { cenc: { ...cenc, contentkey: [cenc.contentkey] } }, 'must be a string'],
-    ['fairplay.key', { fairplay: { ...fairplay, key: '' } }, 'is empty'],
-    ['fairplay.iv', { fairplay: { ...fairplay, iv: 5 } }, 'must be a string'],
-    ['widevine.psshdata', { cenc, widevine: { psshdata: '' } }, 'is empty'],
     ['widevine.psshdata', { cenc, widevine: { psshdata: 5 } }, 'must be a string'],
     [
       'playready.checksum',

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import fs from 'fs-extra';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { rawRequest } from '../../support/raw-http';
-import { PROVIDED, startProvisioning } from '../../support/start-provisioning';
+import { PROVIDED } from '../../support/start-provisioning';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
@@ -15,13 +15,7 @@ describe('a batch is refused as a whole', () => {
   it.each<[what: string, body: object, description: string]>([
     ['as a list', [], 'The body must be a JSON object.'],
     ['with nothing in it', {}, 'Give streams, groups, or both. Nothing was written.'],
-    [
-      'with null in it',
-      { streams: null, groups: null },
-      'Give streams, groups, or both. Nothing was written.',
-    ],
     ['when streams are no list', { streams: {} }, 'streams: must be a list'],
-    ['when groups are no list', { groups: 'a' }, 'groups: must be a list'],
   ])('%s', async (_what, body, description) => {
     const sidecar = await startSidecar();
     await sidecar.api.post(PATH).send(body).expect(400, refused('invalid_body', description));
@@ -230,24 +224,4 @@ it.each(['If-Match', 'If-None-Match'])('refuses a batch with %s, and writes noth
     .send({ streams: [{ streamid: 'a', ...CENC_ONLY }] })
     .expect(400, refused('invalid_header', description));
   expect(await sidecar.files()).toEqual({});
-});
-
-it('asks nothing more in the name of a client that an upstream refuses', async () => {
-  const { sidecar, upstream } = await startProvisioning();
-  upstream.on(`/config/${PROVIDED.client}`, { status: 403 });
-  const members = Array.from({ length: 200 }, (_, index) => `m-${index}`);
-  const { body } = await sidecar.api
-    .post(PATH)
-    .send({ groups: [{ members, keys: 'each', ...PROVIDED }] })
-    .expect(200);
-  expect(body.summary).toEqual({ created: 0, changed: 0, unchanged: 0, failed: 200 });
-  expect(body.results[199]).toEqual(
-    failure(
-      'm-199',
-      'client_api_key_refused',
-      'Not tried: an upstream refused this client 5 times in a row. No key file was changed; check client and clientApiKey, and send the batch again.',
-    ),
-  );
-  const asked = upstream.received.filter(({ path }) => path.startsWith('/config/'));
-  expect(asked.length).toBeLessThanOrEqual(5 + 8);
 });

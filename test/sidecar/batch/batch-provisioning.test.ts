@@ -116,31 +116,6 @@ describe('a group with keys for each', () => {
     expect(files['vod/c.key']).toContain('skd://fairplay-license.example.com/license/c-1\n');
     expect(files['vod/b@x~1.key']).toContain('/license/film-vod_b_x_1\n');
   });
-
-  it('takes each member of a SMIL document', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    for (const content of ['film-a', 'film-b']) teach(upstream, content);
-    const smil = '<smil><body><video src="a"/><audio src="b"/></body></smil>';
-    const group = { smil, keys: 'each', client, clientApiKey, contentId: 'film' };
-    const { body } = await sidecar.api
-      .post(PATH)
-      .send({ groups: [group] })
-      .expect(200);
-    expect(body.summary).toEqual({ created: 2, changed: 0, unchanged: 0, failed: 0 });
-    expect(Object.keys(await sidecar.files())).toEqual(['a.key', 'b.key']);
-  });
-
-  it('asks for nothing of members that are refused', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    teach(upstream, 'film-d');
-    const group = { members: ['a/b', 'a_b', 'd'], keys: 'each', client, clientApiKey, contentId: 'film' };
-    const { body } = await sidecar.api
-      .post(PATH)
-      .send({ groups: [group] })
-      .expect(200);
-    expect(body.summary).toMatchObject({ created: 1, failed: 2 });
-    expect(contentsAskedFor(upstream)).toEqual(['film-d']);
-  });
 });
 
 describe('upstreams', () => {

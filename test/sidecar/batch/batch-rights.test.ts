@@ -177,11 +177,9 @@ async function post(sidecar: TestSidecar, body: object) {
 const SD_HD = { 'news_sd.key': widevineFile(1), 'news_hd.key': widevineFile(2) };
 
 describe('the tracks of a CPIX document', () => {
-  it.each([
-    ['an entry of streams', { streams: [{ cpix: CPIX, tracks: { HD: 'news_hd', SD: 'news_sd' } }] }],
-    ['a group', { groups: [{ cpix: CPIX, tracks: { HD: 'news_hd', SD: 'news_sd' } }] }],
-  ])('become a stream each by one entry, in its order: %s', async (_what, body) => {
+  it('become a stream each by one entry, in its order', async () => {
     const sidecar = await startSidecar();
+    const body = { streams: [{ cpix: CPIX, tracks: { HD: 'news_hd', SD: 'news_sd' } }] };
     expect(await post(sidecar, body)).toEqual({
       results: [
         { index: 0, streamid: 'news_hd', result: 'created', etag: expect.any(String) },
@@ -225,12 +223,6 @@ describe('a CPIX document in a batch', () => {
     expect(await sidecar.files()).toEqual({});
     await post(sidecar, body);
     expect(await sidecar.files()).toEqual({ 'news.key': widevineFile(2) });
-  });
-
-  it('gives the members of a group the same key', async () => {
-    const sidecar = await startSidecar();
-    await post(sidecar, { groups: [{ members: ['a', 'b'], cpix: CPIX, track: 'HD' }] });
-    expect(await sidecar.files()).toEqual({ 'a.key': widevineFile(2), 'b.key': widevineFile(2) });
   });
 
   const SMIL =

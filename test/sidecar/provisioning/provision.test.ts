@@ -163,7 +163,7 @@ describe('provisioning', () => {
 });
 
 describe('a failure of an upstream changes no key file', () => {
-  const { wrong_hash, no_pipe, hash_of_another_client, not_json_inside } = drmVectors.envelope.negative;
+  const { wrong_hash, no_pipe, not_json_inside } = drmVectors.envelope.negative;
   const KEYS = 'key_provider_failed';
   const CONFIG = 'config_service_failed';
   const provider = (what: string) => error(KEYS, `The key provider ${what}. No key file was changed.`);
@@ -192,7 +192,6 @@ describe('a failure of an upstream changes no key file', () => {
 
   it.each<[path: string, status: number, body: object]>([
     [CONFIG_PATH, 401, refusedBy('configuration service')],
-    [CONFIG_PATH, 403, refusedBy('configuration service')],
     [CONFIG_PATH, 404, unknown],
     [CENC_PATH, 401, refusedBy('key provider')],
     [FAIRPLAY_PATH, 403, refusedBy('key provider')],
@@ -206,12 +205,10 @@ describe('a failure of an upstream changes no key file', () => {
   const NO_RECORD = 'returned something that is not a client record';
 
   it.each<[what: string, script: Script, why: string]>([
-    ['400', { status: 400 }, 'answered 400'],
     ['204', { status: 204 }, 'answered 204'],
     ['500 twice', { status: 500 }, 'answered 500'],
     ['HTML', html, `${NO_JSON} ${C}`],
     ['an empty answer', {}, `${NO_JSON} ${C}`],
-    ['a list', { body: [SHARED_SECRET] }, NO_RECORD],
     ['a secret that is a number', record(1234567890123456), NO_RECORD],
     ['an empty secret', record(''), NO_RECORD],
     ['too much', { body: { shared_secret: SHARED_SECRET, more: 'x'.repeat(300_000) } }, tooLarge(C)],
@@ -232,31 +229,19 @@ describe('a failure of an upstream changes no key file', () => {
     ['no secret, and yet envelopes', CONFIG_PATH, { body: {} }, NO_SECRET],
     ['404', CENC_PATH, { status: 404 }, 'answered 404'],
     ['500 twice', CENC_PATH, { status: 500 }, 'answered 500'],
-    ['500 twice for FairPlay', FAIRPLAY_PATH, { status: 500 }, 'answered 500'],
     ['HTML', CENC_PATH, html, `${NO_JSON} ${K}`],
     ['too much', FAIRPLAY_PATH, { body: 'x'.repeat(300_000) }, tooLarge(K)],
     ['a wrong hash', CENC_PATH, { body: wrong_hash }, WRONG_HASH],
-    ['the hash of another client', CENC_PATH, { body: hash_of_another_client }, WRONG_HASH],
     ['no hash', CENC_PATH, { body: no_pipe }, NO_FORM],
     ['no JSON inside', CENC_PATH, sealed('not JSON'), 'returned an envelope whose content is not JSON'],
     ['no object inside', CENC_PATH, { body: not_json_inside }, `${CENC_WRONG} the whole answer`],
     ['plain CENC keys', CENC_PATH, { body: PLAIN_CENC }, PLAIN],
-    ['plain FairPlay keys', FAIRPLAY_PATH, { body: PLAIN_FAIRPLAY }, PLAIN],
-    ['null', CENC_PATH, { body: null }, PLAIN],
-    ['null inside', CENC_PATH, sealed(null), `${CENC_WRONG} the whole answer`],
     ['an empty object inside', CENC_PATH, sealed({}), ALL_OF_CENC],
     [
       'an empty FairPlay object inside',
       FAIRPLAY_PATH,
       sealed({}),
       `${FAIRPLAY_WRONG} key_hex, iv_hex, laurl`,
-    ],
-    ['FairPlay keys where CENC keys are due', CENC_PATH, sealed(PLAIN_FAIRPLAY), ALL_OF_CENC],
-    [
-      'a content key of 15 bytes',
-      CENC_PATH,
-      cenc({ content_key: 'ETweRxyDIuDqAadsWdx0' }),
-      `${CENC_WRONG} content_key`,
     ],
     ['a key id in hex', CENC_PATH, cenc({ key_id_big: PLAIN_CENC.key_id_hex }), `${CENC_WRONG} key_id_big`],
     [
@@ -265,25 +250,7 @@ describe('a failure of an upstream changes no key file', () => {
       cenc({ playready_laurl: 'https://a.example/\nforged: line' }),
       `${CENC_WRONG} playready_laurl`,
     ],
-    [
-      'Widevine data that does not parse',
-      CENC_PATH,
-      cenc({ widevine_drm_specific_data: 'IgtteWNvbnRlbg==' }),
-      `${CENC_WRONG} widevine_drm_specific_data`,
-    ],
-    [
-      'a FairPlay key of 17 bytes',
-      FAIRPLAY_PATH,
-      sealed({ ...PLAIN_FAIRPLAY, key_hex: `${PLAIN_FAIRPLAY.key_hex}00` }),
-      `${FAIRPLAY_WRONG} key_hex`,
-    ],
     ['a checksum of another key', CENC_PATH, cenc({ playready_checksum: 'pcTs6CEp98A=' }), CONTRADICTION],
-    [
-      'a checksum of another key under its other name',
-      CENC_PATH,
-      sealed({ ...withoutChecksum(), checksum: 'pcTs6CEp98A=' }),
-      CONTRADICTION,
-    ],
   ])('key provider: %s', async (_what, path, script, why) => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(path, script);
@@ -316,7 +283,6 @@ describe('a failure of an upstream changes no key file', () => {
   it.each<[what: string, path: string, encoding: string, body: (why: string) => object, variable: string]>([
     ['configuration service: what is packed twice', CONFIG_PATH, 'gzip, gzip', configService, C],
     ['key provider: what is packed', CENC_PATH, 'GZIP', provider, K],
-    ['key provider: what is packed otherwise', FAIRPLAY_PATH, 'br', provider, K],
   ])('%s is not unpacked', async (_what, path, encoding, body, variable) => {
     const { sidecar, upstream } = await startProvisioning();
     const bomb = gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
@@ -344,8 +310,6 @@ describe('a failure of an upstream changes no key file', () => {
   it.each<[status: number, path: string, body: (why: string) => object, variable: string]>([
     [301, CONFIG_PATH, configService, C],
     [302, CENC_PATH, provider, K],
-    [307, FAIRPLAY_PATH, provider, K],
-    [308, CENC_PATH, provider, K],
   ])('a redirect (%i) from %s is not followed', async (status, path, body, variable) => {
     const { sidecar, upstream } = await startProvisioning();
     const elsewhere = await startFakeUpstream();

@@ -55,18 +55,11 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     ['400', { status: 400 }, `answered 400 ${FOR_CENC}`],
     ['404 for FairPlay', toFairPlay({ status: 404 }), `answered 404 ${FOR_CBCS}`],
     ['401', { status: 401 }, `answered 401; ${NO_HEADERS}`],
-    ['403 for FairPlay', toFairPlay({ status: 403 }), `answered 403; ${NO_HEADERS}`],
     ['204', { status: 204 }, 'answered 204'],
     ['429, which is not about what was asked', { status: 429 }, 'answered 429'],
     ['HTML', HTML, NO_CPIX],
-    [
-      'HTML with the question in it',
-      ({ body }) => ({ headers, body: `<html><body>${body.replace(/^.*\n/, '')}</body></html>` }),
-      NO_CPIX,
-    ],
     ['HTML without a version', { body: HTML.body }, NO_CPIX],
     ['nothing', { headers, body: '' }, NO_CPIX],
-    ['JSON', { headers, body: { keys: [] } }, NO_CPIX],
     ['silence', 'hang', 'did not answer within 150 ms'],
     [
       'no version in its headers',
@@ -74,29 +67,14 @@ describe('a failure of a SPEKE provider changes no key file', () => {
       'answered without the header X-Speke-Version: 2.0; if it speaks SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
     ],
     [
-      'another version in its headers',
-      withHeaders({ 'x-speke-version': '1.0' }),
-      /^answered without the header X-Speke-Version: 2\.0; /,
-    ],
-    [
       'another content id',
       answering((body) => body.replace(CONTENT_ID, 'other-content')),
-      'returned the keys of a different content id than requested',
-    ],
-    [
-      'another content id for FairPlay',
-      answering((body, request) => (asksFairPlay(request) ? body.replace(CONTENT_ID, 'other') : body)),
       'returned the keys of a different content id than requested',
     ],
     [
       'another version of CPIX',
       answering((body) => body.replace('version="2.3"', 'version="2.2"')),
       'returned a CPIX document of another version than 2.3, which SPEKE v2 requires',
-    ],
-    [
-      'a DOCTYPE',
-      answering((body) => body.replace('?>', '?><!DOCTYPE cpix [<!ENTITY x SYSTEM "file:///etc/passwd">]>')),
-      `${DOCUMENT} has a DOCTYPE; leave it out`,
     ],
     ['the question itself', (request) => ({ headers, body: request.body }), / has no value for the key /],
     [
@@ -108,21 +86,6 @@ describe('a failure of a SPEKE provider changes no key file', () => {
       'Widevine where FairPlay was asked for',
       answering((body) => body.replaceAll(FAIRPLAY_SYSTEM_ID, WIDEVINE_SYSTEM_ID)),
       'returned no FairPlay; if it does not have it, ask with "systems": ["widevine","playready"]',
-    ],
-    [
-      'FairPlay without an IV',
-      answering((body) => body.replace(/ explicitIV="[^"]*"/, '')),
-      / has no explicitIV for FairPlay, /,
-    ],
-    [
-      'a scheme that the packager does not take',
-      answering((body) => body.replace('commonEncryptionScheme="cenc"', 'commonEncryptionScheme="cens"')),
-      / has the scheme cens for /,
-    ],
-    [
-      'a key of zeros',
-      answering((body) => body.replaceAll(/PlainValue>[^<]*</g, 'PlainValue>AAAAAAAAAAAAAAAAAAAAAA==<')),
-      / that is all zeros\. /,
     ],
     [
       'the PlayReady checksum of another key',
