@@ -83,7 +83,7 @@ test('one file is converted at a time; a caller who goes away ends it, and nothi
   });
   await until(() => temporary(packager).length === 2);
   // As long as a conversion takes several times.
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await new Promise((resolve) => setTimeout(resolve, 200));
   expect(isAnswered).toBe(false);
   hanging.destroy();
   expect((await next).status).toBe(200);
