@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { findRoute, type RouteMapping } from '../../../src/platform/migration/mapping/routes';
-import { toV1Value, toV2Value } from '../../../src/platform/migration/mapping/values';
 import { migrateCall, type V2Call } from '../../../src/platform/migration/migrate-call';
 import { changeCustom, readParameters, v1Fields } from '../../../src/platform/migration/parameters';
 import { asClientLine, asCurl } from '../../../src/platform/migration/render';
@@ -233,23 +232,6 @@ test('the options of a player are at top level again, and the link of a track is
   expect(v1Fields('track', { delivery_url: 'https://cdn.example:8443/t/a.vtt?x=1' })).toEqual({
     link: { protocol: 'https', address: 'cdn.example:8443', path: '/t/a.vtt', query: { x: '1' } },
   });
-});
-
-test('dates and lists come back as they were', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: -62_135_596_800, max: 253_402_300_799 }), (seconds) => {
-      const there = toV2Value('date', String(seconds));
-      expect(there.ok && toV1Value('date', there.value)).toBe(seconds);
-    }),
-  );
-  const tag = fc.string({ minLength: 1 }).filter((text) => text.trim() === text && !text.includes(','));
-  fc.assert(
-    fc.property(fc.array(tag), (tags) => {
-      fc.pre(tags.join(',').length < 2 || !/^\{[^{}]*\}$/.test(tags.join(',')));
-      const there = toV2Value('list', tags.join(','));
-      expect(there.ok && toV1Value('list', there.value)).toBe(tags.join(','));
-    }),
-  );
 });
 
 test('what v1 sends, v1 is answered: the fields of a video and of a player come back as they were', () => {
