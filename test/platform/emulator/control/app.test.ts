@@ -5,6 +5,8 @@ import { onceForAll } from '../../../support/after-test';
 import { startEmulator } from '../../../support/start-emulator';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
+const platform = onceForAll(() => startEmulator());
+
 const REFUSED = {
   errors: [
     {
@@ -14,61 +16,33 @@ const REFUSED = {
   ],
 };
 
-test.each(['https://evil.example', 'http://127.0.0.1:8080', 'null'])(
-  'refuses a page from %s',
-  async (origin) => {
-    const { control, createChannel } = await startEmulator();
-    await createChannel();
+test('refuses what a page sent, whatever says so, and answers a person who calls it in a browser', async () => {
+  const { control, createChannel } = await startEmulator();
+  await createChannel();
+  for (const origin of ['https://evil.example', 'http://127.0.0.1:8080', 'null']) {
     const reset = await control.post('/reset').set('origin', origin);
-    expect([reset.status, reset.body]).toEqual([403, REFUSED]);
-    expect((await control.get('/state')).body.channels).toHaveLength(1);
-  },
-);
-
-test.each(['cross-site', 'same-site', 'same-origin'])(
-  'refuses a request without an origin that a %s page sent',
-  async (sender) => {
-    const { control } = await startEmulator();
+    expect([origin, reset.status, reset.body]).toEqual([origin, 403, REFUSED]);
+  }
+  for (const sender of ['cross-site', 'same-site', 'same-origin']) {
     const state = await control.get('/state').set('sec-fetch-site', sender);
-    expect([state.status, state.body]).toEqual([403, REFUSED]);
-  },
-);
-
-test('answers a person who calls it in a browser', async () => {
-  const { control } = await startEmulator();
-  await control.get('/state').set('sec-fetch-site', 'none').expect(200);
+    expect([sender, state.status, state.body]).toEqual([sender, 403, REFUSED]);
+  }
+  const { body } = await control.get('/state').set('sec-fetch-site', 'none').expect(200);
+  expect(body.channels).toHaveLength(1);
 });
 
 test.each([
   ['evil.example', 403],
-  ['evil.example:8081', 403],
   ['127.0.0.1.evil.example', 403],
   ['evil.example.', 403],
   ['bad host', 403],
-  ['localhost', 200],
   ['LOCALHOST:8081', 200],
-  ['127.0.0.1', 200],
-  ['192.168.1.5:8081', 200],
-  ['[::1]:8081', 200],
-  ['emulator:8081', 200],
-  ['host.docker.internal:8081', 200],
 ])('answers a call by the name %s with %d', async (host, status) => {
-  const { control } = await startEmulator();
+  const { control } = await platform();
   await control.get('/state?reveal=true').set('host', host).expect(status);
 });
 
 const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
-
-test('connects and disconnects a simulated encoder by its stream key', async () => {
-  const { control, createChannel } = await startEmulator();
-  const { id, stream_key } = await createChannel();
-  const session = { channel_id: id, event_id: 'id000002' };
-  const connected = await control.post('/encoder/connect').send({ stream_key });
-  expect([connected.status, connected.body]).toEqual([200, session]);
-  const gone = await control.post('/encoder/disconnect').send({ stream_key });
-  expect([gone.status, gone.body]).toEqual([200, session]);
-});
-
 test('refuses a second encoder with the same key, and leaves the first its event', async () => {
   const { connect, control, context, createChannel } = await startEmulator();
   const channel = await createChannel();
@@ -84,31 +58,21 @@ test('refuses a second encoder with the same key, and leaves the first its event
   expect(context.broadcast.sessionOf(channel.id)?.eventId).toBe(event);
 });
 
-test.each(['/encoder/connect', '/encoder/disconnect'])(
-  '%s answers 404 to an unknown stream key',
-  async (path) => {
-    const { control } = await startEmulator();
-    const { status, body } = await control.post(path).send({ stream_key: 'nothing' });
-    expect([status, body]).toEqual([404, problem('unknown_stream_key', 'No channel has this stream key.')]);
-  },
-);
-
-test('answers 409 to the disconnect of an encoder that is not there', async () => {
-  const { control, createChannel, connect, disconnect } = await startEmulator();
+test('answers 409 to the disconnect of an encoder that is not there, and 404 to an unknown stream key', async () => {
+  const { control, createChannel, connect } = await startEmulator();
   const channel = await createChannel();
-  const gone = async () => {
-    const { status, body } = await control
-      .post('/encoder/disconnect')
-      .send({ stream_key: channel.stream_key });
-    expect([status, body]).toEqual([
-      409,
-      problem('not_streaming', 'No encoder streams to this channel. Connect one first.'),
-    ]);
+  const { id, stream_key } = channel;
+  const ask = async (path: string, key = stream_key) => {
+    const { status, body } = await control.post(`/encoder/${path}`).send({ stream_key: key });
+    return [status, body];
   };
-  await gone();
-  await connect(channel);
-  await disconnect(channel);
-  await gone();
+  const idle = [409, problem('not_streaming', 'No encoder streams to this channel. Connect one first.')];
+  const unknown = [404, problem('unknown_stream_key', 'No channel has this stream key.')];
+  expect(await ask('disconnect')).toEqual(idle);
+  const event_id = await connect(channel);
+  expect(await ask('disconnect')).toEqual([200, { channel_id: id, event_id }]);
+  expect(await ask('disconnect')).toEqual(idle);
+  for (const path of ['connect', 'disconnect']) expect(await ask(path, 'nothing')).toEqual(unknown);
 });
 
 test.each([
@@ -128,8 +92,6 @@ const LICENSE_URL = 'skd://fairplay.example.com/news';
 const bytes = (hex: string) => Buffer.from(hex.replaceAll('-', ''), 'hex');
 const base64 = (hex: string) => bytes(hex).toString('base64');
 const base64url = (hex: string) => bytes(hex).toString('base64url');
-
-const platform = onceForAll(() => startEmulator());
 
 test.each([
   ['a UUID and hex', KEY_ID, KEY],
@@ -171,59 +133,41 @@ test('takes the newest of two keys with one id', async () => {
   expect(license.body.keys[0].k).toBe(base64url(other));
 });
 
-test.each<[unknown, ...string[]]>([
-  [[], 'The body must be a JSON object with keys.'],
-  [{}, 'keys: is missing'],
-  [{ keys: {} }, 'keys: must be an array'],
-  [{ keys: [] }, 'keys: names no key'],
-  [{ keys: [{}] }, 'keys.0: must have key_id and content_key, or fairplay'],
-  [{ keys: [7] }, 'keys.0: must be an object'],
-  [{ keys: [{ key_id: KEY_ID }] }, 'keys.0.content_key: is missing'],
-  [{ keys: [{ content_key: KEY }] }, 'keys.0.key_id: is missing'],
-  [{ keys: [{ key_id: 1, content_key: KEY }] }, 'keys.0.key_id: must be a string'],
-  [
-    { keys: [{ key_id: KEY_ID, content_key: 'abc' }] },
-    'keys.0.content_key: has 3 hex digits; it must have 32 (16 bytes)',
-  ],
-  [
-    { keys: [{ key_id: KEY_ID, content_key: KEY_ID.replaceAll('-', '') }] },
-    'keys.0.content_key: is the same as key_id; send the content key',
-  ],
-  [
-    { keys: [{ key_id: '0'.repeat(32), content_key: KEY }] },
-    'keys.0.key_id: is all zeros; give the key its own id',
-  ],
-  [
-    { keys: [{ key_id: KEY_ID, content_key: KEY, kid: 'x' }] },
-    'keys.0.kid is not a field of this request. Fields of keys.0: key_id, content_key, fairplay.',
-  ],
-  [
-    { keys: [{ fairplay: { license_url: 'fairplay.example.com', key: KEY } }] },
-    'keys.0.fairplay.license_url: must be an address that starts with skd:// or https:// or http://',
-  ],
-  [
-    { keys: [{ fairplay: { key: KEY, license_url: LICENSE_URL, iv: KEY } }] },
-    'keys.0.fairplay.iv is not a field of this request. Fields of keys.0.fairplay: license_url, key.',
-  ],
-  [
-    { keys: [{ key_id: KEY_ID, content_key: KEY, fairplay: { license_url: LICENSE_URL, key: KEY } }] },
-    'keys.0.fairplay: is a key of its own; put key_id and content_key into another one',
-  ],
-  [{ keys: Array(101).fill({ key_id: KEY_ID, content_key: KEY }) }, 'keys: names more than 100 keys'],
-])('refuses the body %j, and takes none of its keys', async (body, ...descriptions) => {
+/** A body and what is wrong with it, one a line. */
+const WRONG_KEYS = `
+[] → The body must be a JSON object with keys.
+{} → keys: is missing
+{"keys":{}} → keys: must be an array
+{"keys":[]} → keys: names no key
+{"keys":[{}]} → keys.0: must have key_id and content_key, or fairplay
+{"keys":[7]} → keys.0: must be an object
+{"keys":[{"key_id":KID}]} → keys.0.content_key: is missing
+{"keys":[{"content_key":KEY}]} → keys.0.key_id: is missing
+{"keys":[{"key_id":1,"content_key":KEY}]} → keys.0.key_id: must be a string
+{"keys":[{"key_id":KID,"content_key":"abc"}]} → keys.0.content_key: has 3 hex digits; it must have 32 (16 bytes)
+{"keys":[{"key_id":KID,"content_key":KID}]} → keys.0.content_key: is the same as key_id; send the content key
+{"keys":[{"key_id":"${'0'.repeat(32)}","content_key":KEY}]} → keys.0.key_id: is all zeros; give the key its own id
+{"keys":[{"key_id":KID,"content_key":KEY,"kid":"x"}]} → keys.0.kid is not a field of this request. Fields of keys.0: key_id, content_key, fairplay.
+{"keys":[{"fairplay":{"license_url":"fairplay.example.com","key":KEY}}]} → keys.0.fairplay.license_url: must be an address that starts with skd:// or https:// or http://
+{"keys":[{"fairplay":{"key":KEY,"license_url":"skd://a.test/news","iv":KEY}}]} → keys.0.fairplay.iv is not a field of this request. Fields of keys.0.fairplay: license_url, key.
+{"keys":[{"key_id":KID,"content_key":KEY,"fairplay":{"license_url":"skd://a.test/news","key":KEY}}]} → keys.0.fairplay: is a key of its own; put key_id and content_key into another one
+{"keys":[${Array(101).fill('{"key_id":KID,"content_key":KEY}')}]} → keys: names more than 100 keys
+{"keys":[{"key_id":KID,"content_key":KEY},{"key_id":KID}]} → keys.1.content_key: is missing
+`
+  .replaceAll(/(?<=[:[])KID/g, `"${KEY_ID.replaceAll('-', '')}"`)
+  .replaceAll(/(?<=[:[])KEY/g, `"${KEY}"`);
+
+test.each(
+  WRONG_KEYS.trim()
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)('refuses the keys %s, and takes none of them', async (text, ...descriptions) => {
   const { control, context } = await platform();
-  const { status, body: answer } = await control.post('/clearkey/keys').send(body as object);
+  const { status, body: answer } = await control.post('/clearkey/keys').type('json').send(text);
   const errors = descriptions.map((description) => ({ code: 'invalid_body', description }));
   expect([status, answer]).toEqual([400, { errors }]);
   expect(context.issuedKeys.find(bytes(KEY_ID))).toBeUndefined();
   expect(JSON.stringify(answer)).not.toContain(KEY);
-});
-
-test('takes no key of a request of which one is wrong', async () => {
-  const { control, context } = await startEmulator();
-  const keys = [{ key_id: KEY_ID, content_key: KEY }, { key_id: 'x' }];
-  await control.post('/clearkey/keys').send({ keys }).expect(400);
-  expect(context.issuedKeys.find(bytes(KEY_ID))).toBeUndefined();
 });
 
 describe('the state of the platform', () => {
@@ -250,11 +194,6 @@ describe('the state of the platform', () => {
     faults: [],
     saved: expect.objectContaining({ version: 1 }),
   };
-
-  test('shows what the platform starts with', async () => {
-    const { control } = await startEmulator();
-    expect((await control.get('/state')).body).toEqual(SEEDED);
-  });
 
   test('shows channels, events and media, their secrets only when they are to be revealed', async () => {
     const { admin, control, createChannel, connect } = await startEmulator();

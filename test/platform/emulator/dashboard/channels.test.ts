@@ -54,6 +54,7 @@ test('shows on the page of a new channel where its encoder and its viewers conne
   const page = textOf((await emulator.unauthenticated.get(answer.headers.location ?? '')).text);
   expect(page).toContain(`-f flv 'rtmp://127.0.0.1:1935/live/${channel.streamKey}'`);
   expect(page).toContain(`http://127.0.0.1:${emulator.port}/live/channels/${channel.id}.json`);
+  expect(page).not.toContain('Packager');
 });
 
 test('disables and enables a channel, and drops its encoder', async () => {
@@ -122,53 +123,33 @@ async function startFourChannels() {
   return { emulator, news, sports, radio, blank };
 }
 
-test('finds channels by words of their title, their id and their tags, in any letter case', async () => {
-  const { emulator, news, sports, radio } = await startFourChannels();
-  const rows = {
-    news: `Evening News ${news.id}`,
-    sports: `Sports ${sports.id}`,
-    radio: `Radio news ${radio.id}`,
-  };
-  expect(await namesAt(emulator, '/dashboard/channels?q=NEWS')).toEqual([rows.radio, rows.news]);
-  expect(await namesAt(emulator, '/dashboard/channels?q=news+even')).toEqual([rows.news]);
-  expect(await namesAt(emulator, '/dashboard/channels?q=studio')).toEqual([rows.news]);
-  expect(await namesAt(emulator, `/dashboard/channels?q=${sports.id}`)).toEqual([rows.sports]);
-});
-
-test('does not find a channel by its stream key, which would stand in the address', async () => {
-  const { emulator, news } = await startFourChannels();
-  const { text } = await emulator.unauthenticated.get('/dashboard/channels').query({ q: news.stream_key });
-  expect(rowsOf(text)).toEqual([]);
-});
-
-test.each([
-  ['active', ['Evening News']],
-  ['idle', ['Sports']],
-  ['unused', ['Channel']],
-  ['disabled', ['Radio news']],
-  ['nonsense', ['Channel', 'Radio news', 'Sports', 'Evening News']],
-])('shows the channels whose state is %s', async (state, titles) => {
-  const { emulator } = await startFourChannels();
-  const names = await namesAt(emulator, `/dashboard/channels?state=${state}`);
-  expect(names.map((name) => name.replace(/(?: id\d+)+$/, ''))).toEqual(titles);
-});
-
-test('says how many of how many match, and leads back to all', async () => {
-  const { emulator } = await startFourChannels();
-  const all = textOf((await emulator.unauthenticated.get('/dashboard/channels')).text);
-  expect(all).toContain('4 channels');
+test('finds channels by words of title, id and tags, and by state, says how many, and leads back to all', async () => {
+  const { emulator, news, sports } = await startFourChannels();
+  const all = ['Channel', 'Radio news', 'Sports', 'Evening News'];
+  for (const [query, titles] of [
+    ['q=NEWS', ['Radio news', 'Evening News']],
+    ['q=news+even', ['Evening News']],
+    ['q=studio', ['Evening News']],
+    [`q=${sports.id}`, ['Sports']],
+    // It would stand in the address.
+    [`q=${news.stream_key}`, []],
+    ['state=active', ['Evening News']],
+    ['state=idle', ['Sports']],
+    ['state=unused', ['Channel']],
+    ['state=disabled', ['Radio news']],
+    ['state=nonsense', all],
+  ] as const) {
+    const names = await namesAt(emulator, `/dashboard/channels?${query}`);
+    expect([query, names.map((name) => name.replace(/(?: id\d+)+$/, ''))]).toEqual([query, titles]);
+  }
   const found = await emulator.unauthenticated.get('/dashboard/channels?q=news&state=active&mode=auto');
   expect(textOf(found.text)).toContain('1 of 4 channels');
   expect(found.text).toContain('<a href="/dashboard/channels">Show all</a>');
   expect(found.text).toContain('value="news"');
   expect(found.text).toContain('<option value="active" selected>');
-});
-
-test('says so when nothing matches, and leads back to all', async () => {
-  const { emulator } = await startFourChannels();
-  const { text } = await emulator.unauthenticated.get('/dashboard/channels?q=weather');
-  expect(textOf(text)).toContain('None of the 4 channels matches. Show all');
-  expect(textOf(text)).not.toContain('There is no channel yet');
+  const none = textOf((await emulator.unauthenticated.get('/dashboard/channels?q=weather')).text);
+  expect(none).toContain('None of the 4 channels matches. Show all');
+  expect(none).not.toContain('There is no channel yet');
 });
 
 test('keeps what was searched for on the other pages of the list', async () => {
@@ -323,14 +304,3 @@ test('says on the page of a media what it is packaged with, and leads to the tes
   await admin.patch(`${site}/media/${media}/`).send({ metadata }).expect(200);
   expect((await page(`/media/${media}`)).tests).toEqual([]);
 });
-
-test('says nothing of a packager where there is none', async () => {
-  const { film, createChannel, connect, page } = await startWithout();
-  const { media } = await film();
-  const channel = await createChannel();
-  await connect(channel);
-  for (const path of [`/media/${media}`, `/channels/${channel.id}`])
-    expect((await page(path)).text).not.toContain('Packager');
-});
-
-const startWithout = () => start({ EMULATOR_PACKAGERURL: '' });

@@ -72,17 +72,6 @@ test('takes the file of a media as a form, where there is no script', async () =
   ]);
 });
 
-test('says so on the page when the file that came as a form is empty, and still waits for one', async () => {
-  const { unauthenticated, createMedia } = await startLibraryPages();
-  const media = await createMedia({ title: 'News' });
-  const { text } = await unauthenticated
-    .post(`/dashboard/media/${media.id}/file`)
-    .attach('file', Buffer.alloc(0), { filename: 'clip.mp4', contentType: 'video/mp4' })
-    .expect(400);
-  expect(complaintsOf(text)).toEqual([expect.stringContaining('The file is empty.')]);
-  expect(media.status).toBe('created');
-});
-
 test('gives the script the link that the media waits at, and for a new content another one', async () => {
   const { post, createMedia, createReady } = await startLibraryPages();
   const waiting = await createMedia();
@@ -128,16 +117,20 @@ test('adds pictures, chooses the poster among them and deletes one', async () =>
   expect((await page(`media/${media.id}`)).match(/class="picture picture-poster"/g)).toHaveLength(1);
 });
 
-test('keeps no picture whose file was refused', async () => {
-  const { unauthenticated, context, createReady } = await startLibraryPages();
+test('keeps no picture and no content whose file was refused', async () => {
+  const { unauthenticated, context, createMedia, createReady } = await startLibraryPages();
+  const waiting = await createMedia();
   const media = await createReady();
   const before = context.state.thumbnails.all();
-  const { text } = await unauthenticated
-    .post(`/dashboard/media/${media.id}/pictures/file`)
-    .attach('file', Buffer.alloc(0), { filename: 'p.png', contentType: 'image/png' })
-    .expect(400);
-  expect(complaintsOf(text)).toEqual([expect.stringContaining('The file is empty.')]);
+  for (const path of [`media/${media.id}/pictures/file`, `media/${waiting.id}/file`]) {
+    const { text } = await unauthenticated
+      .post(`/dashboard/${path}`)
+      .attach('file', Buffer.alloc(0), { filename: 'p.png', contentType: 'image/png' })
+      .expect(400);
+    expect(complaintsOf(text)).toEqual([expect.stringContaining('The file is empty.')]);
+  }
   expect(context.state.thumbnails.all()).toEqual(before);
+  expect(waiting.status).toBe('created');
 });
 
 test('makes a text track, takes its file, publishes, changes and deletes it', async () => {
@@ -196,16 +189,12 @@ test('deletes a media; what is asked of it then says that it may have been delet
   expect((await unauthenticated.get(`/dashboard/media/${media.id}`)).status).toBe(404);
 });
 
-test.each(['pictures/nothing1/poster', 'tracks/nothing1/publish', 'renditions/nothing1/delete'])(
-  'answers 404 to %s, which the media does not have',
-  async (path) => {
-    const { post, createReady } = await startLibraryPages();
-    const media = await createReady();
-    const answer = await post(`media/${media.id}/${path}`);
-    expect(answer.status).toBe(404);
-    expect(textOf(answer.text)).toContain('It may have been deleted.');
-  },
-);
+test('answers 404 to a part that the media does not have', async () => {
+  const { post, createReady } = await startLibraryPages();
+  const media = await createReady();
+  for (const path of ['pictures/nothing1/poster', 'tracks/nothing1/publish', 'renditions/nothing1/delete'])
+    expect((await post(`media/${media.id}/${path}`)).status).toBe(404);
+});
 
 test('finds media by title, tag, author and external id, and by status and type', async () => {
   const { page, createMedia, createReady } = await startLibraryPages();

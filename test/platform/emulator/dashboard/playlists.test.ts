@@ -103,18 +103,11 @@ test('adds media that are found by a search, once each, and says when there is n
   expect(textOf(await page(`${path}?q=nothing`))).toContain('None of the 3 media matches.');
 });
 
-test('moves and removes media with buttons', async () => {
-  const { post, path, ids, order } = await startManual(3);
+test('moves and removes media with buttons, and takes an order from the script', async () => {
+  const { unauthenticated, post, path, ids, order } = await startManual(3);
   const [a = '', b = '', c = ''] = ids;
   await post(`${path}/move`, { media: a, place: '0', by: '1' });
   expect(order()).toEqual([b, a, c]);
-  await post(`${path}/remove`, { media: a, place: '1' });
-  expect(order()).toEqual([b, c]);
-});
-
-test('takes an order from the script, without what is not in the playlist', async () => {
-  const { unauthenticated, path, ids, order } = await startManual(3);
-  const [a = '', b = '', c = ''] = ids;
   await unauthenticated
     .post(`/dashboard/${path}/order`)
     .set('accept', 'application/json')
@@ -122,6 +115,8 @@ test('takes an order from the script, without what is not in the playlist', asyn
     .send({ order: [c, 'nothing1', a, b].join(',') })
     .expect(204);
   expect(order()).toEqual([c, a, b]);
+  await post(`${path}/remove`, { media: a, place: '1' });
+  expect(order()).toEqual([c, b]);
 });
 
 test('shows what the library does not have any more, so that it can be removed', async () => {
@@ -153,14 +148,6 @@ test('shows a long order in pages, whose buttons lead over their ends', async ()
   const { headers } = await emulator.post(`${path}/move`, fields);
   expect(headers.location).toBe(`/dashboard/${path}?places=2`);
   expect(emulator.order()?.slice(-2)).toEqual(['part0100', 'part0099']);
-});
-
-test('refuses to order a playlist whose media follow from its settings', async () => {
-  const emulator = await startLibraryPages();
-  const playlist = await makePlaylist(emulator, 'search_playlist');
-  const { status, text } = await emulator.post(`playlists/${playlist.id}/order`, { order: 'a' });
-  expect(status).toBe(409);
-  expect(textOf(text)).toContain('This playlist has no order of its own');
 });
 
 test('saves settings of a manual playlist without touching its order, and deletes it', async () => {
@@ -200,17 +187,19 @@ test('shows what a dynamic playlist delivers now, as viewers get it', async () =
   expect(body.playlist.map(({ title }: { title: string }) => title)).toEqual(['Evening news', 'Weather']);
 });
 
-test('shows what a search playlist delivers for the words of a viewer', async () => {
-  const { shown, page, path } = await startPreview('search_playlist');
+test('shows what a playlist delivers for the words of a viewer, or beside a media, and never orders it', async () => {
+  const { shown, page, path, post } = await startPreview('search_playlist');
   expect(await shown('?search=weather')).toEqual(['Weather']);
   expect(textOf(await page(`${path}?search=nothing`))).toContain(
     'Nothing now. It has what is published and fits its settings and the request.',
   );
-});
-
-test('shows what is recommended beside a media', async () => {
-  const { shown, news } = await startPreview('recommendations_playlist');
-  expect(await shown(`?related_media_id=${news.id}`)).toEqual(['Weather']);
+  const { status, text } = await post(`${path}/order`, { order: 'a' });
+  expect([status, textOf(text)]).toEqual([
+    409,
+    expect.stringContaining('This playlist has no order of its own'),
+  ]);
+  const recommended = await startPreview('recommendations_playlist');
+  expect(await recommended.shown(`?related_media_id=${recommended.news.id}`)).toEqual(['Weather']);
 });
 
 test('shows pictures of media that viewers do not have yet, and counts none as delivered', async () => {
@@ -230,21 +219,16 @@ test('shows pictures of media that viewers do not have yet, and counts none as d
 const ids = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { maxLength: 12 });
 
 test.each([
-  [['a', 'b', 'c'], 'a', 0, 1, ['b', 'a', 'c']],
-  [['a', 'b', 'c'], 'c', 2, -1, ['a', 'c', 'b']],
-  [['a', 'b', 'c'], 'a', 0, -1, ['a', 'b', 'c']],
-  [['a', 'b', 'c'], 'a', 0, 99, ['b', 'c', 'a']],
-  [['x', 'a', 'b'], 'a', 0, 1, ['x', 'b', 'a']],
-  [['a', 'b', 'a'], 'a', 2, -1, ['a', 'a', 'b']],
-  [['a', 'b'], 'gone', 0, 1, ['a', 'b']],
-])('of %j, moves %s from place %d by %d: %j', (before, id, place, by, after) => {
+  [['a', 'b', 'c'], 'a', 0, 1, ['b', 'a', 'c'], ['b', 'c']],
+  [['a', 'b', 'c'], 'c', 2, -1, ['a', 'c', 'b'], ['a', 'b']],
+  [['a', 'b', 'c'], 'a', 0, -1, ['a', 'b', 'c'], ['b', 'c']],
+  [['a', 'b', 'c'], 'a', 0, 99, ['b', 'c', 'a'], ['b', 'c']],
+  [['x', 'a', 'b'], 'a', 0, 1, ['x', 'b', 'a'], ['x', 'b']],
+  [['a', 'b', 'a'], 'a', 2, -1, ['a', 'a', 'b'], ['a', 'b']],
+  [['a', 'b'], 'gone', 0, 1, ['a', 'b'], ['a', 'b']],
+])('of %j, moves %s from place %d by %d: %j, and takes it out: %j', (before, id, place, by, after, rest) => {
   expect(moved(before, id, place, by)).toEqual(after);
-});
-
-test('takes out the one at the place that is said, or the first of its id', () => {
-  expect(without(['a', 'b', 'a'], 'a', 2)).toEqual(['a', 'b']);
-  expect(without(['x', 'a', 'a'], 'a', 0)).toEqual(['x', 'a']);
-  expect(without(['a'], 'gone', 0)).toEqual(['a']);
+  expect(without(before, id, place)).toEqual(rest);
 });
 
 test('reorders a part on its own places, and leaves what came or went meanwhile', () => {

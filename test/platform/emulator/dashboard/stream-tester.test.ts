@@ -1,6 +1,8 @@
 import type { RequestListener } from 'node:http';
-import { listen, type RunningServer } from '../../../../src/http/server';
+import { listen } from '../../../../src/http/server';
+import { afterTest } from '../../../support/after-test';
 import { FAIRPLAY_KEYS, KEY_URI, KEYS, servedClip } from '../../../support/packaged-clip';
+import { textOf } from '../../../support/read-page';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
@@ -18,28 +20,15 @@ cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
 cupertinostreaming-aes128-key-format-version: 1
 `;
 
-const servers: RunningServer[] = [];
-
-afterEach(() => Promise.all(servers.splice(0).map((server) => server.stop(0))));
-
 async function serve(listener: RequestListener): Promise<string> {
   const server = await listen(listener, '127.0.0.1', 0);
-  servers.push(server);
+  afterTest(() => server.stop(0));
   return server.url;
 }
 
 /** Sends the form, as a browser does. */
 const send = ({ unauthenticated }: TestEmulator, fields: Readonly<Record<string, string>>) =>
   unauthenticated.post(PATH).type('form').send(fields);
-
-/** What a person reads on the page. */
-function textOf(page: string): string {
-  return page
-    .replaceAll(/<wbr>/g, '')
-    .replaceAll(/<[^>]+>/g, ' ')
-    .replaceAll(/&#(\d+);/g, (_all, code) => String.fromCharCode(Number(code)))
-    .replaceAll(/\s+/g, ' ');
-}
 
 const summaryOf = (page: string) => /id="summary">([^<]*)/.exec(page)?.[1];
 
@@ -136,30 +125,19 @@ test('tells that a player that plays does not prove the key file', async () => {
 
 test('names the key ids of HLS to the player, whose playlists name none', async () => {
   const emulator = await startEmulator();
-  const address = await servedClip('hls', FAIRPLAY_KEYS);
-  const { text } = await send(emulator, { url: address, key_file: KEY_FILE });
+  const file = await servedClip('hls', FAIRPLAY_KEYS);
+  const { text } = await send(emulator, { url: file, key_file: KEY_FILE });
   expect(summaryOf(text)).toBe('Nothing wrong was found');
   const keyIds = [FAIRPLAY_KEYS.keyId.toString('base64url')];
-  expect(itemIn(text)).toEqual({
-    title: 'The stream',
-    sources: [
-      {
-        file: address,
-        type: 'application/vnd.apple.mpegurl',
-        drm: { clearkey: { url: `${emulator.url}/keyprovider/clearkey`, keyIds } },
-      },
-    ],
-  });
+  const drm = { clearkey: { url: `${emulator.url}/keyprovider/clearkey`, keyIds } };
+  const type = 'application/vnd.apple.mpegurl';
+  expect(itemIn(text)).toEqual({ title: 'The stream', sources: [{ file, type, drm }] });
 });
 
 test('hands a clear stream to the player without a license server', async () => {
-  const emulator = await startEmulator();
-  const address = await servedClip('dash', undefined);
-  const { text } = await send(emulator, { url: address });
-  expect(itemIn(text)).toEqual({
-    title: 'The stream',
-    sources: [{ file: address, type: 'application/dash+xml' }],
-  });
+  const file = await servedClip('dash', undefined);
+  const { text } = await send(await startEmulator(), { url: file });
+  expect(itemIn(text)).toEqual({ title: 'The stream', sources: [{ file, type: 'application/dash+xml' }] });
 });
 
 test('reads the key file of the stream from a sidecar, once, with its API key', async () => {
@@ -197,53 +175,37 @@ test.each([
   expect(textOf(answer.text)).toContain(problem);
 });
 
-test.each([
-  [{}, 'Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).'],
-  [{ url: 'a.mpd' }, 'The address must be a whole one, which begins with https:// or http://.'],
-  [{ url: 'file:///etc/passwd' }, 'The address must be a whole one, which begins with https:// or http://.'],
-  [
-    { url: 'http://127.0.0.1:1/', sidecar: 'news' },
-    'The address of the sidecar must be a whole one, which begins with https:// or http://.',
-  ],
-  [
-    { url: 'http://127.0.0.1:1/', sidecar: 'http://127.0.0.1:1' },
-    'Give the stream id by which the sidecar has the key file.',
-  ],
-  [
-    { url: 'http://127.0.0.1:1/', sidecar: 'http://127.0.0.1:1', stream_id: 'news' },
-    'Give the API key of the sidecar: printable ASCII.',
-  ],
-  [
-    { url: 'http://127.0.0.1:1/', sidecar: 'http://10.0.0.1', stream_id: 'news', api_key: 'key' },
-    'The sidecar does not answer: it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set.',
-  ],
-])('says what is missing in %j', async (fields, problem) => {
-  const emulator = await startEmulator();
-  const { status, text } = await send(emulator, fields);
-  expect(status).toBe(400);
-  expect(textOf(text)).toContain(problem);
+/** What is sent and what is wrong with it, one a line. */
+const INCOMPLETE = `
+ → Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).
+url=a.mpd → The address must be a whole one, which begins with https:// or http://.
+url=file:///etc/passwd → The address must be a whole one, which begins with https:// or http://.
+url=http://127.0.0.1:1/&sidecar=news → The address of the sidecar must be a whole one, which begins with https:// or http://.
+url=http://127.0.0.1:1/&sidecar=http://127.0.0.1:1 → Give the stream id by which the sidecar has the key file.
+url=http://127.0.0.1:1/&sidecar=http://127.0.0.1:1&stream_id=news → Give the API key of the sidecar: printable ASCII.
+url=http://127.0.0.1:1/&sidecar=http://10.0.0.1&stream_id=news&api_key=key → The sidecar does not answer: it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set.
+`;
+
+test.each(
+  INCOMPLETE.slice(1, -1)
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)('says what is missing in %j', async (fields, problem) => {
+  const { status, text } = await send(await startEmulator(), Object.fromEntries(new URLSearchParams(fields)));
+  expect([status, textOf(text)]).toEqual([400, expect.stringContaining(problem ?? '')]);
 });
 
-test.each([
-  'http://10.1.2.3/a.mpd',
-  'http://169.254.169.254/latest/meta-data',
-  'http://[fd00::1]/a.mpd',
-  'http://[::ffff:10.0.0.1]/a.mpd',
-])('does not fetch from a private network: %s', async (address) => {
+test('does not fetch from a private network, and follows no redirect into one', async () => {
   const emulator = await startEmulator();
-  const { status, text } = await send(emulator, { url: address });
-  expect(status).toBe(200);
-  expect(text).toContain('it is an address of a private network');
-  expect(itemIn(text)).toBeNull();
-});
-
-test('does not follow a redirect into a private network', async () => {
-  const emulator = await startEmulator();
-  const url = await serve((_request, response) => {
+  const redirecting = await serve((_request, response) => {
     response.writeHead(302, { location: 'http://192.168.0.1/a.mpd' }).end();
   });
-  const { text } = await send(emulator, { url });
-  expect(text).toContain('it is an address of a private network');
+  for (const url of ['http://169.254.169.254/latest/meta-data', 'http://[::ffff:10.0.0.1]/', redirecting]) {
+    const { status, text } = await send(emulator, { url });
+    expect(status).toBe(200);
+    expect(text).toContain('it is an address of a private network');
+    expect(itemIn(text)).toBeNull();
+  }
 });
 
 test('tests the emulator’s own addresses by whatever name it is called', async () => {

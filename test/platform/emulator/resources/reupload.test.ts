@@ -107,25 +107,15 @@ test('a reupload with faults is refused with each of them, and begins nothing', 
   const { createReady, read, admin, site, told } = await startLibrary();
   const media = await createReady();
   await told();
+  const upload = { mime_type: 7, download_url: 'https://example.com/a.mp4' };
   const { body } = await admin
     .put(`${site}/media/${media.id}/reupload/`)
-    .send({
-      metadata: { title: 'x' },
-      upload: {
-        method: 'external',
-        mime_type: 7,
-        trim_in_point: '1',
-        download_url: 'https://example.com/a.mp4',
-      },
-    })
+    .send({ metadata: { title: 'x' }, upload })
     .expect(400);
   expect(body.errors.map(({ description }: { description: string }) => description)).toEqual([
     'upload.mime_type: must be a string',
-    'upload.trim_in_point: must be a time as HH:MM:SS.mmm',
     'metadata.title: this call takes no metadata. Leave it out.',
-    'upload.download_url: goes with the method fetch, not with external',
-    'upload.source_url: is missing; the method external needs it',
-    'upload.trim_in_point and trim_out_point: cannot be set for the method external',
+    'upload.download_url: goes with the method fetch, not with direct',
   ]);
   expect(await read(`/media/${media.id}`)).toEqual(media);
   expect(await told()).toEqual([]);

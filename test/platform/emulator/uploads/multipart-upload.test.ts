@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import fc from 'fast-check';
 import type { KeptFile } from '../../../../src/platform/emulator/uploads/file-store';
 import type { Upload } from '../../../../src/platform/emulator/uploads/upload';
 import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
@@ -60,6 +59,7 @@ test('a client lists the links, sends each part that has no entity tag, complete
       { id: 2, upload_link: link(2) },
     ],
   });
+  await put(2, 'moon').expect(200);
   await put(2, 'world').expect(200);
   const again = await list('?page_length=2').expect(200);
   expect(again.body.parts).toEqual([
@@ -238,33 +238,4 @@ test('completed twice at the same time, the file is taken once', async () => {
   const answers = await Promise.all([complete(), complete(), complete()]);
   expect(answers.map(({ status }) => status)).toEqual([202, 202, 202]);
   expect(emulator.taken.length).toBe(1);
-});
-
-test('whatever parts come, however often and in whatever order, the file is the latest of each in a row', async () => {
-  const emulator = await startUploads();
-  const sent = fc.array(
-    fc.tuple(fc.integer({ min: 1, max: 4 }), fc.uint8Array({ minLength: 1, maxLength: 9 })),
-    {
-      minLength: 1,
-      maxLength: 12,
-    },
-  );
-  await fc.assert(
-    fc.asyncProperty(sent, async (parts) => {
-      const { put, complete } = open(emulator);
-      const latest = new Map<number, Uint8Array>();
-      for (const [number, bytes] of parts) {
-        await put(number, Buffer.from(bytes)).expect(200);
-        latest.set(number, bytes);
-      }
-      const isWhole = Math.max(...latest.keys()) === latest.size;
-      const before = emulator.taken.length;
-      await complete().expect(isWhole ? 202 : 409);
-      expect(emulator.taken.length).toBe(before + (isWhole ? 1 : 0));
-      if (!isWhole) return;
-      const inOrder = [...latest].sort(([a], [b]) => a - b).map(([, bytes]) => bytes);
-      expect(readFileSync(emulator.taken.at(-1)?.path ?? '').equals(Buffer.concat(inOrder))).toBe(true);
-    }),
-    { numRuns: 30 },
-  );
 });

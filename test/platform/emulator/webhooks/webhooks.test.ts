@@ -105,14 +105,22 @@ test('takes "hang" for a failure, tries again and goes on in order', async () =>
   ]);
 });
 
+async function receiverThat(script: ReceiverScript): Promise<string> {
+  const receiver = await startWebhookReceiver();
+  receiver.answer(script);
+  return receiver.url;
+}
+
 test.each<[string, () => string | Promise<string>, string]>([
   ['nobody listens', refusedUrl, 'connection_refused'],
   ['the host has no address', () => 'http://receiver.invalid/', 'host_not_found'],
   [
     'the receiver speaks no TLS',
-    async () => (await startWebhookReceiver()).url.replace('http', 'https'),
+    async () => (await receiverThat(200)).replace('http', 'https'),
     'tls_failed',
   ],
+  ['the receiver cuts the connection', () => receiverThat('reset'), 'connection_reset'],
+  ['the answer is no HTTP', () => receiverThat('garbage'), 'not_http'],
 ])('keeps the failure when %s', async (_case, urlOf, failure) => {
   const { create, notify, tries } = startWebhooks({ allowHttp: true, retryDelaysMs: [] });
   create(await urlOf());

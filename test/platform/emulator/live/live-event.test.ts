@@ -1,0 +1,58 @@
+import {
+  type EventInput,
+  type EventState,
+  firstState,
+  isOver,
+  isViewable,
+  nextState,
+  type PublishingMode,
+} from '../../../../src/platform/emulator/live/live-event';
+
+const INPUTS: readonly EventInput[] = ['publish', 'encoder_connected', 'encoder_gone', 'window_over', 'stop'];
+
+/** For each state, what the inputs lead to, in the order of `INPUTS`; a refusal stands in parentheses. */
+const MANUAL = `
+preview             live                      (encoder_connected) preview_interrupted     (encoder_connected) ended_unpublished
+preview_interrupted live_interrupted          preview             (encoder_not_connected) ended_unpublished   ended_unpublished
+live                (event_already_published) (encoder_connected) live_interrupted        (encoder_connected) ended
+live_interrupted    (event_already_published) live                (encoder_not_connected) ended               ended
+ended               (event_ended)             (event_ended)       (event_ended)           (event_ended)       (event_ended)
+ended_unpublished   (event_ended)             (event_ended)       (event_ended)           (event_ended)       (event_ended)`
+  .trim()
+  .split('\n')
+  .map((line) => line.split(/ +/) as [EventState, ...string[]]);
+
+/** What differs for an event of an auto channel, in the states that it can be in. */
+const AUTO: readonly (readonly [EventState, string])[] = [
+  ['live', '(event_published_by_channel)'],
+  ['live_interrupted', '(event_published_by_channel)'],
+  ['ended', '(event_ended)'],
+];
+
+function outcome(mode: PublishingMode, state: EventState, input: EventInput): string {
+  const transition = nextState(mode, state, input);
+  return transition.ok ? transition.state : `(${transition.refusal})`;
+}
+
+const cases = MANUAL.flatMap(([state, ...outcomes]) =>
+  INPUTS.map((input, at) => [state, input, outcomes[at]] as const),
+);
+
+test.each(cases)('an event in %s meets %s with %s', (state, input, expected) => {
+  expect(outcome('manual', state, input)).toBe(expected);
+  if (input !== 'publish') expect(outcome('auto', state, input)).toBe(expected);
+});
+
+test.each(AUTO)('an auto event in %s meets publish with %s', (state, expected) => {
+  expect(outcome('auto', state, 'publish')).toBe(expected);
+});
+
+test('an event begins live on an auto channel and as a preview on a manual one', () => {
+  expect([firstState('auto'), firstState('manual')]).toEqual(['live', 'preview']);
+});
+
+test('viewers see an event from its publishing on, and its replay, and never an unpublished one', () => {
+  const states = MANUAL.map(([state]) => state);
+  expect(states.filter(isViewable)).toEqual(['live', 'live_interrupted', 'ended']);
+  expect(states.filter(isOver)).toEqual(['ended', 'ended_unpublished']);
+});
