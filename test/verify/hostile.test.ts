@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
 import type { Answer } from '../support/media-server';
 import { redirectTo } from '../support/media-server';
+import { rowsOf } from '../support/rows-of';
 import { startStream } from '../support/start-stream';
 
 const MiB = 1024 * 1024;
@@ -35,101 +36,70 @@ const endless: Answer = (_request, response) => {
   pour(response, Buffer.alloc(64 * 1024, '#EXTINF:2,\na.ts\n'));
 };
 
-const TOO_LARGE = ['manifest_too_large'];
 const lines = (count: number, line: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => line(at)).join('\n');
 const mpd = (set: string) =>
   `<MPD type="static" mediaPresentationDuration="PT10S"><Period><AdaptationSet mimeType="video/mp4">${set}</AdaptationSet></Period></MPD>`;
 
-type Row = [string, Answer | string | Buffer, string[], (object | undefined)?];
-
-/** Each row is whole: jest takes a parameter that a row lacks for its callback. */
-const withLimits = (rows: readonly Row[]) =>
-  rows.map(([name, answer, codes, limits = {}]) => [name, answer, codes, limits] as const);
+const head = (status: number, headers = {}, body: string | Buffer = ''): Answer =>
+  ((_request, response) => response.writeHead(status, headers).end(body)) as Answer;
+const drops: Answer = (_request, response) => {
+  const timer = setInterval(() => response.write(' '), 20);
+  response.on('close', () => clearInterval(timer));
+};
+const LONG_LINE = `#EXT-X-DEFINE:NAME="a",VALUE="${'x'.repeat(8000)}"\n#EXT-X-KEY:URI="${'{$a}'.repeat(17)}"\n`;
+const MANY_VARIABLES = lines(1001, (at) => `#EXT-X-DEFINE:NAME="${at}",VALUE=""`);
+const MANY_KEYS = lines(1001, (at) => `#EXT-X-KEY:METHOD=A,KEYFORMAT="${at}"`);
+const template = (media: string, more = '') =>
+  mpd(`<SegmentTemplate${more} media="${media}"/><Representation id="a"/>`);
 
 test.each(
-  withLimits([
-    ['an entity bomb', BOMB, ['manifest_unreadable']],
-    ['a document type', '<!DOCTYPE MPD SYSTEM "file:///etc/passwd"><MPD/>', ['manifest_unreadable']],
-    ['elements a million deep', `<MPD>${'<a>'.repeat(1_000_000)}`, ['manifest_unreadable']],
-    ['a manifest without an end', endless, ['too_large']],
-    [
-      'a manifest that is small when packed alone',
-      (_request, response) =>
-        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(32 * MiB, ' '))),
-      ['too_large'],
-    ],
-    [
-      'a manifest that says that it is packed, and is not',
-      (_request, response) => response.writeHead(200, { 'content-encoding': 'br' }).end('<MPD/>'),
-      ['answer_broken'],
-    ],
-    ['redirects in a circle', redirectTo('/bad.mpd'), ['too_many_redirects']],
-    ['a redirect to a file', redirectTo('file:///etc/passwd'), ['address_refused']],
-    ['a redirect to nowhere', (_request, response) => response.writeHead(302).end(), ['answer_broken']],
-    [
-      'an answer that comes drop by drop',
-      (_request, response) => {
-        const timer = setInterval(() => response.write(' '), 20);
-        response.on('close', () => clearInterval(timer));
-      },
-      ['timeout'],
-      { requestMs: 300 },
-    ],
-    ['an answer that never comes', () => undefined, ['limit_reached'], { totalMs: 300 }],
-    ['a cut connection', (request) => request.socket.destroy(), ['unreachable']],
-    ['an answer that is no HTTP', (request) => request.socket.end('220 ftp ready\r\n'), ['unreachable']],
-    ['a web page', '<!doctype html><html></html>', ['not_a_manifest']],
-    ['nothing', '', ['not_a_manifest']],
-    ['bytes', Buffer.from([0, 1, 2, 255]), ['not_a_manifest']],
-    ['XML that is something else', '<rss/>', ['not_a_manifest']],
-    ['a manifest without a period', '<MPD/>', ['manifest_unreadable']],
-    ['a manifest without anything to play', '<MPD><Period/></MPD>', ['no_rendition']],
-    [
-      'a playlist with a line of a mebibyte',
-      `#EXTM3U\n#EXT-X-STREAM-INF:${','.repeat(MiB)}\nv.m3u8`,
-      ['manifest_unreadable'],
-    ],
-    [
-      'a playlist with lines of many attributes',
-      `#EXTM3U\n${`#EXT-X-MAP:${'a,'.repeat(4000)}\n`.repeat(900)}`,
-      ['manifest_unreadable'],
-    ],
-    [
-      'a playlist whose variables make a long line',
-      `#EXTM3U\n#EXT-X-DEFINE:NAME="a",VALUE="${'x'.repeat(8000)}"\n#EXT-X-KEY:URI="${'{$a}'.repeat(17)}"\n`,
-      ['manifest_unreadable'],
-    ],
-    [
-      'a playlist of many variables',
-      `#EXTM3U\n${lines(1001, (at) => `#EXT-X-DEFINE:NAME="${at}",VALUE=""`)}`,
-      TOO_LARGE,
-    ],
-    [
-      'many keys at once',
-      `#EXTM3U\n${lines(1001, (at) => `#EXT-X-KEY:METHOD=A,KEYFORMAT="${at}"`)}`,
-      TOO_LARGE,
-    ],
-    ['many session keys', `#EXTM3U\n${lines(1001, () => '#EXT-X-SESSION-KEY:METHOD=A')}`, TOO_LARGE],
-    ['many periods', `<MPD>${'<Period/>'.repeat(2001)}</MPD>`, TOO_LARGE],
-    ['many representations', mpd('<Representation/>'.repeat(2001)), TOO_LARGE],
-    [
-      'a long template',
-      mpd(`<SegmentTemplate media="${'$Number%099d$'.repeat(400)}"/><Representation/>`),
-      TOO_LARGE,
-    ],
-    [
-      'a template of a long address',
-      mpd(`<SegmentTemplate duration="2" media="${'$Number%099d$'.repeat(100)}"/><Representation id="a"/>`),
-      ['address_refused', 'not_protected'],
-    ],
-    [
-      'a playlist with a variable that is not there',
+  rowsOf<Answer | string | Buffer | readonly [Answer, limits: object]>({
+    'an entity bomb: manifest_unreadable': BOMB,
+    'a document type: manifest_unreadable': '<!DOCTYPE MPD SYSTEM "file:///etc/passwd"><MPD/>',
+    'elements a million deep: manifest_unreadable': `<MPD>${'<a>'.repeat(1_000_000)}`,
+    'a manifest without an end: too_large': endless,
+    'a manifest that is small when packed alone: too_large': head(
+      200,
+      { 'content-encoding': 'gzip' },
+      gzipSync(Buffer.alloc(32 * MiB, ' ')),
+    ),
+    'a manifest that says that it is packed, and is not: answer_broken': head(
+      200,
+      { 'content-encoding': 'br' },
+      '<MPD/>',
+    ),
+    'redirects in a circle: too_many_redirects': redirectTo('/bad.mpd'),
+    'a redirect to a file: address_refused': redirectTo('file:///etc/passwd'),
+    'a redirect to nowhere: answer_broken': head(302),
+    'an answer that comes drop by drop: timeout': [drops, { requestMs: 300 }],
+    'an answer that never comes: limit_reached': [() => undefined, { totalMs: 300 }],
+    'a cut connection: unreachable': (request) => request.socket.destroy(),
+    'an answer that is no HTTP: unreachable': (request) => request.socket.end('220 ftp ready\r\n'),
+    'a web page: not_a_manifest': '<!doctype html><html></html>',
+    'nothing: not_a_manifest': '',
+    'bytes: not_a_manifest': Buffer.from([0, 1, 2, 255]),
+    'XML that is something else: not_a_manifest': '<rss/>',
+    'a manifest without a period: manifest_unreadable': '<MPD/>',
+    'a manifest without anything to play: no_rendition': '<MPD><Period/></MPD>',
+    'a playlist with a line of a mebibyte: manifest_unreadable': `#EXTM3U\n#EXT-X-STREAM-INF:${','.repeat(MiB)}\nv.m3u8`,
+    'a playlist with lines of many attributes: manifest_unreadable': `#EXTM3U\n${`#EXT-X-MAP:${'a,'.repeat(4000)}\n`.repeat(900)}`,
+    'a playlist whose variables make a long line: manifest_unreadable': `#EXTM3U\n${LONG_LINE}`,
+    'a playlist of many variables: manifest_too_large': `#EXTM3U\n${MANY_VARIABLES}`,
+    'many keys at once: manifest_too_large': `#EXTM3U\n${MANY_KEYS}`,
+    'many session keys: manifest_too_large': `#EXTM3U\n${'#EXT-X-SESSION-KEY:METHOD=A\n'.repeat(1001)}`,
+    'many periods: manifest_too_large': `<MPD>${'<Period/>'.repeat(2001)}</MPD>`,
+    'many representations: manifest_too_large': mpd('<Representation/>'.repeat(2001)),
+    'a long template: manifest_too_large': template('$Number%099d$'.repeat(400)),
+    'a template of a long address: address_refused, not_protected': template(
+      '$Number%099d$'.repeat(100),
+      ' duration="2"',
+    ),
+    'a playlist with a variable that is not there: manifest_unreadable':
       '#EXTM3U\n#EXT-X-DEFINE:IMPORT="a"\n',
-      ['manifest_unreadable'],
-    ],
-  ]),
-)('%s is refused at once', async (_name, answer, codes, limits) => {
+  }),
+)('is refused at once: %s', async (_what, given, codes) => {
+  const [answer, limits] = Array.isArray(given) ? given : [given, {}];
   const found = await refusal(answer, limits);
   expect(found.codes).toEqual(codes);
   expect(found.report.fetched.bytes).toBeLessThan(9 * MiB);

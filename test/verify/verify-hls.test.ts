@@ -64,82 +64,6 @@ test('a key id of its own is nothing against a stream that FairPlay alone plays'
   }).toEqual({ faults: [], states: ['decrypts', 'decrypts'] });
 });
 
-describe('one cause is one error', () => {
-  test('another key', async () => {
-    const stream = await startStream('hls');
-    const report = await stream.verify({ keyFiles: [withFairPlay({ key: OTHER })] });
-    expect(codesOf(report)).toEqual({ errors: ['content_key_wrong'], warnings: [] });
-  });
-
-  test('another IV than the media have', async () => {
-    const stream = await startStream('hls');
-    const report = await stream.verify({ keyFiles: [withFairPlay({ iv: OTHER })] });
-    expect(codesOf(report)).toEqual({ errors: ['iv_mismatch'], warnings: [] });
-  });
-
-  test('the address of another content', async () => {
-    const stream = await startStream('hls');
-    const report = await stream.verify({
-      keyFiles: [withFairPlay({ licenseUrl: 'skd://fairplay.example.com/sport', key: OTHER })],
-    });
-    expect(codesOf(report)).toEqual({ errors: ['license_address_differs'], warnings: [] });
-  });
-
-  test('an address with the id of a session', async () => {
-    const stream = await startStream('hls');
-    for (const file of ['v.m3u8', 'a.m3u8'])
-      await stream.change(file, (text) => text.replace(FAIRPLAY_URL, `${FAIRPLAY_URL}?wowzasessionid=17`));
-    const report = await stream.verify();
-    expect(codesOf(report).errors).toEqual(['session_id_in_address']);
-    expect(statesOf(report)).toEqual(['decrypts', 'decrypts']);
-  });
-
-  test('a stream without a key line whose media are encrypted', async () => {
-    const stream = await startStream('hls');
-    for (const file of ['v.m3u8', 'a.m3u8'])
-      await stream.change(file, (text) => text.replaceAll(/#EXT-X-KEY:.*\n/g, ''));
-    expect(codesOf(await stream.verify()).errors).toEqual(['not_protected']);
-  });
-
-  test('clear media whose playlists name a key', async () => {
-    const stream = await startStream('hls', { packaging: undefined, flags: [] });
-    for (const file of ['v.m3u8', 'a.m3u8'])
-      await stream.change(file, (text) =>
-        text.replace(
-          '#EXTINF',
-          `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="${FAIRPLAY_URL}",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"\n#EXTINF`,
-        ),
-      );
-    const report = await stream.verify();
-    expect({ codes: codesOf(report), states: statesOf(report) }).toEqual({
-      codes: { errors: ['not_protected'], warnings: [] },
-      states: ['clear', 'clear'],
-    });
-  });
-
-  test('a media playlist that is not there', async () => {
-    const stream = await startStream('hls');
-    await fs.remove(join(stream.folder, 'a.m3u8'));
-    const report = await stream.verify();
-    expect(codesOf(report)).toEqual({ errors: ['playlist_not_found'], warnings: [] });
-    expect(report.faults[0]?.description).toBe(
-      `${stream.url}/a.m3u8 is not there (404); the multivariant playlist names it.`,
-    );
-    expect(statesOf(report)).toEqual(['decrypts']);
-  });
-
-  test('session keys that no media playlist has', async () => {
-    const stream = await startStream('hls');
-    await stream.change('master.m3u8', (text) =>
-      text.replace(
-        '#EXT-X-STREAM-INF',
-        '#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI="skd://other/1",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"\n#EXT-X-STREAM-INF',
-      ),
-    );
-    expect(codesOf(await stream.verify())).toEqual({ errors: [], warnings: ['session_key_differs'] });
-  });
-});
-
 describe('MPEG-TS', () => {
   test('SAMPLE-AES decrypts with key and IV of the key file', async () => {
     const stream = await startStream('hls', { extension: 'ts', flags: FAIRPLAY_FLAGS });
@@ -149,12 +73,6 @@ describe('MPEG-TS', () => {
       schemes: ['sample-aes', 'sample-aes'],
     });
     expect(statesOf(report)).toEqual(['decrypts', 'decrypts']);
-  });
-
-  test('another key is one error', async () => {
-    const stream = await startStream('hls', { extension: 'ts', flags: FAIRPLAY_FLAGS });
-    const report = await stream.verify({ keyFiles: [withFairPlay({ key: OTHER })] });
-    expect(codesOf(report)).toEqual({ errors: ['content_key_wrong'], warnings: [] });
   });
 });
 
