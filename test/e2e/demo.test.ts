@@ -9,7 +9,6 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const DEMO = join(__dirname, '../../dist/demo/main.js');
-const EMULATOR = join(__dirname, '../../dist/emulator/main.js');
 
 const KEY_FILE = `mpegdashstreaming-cenc-key-id: Dlj11ea0QZepsUOGRu9HZQ==
 mpegdashstreaming-cenc-content-key: SvEMxZMGndWHIqCMoD45YA==
@@ -233,17 +232,4 @@ test('leaves no process and no file behind after a Ctrl-C, at whichever moment o
     }),
   );
   expect(left).toEqual(delays.map(() => []));
-});
-
-test('starts the emulator on a misspelt variable with a warning, and ends it with 0 on SIGTERM', async () => {
-  const emulator = start(EMULATOR, [], {
-    EMULATOR_PORT: '0',
-    EMULATOR_CONTROL_PORT: '0',
-    EMULATOR_RTMP_PORT: 'off',
-    EMULATOR_PROT: '1',
-  });
-  const said = await untilSaid(emulator, '"listening"');
-  expect(said).toContain('EMULATOR_PROT (did you mean EMULATOR_PORT?)');
-  emulator.kill('SIGTERM');
-  expect(await once(emulator, 'close')).toEqual([0, null]);
 });

@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { temporaryFolder } from '../support/after-test';
 import { DIST, startBuilt, untilReady } from '../support/built-program';
 import { SHAKA_PACKAGER } from '../support/packaged-samples';
 
@@ -51,10 +51,8 @@ jest.setTimeout(120_000);
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'docs-'));
+  folder = await temporaryFolder();
 });
-
-afterEach(() => rm(folder, { recursive: true }));
 
 /** What a page's shell prints behind each step. */
 const END_OF_STEP = '\x1e';

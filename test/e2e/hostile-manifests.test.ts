@@ -1,9 +1,7 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterTest } from '../support/after-test';
 import { DIST, runScript, startBuilt } from '../support/built-program';
+import { startFakeUpstream } from '../support/fake-upstream';
 
 const head = '#EXTM3U\n#EXT-X-TARGETDURATION:2\n';
 const longVariable = `#EXT-X-DEFINE:NAME="a",VALUE="${'x'.repeat(8000)}"\n`;
@@ -17,11 +15,9 @@ const HOSTILE = {
 };
 
 async function serveHostile(): Promise<string> {
-  const texts = new Map(Object.entries(HOSTILE).map(([name, text]) => [`/${name}.m3u8`, text]));
-  const server = createServer((request, response) => response.end(texts.get(request.url ?? '')));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const upstream = await startFakeUpstream();
+  for (const [name, body] of Object.entries(HOSTILE)) upstream.on(`/${name}.m3u8`, { body });
+  return upstream.url;
 }
 
 test('manifests that take all memory or time end their test alone, while the emulator answers', async () => {

@@ -11,25 +11,27 @@ const PROTOCOLS = {
   cpix: `/keyprovider/cpix/${CLIENT.name}/{contentId}`,
 };
 
+async function startBy(protocol: string, cwd: string, url: string) {
+  const sidecar = await startBuilt('sidecar', {
+    cwd,
+    env: {
+      PACKAGERDRMAPI_APIKEY: API_KEY,
+      PACKAGERDRMAPI_KEYFILESPATH: join(cwd, protocol),
+      PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol,
+      PACKAGERDRMAPI_KEYPROVIDERURL: url,
+      PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
+    },
+  });
+  await untilReady(sidecar.url);
+  return sidecar;
+}
+
 test('provisions the keys of the emulator by each protocol, with the headers of a file and a content id alone', async () => {
   const { cwd, emulator, sidecar: byJson } = await startBoth();
   const headersFile = join(cwd, 'headers.txt');
   await fs.writeFile(headersFile, `# of the emulator\nAPI-KEY: ${CLIENT.apiKey}\n`, { mode: 0o600 });
   const sidecars = await Promise.all(
-    Object.entries(PROTOCOLS).map(async ([protocol, path]) => {
-      const sidecar = await startBuilt('sidecar', {
-        cwd,
-        env: {
-          PACKAGERDRMAPI_APIKEY: API_KEY,
-          PACKAGERDRMAPI_KEYFILESPATH: join(cwd, protocol),
-          PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol,
-          PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}${path}`,
-          PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
-        },
-      });
-      await untilReady(sidecar.url);
-      return sidecar;
-    }),
+    Object.entries(PROTOCOLS).map(([protocol, path]) => startBy(protocol, cwd, `${emulator.url}${path}`)),
   );
   const post = (url: string, body: object) => call(`${url}/api/keyfile/live`, 'POST', body);
   const named = { client: CLIENT.name, clientApiKey: CLIENT.apiKey, contentId: 'evening-show' };
@@ -48,17 +50,7 @@ test('provisions the keys of the emulator by each protocol, with the headers of 
 test('provisions from the CPIX API of the platform, whose one key is for all systems', async () => {
   const { cwd, emulator } = await startBoth();
   await fs.writeFile(join(cwd, 'headers.txt'), `API-KEY: ${CLIENT.apiKey}\n`, { mode: 0o600 });
-  const sidecar = await startBuilt('sidecar', {
-    cwd,
-    env: {
-      PACKAGERDRMAPI_APIKEY: API_KEY,
-      PACKAGERDRMAPI_KEYFILESPATH: join(cwd, 'studio'),
-      PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: 'cpix',
-      PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/v1/cpix/${CLIENT.name}/{contentId}`,
-      PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: 'headers.txt',
-    },
-  });
-  await untilReady(sidecar.url);
+  const sidecar = await startBy('cpix', cwd, `${emulator.url}/v1/cpix/${CLIENT.name}/{contentId}`);
   const path = `${sidecar.url}/api/keyfile/live`;
   const written = await call(path, 'POST', { contentId: 'evening-show' });
   expect([written.status, (await call(path, 'GET')).text]).toEqual([200, written.text]);

@@ -83,34 +83,30 @@ const GIVE_FOLDER =
 const asRoot = process.getuid?.() === 0 ? describe : describe.skip;
 
 asRoot('a service that is another user than the owner', () => {
-  test.each([['PACKAGERDRMAPI_APIKEY_FILE'], ['PACKAGERDRMAPI_APIKEYS_FILE']])(
-    'says whose the file of %s is, and how to let it read the file',
-    async (variable) => {
-      const file = join(folder, 'apikey.txt');
+  test.each([
+    ['APIKEY_FILE', 0o600],
+    ['APIKEYS_FILE', 0o600],
+    ['TLSKEY', 0o400, 'TLSCERT'],
+    ['CPIXKEY', 0o400, 'CPIXCERT'],
+  ])(
+    'says whose the file of PACKAGERDRMAPI_%s is, and how to let it read the file',
+    async (name, mode, certified = '') => {
+      const file = join(folder, 'own.key');
       await writeFile(file, 'a-key-of-this-test\n');
-      await owned(file, OTHER, 0o600);
-      const why = `${RUNS_AS} read ${file}, which belongs to user 3500, group 3500 and has mode 0600. As root: chown 1000 and chmod 0400. ${ON_THE_HOST}`;
-      expect(await start({ [variable]: file }).refused()).toEqual(fault(`${variable}: ${why}`));
+      await owned(file, OTHER, mode);
+      const certificate = join(folder, 'own.crt');
+      await writeFile(certificate, '');
+      await chmod(certificate, 0o644);
+      const why = `${RUNS_AS} read ${file}, which belongs to user 3500, group 3500 and has mode 0${mode.toString(8)}. As root: chown 1000 and chmod 0400. ${ON_THE_HOST}`;
+      const others = certified && {
+        PACKAGERDRMAPI_APIKEY: 'key',
+        [`PACKAGERDRMAPI_${certified}`]: certificate,
+      };
+      expect(await start({ ...(others || {}), [`PACKAGERDRMAPI_${name}`]: file }).refused()).toEqual(
+        fault(`PACKAGERDRMAPI_${name}: ${why}`),
+      );
     },
   );
-
-  test.each([
-    ['HTTPS', 'TLS'],
-    ['encrypted content keys', 'CPIX'],
-  ])('says whose the private key for %s is', async (_what, name) => {
-    const [certificate, key] = [join(folder, 'own.crt'), join(folder, 'own.key')];
-    await writeFile(certificate, '');
-    await chmod(certificate, 0o644);
-    await writeFile(key, '');
-    await owned(key, OTHER, 0o400);
-    const env = {
-      PACKAGERDRMAPI_APIKEY: 'key',
-      [`PACKAGERDRMAPI_${name}CERT`]: certificate,
-      [`PACKAGERDRMAPI_${name}KEY`]: key,
-    };
-    const why = `${RUNS_AS} read ${key}, which belongs to user 3500, group 3500 and has mode 0400. As root: chown 1000 and chmod 0400. ${ON_THE_HOST}`;
-    expect(await start(env).refused()).toEqual(fault(`PACKAGERDRMAPI_${name}KEY: ${why}`));
-  });
 
   test('names the folder on the way to a file that it may not enter', async () => {
     const closed = join(folder, 'secrets');

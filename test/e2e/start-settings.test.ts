@@ -53,11 +53,12 @@ test('starts without its folder, says so, and is ready as soon as the folder is 
   expect(await roundTrip(url, 'key')).toEqual(SERVED);
 });
 
-test.each([
-  ['0.0.0.0', /^0\.0\.0\.0:\d+$/, /^http:\/\/127\.0\.0\.1:\d+$/],
-  ['127.0.0.1', /^127\.0\.0\.1:\d+$/, /^http:\/\/127\.0\.0\.1:\d+$/],
-])('says in its log that it listens on %s, and an address to call', async (host, address, url) => {
-  const env = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_HOST: host };
+test('says in its log where it listens, an address to call, and of a variable that looks misspelt', async () => {
+  const env = {
+    PACKAGERDRMAPI_APIKEY: 'key',
+    PACKAGERDRMAPI_HOST: '0.0.0.0',
+    PACKAGERDRMAPI_KEYFILEPATH: 'keys',
+  };
   const { until } = await startBuilt('sidecar', { cwd, env });
   const [line] = await until(/^.*"message":"listening".*$/m);
   const said = JSON.parse(line);
@@ -66,12 +67,13 @@ test.each([
     level: 'info',
     message: 'listening',
     service: 'sidecar',
-    address: expect.stringMatching(address),
-    url: expect.stringMatching(url),
+    address: expect.stringMatching(/^0\.0\.0\.0:\d+$/),
+    url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     keyFilesPath: join(await fs.realpath(cwd), 'keys'),
     provisioning: false,
   });
   expect(said.address.split(':').at(-1)).toBe(said.url.split(':').at(-1));
+  await until(/"unknown variable","variable":"PACKAGERDRMAPI_KEYFILEPATH \(did you mean/);
 });
 
 test('says that a folder is where the file of the API key belongs', async () => {
@@ -85,17 +87,5 @@ The configuration has a fault:
   - PACKAGERDRMAPI_APIKEY_FILE: api-key is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and create the container again.
 See docs/configuration.md.
 `,
-  });
-});
-
-test('warns of a variable that looks misspelt', async () => {
-  const env = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_KEYFILEPATH: 'keys' };
-  const { until } = await startBuilt('sidecar', { cwd, env });
-  const [line] = await until(/^.*"message":"unknown variable".*$/m);
-  expect(JSON.parse(line)).toEqual({
-    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-    level: 'warn',
-    message: 'unknown variable',
-    variable: 'PACKAGERDRMAPI_KEYFILEPATH (did you mean PACKAGERDRMAPI_KEYFILESPATH?)',
   });
 });

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
 import { startBuilt, untilReady } from '../support/built-program';
+import { startFakeUpstream } from '../support/fake-upstream';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { until } from '../support/until';
 
 const API_KEY = 'key-of-the-stop-tests';
 
@@ -15,45 +16,25 @@ beforeEach(async () => {
   cwd = await temporaryFolder();
 });
 
-/** An upstream that holds its answers: a client record without a secret, and keys in plain. */
+/** An upstream that holds its answers until there are four requests: a client record without a secret, and keys in plain. */
 async function startSlowUpstream() {
   const { cenc, playready, widevine, fairplay } = POST_MANUAL;
-  const answers: Record<string, object> = {
-    '/config/someone': {},
-    '/keys/cenc/someone/content': {
-      key_id_big: cenc?.keyid,
-      content_key: cenc?.contentkey,
-      playready_laurl: playready?.laurl,
-      checksum: playready?.checksum,
-      widevine_drm_specific_data: widevine?.psshdata,
+  const upstream = await startFakeUpstream();
+  upstream.holdUntil(4);
+  upstream.on('/config/someone', { body: {} });
+  upstream.on('/keys/cenc/someone/content', {
+    body: {
+      key_id_big: cenc.keyid,
+      content_key: cenc.contentkey,
+      playready_laurl: playready.laurl,
+      checksum: playready.checksum,
+      widevine_drm_specific_data: widevine.psshdata,
     },
-    '/keys/fairplay/someone/content': {
-      key_hex: fairplay?.key,
-      iv_hex: fairplay?.iv,
-      laurl: fairplay?.laurl,
-    },
-  };
-  const waiting: (() => void)[] = [];
-  let arrived = () => {};
-  const allArrived = new Promise<void>((resolve) => {
-    arrived = resolve;
   });
-  const server: Server = createServer((request, response: ServerResponse) => {
-    waiting.push(() => response.end(JSON.stringify(answers[request.url ?? ''])));
-    if (waiting.length === 3) arrived();
+  upstream.on('/keys/fairplay/someone/content', {
+    body: { key_hex: fairplay.key, iv_hex: fairplay.iv, laurl: fairplay.laurl },
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    allArrived,
-    release: () => {
-      for (const answer of waiting) answer();
-    },
-    close: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return upstream;
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
@@ -75,14 +56,14 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
       headers: { 'x-api-key': API_KEY, 'content-type': 'application/json' },
       body: JSON.stringify({ client: 'someone', clientApiKey: 'secret', contentId: 'content' }),
     });
-    await upstream.allArrived;
+    await until(() => upstream.received.length === 3);
     sidecar.send(signal);
     await sidecar.until(/"message":"stopping"/);
 
     const late = connect(Number(new URL(sidecar.url).port), '127.0.0.1');
     expect(await once(late, 'error')).toEqual([expect.objectContaining({ code: 'ECONNREFUSED' })]);
 
-    upstream.release();
+    await fetch(upstream.url);
     const answer = await provisioning;
     expect({ status: answer.status, text: await answer.text() }).toEqual({
       status: 200,
@@ -92,6 +73,5 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout.trimEnd().split('\n').at(-1)).toContain('"message":"stopped"');
     expect(await fs.readFile(join(cwd, 'keys', 'live.key'), 'utf8')).toBe(POST_MANUAL_FILE);
-    await upstream.close();
   },
 );
