@@ -99,28 +99,10 @@ describe('key ids', () => {
     expect(formatUuid(bigEndian)).toBe(vector.kid_uuid);
     expect(parseUuid(vector.kid_uuid)).toEqual({ ok: true, value: bigEndian });
   });
-
-  test('keep their last eight bytes when their order is swapped', () => {
-    const swapped = swapKeyIdOrder(Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex'));
-    expect(swapped.toString('hex')).toBe('030201000504070608090a0b0c0d0e0f');
-  });
 });
 
-describe('keys', () => {
-  test.each(drmVectors.playready_checksum.vectors)('are the same in hex and base64: $source', (vector) => {
-    expect(decodeBase64Block(vector.key_b64)).toEqual(decodeHexBlock(vector.key_hex));
-  });
-
-  test.each(keyFileSamples)('are the same in hex and base64: %s', (_, { values, derived }) => {
-    expect(decodeBase64Block(values.cenc.contentkey)).toEqual(decodeHexBlock(derived.key_hex));
-    expect(values.cenc.keyid).toBe(derived.kid_be_b64);
-  });
-
-  test.each(keyFileSamples)('and ivs of FairPlay are 32 hex digits: %s', (_, { values }) => {
-    const { key, iv } = values.fairplay;
-    expect(decodeHexBlock(key)).toEqual({ ok: true, value: Buffer.from(key, 'hex') });
-    expect(decodeHexBlock(iv)).toEqual({ ok: true, value: Buffer.from(iv, 'hex') });
-  });
+test.each(drmVectors.playready_checksum.vectors)('keys are the same in hex and base64: $source', (vector) => {
+  expect(decodeBase64Block(vector.key_b64)).toEqual(decodeHexBlock(vector.key_hex));
 });
 
 describe('parseUuid', () => {
@@ -139,21 +121,16 @@ describe('parseUuid', () => {
   });
 });
 
-describe('a text around a value', () => {
-  const BLOCK = 'MT8jItzhV+ay+3QEtoyIxQ==';
+test('a text around a value is not passed over', () => {
   const UUID = '313f2322-dce1-57e6-b2fb-7404b68c88c5';
-
-  test('is not passed over', () => {
-    const codes = [
-      decodeBase64Block(`AAAA${BLOCK}`),
-      parseUuid(`${UUID}0`),
-      parseUuid(`0${UUID}`),
-      decodeHexBlock('24F790750x974B8E1BC8AF576925B845'),
-      decodeHexBlock('zz24:F7:90'),
-      decodeHexBlock('24:F7:90zz'),
-    ].map((decoded) => !decoded.ok && decoded.problem.code);
-    expect(codes).toEqual(['wrong_length', 'not_uuid', 'not_uuid', 'not_hex', 'not_hex', 'not_hex']);
-  });
+  const codes = [
+    parseUuid(`${UUID}0`),
+    parseUuid(`0${UUID}`),
+    decodeHexBlock('24F790750x974B8E1BC8AF576925B845'),
+    decodeHexBlock('zz24:F7:90'),
+    decodeHexBlock('24:F7:90zz'),
+  ].map((decoded) => !decoded.ok && decoded.problem.code);
+  expect(codes).toEqual(['not_uuid', 'not_uuid', 'not_hex', 'not_hex', 'not_hex']);
 });
 
 describe('a key id in the other byte order', () => {
@@ -173,11 +150,8 @@ describe('a key id in the other byte order', () => {
     expect(ids.filter(looksSwapped)).toEqual([]);
   });
 
-  test('is none when it reads so in both', () => {
+  test('is none when it reads so in both, nor in 17 bytes', () => {
     expect(looksSwapped(Buffer.from('44da52ef452348409854777ee322681d', 'hex'))).toBe(false);
-  });
-
-  test('has 16 bytes', () => {
     expect(isRandomUuid(Buffer.from('44da52ef4523498e9854777ee322681d00', 'hex'))).toBe(false);
   });
 });

@@ -1,11 +1,4 @@
-import {
-  decodeBase64,
-  decodeBase64Block,
-  decodeHexBlock,
-  formatUuid,
-  parseUuid,
-  swapKeyIdOrder,
-} from '../../src/drm/bytes';
+import { decodeBase64Block, decodeHexBlock, formatUuid, swapKeyIdOrder } from '../../src/drm/bytes';
 import { crossCheck } from '../../src/drm/cross-check';
 import { checkPlayReadyChecksum, playReadyChecksum } from '../../src/drm/playready';
 import { readWidevinePsshData } from '../../src/drm/widevine';
@@ -18,35 +11,6 @@ import { drmVectors, widevineDataOf } from '../vectors/drm-vectors';
 const { plain_texts, checks } = drmVectors.key_provider;
 const published = drmVectors.playready_checksum.vectors;
 
-/** What the value of each field must be; a field that isn't here stops the test that walks the answers. */
-const fields: Record<string, (text: string) => boolean> = {
-  key_id: (text) => decodeBase64Block(text).ok,
-  key_id_big: (text) => decodeBase64Block(text).ok,
-  key_id_hex: (text) => decodeHexBlock(text).ok,
-  key_id_guid: (text) => parseUuid(text).ok,
-  key_id_uuid: (text) => parseUuid(text).ok !== checks.playready_key_id_uuid_is_malformed,
-  content_key: (text) => decodeBase64Block(text).ok,
-  content_key_hex: (text) => decodeHexBlock(text).ok,
-  key_hex: (text) => decodeHexBlock(text).ok,
-  iv_hex: (text) => decodeHexBlock(text).ok,
-  key_iv: (text) => decodeHexBlock(text + text).ok,
-  playready_key_iv: (text) => decodeHexBlock(text + text).ok,
-  service_id: (text) => decodeBase64Block(text).ok,
-  checksum: (text) => decodesTo(text, 8),
-  playready_checksum: (text) => decodesTo(text, 8),
-  drm_specific_data: (text) => readWidevinePsshData(text).ok,
-  widevine_drm_specific_data: (text) => readWidevinePsshData(text).ok,
-  laurl: (text) => URL.canParse(text),
-  playready_laurl: (text) => URL.canParse(text),
-  widevine_laurl: (text) => URL.canParse(text),
-  key_url: (text) => URL.canParse(text),
-};
-
-function decodesTo(text: string, length: number): boolean {
-  const decoded = decodeBase64(text);
-  return decoded.ok && decoded.value.length === length;
-}
-
 function block(text: string | undefined): Buffer {
   const decoded = decodeBase64Block(text ?? '');
   if (!decoded.ok) throw new Error(`A published value ${decoded.problem.description}`);
@@ -54,10 +18,6 @@ function block(text: string | undefined): Buffer {
 }
 
 describe.each(Object.entries(plain_texts))('the answer %s', (_, answer) => {
-  test.each(Object.entries(answer))('has a well-formed %s', (name, text) => {
-    expect(fields[name]?.(text)).toBe(true);
-  });
-
   test('has the same key in hex and base64', () => {
     const { content_key, content_key_hex, key_id, key_id_big, key_id_hex } = answer;
     if (content_key_hex)

@@ -30,31 +30,22 @@ test('has the registered system id', () => {
 describe('the checksum', () => {
   const vectors = [
     ...drmVectors.playready_checksum.vectors,
-    ...keyFileSamples.map(([name, { derived }]) => ({
+    ...keyFileSamples.map(([name, { values, derived }]) => ({
       source: name,
       ...derived,
-      checksum: derived.playready_checksum,
+      checksum: values.playready.checksum,
     })),
   ];
 
-  test.each(vectors)('is that of the key id in GUID order: $source', (vector) => {
+  test.each(vectors)('is that of the key id in GUID order, not in the other: $source', (vector) => {
     const keyId = Buffer.from(vector.kid_be_b64, 'base64');
     const key = Buffer.from(vector.key_hex, 'hex');
     expect(playReadyChecksum(keyId, key)).toBe(vector.checksum);
     expect(checkPlayReadyChecksum(vector.checksum, keyId, key)).toBe('match');
-  });
-
-  test.each(vectors)('tells a key id in the other byte order: $source', (vector) => {
-    const keyId = Buffer.from(vector.kid_be_b64, 'base64');
-    const key = Buffer.from(vector.key_hex, 'hex');
     expect(checkPlayReadyChecksum(vector.checksum_if_kid_not_swapped, keyId, key)).toBe('key_id_byte_order');
     const swapped = Buffer.from(vector.kid_le_b64, 'base64');
     expect(playReadyChecksum(swapped, key)).toBe(vector.checksum_if_kid_not_swapped);
     expect(checkPlayReadyChecksum(vector.checksum, swapped, key)).toBe('key_id_byte_order');
-  });
-
-  test.each(keyFileSamples)('is the one printed in the sample: %s', (_, { values, derived }) => {
-    expect(derived.playready_checksum).toBe(values.playready.checksum);
   });
 
   test('belongs to one key: every vector refuses the checksum of every other', () => {

@@ -1,4 +1,5 @@
-import { checkInput } from '../../../src/api/check';
+import { check, checkInput } from '../../../src/api/check';
+import { formatUuid, swapKeyIdOrder } from '../../../src/drm/bytes';
 import { compareInputs } from '../../../src/drm/check/compare';
 import type { Finding } from '../../../src/drm/finding';
 
@@ -27,4 +28,36 @@ export function brief(faults: readonly Finding[]): string[] {
   return faults.map(({ severity, code, field = '' }) =>
     `${severity === 'error' ? 'E' : 'W'} ${code} ${field}`.trimEnd(),
   );
+}
+
+/** What an input is, and its findings in short. */
+export function summary(input: unknown): [kind: string, ...faults: string[]] {
+  const { kind, faults } = check(input);
+  return [kind, ...brief(faults)];
+}
+
+/** The values of an input's fields, by their names. */
+export function valuesOf(input: unknown): Record<string, string> {
+  return Object.fromEntries(check(input).fields.map(({ name, value }) => [name, value]));
+}
+
+/** Bytes with another text or key id at the first place behind `after`. */
+export function changed(bytes: Buffer, from: Buffer | string, to: Buffer | string, after = ''): Buffer {
+  const copy = Buffer.from(bytes);
+  const at = copy.indexOf(from, copy.indexOf(after));
+  expect(at).toBeGreaterThan(0);
+  Buffer.from(to).copy(copy, at);
+  return copy;
+}
+
+/** Throws when a text tells a key: any run of it in base64 or hex, in either byte order. */
+export function expectHidden(key: Buffer, text: string): void {
+  const said = text.toLowerCase();
+  const forms = [key, swapKeyIdOrder(key)].flatMap((order) => {
+    const base64 = order.toString('base64');
+    const texts = [base64, order.toString('base64url'), order.toString('hex'), encodeURIComponent(base64)];
+    return [...texts.map((whole) => whole.slice(0, 20)), formatUuid(order)];
+  });
+  const told = forms.filter((form) => said.includes(form.toLowerCase()));
+  if (told.length > 0) throw new Error(`${told.join(', ')} is told: ${text}`);
 }

@@ -313,18 +313,6 @@ describe('a comparison', () => {
     expect(JSON.stringify(compare(inputs, true))).toContain(secret);
   });
 
-  it('shows no content key, not even to explain a swap', () => {
-    const inputs = {
-      'news.key': POST_MANUAL_FILE.replace(cenc.keyid, '%')
-        .replace(cenc.contentkey, cenc.keyid)
-        .replace('%', cenc.contentkey),
-      ...CENC,
-    };
-    const text = JSON.stringify(compare(inputs));
-    expect(text).toContain('key_and_key_id_swapped');
-    expect(text).not.toContain('967034de');
-  });
-
   it('takes away what an input asks for and another one brings', () => {
     const codesOf = (inputs: Inputs) =>
       withoutAnswered(Object.entries(inputs).map(([name, value]) => checkInput(value, { name }))).map(

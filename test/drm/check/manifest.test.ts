@@ -3,21 +3,12 @@ import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
 import { rowsOf } from '../../support/rows-of';
 import { segments } from '../../vectors/init-segments.json';
-import { brief } from './checked';
+import { summary, valuesOf } from './checked';
 
 const UUID = '44da52ef-4523-098e-6854-777ee322681d';
 const KEY_ID = Buffer.from(UUID.replaceAll('-', ''), 'hex');
 const SWAPPED = swapKeyIdOrder(KEY_ID);
 const [CENC, CBCS] = segments.map(({ b64 }) => Buffer.from(b64, 'base64')) as [Buffer, Buffer];
-
-function summary(text: string) {
-  const { kind, faults } = check(text);
-  return [kind, ...brief(faults)];
-}
-
-function valuesOf(text: string): Record<string, string> {
-  return Object.fromEntries(check(text).fields.map(({ name, value }) => [name, value]));
-}
 
 describe('a manifest', () => {
   const pssh = (keyId: Buffer) => buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]).toString('base64');

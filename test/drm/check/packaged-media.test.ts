@@ -1,30 +1,12 @@
 import { check } from '../../../src/api/check';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
-import { brief } from './checked';
+import { changed, summary, valuesOf } from './checked';
 
 const UUID = '44da52ef-4523-098e-6854-777ee322681d';
 const ZEROS = '00000000-0000-0000-0000-000000000000';
 
-function summary(input: unknown) {
-  const { kind, faults } = check(input);
-  return [kind, ...brief(faults)];
-}
-
-function valuesOf(input: unknown): Record<string, string> {
-  return Object.fromEntries(check(input).fields.map(({ name, value }) => [name, value]));
-}
-
 function notesOf(input: unknown): Record<string, string | undefined> {
   return Object.fromEntries(check(input).fields.map(({ name, note }) => [name, note]));
-}
-
-/** Bytes with another text or key id at the first place behind `after`. */
-function changed(bytes: Buffer, after: string, from: Buffer, to: Buffer): Buffer {
-  const copy = Buffer.from(bytes);
-  const at = copy.indexOf(from, copy.indexOf(after));
-  expect(at).toBeGreaterThan(0);
-  to.copy(copy, at);
-  return copy;
 }
 
 const KEY_ID = Buffer.from(UUID.replaceAll('-', ''), 'hex');
@@ -83,12 +65,12 @@ describe('media of a packager', () => {
   });
 
   it('is wrong with zeros where boxes name a key', () => {
-    const zeros = changed(packagedMedia('cenc/v.mp4'), 'tenc', KEY_ID, Buffer.alloc(16));
+    const zeros = changed(packagedMedia('cenc/v.mp4'), KEY_ID, Buffer.alloc(16), 'tenc');
     expect(summary(zeros)).toEqual(['init_segment', 'E all_zero track.key_id']);
   });
 
   it('is wrong with a fragment whose key is in none of its boxes', () => {
-    const other = changed(packagedMedia('rotation/v1.m4s'), 'seig', KEY_ID, Buffer.alloc(16, 7));
+    const other = changed(packagedMedia('rotation/v1.m4s'), KEY_ID, Buffer.alloc(16, 7), 'seig');
     expect(summary(other)).toEqual(['media_segment', 'E key_id_mismatch fragment.key_id']);
   });
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { check } from '../../../src/api/check';
-import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { summariseKeyFile } from '../../../src/drm/check/key-file-text';
 import { playReadyObjectOf } from '../../../src/drm/playready';
 import { anyCharacter } from '../../support/any-character';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { drmVectors } from '../../vectors/drm-vectors';
 import { segments } from '../../vectors/init-segments.json';
+import { expectHidden } from './checked';
 
 const OBJECT = drmVectors.playready_object_self_made;
 const GOOD = [
@@ -144,21 +144,7 @@ const key = fc
   .map((value) => Buffer.from(value))
   .filter((value) => new Set(value).size > 8);
 
-/** Throws when a text tells a key: any run of it in base64 or hex, in either byte order. */
-function expectUntold(secret: Buffer, result: unknown): void {
-  const said = JSON.stringify(result);
-  for (const order of [secret, swapKeyIdOrder(secret)]) {
-    const texts = [order.toString('base64'), order.toString('base64url'), order.toString('hex')];
-    for (const text of texts.flatMap((whole) => [
-      whole.slice(0, 20),
-      encodeURIComponent(whole).slice(0, 20),
-    ])) {
-      if (said.toLowerCase().includes(text.toLowerCase())) throw new Error(`the key is told: ${said}`);
-    }
-    const uuid = order.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-    if (said.toLowerCase().includes(uuid)) throw new Error(`the key is told: ${said}`);
-  }
-}
+const expectUntold = (secret: Buffer, result: unknown) => expectHidden(secret, JSON.stringify(result));
 
 describe('a content key is never told unasked', () => {
   const { cenc, playready, fairplay } = POST_MANUAL;

@@ -3,7 +3,7 @@ import { buildPsshBox } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import { rowsOf } from '../../support/rows-of';
 import vectors from '../../vectors/init-segments.json';
-import { brief } from './checked';
+import { changed, summary, valuesOf } from './checked';
 
 const KEY_ID = Buffer.from('44da52ef4523098e6854777ee322681d', 'hex');
 const OTHER = Buffer.alloc(16, 7);
@@ -13,25 +13,6 @@ function segment(start: string): Buffer {
   const found = vectors.segments.filter(({ source }) => source.startsWith(start));
   expect(found).toHaveLength(1);
   return Buffer.from(found[0]?.b64 ?? '', 'base64');
-}
-
-function summary(input: Buffer) {
-  const { kind, faults } = check(input.toString('base64'));
-  return [kind, ...brief(faults)];
-}
-
-function valuesOf(input: Buffer): Record<string, string> {
-  const { fields } = check(input.toString('base64'));
-  return Object.fromEntries(fields.map(({ name, value }) => [name, value]));
-}
-
-/** The bytes with another text or key id, at one place of several. */
-function changed(bytes: Buffer, from: Buffer | string, to: Buffer | string, after = ''): Buffer {
-  const copy = Buffer.from(bytes);
-  const at = copy.indexOf(from, copy.indexOf(after));
-  expect(at).toBeGreaterThan(0);
-  Buffer.from(to).copy(copy, at);
-  return copy;
 }
 
 const CENC = segment('shaka-packager, audio');
