@@ -1,64 +1,35 @@
-import { createServer, type ServerResponse } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { createHttpCall, createSidecarApi } from '../../src/cli/client';
-import { type Connection, readConnection } from '../../src/cli/connection';
+import { readConnection } from '../../src/cli/connection';
 import { afterTest, temporaryFolder } from '../support/after-test';
 import { startFakeSidecar } from '../support/fake-sidecar';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { cli } from '../support/run-cli';
 import { API_KEY, startSidecar } from '../support/start-sidecar';
-import { pem, pemPath } from '../support/tls';
-
-async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-async function start(answer: (response: ServerResponse) => void): Promise<string> {
-  const server = createServer((_request, response) => answer(response));
-  afterTest(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return listen(server);
-}
-
-const connectionTo = (url: string): Connection => readConnection({ url, key: 'k' }, {}, '/');
-const signal = new AbortController().signal;
+import { pem, pemPath, shows } from '../support/tls';
 
 test('cuts an answer that does not end', async () => {
-  const piece = Buffer.alloc(1024 * 1024, ' ');
-  const url = await start((response) => {
-    const pour = () => {
-      while (!response.destroyed && response.write(piece));
-    };
-    response.on('drain', pour).on('error', () => undefined);
-    pour();
-  });
-  expect(await cli(['list', '--url', url, '--key', 'k'], { cwd: '/' })).toEqual(
+  const { url, on } = await startFakeUpstream();
+  on('/api/keyfile/news', 'endless');
+  expect(await get(url)).toEqual(
     unreachable(url, 'its answer does not end, or is far larger than the answer of a sidecar'),
   );
 });
 
 test('says that the server does not speak HTTP', async () => {
-  const server = createTcpServer(
-    (socket) => void socket.on('error', () => undefined).end('220 mail ready\r\n'),
-  );
+  const server = createServer((socket) => void socket.on('error', () => undefined).end('220 mail ready\r\n'));
   afterTest(() => server.close());
-  const url = await listen(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   expect(await get(url)).toEqual(unreachable(url, 'the server does not speak HTTP'));
 });
 
 test('takes no page for the word that a sidecar is ready', async () => {
   const upstream = await startFakeUpstream();
-  const { ready } = createSidecarApi(
-    connectionTo(upstream.url),
-    signal,
-    createHttpCall(connectionTo(upstream.url)),
-  );
+  const connection = readConnection({ url: upstream.url, key: 'k' }, {}, '/');
+  const { ready } = createSidecarApi(connection, new AbortController().signal, createHttpCall(connection));
   upstream.on('/readyz', { headers: { 'content-type': 'text/html' }, body: '<html>' });
   await expect(ready()).rejects.toMatchObject({ exitCode: 3, problems: [{ code: 'not_a_sidecar' }] });
   upstream.on('/readyz', { body: { status: 'ready' } });
@@ -100,16 +71,9 @@ test('follows no redirect: the key is for the address alone', async () => {
 });
 
 async function startSecure(options: object = {}): Promise<string> {
-  const tls = { cert: pem('server'), key: pem('server-key'), ...options };
-  const server = createSecureServer(tls, (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/plain' }).end('a: b\n');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, on } = await startFakeUpstream({ ...shows('server'), ...options });
+  on('/api/keyfile/news', { headers: { 'content-type': 'text/plain' }, body: 'a: b\n' });
+  return url;
 }
 
 const get = (url: string, ...args: string[]) =>
@@ -173,14 +137,8 @@ describe('secrets', () => {
   };
   const AS_OPTIONS = [
     ...['--cenc-keyid', BODY.cenc.keyid, '--cenc-contentkey', CONTENT_KEY],
-    ...[
-      '--fairplay-key',
-      FAIRPLAY.key,
-      '--fairplay-iv',
-      FAIRPLAY.iv,
-      '--fairplay-laurl',
-      BODY.fairplay.laurl,
-    ],
+    ...['--fairplay-key', FAIRPLAY.key, '--fairplay-iv', FAIRPLAY.iv],
+    ...['--fairplay-laurl', BODY.fairplay.laurl],
   ];
   const CLIENT = ['--client', 'acme', '--client-api-key', CLIENT_API_KEY];
 

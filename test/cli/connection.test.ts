@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { CliError } from '../../src/cli/cli-error';
 import { type ConnectionOptions, readConnection } from '../../src/cli/connection';
 import type { Environment } from '../../src/http/config';
 import { temporaryFolder } from '../support/after-test';
+import { problemsOf } from './problems-of';
 
 let cwd: string;
 let home: string;
@@ -18,16 +18,7 @@ function read(options: ConnectionOptions, env: Environment = {}) {
   return { url: url.href, ...connection };
 }
 
-function fault(options: ConnectionOptions, env: Environment = {}): string[] {
-  try {
-    read(options, env);
-  } catch (thrown) {
-    if (thrown instanceof CliError)
-      return [String(thrown.exitCode), ...thrown.problems.map(({ description }) => description)];
-    throw thrown;
-  }
-  return [];
-}
+const fault = (options: ConnectionOptions, env: Environment = {}) => problemsOf(() => read(options, env));
 
 async function write(path: string, text: string, mode = 0o600): Promise<void> {
   await fs.outputFile(path, text);
@@ -124,8 +115,7 @@ describe('the configuration file that merely lies in the working folder', () => 
     ['PACKAGERDRMAPI_APIKEY', {}, { PACKAGERDRMAPI_APIKEY: 'k' }],
   ])('draws no key of %s to its address', async (from, options, env) => {
     await write(path(), 'url: http://elsewhere\n');
-    expect(fault(options, env)).toEqual([
-      '2',
+    expect(await fault(options, env)).toEqual([
       `The address is from ${path()}, and the API key from ${from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${path()}, or give the address with --url.`,
     ]);
     expect(read({ ...options, config: 'packager-drm.yaml' }, env).url).toBe('http://elsewhere/');
@@ -138,8 +128,7 @@ describe('the configuration file that merely lies in the working folder', () => 
     await write(join(folder, 'packager-drm.yaml'), `url: http://elsewhere\nkeyFile: ${keyFile}\n`);
     await fs.symlink(join(cwd, 'home.txt'), join(folder, 'link.txt'));
     cwd = folder;
-    expect(fault({})).toEqual([
-      '2',
+    expect(await fault({})).toEqual([
       `keyFile is outside the folder of ${path()}; move the key there, or give --config ${path()} to use it anyway.`,
     ]);
     expect(read({ config: path() }).apiKey).toBe('secret');
@@ -188,8 +177,8 @@ test.each<[ConnectionOptions, string, Environment?]>([
     { config: 'none.yaml' },
     "The configuration file CWD/none.yaml can't be read; check the path and who may read it.",
   ],
-])('refuses %j', (options, sentence, env = {}) => {
-  expect(fault(options, env)).toEqual(['2', sentence.replace('CWD', cwd).replace('HOME', home)]);
+])('refuses %j', async (options, sentence, env = {}) => {
+  expect(await fault(options, env)).toEqual([sentence.replace('CWD', cwd).replace('HOME', home)]);
 });
 
 test.each([
@@ -205,5 +194,5 @@ test.each([
 ])('refuses the configuration file %j', async (text, sentence) => {
   const path = join(cwd, 'packager-drm.yaml');
   await write(path, text);
-  expect(fault({})).toEqual(['2', `${path}${sentence}`]);
+  expect(await fault({})).toEqual([`${path}${sentence}`]);
 });

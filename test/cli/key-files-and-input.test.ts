@@ -99,15 +99,6 @@ test.each<[string, Buffer, readonly string[], string]>([
   expect(await cli(argv, { cwd })).toEqual(refused(2, `${name} ${sentence}`));
 });
 
-test('checks a key file in another encoding, and says that it is in one', async () => {
-  const cwd = await temporaryFolder();
-  const text = '# f\xfcr Anna\nmpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
-  await fs.writeFile(join(cwd, 'news.txt'), Buffer.from(text, 'latin1'));
-  const { stdout } = await cli(['check', 'news.txt'], { cwd });
-  expect(stdout).toContain('This is a key file.');
-  expect(stdout).toContain('error: The file holds bytes that are not UTF-8 text; save it as UTF-8.');
-});
-
 test('takes the key of a client from a file of one line alone', async () => {
   const cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, 'passwd'), 'root:x:0:0\nSECRET\n');

@@ -27,6 +27,24 @@ const FLEET_ID = '5b1f2a52-6f0e-4a0f-9d0c-3f4d2b1a0c9e';
 /** When everything happens. */
 const TIME = '2030-06-01T12:00:00.000Z';
 
+/** A packager that has everything. */
+export const PACKAGER: FleetPackager = {
+  name: 'p',
+  live: true,
+  streams: null,
+  since: TIME,
+  version: '1.2.3',
+  state: 'level',
+  applied: 3,
+  reported: TIME,
+  behind: 0,
+  behind_seconds: 0,
+  lacks: [],
+  lacking: 0,
+  clock_ahead_ms: null,
+  propagation_ms: [],
+};
+
 interface FakePackager {
   readonly name: string;
   /** undefined: all. */

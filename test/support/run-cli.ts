@@ -19,6 +19,8 @@ export interface CliOptions {
   /** Called with each pause that the program makes; it makes none. */
   readonly onWait?: (ms: number) => void;
   readonly now?: () => Date;
+  /** In place of the standard output that is answered. */
+  readonly output?: Writable;
 }
 
 /** The end of a call that was refused, with an error for each sentence. */
@@ -28,7 +30,7 @@ export function refused(code: number, ...sentences: readonly string[]): CliRun {
 
 /** Runs the command line within this process. Nothing of this process's own environment reaches it. */
 export async function cli(argv: readonly string[], options: CliOptions): Promise<CliRun> {
-  const { env = {}, cwd, stdin = '', typed, interrupt, onWait, now } = options;
+  const { env = {}, cwd, stdin = '', typed, interrupt, onWait, now, output } = options;
   const isTTY = typed !== undefined;
   const stdout = new Sink(isTTY);
   const stderr = new Sink(isTTY);
@@ -44,7 +46,7 @@ export async function cli(argv: readonly string[], options: CliOptions): Promise
     env,
     cwd,
     stdin: Object.assign(input, { isTTY }),
-    stdout,
+    stdout: output ?? stdout,
     stderr,
     interrupted: interrupt ?? new AbortController().signal,
     random: randomBytes,

@@ -1,12 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import { createServer, request as httpRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
+import { Writable } from 'node:stream';
 import fs from 'fs-extra';
-import { runCli } from '../../../src/cli/run';
-import { afterTest, temporaryFolder } from '../../support/after-test';
+import { temporaryFolder } from '../../support/after-test';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
+import { startProxy } from '../../support/proxy';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
@@ -152,23 +149,8 @@ describe('delete', () => {
     });
   });
 
-  /** Stands before the sidecar, and does something before each deletion goes on to it. */
-  async function between(deletion: () => void, onRequest = (_request: string) => {}): Promise<string> {
-    const server = createServer((request, response) => {
-      const { method, url = '', headers } = request;
-      onRequest(`${method} ${url}`);
-      if (method === 'DELETE') deletion();
-      const onward = httpRequest(`${sidecar.url}${url}`, { method, headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 0, answer.headers);
-        answer.pipe(response);
-      });
-      request.pipe(onward);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    afterTest(() => server.closeAllConnections());
-    afterTest(() => server.close());
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  }
+  const between = (deletion: () => void) =>
+    startProxy(sidecar.url, ({ method }) => method === 'DELETE' && deletion());
 
   test('leaves a key file that changes between the look and the deletion', async () => {
     const changed = `${FILE}# another\n`;
@@ -217,10 +199,7 @@ describe('delete', () => {
 
   test('asks for no key material to look at key files', async () => {
     const requests: string[] = [];
-    const url = await between(
-      () => undefined,
-      (request) => requests.push(request),
-    );
+    const url = await startProxy(sidecar.url, (request) => requests.push(`${request.method} ${request.url}`));
     expect((await run(['live/a', 'film', '--yes', '--url', url])).code).toBe(0);
     expect(requests.sort()).toEqual(
       ['DELETE', 'HEAD'].flatMap((method) => [
@@ -358,24 +337,9 @@ odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-7
   });
 
   test('asks for no further page when the reader of its output is gone', async () => {
-    const stdout = new PassThrough();
     const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
-    stdout.write = () => {
-      stdout.destroy(gone);
-      return false;
-    };
-    const code = await runCli({
-      argv: ['list', '--url', upstream.url, '--key', 'k'],
-      version: '',
-      env: {},
-      cwd: '/',
-      stdin: new PassThrough(),
-      stdout,
-      stderr: new PassThrough(),
-      interrupted: new AbortController().signal,
-      random: randomBytes,
-      wait: async () => undefined,
-    });
+    const output = new Writable({ write: (_chunk, _encoding, done) => done(gone) });
+    const { code } = await cli(['list', '--url', upstream.url, '--key', 'k'], { cwd: '/', output });
     expect({ code, requests: upstream.received.length }).toEqual({ code: 0, requests: 1 });
   });
 

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { type CpixPeriod, EMPTY_DOCUMENT, NO_FILTERS } from '../../../src/drm/cpix/document';
@@ -8,6 +5,7 @@ import { cpixSystem, widevineSignals } from '../../../src/drm/cpix/signals';
 import { writeCpix } from '../../../src/drm/cpix/write';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import { temporaryFolder } from '../../support/after-test';
+import { startProxy } from '../../support/proxy';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
 import { startEmulator } from '../../support/start-emulator';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
@@ -141,14 +139,8 @@ test('keeps the last good key while the provider fails, tries again at the next 
 });
 
 test('fails at once where it has never worked', async () => {
-  const { code, stdout, stderr } = await rotate(
-    '--client',
-    'demo',
-    '--client-api-key',
-    'other',
-    '--every',
-    '1s',
-  );
+  const wrong = ['--client', 'demo', '--client-api-key', 'other'];
+  const { code, stdout, stderr } = await rotate(...wrong, '--every', '1s');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/^error: /);
 });
@@ -159,18 +151,15 @@ test('does not overwrite what somebody else writes meanwhile', async () => {
     cenc: { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' },
     widevine: {},
   };
-  const server = createServer(async (request, response) => {
-    if (request.method === 'POST') await sidecar.api.post('/api/keyfile/live%2Fnews').send(own);
-    sidecar.handler(request, response);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const env = { PACKAGERDRM_URL: `http://127.0.0.1:${port}`, PACKAGERDRM_APIKEY: API_KEY };
+  const url = await startProxy(
+    sidecar.url,
+    ({ method }) => method === 'POST' && sidecar.api.post('/api/keyfile/live%2Fnews').send(own),
+  );
+  const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
   const { code, stderr } = await run(
     ['rotate', '--stream', 'live/news', ...PROVIDED, '--content-id', '{name}-x'],
     { env },
   );
-  server.close();
   expect(code).toBe(1);
   expect(stderr).toMatch(/changed/);
   expect(await keyFile()).toContain(own.cenc.contentkey);
@@ -249,19 +238,14 @@ test.each([
     clock += ms;
     waited += ms;
   };
-  const server = createServer((request, response) => {
-    if (request.method === 'POST') {
-      if (ends.push(waited / 1000) === 2) clock += passes * 1000;
-      waited = 0;
-    }
-    sidecar.handler(request, response);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const env = { PACKAGERDRM_URL: `http://127.0.0.1:${port}`, PACKAGERDRM_APIKEY: API_KEY };
+  const url = await startProxy(sidecar.url, ({ method }) => {
+    if (method !== 'POST') return;
+    if (ends.push(waited / 1000) === 2) clock += passes * 1000;
+    waited = 0;
+  });
+  const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
   const args = ['rotate', '--stream', 'live/news', '--random', '--every', every, '--count', '3'];
   expect(await run(args, { env, onWait })).toMatchObject({ code: 0, stderr: '' });
-  server.close();
   expect(ends).toEqual([0, first, second]);
 });
 

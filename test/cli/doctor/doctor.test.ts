@@ -158,33 +158,9 @@ test('stops without a checklist when it is interrupted', async () => {
 });
 
 test('finds nothing wrong with a sound installation, and ends with 0', async () => {
-  const packager = await install();
-  const { code, stdout } = await runDoctor(packager);
-  expect(stdout.replaceAll(packager, '/wowza')).toMatchInlineSnapshot(`
-"packager   /wowza
-runs as    me (assumed: it owns /wowza/bin, and no packager is running here)
-
-http://127.0.0.1:9000  the sidecar
-  ok       The sidecar is ready to write key files
-  ok       It lists 3 key files
-
-2 applications  conf/NAME/Application.xml
-  ok       The session id is not appended to the license address
-  ok       EXT-X-VERSION is 5
-  ok       HLS is served (cupertinostreaming) and packaged (cupertinostreamingpacketizer) (1 of 2)
-  ok       MPEG-DASH is served (mpegdashstreaming) and packaged (mpegdashstreamingpacketizer) (1 of 2)
-  ok       Key files are read from /wowza/keys
-  ok       HLS is served (cupertinostreaming) and needs no packetizer, on demand (1 of 2)
-  ok       MPEG-DASH is served (mpegdashstreaming) and needs no packetizer, on demand (1 of 2)
-
-/wowza/keys  the key folder of live, vod
-  ok       This is the sidecar’s folder, by device and inode, and the list agrees (3 key files)
-  ok       me may enter the folder and read 3 key files
-  ok       None of 3 key files has a fault
-  ok       The packager’s files name 3 streams, each with a key file
-
-No fault, 0 warnings.
-"
-`);
-  expect(code).toBe(0);
+  const { code, stdout } = await runDoctor(await install());
+  const lines = stdout.trimEnd().split('\n');
+  expect([code, lines.at(-1)]).toEqual([0, 'No fault, 0 warnings.']);
+  expect(lines.filter((line) => line.startsWith('  ok '))).toHaveLength(13);
+  expect(stdout).not.toMatch(/^ {2}(?:FAULT|warning)/m);
 });

@@ -5,27 +5,12 @@ import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { createHttpCall, createSidecarApi } from '../../../src/cli/client';
 import { readConnection } from '../../../src/cli/connection';
 import { readKeyFolder } from '../../../src/cli/doctor/key-folder';
-import { createFakeFleet } from '../../support/fake-fleet';
+import { createFakeFleet, PACKAGER as LEVEL } from '../../support/fake-fleet';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { install } from './installation';
 import { type Finding, lineOf, runDoctor, sectionsOf, sidecarOn } from './run-doctor';
 
-const PACKAGER: FleetPackager = {
-  name: 'a',
-  live: true,
-  streams: null,
-  since: '2030-06-01T12:00:00.000Z',
-  version: '1.2.3',
-  state: 'level',
-  applied: 7,
-  reported: '2030-06-01T12:00:00.000Z',
-  behind: 0,
-  behind_seconds: 0,
-  lacks: [],
-  lacking: 0,
-  clock_ahead_ms: 300,
-  propagation_ms: [],
-};
+const PACKAGER: FleetPackager = { ...LEVEL, name: 'a' };
 
 const SERVER = { url: 'http://etcd-1:2379', version: '3.4.23', leader: true, size: 24_576, alarms: [] };
 

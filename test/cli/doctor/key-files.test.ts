@@ -3,7 +3,15 @@ import fs from 'fs-extra';
 import { checkKeyClashes, type KeyedFile, readFileKeys } from '../../../src/cli/doctor/key-files';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { install, KEY_FILE, smil } from './installation';
-import { type DoctorSetting, listed, runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
+import {
+  asOtherUser,
+  type DoctorSetting,
+  listed,
+  runDoctor,
+  sectionsOf,
+  sidecarOn,
+  troubles,
+} from './run-doctor';
 
 const { keyid: ID, contentkey: KEY } = POST_MANUAL.cenc;
 const ID_TEXT = '44da52ef-4523-098e-6854-777ee322681d';
@@ -160,20 +168,13 @@ describe('with the word of the sidecar on files that the doctor may not read', (
     });
     await runDoctor(packager);
     for (const path of paths) await fs.chmod(join(packager, 'keys', `${path}.key`), 0);
-    const { seteuid } = process;
-    const isRoot = process.geteuid?.() === 0;
-    if (isRoot) seteuid?.(65534);
-    try {
-      const sidecar = () =>
-        sidecarOn(join(packager, 'keys'), { list: async () => ({ keyfiles, cursor: null }) });
-      const sections = await sectionsOf(packager, [], { sidecar });
-      return sections
-        .flatMap(({ findings }) => findings)
-        .filter(({ code, severity }) => severity !== 'ok' && /reused|key_file/.test(code))
-        .map(({ severity, code, message }) => [severity, code, message]);
-    } finally {
-      if (isRoot) seteuid?.(0);
-    }
+    const sidecar = () =>
+      sidecarOn(join(packager, 'keys'), { list: async () => ({ keyfiles, cursor: null }) });
+    const sections = await asOtherUser(() => sectionsOf(packager, [], { sidecar }));
+    return sections
+      .flatMap(({ findings }) => findings)
+      .filter(({ code, severity }) => severity !== 'ok' && /reused|key_file/.test(code))
+      .map(({ severity, code, message }) => [severity, code, message]);
   }
   const reused = (what: string, names: string) => `${what}, too, according to the sidecar, in ${names}`;
 

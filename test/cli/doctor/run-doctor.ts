@@ -109,6 +109,18 @@ export async function runDoctor(
   }
 }
 
+/** Runs as a user who gets only what is open to all; root would get everything. */
+export async function asOtherUser<Result>(run: () => Promise<Result>): Promise<Result> {
+  const { seteuid } = process;
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) seteuid?.(65534);
+  try {
+    return await run();
+  } finally {
+    if (isRoot) seteuid?.(0);
+  }
+}
+
 /** The sections of the doctor's JSON answer. */
 export async function sectionsOf(
   packager: string,

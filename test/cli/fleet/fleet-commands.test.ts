@@ -1,15 +1,17 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { apiError } from '../../../src/sidecar/errors';
-import { afterTest, temporaryFolder } from '../../support/after-test';
+import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { refusedUrl } from '../../support/fake-upstream';
+import { startProxy } from '../../support/proxy';
 import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
+
+/** Two steps of an import: the first has 500. */
+const MANY = Array.from({ length: 600 }, (_item, index) => `s${String(index).padStart(4, '0')}`);
 
 let fleet: FakeFleet;
 let sidecar: TestSidecar;
@@ -33,27 +35,12 @@ async function writeFiles(...streams: readonly string[]): Promise<void> {
 }
 
 /** A proxy before the sidecar that cuts the answers of some requests, by their number from 1. */
-async function startCuttingProxy(cut: (request: number, path: string) => boolean): Promise<string> {
+function startCuttingProxy(cut: (request: number) => boolean): Promise<string> {
   let requests = 0;
-  const server = createServer(async (request, response) => {
+  return startProxy(sidecar.url, () => {
     requests += 1;
-    const isCut = cut(requests, request.url ?? '');
-    const answer = await fetch(`${sidecar.url}${request.url}`, {
-      method: request.method ?? 'GET',
-      headers: { 'x-api-key': API_KEY },
-    });
-    const body = Buffer.from(await answer.arrayBuffer());
-    if (isCut) {
-      response.destroy();
-      return;
-    }
-    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
-    response.end(body);
+    return cut(requests) && 'cut';
   });
-  afterTest(() => server.closeAllConnections());
-  afterTest(() => server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 describe('import', () => {
@@ -86,8 +73,7 @@ describe('import', () => {
   });
 
   test('goes on where it was after a lost connection, and counts every key file once', async () => {
-    const streams = Array.from({ length: 600 }, (_item, index) => `s${String(index).padStart(4, '0')}`);
-    await writeFiles(...streams);
+    await writeFiles(...MANY);
     const waits: number[] = [];
     const url = await startCuttingProxy((request) => request === 2 || request === 3);
     const { code, stdout, stderr } = await run(['import'], {
@@ -110,8 +96,7 @@ describe('import', () => {
   });
 
   test('reports what is done when the sidecar goes away amid it, and how to go on', async () => {
-    const streams = Array.from({ length: 600 }, (_item, index) => `s${String(index).padStart(4, '0')}`);
-    await writeFiles(...streams);
+    await writeFiles(...MANY);
     const url = await startCuttingProxy((request) => request > 1);
     const { code, stdout } = await run(['import', '--json'], { env: { PACKAGERDRM_URL: url } });
     expect({ code, document: JSON.parse(stdout) }).toEqual({
@@ -143,8 +128,7 @@ describe('import', () => {
   });
 
   test('stops after the step that is under way when the user wants it to', async () => {
-    const streams = Array.from({ length: 600 }, (_item, index) => `s${String(index).padStart(4, '0')}`);
-    await writeFiles(...streams);
+    await writeFiles(...MANY);
     const stop = new AbortController();
     const url = await startCuttingProxy(() => {
       stop.abort();

@@ -1,6 +1,6 @@
 import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet';
 import { temporaryFolder } from '../../support/after-test';
-import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
+import { createFakeFleet, type FakeFleet, PACKAGER } from '../../support/fake-fleet';
 import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
@@ -24,26 +24,7 @@ function status(args: readonly string[] = [], options: Partial<CliOptions> = {})
   return cli(['fleet', 'status', ...args], { cwd, ...options, env });
 }
 
-const PACKAGER: FleetPackager = {
-  name: 'p',
-  live: true,
-  streams: null,
-  since: '2030-06-01T12:00:00.000Z',
-  version: '1.2.3',
-  state: 'level',
-  applied: 3,
-  reported: '2030-06-01T12:00:00.000Z',
-  behind: 0,
-  behind_seconds: 0,
-  lacks: [],
-  lacking: 0,
-  clock_ahead_ms: null,
-  propagation_ms: [],
-};
-
-function packager(changes: Partial<FleetPackager>): FleetPackager {
-  return { ...PACKAGER, ...changes };
-}
+const packager = (changes: Partial<FleetPackager>): FleetPackager => ({ ...PACKAGER, ...changes });
 
 const HEAD = `\
 fleet     5b1f2a52-6f0e-4a0f-9d0c-3f4d2b1a0c9e, as origin-1 sees it
@@ -239,19 +220,23 @@ site-b    yes   yes
 });
 
 describe('--watch', () => {
-  test('draws what changes until Ctrl-C, and leaves the last of it', async () => {
+  /** Does something at each wait, and stops at the last one. */
+  function watch(last: number, atWait: (wait: number) => void, args: string[] = [], typed?: string) {
     const stop = new AbortController();
     let waits = 0;
-    const { code, stdout } = await status(['--watch'], {
-      typed: '',
-      interrupt: stop.signal,
-      onWait: (ms) => {
-        waits += 1;
-        expect(ms).toBe(1000);
-        if (waits === 1) fleet.say({ packagers: [packager({ name: 'slow', behind: 5, behind_seconds: 9 })] });
-        if (waits === 2) stop.abort();
-      },
-    });
+    const onWait = (ms: number) => {
+      waits += 1;
+      expect(ms).toBe(1000);
+      atWait(waits);
+      if (waits === last) stop.abort();
+    };
+    const options = { interrupt: stop.signal, onWait, ...(typed !== undefined && { typed }) };
+    return status(['--watch', ...args], options);
+  }
+
+  test('draws what changes until Ctrl-C, and leaves the last of it', async () => {
+    const slow = packager({ name: 'slow', behind: 5, behind_seconds: 9 });
+    const { code, stdout } = await watch(2, (wait) => wait === 1 && fleet.say({ packagers: [slow] }), [], '');
     expect(code).toBe(1);
     const screens = stdout.split('\u001b[H');
     expect(screens).toHaveLength(3);
@@ -264,37 +249,23 @@ describe('--watch', () => {
   });
 
   test('goes on while the sidecar does not answer, and says so', async () => {
-    const stop = new AbortController();
-    let waits = 0;
+    let wait = 0;
     fleet.say({
       get state() {
-        if (waits === 1) throw new TypeError();
+        if (wait === 1) throw new TypeError();
         return 'level' as const;
       },
     });
-    const { stdout } = await status(['--watch'], {
-      typed: '',
-      interrupt: stop.signal,
-      onWait: () => {
-        waits += 1;
-        if (waits === 3) stop.abort();
-      },
-    });
-    const screens = stdout.split('\u001b[H');
+    const at = (number: number) => {
+      wait = number;
+    };
+    const screens = (await watch(3, at, [], '')).stdout.split('\u001b[H');
     expect(screens[2]).toContain('The service failed.');
     expect(screens[3]).toContain('All 3 live packagers have everything.');
   });
 
   test('writes an answer a line with --json, and needs a terminal without', async () => {
-    const stop = new AbortController();
-    let waits = 0;
-    const { code, stdout } = await status(['--watch', '--json'], {
-      interrupt: stop.signal,
-      onWait: () => {
-        waits += 1;
-        if (waits === 2) stop.abort();
-      },
-    });
+    const { code, stdout } = await watch(2, () => undefined, ['--json']);
     const lines = stdout.trimEnd().split('\n');
     expect({ code, states: lines.map((line) => JSON.parse(line).state) }).toEqual({
       code: 0,

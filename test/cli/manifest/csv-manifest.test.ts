@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import fs from 'fs-extra';
-import { CliError } from '../../../src/cli/cli-error';
 import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
 import { temporaryFolder } from '../../support/after-test';
 import { startFakeSidecar } from '../../support/fake-sidecar';
@@ -11,6 +10,7 @@ import { cli } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { install } from '../doctor/installation';
 import { runDoctor } from '../doctor/run-doctor';
+import { problemsOf } from '../problems-of';
 
 describe('CSV', () => {
   describe('list --csv', () => {
@@ -109,16 +109,6 @@ describe('CSV', () => {
     cwd = await temporaryFolder();
   });
 
-  function problemsOf(read: () => unknown): string[] {
-    try {
-      read();
-    } catch (thrown) {
-      if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
-      throw thrown;
-    }
-    return [];
-  }
-
   async function faults(name: string, text: string, given = {}): Promise<string[]> {
     await fs.writeFile(join(cwd, name), text);
     return problemsOf(() => readManifest({ cwd, env: {} }, name, { given, allowed: ALL }));
@@ -207,15 +197,7 @@ describe('CPIX documents', () => {
     return manifest.map(({ body }) => body);
   }
 
-  async function faults(text: string): Promise<string[]> {
-    try {
-      await bodies('m.yaml', text);
-    } catch (thrown) {
-      if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
-      throw thrown;
-    }
-    return [];
-  }
+  const faults = (text: string) => problemsOf(() => bodies('m.yaml', text));
 
   const YAML = `\
 defaults: { client: acme, clientApiKey: k, contentId: "{name}", cmaf: false, playready: { laurl: "https://d.example" } }

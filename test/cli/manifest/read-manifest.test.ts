@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { parse } from 'yaml';
-import { CliError } from '../../../src/cli/cli-error';
 import type { Manifest } from '../../../src/cli/manifest/entries';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
 import { CMAF_CBCS_REFUSED } from '../../../src/drm/key-file';
 import { temporaryFolder } from '../../support/after-test';
+import { problemsOf } from '../problems-of';
 
 let cwd: string;
 
@@ -26,15 +26,7 @@ async function bodies(name: string, text: string, given = {}) {
   return { streams: of('streams'), groups: of('groups') };
 }
 
-async function faults(name: string, text: string): Promise<string[]> {
-  try {
-    await read(name, text);
-  } catch (thrown) {
-    if (thrown instanceof CliError) return thrown.problems.map(({ description }) => description);
-    throw thrown;
-  }
-  return [];
-}
+const faults = (name: string, text: string) => problemsOf(() => read(name, text));
 
 const CENC = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
 const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };

@@ -1,0 +1,35 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { afterTest } from './after-test';
+
+/**
+ * Stands before a sidecar, and does something with each request before it goes on; the answer to one for which that
+ * says `cut` is lost.
+ */
+export async function startProxy(
+  target: string,
+  before: (request: IncomingMessage) => unknown,
+): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '' } = request;
+    const isCut = (await before(request)) === 'cut';
+    const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] =>
+      /^(?:x-api-key|content-type|if-(?:none-)?match)$/.test(name) ? [[name, String(value)]] : [],
+    );
+    const body = await buffer(request);
+    const answer = await fetch(target + url, { method, headers, ...(body.length > 0 && { body }) });
+    const content = Buffer.from(await answer.arrayBuffer());
+    if (isCut) {
+      response.destroy();
+      return;
+    }
+    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(content);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterTest(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
