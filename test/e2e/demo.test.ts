@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { processesNaming } from '../support/processes';
 
 const DEMO = join(__dirname, '../../dist/demo/main.js');
 
@@ -93,19 +93,11 @@ interface Source {
   readonly drm: { readonly clearkey: { readonly url: string; readonly keyIds?: readonly string[] } };
 }
 
-/** What is left of a demo: processes that know its folder, as Linux shows them, and temporary files. */
-async function leftOvers(folder: string): Promise<string[]> {
-  const processes = existsSync('/proc/self/environ') ? await readdir('/proc') : [];
-  const read = processes
-    .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
-    .map(async (pid) => {
-      const words = await Promise.all(
-        ['environ', 'cmdline'].map((each) => readFile(`/proc/${pid}/${each}`, 'utf8').catch(() => '')),
-      );
-      return words.some((each) => each.includes(folder)) ? [`process ${pid}: ${words[1]}`] : [];
-    });
-  return [...(await Promise.all(read)).flat(), ...(await readdir(join(folder, 'tmp')))];
-}
+/** What is left of a demo: processes that know its folder, and temporary files. */
+const leftOvers = async (folder: string): Promise<string[]> => [
+  ...processesNaming(folder),
+  ...(await readdir(join(folder, 'tmp'))),
+];
 
 test('packages the clip, shows the key file, tests both streams and ends with --once, whatever the surroundings set, on other ports where its own are taken', async () => {
   const ports = [9000, 8080, 8081, 8082, 1935];

@@ -27,8 +27,6 @@ async function start(env: Readonly<Record<string, string>> = {}) {
     cwd: folder,
     env: {
       ...env,
-      EMULATOR_CONTROL_PORT: '0',
-      EMULATOR_RTMP_PORT: 'off',
       EMULATOR_UPLOADSFOLDER: join(folder, 'uploads'),
     },
   });

@@ -77,7 +77,7 @@ for (const attempt of [
   said.push(await attempt().then(() => 'nothing', ({ message }) => message));
 await sidecar.close();
 await first.close();
-for (let count = 0; count < 100; count += 1) {
+for (let count = 0; count < 20; count += 1) {
   const emulator = await startEmulator();
   await emulator.clock.advance(1);
   await emulator.restore(await emulator.state());
@@ -306,7 +306,7 @@ describe('what is released', () => {
     expect(vitestOne).toBe(jestOne);
   });
 
-  test('starts a hundred emulators without a handle, a folder or much memory left, and types the library', async () => {
+  test('starts twenty emulators without a handle, a folder or much memory left, and types the library', async () => {
     const tmp = join(clone, 'dist/tmp');
     await mkdir(tmp);
     await writeFile(join(project(), 'many.mjs'), MANY);

@@ -34,8 +34,6 @@ test('a released client of v1 drives the built emulator over HTTPS, with the cer
     env: {
       EMULATOR_TLS: 'self-signed',
       EMULATOR_TLSFOLDER: join(folder, 'tls'),
-      EMULATOR_CONTROL_PORT: '0',
-      EMULATOR_RTMP_PORT: 'off',
       EMULATOR_UPLOADSFOLDER: join(folder, 'uploads'),
       EMULATOR_V1_SECRET: SECRET,
     },
