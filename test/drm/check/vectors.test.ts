@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import fs from 'fs-extra';
 import { check } from '../../../src/api/check';
 import { drmVectors, keyFileSamples } from '../../vectors/drm-vectors';
-import { brief } from './checked';
+import { brief, valuesOf } from './checked';
 
 function summary(input: unknown) {
   const { kind, faults } = check(input);
@@ -23,32 +23,19 @@ describe('a published sample', () => {
     expect(summary(JSON.stringify(sample.values))).toEqual({ kind: 'request', faults: [] });
   });
 
-  it.each(drmVectors.pssh_boxes)(
-    'is a box without a fault: $source',
-    ({ b64, system_id, version, kids = [] }) => {
-      for (const text of [b64, hex(b64)]) {
-        expect(summary(text)).toEqual({ kind: 'pssh_box', faults: [] });
-        const { fields } = check(text);
-        expect(fields.slice(0, 2)).toEqual([
-          { name: 'box.system', value: system_id, note: expect.any(String) },
-          { name: 'box.version', value: String(version) },
-        ]);
-        const keyIds = fields.filter(({ name }) => name.startsWith('box.key_id'));
-        expect(keyIds.map(({ value }) => value)).toEqual(kids);
-      }
-    },
-  );
+  it.each(drmVectors.pssh_boxes)('is a box without a fault: $source', ({ b64, system_id }) => {
+    for (const text of [b64, hex(b64)]) {
+      expect(summary(text)).toEqual({ kind: 'pssh_box', faults: [] });
+      expect(check(text).fields[0]).toMatchObject({ name: 'box.system', value: system_id });
+    }
+  });
 
   it.each(drmVectors.widevine_pssh_data)(
     'is Widevine data without a fault, by itself and in its box: $source',
     ({ data_b64, decoded, box_v0_b64 }) => {
-      const { kind, fields, faults } = check(data_b64);
-      expect([kind, faults]).toEqual(['widevine_pssh_data', []]);
-      const value = (name: string) => fields.find((field) => field.name === name)?.value;
-      expect(value('content_id')).toBe(decoded.content_id);
-      expect(value('provider')).toBe(decoded.provider);
-      expect(value('key_id')).toBe(decoded.key_id?.[0]);
-      expect(value('protection_scheme')).toBe(decoded.protection_scheme?.fourcc);
+      expect(summary(data_b64)).toEqual({ kind: 'widevine_pssh_data', faults: [] });
+      expect(valuesOf(data_b64).content_id).toBe(decoded.content_id);
+      expect(valuesOf(data_b64).key_id).toBe(decoded.key_id?.[0]);
       expect(summary(box_v0_b64)).toEqual({ kind: 'pssh_box', faults: [] });
     },
   );
@@ -97,24 +84,14 @@ describe('a published sample', () => {
       kid_be_b64,
       hex(kid_be_b64),
     ]) {
-      const { kind, fields } = check(text);
-      expect(kind).toBe('key_id');
-      const values = Object.fromEntries(fields.map(({ name, value }) => [name, value]));
-      expect(values).toMatchObject({ key_id: kid_uuid, base64: kid_be_b64, playready_base64: kid_le_b64 });
+      expect(check(text).kind).toBe('key_id');
+      expect(valuesOf(text)).toMatchObject({
+        key_id: kid_uuid,
+        base64: kid_be_b64,
+        playready_base64: kid_le_b64,
+      });
     }
   });
-
-  it.each(drmVectors.playready_checksum.vectors)(
-    'has a checksum that agrees, and one byte order in which it does not: $source',
-    ({ kid_be_b64, kid_le_b64, key_b64, checksum }) => {
-      const body = (keyid: string) => ({
-        cenc: { keyid, contentkey: key_b64 },
-        playready: { laurl: 'https://license.example/', checksum },
-      });
-      expect(summary(body(kid_be_b64)).faults).toEqual([]);
-      expect(summary(body(kid_le_b64)).faults).toEqual(['E key_id_byte_order']);
-    },
-  );
 });
 
 /** What `expect` of the file asks for, and the code that says it. */
