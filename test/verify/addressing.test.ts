@@ -2,10 +2,8 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { redirectTo, sendBytes, sendPacked } from '../support/media-server';
 import {
-  dashPackaging,
   expectToPlay,
   KEY_FILE,
-  KEY_ID,
   keyFileText,
   type ServedStream,
   startStream,
@@ -354,10 +352,6 @@ test('an address with a token is not shown', async () => {
   stream.answers.set('/v3.m4s', (_request, response) => response.writeHead(403).end());
   const text = JSON.stringify(await stream.verify({ path: '/m.mpd?token=geheim' }));
   expect(text).not.toContain('geheim');
-});
-
-test('the key file of tests names the key id that is looked for', () => {
-  expect(dashPackaging().keyId).toBe(KEY_ID);
 });
 
 test('a part of a file is asked for with its range', async () => {

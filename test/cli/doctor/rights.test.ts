@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import type { ListedKeyFile } from '../../../src/api/list';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { checkAccess, type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
 import { applicationXml, install, KEY_FILE } from './installation';
@@ -281,44 +282,39 @@ describe('the key folder', () => {
     expect(await verdicts(packager, { sidecar })).toBe(`warning same_folder_unknown: ${line}`);
   });
 
+  /** The line on whose folder it is where the sidecar lists its files otherwise. */
+  async function listedAs(pages: (keyfiles: ListedKeyFile[]) => ListedKeyFile[][]) {
+    const packager = await install();
+    const given = pages(await listed(join(packager, 'keys')));
+    const list = async ({ cursor = '0' }: { cursor?: string | undefined }) => ({
+      keyfiles: given[Number(cursor)] ?? [],
+      cursor: Number(cursor) + 1 < given.length ? String(Number(cursor) + 1) : null,
+    });
+    return verdicts(packager, { sidecar: () => sidecarOn(join(packager, 'keys'), { list }) });
+  }
+
   test.each([
     ['size', { size: 1 }],
     ['time', { modified: '2001-01-01T00:00:00.000Z' }],
     ['name', { streamid: 'another' }],
   ])('warns when the list and the folder differ by the %s of a file', async (_what, otherwise) => {
-    const packager = await install();
-    const keyfiles = await listed(join(packager, 'keys'));
-    const list = async () => ({
-      keyfiles: keyfiles.map((file, index) => (index === 1 ? { ...file, ...otherwise } : file)),
-      cursor: null,
-    });
-    const sidecar = () => sidecarOn(join(packager, 'keys'), { list });
     const name = 'streamid' in otherwise ? 'another' : 'news_360p';
-    expect(await verdicts(packager, { sidecar })).toBe(
+    expect(
+      await listedAs((files) => [files.map((file, at) => (at === 1 ? { ...file, ...otherwise } : file))]),
+    ).toBe(
       `warning lists_differ: This is the sidecar’s folder, by device and inode. But its list and the folder differ on ${name} → run this again; if nothing changes, a second folder is mounted over one of the two, or the sidecar is on another host`,
     );
   });
 
   test('takes times that are told in whole seconds for the same', async () => {
-    const packager = await install();
-    const keyfiles = await listed(join(packager, 'keys'));
-    const list = async () => ({
-      keyfiles: keyfiles.map((file) => ({ ...file, modified: file.modified.replace(/\.\d+Z/, 'Z') })),
-      cursor: null,
-    });
-    const sidecar = () => sidecarOn(join(packager, 'keys'), { list });
-    expect(await verdicts(packager, { sidecar })).toMatch(/^ok same_folder: /);
+    const inSeconds = (file: ListedKeyFile) => ({ ...file, modified: file.modified.replace(/\.\d+Z/, 'Z') });
+    expect(await listedAs((files) => [files.map(inSeconds)])).toMatch(/^ok same_folder: /);
   });
 
   test('reads every page of the sidecar’s list', async () => {
-    const packager = await install();
-    const [first, ...others] = await listed(join(packager, 'keys'));
-    const list = async ({ cursor }: { cursor?: string | undefined }) =>
-      cursor === undefined
-        ? { keyfiles: first ? [first] : [], cursor: 'next' }
-        : { keyfiles: others, cursor: null };
-    const sidecar = () => sidecarOn(join(packager, 'keys'), { list });
-    expect(await verdicts(packager, { sidecar })).toContain('the list agrees (3 key files)');
+    expect(await listedAs((files) => [files.slice(0, 1), files.slice(1)])).toContain(
+      'the list agrees (3 key files)',
+    );
   });
 
   test.each([
