@@ -10,9 +10,9 @@ import { cli } from '../support/run-cli';
 import { API_KEY, startSidecar } from '../support/start-sidecar';
 import { pem, pemPath, shows } from '../support/tls';
 
-test('cuts an answer that does not end', async () => {
+test('cuts an answer of more than 64 MiB, as if it did not end', async () => {
   const { url, on } = await startFakeUpstream();
-  on('/api/keyfile/news', 'endless');
+  on('/api/keyfile/news', { body: Buffer.alloc(64 * 1024 * 1024 + 1, ' ') });
   expect(await get(url)).toEqual(
     unreachable(url, 'its answer does not end, or is far larger than the answer of a sidecar'),
   );

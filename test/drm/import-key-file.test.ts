@@ -32,7 +32,7 @@ test('whatever this service wrote is imported as the same bytes, and read into t
       expect(read.ok && read.keyFile.lines).toBeUndefined();
       expect(read.ok && codesOf(read.findings)).toEqual(codesOf(crossCheck(keyFile, undefined)));
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 

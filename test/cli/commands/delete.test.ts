@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
@@ -338,7 +338,11 @@ odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-7
 
   test('asks for no further page when the reader of its output is gone', async () => {
     const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
-    const output = new Writable({ write: (_chunk, _encoding, done) => done(gone) });
+    const output = new PassThrough();
+    output.write = () => {
+      output.destroy(gone);
+      return false;
+    };
     const { code } = await cli(['list', '--url', upstream.url, '--key', 'k'], { cwd: '/', output });
     expect({ code, requests: upstream.received.length }).toEqual({ code: 0, requests: 1 });
   });

@@ -215,14 +215,14 @@ describe('of a comparison, a content key is hidden', () => {
 
 const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };
 
-it('a folder of thousands of key files is compared in little time', async () => {
+it('a folder of hundreds of key files is compared in little time', async () => {
   const number = (index: number, byte: number) => {
     const bytes = Buffer.alloc(16, byte);
     bytes.writeUInt32BE(index, 4);
     return bytes;
   };
   const inputs = Object.fromEntries(
-    Array.from({ length: 1500 }, (_, index) => [
+    Array.from({ length: 500 }, (_, index) => [
       `${index}.key`,
       keyFile(number(index, 0xa1), number(index, 0xb2)),
     ]),
@@ -231,5 +231,5 @@ it('a folder of thousands of key files is compared in little time', async () => 
   const took = await processorMs(() =>
     expect(compareInputs(withoutAnswered(checked))).toEqual({ compared: [], faults: [] }),
   );
-  expect(took).toBeLessThan(5000);
+  expect(took).toBeLessThan(1000);
 });
