@@ -235,19 +235,12 @@ describe('requireJson', () => {
   const mount = (app: Express) =>
     app.post('/', requireJson, (_request, response) => void response.json({ passed: true }));
 
-  it.each(['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON'])(
-    'lets a body of type %s pass',
-    async (type) => {
-      const { http } = await serve(mount);
-      await http.post('/').set('content-type', type).send('{}').expect(200, { passed: true });
-    },
-  );
-
-  it.each(['text/plain', 'text/json', 'application/xml', 'json', 'application/json-seq'])(
-    'answers 415 to a body of type %s',
-    async (type) => {
-      const { http } = await serve(mount);
-      await http.post('/').set('content-type', type).send('{}').expect(415, UNSUPPORTED);
-    },
-  );
+  it('lets a body of JSON pass, and no other', async () => {
+    const { http } = await serve(mount);
+    const send = (type: string) => http.post('/').set('content-type', type).send('{}');
+    for (const type of ['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON'])
+      await send(type).expect(200, { passed: true });
+    for (const type of ['text/json', 'application/xml', 'json', 'application/json-seq'])
+      await send(type).expect(415, UNSUPPORTED);
+  });
 });

@@ -120,14 +120,21 @@ test.each<[string, string, unknown]>([
   await expect(call(url)).rejects.toMatchObject({ causeCode });
 });
 
-test('waits no longer than it may for a server that pours preliminary answers', async () => {
-  const url = await start((socket) => pour(socket, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(100)));
-  await expect(call(url, { timeoutMs: 300 })).rejects.toMatchObject({ causeCode: 'ETIMEDOUT' });
-});
-
-test('waits no longer than it may for an answer amid which nothing comes any more', async () => {
-  const url = await start((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345'));
-  await expect(call(url, { timeoutMs: 300 })).rejects.toMatchObject({ causeCode: 'ETIMEDOUT' });
+test.each<[string, (socket: Socket) => unknown]>([
+  ['pours preliminary answers', (socket) => pour(socket, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(100))],
+  ['stops amid its answer', (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345')],
+  [
+    'answers drop by drop',
+    (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      const timer = setInterval(() => socket.write(' '), 20);
+      socket.on('close', () => clearInterval(timer));
+    },
+  ],
+])('waits no longer than it may for a server that %s', async (_name, speak) => {
+  await expect(call(await start(speak), { timeoutMs: 200 })).rejects.toMatchObject({
+    causeCode: 'ETIMEDOUT',
+  });
 });
 
 test('leaves a server that answers and reads no further', async () => {
@@ -175,15 +182,6 @@ test('asks again when a kept connection is closed just as it is used, and only w
     causeCode: 'ECONNRESET',
   });
   expect(connections.map(({ length }) => length)).toEqual([2, 2]);
-});
-
-test('waits no longer than it may for an answer that comes drop by drop', async () => {
-  const url = await start((socket) => {
-    socket.write('HTTP/1.1 200 OK\r\n\r\n');
-    const timer = setInterval(() => socket.write(' '), 20);
-    socket.on('close', () => clearInterval(timer));
-  });
-  await expect(call(url, { timeoutMs: 200 })).rejects.toMatchObject({ causeCode: 'ETIMEDOUT' });
 });
 
 test('ends when its caller does not want the answer any more', async () => {

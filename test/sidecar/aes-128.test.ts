@@ -9,9 +9,10 @@ import {
   sealed,
   startProvisioning,
 } from '../support/start-provisioning';
-import { startSidecar } from '../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/news';
+const post = (api: TestSidecar['api'], body: object) => api.post(PATH).send(body);
 const KEY = 'CBF76BB43B9A54254A5FC20074A3A53B';
 const IV = '1A3F2AA76D84742DD123E3E50E7BC681';
 const URL = 'https://keys.example.com/news';
@@ -63,24 +64,15 @@ describe('a key for HLS with AES-128', () => {
     [{ aes: AES, widevine: {} }, 'widevine: needs cenc; give cenc.keyid and cenc.contentkey with it'],
   ])('is refused as %j', async (body, description) => {
     const { api, files } = await startSidecar();
-    await api
-      .post(PATH)
-      .send(body)
-      .expect(400, { errors: [{ code: 'invalid_body', description }] });
+    await post(api, body).expect(400, { errors: [{ code: 'invalid_body', description }] });
     expect(await files()).toEqual({});
   });
 
   it('has warnings of plain http, and is refused where its address contains it', async () => {
     const { api } = await startSidecar();
-    const http = await api
-      .post(PATH)
-      .send({ aes: { ...AES, url: 'http://keys.example.com/news' } })
-      .expect(200);
+    const http = await post(api, { aes: { ...AES, url: 'http://keys.example.com/news' } }).expect(200);
     expect(http.headers.warning).toMatch(/^299 - "plain_http: aes\.url /);
-    const { body } = await api
-      .post(PATH)
-      .send({ aes: { ...AES, url: `${URL}?k=${KEY}` } })
-      .expect(400);
+    const { body } = await post(api, { aes: { ...AES, url: `${URL}?k=${KEY}` } }).expect(400);
     expect(body.errors[0].code).toBe('content_key_in_address');
     expect(JSON.stringify(body)).not.toContain(KEY);
   });
@@ -119,10 +111,7 @@ describe('a key for HLS with AES-128', () => {
     await api.post(PATH).send({ aes: AES }).expect(200);
     const alone = await api.get(`${PATH}?as=cpix`).expect(409);
     expect(alone.text).toContain('its HLS lines are not of FairPlay');
-    await api
-      .post(PATH)
-      .send({ ...DASH, aes: AES })
-      .expect(200);
+    await post(api, { ...DASH, aes: AES }).expect(200);
     const both = await api.get(`${PATH}?as=cpix`).expect(200);
     expect(both.headers.warning).toMatch(/"key_left_out: /);
     expect(both.text).not.toContain(Buffer.from(KEY, 'hex').toString('base64'));
@@ -147,20 +136,14 @@ describe("the key provider's AES-128", () => {
   ])('is asked for by systems: %j', async (systems, dash, paths) => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(AES_PATH, sealed(ANSWER));
-    await sidecar.api
-      .post(PATH)
-      .send({ ...PROVIDED, systems })
-      .expect(200, dash + file(KEY.toLowerCase()));
+    await post(sidecar.api, { ...PROVIDED, systems }).expect(200, dash + file(KEY.toLowerCase()));
     expect(upstream.received.map(({ path }) => path).sort()).toEqual([...paths].sort());
   });
 
   it('is refused with what is wrong with it', async () => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(AES_PATH, sealed({ ...ANSWER, key_url: 'skd://a' }));
-    const { body } = await sidecar.api
-      .post(PATH)
-      .send({ ...PROVIDED, systems: ['aes'] })
-      .expect(502);
+    const { body } = await post(sidecar.api, { ...PROVIDED, systems: ['aes'] }).expect(502);
     expect(body.errors[0].description).toContain('returned aes keys with missing or wrong values: key_url');
     expect(await sidecar.files()).toEqual({});
   });
@@ -181,15 +164,12 @@ describe("the key provider's AES-128", () => {
 
 test.each(['speke2', 'cpix'] as const)('a provider of %s has no AES-128', async (keyProviderProtocol) => {
   const { api } = await startSidecar({ keyProviderUrl: await refusedUrl(), keyProviderProtocol });
-  await api
-    .post(PATH)
-    .send({ contentId: 'a', systems: ['widevine', 'aes'] })
-    .expect(400, {
-      errors: [
-        {
-          code: 'invalid_body',
-          description: 'systems: has aes, which only a key provider that is asked by JSON has; leave it out',
-        },
-      ],
-    });
+  await post(api, { contentId: 'a', systems: ['widevine', 'aes'] }).expect(400, {
+    errors: [
+      {
+        code: 'invalid_body',
+        description: 'systems: has aes, which only a key provider that is asked by JSON has; leave it out',
+      },
+    ],
+  });
 });

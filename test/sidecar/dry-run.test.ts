@@ -36,24 +36,20 @@ test('tells the lines of a file that would be created, and writes none', async (
 
 test('hex digits of FairPlay in the other case change nothing: a batch does not write them', async () => {
   const sidecar = await startSidecar();
-  const { body: first } = await sidecar.api
-    .post('/api/keyfiles')
-    .send({ streams: [{ streamid: 'live', ...POST_MANUAL }] })
-    .expect(200);
+  const batch = async (keys: object) => {
+    const streams = [{ streamid: 'live', ...keys }];
+    return (await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200)).body.results[0];
+  };
+  const { etag } = await batch(POST_MANUAL);
   const { fairplay } = POST_MANUAL;
   const other = {
     ...POST_MANUAL,
     fairplay: { ...fairplay, key: fairplay.key.toLowerCase(), iv: fairplay.iv.toLowerCase() },
   };
-  expect(other).not.toEqual(POST_MANUAL);
   const { body } = await sidecar.api.post(PATH).send(other).expect(200);
   expect(body.result).toBe('unchanged');
   expect(body.lines.filter(({ change }: { change: string }) => change !== 'same')).toEqual([]);
-  const { body: batch } = await sidecar.api
-    .post('/api/keyfiles')
-    .send({ streams: [{ streamid: 'live', ...other }] })
-    .expect(200);
-  expect(batch.results).toMatchObject([{ result: 'unchanged', etag: first.results[0].etag }]);
+  expect(await batch(other)).toMatchObject({ result: 'unchanged', etag });
   expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
 });
 
@@ -171,6 +167,11 @@ describe('CMAF lines', () => {
   const DASH_LINES = POST_MANUAL_FILE.split('\n').filter((line) => line.startsWith('mpegdash'));
   const HLS_LINES = POST_MANUAL_FILE.split('\n').filter((line) => line.startsWith('cupertino'));
 
+  async function started(config: Parameters<typeof startSidecar>[0] = {}) {
+    const { api } = await startSidecar(config);
+    return (body: object) => api.post(PATH).send(body);
+  }
+
   function cmafLines(lines: readonly string[]): string[] {
     return lines.map((line) => line.replace('mpegdashstreaming', 'cmafstreaming'));
   }
@@ -180,11 +181,9 @@ describe('CMAF lines', () => {
   }
 
   test.each([true, 'cenc'])('cmaf: %s puts the lines of CMAF beside those of DASH', async (cmaf) => {
-    const { api } = await startSidecar();
-    await api
-      .post(PATH)
-      .send({ ...POST_MANUAL, cmaf })
-      .expect(200, file(...DASH_LINES, ...cmafLines(DASH_LINES), ...HLS_LINES));
+    const post = await started();
+    const expected = file(...DASH_LINES, ...cmafLines(DASH_LINES), ...HLS_LINES);
+    await post({ ...POST_MANUAL, cmaf }).expect(200, expected);
   });
 
   test.each([
@@ -193,19 +192,13 @@ describe('CMAF lines', () => {
     [true, null, CENC_ONLY_FILE + CENC_ONLY_FILE.replaceAll('mpegdash', 'cmaf')],
     [true, false, CENC_ONLY_FILE],
   ] as const)('configured as %s, a request that says %s has its way', async (configured, cmaf, expected) => {
-    const { api } = await startSidecar({ cmaf: configured });
-    await api
-      .post(PATH)
-      .send({ ...CENC_ONLY, ...(cmaf === undefined ? {} : { cmaf }) })
-      .expect(200, expected);
+    const post = await started({ cmaf: configured });
+    await post({ ...CENC_ONLY, ...(cmaf === undefined ? {} : { cmaf }) }).expect(200, expected);
   });
 
   test('leaves a file of FairPlay alone as it is, though CMAF is configured', async () => {
-    const { api } = await startSidecar({ cmaf: true });
-    await api
-      .post(PATH)
-      .send({ fairplay: POST_MANUAL.fairplay })
-      .expect(200, file(...HLS_LINES));
+    const post = await started({ cmaf: true });
+    await post({ fairplay: POST_MANUAL.fairplay }).expect(200, file(...HLS_LINES));
   });
 
   const NO_CBCS =
@@ -219,23 +212,13 @@ describe('CMAF lines', () => {
   ])('refuses cmaf: %s', async (cmaf, sentence) => {
     const { api, files } = await startSidecar();
     const errors = [{ code: 'invalid_body', description: `cmaf: ${sentence}` }];
-    for (const body of [POST_MANUAL, PROVIDED])
-      await api
-        .post(PATH)
-        .send({ ...body, cmaf })
-        .expect(400, { errors });
-    const group = { members: ['g'], ...POST_MANUAL, cmaf };
-    const batch = { streams: [{ streamid: 's', ...POST_MANUAL, cmaf }], groups: [group] };
-    const answer = await api.post('/api/keyfiles').send(batch).expect(200);
-    expect(answer.body.results).toEqual([
-      { index: expect.any(Number), streamid: 's', result: 'failed', errors },
-      { index: expect.any(Number), streamid: 'g', result: 'failed', errors },
-    ]);
+    const [supplied, provided] = [POST_MANUAL, PROVIDED].map((body) => ({ ...body, cmaf }));
+    for (const body of [supplied, provided]) await api.post(PATH).send(body).expect(400, { errors });
+    const groups = [{ members: ['g'], ...supplied }];
+    const answer = await api.post('/api/keyfiles').send({ groups }).expect(200);
+    expect(answer.body.results).toMatchObject([{ streamid: 'g', result: 'failed', errors }]);
     expect(await files()).toEqual({});
-    const check = await api
-      .post('/api/check')
-      .send({ ...POST_MANUAL, cmaf })
-      .expect(200);
+    const check = await api.post('/api/check').send(supplied).expect(200);
     expect(check.body.faults).toEqual([
       { severity: 'error', code: 'wrong_value', field: 'cmaf', description: `cmaf ${sentence}.` },
     ]);
@@ -251,12 +234,11 @@ describe('CMAF lines', () => {
   });
 
   test('refuses CMAF without cenc, which its lines are made of', async () => {
-    const { api } = await startSidecar();
+    const post = await started();
+    const { fairplay } = POST_MANUAL;
     const description = 'cmaf: needs cenc; give cenc.keyid and cenc.contentkey with it';
-    await api
-      .post(PATH)
-      .send({ fairplay: POST_MANUAL.fairplay, cmaf: true })
-      .expect(400, { errors: [{ code: 'invalid_body', description }] });
-    await api.post(PATH).send({ fairplay: POST_MANUAL.fairplay, cmaf: false }).expect(200);
+    const errors = [{ code: 'invalid_body', description }];
+    await post({ fairplay, cmaf: true }).expect(400, { errors });
+    await post({ fairplay, cmaf: false }).expect(200);
   });
 });

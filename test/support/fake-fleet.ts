@@ -59,39 +59,7 @@ interface FakeFleetOptions {
   readonly secondMs?: number;
 }
 
-/** A fleet in memory, of which one packager is the sidecar at test; the others have what they are said to have. */
-export interface FakeFleet {
-  /** Hand it to the sidecar as `fleet`. One sidecar takes part. */
-  readonly open: OpenFleet;
-  /** From now on the packager gets no change, for this reason. */
-  hold(name: string, why?: LackReason): void;
-  /** It gets what it lacks, and everything from now on. */
-  release(name: string): void;
-  /** Its sidecar is gone, or back. Who is gone gets no change. */
-  setLive(name: string, isLive: boolean): void;
-  /** A change that the sidecar of another packager took; without bytes a deletion. It is made in the folder here. */
-  arrive(streamId: string, bytes: Buffer | undefined, from?: string, by?: Partial<ChangedBy>): Promise<void>;
-  /** Has every change, and every question to the engine, fail so; undefined: no longer. */
-  fail(error: HttpError | undefined): void;
-  /** Has the fleet accept changes that can't be written here. */
-  failHere(error: HttpError | undefined): void;
-  /** Has who waits for packagers hear this error. */
-  failWaits(error: Error | undefined): void;
-  /** The state of this sidecar; every one but `level` and `away` makes it unready, with the error if one is given. */
-  setState(state: FleetState, error?: HttpError): void;
-  /** What the status says in place of what is known here. */
-  say(answer: Partial<FleetAnswer>): void;
-  /** The key files of the folder that an import finds, since a store does not list them. */
-  setFiles(...streamIds: readonly string[]): void;
-  /** The entries that were sealed with a former secret, and those that no secret opens. */
-  setSealed(sealed: { readonly former?: readonly string[]; readonly unreadable?: readonly string[] }): void;
-  /** What was waited for. */
-  readonly waits: readonly { readonly changes: readonly AwaitedChange[]; readonly seconds: number }[];
-  /** On whose behalf each change, and each step of an import, was made. */
-  readonly contexts: readonly (ChangeContext | ChangedBy | undefined)[];
-  /** `start`, `found`, `retire origin-2`, `close`, in their order. */
-  readonly calls: readonly string[];
-}
+export type FakeFleet = ReturnType<typeof createFakeFleet>;
 
 interface FakeEntry {
   readonly bytes: Buffer | undefined;
@@ -109,11 +77,12 @@ interface Member extends FakePackager {
 
 const NOBODY: ChangedBy = { key: 'default', address: '127.0.0.1', requestId: 'request-elsewhere' };
 
+/** A fleet in memory, of which one packager is the sidecar at test; the others have what they are said to have. */
 export function createFakeFleet({
   here = { name: 'origin-1' },
   others = [{ name: 'origin-2' }, { name: 'origin-3' }],
   secondMs = 10,
-}: FakeFleetOptions = {}): FakeFleet {
+}: FakeFleetOptions = {}) {
   const entries = new Map<StreamId, FakeEntry>();
   const members = new Map<string, Member>(
     [here, ...others].map((each) => [
@@ -137,7 +106,12 @@ export function createFakeFleet({
   let files: readonly StreamId[] = [];
   let former = new Set<string>();
   let unreadable = new Set<string>();
-  let deliver: FakeFleet['arrive'] = () => Promise.reject(new TypeError('No sidecar takes part'));
+  let deliver = (
+    _streamId: string,
+    _bytes: Buffer | undefined,
+    _from?: string,
+    _by?: Partial<ChangedBy>,
+  ): Promise<void> => Promise.reject(new TypeError('No sidecar takes part'));
   const onRelease = new Set<() => void>();
 
   const memberOf = (name: string): Member => {
@@ -397,44 +371,58 @@ export function createFakeFleet({
   };
 
   return {
+    /** Hand it to the sidecar as `fleet`. One sidecar takes part. */
     open,
-    hold(name, why = 'behind') {
+    /** From now on the packager gets no change, for this reason. */
+    hold(name: string, why: LackReason = 'behind') {
       memberOf(name).why = why;
     },
-    release(name) {
+    /** It gets what it lacks, and everything from now on. */
+    release(name: string) {
       memberOf(name).why = undefined;
       catchUp(memberOf(name));
     },
-    setLive(name, isLive) {
+    /** Its sidecar is gone, or back. While it is gone it gets no change. */
+    setLive(name: string, isLive: boolean) {
       memberOf(name).isLive = isLive;
       catchUp(memberOf(name));
     },
-    arrive: (...change) => deliver(...change),
-    fail(error) {
+    /** A change that the sidecar of another packager took; without bytes a deletion. It is made in the folder here. */
+    arrive: (...change: Parameters<typeof deliver>) => deliver(...change),
+    /** Has every change, and every question to the engine, fail so; undefined: no longer. */
+    fail(error: HttpError | undefined) {
       fault = error;
     },
-    failHere(error) {
+    /** Has the fleet accept changes that can't be written here. */
+    failHere(error: HttpError | undefined) {
       faultHere = error;
     },
-    failWaits(error) {
+    /** Has each wait for packagers fail so. */
+    failWaits(error: Error | undefined) {
       waitFault = error;
     },
-    setState(next, error) {
+    /** Every state but `level` and `away` makes this sidecar unready, with the error if one is given. */
+    setState(next: FleetState, error?: HttpError) {
       state = next;
       unready = error;
     },
-    say(answer) {
+    /** What the status says in place of what is known here. */
+    say(answer: Partial<FleetAnswer>) {
       said = answer;
     },
-    setFiles(...streamIds) {
+    /** The key files of the folder that an import finds, since a store does not list them. */
+    setFiles(...streamIds: readonly string[]) {
       files = streamIds.map(asStreamId);
     },
-    setSealed(sealed) {
+    /** The entries that were sealed with a former secret, and those that no secret opens. */
+    setSealed(sealed: { readonly former?: readonly string[]; readonly unreadable?: readonly string[] }) {
       former = new Set(sealed.former);
       unreadable = new Set(sealed.unreadable);
     },
     waits,
+    /** On whose behalf each change, and each step of an import, was made. */
     contexts,
+    /** `start`, `found`, `retire origin-2`, `close`, in their order. */
     calls,
   };
 }

@@ -33,20 +33,10 @@ export interface Received {
   readonly client: string | undefined;
 }
 
-export interface FakeUpstream {
-  readonly url: string;
-  /** Every request, in the order of arrival. */
-  readonly received: readonly Received[];
-  /** Scripts the answers of a path: one a request, the last one for all that follow. Other paths answer 404. */
-  on(path: string, ...scripts: Script[]): void;
-  /** Closes the connections on which no request is under way. */
-  closeIdle(): void;
-  /** Holds all answers back until this many requests have arrived. */
-  holdUntil(count: number): void;
-}
+export type FakeUpstream = Awaited<ReturnType<typeof startFakeUpstream>>;
 
 /** Starts a server whose answers the test scripts; it is stopped after the test. With `tls`, it speaks HTTPS. */
-export async function startFakeUpstream(tls?: ServerOptions): Promise<FakeUpstream> {
+export async function startFakeUpstream(tls?: ServerOptions) {
   const scripts = new Map<string, Script[]>();
   const received: Received[] = [];
   let wanted = 0;
@@ -75,10 +65,14 @@ export async function startFakeUpstream(tls?: ServerOptions): Promise<FakeUpstre
 
   return {
     url: `http${tls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Every request, in the order of arrival. */
     received,
-    on: (path, ...answers) => void scripts.set(path, answers),
+    /** Scripts the answers of a path: one a request, the last one for all that follow. Other paths answer 404. */
+    on: (path: string, ...answers: Script[]) => void scripts.set(path, answers),
+    /** Closes the connections on which no request is under way. */
     closeIdle: () => server.closeIdleConnections(),
-    holdUntil: (count) => {
+    /** Holds all answers back until this many requests have arrived. */
+    holdUntil: (count: number) => {
       wanted = count;
     },
   };

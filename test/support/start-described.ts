@@ -2,10 +2,10 @@ import { sealEnvelope } from '../../src/drm/envelope';
 import { openApiDocument } from '../../src/sidecar/openapi/document';
 import { SUPPLIED } from '../../src/sidecar/openapi/examples';
 import { operationsOf } from './describes-api';
-import { createFakeFleet, type FakeFleet } from './fake-fleet';
+import { createFakeFleet } from './fake-fleet';
 import { startFakeUpstream } from './fake-upstream';
 import { objectionsOf } from './schema-objections';
-import { PLAIN_CENC, PLAIN_FAIRPLAY, type Provisioning, SHARED_SECRET } from './start-provisioning';
+import { PLAIN_CENC, PLAIN_FAIRPLAY, SHARED_SECRET } from './start-provisioning';
 import { startSidecar } from './start-sidecar';
 
 export const DOCUMENT = openApiDocument('1.2.3');
@@ -26,12 +26,10 @@ export function addressOf(path: string, streamid = 'news'): string {
 /** A packager of the fleet that does not run any more. */
 const GONE = 'origin-9';
 
-export interface Described extends Provisioning {
-  readonly fleet: FakeFleet;
-}
+export type Described = Awaited<ReturnType<typeof startDescribed>>;
 
 /** Starts what the examples of the description speak of: the stream `news`, and a client with a content at the provider, a fleet. */
-export async function startDescribed(): Promise<Described> {
+export async function startDescribed() {
   const upstream = await startFakeUpstream();
   const fleet = createFakeFleet({ others: [{ name: GONE }] });
   fleet.setLive(GONE, false);

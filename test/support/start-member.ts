@@ -4,7 +4,6 @@ import fs from 'fs-extra';
 import type { StreamId } from '../../src/api/stream-id';
 import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import type { Engine } from '../../src/sidecar/fleet/engine/engine';
-import type { Fleet } from '../../src/sidecar/fleet/fleet';
 import { openFleet } from '../../src/sidecar/fleet/open-fleet';
 import { createKeyIndex } from '../../src/sidecar/key-files/survey';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
@@ -29,34 +28,10 @@ interface MemberOptions {
   readonly around?: (local: KeyFileStore) => KeyFileStore;
 }
 
-export interface Member {
-  readonly fleet: Fleet;
-  readonly folder: string;
-  readonly audit: readonly AuditEntry[];
-  /** What became of entries, in their order. */
-  readonly results: readonly string[];
-  readonly conflicts: () => number;
-  readonly log: ReturnType<typeof recordedLog>['lines'];
-  /** Writes a key file for the fleet. */
-  put(
-    stream: string,
-    text: string,
-    options?: { readonly awaited?: boolean },
-  ): ReturnType<KeyFileStore['write']>;
-  remove(stream: string): ReturnType<KeyFileStore['remove']>;
-  /** The text of a key file in the folder; undefined: there is none. */
-  file(stream: string): string | undefined;
-  /** Changes the folder as a person would. */
-  byHand(stream: string, text: string | undefined): void;
-  /** Gives it other secrets, as a changed file would. */
-  reseal(...secrets: readonly string[]): void;
-  /** Resolves when it has all of the fleet. */
-  level(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Member = Awaited<ReturnType<typeof startMember>>;
 
 /** Starts what takes part in a fleet, with a folder of its own; it is stopped after the test. */
-export async function startMember(engine: Engine, options: MemberOptions = {}): Promise<Member> {
+export async function startMember(engine: Engine, options: MemberOptions = {}) {
   const { name = 'origin-1', streams, clock = () => new Date(), around = (local) => local } = options;
   const folder = options.folder ?? (await temporaryFolder());
   const config: FleetConfig = {
@@ -70,9 +45,8 @@ export async function startMember(engine: Engine, options: MemberOptions = {}): 
   };
   let secrets = options.secrets ?? [FLEET_SECRET];
   let listener = () => {};
-  const { log, lines } = recordedLog();
+  const { log } = recordedLog();
   const audit: AuditEntry[] = [];
-  const results: string[] = [];
   let conflicts = 0;
   let stopped: Promise<void> | undefined;
   const local = around(createKeyFileStore(folder, 0o640, createDurableWriter(randomUUID)));
@@ -98,7 +72,7 @@ export async function startMember(engine: Engine, options: MemberOptions = {}): 
       audit: (entry) => audit.push(entry),
       index: createKeyIndex(),
       observer: {
-        entry: (result) => results.push(result),
+        entry: () => undefined,
         applied: () => undefined,
         conflict: () => {
           conflicts += 1;
@@ -108,39 +82,43 @@ export async function startMember(engine: Engine, options: MemberOptions = {}): 
   );
   fleet.start();
   const path = (stream: string) => join(folder, `${stream}.key`);
-  const member: Member = {
+  const member = {
     fleet,
     folder,
     audit,
-    results,
     conflicts: () => conflicts,
-    log: lines,
-    put: (stream, text, { awaited = false } = {}) =>
+    /** Writes a key file for the fleet. */
+    put: (stream: string, text: string) =>
       fleet.store.write(
         stream as StreamId,
         Buffer.from(text),
         {},
         {
           by: { key: 'tests', address: '127.0.0.1', requestId: 'request-1' },
-          awaited,
+          awaited: false,
         },
       ),
-    remove: (stream) =>
+    remove: (stream: string) =>
       fleet.store.remove(stream as StreamId, undefined, {
         by: { key: 'tests', address: '127.0.0.1', requestId: 'request-2' },
         awaited: false,
       }),
-    file: (stream) => (fs.existsSync(path(stream)) ? fs.readFileSync(path(stream), 'utf8') : undefined),
-    byHand(stream, text) {
+    /** The text of a key file in the folder; undefined: there is none. */
+    file: (stream: string) =>
+      fs.existsSync(path(stream)) ? fs.readFileSync(path(stream), 'utf8') : undefined,
+    /** Changes the folder as a person would. */
+    byHand(stream: string, text: string | undefined) {
       if (text === undefined) fs.removeSync(path(stream));
       else fs.outputFileSync(path(stream), text);
     },
-    reseal(...next) {
+    /** Gives it other secrets, as a changed file would. */
+    reseal(...next: readonly string[]) {
       secrets = next;
       listener();
     },
+    /** Resolves when it has all of the fleet. */
     level: () => until(() => fleet.figures().state === 'level'),
-    stop: () => (stopped ??= fleet.close()),
+    stop: (): Promise<void> => (stopped ??= fleet.close()),
   };
   afterTest(() => member.stop());
   return member;

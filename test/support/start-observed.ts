@@ -3,37 +3,21 @@ import request from 'supertest';
 import { createApp } from '../../src/http/app';
 import { createConnections } from '../../src/http/connections';
 import { HttpError } from '../../src/http/errors';
-import type { Log } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import {
   createMetrics,
   METRICS_PATH,
-  type Metrics,
   type MetricsOptions,
   metricsRoutes,
 } from '../../src/sidecar/observe/metrics';
 import { afterTest } from './after-test';
-
-export interface Observed {
-  readonly metrics: Metrics;
-  readonly client: ReturnType<typeof request>;
-  readonly port: number;
-  /** The series of `/metrics` that are ours, without those of the scrapes themselves: `name{labels}` and value. */
-  series(): Promise<Record<string, number>>;
-}
-
-const QUIET: Log = {
-  error: () => undefined,
-  warn: () => undefined,
-  info: () => undefined,
-  debug: () => undefined,
-};
+import { recordedLog } from './recorded-log';
 
 /** Starts a small app whose requests are observed; each request takes the next of these milliseconds, over and over. */
 export async function startObserved(
   durations: readonly number[] = [1],
   observeProcess?: MetricsOptions['observeProcess'],
-): Promise<Observed> {
+) {
   const audit = { lost: () => 3, waiting: () => 5 };
   const connections = createConnections();
   const metrics = createMetrics({ version: '1.2.3', audit, connections, observeProcess });
@@ -46,7 +30,13 @@ export async function startObserved(
     asked += 1;
     return clock;
   };
-  const shell = { log: QUIET, newId: () => 'id', now, observe: metrics.request, onError: metrics.failed };
+  const shell = {
+    log: recordedLog().log,
+    newId: () => 'id',
+    now,
+    observe: metrics.request,
+    onError: metrics.failed,
+  };
   const app = createApp(shell, (routes: Express) => {
     routes.get('/api/keyfile/:streamid', (_request, response) => void response.send('name: value\n'));
     routes.put('/api/keyfile/:streamid', () => {
@@ -61,6 +51,7 @@ export async function startObserved(
   const { url, port, stop } = await listen(app, '127.0.0.1', 0);
   afterTest(() => stop(0));
   const client = request(url);
+  /** The series of `/metrics` that are ours, without those of the scrapes themselves: `name{labels}` and value. */
   const series = async () => {
     const { text } = await client.get(METRICS_PATH);
     return seriesOf(text);

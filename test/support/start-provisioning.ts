@@ -2,8 +2,8 @@ import { sealEnvelope } from '../../src/drm/envelope';
 import type { Ambient } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { drmVectors } from '../vectors/drm-vectors';
-import { type FakeUpstream, type Script, startFakeUpstream } from './fake-upstream';
-import { startSidecar, type TestSidecar } from './start-sidecar';
+import { type Script, startFakeUpstream } from './fake-upstream';
+import { startSidecar } from './start-sidecar';
 
 const {
   shared_secret: SHARED_SECRET,
@@ -47,18 +47,15 @@ export const CONFIG_PATH = `/config/${CLIENT}`;
 export const CENC_PATH = `/keys/cenc/${CLIENT}/${PROVIDED.contentId}`;
 export const FAIRPLAY_PATH = `/keys/fairplay/${CLIENT}/${PROVIDED.contentId}`;
 
-export interface Provisioning {
-  readonly sidecar: TestSidecar;
-  /** Both upstreams in one: the configuration service under `/config`, the key provider under `/keys`. */
-  readonly upstream: FakeUpstream;
-}
-
-/** Starts a sidecar and upstreams that answer with the published keys in the vectors' envelopes. */
+/**
+ * Starts a sidecar and both upstreams in one, the configuration service under `/config` and the key provider under
+ * `/keys`, which answer with the published keys in the vectors' envelopes.
+ */
 export async function startProvisioning(
   overrides: Partial<SidecarConfig> = {},
   clock?: () => Date,
   ambient?: Partial<Ambient>,
-): Promise<Provisioning> {
+) {
   const upstream = await startFakeUpstream();
   upstream.on(CONFIG_PATH, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
   upstream.on(CENC_PATH, { body: cenc_response });

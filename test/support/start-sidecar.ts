@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { RequestListener } from 'node:http';
 import { join, relative } from 'node:path';
 import { Writable } from 'node:stream';
 import fs from 'fs-extra';
 import request from 'supertest';
-import type { Connections } from '../../src/http/connections';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { createKeyRing } from '../../src/sidecar/access/key-ring';
@@ -18,37 +16,14 @@ export const API_KEY = 'sidecar-api-key-of-the-tests';
 
 export type LogEntry = Record<string, unknown>;
 
-export interface TestSidecar {
-  readonly url: string;
-  readonly port: number;
-  /** The key-file folder: temporary, removed after the test. */
-  readonly folder: string;
-  /** A client that sends the API key. */
-  readonly api: ReturnType<typeof request.agent>;
-  /** A client that sends none. */
-  readonly unauthenticated: ReturnType<typeof request>;
-  /** How many connections are in each state. */
-  readonly counts: Connections['counts'];
-  /** Lets its monotonic clock, which stands still by itself, go on by so many milliseconds. */
-  advance(ms: number): void;
-  /** What answers its requests. */
-  readonly handler: RequestListener;
-  /** Stops the sidecar before the test ends. */
-  stop(): Promise<void>;
-  /** Stops the sidecar, so that the last line is there, and answers the log as written at level `debug`. */
-  logText(): Promise<string>;
-  /** The same, line by line. */
-  logEntries(): Promise<LogEntry[]>;
-  /** Whatever lies under the folder: the path and content of each file, the path and a mark of everything else. */
-  files(): Promise<Record<string, string>>;
-}
+export type TestSidecar = Awaited<ReturnType<typeof startSidecar>>;
 
 /** Starts a sidecar with a folder, a log and a port of its own; it is stopped and its folder removed after the test. */
 export async function startSidecar(
   overrides: Partial<SidecarConfig> = {},
   clock = () => new Date(0),
   ambient: Partial<Ambient> = {},
-): Promise<TestSidecar> {
+) {
   const folder = await temporaryFolder();
   let monotonic = 0;
   let logged = '';
@@ -116,17 +91,31 @@ export async function startSidecar(
   return {
     url,
     port,
+    /** The key-file folder: temporary, removed after the test. */
     folder,
+    /** A client that sends the API key. */
     api: request.agent(url).set('x-api-key', API_KEY),
+    /** A client that sends none. */
     unauthenticated: request(url),
+    /** How many connections are in each state. */
     counts: sidecar.connections.counts,
-    advance(ms) {
+    /** Lets its monotonic clock, which stands still by itself, go on. */
+    advance(ms: number) {
       monotonic += ms;
     },
+    /** What answers its requests. */
     handler: sidecar.handler,
+    /** Stops the sidecar before the test ends. */
     stop: close,
+    /** Stops the sidecar, so that the last line is there, and answers the log as written at level `debug`. */
     logText,
-    logEntries: async () => (await logText()).split('\n').filter(Boolean).map(asEntry),
+    /** The same, line by line. */
+    logEntries: async () =>
+      (await logText())
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as LogEntry),
+    /** Whatever lies under the folder: the path and content of each file, the path and a mark of everything else. */
     files: () => filesUnder(folder),
   };
 }
@@ -137,10 +126,6 @@ function countedIds(): () => string {
     count += 1;
     return `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`;
   };
-}
-
-function asEntry(line: string): LogEntry {
-  return JSON.parse(line) as LogEntry;
 }
 
 async function filesUnder(folder: string): Promise<Record<string, string>> {

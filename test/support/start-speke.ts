@@ -3,7 +3,7 @@ import { type SpekeVersion, spekeKeyId } from '../../src/drm/cpix/speke';
 import { playReadyChecksum } from '../../src/drm/playready';
 import type { Ambient } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
-import { type FakeUpstream, type Received, type Script, startFakeUpstream } from './fake-upstream';
+import { type Received, type Script, startFakeUpstream } from './fake-upstream';
 import {
   FAIRPLAY_ADDRESS,
   PLAYREADY_KEY,
@@ -13,15 +13,10 @@ import {
   spekeReference,
   WIDEVINE_DATA,
 } from './speke-reference';
-import { startSidecar, type TestSidecar } from './start-sidecar';
+import { startSidecar } from './start-sidecar';
 
 export const CONTENT_ID = 'somecontentid';
 export const SPEKE_PATH = '/speke';
-
-export interface SpekeProvisioning {
-  readonly sidecar: TestSidecar;
-  readonly upstream: FakeUpstream;
-}
 
 const PROTOCOLS = { 1: 'speke1', 2: 'speke2', 2.1: 'speke21' } as const;
 
@@ -34,12 +29,7 @@ interface SpekeSetting {
 }
 
 /** Starts a sidecar whose key provider speaks SPEKE as AWS's reference server does. */
-export async function startSpeke({
-  version = 2,
-  config,
-  ambient,
-  clock,
-}: SpekeSetting = {}): Promise<SpekeProvisioning> {
+export async function startSpeke({ version = 2, config, ambient, clock }: SpekeSetting = {}) {
   const upstream = await startFakeUpstream();
   upstream.on(SPEKE_PATH, reference(version));
   const own = {

@@ -105,7 +105,6 @@ test.each<[variables: Variables, faults: readonly string[]]>([
     [`${URLS}: must be 1 to 16 addresses, with commas between`],
   ],
   [{ URLS: 'etcd-1:2379' }, [`${URLS}: address 1 must be one like http://etcd-1:2379`]],
-  [{ URLS: 'etcd-1' }, [`${URLS}: address 1 must be one like http://etcd-1:2379`]],
   [
     { URLS: 'http://root:hidden@etcd-1:2379' },
     [
@@ -116,10 +115,6 @@ test.each<[variables: Variables, faults: readonly string[]]>([
     { URLS: 'http://etcd-1:2379/v3' },
     [`${URLS}: address 1 must end after the port: the engine's servers have no path`],
   ],
-  [
-    { URLS: 'http://etcd-1:2379?x' },
-    [`${URLS}: address 1 must end after the port: the engine's servers have no path`],
-  ],
   [{ URLS: 'http://etcd-1:2379,https://etcd-2:2379' }, [`${URLS}: must be all http:// or all https://`]],
   [{ URLS: 'http://etcd-1:2379,HTTP://ETCD-1:2379/' }, [`${URLS}: holds an address twice`]],
   [
@@ -128,7 +123,6 @@ test.each<[variables: Variables, faults: readonly string[]]>([
       'PACKAGERDRMAPI_FLEET_SECRET_FILE: is missing; a fleet needs a file with its secret, the same for all: openssl rand -hex 32',
     ],
   ],
-  [{ NAME: '-packager' }, [`PACKAGERDRMAPI_FLEET_NAME: ${NAME_RULE}`]],
   [{ NAME: 'x'.repeat(65) }, [`PACKAGERDRMAPI_FLEET_NAME: ${NAME_RULE}`]],
   [
     { STREAMS: 'site-*' },
@@ -149,11 +143,8 @@ test.each<[variables: Variables, faults: readonly string[]]>([
     ['PACKAGERDRMAPI_FLEET_STREAMS: must have at most 100 prefixes of stream ids'],
   ],
   [{ PREFIX: 'fleet' }, [`PACKAGERDRMAPI_FLEET_PREFIX: ${PREFIX}`]],
-  [{ PREFIX: '/' }, [`PACKAGERDRMAPI_FLEET_PREFIX: ${PREFIX}`]],
-  [{ PREFIX: 'my fleet/' }, [`PACKAGERDRMAPI_FLEET_PREFIX: ${PREFIX}`]],
   [{ PREFIX: `${'x'.repeat(200)}/` }, [`PACKAGERDRMAPI_FLEET_PREFIX: ${PREFIX}`]],
   [{ TIMEOUTMS: '499' }, ['PACKAGERDRMAPI_FLEET_TIMEOUTMS: must be from 500 to 60000']],
-  [{ TIMEOUTMS: '60001' }, ['PACKAGERDRMAPI_FLEET_TIMEOUTMS: must be from 500 to 60000']],
   [{ TIMEOUTMS: '5s' }, ['PACKAGERDRMAPI_FLEET_TIMEOUTMS: must be a whole number from 500 to 60000']],
   [
     { USER: 'x'.repeat(201), PASSWORD_FILE: 'p' },
@@ -164,22 +155,10 @@ test.each<[variables: Variables, faults: readonly string[]]>([
     ['PACKAGERDRMAPI_FLEET_USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE: signing in to the engine needs both'],
   ],
   [
-    { PASSWORD_FILE: 'password' },
-    ['PACKAGERDRMAPI_FLEET_USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE: signing in to the engine needs both'],
-  ],
-  [
     { URLS: 'https://etcd-1:2379', TLSCERT: 'cert' },
     ['PACKAGERDRMAPI_FLEET_TLSCERT and PACKAGERDRMAPI_FLEET_TLSKEY: a client certificate needs both'],
   ],
-  [
-    { URLS: 'https://etcd-1:2379', TLSKEY: 'key' },
-    ['PACKAGERDRMAPI_FLEET_TLSCERT and PACKAGERDRMAPI_FLEET_TLSKEY: a client certificate needs both'],
-  ],
   [{ TLSCA: 'ca' }, [`${URLS}: must be https:// addresses for certificates to have an effect`]],
-  [
-    { TLSCERT: 'cert', TLSKEY: 'key' },
-    [`${URLS}: must be https:// addresses for certificates to have an effect`],
-  ],
   [
     { TIMEOUTMS: '1', SECRET_FILE: '', USER: 'x' },
     [

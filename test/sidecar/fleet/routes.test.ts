@@ -170,13 +170,11 @@ test('a stream that the fleet never had is a 404, a deleted one is described', a
 
 test.each([
   ['put', '/api/fleet', 'GET, HEAD'],
-  ['post', '/api/fleet', 'GET, HEAD'],
   ['post', '/api/fleet/news', 'GET, HEAD'],
   ['delete', '/api/fleet/news', 'GET, HEAD'],
   ['delete', '/api/fleet/import', 'GET, HEAD, POST'],
   ['put', '/api/fleet/Reseal', 'GET, HEAD, POST'],
   ['get', '/api/fleet/packagers/origin-2', 'DELETE'],
-  ['post', '/api/fleet/packagers/origin-2', 'DELETE'],
 ] as const)('%s %s is refused with the methods that there are', async (method, path, allow) => {
   const { api } = await startInFleet();
   const { body, headers } = await api[method](path).expect(405);
@@ -186,13 +184,11 @@ test.each([
 
 test.each([
   ['get', '/api/fleet?prefix=a', 'prefix is not a parameter of this request.'],
-  ['get', '/api/fleet/news?wait=1', 'wait is not a parameter of this request.'],
   [
     'post',
     '/api/fleet/import?limt=1',
     'limt is not a parameter of this request. Did you mean limit? Nothing was changed.',
   ],
-  ['post', '/api/fleet/import?limit=0', 'limit: must be from 1 to 1000'],
   ['post', '/api/fleet/import?limit=1.5', 'limit: must be a whole number from 1 to 1000'],
   ['post', '/api/fleet/import?after=a&after=b', 'after: is given twice'],
   ['post', '/api/fleet/import?found=yes', 'found: must be true or false'],
@@ -202,11 +198,6 @@ test.each([
     'found is for the first step of an import: leave it out where after is given. Nothing was changed.',
   ],
   ['post', '/api/fleet/reseal?found=true', 'found is not a parameter of this request. Nothing was changed.'],
-  [
-    'delete',
-    '/api/fleet/packagers/origin-2?force=true',
-    'force is not a parameter of this request. Nothing was changed.',
-  ],
 ] as const)('%s %s does nothing, and says why', async (method, path, description) => {
   const { api, fleet } = await startInFleet();
   fleet.setLive('origin-2', false);
@@ -353,16 +344,4 @@ test('lets the page load its own files and ask its own service, and nothing else
     "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src 'self';base-uri 'none';form-action 'none';frame-ancestors 'none'",
   );
   expect(text).not.toMatch(/<style|\sstyle=|\son[a-z]+=|<script(?![^>]*\ssrc=)/);
-});
-
-test('leads from the page with a slash at its end to the page, below whatever prefix', async () => {
-  const { unauthenticated } = await startSidecar();
-  const { headers } = await unauthenticated.get('/fleet/').expect(308);
-  expect(new URL(String(headers.location), 'http://a/prefix/fleet/').pathname).toBe('/prefix/fleet');
-});
-
-test('refuses what would change something', async () => {
-  const { unauthenticated } = await startSidecar();
-  const { headers } = await unauthenticated.post('/fleet').expect(405);
-  expect(headers.allow).toBe('GET, HEAD');
 });

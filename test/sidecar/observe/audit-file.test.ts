@@ -17,7 +17,8 @@ import { join } from 'node:path';
 import { MAX_WAITING } from '../../../src/sidecar/observe/audit';
 import { temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
-import { auditLine, startAudit, until } from '../../support/start-audit';
+import { auditLine, startAudit } from '../../support/start-audit';
+import { until } from '../../support/until';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 

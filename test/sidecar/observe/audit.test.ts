@@ -4,7 +4,8 @@ import { Writable } from 'node:stream';
 import { createLog } from '../../../src/http/log';
 import { formatAuditLine, MAX_UNAUTHENTICATED, type OpenAudit } from '../../../src/sidecar/observe/audit';
 import { temporaryFolder } from '../../support/after-test';
-import { AUDIT_ENTRY, AUDIT_TIME, auditLine, startAudit, until } from '../../support/start-audit';
+import { AUDIT_ENTRY, AUDIT_TIME, auditLine, startAudit } from '../../support/start-audit';
+import { until } from '../../support/until';
 
 const TIME = new Date(AUDIT_TIME);
 

@@ -21,7 +21,7 @@ import {
   sealed,
   startProvisioning,
 } from '../../support/start-provisioning';
-import { startSidecar } from '../../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const PATH = '/api/keyfile/demo';
@@ -56,6 +56,15 @@ async function startCached(overrides: Partial<SidecarConfig> = {}) {
   return { sidecar, upstream, folder, time, cut, restart };
 }
 
+const post = ({ api }: TestSidecar, body: object = PROVIDED) => api.post(PATH).send(body);
+
+/** The same with an answer in the folder, whose names are given, too. */
+async function startKept(overrides: Partial<SidecarConfig> = {}) {
+  const started = await startCached(overrides);
+  await post(started.sidecar).expect(200);
+  return { ...started, names: await entriesOf(started.folder, 1) };
+}
+
 function warningOf(age: string, answered = '2026-01-02T03:04:05Z'): string {
   return `299 - "provider_cache: the key provider can't be asked, so these are the values that it returned ${age} ago (${answered}); send the request again when it is back"`;
 }
@@ -87,11 +96,11 @@ describe('the provider cache, in an outage', () => {
     ['the key provider alone is down', { status: 502 }, [CENC_PATH, FAIRPLAY_PATH]],
   ])('gives the same file, and says how old it is, when %s', async (_what, script, paths) => {
     const { sidecar, time, cut } = await startCached({ upstreamTimeoutMs: 1000 });
-    const first = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    const first = await post(sidecar).expect(200, PROVIDED_FILE);
     expect(first.headers.warning).toBeUndefined();
     cut(script, paths);
     time.passed = 3 * HOUR + 20 * MINUTE;
-    const again = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    const again = await post(sidecar).expect(200, PROVIDED_FILE);
     expect(again.headers.warning).toBe(warningOf('3 hours'));
     expect(await sidecar.files()).toEqual({ 'demo.key': PROVIDED_FILE });
   });
@@ -105,33 +114,30 @@ describe('the provider cache, in an outage', () => {
     [2 * DAY - 1, '47 hours'],
     [7 * DAY, '7 days'],
   ])('tells an age of %i ms as %s', async (passed, age) => {
-    const { sidecar, time, cut } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const { sidecar, time, cut } = await startKept();
     cut();
     time.passed = passed;
-    const { headers } = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    const { headers } = await post(sidecar).expect(200, PROVIDED_FILE);
     expect(headers.warning).toBe(warningOf(age));
   });
 
   it('asks the provider again every time, and tells the new values as soon as it is back', async () => {
-    const { sidecar, upstream, cut } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const { sidecar, upstream, cut } = await startKept();
     cut();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    await post(sidecar).expect(200, PROVIDED_FILE);
     const laurl = 'https://another-license.example/rightsmanager.asmx';
     upstream.on(CONFIG_PATH, { body: { shared_secret: SHARED_SECRET } });
     upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_laurl: laurl }));
     upstream.on(FAIRPLAY_PATH, sealed(PLAIN_FAIRPLAY));
-    const fresh = await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const fresh = await post(sidecar).expect(200);
     expect([fresh.headers.warning, fresh.text.includes(laurl)]).toEqual([undefined, true]);
     cut();
-    const { headers } = await sidecar.api.post(PATH).send(PROVIDED).expect(200, fresh.text);
+    const { headers } = await post(sidecar).expect(200, fresh.text);
     expect(headers.warning).toBe(warningOf('0 seconds'));
   });
 
   it('serves another stream of the same content, in a batch too, with the lines it asks for', async () => {
-    const { sidecar, cut } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const { sidecar, cut } = await startKept();
     cut();
     const { text } = await sidecar.api
       .post('/api/keyfile/other')
@@ -155,9 +161,7 @@ describe('the provider cache, in an outage', () => {
   });
 
   it('answers what it kept before a restart', async () => {
-    const { sidecar, folder, time, cut, restart } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-    await entriesOf(folder, 1);
+    const { time, cut, restart } = await startKept();
     cut();
     time.passed = 5 * DAY;
     const { headers } = await (await restart()).api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
@@ -166,14 +170,10 @@ describe('the provider cache, in an outage', () => {
 
   it('tells the log, the audit and the metrics that the keys came from the cache', async () => {
     const audit = join(await temporaryFolder(), 'audit.log');
-    const { sidecar, cut } = await startCached({ audit });
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const { sidecar, cut } = await startKept({ audit });
     cut();
     await sidecar.api.post(PATH).set('x-request-id', 'in-outage').send(PROVIDED).expect(200);
-    await sidecar.api
-      .post(PATH)
-      .send({ ...PROVIDED, contentId: 'never-asked' })
-      .expect(502);
+    await post(sidecar, { ...PROVIDED, contentId: 'never-asked' }).expect(502);
     const { text } = await sidecar.unauthenticated.get('/metrics');
     expect(seriesOf(text)).toMatchObject({
       'packagerdrmapi_provider_cache_events_total{event="kept"}': 1,
@@ -231,10 +231,9 @@ describe('the provider cache gives nothing', () => {
       'key_provider_failed',
     ],
   ])('when %s', async (_what, answers, status, code) => {
-    const { sidecar, upstream } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const { sidecar, upstream } = await startKept();
     for (const [path, script] of Object.entries(answers)) upstream.on(path, script);
-    const { body, headers } = await sidecar.api.post(PATH).send(PROVIDED).expect(status);
+    const { body, headers } = await post(sidecar).expect(status);
     expect([body.errors[0].code, headers.warning]).toEqual([code, undefined]);
   });
 
@@ -243,8 +242,7 @@ describe('the provider cache gives nothing', () => {
     ['for another client', { client: 'another' }],
     ['for another content', { contentId: 'another' }],
   ])('%s', async (_what, change) => {
-    const { sidecar, cut } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const { sidecar, cut } = await startKept();
     const asked = { ...PROVIDED, ...change };
     cut('reset', [
       ...ALL,
@@ -257,9 +255,7 @@ describe('the provider cache gives nothing', () => {
   });
 
   it('of what another provider answered', async () => {
-    const { sidecar, folder, cut, restart } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-    await entriesOf(folder, 1);
+    const { cut, restart } = await startKept();
     cut();
     const elsewhere = await startFakeUpstream();
     elsewhere.on(CENC_PATH, 'reset');
@@ -269,37 +265,34 @@ describe('the provider cache gives nothing', () => {
   });
 
   it('that is older than the limit, and removes it', async () => {
-    const { sidecar, folder, time, cut } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    const { sidecar, folder, time, cut } = await startKept();
     cut();
     time.passed = 7 * DAY + 1;
-    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    await post(sidecar).expect(502);
     expect(await namesIn(folder)).toEqual([]);
   });
 
   it('that was not good enough to be written', async () => {
     const { sidecar, upstream, folder, cut } = await startCached();
     upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }));
-    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    await post(sidecar).expect(502);
     cut();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    await post(sidecar).expect(502);
     expect(await namesIn(folder)).toEqual([]);
   });
 
   it('where it is off, and keeps nothing then', async () => {
     const { sidecar, folder, cut } = await startCached({ providerCache: undefined } as object);
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    await post(sidecar).expect(200);
     cut();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    await post(sidecar).expect(502);
     expect(await namesIn(folder)).toEqual([]);
   });
 });
 
 describe('the folder of the provider cache', () => {
   it('holds no secret, no name and no key material in clear, in files of mode 0600', async () => {
-    const { sidecar, folder } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-    const names = await entriesOf(folder, 1);
+    const { folder, names } = await startKept();
     expect(names).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.sealed$/)]);
     const [name = ''] = names;
     const path = join(folder, name);
@@ -323,11 +316,10 @@ describe('the folder of the provider cache', () => {
   });
 
   it('has other bytes for the same answer each time', async () => {
-    const { sidecar, folder } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-    const [name = ''] = await entriesOf(folder, 1);
+    const { sidecar, folder, names } = await startKept();
+    const [name = ''] = names;
     const before = await readFile(join(folder, name));
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    await post(sidecar).expect(200);
     await until(() => !fs.readFileSync(join(folder, name)).subarray(8).equals(before.subarray(8)));
     expect(await namesIn(folder)).toEqual([name]);
     const after = await readFile(join(folder, name));
@@ -346,24 +338,22 @@ describe('the folder of the provider cache', () => {
     ],
     ['is something else', () => Buffer.from('x'.repeat(500))],
   ])('has an entry that %s ignored, told once in the log, and made anew', async (_what, damage) => {
-    const { sidecar, upstream, folder, cut } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-    const [name = ''] = await entriesOf(folder, 1);
+    const { sidecar, upstream, folder, names, cut } = await startKept();
+    const [name = ''] = names;
     await writeFile(join(folder, name), damage(await readFile(join(folder, name))));
     cut();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
-    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    await post(sidecar).expect(502);
+    await post(sidecar).expect(502);
     answerAgain(upstream);
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
+    await post(sidecar).expect(200);
     await entriesOf(folder, 1);
     const told = (await sidecar.logEntries()).filter(({ message }) => String(message).includes('damaged'));
     expect(told.map(({ level, name: named }) => [level, named])).toEqual([['warn', name]]);
   });
 
   it('has an entry under the name of another content taken for damaged', async () => {
-    const { sidecar, upstream, folder, cut } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-    const [one = ''] = await entriesOf(folder, 1);
+    const { sidecar, upstream, folder, names, cut } = await startKept();
+    const [one = ''] = names;
     const other = { ...PROVIDED, contentId: 'othercontent' };
     const otherPaths = ['cenc', 'fairplay'].map((system) => `/keys/${system}/${other.client}/othercontent`);
     upstream.on(otherPaths[0] ?? '', sealed(PLAIN_CENC));
@@ -377,9 +367,8 @@ describe('the folder of the provider cache', () => {
   });
 
   it('is cleared at the start of what is too old, damaged, or left by a killed writer, and of nothing else', async () => {
-    const { sidecar, folder, time, restart } = await startCached();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200);
-    const [name = ''] = await entriesOf(folder, 1);
+    const { folder, names, time, restart } = await startKept();
+    const [name = ''] = names;
     const damaged = `${'0'.repeat(64)}.sealed`;
     const left = '.packagerdrmapi-00000000-0000-4000-8000-000000000099-1.tmp';
     for (const file of [damaged, left, 'notes.txt']) await writeFile(join(folder, file), 'something');
@@ -395,11 +384,11 @@ describe('the folder of the provider cache', () => {
   it('fails no provisioning when it cannot be written, tells it once, and once that it is over', async () => {
     const { sidecar, upstream, folder, cut } = await startCached();
     await fs.remove(folder);
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    await post(sidecar).expect(200, PROVIDED_FILE);
+    await post(sidecar).expect(200, PROVIDED_FILE);
     // Whoever asks the cache waits for what is being kept.
     cut();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    await post(sidecar).expect(502);
     answerAgain(upstream);
     const { text } = await sidecar.unauthenticated.get('/metrics');
     expect(seriesOf(text)).toMatchObject({
@@ -407,9 +396,9 @@ describe('the folder of the provider cache', () => {
       'packagerdrmapi_provider_cache_events_total{event="kept"}': 0,
     });
     await fs.mkdir(folder);
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    await post(sidecar).expect(200, PROVIDED_FILE);
     cut();
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    await post(sidecar).expect(200, PROVIDED_FILE);
     const told = (await sidecar.logEntries()).filter(({ message }) =>
       /the provider cache (?:cannot be|is) written/.test(String(message)),
     );

@@ -5,6 +5,7 @@ import { WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import { documentOf, recipientNamed } from '../../support/cpix';
 import type { Received } from '../../support/fake-upstream';
 import { playReadyHeader, spekeReference } from '../../support/speke-reference';
+import type { TestSidecar } from '../../support/start-sidecar';
 import {
   answering,
   CONTENT_ID,
@@ -17,6 +18,7 @@ import {
 } from '../../support/start-speke';
 
 const PATH = '/api/keyfile/demo';
+const post = (api: TestSidecar['api'], body: object) => api.post(PATH).send(body);
 const BODY = { contentId: CONTENT_ID };
 
 describe('provisioning by SPEKE', () => {
@@ -112,10 +114,7 @@ describe('provisioning by SPEKE', () => {
     [['fairplay', 'widevine'], 2, `${dashLines({ systems: ['widevine'] })}${hlsLines()}`],
   ])('asks for %j alone when a request names them', async (systems, calls, file) => {
     const { sidecar, upstream } = await startSpeke();
-    await sidecar.api
-      .post(PATH)
-      .send({ ...BODY, systems })
-      .expect(200, file);
+    await post(sidecar.api, { ...BODY, systems }).expect(200, file);
     expect(upstream.received).toHaveLength(calls);
   });
 
@@ -136,22 +135,14 @@ describe('provisioning by SPEKE', () => {
       /^The key provider returned a CPIX document that has no PlayReady license address for the key [-0-9a-f]{36}; give playready\.laurl\. No key file was changed\.$/,
     );
     const playready = { laurl: 'https://playready.example/rights' };
-    await sidecar.api
-      .post(PATH)
-      .send({ ...BODY, playready })
-      .expect(200, `${dashLines()}${hlsLines()}`);
+    await post(sidecar.api, { ...BODY, playready }).expect(200, `${dashLines()}${hlsLines()}`);
   });
 
   it('warns of a PlayReady address in the request only where no PlayReady is written', async () => {
     const { sidecar } = await startSpeke();
     const playready = { laurl: 'https://playready.example/rights' };
     const warned = async (systems: readonly string[] | undefined) =>
-      (
-        await sidecar.api
-          .post(PATH)
-          .send({ ...BODY, playready, systems })
-          .expect(200)
-      ).headers.warning;
+      (await post(sidecar.api, { ...BODY, playready, systems }).expect(200)).headers.warning;
     expect(await warned(undefined)).toBe(KEY_IS_IV);
     expect(await warned(['playready'])).toBeUndefined();
     expect(await warned(['widevine', 'fairplay'])).toMatch(/playready_address_unused/);
@@ -166,10 +157,7 @@ describe('provisioning by SPEKE', () => {
         version,
         ambient: { cpixRecipient: () => recipient },
       });
-      await sidecar.api
-        .post(PATH)
-        .send(BODY)
-        .expect(200, `${dashLines({ isEncrypted: true })}${hlsLines()}`);
+      await post(sidecar.api, BODY).expect(200, `${dashLines({ isEncrypted: true })}${hlsLines()}`);
       for (const { body } of upstream.received) {
         const [delivery] = documentOf(body).deliveries;
         expect(delivery?.certificate?.equals(recipient.certificate)).toBe(true);
@@ -210,10 +198,7 @@ describe('a request for a SPEKE provider', () => {
     });
     const path = `/v2/demo-client/keys?content=${CONTENT_ID}`;
     upstream.on(path, reference());
-    await own.sidecar.api
-      .post(PATH)
-      .send(BODY)
-      .expect(400, { errors: [missing('client')] });
+    await post(own.sidecar.api, BODY).expect(400, { errors: [missing('client')] });
     const named = { ...BODY, client: 'demo-client', clientApiKey: 'key-of-the-client' };
     await own.sidecar.api.post(PATH).send(named).expect(200);
     expect(upstream.received.map(({ path: each, headers }) => [each, headers['api-key']])).toEqual(
