@@ -9,14 +9,10 @@ import {
   sealed,
   startProvisioning,
 } from '../support/start-provisioning';
-import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { API_KEY, errorBody, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/demo';
 const CHECKSUM_OF_OTHER_KEY = 'Mv5YB5EhHKw=';
-
-function error(code: string, description: string) {
-  return { errors: [{ code, description }] };
-}
 
 /** Starts a sidecar whose stream has a key file, so that a refused POST can be seen to change nothing. */
 async function startWithKeyFile(overrides?: Parameters<typeof startSidecar>[0]): Promise<TestSidecar> {
@@ -36,7 +32,7 @@ function bodyOf(bytes: number): string {
 }
 
 describe('a POST that is no JSON request', () => {
-  const MALFORMED = error('malformed_json', 'The body is not valid JSON. Send one JSON object.');
+  const MALFORMED = errorBody('malformed_json', 'The body is not valid JSON. Send one JSON object.');
 
   it.each([
     ['cut short', JSON.stringify(POST_MANUAL).slice(0, -1)],
@@ -67,7 +63,7 @@ describe('a POST that is no JSON request', () => {
       .send(JSON.stringify(POST_MANUAL))
       .expect(
         415,
-        error(
+        errorBody(
           'unsupported_media_type',
           'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.',
         ),
@@ -96,7 +92,7 @@ describe('a POST that is no JSON request', () => {
       .post(PATH)
       .set(headers)
       .send(JSON.stringify(POST_MANUAL))
-      .expect(415, error('unsupported_media_type', description));
+      .expect(415, errorBody('unsupported_media_type', description));
     await expectUnchanged(sidecar);
   });
 
@@ -106,7 +102,7 @@ describe('a POST that is no JSON request', () => {
     const answer = await rawExchange(sidecar.port, head, /\}\]\}$/);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer.split('\r\n\r\n')[1]).toBe(
-      JSON.stringify(error('invalid_body', 'Send a JSON object with content-type: application/json.')),
+      JSON.stringify(errorBody('invalid_body', 'Send a JSON object with content-type: application/json.')),
     );
     await expectUnchanged(sidecar);
   });
@@ -128,7 +124,7 @@ describe('a POST that is no JSON request', () => {
     const answer = await rawRequest(sidecar.port, 'POST', PATH, headers, bodyOf(64 * 1024 + 1));
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
       413,
-      error('body_too_large', 'The body is larger than this route accepts: 64 KiB.'),
+      errorBody('body_too_large', 'The body is larger than this route accepts: 64 KiB.'),
     ]);
     await expectUnchanged(sidecar);
   });

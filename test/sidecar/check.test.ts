@@ -7,6 +7,7 @@ import { checkRoutes } from '../../src/sidecar/check-routes';
 import { asUtf16, HD, madeCpix, madeOfHd } from '../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange } from '../support/raw-http';
+import { errorBody } from '../support/start-sidecar';
 import { packagedManifest, packagedMedia } from '../vectors/packaged-media';
 
 const { contentkey, keyid } = POST_MANUAL.cenc;
@@ -29,10 +30,6 @@ function startCheck() {
     return logged;
   };
   return { app, api: request(app), logText };
-}
-
-function error(code: string, description: string) {
-  return { errors: [{ code, description }] };
 }
 
 const KEY_ID_NOTE = "base64 RNpS70UjCY5oVHd+4yJoHQ==; in PlayReady's byte order 71LaRCNFjgloVHd+4yJoHQ==";
@@ -121,7 +118,7 @@ describe('POST /api/check', () => {
     await stop(0);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     const description = 'Send a key file, a body of the key-file API or one value to check.';
-    expect(answer.split('\r\n\r\n')[1]).toBe(JSON.stringify(error('invalid_body', description)));
+    expect(answer.split('\r\n\r\n')[1]).toBe(JSON.stringify(errorBody('invalid_body', description)));
   });
 
   it('shows content keys when asked, and only then', async () => {
@@ -143,7 +140,10 @@ describe('POST /api/check', () => {
     ['revael=true', 'revael is not a parameter of this request. Did you mean reveal?'],
   ])('answers 400 to ?%s', async (query, description) => {
     const { api } = startCheck();
-    await api.post(`${CHECK}?${query}`).send(POST_MANUAL).expect(400, error('invalid_query', description));
+    await api
+      .post(`${CHECK}?${query}`)
+      .send(POST_MANUAL)
+      .expect(400, errorBody('invalid_query', description));
   });
 
   it.each(['text/html', 'application/x-www-form-urlencoded', 'application/octet-stream', 'nonsense'])(
@@ -156,7 +156,7 @@ describe('POST /api/check', () => {
         .post(CHECK)
         .set('content-type', type)
         .send(keyid)
-        .expect(415, error('unsupported_media_type', description));
+        .expect(415, errorBody('unsupported_media_type', description));
     },
   );
 
@@ -170,7 +170,7 @@ describe('POST /api/check', () => {
       .post(CHECK)
       .set('content-type', type)
       .send(body)
-      .expect(413, error('body_too_large', `The body is larger than this route accepts: ${limits}.`));
+      .expect(413, errorBody('body_too_large', `The body is larger than this route accepts: ${limits}.`));
   });
 
   it.each(['get', 'put', 'delete', 'patch'] as const)('answers 405 to %s', async (method) => {

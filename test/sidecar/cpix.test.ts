@@ -13,7 +13,7 @@ import {
 import { POST_MANUAL } from '../support/post-manual';
 import { rawRequest } from '../support/raw-http';
 import { PROVIDED, startProvisioning } from '../support/start-provisioning';
-import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { API_KEY, errorBody, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/demo';
 
@@ -30,8 +30,6 @@ const TRACKS: SampleKey[] = [
   { number: 3, track: 'AUDIO' },
 ];
 const SEVERAL = `several keys for CENC (Widevine, PlayReady); choose one by track or kid: SD (kid ${kidOf(1)}), HD (kid ${kidOf(2)}), AUDIO (kid ${kidOf(3)})`;
-
-const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
 
 const post = ({ api }: TestSidecar, body: object) => api.post(PATH).send(body);
 
@@ -156,7 +154,7 @@ describe('a CPIX document', () => {
     [{ keyfile: 'a: b' }, 'invalid_body', 'keyfile: holds all of the key file; leave cpix out'],
   ])('is refused with %j, and nothing is written', async (choice, code, description) => {
     const sidecar = await startSidecar();
-    await post(sidecar, { cpix: sampleText(TRACKS), ...choice }).expect(400, problem(code, description));
+    await post(sidecar, { cpix: sampleText(TRACKS), ...choice }).expect(400, errorBody(code, description));
     expect(await sidecar.files()).toEqual({});
   });
 
@@ -168,7 +166,7 @@ describe('a CPIX document', () => {
     ['?track=SD&track=HD', 'track: must be a string'],
   ])('is refused with the query %s', async (query, description) => {
     const sidecar = await startSidecar();
-    await postXml(sidecar, sampleText(ONE), query).expect(400, problem('invalid_query', description));
+    await postXml(sidecar, sampleText(ONE), query).expect(400, errorBody('invalid_query', description));
     expect(await sidecar.files()).toEqual({});
   });
 
@@ -181,18 +179,21 @@ describe('a CPIX document', () => {
       'The CPIX document has a DOCTYPE; leave it out.',
     ],
   ])('is refused when it is %j', async (body, code, description) => {
-    await postXml(await startSidecar(), body).expect(400, problem(code, description));
+    await postXml(await startSidecar(), body).expect(400, errorBody(code, description));
   });
 
   it('is told of by its media type when it is sent as the lines of a key file', async () => {
     const description = 'The body is a CPIX document. Send it with content-type: application/cpix+xml.';
     const sent = postXml(await startSidecar(), sampleText(ONE), '', 'text/plain');
-    await sent.expect(400, problem('invalid_body', description));
+    await sent.expect(400, errorBody('invalid_body', description));
   });
 
   it.each(['kid', 'track', 'period', 'systems'])('is missed by %s', async (name) => {
     const sidecar = await startSidecar();
-    const expected = problem('invalid_body', `${name}: needs cpix; give the text of a CPIX document with it`);
+    const expected = errorBody(
+      'invalid_body',
+      `${name}: needs cpix; give the text of a CPIX document with it`,
+    );
     await post(sidecar, { cenc: POST_MANUAL.cenc, [name]: 'a' }).expect(400, expected);
     await post(sidecar, { ...PROVIDED, [name]: ['a'] }).expect(400, expected);
   });
@@ -212,7 +213,7 @@ describe('a large CPIX document', () => {
   });
 
   const tooLarge = (limits: string) =>
-    problem('body_too_large', `The body is larger than this route accepts: ${limits}.`);
+    errorBody('body_too_large', `The body is larger than this route accepts: ${limits}.`);
 
   it.each<[what: string, body: () => string, limits: string]>([
     ['a byte more', () => JSON.stringify({ cpix: `${largest} ` }), '256 KiB for a CPIX document'],
@@ -273,7 +274,7 @@ describe('an encrypted CPIX document', () => {
     const none = await startSidecar();
     const { body } = await postXml(none, sealed('Cert1')).expect(400);
     expect(body).toEqual(
-      problem(
+      errorBody(
         'cpix_not_opened',
         'The CPIX document has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY.',
       ),

@@ -1,13 +1,11 @@
-import { join } from 'node:path';
 import fs from 'fs-extra';
 import { exportCpix } from '../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../src/drm/export/export-key-file';
 import { EXPORT_NAMES } from '../../src/drm/export/names';
-import { temporaryFolder } from '../support/after-test';
 import { cbcsDocument, IV, KEY } from '../support/cbcs-document';
 import { asUtf16 } from '../support/made-cpix';
 import { CENC_ONLY_FILE, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { apiKeysFile, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const CPIX = 'application/cpix+xml';
 
@@ -86,10 +84,9 @@ it('kid and track choose a key of several', async () => {
 });
 
 it('any API key will do, and one is needed', async () => {
-  const apiKeysFile = join(await temporaryFolder(), 'keys.json');
   const key = 'the-key-of-a-packager-0123456789';
-  await fs.writeJson(apiKeysFile, { keys: [{ name: 'packager', key, scope: 'read', streams: ['live'] }] });
-  const { unauthenticated } = await startSidecar({ apiKey: undefined, apiKeysFile });
+  const keys = await apiKeysFile({ name: 'packager', key, scope: 'read', streams: ['live'] });
+  const { unauthenticated } = await startSidecar({ apiKey: undefined, ...keys });
   await post({ api: unauthenticated }, 'as=shaka', cbcsDocument()).expect(401);
   await post({ api: unauthenticated }, 'as=shaka', cbcsDocument()).set('x-api-key', key).expect(200);
 });

@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import { createKeyIndex, type IndexedKeys, indexedKeys } from '../../src/sidecar/key-files/survey';
 import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY_FILE, POST_MANUAL } from '../support/post-manual';
-import { startSidecar } from '../support/start-sidecar';
+import { apiKeysFile, startSidecar } from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const { cenc, fairplay } = POST_MANUAL;
@@ -56,10 +56,9 @@ test('the list tells the conflicts of files that were there at the start', async
 });
 
 test('names no stream that the API key does not reach', async () => {
-  const apiKeysFile = join(await temporaryFolder(), 'keys.json');
   const key = 'a-key-of-one-customer';
-  await fs.outputJson(apiKeysFile, { keys: [{ name: 'customer', key, streams: ['customer/'] }] });
-  const { api, unauthenticated } = await startSidecar({ apiKeysFile });
+  const keys = await apiKeysFile({ name: 'customer', key, streams: ['customer/'] });
+  const { api, unauthenticated } = await startSidecar(keys);
   await api.post('/api/keyfile/secret-name').send(PLAIN).expect(200);
   const answer = await unauthenticated
     .post('/api/keyfile/customer%2Flive')

@@ -140,11 +140,6 @@ describe('DELETE', () => {
     await api.post(PATH).send(POST_MANUAL).expect(200);
     await api.delete(PATH).expect(200, POST_MANUAL_FILE).expect('content-type', PLAIN);
     expect(await files()).toEqual({});
-    await api.get(PATH).expect(404, NOT_FOUND);
-  });
-
-  it('answers 404 for a stream without a key file', async () => {
-    const { api } = await startSidecar();
     await api.delete(PATH).expect(404, NOT_FOUND);
   });
 

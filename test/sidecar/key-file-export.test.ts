@@ -3,9 +3,8 @@ import fs from 'fs-extra';
 import type { Response } from 'supertest';
 import { exportKeyFile, notTaken, schemesOf } from '../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../src/drm/export/names';
-import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar } from '../support/start-sidecar';
+import { apiKeysFile, errorBody, startSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/demo';
 const TYPES: Readonly<Record<ExportName, [type: string, extension: string]>> = {
@@ -29,8 +28,6 @@ async function started(file: string | Buffer = POST_MANUAL_FILE) {
   await fs.writeFile(join(sidecar.folder, 'demo.key'), file);
   return sidecar;
 }
-
-const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
 
 describe.each(EXPORT_NAMES)('?as=%s', (as) => {
   it.each(['', 'cenc', 'cbcs'] as const)(
@@ -116,7 +113,7 @@ it.each([
   ['as=cpix&shceme=cbcs', 'shceme is not a parameter of this request. Did you mean scheme?'],
 ])('a query that is not understood is refused with what there is: %s', async (query, description) => {
   const { api } = await started();
-  await api.get(`${PATH}?${query}`).expect(400, problem('invalid_query', description));
+  await api.get(`${PATH}?${query}`).expect(400, errorBody('invalid_query', description));
 });
 
 it('a misspelt parameter is named where its value is that of an export', async () => {
@@ -164,16 +161,15 @@ it.each([
   ],
 ])('a key file that %s is refused with what is wrong with it', async (_what, file, code, description) => {
   const { api } = await started(file);
-  await api.get(`${PATH}?as=shaka`).expect(409, problem(code, description));
+  await api.get(`${PATH}?as=shaka`).expect(409, errorBody(code, description));
   // A second time: what is refused is not kept.
   await api.get(`${PATH}?as=shaka`).expect(409);
 });
 
 it('an export needs the right to read, and a key file', async () => {
-  const apiKeysFile = join(await temporaryFolder(), 'keys.json');
   const key = 'the-key-of-a-packager-0123456789';
-  await fs.writeJson(apiKeysFile, { keys: [{ name: 'packager', key, scope: 'read', streams: ['live'] }] });
-  const { folder, unauthenticated } = await startSidecar({ apiKey: undefined, apiKeysFile });
+  const keys = await apiKeysFile({ name: 'packager', key, scope: 'read', streams: ['live'] });
+  const { folder, unauthenticated } = await startSidecar({ apiKey: undefined, ...keys });
   for (const name of ['live', 'news']) await fs.writeFile(join(folder, `${name}.key`), POST_MANUAL_FILE);
   const read = (name: string) => unauthenticated.get(`/api/keyfile/${name}?as=shaka`);
   await read('live').expect(401);

@@ -44,11 +44,8 @@ ${CMAF}-keyserver-widevine-pssh-data: IiRkN2EyOTk1Ni0yOTgwLTQzMzgtYjYyNy04N2MxZj
 /** What this service would not write so by itself, and the warnings that come with it. */
 const KEPT: [what: string, lines: string, warnings: string[]][] = [
   ['an IV in the playlist', withLine(`${HLS}-iv-include-in-chunklist`, 'true'), ['iv_in_playlist']],
-  ['no word of the IV', withLine(`${HLS}-iv-include-in-chunklist`), ['iv_in_playlist']],
   ['another key format version', withLine(`${HLS}-key-format-version`, '1/2'), ['wrong_constant']],
-  ['no key format version', withLine(`${HLS}-key-format-version`), ['missing_line']],
   ['Widevine switched off', withLine(`${DASH}-keyserver-widevine`, 'false'), []],
-  ['PlayReady switched off', withLine(`${DASH}-keyserver-playready`, 'false'), []],
   [
     'values of a system that is switched off',
     withLine(`${DASH}-keyserver-widevine`, 'false').replace(widevine.psshdata, 'none'),
@@ -85,21 +82,10 @@ ${CMAF}-keyserver-playready-checksum: ${playready.checksum}
     [],
   ],
   [
-    'an address of FairPlay without its key format',
-    withLine(`${HLS}-key-format`, 'identity'),
-    ['wrong_constant'],
-  ],
-  [
     "SAMPLE-AES whose other lines are FairPlay's",
     `${HLS}-method: SAMPLE-AES\n${HLS}-url: https://keys.example.com/a\n${HLS}-key: ${POST_MANUAL.fairplay.key}\n` +
       `${HLS}-iv-include-in-chunklist: false\n`,
     ['not_fairplay'],
-  ],
-  [
-    'PlayReady over HLS',
-    `${DASH_LINES}${HLS}-method: CHUNK-PLAYREADY\n${HLS}-url: ${playready.laurl}\n${HLS}-key: ${POST_MANUAL.fairplay.key}\n` +
-      `${HLS}-key-format: com.microsoft.playready\n`,
-    [],
   ],
 ];
 

@@ -120,6 +120,16 @@ export async function startSidecar(
   };
 }
 
+/** A file of API keys, as the configuration names it; removed after the test. */
+export async function apiKeysFile(...keys: readonly object[]): Promise<{ apiKeysFile: string }> {
+  const path = join(await temporaryFolder(), 'keys.json');
+  await fs.writeJson(path, { keys }, { mode: 0o600 });
+  return { apiKeysFile: path };
+}
+
+/** The body of an answer with one problem. */
+export const errorBody = (code: string, description: unknown) => ({ errors: [{ code, description }] });
+
 function countedIds(): () => string {
   let count = 0;
   return () => {

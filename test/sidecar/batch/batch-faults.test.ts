@@ -4,12 +4,10 @@ import fs from 'fs-extra';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { rawRequest } from '../../support/raw-http';
 import { PROVIDED } from '../../support/start-provisioning';
-import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { API_KEY, errorBody, startSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const PATH = '/api/keyfiles';
-
-const refused = (code: string, description: string) => ({ errors: [{ code, description }] });
 
 describe('a batch is refused as a whole', () => {
   it.each<[what: string, body: object, description: string]>([
@@ -18,7 +16,7 @@ describe('a batch is refused as a whole', () => {
     ['when streams are no list', { streams: {} }, 'streams: must be a list'],
   ])('%s', async (_what, body, description) => {
     const sidecar = await startSidecar();
-    await sidecar.api.post(PATH).send(body).expect(400, refused('invalid_body', description));
+    await sidecar.api.post(PATH).send(body).expect(400, errorBody('invalid_body', description));
   });
 
   it('with a field that it has not, told by its nearest', async () => {
@@ -27,7 +25,10 @@ describe('a batch is refused as a whole', () => {
     await sidecar.api
       .post(PATH)
       .send({ stream: streams, streams })
-      .expect(400, refused('unknown_field', 'stream is not a field of this request. Did you mean streams?'));
+      .expect(
+        400,
+        errorBody('unknown_field', 'stream is not a field of this request. Did you mean streams?'),
+      );
     expect(await sidecar.files()).toEqual({});
   });
 
@@ -38,14 +39,14 @@ describe('a batch is refused as a whole', () => {
       .post(PATH)
       .type('json')
       .send('{"streams":[')
-      .expect(400, refused('malformed_json', 'The body is not valid JSON. Send one JSON object.'));
+      .expect(400, errorBody('malformed_json', 'The body is not valid JSON. Send one JSON object.'));
     await api.post(PATH).type('text').send('a').expect(415);
     const large = JSON.stringify({ streams: [{ streamid: 'a'.repeat(16 * 1024 * 1024) }] });
     await api
       .post(PATH)
       .type('json')
       .send(large)
-      .expect(413, refused('body_too_large', 'The body is larger than this route accepts: 16384 KiB.'));
+      .expect(413, errorBody('body_too_large', 'The body is larger than this route accepts: 16384 KiB.'));
   });
 });
 
@@ -158,7 +159,7 @@ const failure = (streamid: string | null, code: string, description: string) => 
   index: expect.any(Number),
   streamid,
   result: 'failed',
-  ...refused(code, description),
+  ...errorBody(code, description),
 });
 
 /** An object of so many fields, each of another name. */
@@ -173,7 +174,7 @@ describe('a batch is refused before it is parsed', () => {
     ['an entry of 290,000 fields', JSON.stringify({ streams: [fieldsOf(290_000)] }), values],
   ])('for %s', async (_what, body, description) => {
     const sidecar = await startSidecar();
-    await sidecar.api.post(PATH).type('json').send(body).expect(400, refused('invalid_body', description));
+    await sidecar.api.post(PATH).type('json').send(body).expect(400, errorBody('invalid_body', description));
   });
 
   it('but not for the marks and names in a text', async () => {
@@ -222,6 +223,6 @@ it.each(['If-Match', 'If-None-Match'])('refuses a batch with %s, and writes noth
     .post(PATH)
     .set(header, '*')
     .send({ streams: [{ streamid: 'a', ...CENC_ONLY }] })
-    .expect(400, refused('invalid_header', description));
+    .expect(400, errorBody('invalid_header', description));
   expect(await sidecar.files()).toEqual({});
 });

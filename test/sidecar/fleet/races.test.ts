@@ -50,26 +50,15 @@ async function startTwo(cluster: FakeCluster, engine: FakeEngine) {
   return [one, two] as const;
 }
 
-test('a packager misses nothing when a change before its own comes late', async () => {
+test.each<[what: string, before: (cluster: FakeCluster, one: Member) => unknown]>([
+  ['a change before its own', (_cluster, one) => one.put('news', A)],
+  ['garbage that its own change mended', (cluster) => cluster.set(`${KEYS}news`, 'garbage')],
+])('a packager misses nothing when %s comes late', async (_what, before) => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
   const release = holdEvents(engine);
   const [one, two] = await startTwo(cluster, engine);
-  await one.put('news', A);
-  await two.put('news', B);
-  await one.put('later', A);
-  release();
-  await until(() => two.file('later') === A);
-  await until(() => isDeepStrictEqual(lacksOf(two), NO_LACKS));
-  expect(two.file('news')).toBe(B);
-});
-
-test('a packager misses nothing when garbage that its own change mended comes late', async () => {
-  const cluster = new FakeCluster();
-  const engine = cluster.connect();
-  const release = holdEvents(engine);
-  const [one, two] = await startTwo(cluster, engine);
-  cluster.set(`${KEYS}news`, 'garbage');
+  await before(cluster, one);
   await two.put('news', B);
   await one.put('later', A);
   release();

@@ -276,30 +276,10 @@ describe('a batch', () => {
     fleet.hold('origin-2');
     const { headers, body } = await api.post('/api/keyfiles?wait=1').send(BATCH).expect(202);
     expect([headers.warning, headers['x-fleet-revision']]).toEqual([behind('origin-2'), '3']);
-    expect(body.results).toEqual([
-      {
-        index: expect.any(Number),
-        streamid: 'news',
-        result: 'created',
-        etag: etagOf(Buffer.from(PLAIN_FILE)),
-      },
-      {
-        index: expect.any(Number),
-        streamid: 'sports',
-        result: 'created',
-        etag: etagOf(Buffer.from(POST_MANUAL_FILE)),
-      },
-      {
-        index: expect.any(Number),
-        streamid: null,
-        result: 'failed',
-        errors: [
-          {
-            code: 'invalid_stream_id',
-            description: 'streams.2: No part of a stream id may start with a dot.',
-          },
-        ],
-      },
+    expect(body.results).toMatchObject([
+      { streamid: 'news', result: 'created', etag: etagOf(Buffer.from(PLAIN_FILE)) },
+      { streamid: 'sports', result: 'created', etag: etagOf(Buffer.from(POST_MANUAL_FILE)) },
+      { streamid: null, result: 'failed', errors: [{ code: 'invalid_stream_id' }] },
     ]);
   });
 

@@ -123,14 +123,9 @@ it('answers HEAD without a page', async () => {
 
 it.each<[reach: string[], prefix: string, expected: string[]]>([
   [['live/'], '', ['live/new/s', 'live/news', 'live/sport', 'live/x/y/z']],
-  [['live/'], 'li', ['live/new/s', 'live/news', 'live/sport', 'live/x/y/z']],
-  [['live/'], 'live/n', ['live/new/s', 'live/news']],
   [['live/'], 'live2', []],
-  [['live'], 'live2', ['live2']],
   [['live/x/', 'vod/', 'ab'], '', ['ab', 'live/x/y/z', 'vod/a/b']],
-  [['live/n', 'live/', 'live/'], 'live/s', ['live/sport']],
   [['../', '/', '.', 'none/'], '', []],
-  [[], '', []],
 ])('shows an API key for %j with the prefix "%s" its own streams', async (streams, prefix, expected) => {
   const { folder, pages } = await startListing();
   place(folder, ...TREE);
@@ -196,19 +191,14 @@ const ID_RULE =
 it.each<[string, ...string[]]>([
   ['limit=0', 'limit: must be from 1 to 1000'],
   ['limit=1001', 'limit: must be from 1 to 1000'],
-  ['limit=-1', 'limit: must be a whole number from 1 to 1000'],
   ['limit=1e3', 'limit: must be a whole number from 1 to 1000'],
-  ['limit=', 'limit: must be a whole number from 1 to 1000'],
   ['limit=1&limit=2', 'limit: is given twice'],
   ['cursor=a&cursor=b', 'cursor: is given twice'],
   ['prefix=.hidden', 'prefix: No part of a stream id may start with a dot.'],
-  ['prefix=../', 'prefix: No part of a stream id may start with a dot.'],
   ['prefix=live//', 'prefix: A part of the stream id is empty.'],
   ['prefix=a%00', `prefix: ${ID_RULE}`],
-  ['prefix=a/b/c/d/e/f/g/h/', 'prefix: The stream id has 9 parts; 8 are allowed.'],
   [`prefix=${'a'.repeat(201)}`, 'prefix: The stream id has 201 characters; 200 are allowed.'],
   ['prefx=live', `prefx ${UNKNOWN} Did you mean prefix?`],
-  ['Limit=1', `Limit ${UNKNOWN} Did you mean limit?`],
   ['__proto__=1', `__proto__ ${UNKNOWN} Parameters: prefix, limit, cursor.`],
   ['%0A%1B[31mred=1', `??[31mred ${UNKNOWN} Parameters: prefix, limit, cursor.`],
   [

@@ -13,14 +13,10 @@ import {
   sealed,
   startProvisioning,
 } from '../../support/start-provisioning';
-import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { errorBody, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 import { drmVectors } from '../../vectors/drm-vectors';
 
 const PATH = '/api/keyfile/demo';
-
-function error(code: string, description: string) {
-  return { errors: [{ code, description }] };
-}
 
 /** POSTs twice, for a stream without a key file and for one that has one, and expects neither folder to change. */
 async function expectRefusal(sidecar: TestSidecar, status: number, body: object): Promise<void> {
@@ -166,15 +162,18 @@ describe('a failure of an upstream changes no key file', () => {
   const { wrong_hash, no_pipe, not_json_inside } = drmVectors.envelope.negative;
   const KEYS = 'key_provider_failed';
   const CONFIG = 'config_service_failed';
-  const provider = (what: string) => error(KEYS, `The key provider ${what}. No key file was changed.`);
+  const provider = (what: string) => errorBody(KEYS, `The key provider ${what}. No key file was changed.`);
   const configService = (what: string) =>
-    error(CONFIG, `The configuration service ${what}. No key file was changed.`);
-  const unknown = error(
+    errorBody(CONFIG, `The configuration service ${what}. No key file was changed.`);
+  const unknown = errorBody(
     'client_unknown',
     'The configuration service does not know this client. Check client.',
   );
   const refusedBy = (name: string) =>
-    error('client_api_key_refused', `The ${name} refused the API key of this client. Check clientApiKey.`);
+    errorBody(
+      'client_api_key_refused',
+      `The ${name} refused the API key of this client. Check clientApiKey.`,
+    );
   const WRONG_HASH =
     'returned an envelope whose hash is wrong: it was changed, or encrypted with another shared secret';
   const NO_FORM = 'returned an envelope without the form base64|hash';
@@ -254,7 +253,7 @@ describe('a failure of an upstream changes no key file', () => {
   ])('key provider: %s', async (_what, path, script, why) => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(path, script);
-    await expectRefusal(sidecar, 502, why === CONTRADICTION ? error(KEYS, why) : provider(why));
+    await expectRefusal(sidecar, 502, why === CONTRADICTION ? errorBody(KEYS, why) : provider(why));
   });
 
   it.each<[variable: 'configServiceUrl' | 'keyProviderUrl', body: object]>([
@@ -276,7 +275,7 @@ describe('a failure of an upstream changes no key file', () => {
     await expectRefusal(
       sidecar,
       504,
-      error(code, `The ${name} did not answer within 100 ms. No key file was changed.`),
+      errorBody(code, `The ${name} did not answer within 100 ms. No key file was changed.`),
     );
   });
 
@@ -336,7 +335,7 @@ describe('a failure of an upstream changes no key file', () => {
   ])('answers 503 when %s', async (_what, overrides, missing) => {
     const { sidecar, upstream } = await startProvisioning(overrides);
     const description = `Keys can't be provisioned: set ${missing}, or supply cenc and fairplay in the body.`;
-    await expectRefusal(sidecar, 503, error('provisioning_not_configured', description));
+    await expectRefusal(sidecar, 503, errorBody('provisioning_not_configured', description));
     expect(upstream.received).toEqual([]);
   });
 

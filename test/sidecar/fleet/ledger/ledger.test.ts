@@ -15,6 +15,8 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
 import type { StreamId } from '../../../../src/api/stream-id';
+import { apiError } from '../../../../src/sidecar/errors';
+import { createFolderCheck } from '../../../../src/sidecar/fleet/ledger/folder-check';
 import { type Ledger, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
 import type { LedgerHead, LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
 import { temporaryFolder } from '../../../support/after-test';
@@ -111,20 +113,6 @@ test('has a record once it is on disk, and with it the tag before while they dif
   const gone = { version: 5, revision: 1005, tag: undefined, former: '"tag 3"' };
   expect(ledger.get(LIVE)).toEqual(gone);
   expect((await reopen(ledger)).get(LIVE)).toEqual(gone);
-});
-
-test('forgets a record until it is opened again, and keeps the highest version', async () => {
-  const ledger = await open();
-  await ledger.note(LIVE, record(9));
-  await ledger.note(OTHER, record(3));
-  await ledger.noteHead({ highest: 4 });
-  ledger.forget(LIVE);
-  expect([ledger.get(LIVE), [...ledger.records()].length, ledger.head.highest]).toEqual([undefined, 1, 9]);
-  await ledger.note(OTHER, record(4));
-  const again = await reopen(ledger);
-  expect([again.get(LIVE), [...again.records()].length, again.head.highest]).toEqual([record(9), 2, 9]);
-  await again.noteHead({ highest: 20 });
-  expect((await reopen(again)).head.highest).toBe(20);
 });
 
 test('reads the line with which former releases forgot a record', async () => {
@@ -377,4 +365,18 @@ test('takes nothing more when it is closed', async () => {
   ledger.forget(LIVE);
   await ledger.close();
   expect(recordsOf(await open())).toEqual({ [LIVE]: record(1) });
+});
+
+test('a file that cannot be read hides no others that were removed', () => {
+  const streams = ['removed', 'folder', 'wiped'] as StreamId[];
+  const look = createFolderCheck(
+    { records: () => streams.map((streamId) => [streamId, record(1)] as const).values() },
+    {
+      read(streamId) {
+        if (streamId === 'folder') throw apiError('key_files_not_readable', 'There is a folder.');
+        return undefined;
+      },
+    },
+  );
+  expect(look(10)).toEqual(['removed', 'wiped']);
 });
