@@ -194,7 +194,7 @@ describe('any body', () => {
         const said = bothSay(json);
         if (said) expect(said.post).toEqual(said.check);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -203,7 +203,7 @@ describe('any body', () => {
       fc.property(body, (json) => {
         if (isRefused(json) && errorCodes(json).length === 0) throw new Error('refused, but not a fault');
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 });

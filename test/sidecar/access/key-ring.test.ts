@@ -82,12 +82,12 @@ describe('the keys of a file', () => {
     }
   });
 
-  test('finds each of a thousand keys, and tells nothing but its name and rights', () => {
-    write(...Array.from({ length: 1000 }, (_, index) => ({ name: `k${index}`, key: `${OLD}-${index}` })));
+  test('finds each of its keys, and tells nothing but its name and rights', () => {
+    write(...Array.from({ length: 20 }, (_, index) => ({ name: `k${index}`, key: `${OLD}-${index}` })));
     const { find } = open();
-    for (let index = 0; index < 1000; index += 1)
+    for (let index = 0; index < 20; index += 1)
       expect(find(`${OLD}-${index}`)).toEqual({ name: `k${index}`, scope: 'write', streams: undefined });
-    expect(find(`${OLD}-1000`)).toBeUndefined();
+    expect(find(`${OLD}-20`)).toBeUndefined();
   });
 
   describe('with keys of several rights', () => {
