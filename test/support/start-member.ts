@@ -123,3 +123,10 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
   afterTest(() => member.stop());
   return member;
 }
+
+/** The same; resolves when it has all of the fleet. */
+export async function startLevel(engine: Engine, options?: MemberOptions): Promise<Member> {
+  const member = await startMember(engine, options);
+  await member.level();
+  return member;
+}

@@ -5,7 +5,7 @@ import type { StreamId } from '../../../src/api/stream-id';
 import type { WatchedEvent } from '../../../src/sidecar/fleet/engine/engine';
 import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster, type FakeEngine } from '../../support/fake-engine';
-import { FLEET_SECRET, type Member, startMember } from '../../support/start-member';
+import { FLEET_SECRET, type Member, startLevel, startMember } from '../../support/start-member';
 import { until } from '../../support/until';
 
 const A = 'a: 1\n';
@@ -44,9 +44,8 @@ function holdEvents(engine: FakeEngine): () => void {
 }
 
 async function startTwo(cluster: FakeCluster, engine: FakeEngine) {
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  const two = await startMember(engine, { name: 'two' });
-  await Promise.all([one.level(), two.level()]);
+  const one = await startLevel(cluster.connect(), { name: 'one' });
+  const two = await startLevel(engine, { name: 'two' });
   return [one, two] as const;
 }
 
@@ -93,8 +92,7 @@ test('what can no longer be opened is lacked no longer when it is gone from the 
 
 test('a file made by hand that could not be read at the join stays when it can be', async () => {
   const cluster = new FakeCluster();
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  await one.level();
+  const one = await startLevel(cluster.connect(), { name: 'one' });
   await one.put('news', A);
   await one.put('sport', A);
   const folder = await temporaryFolder();
@@ -139,9 +137,8 @@ test('a file that is here already goes to the fleet that has none, also from a c
 test('what another sidecar seals with the former secret, while the fleet is resealed, is resealed, too', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
-  const one = await startMember(engine, { name: 'one', secrets: [NEW_SECRET, FLEET_SECRET] });
-  const two = await startMember(cluster.connect(), { name: 'two', secrets: [FLEET_SECRET, NEW_SECRET] });
-  await Promise.all([one.level(), two.level()]);
+  const one = await startLevel(engine, { name: 'one', secrets: [NEW_SECRET, FLEET_SECRET] });
+  const two = await startLevel(cluster.connect(), { name: 'two', secrets: [FLEET_SECRET, NEW_SECRET] });
   await two.put('news', A);
   await two.put('sport', A);
   let isFirst = true;
@@ -157,15 +154,13 @@ test('what another sidecar seals with the former secret, while the fleet is rese
     resealed: 2,
     unreadable: [],
   });
-  const three = await startMember(cluster.connect(), { name: 'three', secrets: [NEW_SECRET] });
-  await three.level();
+  const three = await startLevel(cluster.connect(), { name: 'three', secrets: [NEW_SECRET] });
   expect([three.file('news'), three.file('sport'), lacksOf(three)]).toEqual([B, A, NO_LACKS]);
 });
 
 test('a file that the fleet gets while the one made by hand is deleted stays', async () => {
   const cluster = new FakeCluster();
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  await one.level();
+  const one = await startLevel(cluster.connect(), { name: 'one' });
   let meanwhile = async () => {};
   const two = await startMember(cluster.connect(), {
     name: 'two',
@@ -241,11 +236,9 @@ test('a change does not go to another fleet that the engine has all at once', as
   const { watch } = engine;
   // As between two looks at the engine.
   engine.watch = (range, options) => watch.call(engine, range, { ...options, onEnd: () => undefined });
-  const one = await startMember(engine, { name: 'one' });
-  await one.level();
+  const one = await startLevel(engine, { name: 'one' });
   const other = new FakeCluster();
-  const founder = await startMember(other.connect(), { name: 'two' });
-  await founder.level();
+  const founder = await startLevel(other.connect(), { name: 'two' });
   await founder.stop();
   cluster.restore(other.backup(), { id: 'cluster-2' });
   await expect(one.put('news', A)).rejects.toMatchObject({ problems: [{ code: 'fleet_other' }] });
@@ -289,8 +282,7 @@ describe('a fleet', () => {
     await one.put('kept', B);
     await one.remove('gone');
     await one.put('new', A);
-    const again = await startMember(cluster.connect(), { name: 'origin-2', folder: two?.folder ?? '' });
-    await again.level();
+    const again = await startLevel(cluster.connect(), { name: 'origin-2', folder: two?.folder ?? '' });
     expect([again.file('kept'), again.file('gone'), again.file('new')]).toEqual([B, undefined, A]);
   });
 
@@ -313,8 +305,7 @@ describe('a fleet', () => {
       imported: 1,
       refused: [],
     });
-    const two = await startMember(cluster.connect(), { name: 'origin-2' });
-    await two.level();
+    const two = await startLevel(cluster.connect(), { name: 'origin-2' });
     expect(two.file('news')).toBe(A);
   });
 

@@ -5,7 +5,7 @@ import type { StreamId } from '../../../src/api/stream-id';
 import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
 import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster } from '../../support/fake-engine';
-import { FLEET_SECRET, type Member, startMember } from '../../support/start-member';
+import { FLEET_SECRET, type Member, startLevel, startMember } from '../../support/start-member';
 import { until } from '../../support/until';
 
 const A = 'a: 1\n';
@@ -16,13 +16,10 @@ const OTHER_SECRET = 'another-secret-of-the-tests-0123456789-abc';
 
 const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-9' };
 
-async function startTwo(cluster: FakeCluster) {
-  const [one, two] = await Promise.all([
-    startMember(cluster.connect(), { name: 'one' }),
-    startMember(cluster.connect(), { name: 'two' }),
-  ]);
-  await Promise.all([one.level(), two.level()]);
-  return [one, two] as const;
+async function startTwo() {
+  const cluster = new FakeCluster();
+  const [one, two] = await Promise.all(['one', 'two'].map((name) => startLevel(cluster.connect(), { name })));
+  return { cluster, one, two } as { cluster: FakeCluster; one: Member; two: Member };
 }
 
 /** Resolves when a member has taken what came so far: a change of another stream comes after it. */
@@ -37,15 +34,13 @@ const lacksOf = (member: Member) => member.fleet.figures().lacks;
 
 test('files made by hand stay at the join, and are reported', async () => {
   const cluster = new FakeCluster();
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  await one.level();
+  const one = await startLevel(cluster.connect(), { name: 'one' });
   await one.put('news', A);
   await one.put('sport', A);
   const folder = await temporaryFolder();
   fs.writeFileSync(join(folder, 'news.key'), 'hand: 1\n');
   fs.writeFileSync(join(folder, 'mine.key'), 'hand: 2\n');
-  const joined = await startMember(cluster.connect(), { name: 'two', folder });
-  await joined.level();
+  const joined = await startLevel(cluster.connect(), { name: 'two', folder });
   expect([joined.file('news'), joined.file('mine'), joined.file('sport')]).toEqual([
     'hand: 1\n',
     'hand: 2\n',
@@ -61,16 +56,14 @@ test('files made by hand stay at the join, and are reported', async () => {
 });
 
 test('a file edited by hand survives a restart and a deletion; a wiped one comes back', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster);
+  const { cluster, one, two } = await startTwo();
   for (const stream of ['edited', 'wiped', 'gone']) await one.put(stream, A);
   await settled(one, two);
   await two.stop();
   two.byHand('edited', 'hand: 1\n');
   two.byHand('gone', 'hand: 1\n');
   two.byHand('wiped', undefined);
-  const again = await startMember(cluster.connect(), { name: 'two', folder: two.folder });
-  await again.level();
+  const again = await startLevel(cluster.connect(), { name: 'two', folder: two.folder });
   await one.remove('gone');
   await settled(one, again);
   expect(['edited', 'gone', 'wiped'].map(again.file)).toEqual(['hand: 1\n', 'hand: 1\n', A]);
@@ -78,20 +71,18 @@ test('a file edited by hand survives a restart and a deletion; a wiped one comes
 });
 
 test('the former file put back by hand is a file edited by hand', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster);
+  const { cluster, one, two } = await startTwo();
   await one.put('news', A);
   await one.put('news', B);
   await settled(one, two);
   await two.stop();
   two.byHand('news', A);
-  const again = await startMember(cluster.connect(), { name: 'two', folder: two.folder });
-  await again.level();
+  const again = await startLevel(cluster.connect(), { name: 'two', folder: two.folder });
   expect(again.file('news')).toBe(A);
 });
 
 test('a POST mends a file that was edited by hand, also one that changes nothing in the fleet', async () => {
-  const [one, two] = await startTwo(new FakeCluster());
+  const { one, two } = await startTwo();
   await one.put('news', A);
   await settled(one, two);
   one.byHand('news', 'hand: 1\n');
@@ -100,8 +91,7 @@ test('a POST mends a file that was edited by hand, also one that changes nothing
 });
 
 test('what is replayed, swapped, damaged or removed in the engine changes no file, and a POST mends it', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster);
+  const { cluster, one, two } = await startTwo();
   await one.put('news', A);
   const former = cluster.get(KEY('news'))?.value;
   await one.put('news', B);
@@ -127,8 +117,7 @@ test('what is replayed, swapped, damaged or removed in the engine changes no fil
 });
 
 test('a condition on an entry that cannot be opened is refused, and nothing is changed', async () => {
-  const cluster = new FakeCluster();
-  const [one] = await startTwo(cluster);
+  const { cluster, one } = await startTwo();
   await one.put('news', A);
   cluster.set(KEY('news'), 'garbage');
   for (const condition of [{ ifMatch: '*' }, { ifNoneMatch: '*' }])
@@ -139,8 +128,7 @@ test('a condition on an entry that cannot be opened is refused, and nothing is c
 });
 
 test('of several sidecars that change one stream at a time, one decides after the other', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster);
+  const { one, two } = await startTwo();
   const create = (member: Member, text: string) =>
     member.fleet.store.write('news' as StreamId, Buffer.from(text), { ifNoneMatch: '*' });
   const results = await Promise.allSettled([create(one, A), create(two, B), create(one, C)]);
@@ -153,8 +141,7 @@ test('of several sidecars that change one stream at a time, one decides after th
 test('a change whose answer was lost is recognised when it is tried again', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
-  const one = await startMember(engine, { name: 'one' });
-  await one.level();
+  const one = await startLevel(engine, { name: 'one' });
   const { change } = engine;
   let lost = 0;
   // As the engine's client does: the first try was made, its answer lost, and the second finds what it made.
@@ -181,8 +168,7 @@ test.each([
 ] as const)('an engine that fails a change as %s is %d %s', async (kind, status, code) => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
-  const one = await startMember(engine, { name: 'one' });
-  await one.level();
+  const one = await startLevel(engine, { name: 'one' });
   await one.put('news', A);
   engine.before = ({ method, keys }) => {
     if (method === 'change' && keys.includes(KEY('news'))) throw new EngineError(kind, 'as asked');
@@ -196,8 +182,7 @@ test.each([
 
 test('with another secret a packager reports it, and neither takes nor gives anything', async () => {
   const cluster = new FakeCluster();
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  await one.level();
+  const one = await startLevel(cluster.connect(), { name: 'one' });
   await one.put('news', A);
   const outsider = await startMember(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
   await until(() => stateOf(outsider) === 'wrong_secret');
@@ -210,8 +195,7 @@ test('with another secret a packager reports it, and neither takes nor gives any
 });
 
 test('a secret is rotated without a file changing', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster);
+  const { cluster, one, two } = await startTwo();
   for (const stream of ['a', 'b', 'c']) await one.put(stream, A);
   await settled(one, two);
   for (const member of [one, two]) member.reseal(FLEET_SECRET, OTHER_SECRET);
@@ -238,22 +222,19 @@ test('a secret is rotated without a file changing', async () => {
   await Promise.all([one.level(), two.level()]);
   await two.put('a', B);
   await until(() => one.file('a') === B);
-  const three = await startMember(cluster.connect(), { name: 'three', secrets: [OTHER_SECRET] });
-  await three.level();
+  const three = await startLevel(cluster.connect(), { name: 'three', secrets: [OTHER_SECRET] });
   expect(['a', 'b', 'c'].map(three.file)).toEqual([B, A, A]);
 });
 
 test('a packager is not ready while entries are sealed with a secret that it does not have', async () => {
   const cluster = new FakeCluster();
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  await one.level();
+  const one = await startLevel(cluster.connect(), { name: 'one' });
   for (const stream of ['a', 'b', 'c']) await one.put(stream, A);
   one.reseal(OTHER_SECRET, FLEET_SECRET);
   await one.level();
   // The description of the fleet and the first entries.
   await one.fleet.resealStep({ after: undefined, limit: 2 });
-  const two = await startMember(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
-  await two.level();
+  const two = await startLevel(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
   expect(() => two.fleet.checkReady()).toThrow(
     expect.objectContaining({
       problems: [
@@ -275,8 +256,7 @@ test('a packager is not ready while entries are sealed with a secret that it doe
 
 test('a packager that joins without the newest secret has joined once it has all, and keeps files made by hand until then', async () => {
   const cluster = new FakeCluster();
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  await one.level();
+  const one = await startLevel(cluster.connect(), { name: 'one' });
   await one.put('old', A);
   one.reseal(OTHER_SECRET, FLEET_SECRET);
   await one.level();
@@ -308,12 +288,11 @@ test('a packager that joins without the newest secret has joined once it has all
 
 test('a POST mends an entry that cannot be opened also where its sidecar had a clock that was ahead', async () => {
   const cluster = new FakeCluster();
-  const ahead = await startMember(cluster.connect(), {
+  const ahead = await startLevel(cluster.connect(), {
     name: 'ahead',
     clock: () => new Date(Date.now() + 60 * 60_000),
   });
-  const other = await startMember(cluster.connect(), { name: 'other', streams: ['other/'] });
-  await Promise.all([ahead.level(), other.level()]);
+  const other = await startLevel(cluster.connect(), { name: 'other', streams: ['other/'] });
   await ahead.put('news', A);
   cluster.set(KEY('news'), 'garbage');
   await other.put('news', B);
@@ -322,8 +301,7 @@ test('a POST mends an entry that cannot be opened also where its sidecar had a c
 
 test('a packager that takes more streams while the engine is away is not ready, one that takes fewer is', async () => {
   const cluster = new FakeCluster();
-  const first = await startMember(cluster.connect(), { name: 'one', streams: ['paris/', 'rome/'] });
-  await first.level();
+  const first = await startLevel(cluster.connect(), { name: 'one', streams: ['paris/', 'rome/'] });
   await first.stop();
   const away = async (streams: readonly string[] | undefined) => {
     const engine = cluster.connect();
@@ -354,9 +332,8 @@ test('a packager that takes more streams while the engine is away is not ready, 
 
 test('a packager takes the streams of its prefixes alone, and gives all', async () => {
   const cluster = new FakeCluster();
-  const paris = await startMember(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });
-  const all = await startMember(cluster.connect(), { name: 'all' });
-  await Promise.all([paris.level(), all.level()]);
+  const paris = await startLevel(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });
+  const all = await startLevel(cluster.connect(), { name: 'all' });
   expect((await paris.put('rome/news', A)).fleet).toMatchObject({ isHere: false });
   await all.put('paris/news', A);
   await all.put('both_1', B);
@@ -365,8 +342,7 @@ test('a packager takes the streams of its prefixes alone, and gives all', async 
 });
 
 test('a restored backup takes nothing back, and an import brings what it lacked', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster);
+  const { cluster, one, two } = await startTwo();
   await one.put('news', A);
   const backup = cluster.backup();
   await one.put('news', B);
@@ -380,17 +356,15 @@ test('a restored backup takes nothing back, and an import brings what it lacked'
     refused: [],
   });
   await until(() => lacksOf(one).older === 0 && lacksOf(two).older === 0);
-  const three = await startMember(cluster.connect(), { name: 'three' });
-  await three.level();
+  const three = await startLevel(cluster.connect(), { name: 'three' });
   expect(['news', 'later'].map(three.file)).toEqual([B, C]);
 });
 
 test('after a compaction that a packager slept through, it is level again', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  const two = await startMember(engine, { name: 'two' });
-  await Promise.all([one.level(), two.level()]);
+  const one = await startLevel(cluster.connect(), { name: 'one' });
+  const two = await startLevel(engine, { name: 'two' });
   await one.put('gone', A);
   await settled(one, two);
   engine.isAway = true;
@@ -406,15 +380,14 @@ test('after a compaction that a packager slept through, it is level again', asyn
 test('a clock that is wrong by an hour orders nothing wrongly', async () => {
   const cluster = new FakeCluster();
   const hour = 60 * 60_000;
-  const ahead = await startMember(cluster.connect(), {
+  const ahead = await startLevel(cluster.connect(), {
     name: 'ahead',
     clock: () => new Date(Date.now() + hour),
   });
-  const behind = await startMember(cluster.connect(), {
+  const behind = await startLevel(cluster.connect(), {
     name: 'behind',
     clock: () => new Date(Date.now() - hour),
   });
-  await Promise.all([ahead.level(), behind.level()]);
   for (const [member, text] of [
     [ahead, A],
     [behind, B],
@@ -433,15 +406,14 @@ test('a file that cannot be written is reported to the client, too, and tried ag
   const cluster = new FakeCluster();
   let isFull = false;
   const full = () => Object.assign(new Error('full'), { code: 'ENOSPC' });
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  const two = await startMember(cluster.connect(), {
+  const one = await startLevel(cluster.connect(), { name: 'one' });
+  const two = await startLevel(cluster.connect(), {
     name: 'two',
     around: (local) => ({
       ...local,
       write: (...asked) => (isFull ? Promise.reject(full()) : local.write(...asked)),
     }),
   });
-  await Promise.all([one.level(), two.level()]);
   isFull = true;
   await one.put('news', A);
   await until(() => lacksOf(two).failed === 1);
@@ -454,8 +426,7 @@ test('a file that cannot be written is reported to the client, too, and tried ag
 
 test('the second sidecar of one name gets key files, is not ready, and takes over when the first is gone', async () => {
   const cluster = new FakeCluster();
-  const first = await startMember(cluster.connect(), { name: 'same' });
-  await first.level();
+  const first = await startLevel(cluster.connect(), { name: 'same' });
   const second = await startMember(cluster.connect(), { name: 'same' });
   await until(() => stateOf(second) === 'name_taken');
   expect(() => second.fleet.checkReady()).toThrow('fleet_name_taken');
@@ -466,13 +437,11 @@ test('the second sidecar of one name gets key files, is not ready, and takes ove
 
 test('another fleet in the engine is reported, and nothing is taken from it', async () => {
   const cluster = new FakeCluster();
-  const one = await startMember(cluster.connect(), { name: 'one' });
-  await one.level();
+  const one = await startLevel(cluster.connect(), { name: 'one' });
   await one.put('news', A);
   await one.stop();
   const other = new FakeCluster();
-  const founder = await startMember(other.connect(), { name: 'two' });
-  await founder.level();
+  const founder = await startLevel(other.connect(), { name: 'two' });
   await founder.put('news', B);
   const moved = await startMember(other.connect(), { name: 'one', folder: one.folder });
   await until(() => stateOf(moved) === 'other_fleet');
@@ -483,9 +452,8 @@ test('another fleet in the engine is reported, and nothing is taken from it', as
 test('a fleet that is resealed is not read again by its packagers', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
-  const one = await startMember(cluster.connect(), { name: 'one', secrets: [FLEET_SECRET, OTHER_SECRET] });
-  const two = await startMember(engine, { name: 'two', secrets: [FLEET_SECRET, OTHER_SECRET] });
-  await Promise.all([one.level(), two.level()]);
+  const one = await startLevel(cluster.connect(), { name: 'one', secrets: [FLEET_SECRET, OTHER_SECRET] });
+  const two = await startLevel(engine, { name: 'two', secrets: [FLEET_SECRET, OTHER_SECRET] });
   await one.put('news', A);
   await settled(one, two);
   one.reseal(OTHER_SECRET, FLEET_SECRET);
@@ -517,8 +485,7 @@ test('a packager that goes through the fleet again stays ready', async () => {
 });
 
 test('a file that is removed by hand comes back, and one that is edited is reported, while the sidecar runs', async () => {
-  const one = await startMember(new FakeCluster().connect(), { folderMs: 20 });
-  await one.level();
+  const one = await startLevel(new FakeCluster().connect(), { folderMs: 20 });
   for (const stream of ['removed', 'edited', 'deleted']) await one.put(stream, A);
   await one.remove('deleted');
   one.byHand('removed', undefined);
@@ -533,8 +500,7 @@ test('a file that is removed by hand comes back, and one that is edited is repor
 });
 
 test('an import replaces no file made by hand at packagers that joined before', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster);
+  const { one, two } = await startTwo();
   one.byHand('news', A);
   two.byHand('news', B);
   expect(await one.fleet.importStep({ after: undefined, limit: 10 }, by)).toMatchObject({ imported: 1 });

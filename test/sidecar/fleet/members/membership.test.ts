@@ -15,6 +15,14 @@ afterEach(async () => {
   await Promise.all(members.splice(0).map(({ membership }) => membership.close()));
 });
 
+/** A packager that has joined a fleet of its own. */
+async function joined() {
+  const cluster = new FakeCluster();
+  const member = memberOf(cluster, 'origin-1');
+  await member.membership.join();
+  return { cluster, ...member };
+}
+
 const NOON = Date.parse('2026-11-22T12:00:00Z');
 const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const lifeOf = (cluster: FakeCluster, name: string) => cluster.json(KEYS.live(name));
@@ -37,9 +45,7 @@ test('a packager registers, and lives as long as its lease is kept alive', async
 });
 
 test('an idle packager asks the engine for nothing but keep-alives, and a look now and then', async () => {
-  const cluster = new FakeCluster();
-  const { membership, engine } = memberOf(cluster, 'origin-1');
-  await membership.join();
+  const { cluster, engine } = await joined();
   await until(() => cluster.get(KEYS.report('origin-1')) !== undefined);
   const { revision } = cluster;
   const before = engine.count();
@@ -130,9 +136,7 @@ test('two sidecars on copies of one folder differ from a restart: the first repo
 });
 
 test('a packager whose lease has ended takes a new one by itself, and reports again what it has', async () => {
-  const cluster = new FakeCluster();
-  const { membership, taken } = memberOf(cluster, 'origin-1');
-  await membership.join();
+  const { cluster, taken } = await joined();
   await until(() => cluster.get(KEYS.report('origin-1')) !== undefined);
   const reported = cluster.get(KEYS.report('origin-1'))?.revision ?? 0;
   cluster.expire();
@@ -143,9 +147,7 @@ test('a packager whose lease has ended takes a new one by itself, and reports ag
 });
 
 test('a packager registers again in an engine that was emptied or restored, and after its records were removed', async () => {
-  const cluster = new FakeCluster();
-  const { membership, taken } = memberOf(cluster, 'origin-1');
-  await membership.join();
+  const { cluster, taken } = await joined();
   const backup = cluster.backup();
   cluster.restore();
   await until(() => lifeOf(cluster, 'origin-1') !== undefined);
@@ -190,9 +192,7 @@ test('a lost answer to the registration is no other sidecar', async () => {
 });
 
 test('the end does not wait for an engine that does not answer', async () => {
-  const cluster = new FakeCluster();
-  const { membership, engine } = memberOf(cluster, 'origin-1');
-  await membership.join();
+  const { membership, engine } = await joined();
   engine.before = () => new Promise(() => undefined);
   expect(await membership.close()).toBeUndefined();
 });
@@ -314,9 +314,7 @@ test('a sidecar without the right to retire a packager says so', async () => {
 });
 
 test('what is no name of a packager is ignored, and logged once', async () => {
-  const cluster = new FakeCluster();
-  const { membership, lines } = memberOf(cluster, 'origin-1');
-  await membership.join();
+  const { cluster, membership, lines } = await joined();
   const registration = cluster.get(KEYS.packager('origin-1'))?.value;
   const report = Buffer.from(JSON.stringify({ id: 'id-of-origin-1', applied: [1] }));
   for (const name of ['a\u0000b', 'x/origin-1', 'n'.repeat(65), '-a', ''])

@@ -14,12 +14,13 @@ const KEY = KEYS.report('origin-1');
 const members: Member[] = [];
 
 /** A packager that has joined and reported what it has. */
-async function joined(cluster: FakeCluster): Promise<Member> {
+async function joined() {
+  const cluster = new FakeCluster();
   const member = fleetMember(cluster, 'origin-1');
   members.push(member);
   await member.membership.join();
   await until(() => cluster.get(KEY) !== undefined);
-  return member;
+  return { cluster, member };
 }
 
 afterEach(async () => {
@@ -77,8 +78,7 @@ test('a report that a client waits for is written at once, and holds what a pack
 });
 
 test('many changes that a client waits for make one report while one is under way, with the last state', async () => {
-  const cluster = new FakeCluster();
-  const member = await joined(cluster);
+  const { cluster, member } = await joined();
   const before = writes(member);
   member.engine.before = () => rest(5);
   for (let revision = 1; revision <= 200; revision += 1) {
@@ -92,8 +92,7 @@ test('many changes that a client waits for make one report while one is under wa
 });
 
 test('a report that no client waits for is written once in a while', async () => {
-  const cluster = new FakeCluster();
-  const member = await joined(cluster);
+  const { cluster, member } = await joined();
   const before = writes(member);
   cluster.revision = 50;
   member.report = applied(40);
@@ -102,8 +101,7 @@ test('a report that no client waits for is written once in a while', async () =>
 });
 
 test('nothing is sent when the report says what the last one said', async () => {
-  const cluster = new FakeCluster();
-  const member = await joined(cluster);
+  const { member } = await joined();
   const before = writes(member);
   member.membership.reportSoon();
   await rest(160);
@@ -114,8 +112,7 @@ test.each([
   ['while the engine is away', 'unavailable'],
   ['while the engine is full', 'full'],
 ] as const)('a report that fails %s is made when it can be', async (_, kind) => {
-  const cluster = new FakeCluster();
-  const member = await joined(cluster);
+  const { cluster, member } = await joined();
   cluster.revision = 50;
   member.report = applied(40);
   member.engine.before = ({ method, keys }) => {
@@ -132,8 +129,7 @@ test.each([
 });
 
 test('a report whose answer was lost is not taken for that of another sidecar', async () => {
-  const cluster = new FakeCluster();
-  const member = await joined(cluster);
+  const { cluster, member } = await joined();
   cluster.revision = 50;
   member.report = applied(40);
   member.engine.after = ({ method, keys }) => {
@@ -149,8 +145,7 @@ test('a report whose answer was lost is not taken for that of another sidecar', 
 });
 
 test('a packager whose name another sidecar has taken meanwhile does not report under it', async () => {
-  const cluster = new FakeCluster();
-  const member = await joined(cluster);
+  const { cluster, member } = await joined();
   // Until its next keep-alive it does not know.
   member.engine.before = ({ method }) => (method === 'keepAlive' ? new Promise(() => undefined) : undefined);
   await until(() => member.engine.calls.at(-1)?.method === 'keepAlive');
@@ -164,11 +159,13 @@ test('a packager whose name another sidecar has taken meanwhile does not report 
   expect(cluster.get(KEY)?.revision).toBe(stood);
 });
 
-/** A sidecar that waits for others. */
-function sidecar(cluster: FakeCluster): Member {
+/** A sidecar that waits for packagers, which are registered. */
+function sidecar(...names: string[]) {
+  const cluster = new FakeCluster();
+  for (const name of names) register(cluster, name);
   const member = fleetMember(cluster, 'central');
   members.push(member);
-  return member;
+  return { cluster, ...member };
 }
 
 const register = (cluster: FakeCluster, name: string, streams?: readonly string[]) =>
@@ -188,20 +185,17 @@ function report(cluster: FakeCluster, name: string, said: Partial<Report>, id = 
 const change = (streamId: string, revision: number) => ({ streamId: streamId as StreamId, revision });
 
 test('a wait ends at once when every packager that takes the stream has it', async () => {
-  const cluster = new FakeCluster();
+  const { cluster, membership } = sidecar();
   register(cluster, 'news', ['news/']);
   register(cluster, 'sports', ['sports/']);
   report(cluster, 'news', { applied: [10] });
-  const { membership } = sidecar(cluster);
   expect(await membership.waitFor([change('news/1', 10)], 5)).toEqual([]);
   expect(await membership.waitFor([change('else', 10)], 5)).toEqual([]);
   expect(await membership.waitFor([], 5)).toEqual([]);
 });
 
 test('a wait ends when the last packager reports, and names those that have not at its deadline', async () => {
-  const cluster = new FakeCluster();
-  for (const name of ['p3', 'p1', 'p2']) register(cluster, name);
-  const { membership } = sidecar(cluster);
+  const { cluster, membership } = sidecar('p3', 'p1', 'p2');
   const waits = [membership.waitFor([change('a', 10)], 5), membership.waitFor([change('a', 20)], 0.2)];
   await rest(20);
   report(cluster, 'p1', { applied: [10] });
@@ -213,9 +207,7 @@ test('a wait ends when the last packager reports, and names those that have not 
 });
 
 test('all waits share one reading of the reports, and without a wait none is read', async () => {
-  const cluster = new FakeCluster();
-  register(cluster, 'p1');
-  const { membership, engine } = sidecar(cluster);
+  const { cluster, membership, engine } = sidecar('p1');
   const waits = Array.from({ length: 20 }, (_, index) => membership.waitFor([change('a', 10 + index)], 5));
   await until(() => engine.count('list') > 3);
   report(cluster, 'p1', { applied: [40] });
@@ -231,10 +223,8 @@ test.each([
   ['the stream itself', { a: 'kept' }, 1],
   ['streams that it does not all name', { b: 'kept' }, 2],
 ] as const)('a packager that lacks %s has not got it', async (_, lacks, lacking) => {
-  const cluster = new FakeCluster();
-  register(cluster, 'p1');
+  const { cluster, membership } = sidecar('p1');
   report(cluster, 'p1', { applied: [20], lacks, lacking });
-  const { membership } = sidecar(cluster);
   const wait = membership.waitFor([change('a', 10)], 5);
   await expect(membership.waitFor([change('a', 10)], 0.25)).resolves.toEqual(['p1']);
   report(cluster, 'p1', { applied: [20], lacks: { b: 'kept' } });
@@ -242,21 +232,17 @@ test.each([
 });
 
 test('what another folder reported under the name, or of an engine that was restored, does not count', async () => {
-  const cluster = new FakeCluster();
-  for (const name of ['p1', 'p2']) register(cluster, name);
+  const { cluster, membership } = sidecar('p1', 'p2');
   cluster.set(
     KEYS.report('p2'),
     reportValue(reportText('id-of-p2', { ...NO_REPORT, applied: [500] }), new Date(0)),
   );
   report(cluster, 'p1', { applied: [20] }, 'folder-before');
-  const { membership } = sidecar(cluster);
   expect(await membership.waitFor([change('a', 5)], 0.25)).toEqual(['p1', 'p2']);
 });
 
 test('a packager that is retired is no longer waited for, and one that registers meanwhile is', async () => {
-  const cluster = new FakeCluster();
-  for (const name of ['p1', 'gone']) register(cluster, name);
-  const { membership } = sidecar(cluster);
+  const { cluster, membership } = sidecar('p1', 'gone');
   const waits = [membership.waitFor([change('a', 10)], 5), membership.waitFor([change('a', 10)], 0.3)];
   await rest(20);
   register(cluster, 'p2');
@@ -268,9 +254,7 @@ test('a packager that is retired is no longer waited for, and one that registers
 });
 
 test('a wait survives that the engine is away, and that it is restored', async () => {
-  const cluster = new FakeCluster();
-  register(cluster, 'p1');
-  const { membership, engine } = sidecar(cluster);
+  const { cluster, membership, engine } = sidecar('p1');
   engine.isAway = true;
   const wait = membership.waitFor([change('a', 10)], 5);
   await rest(30);
@@ -283,9 +267,7 @@ test('a wait survives that the engine is away, and that it is restored', async (
 });
 
 test('while the engine is away, those are named that were not known to have it', async () => {
-  const cluster = new FakeCluster();
-  for (const name of ['p1', 'p2', 'p3']) register(cluster, name);
-  const { membership, engine } = sidecar(cluster);
+  const { cluster, membership, engine } = sidecar('p1', 'p2', 'p3');
   const wait = membership.waitFor([change('a', 10)], 0.2);
   await until(() => engine.count('list') >= 6);
   report(cluster, 'p2', { applied: [10] });
@@ -296,9 +278,7 @@ test('while the engine is away, those are named that were not known to have it',
 });
 
 test('the end of a sidecar ends its waits', async () => {
-  const cluster = new FakeCluster();
-  register(cluster, 'p1');
-  const { membership, engine } = sidecar(cluster);
+  const { membership, engine } = sidecar('p1');
   const wait = membership.waitFor([change('a', 10)], 30);
   await until(() => engine.count('list') >= 6);
   await membership.close();
