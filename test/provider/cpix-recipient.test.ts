@@ -61,38 +61,29 @@ test('is another recipient when both files were replaced, without a word of the 
   expect(lines.filter(([level]) => level === 'info')).toEqual([next(), cert1()]);
 });
 
-test.each<[what: string, spoil: () => void, fault: () => string]>([
+test.each<[variables: string, fault: string, spoil: () => void]>([
+  ['CPIXKEY', 'KEY is not the key of the certificate.', () => place('Cert1', certificate)],
   [
-    'a certificate of another key',
-    () => place('Cert1', certificate),
-    () => `PACKAGERDRMAPI_CPIXKEY: ${key} is not the key of the certificate.`,
-  ],
-  [
-    'a certificate cut off',
+    'CPIXCERT',
+    'CERTIFICATE holds no certificate in PEM form (-----BEGIN CERTIFICATE-----).',
     () => truncateSync(certificate, 300),
-    () =>
-      `PACKAGERDRMAPI_CPIXCERT: ${certificate} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----).`,
   ],
   [
-    'an EC key',
+    'CPIXKEY',
+    'KEY holds a key that is not RSA (ec); CPIX encrypts with RSA: make a key of 2048 bits or more.',
     () => place('ec-key', key),
-    () =>
-      `PACKAGERDRMAPI_CPIXKEY: ${key} holds a key that is not RSA (ec); CPIX encrypts with RSA: make a key of 2048 bits or more.`,
   ],
-  [
-    'no key',
-    () => rmSync(key),
-    () => `PACKAGERDRMAPI_CPIXCERT, PACKAGERDRMAPI_CPIXKEY: ${key}: there is no such file`,
-  ],
-])('stays who it is when there is %s, says why once, and refuses to start with it', async (...row) => {
-  const [, spoil, fault] = row;
+  ['CPIXCERT, PACKAGERDRMAPI_CPIXKEY', 'KEY: there is no such file', () => rmSync(key)],
+])('stays who it is when %s: %s, says why once, and refuses to start with it', async (variables, ...row) => {
+  const [said, spoil] = row;
+  const fault = `PACKAGERDRMAPI_${variables}: ${said.replace(/^KEY/, key).replace(/^CERTIFICATE/, certificate)}`;
   const recipient = open();
   spoil();
   await until(() => lines.length > 1);
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(recipient()).toEqual(recipientNamed('next'));
-  expect(lines).toEqual([next(), ['error', KEPT, { faults: [fault()] }]]);
-  expect(() => open()).toThrow(new ConfigError([fault()]));
+  expect(lines).toEqual([next(), ['error', KEPT, { faults: [fault] }]]);
+  expect(() => open()).toThrow(new ConfigError([fault]));
 });
 
 test('says nothing of the key itself', () => {

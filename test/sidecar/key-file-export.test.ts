@@ -140,26 +140,23 @@ it('a scheme that the key file has no key of is refused, or that the form has no
 });
 
 it.each([
-  ['is empty', '', 'key_file_malformed', 'The key file is empty; provision the stream again.'],
+  ['key_file_malformed', 'The key file is empty; provision the stream again.', ''],
   [
-    'is cut short',
-    POST_MANUAL_FILE.slice(0, 200),
     'key_file_malformed',
     'The key file ends within a line, as if it was written only in part; provision the stream again.',
+    POST_MANUAL_FILE.slice(0, 200),
   ],
   [
-    'has a line that is none',
-    `${CENC_ONLY_FILE}nothing\n`,
     'key_file_malformed',
     'The key file can\'t be used: line 4 is not "name: value"; correct it, or start it with # to make it a comment.',
+    `${CENC_ONLY_FILE}nothing\n`,
   ],
   [
-    'has no keys',
-    'vendor-tier: gold\n',
     'keys_missing',
     'The key file has no lines of DASH or FairPlay; provision the stream with its keys.',
+    'vendor-tier: gold\n',
   ],
-])('a key file that %s is refused with what is wrong with it', async (_what, file, code, description) => {
+])('a key file that cannot be exported is refused, %s: %s', async (code, description, file) => {
   const { api } = await started(file);
   await api.get(`${PATH}?as=shaka`).expect(409, errorBody(code, description));
   // A second time: what is refused is not kept.

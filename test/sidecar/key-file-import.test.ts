@@ -184,35 +184,24 @@ describe('a body that is no key file', () => {
   const { contentkey } = POST_MANUAL.cenc;
   const [first = '', second = ''] = POST_MANUAL_FILE.split('\n');
 
-  it.each<[string, string | Buffer, string]>([
-    ['empty', '', 'The key file is empty; it must have lines "name: value".'],
-    ['JSON', JSON.stringify(POST_MANUAL), 'The body is JSON. Send it with content-type: application/json.'],
+  it.each<[description: string, lines: string | Buffer]>([
+    ['The key file is empty; it must have lines "name: value".', ''],
+    ['The body is JSON. Send it with content-type: application/json.', JSON.stringify(POST_MANUAL)],
+    ['The body is UTF-16. Save the key file as UTF-8.', Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le')],
     [
-      'in UTF-16',
-      Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le'),
-      'The body is UTF-16. Save the key file as UTF-8.',
-    ],
-    [
-      'in Latin-1',
-      Buffer.from(`${first}\r\n# für Köln\r\n${second}\r\n`, 'latin1'),
       'Line 2 holds bytes that are not UTF-8. Save the key file as UTF-8.',
+      Buffer.from(`${first}\r\n# für Köln\r\n${second}\r\n`, 'latin1'),
     ],
     [
-      'with equals signs',
-      POST_MANUAL_FILE.replaceAll(': ', ' = '),
       '17 lines, from 1 to 17, have = instead of ": " between name and value; write name: value.',
+      POST_MANUAL_FILE.replaceAll(': ', ' = '),
     ],
     [
-      'with a value on a line of its own',
-      `${first}\n${second.split(' ')[0]}\n${contentkey}\n`,
       'Line 3 is not "name: value"; correct it, or start it with # to make it a comment.',
+      `${first}\n${second.split(' ')[0]}\n${contentkey}\n`,
     ],
-    [
-      'with a line whose name begins as a sentence about the line would',
-      `${POST_MANUAL_FILE}is x:\n`,
-      'Line 18: is x has no value; give it one, or remove the line.',
-    ],
-  ])('is refused when it is %s', async (_what, lines, description) => {
+    ['Line 18: is x has no value; give it one, or remove the line.', `${POST_MANUAL_FILE}is x:\n`],
+  ])('is refused: %s', async (description, lines) => {
     const sidecar = await startSidecar();
     const answer = await send(sidecar, lines).expect(400);
     expect(answer.body.errors).toContainEqual({ code: 'invalid_body', description });

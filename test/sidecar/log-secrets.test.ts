@@ -73,42 +73,30 @@ const BAD: [what: string, body: string | object][] = [
   ['a content key as content id', { ...PROVIDED, contentId: cenc.contentkey }],
 ];
 
+const inStream = (fields: object) => ({ streams: [{ streamid: 'a', ...fields }] });
+const inGroup = (fields: object) => ({ groups: [{ members: ['a'], ...fields }] });
+const KEY_IN_SMIL = `<smil><body><video src="a?key=${fairplay.key}"/></body></smil>`;
+const KEY_AS_CONTENT = {
+  ...PROVIDED,
+  keys: 'each',
+  members: [{ streamid: 'a', contentId: cenc.contentkey }],
+};
+
 const BATCHES: [what: string, batch: object][] = [
-  [
-    'good keys',
-    { streams: [{ streamid: 'a', ...POST_MANUAL }], groups: [{ members: ['b'], ...POST_MANUAL }] },
-  ],
-  [
-    'provisioned keys',
-    { streams: [{ streamid: 'a', ...PROVIDED }], groups: [{ members: ['b'], ...PROVIDED }] },
-  ],
-  ['a key as stream id', { streams: [{ streamid: cenc.contentkey, ...CENC_ONLY }] }],
+  ['good keys', { ...inStream(POST_MANUAL), groups: [{ members: ['b'], ...POST_MANUAL }] }],
+  ['provisioned keys', { ...inStream(PROVIDED), groups: [{ members: ['b'], ...PROVIDED }] }],
+  ['a key as stream id', inStream({ streamid: cenc.contentkey, ...CENC_ONLY })],
   ['a key as entry', { streams: [cenc.contentkey] }],
   ['a key as group', { groups: [cenc.contentkey] }],
-  [
-    'a key as member',
-    { groups: [{ members: [cenc.contentkey, { streamid: cenc.contentkey }], ...CENC_ONLY }] },
-  ],
-  ['a key as folder', { groups: [{ members: ['a'], folder: cenc.contentkey, ...CENC_ONLY }] }],
-  ['a key as kind of keys', { groups: [{ members: ['a'], keys: cenc.contentkey, ...CENC_ONLY }] }],
+  ['a key as member', inGroup({ members: [cenc.contentkey, { streamid: cenc.contentkey }], ...CENC_ONLY })],
+  ['a key as folder', inGroup({ folder: cenc.contentkey, ...CENC_ONLY })],
+  ['a key as kind of keys', inGroup({ keys: cenc.contentkey, ...CENC_ONLY })],
   ['a key as document', { groups: [{ smil: cenc.contentkey, ...CENC_ONLY }] }],
-  [
-    'a key in a document',
-    { groups: [{ smil: `<smil><body><video src="a?key=${fairplay.key}"/></body></smil>` }] },
-  ],
-  [
-    'a key as content id',
-    { groups: [{ members: [{ streamid: 'a', contentId: cenc.contentkey }], keys: 'each', ...PROVIDED }] },
-  ],
-  ['hex where base64 belongs', { streams: [{ streamid: 'a', cenc: { ...cenc, contentkey: fairplay.key } }] }],
-  [
-    'a checksum of another key',
-    { streams: [{ streamid: 'a', ...POST_MANUAL, cenc: { ...cenc, keyid: SWAPPED_KEY_ID } }] },
-  ],
-  [
-    'a key as checksum',
-    { groups: [{ members: ['a'], cenc, playready: { ...playready, checksum: cenc.contentkey } }] },
-  ],
+  ['a key in a document', { groups: [{ smil: KEY_IN_SMIL }] }],
+  ['a key as content id', inGroup(KEY_AS_CONTENT)],
+  ['hex where base64 belongs', inStream({ cenc: { ...cenc, contentkey: fairplay.key } })],
+  ['a checksum of another key', inStream({ ...POST_MANUAL, cenc: { ...cenc, keyid: SWAPPED_KEY_ID } })],
+  ['a key as checksum', inGroup({ cenc, playready: { ...playready, checksum: cenc.contentkey } })],
 ];
 
 describe('the log and the answers give no secret away', () => {

@@ -44,91 +44,62 @@ test('adds the keys of the file to those that are there', () => {
   expect(parse({ keys: [] }, HELD)).toEqual(HELD);
 });
 
-test.each<[what: string, content: unknown, faults: string[]]>([
-  ['an empty file', '', ['the file is empty']],
-  ['a file of blanks', ' \n', ['the file is empty']],
-  ['half a file', `{"keys":[{"name":"ci","key":"${SECRET}`, ['the file is not valid JSON: look at line 1']],
-  ['a comma too many', `{"keys":[\n{"key":"${SECRET}",}]}`, ['the file is not valid JSON: look at line 2']],
-  ['a bare key', SECRET, ['the file is not valid JSON, or not all of it']],
-  ['a list', [SECRET], ['the file must hold one JSON object']],
-  ['null', 'null', ['the file must hold one JSON object']],
-  ['no list of keys', {}, ['keys: is missing']],
-  ['an object of keys', { keys: { ci: SECRET } }, ['keys: must be a list']],
-  ['no key at all', { keys: [] }, ['keys: is empty; without a key no client can use the service']],
-  ['a key that is no object', { keys: [SECRET] }, ['keys[0]: must be an object']],
+const SHA256 = digestOf(SECRET).toString('hex').toUpperCase();
+
+test.each<[fault: string, content: unknown, ...more: string[]]>([
+  ['the file is empty', ''],
+  ['the file is empty', ' \n'],
+  ['the file is not valid JSON: look at line 1', `{"keys":[{"name":"ci","key":"${SECRET}`],
+  ['the file is not valid JSON: look at line 2', `{"keys":[\n{"key":"${SECRET}",}]}`],
+  ['the file is not valid JSON, or not all of it', SECRET],
+  ['the file must hold one JSON object', [SECRET]],
+  ['the file must hold one JSON object', 'null'],
+  ['keys: is missing', {}],
+  ['keys: must be a list', { keys: { ci: SECRET } }],
+  ['keys: is empty; without a key no client can use the service', { keys: [] }],
+  ['keys[0]: must be an object', { keys: [SECRET] }],
+  ['keys: is missing', { key: [] }, 'the file: key is not a field; did you mean keys?'],
+  ['keys[0]: scopes is not a field; did you mean scope?', key({ scopes: 'read' })],
   [
-    'another name for keys',
-    { key: [] },
-    ['keys: is missing', 'the file: key is not a field; did you mean keys?'],
-  ],
-  ['a misspelt field', key({ scopes: 'read' }), ['keys[0]: scopes is not a field; did you mean scope?']],
-  [
-    'a key in place of a field name',
+    'keys[0]: has an unknown field; the fields are name, key, sha256, scope, streams',
     key({ [SECRET]: 'write' }),
-    ['keys[0]: has an unknown field; the fields are name, key, sha256, scope, streams'],
   ],
-  ['a short key', key({ key: 'fifteen-letters' }), ['keys[0].key: must have at least 16 characters']],
-  ['a long key', key({ key: 'k'.repeat(1001) }), ['keys[0].key: must have at most 1000 characters']],
+  ['keys[0].key: must have at least 16 characters', key({ key: 'fifteen-letters' })],
+  ['keys[0].key: must have at most 1000 characters', key({ key: 'k'.repeat(1001) })],
+  ['keys[0].key: must be printable ASCII without spaces: it travels in a header', key({ key: `${SECRET} ` })],
   [
-    'a key with a space',
-    key({ key: `${SECRET} ` }),
-    ['keys[0].key: must be printable ASCII without spaces: it travels in a header'],
-  ],
-  [
-    'a digest of other length',
+    "keys[0].sha256: must be the 64 hex digits of the key's SHA-256",
     { keys: [{ name: 'ci', sha256: SECRET }] },
-    ["keys[0].sha256: must be the 64 hex digits of the key's SHA-256"],
   ],
-  ['neither key nor sha256', { keys: [{ name: 'ci' }] }, ['keys[0]: needs key or sha256']],
+  ['keys[0]: needs key or sha256', { keys: [{ name: 'ci' }] }],
+  ['keys[0]: takes key or sha256, not both', key({ sha256: SHA256 })],
+  ['keys[0].scope: must be read or write', key({ scope: 'admin' })],
+  ['keys[0].streams: is empty; leave it out for a key that reaches all streams', key({ streams: [] })],
+  ['keys[0].streams: must be a list of prefixes of stream ids', key({ streams: 'live/' })],
+  ['keys[0].name: is missing', { keys: [{ key: SECRET }] }],
   [
-    'both key and sha256',
-    key({ sha256: digestOf(OTHER).toString('hex') }),
-    ['keys[0]: takes key or sha256, not both'],
-  ],
-  ['an unknown scope', key({ scope: 'admin' }), ['keys[0].scope: must be read or write']],
-  [
-    'no stream',
-    key({ streams: [] }),
-    ['keys[0].streams: is empty; leave it out for a key that reaches all streams'],
-  ],
-  [
-    'one stream as text',
-    key({ streams: 'live/' }),
-    ['keys[0].streams: must be a list of prefixes of stream ids'],
-  ],
-  ['no name', { keys: [{ key: SECRET }] }, ['keys[0].name: is missing']],
-  [
-    'a name with a space',
+    'keys[0].name: must be 1 to 64 letters, digits and . _ - and begin with a letter or digit',
     key({ name: 'my key' }),
-    ['keys[0].name: must be 1 to 64 letters, digits and . _ - and begin with a letter or digit'],
   ],
   [
-    'a name twice',
-    {
-      keys: [
-        { name: 'ci', key: SECRET },
-        { name: 'ci', key: OTHER },
-      ],
-    },
-    ['keys[1]: has the name of keys[0]; each key needs its own'],
+    'keys[1]: has the name of keys[0]; each key needs its own',
+    { keys: [SECRET, OTHER].map((each) => ({ name: 'ci', key: each })) },
   ],
   [
-    'a key twice, once by its digest',
+    'keys[1]: is the same key as keys[0]; its rights would be ambiguous',
     {
       keys: [
         { name: 'a', key: SECRET },
-        { name: 'b', sha256: digestOf(SECRET).toString('hex').toUpperCase() },
+        { name: 'b', sha256: SHA256 },
       ],
     },
-    ['keys[1]: is the same key as keys[0]; its rights would be ambiguous'],
   ],
   [
-    'too many keys',
+    'keys: must have at most 1000 entries',
     { keys: Array.from({ length: 1001 }, (_, index) => ({ name: `k${index}`, key: `${SECRET}-${index}` })) },
-    ['keys: must have at most 1000 entries'],
   ],
-])('refuses %s', (_what, content, faults) => {
-  expect(faultsOf(content)).toEqual(faults);
+])('refuses a file: %s', (fault, content, ...more) => {
+  expect(faultsOf(content)).toEqual([fault, ...more]);
 });
 
 test('refuses the name and the key of PACKAGERDRMAPI_APIKEY', () => {

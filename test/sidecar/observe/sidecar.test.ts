@@ -204,120 +204,58 @@ describe('audited refusals', () => {
     });
   }
 
-  type Ask = (sidecar: TestSidecar) => Promise<unknown>;
-  const reader = ({ unauthenticated }: TestSidecar) => ({
-    get: (path: string) => unauthenticated.get(path).set('x-api-key', READER),
-    post: (path: string) => unauthenticated.post(path).set('x-api-key', READER),
-    delete: (path: string) => unauthenticated.delete(path).set('x-api-key', READER),
-  });
+  type Method = 'get' | 'post' | 'delete';
+  type Body = object | string | undefined;
 
-  test.each<[what: string, ask: Ask, line: (string | null)[]]>([
-    [
-      'a POST without a key',
-      ({ unauthenticated }) => unauthenticated.post(PATH).send(CENC_ONLY),
-      [null, null, 'unauthorized'],
-    ],
-    ['a GET without a key', ({ unauthenticated }) => unauthenticated.get(PATH), [null, null, 'unauthorized']],
-    [
-      'a list without a key',
-      ({ unauthenticated }) => unauthenticated.get('/api/keyfiles'),
-      [null, null, 'unauthorized'],
-    ],
-    [
-      'a query at the root of the API without a key',
-      ({ unauthenticated }) => unauthenticated.get('/api?x'),
-      [null, null, 'unauthorized'],
-    ],
-    ['a GET out of reach', (s) => reader(s).get('/api/keyfile/news'), ['reader', 'news', 'forbidden']],
-    [
-      'a POST with a key that reads',
-      (s) => reader(s).post(PATH).send(CENC_ONLY),
-      ['reader', 'live', 'forbidden'],
-    ],
-    ['a DELETE with a key that reads', (s) => reader(s).delete(PATH), ['reader', 'live', 'forbidden']],
-    [
-      'a batch with a key that reads',
-      (s) => reader(s).post('/api/keyfiles').send({ streams: [] }),
-      ['reader', null, 'forbidden'],
-    ],
-    [
-      'a body with a fault',
-      ({ api }) => api.post(PATH).send({ cenc: {} }),
-      ['default', 'live', 'invalid_body'],
-    ],
-    [
-      'a body with a fault and a query',
-      ({ api }) => api.post(`${PATH}?dryrun=false`).send({ cenc: {} }),
-      ['default', 'live', 'invalid_body'],
-    ],
-    [
-      'a malformed body',
-      ({ api }) => api.post(PATH).type('json').send('{'),
-      ['default', 'live', 'malformed_json'],
-    ],
-    [
-      'a malformed body, and a slash after the path',
-      ({ api }) => api.post(`${PATH}/`).type('json').send('{'),
-      ['default', 'live', 'malformed_json'],
-    ],
-    [
-      'a body of another type',
-      ({ api }) => api.post(PATH).type('html').send('x'),
-      ['default', 'live', 'unsupported_media_type'],
-    ],
-    [
-      'a stream id that is none',
-      ({ api }) => api.post('/api/keyfile/.x').send(CENC_ONLY),
-      ['default', null, 'invalid_stream_id'],
-    ],
-    [
-      'a file that has changed',
-      ({ api }) => api.post(PATH).set('if-match', '"x"').send(CENC_ONLY),
-      ['default', 'live', 'precondition_failed'],
-    ],
-    [
-      'a batch without streams',
-      ({ api }) => api.post('/api/keyfiles').send({}),
-      ['default', null, 'invalid_body'],
-    ],
-    [
-      'a stream of a batch',
-      ({ api }) => api.post('/api/keyfiles').send({ streams: [{ streamid: 'live', cenc: {} }] }),
-      ['default', 'live', 'invalid_body'],
-    ],
-    [
-      'an entry of a batch without a stream',
-      ({ api }) => api.post('/api/keyfiles').send({ streams: [{}] }),
-      ['default', null, 'invalid_body'],
-    ],
-  ])('has one line for %s', async (_what, ask, line) => {
+  /** Sends a request with the key of that name; a text is sent as JSON, or as HTML where it is that. */
+  async function ask(sidecar: TestSidecar, key: string | null, method: Method, path: string, body: Body) {
+    const type = String(body).startsWith('<') ? 'text/html' : 'application/json';
+    const sent = sidecar.unauthenticated[method](path);
+    if (key !== null) sent.set('x-api-key', key === 'reader' ? READER : API_KEY);
+    await (body === undefined ? sent : sent.type(type).send(body));
+  }
+
+  const BATCH = '/api/keyfiles';
+
+  test.each<[key: string | null, method: Method, path: string, body: Body, id: string | null, code: string]>([
+    [null, 'post', PATH, CENC_ONLY, null, 'unauthorized'],
+    [null, 'get', PATH, undefined, null, 'unauthorized'],
+    [null, 'get', BATCH, undefined, null, 'unauthorized'],
+    [null, 'get', '/api?x', undefined, null, 'unauthorized'],
+    ['reader', 'get', '/api/keyfile/news', undefined, 'news', 'forbidden'],
+    ['reader', 'post', PATH, CENC_ONLY, 'live', 'forbidden'],
+    ['reader', 'delete', PATH, undefined, 'live', 'forbidden'],
+    ['reader', 'post', BATCH, { streams: [] }, null, 'forbidden'],
+    ['default', 'post', PATH, { cenc: {} }, 'live', 'invalid_body'],
+    ['default', 'post', `${PATH}?dryrun=false`, { cenc: {} }, 'live', 'invalid_body'],
+    ['default', 'post', PATH, '{', 'live', 'malformed_json'],
+    ['default', 'post', `${PATH}/`, '{', 'live', 'malformed_json'],
+    ['default', 'post', PATH, '<p>', 'live', 'unsupported_media_type'],
+    ['default', 'post', '/api/keyfile/.x', CENC_ONLY, null, 'invalid_stream_id'],
+    ['default', 'post', BATCH, {}, null, 'invalid_body'],
+    ['default', 'post', BATCH, { streams: [{ streamid: 'live', cenc: {} }] }, 'live', 'invalid_body'],
+    ['default', 'post', BATCH, { streams: [{}] }, null, 'invalid_body'],
+  ])('has one line for a request with the key %s: %s %s %j', async (key, method, path, body, id, code) => {
     const { sidecar, lines } = await startAudited();
-    await ask(sidecar);
+    await ask(sidecar, key, method, path, body);
     // What comes after shows that there is no second line.
     await sidecar.api.post('/api/keyfile/after').send(CENC_ONLY).expect(200);
     expect(await lines(2)).toEqual([
-      ['refused', ...line],
+      ['refused', key, id, code],
       ['put', 'default', 'after', 'created'],
     ]);
   });
 
-  test.each<[what: string, ask: Ask]>([
-    ['a GET of an absent stream', ({ api }) => api.get(PATH)],
-    ['a check', ({ api }) => api.post('/api/check').type('json').send('{')],
-    ['a faulty dry run', ({ api }) => api.post(`${PATH}?dryrun=true`).send({ cenc: {} })],
-    [
-      'a faulty dry run in percent-encoding',
-      ({ api }) => api.post(`${PATH}?%64ryrun=true`).send({ cenc: {} }),
-    ],
-    [
-      'a faulty stream in the dry run of a batch',
-      ({ api }) =>
-        api.post('/api/keyfiles?dryrun=true').send({ streams: [{ streamid: 'live', cenc: {} }, 7] }),
-    ],
-    ['a path that is none', ({ unauthenticated }) => unauthenticated.post('/elsewhere').send({})],
-  ])('has no line for %s', async (_what, ask) => {
+  test.each<[key: string | null, method: Method, path: string, body: Body]>([
+    ['default', 'get', PATH, undefined],
+    ['default', 'post', '/api/check', '{'],
+    ['default', 'post', `${PATH}?dryrun=true`, { cenc: {} }],
+    ['default', 'post', `${PATH}?%64ryrun=true`, { cenc: {} }],
+    ['default', 'post', `${BATCH}?dryrun=true`, { streams: [{ streamid: 'live', cenc: {} }, 7] }],
+    [null, 'post', '/elsewhere', {}],
+  ])('has no line for a request with the key %s: %s %s %j', async (key, method, path, body) => {
     const { sidecar, lines } = await startAudited();
-    await ask(sidecar);
+    await ask(sidecar, key, method, path, body);
     await sidecar.api.post('/api/keyfile/after').send(CENC_ONLY).expect(200);
     expect(await lines(1)).toEqual([['put', 'default', 'after', 'created']]);
   });

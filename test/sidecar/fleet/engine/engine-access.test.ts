@@ -187,59 +187,48 @@ describe('access to an engine', () => {
 
   const P = 'PACKAGERDRMAPI_FLEET_';
 
-  test.each<[what: string, access: () => Access, spoil: () => void, fault: () => string]>([
+  test.each<[fault: string, access: () => Access, variable: string, spoil: () => void]>([
+    ['has no password in its first line', withUser, 'PASSWORD_FILE', () => write(passwordFile, '\nsecond\n')],
     [
-      'an empty password',
+      'the password must have at most 1000 characters',
       withUser,
-      () => write(passwordFile, '\nsecond line\n'),
-      () => `${P}PASSWORD_FILE: ${passwordFile}: has no password in its first line`,
-    ],
-    [
-      'a password without end',
-      withUser,
+      'PASSWORD_FILE',
       () => write(passwordFile, 'x'.repeat(1001)),
-      () => `${P}PASSWORD_FILE: ${passwordFile}: the password must have at most 1000 characters`,
     ],
+    ['there is no such file', withUser, 'PASSWORD_FILE', () => rmSync(passwordFile)],
     [
-      'no password file',
-      withUser,
-      () => rmSync(passwordFile),
-      () => `${P}PASSWORD_FILE: ${passwordFile}: there is no such file`,
-    ],
-    [
-      'an authority that is no certificate',
+      'holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)',
       withTls,
+      'TLSCA',
       () => write(authorities, 'hello'),
-      () => `${P}TLSCA: ${authorities}: holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)`,
     ],
+    ['there is no such file', withTls, 'TLSCERT', () => rmSync(certificate)],
     [
-      'no client certificate',
+      'is not the key of the certificate in CERTIFICATE',
       withTls,
-      () => rmSync(certificate),
-      () => `${P}TLSCERT: ${certificate}: there is no such file`,
-    ],
-    [
-      'a key of another certificate',
-      withTls,
+      'TLSKEY',
       () => place('other-client-key', key),
-      () => `${P}TLSKEY: ${key}: is not the key of the certificate in ${certificate}`,
     ],
     [
-      'a key with a passphrase',
+      'holds a key that is locked with a passphrase; write it without one',
       withTls,
+      'TLSKEY',
       () => place('encrypted-server-key', key),
-      () => `${P}TLSKEY: ${key}: holds a key that is locked with a passphrase; write it without one`,
     ],
-  ])('refuses to start with %s, and stays with what it has when that comes later', async (...row) => {
-    const [, how, spoil, fault] = row;
+  ])('a fault refuses the start, and what is in use stays when it comes later: %s', async (...row) => {
+    const [said, how, variable, spoil] = row;
+    const files: Record<string, string> = {
+      ...{ PASSWORD_FILE: passwordFile, TLSCA: authorities, TLSCERT: certificate, TLSKEY: key },
+    };
+    const fault = `${P}${variable}: ${files[variable]}: ${said.replace('in CERTIFICATE', `in ${certificate}`)}`;
     const access = open(how());
     const before = [access.tls(), access.password()];
     const told = lines.length;
     spoil();
     await until(() => lines.length > told);
-    expect(lines.slice(told)).toEqual([['error', KEPT, { faults: [fault()] }]]);
+    expect(lines.slice(told)).toEqual([['error', KEPT, { faults: [fault] }]]);
     expect([access.tls(), access.password()]).toEqual(before);
-    expect(() => open(how())).toThrow(new ConfigError([fault()]));
+    expect(() => open(how())).toThrow(new ConfigError([fault]));
   });
 
   test('names the variable of a file in whose place there is a folder', () => {

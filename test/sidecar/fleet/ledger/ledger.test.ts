@@ -270,39 +270,25 @@ test('is rewritten while it is used, and has all that was noted meanwhile', asyn
   expect(lines).toEqual([]);
 });
 
-test.each<[what: string, spoil: () => void, refusal: () => string]>([
+const FOLDER = "and must be a folder: the fleet's ledger lies there. Remove it.";
+const FILE = "and must be a file: the fleet's ledger. Remove it.";
+
+test.each<[refusal: string, spoil: (fleet: string) => void]>([
+  [`FLEET is a symbolic link, ${FOLDER}`, (fleet) => symlinkSync('.', fleet)],
+  [`FLEET is no plain file, ${FOLDER}`, (fleet) => writeFileSync(fleet, '')],
   [
-    'a link in the place of the folder',
-    () => {
-      mkdirSync(join(folder, 'elsewhere'));
-      symlinkSync('elsewhere', join(folder, '.packagerdrmapi-fleet'));
-    },
-    () =>
-      `${folder}/.packagerdrmapi-fleet is a symbolic link, and must be a folder: the fleet's ledger lies there. Remove it.`,
-  ],
-  [
-    'a file in the place of the folder',
-    () => writeFileSync(join(folder, '.packagerdrmapi-fleet'), ''),
-    () =>
-      `${folder}/.packagerdrmapi-fleet is no plain file, and must be a folder: the fleet's ledger lies there. Remove it.`,
-  ],
-  [
-    'a link in the place of the ledger',
-    () => {
-      mkdirSync(join(folder, '.packagerdrmapi-fleet'));
+    `FLEET/ledger is a symbolic link, ${FILE}`,
+    (fleet) => {
+      mkdirSync(fleet);
       writeFileSync(join(folder, 'victim'), 'as it was');
       symlinkSync('../victim', path());
     },
-    () => `${path()} is a symbolic link, and must be a file: the fleet's ledger. Remove it.`,
   ],
-  [
-    'a folder in the place of the ledger',
-    () => mkdirSync(path(), { recursive: true }),
-    () => `${path()} is a folder, and must be a file: the fleet's ledger. Remove it.`,
-  ],
-])('refuses to open %s', async (_what, spoil, refusal) => {
-  spoil();
-  await expect(open()).rejects.toThrow(new Error(refusal()));
+  [`FLEET/ledger is a folder, ${FILE}`, () => mkdirSync(path(), { recursive: true })],
+])('refuses to open: %s', async (refusal, spoil) => {
+  const fleet = join(folder, '.packagerdrmapi-fleet');
+  spoil(fleet);
+  await expect(open()).rejects.toThrow(new Error(refusal.replace('FLEET', fleet)));
 });
 
 test('takes the rights away that others were given', async () => {
