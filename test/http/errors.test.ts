@@ -39,45 +39,29 @@ describe('toHttpError', () => {
     expect(errorBody(error)).toEqual({ errors: problems });
   });
 
-  const READ = "The request can't be read:";
-  it.each<[fields: object, status: number, code: string, description: string]>([
-    [
-      { type: 'entity.parse.failed', status: 400, body: SECRET },
-      400,
-      'malformed_json',
-      'The body is not valid JSON. Send one JSON object.',
-    ],
-    [
-      { type: 'entity.too.large', limit: 65_536 },
-      413,
-      'body_too_large',
-      'The body is larger than this route accepts: 64 KiB.',
-    ],
-    [{ type: 'entity.too.large' }, 413, 'body_too_large', 'The body is larger than this route accepts.'],
+  const LARGE = 'The body is larger than this route accepts';
+  const UTF8 = 'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.';
+  const PARSE = { type: 'entity.parse.failed', status: 400, body: SECRET };
+  it.each<[fields: object, problem: string]>([
+    [PARSE, '400 malformed_json: The body is not valid JSON. Send one JSON object.'],
+    [{ type: 'entity.too.large', limit: 65_536 }, `413 body_too_large: ${LARGE}: 64 KiB.`],
+    [{ type: 'entity.too.large' }, `413 body_too_large: ${LARGE}.`],
     [
       { type: 'encoding.unsupported' },
-      415,
-      'unsupported_media_type',
-      'Send the body without that content-encoding.',
+      '415 unsupported_media_type: Send the body without that content-encoding.',
     ],
-    [{ type: 'charset.unsupported' }, 415, 'unsupported_media_type', 'Send the body as UTF-8.'],
+    [{ type: 'charset.unsupported' }, '415 unsupported_media_type: Send the body as UTF-8.'],
     [
       { type: 'request.size.invalid' },
-      400,
-      'invalid_body',
-      'The body is not as long as its content-length says.',
+      '400 invalid_body: The body is not as long as its content-length says.',
     ],
-    [{ type: 'request.aborted' }, 400, 'invalid_body', 'The request ended before its body did.'],
-    [
-      { name: 'URIError', status: 400 },
-      400,
-      'invalid_path',
-      'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.',
-    ],
-    [{ status: 418 }, 418, 'i_m_a_teapot', `${READ} i'm a teapot.`],
-    [{ status: 499 }, 499, 'bad_request', `${READ} bad request.`],
-  ])('gives a foreign error words of its own: %j', (fields, status, code, description) => {
-    expect(answerTo(foreign(fields))).toEqual([status, { errors: [{ code, description }] }]);
+    [{ type: 'request.aborted' }, '400 invalid_body: The request ended before its body did.'],
+    [{ name: 'URIError', status: 400 }, `400 invalid_path: ${UTF8}`],
+    [{ status: 418 }, "418 i_m_a_teapot: The request can't be read: i'm a teapot."],
+    [{ status: 499 }, "499 bad_request: The request can't be read: bad request."],
+  ])('gives a foreign error words of its own: %j', (fields, problem) => {
+    const { status, problems } = toHttpError(foreign(fields));
+    expect(problems.map(({ code, description }) => `${status} ${code}: ${description}`)).toEqual([problem]);
   });
 
   it.each([{ status: 503 }, { status: 302 }, { code: 'ENOENT' }])('makes %j a server_error', (fields) => {
