@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { ConfigError } from '../../src/http/config';
 import { addressFault, fillAddress } from '../../src/provider/upstream';
 import { readSidecarConfig } from '../../src/sidecar/config';
+import { faultsOf } from '../support/faults-of';
 
 function configOf(protocol: string | undefined, url: string) {
   const env = {
@@ -10,16 +11,6 @@ function configOf(protocol: string | undefined, url: string) {
     ...(protocol !== undefined && { PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: protocol }),
   };
   return readSidecarConfig(env, () => '');
-}
-
-function faultsOf(protocol: string | undefined, url: string): readonly string[] {
-  try {
-    configOf(protocol, url);
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return thrown.faults;
-    throw thrown;
-  }
-  return [];
 }
 
 describe('the address of the key provider', () => {
@@ -64,7 +55,7 @@ describe('the address of the key provider', () => {
     ['speke1', 'ftp://keys.example/', ANY],
     ['cpix', 'https://keys.example:{contentId}/', ANY],
   ])('is refused by the protocol %s: %s', (protocol, url, fault) => {
-    expect(faultsOf(protocol, url)).toEqual([`PACKAGERDRMAPI_KEYPROVIDERURL: ${fault}`]);
+    expect(faultsOf(() => configOf(protocol, url))).toEqual([`PACKAGERDRMAPI_KEYPROVIDERURL: ${fault}`]);
   });
 
   it('is needed by all that is said of how it is asked', () => {
@@ -121,7 +112,7 @@ describe('the address of the key provider', () => {
   });
 
   it('is told with a protocol that is none', () => {
-    expect(faultsOf('speke', 'keys.example')).toEqual([
+    expect(faultsOf(() => configOf('speke', 'keys.example'))).toEqual([
       `PACKAGERDRMAPI_KEYPROVIDERURL: ${ANY}`,
       'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: must be one of json, cpix, speke1, speke2, speke21',
     ]);

@@ -1,9 +1,9 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { ConfigError } from '../../src/http/config';
 import { openProviderHeaders, parseProviderHeaders } from '../../src/provider/provider-headers';
 import { temporaryFolder } from '../support/after-test';
+import { faultsOf } from '../support/faults-of';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 import { PROVIDED, startProvisioning } from '../support/start-provisioning';
 import { CONTENT_ID, reference, SPEKE_PATH, startSpeke } from '../support/start-speke';
@@ -29,16 +29,6 @@ function open(content: string) {
   const opened = openProviderHeaders(file, { log: recorded.log, intervalMs: 10 });
   closings.push(opened.close);
   return opened.read;
-}
-
-function faultsOf(run: () => unknown): readonly string[] {
-  try {
-    run();
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return thrown.faults;
-    throw thrown;
-  }
-  return [];
 }
 
 describe('a file of headers', () => {

@@ -1,21 +1,15 @@
 import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
 import { ConfigError } from '../../src/http/config';
 import { readSidecarConfig } from '../../src/sidecar/config';
+import { faultsOf } from '../support/faults-of';
 
 const KEY = 'the-key-of-this-service';
 const NO_FILES = (): string => {
   throw new Error('no file is read here');
 };
 
-function faultsOf(env: Record<string, string>, readText = NO_FILES): readonly string[] {
-  try {
-    readSidecarConfig(env, readText);
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return thrown.faults;
-    throw thrown;
-  }
-  return [];
-}
+const wrongIn = (env: Record<string, string>, readText = NO_FILES) =>
+  faultsOf(() => readSidecarConfig(env, readText));
 
 const DEFAULTS = {
   apiKey: KEY,
@@ -113,7 +107,7 @@ describe('readSidecarConfig', () => {
   });
 
   it('names all faults at once and quotes no value', () => {
-    const faults = faultsOf({
+    const faults = wrongIn({
       PACKAGERDRMAPI_APIKEY: 'a key with secret words',
       PACKAGERDRMAPI_PORT: 'secret',
       PACKAGERDRMAPI_KEYFILEMODE: 'secret',
@@ -148,30 +142,30 @@ describe('readSidecarConfig', () => {
       pullPattern: pattern,
       provisionOnRead: true,
     });
-    expect(faultsOf(pulled('{client}', 'yes'))).toEqual([
+    expect(wrongIn(pulled('{client}', 'yes'))).toEqual([
       'PACKAGERDRMAPI_PULLPATTERN: must have {contentId}; {client} may be in it, too',
       'PACKAGERDRMAPI_PROVISIONONREAD: must be true or false',
     ]);
     for (const odd of ['../{contentId}', '/{contentId}', '{contentId}/{other}', '.{contentId}'])
-      expect(faultsOf(pulled(odd, 'false'))).toEqual([
+      expect(wrongIn(pulled(odd, 'false'))).toEqual([
         expect.stringMatching(/^PACKAGERDRMAPI_PULLPATTERN: makes no stream id of a content id: /),
       ]);
-    expect(faultsOf(pulled('', 'true'))).toEqual([
+    expect(wrongIn(pulled('', 'true'))).toEqual([
       'PACKAGERDRMAPI_PROVISIONONREAD: needs a key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too',
     ]);
   });
 
   it('says why there are no CMAF lines for cbcs', () => {
-    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'cbcs' })).toEqual([
+    expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'cbcs' })).toEqual([
       `PACKAGERDRMAPI_CMAF: ${CMAF_CBCS_REFUSED}`,
     ]);
-    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'yes' })).toEqual([
+    expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_CMAF: 'yes' })).toEqual([
       'PACKAGERDRMAPI_CMAF: must be true, cenc or false',
     ]);
   });
 
   it('says with the other faults that the API key is missing', () => {
-    expect(faultsOf({ PACKAGERDRMAPI_PORT: '70000' })).toEqual([
+    expect(wrongIn({ PACKAGERDRMAPI_PORT: '70000' })).toEqual([
       'PACKAGERDRMAPI_PORT: must be from 0 to 65535',
       'PACKAGERDRMAPI_APIKEY: is missing; set it to the key that clients send in x-api-key, or set PACKAGERDRMAPI_APIKEY_FILE to a file that holds it, or PACKAGERDRMAPI_APIKEYS_FILE to a file of several keys',
     ]);
@@ -186,7 +180,7 @@ describe('readSidecarConfig', () => {
       'holds an address that Kubernetes sets for a Service named packagerdrmapi; rename the Service or set enableServiceLinks: false',
     ],
   ])('refuses the port %j', (port, fault) => {
-    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_PORT: port })).toEqual([
+    expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_PORT: port })).toEqual([
       `PACKAGERDRMAPI_PORT: ${fault}`,
     ]);
   });
@@ -197,7 +191,7 @@ describe('readSidecarConfig', () => {
     ['0440', 'must let the owner read and write (06xx)'],
     ['0750', 'must not make key files executable'],
   ])('refuses the mode %j', (mode, fault) => {
-    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_KEYFILEMODE: mode })).toEqual([
+    expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_KEYFILEMODE: mode })).toEqual([
       `PACKAGERDRMAPI_KEYFILEMODE: ${fault}`,
     ]);
   });
@@ -209,7 +203,7 @@ describe('readSidecarConfig', () => {
     'https://keys.example/#top',
     'https://user:password@keys.example/',
   ])('refuses the upstream address %j', (url) => {
-    expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_KEYPROVIDERURL: url })).toEqual([
+    expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, PACKAGERDRMAPI_KEYPROVIDERURL: url })).toEqual([
       'PACKAGERDRMAPI_KEYPROVIDERURL: must be an http:// or https:// address without user, query, fragment or space',
     ]);
   });
@@ -237,15 +231,15 @@ describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
     [` ${KEY}`, `${FAULT} the key in it ${ASCII}`],
     [`\ufeff${KEY}`, `${FAULT} the key in it ${ASCII}`],
   ])('is refused when the file holds %j', (text, fault) => {
-    expect(faultsOf(env, () => text)).toEqual([fault]);
+    expect(wrongIn(env, () => text)).toEqual([fault]);
   });
 
   it('is refused when the file cannot be read', () => {
-    expect(faultsOf(env)).toEqual([`${FAULT} the file cannot be read; check the path and who may read it`]);
+    expect(wrongIn(env)).toEqual([`${FAULT} the file cannot be read; check the path and who may read it`]);
   });
 
   it('is refused beside PACKAGERDRMAPI_APIKEY', () => {
-    expect(faultsOf({ ...env, PACKAGERDRMAPI_APIKEY: KEY }, () => KEY)).toEqual([
+    expect(wrongIn({ ...env, PACKAGERDRMAPI_APIKEY: KEY }, () => KEY)).toEqual([
       'PACKAGERDRMAPI_APIKEY and PACKAGERDRMAPI_APIKEY_FILE: set one of them, not both',
     ]);
   });
@@ -264,7 +258,7 @@ test.each([
   [{ PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }],
   [{ PACKAGERDRMAPI_TLSKEY: '/etc/tls.key', PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }],
 ])('refuses half of what HTTPS needs: %j', (env) => {
-  expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
+  expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
     'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect',
   ]);
 });
@@ -273,7 +267,7 @@ test.each([
   [{ PACKAGERDRMAPI_CPIXCERT: '/etc/cpix.crt' }],
   [{ PACKAGERDRMAPI_CPIXCERT: '', PACKAGERDRMAPI_CPIXKEY: '/etc/cpix.key' }],
 ])('refuses half of what encrypted content keys need: %j', (env) => {
-  expect(faultsOf({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
+  expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
     'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
   ]);
 });

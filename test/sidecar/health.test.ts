@@ -1,9 +1,9 @@
 import { chmod, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ConfigError } from '../../src/http/config';
 import { cached } from '../../src/sidecar/cached';
 import { refuseCacheFolder, warningOfShortKey } from '../../src/sidecar/start-up';
 import { temporaryFolder } from '../support/after-test';
+import { faultsOf } from '../support/faults-of';
 import * as faulty from '../support/faulty-fs';
 import { startSidecar } from '../support/start-sidecar';
 
@@ -84,15 +84,8 @@ test('logs probes at debug, and those that fail where they are seen', async () =
 });
 
 describe('refuses to start with a folder for the provider cache', () => {
-  const faultOf = (folder: string, keyFilesPath = '/srv/keys'): readonly string[] => {
-    try {
-      refuseCacheFolder(folder, keyFilesPath);
-      return [];
-    } catch (thrown) {
-      if (thrown instanceof ConfigError) return thrown.faults;
-      throw thrown;
-    }
-  };
+  const faultOf = (folder: string, keyFilesPath = '/srv/keys') =>
+    faultsOf(() => refuseCacheFolder(folder, keyFilesPath));
   const [uid, gid] = [process.getuid?.(), process.getgid?.()];
 
   it('that is missing', async () => {

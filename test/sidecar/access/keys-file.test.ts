@@ -1,5 +1,5 @@
-import { ConfigError } from '../../../src/http/config';
 import { digestOf, parseKeysFile } from '../../../src/sidecar/access/key-ring';
+import { faultsOf } from '../../support/faults-of';
 
 const SECRET = 'a-secret-key-that-no-fault-may-quote';
 const OTHER = 'another-key-of-enough-length';
@@ -12,15 +12,8 @@ function parse(content: unknown, present: Parameters<typeof parseKeysFile>[1] = 
   return parseKeysFile(Buffer.from(typeof content === 'string' ? content : JSON.stringify(content)), present);
 }
 
-function faultsOf(content: unknown, present?: Parameters<typeof parseKeysFile>[1]): readonly string[] {
-  try {
-    parse(content, present);
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return thrown.faults;
-    throw thrown;
-  }
-  return [];
-}
+const wrongIn = (content: unknown, present?: Parameters<typeof parseKeysFile>[1]) =>
+  faultsOf(() => parse(content, present));
 
 const key = (more: object) => ({ keys: [{ name: 'ci', key: SECRET, ...more }] });
 
@@ -99,11 +92,11 @@ test.each<[fault: string, content: unknown, ...more: string[]]>([
     { keys: Array.from({ length: 1001 }, (_, index) => ({ name: `k${index}`, key: `${SECRET}-${index}` })) },
   ],
 ])('refuses a file: %s', (fault, content, ...more) => {
-  expect(faultsOf(content)).toEqual([fault, ...more]);
+  expect(wrongIn(content)).toEqual([fault, ...more]);
 });
 
 test('refuses the name and the key of PACKAGERDRMAPI_APIKEY', () => {
-  expect(faultsOf({ keys: [{ name: 'default', key: OTHER }] }, HELD)).toEqual([
+  expect(wrongIn({ keys: [{ name: 'default', key: OTHER }] }, HELD)).toEqual([
     'keys[0]: has the name of PACKAGERDRMAPI_APIKEY; each key needs its own',
     'keys[0]: is the same key as PACKAGERDRMAPI_APIKEY; its rights would be ambiguous',
   ]);
@@ -120,7 +113,7 @@ test.each([
   'líve',
   'a'.repeat(201),
 ])('refuses "%s" as the beginning of a stream id', (beginning) => {
-  expect(faultsOf(key({ streams: ['live/', beginning] }))).toEqual([
+  expect(wrongIn(key({ streams: ['live/', beginning] }))).toEqual([
     expect.stringMatching(/^keys\[0\]\.streams\[1\]: (is empty|must|takes)/),
   ]);
 });
@@ -128,7 +121,7 @@ test.each([
 test.each(['live/', 'live', 'live/a.b', 'a/b/c/', '~a@b+c_d-e'])(
   'takes "%s" as the beginning of a stream id',
   (beginning) => {
-    expect(faultsOf(key({ streams: [beginning] }))).toEqual([]);
+    expect(wrongIn(key({ streams: [beginning] }))).toEqual([]);
   },
 );
 
@@ -137,11 +130,11 @@ test('names all faults at once, of one key and of all', () => {
     { name: 'ci', key: SECRET, sha256: 'x', scop: 'read' },
     { name: 'ci', key: SECRET, streams: [] },
   ];
-  expect(faultsOf({ keys })).toHaveLength(6);
+  expect(wrongIn({ keys })).toHaveLength(6);
 });
 
 test('stops at 20 faults', () => {
-  const faults = faultsOf({ keys: Array.from({ length: 30 }, () => ({})) });
+  const faults = wrongIn({ keys: Array.from({ length: 30 }, () => ({})) });
   expect(faults).toHaveLength(21);
   expect(faults.at(-1)).toBe('and 40 more');
 });
@@ -160,7 +153,7 @@ test('quotes no key', () => {
     { keys: [{ name: 'ci', sha256: SECRET }] },
   ];
   for (const content of contents) {
-    expect(faultsOf(content)).not.toEqual([]);
-    expect(faultsOf(content).join()).not.toContain('secret-key');
+    expect(wrongIn(content)).not.toEqual([]);
+    expect(wrongIn(content).join()).not.toContain('secret-key');
   }
 });

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
-import { ConfigError } from '../../../src/http/config';
 import { readSidecarConfig } from '../../../src/sidecar/config';
 import type { FleetConfig } from '../../../src/sidecar/fleet/config';
+import { faultsOf } from '../../support/faults-of';
 
 jest.mock('node:os', () => ({
   ...jest.requireActual<typeof import('node:os')>('node:os'),
@@ -19,16 +19,6 @@ function read(variables: Variables): FleetConfig | undefined {
     throw new Error('no file is read here');
   };
   return readSidecarConfig({ PACKAGERDRMAPI_APIKEY: 'the-key-of-this-service', ...env }, noFile).fleet;
-}
-
-function faultsOf(variables: Variables): readonly string[] {
-  try {
-    read(variables);
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return thrown.faults;
-    throw thrown;
-  }
-  return [];
 }
 
 const LEAST = { URLS: 'http://etcd-1:2379', SECRET_FILE: '/run/secrets/fleet' };
@@ -144,13 +134,13 @@ test.each<[variables: Variables, ...faults: string[]]>([
     'USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE: signing in to the engine needs both',
   ],
 ])('refuses %j', (variables, ...faults) => {
-  expect(faultsOf({ ...LEAST, ...variables })).toEqual(
+  expect(faultsOf(() => read({ ...LEAST, ...variables }))).toEqual(
     faults.map((fault) => `PACKAGERDRMAPI_FLEET_${fault}`),
   );
 });
 
 test('refuses what has no use without the addresses', () => {
-  expect(faultsOf({ NAME: 'packager-1', SECRET_FILE: 'secret' })).toEqual([
+  expect(faultsOf(() => read({ NAME: 'packager-1', SECRET_FILE: 'secret' }))).toEqual([
     'PACKAGERDRMAPI_FLEET_SECRET_FILE: is for a fleet; set PACKAGERDRMAPI_FLEET_URLS, too, or leave it out',
     'PACKAGERDRMAPI_FLEET_NAME: is for a fleet; set PACKAGERDRMAPI_FLEET_URLS, too, or leave it out',
   ]);
@@ -158,7 +148,7 @@ test('refuses what has no use without the addresses', () => {
 
 test('needs a name where the host has none that can be one', () => {
   jest.mocked(hostname).mockReturnValue('_my host');
-  expect(faultsOf(LEAST)).toEqual([
+  expect(faultsOf(() => read(LEAST))).toEqual([
     `PACKAGERDRMAPI_FLEET_NAME: is missing, and the host name can't be used: it ${NAME_RULE}`,
   ]);
   expect(read({ ...LEAST, NAME: 'packager-1' })).toEqual({ ...LEAST_CONFIG, name: 'packager-1' });
@@ -171,7 +161,7 @@ test.each([
   'http://etcd-1:2379/?token=hidden',
   'hidden',
 ])('quotes no password that may stand in an address: %s', (address) => {
-  const faults = faultsOf({ ...LEAST, URLS: `http://etcd-0:2379,${address}` });
+  const faults = faultsOf(() => read({ ...LEAST, URLS: `http://etcd-0:2379,${address}` }));
   expect(faults).toEqual([expect.stringMatching(/^PACKAGERDRMAPI_FLEET_URLS: address 2 must /)]);
   expect(faults.join()).not.toContain('hidden');
 });

@@ -1,0 +1,12 @@
+import { ConfigError } from '../../src/http/config';
+
+/** What is wrong with a configuration: the faults that a function throws; none if it throws nothing. */
+export function faultsOf(run: () => unknown): readonly string[] {
+  try {
+    run();
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown.faults;
+    throw thrown;
+  }
+  return [];
+}
