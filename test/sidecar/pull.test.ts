@@ -406,12 +406,12 @@ describe('provisioning on read', () => {
       const { sidecar, upstream } = await startSpeke({ config: { provisionOnRead } });
       upstream.on('/speke', { status: 404 });
       await fs.writeFile(join(sidecar.folder, 'show.key'), POST_MANUAL_FILE);
-      const pulls = Array.from({ length: 300 }, (_, index) => sidecar.api.get(`/cpix/demo/unknown-${index}`));
+      const pulls = Array.from({ length: 220 }, (_, index) => sidecar.api.get(`/cpix/demo/unknown-${index}`));
       const answers = await Promise.all(pulls);
       const limited = answers.filter(({ status }) => status === 429);
       const unknown = answers.filter(({ status }) => status === 404);
       expect(limited.length).toBeGreaterThan(0);
-      expect(limited.length + unknown.length).toBe(300);
+      expect(limited.length + unknown.length).toBe(220);
       expect(new Set(limited.map(({ headers }) => headers['retry-after']))).toEqual(new Set(['10']));
       // The calls for both schemes of a content that is unknown.
       expect(upstream.received.length).toBeLessThanOrEqual(provisionOnRead ? 2 * unknown.length : 0);

@@ -243,7 +243,7 @@ test('what another folder reported under the name, or of an engine that was rest
 
 test('a packager that is retired is no longer waited for, and one that registers meanwhile is', async () => {
   const { cluster, membership } = sidecar('p1', 'gone');
-  const waits = [membership.waitFor([change('a', 10)], 5), membership.waitFor([change('a', 10)], 0.3)];
+  const waits = [membership.waitFor([change('a', 10)], 5), membership.waitFor([change('a', 10)], 0.8)];
   await rest(20);
   register(cluster, 'p2');
   await membership.retire('gone');
