@@ -93,16 +93,16 @@ test('keeps little more of a body than its bytes, however small its pieces are',
   const url = await start(async (socket) => {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
     before = memory();
-    for (let thousands = 1; thousands <= 60; thousands += 1) {
+    for (let thousands = 1; thousands <= 100; thousands += 1) {
       if (!socket.write(pieces)) await new Promise((resolve) => socket.once('drain', resolve));
     }
     // Time to read all that: it is a few dozen blocks.
-    for (let turns = 0; turns < 300; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let turns = 0; turns < 500; turns += 1) await new Promise((resolve) => setImmediate(resolve));
     after = memory();
     socket.end('0\r\n\r\n');
   });
-  expect((await call(url)).body).toHaveLength(60_000);
-  expect((after - before) / MIB).toBeLessThan(3);
+  expect((await call(url)).body).toHaveLength(100_000);
+  expect((after - before) / MIB).toBeLessThan(5);
 }, 30_000);
 
 const OVERFLOW = expect.stringMatching(/^HPE_/);
