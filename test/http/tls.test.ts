@@ -111,33 +111,28 @@ test('answers with a replaced certificate, keeps open connections, and takes new
   ]);
 });
 
-test.each<[what: string, spoil: () => void, fault: RegExp]>([
+const NOT_ITS_KEY = /is not the key of the certificate/;
+const NO_KEY = /holds no private key in PEM form/;
+const NO_CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+
+test.each<[fault: RegExp, spoil: () => void]>([
+  [NOT_ITS_KEY, () => place('next-server', certificate)],
+  [NOT_ITS_KEY, () => place('next-server-key', key)],
+  [/holds no certificate in PEM form/, () => truncateSync(certificate, 300)],
+  [/holds a certificate that cannot be read/, () => writeFileSync(certificate, NO_CERTIFICATE)],
   [
-    'a certificate of another key',
-    () => place('next-server', certificate),
-    /is not the key of the certificate/,
-  ],
-  ['a key of another certificate', () => place('next-server-key', key), /is not the key of the certificate/],
-  ['a certificate cut off', () => truncateSync(certificate, 300), /holds no certificate in PEM form/],
-  [
-    'a certificate that is none',
-    () => writeFileSync(certificate, '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'),
-    /holds a certificate that cannot be read/,
-  ],
-  [
-    'a chain in the wrong order',
-    () => writeFileSync(certificate, Buffer.concat([pem('authority'), pem('server')])),
     /the server's certificate must come first/,
+    () => writeFileSync(certificate, Buffer.concat([pem('authority'), pem('server')])),
   ],
-  ['an empty key', () => truncateSync(key), /holds no private key in PEM form/],
-  ['a certificate for a key', () => place('server', key), /holds no private key in PEM form/],
-  ['a locked key', () => place('encrypted-server-key', key), /locked with a passphrase/],
-  ['no certificate', () => rmSync(certificate), /tls\.crt: there is no such file/],
-  ['no key', () => rmSync(key), /tls\.key: there is no such file/],
-  ['no authority', () => writeFileSync(clientAuthorities, 'x'), /clients\.crt: holds no certificate/],
+  [NO_KEY, () => truncateSync(key)],
+  [NO_KEY, () => place('server', key)],
+  [/locked with a passphrase/, () => place('encrypted-server-key', key)],
+  [/tls\.crt: there is no such file/, () => rmSync(certificate)],
+  [/tls\.key: there is no such file/, () => rmSync(key)],
+  [/clients\.crt: holds no certificate/, () => writeFileSync(clientAuthorities, 'x')],
 ])(
-  'keeps the certificate when there is %s, says why once, and refuses to start with it',
-  async (_what, spoil, fault) => {
+  'keeps the certificate when a file changes for the worse, says why once, and refuses to start with it: %s',
+  async (fault, spoil) => {
     const { port } = await serve(open({ asksClients: true }));
     spoil();
     await until(() => lines.length > 1);

@@ -94,14 +94,6 @@ test('shows a diff to a client that asks for text', async () => {
 `);
 });
 
-test('masks the values of lines that nobody knows', async () => {
-  const sidecar = await startSidecar();
-  await fs.writeFile(`${sidecar.folder}/live.key`, `${CENC_ONLY_FILE}custom-secret: hush\n`);
-  const { body, text } = await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
-  expect(text).not.toContain('hush');
-  expect(body.lines.at(-1)).toEqual({ name: 'custom-secret', value: MASK, change: 'removed' });
-});
-
 test('answers warnings, preconditions and faults as the real run would', async () => {
   const sidecar = await startSidecar();
   const odd = { ...CENC_ONLY, widevine: { psshdata: 'EhBE2lLvRSMJjmhUd37jImgdSPPGiZsG' } };

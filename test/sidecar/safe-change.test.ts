@@ -29,14 +29,6 @@ test('answers POST, GET and DELETE with the tag of the file', async () => {
   }
 });
 
-test('keeps the tag of a file that is written again as it is', async () => {
-  const { api } = await startSidecar();
-  for (let count = 0; count < 2; count += 1) {
-    await api.post(PATH).send(POST_MANUAL).expect(200).expect('etag', MANUAL_TAG);
-  }
-  await api.post(PATH).send(CENC_ONLY).expect(200).expect('etag', CENC_TAG);
-});
-
 test.each([[MANUAL_TAG], [`W/${MANUAL_TAG}`], [`"other", ${MANUAL_TAG}`], ['*']])(
   'answers 304 without a body to If-None-Match: %s',
   async (tags) => {

@@ -192,25 +192,19 @@ describe('when the disk is full in the middle of a line', () => {
     ]);
   });
 
-  test('writes it whole into a new file when the old one is renamed meanwhile', async () => {
+  test.each<[what: string, meanwhile: () => void, before: string]>([
+    ['into a new file when the old one is renamed', () => renameSync(path, `${path}.1`), ''],
+    ['when the file is truncated', () => truncateSync(path), ''],
+    [
+      'in a line of its own when another has appended',
+      () => appendFileSync(path, 'theirs'),
+      `${auditLine('a')}${auditLine('b').slice(0, 10)}theirs\n`,
+    ],
+  ])('writes it whole %s meanwhile', async (_what, meanwhile, before) => {
     const audit = await fillUp();
-    renameSync(path, `${path}.1`);
+    meanwhile();
     await until(() => audit.waiting() === 0);
-    expect(text()).toBe(auditLine('b'));
-  });
-
-  test('writes it whole when the file is truncated meanwhile', async () => {
-    const audit = await fillUp();
-    truncateSync(path);
-    await until(() => audit.waiting() === 0);
-    expect(text()).toBe(auditLine('b'));
-  });
-
-  test('writes it whole in a line of its own when another has appended meanwhile', async () => {
-    const audit = await fillUp();
-    appendFileSync(path, 'theirs');
-    await until(() => audit.waiting() === 0);
-    expect(text()).toBe(`${auditLine('a')}${auditLine('b').slice(0, 10)}theirs\n${auditLine('b')}`);
+    expect(text()).toBe(before + auditLine('b'));
   });
 });
 

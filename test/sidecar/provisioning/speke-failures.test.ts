@@ -51,51 +51,43 @@ const NO_HEADERS =
   'give clientApiKey, or write the headers that it wants into a file and name it by PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
 
 describe('a failure of a SPEKE provider changes no key file', () => {
-  it.each<[what: string, script: Script, why: string | RegExp]>([
-    ['400', { status: 400 }, `answered 400 ${FOR_CENC}`],
-    ['404 for FairPlay', toFairPlay({ status: 404 }), `answered 404 ${FOR_CBCS}`],
-    ['401', { status: 401 }, `answered 401; ${NO_HEADERS}`],
-    ['204', { status: 204 }, 'answered 204'],
-    ['429, which is not about what was asked', { status: 429 }, 'answered 429'],
-    ['HTML', HTML, NO_CPIX],
-    ['HTML without a version', { body: HTML.body }, NO_CPIX],
-    ['nothing', { headers, body: '' }, NO_CPIX],
-    ['silence', 'hang', 'did not answer within 150 ms'],
+  const OTHER_CONTENT = 'returned the keys of a different content id than requested';
+  it.each<[why: string | RegExp, script: Script]>([
+    [`answered 400 ${FOR_CENC}`, { status: 400 }],
+    [`answered 404 ${FOR_CBCS}`, toFairPlay({ status: 404 })],
+    [`answered 401; ${NO_HEADERS}`, { status: 401 }],
+    ['answered 204', { status: 204 }],
+    ['answered 429', { status: 429 }],
+    [NO_CPIX, HTML],
+    [NO_CPIX, { body: HTML.body }],
+    [NO_CPIX, { headers, body: '' }],
+    ['did not answer within 150 ms', 'hang'],
     [
-      'no version in its headers',
-      withHeaders({ 'content-type': 'application/xml' }),
       'answered without the header X-Speke-Version: 2.0; if it speaks SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
+      withHeaders({ 'content-type': 'application/xml' }),
     ],
+    [OTHER_CONTENT, answering((body) => body.replace(CONTENT_ID, 'other-content'))],
     [
-      'another content id',
-      answering((body) => body.replace(CONTENT_ID, 'other-content')),
-      'returned the keys of a different content id than requested',
-    ],
-    [
-      'another version of CPIX',
-      answering((body) => body.replace('version="2.3"', 'version="2.2"')),
       'returned a CPIX document of another version than 2.3, which SPEKE v2 requires',
+      answering((body) => body.replace('version="2.3"', 'version="2.2"')),
     ],
-    ['the question itself', (request) => ({ headers, body: request.body }), / has no value for the key /],
+    [/ has no value for the key /, (request) => ({ headers, body: request.body })],
     [
-      'keys without systems',
-      answering((body) => body.replace(/<cpix:DRMSystemList>[\s\S]*<\/cpix:DRMSystemList>/, '')),
       'returned no Widevine and PlayReady; if it does not have them, ask with "systems": ["fairplay"]',
+      answering((body) => body.replace(/<cpix:DRMSystemList>[\s\S]*<\/cpix:DRMSystemList>/, '')),
     ],
     [
-      'Widevine where FairPlay was asked for',
-      answering((body) => body.replaceAll(FAIRPLAY_SYSTEM_ID, WIDEVINE_SYSTEM_ID)),
       'returned no FairPlay; if it does not have it, ask with "systems": ["widevine","playready"]',
+      answering((body) => body.replaceAll(FAIRPLAY_SYSTEM_ID, WIDEVINE_SYSTEM_ID)),
     ],
     [
-      'the PlayReady checksum of another key',
+      `${DOCUMENT} has a PlayReady checksum of another key in the PSSH for PlayReady`,
       answering((body) => body, {
         playReadyHeader: (keyId) =>
           playReadyHeader(keyId, '<CHECKSUM>AQIDBAUGBwg=</CHECKSUM><LA_URL>https://pr.example/</LA_URL>'),
       }),
-      `${DOCUMENT} has a PlayReady checksum of another key in the PSSH for PlayReady`,
     ],
-  ])('%s', async (_what, script, why) => {
+  ])('%s', async (why, script) => {
     const status = String(why).startsWith('did not answer') ? 504 : 502;
     const { sidecar, upstream } = await startSpeke({
       config: { upstreamTimeoutMs: status === 504 ? 150 : 5000 },
