@@ -148,6 +148,11 @@ it.each([
   ],
   [
     'key_file_malformed',
+    'The key file is not UTF-8, so it cannot be exported. Write it again.',
+    Buffer.from('mpegdashstreaming-cenc-key-id: \xff\n', 'latin1'),
+  ],
+  [
+    'key_file_malformed',
     'The key file can\'t be used: line 4 is not "name: value"; correct it, or start it with # to make it a comment.',
     `${CENC_ONLY_FILE}nothing\n`,
   ],

@@ -82,6 +82,13 @@ describe('the lines of a key file as text/plain', () => {
   );
 });
 
+it('lines are not taken in another encoding', async () => {
+  const { api, files } = await startSidecar();
+  const sent = api.post(PATH).set('content-type', 'text/plain; charset=iso-8859-1').send(POST_MANUAL_FILE);
+  await sent.expect(415, error('Send the body as UTF-8.', 'unsupported_media_type'));
+  expect(await files()).toEqual({});
+});
+
 describe('a dry run of an import', () => {
   it('tells what would change line by line, and shows no value of an unknown line', async () => {
     const sidecar = await startSidecar();

@@ -65,7 +65,7 @@ test.each<[fault: string, content: unknown, ...more: string[]]>([
     { keys: [{ name: 'ci', sha256: SECRET }] },
   ],
   ['keys[0]: needs key or sha256', { keys: [{ name: 'ci' }] }],
-  ['keys[0]: takes key or sha256, not both', key({ sha256: SHA256 })],
+  ['keys[0]: takes key or sha256, not both', key({ sha256: digestOf(OTHER).toString('hex') })],
   ['keys[0].scope: must be read or write', key({ scope: 'admin' })],
   ['keys[0].streams: is empty; leave it out for a key that reaches all streams', key({ streams: [] })],
   ['keys[0].streams: must be a list of prefixes of stream ids', key({ streams: 'live/' })],

@@ -443,4 +443,11 @@ describe('the number of answers that are kept', () => {
     await cache.close();
     expect(await cache.kept('a', 'b', 'c', 'd')).toEqual(['c', 'd']);
   });
+
+  it('is none where the folder cannot be read', async () => {
+    const cache = openCache(join(await temporaryFolder(), 'absent'), 3);
+    await cache.open();
+    expect(await cache.kept('a')).toEqual([]);
+    await cache.close();
+  });
 });
