@@ -226,94 +226,44 @@ const PATH = '/v2/sites/demosite/channels/';
 const invalid = (...descriptions: string[]) => ({
   errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
 });
-const target = { stream_key: 'k', stream_url: 'rtmps://target.example/live', title: 't' };
-const many = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
-const FIELDS_OF_METADATA =
-  'title, tags, custom_params, dvr, publishing_mode, latency, reconnect_window, simulcast_targets, text_tracks';
+/** Metadata and what is wrong with it, one a line; "x*201" is so many letters, [{} * 51] so many entries. */
+const WRONG_METADATA = `
+null → metadata: must be an object
+{"wholly_unknown_field":"x"} → metadata.wholly_unknown_field is not a field of this request. Fields of metadata: title, tags, custom_params, dvr, publishing_mode, latency, reconnect_window, simulcast_targets, text_tracks.
+{"tags":["a",1,null,"x*201"],"custom_params":{"a":1,"b":null},"text_tracks":[1]} → metadata.tags.1: must be a string → metadata.tags.2: must be a string → metadata.tags.3: is longer than 200 characters → metadata.custom_params.a: must be a string → metadata.custom_params.b: must be a string → metadata.text_tracks.0: must be an object
+{"title":"x*1001"} → metadata.title: is longer than 1000 characters
+{"tags":["a" * 101]} → metadata.tags: has more than 100 entries
+{"custom_params":PARAMS} → metadata.custom_params: has more than 100 entries
+{"latency":"x*51"} → metadata.latency: is longer than 50 characters
+{"reconnect_window":1801} → metadata.reconnect_window: must be at most 1800 seconds
+{"simulcast_targets":[TARGET * 21]} → metadata.simulcast_targets: has more than 20 entries
+{"text_tracks":[{} * 51]} → metadata.text_tracks: has more than 50 entries
+{"custom_params":{"":"a","b":"c"},"text_tracks":[{"x*201":"a"}]} → metadata.custom_params: has a name that is empty or longer than 200 characters → metadata.text_tracks.0: has a name that is empty or longer than 200 characters
+{"reconnect_window":-1} → metadata.reconnect_window: must not be negative
+{"simulcast_targets":[{"stream_key":"k","title":"t"}]} → metadata.simulcast_targets.0.stream_url: is missing
+{"simulcast_targets":[{"stream_key":"k","title":"t","stream_url":"https://target.example/"}]} → metadata.simulcast_targets.0.stream_url: must be an rtmps:// address
+{"simulcast_targets":[{"stream_key":"k","title":"t","stream_url":"rtmps://a.test/live","stream_urls":"x"}]} → metadata.simulcast_targets.0.stream_urls is not a field of this request. Did you mean metadata.simulcast_targets.0.stream_url?
+`
+  .replaceAll(/"x\*(\d+)"/g, (_all, count) => JSON.stringify('x'.repeat(Number(count))))
+  .replaceAll(/\[(\S+) \* (\d+)\]/g, (_all, item, count) => `[${Array(Number(count)).fill(item)}]`)
+  .replaceAll('TARGET', '{"stream_key":"k","stream_url":"rtmps://target.example/live","title":"t"}')
+  .replace('PARAMS', JSON.stringify({ ...Array(101).fill('') }));
 
-const BODIES: readonly [name: string, body: unknown, ...descriptions: string[]][] = [
-  ['nothing at all', undefined, 'metadata: is missing'],
-  ['metadata that is null', { metadata: null }, 'metadata: must be an object'],
-  [
-    'an unknown field of the metadata',
-    { metadata: { wholly_unknown_field: 'x' } },
-    `metadata.wholly_unknown_field is not a field of this request. Fields of metadata: ${FIELDS_OF_METADATA}.`,
-  ],
-  [
-    'values inside of the wrong type',
-    {
-      metadata: { tags: ['a', 1, null, 'x'.repeat(201)], custom_params: { a: 1, b: null }, text_tracks: [1] },
-    },
-    'metadata.tags.1: must be a string',
-    'metadata.tags.2: must be a string',
-    'metadata.tags.3: is longer than 200 characters',
-    'metadata.custom_params.a: must be a string',
-    'metadata.custom_params.b: must be a string',
-    'metadata.text_tracks.0: must be an object',
-  ],
-  [
-    'too much of everything',
-    {
-      metadata: {
-        title: 'x'.repeat(1001),
-        tags: many(101, 'a'),
-        custom_params: Object.fromEntries(many(101, '').map((value, index) => [`p${index}`, value])),
-        latency: 'x'.repeat(51),
-        reconnect_window: 1801,
-        simulcast_targets: many(21, target),
-        text_tracks: many(51, {}),
-      },
-    },
-    'metadata.title: is longer than 1000 characters',
-    'metadata.tags: has more than 100 entries',
-    'metadata.custom_params: has more than 100 entries',
-    'metadata.latency: is longer than 50 characters',
-    'metadata.reconnect_window: must be at most 1800 seconds',
-    'metadata.simulcast_targets: has more than 20 entries',
-    'metadata.text_tracks: has more than 50 entries',
-  ],
-  [
-    'names of custom parameters and text tracks that are empty or too long',
-    { metadata: { custom_params: { '': 'a', b: 'c' }, text_tracks: [{ ['x'.repeat(201)]: 'a' }] } },
-    'metadata.custom_params: has a name that is empty or longer than 200 characters',
-    'metadata.text_tracks.0: has a name that is empty or longer than 200 characters',
-  ],
-  [
-    'numbers that are no count of seconds',
-    { metadata: { reconnect_window: -1 } },
-    'metadata.reconnect_window: must not be negative',
-  ],
-  [
-    'simulcast targets without an address, and to another kind of address',
-    {
-      metadata: {
-        simulcast_targets: [
-          { stream_key: 'k', title: 't' },
-          { ...target, stream_url: 'https://target.example/' },
-          { ...target, stream_urls: 'x' },
-        ],
-      },
-    },
-    'metadata.simulcast_targets.0.stream_url: is missing',
-    'metadata.simulcast_targets.1.stream_url: must be an rtmps:// address',
-    'metadata.simulcast_targets.2.stream_urls is not a field of this request. Did you mean metadata.simulcast_targets.2.stream_url?',
-  ],
-];
-
-test.each(BODIES)(
-  'refuses %s with 400, and neither makes nor changes a channel',
-  async (_name, body, ...told) => {
-    const { admin, createChannel } = await startEmulator();
-    const { id } = await createChannel({ title: 'Before', tags: ['kept'] });
-    const before = (await admin.get(PATH)).body;
-    const calls = [admin.post(PATH), admin.patch(`${PATH}${id}/`)];
-    for (const call of calls) {
-      const { status, body: answer } = body === undefined ? await call : await call.send(body as object);
-      expect([status, answer]).toEqual([400, invalid(...told)]);
-    }
-    expect((await admin.get(PATH)).body).toEqual(before);
-  },
-);
+test.each([
+  ['{}', 'metadata: is missing'],
+  ...WRONG_METADATA.trim()
+    .split('\n')
+    .map((row) => `{"metadata":${row.replace(' → ', '} → ')}`.split(' → ')),
+])('refuses the body %# with 400, and neither makes nor changes a channel', async (body, ...told) => {
+  const { admin, createChannel } = await startEmulator();
+  const { id } = await createChannel({ title: 'Before', tags: ['kept'] });
+  const before = (await admin.get(PATH)).body;
+  for (const call of [admin.post(PATH), admin.patch(`${PATH}${id}/`)]) {
+    const { status, body: answer } = await call.type('json').send(body);
+    expect([status, answer]).toEqual([400, invalid(...told)]);
+  }
+  expect((await admin.get(PATH)).body).toEqual(before);
+});
 
 const SCALAR = 'must be a string of at most 4000 characters, a number, true, false or null';
 

@@ -73,64 +73,27 @@ test.each(['/v2/webhooks', '/v2/webhooks/'])('creates a webhook at %s and shows 
   expect(response.body).toEqual({ ...WEBHOOK, secret: SECRET });
 });
 
-test.each<[string, unknown, string[]]>([
-  [
-    'empty fields',
-    { metadata: { name: '', webhook_url: '', events: [], site_ids: [] } },
-    [
-      'metadata.name: is empty',
-      'metadata.webhook_url: must be an absolute https address',
-      'metadata.events: names no event',
-      'metadata.site_ids: names no site',
-    ],
-  ],
-  [
-    'fields that are too long',
-    {
-      metadata: {
-        ...METADATA,
-        name: 'n'.repeat(201),
-        description: 'd'.repeat(2001),
-        webhook_url: `https://receiver.example/${'x'.repeat(2000)}`,
-      },
-    },
-    [
-      'metadata.name: is longer than 200 characters',
-      'metadata.webhook_url: is longer than 2000 characters',
-      'metadata.description: is longer than 2000 characters',
-    ],
-  ],
-  [
-    'repetitions, an unknown event and an http address',
-    {
-      metadata: {
-        ...METADATA,
-        webhook_url: 'http://receiver.example/',
-        events: ['channel_idle', 'idle'],
-        site_ids: ['demosite', 'demosite'],
-      },
-    },
-    [
-      'metadata.webhook_url: must be an https address; http is for loopback, or for every host with EMULATOR_ALLOW_HTTP_WEBHOOKS=true',
-      `metadata.events.1: must be one of ${EVENTS}`,
-      'metadata.site_ids: repeats a site',
-    ],
-  ],
-  [
-    'too many sites',
-    { metadata: { ...METADATA, site_ids: Array.from({ length: 1001 }, (_none, index) => `site${index}`) } },
-    ['metadata.site_ids: has more than 1000 entries'],
-  ],
-  [
-    'an event twice',
-    { metadata: { ...METADATA, events: ['channel_idle', 'channel_idle'] } },
-    ['metadata.events: repeats an event'],
-  ],
-])('answers 400 to a create call with %s, and creates nothing', async (_case, body, descriptions) => {
+/** What is sent instead of good metadata, and what is wrong with it, one a line; "x*201" is so many letters. */
+const WRONG = `
+{"name":"","webhook_url":"","events":[],"site_ids":[]} → metadata.name: is empty → metadata.webhook_url: must be an absolute https address → metadata.events: names no event → metadata.site_ids: names no site
+{"name":"x*201","description":"x*2001"} → metadata.name: is longer than 200 characters → metadata.description: is longer than 2000 characters
+{"webhook_url":"http://receiver.example/"} → metadata.webhook_url: must be an https address; http is for loopback, or for every host with EMULATOR_ALLOW_HTTP_WEBHOOKS=true
+{"events":["channel_idle","idle"],"site_ids":["demosite","demosite"]} → metadata.events.1: must be one of ${EVENTS} → metadata.site_ids: repeats a site
+{"site_ids":SITES} → metadata.site_ids: has more than 1000 entries
+{"events":["channel_idle","channel_idle"]} → metadata.events: repeats an event
+`
+  .replaceAll(/x\*(\d+)/g, (_all, count) => 'x'.repeat(Number(count)))
+  .replace('SITES', JSON.stringify(Array.from({ length: 1001 }, (_none, index) => `site${index}`)));
+
+test.each(
+  WRONG.trim()
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)('answers 400 to the create call %#, and creates nothing', async (given = '', ...descriptions) => {
   const { api, webhooks } = start();
-  const response = await api.post('/v2/webhooks').send(body as object);
-  expect(response.status).toBe(400);
-  expect(response.body).toEqual(problems(...descriptions));
+  const metadata = { ...METADATA, ...JSON.parse(given) };
+  const { status, body } = await api.post('/v2/webhooks').send({ metadata });
+  expect([status, body]).toEqual([400, problems(...descriptions)]);
   expect(webhooks.list()).toEqual([]);
 });
 

@@ -219,41 +219,36 @@ test('the report as a page needs nothing else, and has no markup of others', asy
   expect(page).toContain('POST /v2/sites/{site_id}/media/');
 });
 
-test.each([
-  [
-    ['nothing.log'],
-    'nothing.log is no file or folder that is there, and no curl command or address with /v1/.',
-  ],
-  [['https://example.com/'], 'The argument calls no route of v1: the path has no /v1/ in it.'],
-  [['curl https://example.com/'], 'The argument calls no route of v1: the path has no /v1/ in it.'],
-  [['--from', 'curl', 'wget x'], 'The argument has no curl command.'],
-  [[`curl '${A}/videos/list`], "The argument has a quote (') that is not closed."],
-  [[''], 'An input is empty; name a file or a folder.'],
-  [
-    ['--from', 'har', `${A}/videos/list?api_key=${SECRET}`],
-    'The argument is no file or folder that is there, and no curl command or address with /v1/.',
-  ],
-  [[`--api-key=${SECRET}`], "unknown option '--api-key'"],
-  [
-    ['--from', 'tar', 'x'],
-    "option '--from <kind>' argument 'tar' is invalid. Allowed choices are curl, url, har, log, source.",
-  ],
-  [['--from', 'har', 'a.log'], 'a.log is no HAR file; export it as HAR 1.2.'],
-  [['--from', 'log', 'folder'], 'folder is a folder, which is read as --from source only.'],
-  [['broken.har'], 'broken.har ends in the middle; export it again.'],
-  [['broken.gz'], "broken.gz can't be read (Z_DATA_ERROR)."],
-  [['dangling'], 'dangling is a link that leads nowhere.'],
-  [
-    ['--site', '../x', 'a.log'],
-    "option '--site <id>' argument '../x' is invalid. It is an id of letters and digits.",
-  ],
-  [
-    ['--address', 'x', 'a.log'],
-    "option '--address <url>' argument 'x' is invalid. It must be an address such as http://127.0.0.1:8080.",
-  ],
-  [['--html', 'no/such/folder', 'a.log'], "no/such/folder can't be written (ENOENT)."],
-  [['--jsno'], "unknown option '--jsno' (Did you mean --json?)"],
-])('bad input is told, and the program ends with 2: %j', async (argv, description) => {
+/** Arguments and what is wrong with them, one a line. */
+const WRONG = `
+["nothing.log"] → nothing.log is no file or folder that is there, and no curl command or address with /v1/.
+["https://example.com/"] → The argument calls no route of v1: the path has no /v1/ in it.
+["curl https://example.com/"] → The argument calls no route of v1: the path has no /v1/ in it.
+["--from","curl","wget x"] → The argument has no curl command.
+["curl 'API/videos/list"] → The argument has a quote (') that is not closed.
+[""] → An input is empty; name a file or a folder.
+["--from","har","API/videos/list?api_key=SECRET"] → The argument is no file or folder that is there, and no curl command or address with /v1/.
+["--api-key=SECRET"] → unknown option '--api-key'
+["--from","tar","x"] → option '--from <kind>' argument 'tar' is invalid. Allowed choices are curl, url, har, log, source.
+["--from","har","a.log"] → a.log is no HAR file; export it as HAR 1.2.
+["--from","log","folder"] → folder is a folder, which is read as --from source only.
+["broken.har"] → broken.har ends in the middle; export it again.
+["broken.gz"] → broken.gz can't be read (Z_DATA_ERROR).
+["dangling"] → dangling is a link that leads nowhere.
+["--site","../x","a.log"] → option '--site <id>' argument '../x' is invalid. It is an id of letters and digits.
+["--address","x","a.log"] → option '--address <url>' argument 'x' is invalid. It must be an address such as http://127.0.0.1:8080.
+["--html","no/such/folder","a.log"] → no/such/folder can't be written (ENOENT).
+["--jsno"] → unknown option '--jsno' (Did you mean --json?)
+`
+  .replaceAll('API', A)
+  .replaceAll('SECRET', SECRET);
+
+test.each(
+  WRONG.trim()
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)('bad input is told, and the program ends with 2: %s', async (given = '', description) => {
+  const argv: string[] = JSON.parse(given);
   await put('a.log', '"GET /v1/status HTTP/1.1"\n');
   await put('broken.har', '{"log":{"entries":[');
   await put('broken.gz', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.alloc(100)]));

@@ -13,52 +13,30 @@ const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 const calls = (text: string) => plain(readCurl(text).calls);
 const A = 'https://api.jwplatform.com/v1';
 
-test.each([
-  [`curl '${A}/videos/list?tags=a&tags=b'`, '/v1/videos/list', { tags: ['a', 'b'] }],
-  [
-    `curl -X POST ${A}/videos/update -d video_key=v -d 'title=a b'`,
-    '/v1/videos/update',
-    { video_key: 'v', title: 'a b' },
-  ],
-  [
-    `curl -XPOST -d'video_key=v&title=a+b%21' "${A}/videos/update"`,
-    '/v1/videos/update',
-    { video_key: 'v', title: 'a b!' },
-  ],
-  [`curl -sSLd a=b ${A}/videos/show`, '/v1/videos/show', { a: 'b' }],
-  [
-    `curl --data-urlencode 'title=a&b' --data-urlencode tags=c ${A}/videos/create`,
-    '/v1/videos/create',
-    { title: 'a&b', tags: 'c' },
-  ],
-  [`curl -G --data search=x ${A}/videos/list?tags=y`, '/v1/videos/list', { tags: 'y', search: 'x' }],
-  [
-    `curl -F title=a -F 'author=b;type=text/plain' ${A}/videos/create`,
-    '/v1/videos/create',
-    { title: 'a', author: 'b' },
-  ],
-  [`curl --json '{"title":"a","date":1}' ${A}/videos/create`, '/v1/videos/create', { title: 'a', date: '1' }],
-  [
-    `curl -H 'Content-Type: application/json' --data-raw '{"title":"a"}' ${A}/videos/create`,
-    '/v1/videos/create',
-    { title: 'a' },
-  ],
-  [`curl -u me:pass -A agent -o out.json --max-time 5 --url ${A}/status`, '/v1/status', {}],
-  [`curl --request POST --data=title=a ${A}/videos/create`, '/v1/videos/create', { title: 'a' }],
-  [
-    `curl -d title=$TITLE -d "author=$A-x" ${A}/videos/create`,
-    '/v1/videos/create',
-    { title: '{TITLE}', author: '{A}-x' },
-  ],
-  [`curl $'${A}/videos/list?search=a\\'b'`, '/v1/videos/list', { search: "a'b" }],
-  // Nobody quoted the address.
-  [
-    `curl ${A}/videos/list?tags=a&search=b&result_limit=1`,
-    '/v1/videos/list',
-    { tags: 'a', search: 'b', result_limit: '1' },
-  ],
-])('%s is read', (text, route, parameters) => {
-  expect(calls(text)).toEqual([{ route, parameters }]);
+/** A command, its route and its parameters, one a line. API is the address; nobody quoted it in the last one. */
+const COMMANDS = String.raw`
+curl 'API/videos/list?tags=a&tags=b' → /v1/videos/list → {"tags":["a","b"]}
+curl -X POST API/videos/update -d video_key=v -d 'title=a b' → /v1/videos/update → {"video_key":"v","title":"a b"}
+curl -XPOST -d'video_key=v&title=a+b%21' "API/videos/update" → /v1/videos/update → {"video_key":"v","title":"a b!"}
+curl -sSLd a=b API/videos/show → /v1/videos/show → {"a":"b"}
+curl --data-urlencode 'title=a&b' --data-urlencode tags=c API/videos/create → /v1/videos/create → {"title":"a&b","tags":"c"}
+curl -G --data search=x API/videos/list?tags=y → /v1/videos/list → {"tags":"y","search":"x"}
+curl -F title=a -F 'author=b;type=text/plain' API/videos/create → /v1/videos/create → {"title":"a","author":"b"}
+curl --json '{"title":"a","date":1}' API/videos/create → /v1/videos/create → {"title":"a","date":"1"}
+curl -H 'Content-Type: application/json' --data-raw '{"title":"a"}' API/videos/create → /v1/videos/create → {"title":"a"}
+curl -u me:pass -A agent -o out.json --max-time 5 --url API/status → /v1/status → {}
+curl --request POST --data=title=a API/videos/create → /v1/videos/create → {"title":"a"}
+curl -d title=$TITLE -d "author=$A-x" API/videos/create → /v1/videos/create → {"title":"{TITLE}","author":"{A}-x"}
+curl $'API/videos/list?search=a\'b' → /v1/videos/list → {"search":"a'b"}
+curl API/videos/list?tags=a&search=b&result_limit=1 → /v1/videos/list → {"tags":"a","search":"b","result_limit":"1"}
+`;
+
+test.each(
+  COMMANDS.trim()
+    .split('\n')
+    .map((row) => row.replaceAll('API', A).split(' → ')),
+)('%s is read', (text = '', route, parameters = '') => {
+  expect(calls(text)).toEqual([{ route, parameters: JSON.parse(parameters) }]);
 });
 
 test('lines that go on are joined, whichever shell they are for, and other commands are passed over', () => {

@@ -8,110 +8,67 @@ import { findCalls, type Language, mayCallV1 } from '../../../../src/platform/mi
 const find = (text: string, language: Language) => JSON.parse(JSON.stringify(findCalls(text, language)));
 const A = 'https://api.jwplatform.com/v1';
 
+/** A program, the route that it calls and the parameters, one a line; ⏎ is a line end. */
+const rowsOf = (table: string) =>
+  table
+    .trim()
+    .split('\n')
+    .map((row) => row.split(' → ').map((each) => each.replaceAll('⏎', '\n')));
+
+/** First what the clients' own documentation has, then what programs make of it. */
+const IN_JAVASCRIPT = `
+jwApi.videos.show({ video_key: 'k' }).then((response) => {}) → /v1/videos/show → {"video_key":"k"}
+jwApi.upload({ title: 'a' }, '/path/to/file') → /v1/videos/create → {"title":"a"}
+api.get('v1/videos/show', { video_key: 'some_key' }, null, function(err, result) {}); → /v1/videos/show → {"video_key":"some_key"}
+api.post('v1/videos/update', null, { video_key: 'k', title: 'b' }, cb) → /v1/videos/update → {"video_key":"k","title":"b"}
+api.getUploadUrl('v1', function(err, result) {}); → /v1/videos/create → {}
+api.getVideoData('v1', key, cb) → /v1/videos/conversions/list → {"video_key":"{key}"}
+const video_params = {title: 'new video'}⏎jwplayer.call_api({ method: 'post', path: '/v1/videos/create' },⏎video_params) → /v1/videos/create → {"title":"new video"}
+this.jw.videos.tracks.create({ video_key: this.key, kind: 'captions' }) → /v1/videos/tracks/create → {"video_key":"{this.key}","kind":"captions"}
+let p: Params = { title: 'a' }; p.author = 'b'; p['custom.x'] = -1; jw.videos.create(p) → /v1/videos/create → {"title":"a","author":"b","custom.x":"-1"}
+const p = { title: 'a' }; jw.videos.create({ ...p, 'tags': 'b' + ',c', api_key: 'K' }) → /v1/videos/create → {"title":"a","tags":"b,c"}
+const x = <a href={y}>{jw.videos.list()}</a> → /v1/videos/list → {}
+`;
+
 test.each([
-  // The clients' own documentation.
-  ["jwApi.videos.show({ video_key: 'k' }).then((response) => {})", '/v1/videos/show', { video_key: 'k' }],
-  ["jwApi.upload({ title: 'a' }, '/path/to/file')", '/v1/videos/create', { title: 'a' }],
-  [
-    "api.get('v1/videos/show', { video_key: 'some_key' }, null, function(err, result) {});",
-    '/v1/videos/show',
-    { video_key: 'some_key' },
-  ],
-  [
-    "api.post('v1/videos/update', null, { video_key: 'k', title: 'b' }, cb)",
-    '/v1/videos/update',
-    { video_key: 'k', title: 'b' },
-  ],
-  ["api.getUploadUrl('v1', function(err, result) {});", '/v1/videos/create', {}],
-  ["api.getVideoData('v1', key, cb)", '/v1/videos/conversions/list', { video_key: '{key}' }],
-  [
-    "const video_params = {title: 'new video'}\njwplayer.call_api({ method: 'post', path: '/v1/videos/create' },\nvideo_params)",
-    '/v1/videos/create',
-    { title: 'new video' },
-  ],
-  // What programs make of it.
-  [
-    "this.jw.videos.tracks.create({ video_key: this.key, kind: 'captions' })",
-    '/v1/videos/tracks/create',
-    { video_key: '{this.key}', kind: 'captions' },
-  ],
+  ...rowsOf(IN_JAVASCRIPT),
   [
     `jw?.videos['list']({ result_limit: 5, 'search:title': \`a \${b}\` })`,
     '/v1/videos/list',
-    { result_limit: '5', 'search:title': 'a {b}' },
+    '{"result_limit":"5","search:title":"a {b}"}',
   ],
-  [
-    "let p: Params = { title: 'a' }; p.author = 'b'; p['custom.x'] = -1; jw.videos.create(p)",
-    '/v1/videos/create',
-    { title: 'a', author: 'b', 'custom.x': '-1' },
-  ],
-  [
-    "const p = { title: 'a' }; jw.videos.create({ ...p, 'tags': 'b' + ',c', api_key: 'K' })",
-    '/v1/videos/create',
-    { title: 'a', tags: 'b,c' },
-  ],
-  [`const x = <a href={y}>{jw.videos.list()}</a>`, '/v1/videos/list', {}],
-])('JavaScript: %s', (text, route, parameters) => {
-  expect(find(text, JAVASCRIPT)).toEqual([{ route, parameters, line: text.split('\n').length > 1 ? 2 : 1 }]);
+])('JavaScript: %s', (text = '', route, parameters = '') => {
+  const line = text.split('\n').length > 1 ? 2 : 1;
+  expect(find(text, JAVASCRIPT)).toEqual([{ route, parameters: JSON.parse(parameters), line }]);
 });
 
-test.each([
-  ["jwplatform_client.videos.show(video_key='k')", '/v1/videos/show', { video_key: 'k' }],
-  [
-    "params = {'title': 'a', 'custom.b': c}\njw_client.videos.create(http_method='POST', upload_method='single', **params)",
-    '/v1/videos/create',
-    { upload_method: 'single', title: 'a', 'custom.b': '{c}' },
-  ],
-  [
-    "p = dict(title='a')\np['date'] = 1\nc.videos.update(video_key=self.k, **p)",
-    '/v1/videos/update',
-    { video_key: '{self.k}', title: 'a', date: '1' },
-  ],
-  [
-    "p = {}\np.update({'title': 'a'}); p.update(tags='b')\nc.videos.create(**p)",
-    '/v1/videos/create',
-    { title: 'a', tags: 'b' },
-  ],
-  [
-    "for v in client.videos.list(result_limit=10, search=f'x{y}')['videos']: pass",
-    '/v1/videos/list',
-    { result_limit: '10', search: 'x{y}' },
-  ],
-  [
-    "c.channels.videos.create(**{'channel_key': \"c\", 'video_key': 'a' 'b'})",
-    '/v1/channels/videos/create',
-    { channel_key: 'c', video_key: 'ab' },
-  ],
-  [
-    "c.accounts.tags.update(name=r'\\a', new_name='''b\\n''')",
-    '/v1/accounts/tags/update',
-    { name: '\\a', new_name: 'b\n' },
-  ],
-])('Python: %s', (text, route, parameters) => {
+const IN_PYTHON = String.raw`
+jwplatform_client.videos.show(video_key='k') → /v1/videos/show → {"video_key":"k"}
+params = {'title': 'a', 'custom.b': c}⏎jw_client.videos.create(http_method='POST', upload_method='single', **params) → /v1/videos/create → {"upload_method":"single","title":"a","custom.b":"{c}"}
+p = dict(title='a')⏎p['date'] = 1⏎c.videos.update(video_key=self.k, **p) → /v1/videos/update → {"video_key":"{self.k}","title":"a","date":"1"}
+p = {}⏎p.update({'title': 'a'}); p.update(tags='b')⏎c.videos.create(**p) → /v1/videos/create → {"title":"a","tags":"b"}
+for v in client.videos.list(result_limit=10, search=f'x{y}')['videos']: pass → /v1/videos/list → {"result_limit":"10","search":"x{y}"}
+c.channels.videos.create(**{'channel_key': "c", 'video_key': 'a' 'b'}) → /v1/channels/videos/create → {"channel_key":"c","video_key":"ab"}
+c.accounts.tags.update(name=r'\a', new_name='''b\n''') → /v1/accounts/tags/update → {"name":"\\a","new_name":"b\n"}
+`;
+
+test.each(rowsOf(IN_PYTHON))('Python: %s', (text = '', route, parameters = '') => {
   expect(find(`${text} # jwplatform`, PYTHON)).toEqual([
-    { route, parameters, line: text.split('\n').length },
+    { route, parameters: JSON.parse(parameters), line: text.split('\n').length },
   ]);
 });
 
-test.each([
-  [
-    "<?php\n$params = array();\n$params['title'] = 'A';\n$params[\"description\"] = \"B $c\";\n$r = json_encode($jwplatform_api->call('/videos/create', $params));",
-    '/v1/videos/create',
-    { title: 'A', description: 'B {c}' },
-  ],
-  [
-    "<?php $this->botr->call(\"/videos/list\", array('result_limit' => 5, 'search' => $term));",
-    '/v1/videos/list',
-    { result_limit: '5', search: '{term}' },
-  ],
-  [
-    "<?php $api->call('videos/update', ['video_key' => $v->key, 'title' => 'it\\'s', 'date' => -1, 'x' => true]);",
-    '/v1/videos/update',
-    { video_key: '{v.key}', title: "it's", date: '-1', x: 'true' },
-  ],
-  ["<html><?= $api->call('/channels/' . 'list') ?></html>", '/v1/channels/list', {}],
-])('PHP: %s', (text, route, parameters) => {
-  expect(find(text, PHP)).toEqual([{ route, parameters, line: text.split('\n').length }]);
+const IN_PHP = String.raw`
+<?php⏎$params = array();⏎$params['title'] = 'A';⏎$params["description"] = "B $c";⏎$r = json_encode($jwplatform_api->call('/videos/create', $params)); → /v1/videos/create → {"title":"A","description":"B {c}"}
+<?php $this->botr->call("/videos/list", array('result_limit' => 5, 'search' => $term)); → /v1/videos/list → {"result_limit":"5","search":"{term}"}
+<?php $api->call('videos/update', ['video_key' => $v->key, 'title' => 'it\'s', 'date' => -1, 'x' => true]); → /v1/videos/update → {"video_key":"{v.key}","title":"it's","date":"-1","x":"true"}
+<html><?= $api->call('/channels/' . 'list') ?></html> → /v1/channels/list → {}
+`;
+
+test.each(rowsOf(IN_PHP))('PHP: %s', (text = '', route, parameters = '') => {
+  expect(find(text, PHP)).toEqual([
+    { route, parameters: JSON.parse(parameters), line: text.split('\n').length },
+  ]);
 });
 
 test.each([
