@@ -9,18 +9,23 @@ const EVERY_MS = 60_000;
 
 /**
  * Restores the state that a file has, if it is there, and writes the state to it every minute, when it has changed.
+ * @param maxBytes a larger state is not written, since the next start would refuse it.
  * @returns ends that, and writes it a last time.
  * @throws ConfigError when it cannot be read or written, or has something else. It stays as it is then.
  */
-export function openStateFile(context: EmulatorContext, path: string): { close(): void } {
+export function openStateFile(
+  context: EmulatorContext,
+  path: string,
+  maxBytes = MAX_STATE_BYTES,
+): { close(): void } {
   const { log } = context;
   const fault = (...whys: string[]) =>
     new ConfigError(whys.map((why) => `EMULATOR_STATEFILE: ${path}: ${why}`));
   let written = '';
   try {
     const size = existsSync(path) ? statSync(path).size : 0;
-    if (size > MAX_STATE_BYTES)
-      throw fault(`has ${size} bytes, and a state has at most ${MAX_STATE_BYTES}; name another file`);
+    if (size > maxBytes)
+      throw fault(`has ${size} bytes, and a state has at most ${maxBytes}; name another file`);
     if (size > 0) {
       written = readFileSync(path, 'utf8');
       const read = readState(JSON.parse(written));
@@ -60,6 +65,11 @@ export function openStateFile(context: EmulatorContext, path: string): { close()
   function write(): void {
     const text = JSON.stringify({ saved: saveState(context) });
     if (text === written) return;
+    const bytes = Buffer.byteLength(text);
+    if (bytes > maxBytes)
+      throw new Error(
+        `The state has ${bytes} bytes, and the next start reads at most ${maxBytes}; delete some media. The file keeps the last state that had room.`,
+      );
     mkdirSync(dirname(path), { recursive: true });
     const temporary = `${path}.new`;
     writeFileSync(temporary, text, { mode: 0o600, flush: true });

@@ -20,7 +20,7 @@ const ClockBody = z.strictObject(
 const TARGET = /^(?:webhook:(?:\*|[A-Za-z0-9]{8})|(?:\*|[A-Z]+) \/[\x21-\x7e]*)$/;
 
 /** A fault switch. `status` goes with the kind `fail`, `ms` with `delay`. */
-const FaultBody = z
+export const FaultBody = z
   .strictObject(
     {
       target: z
@@ -59,12 +59,14 @@ const FaultBody = z
       addIssue(context, 'ms_to', 'goes with ms, and must not be less');
   });
 
+export type FaultBody = z.output<typeof FaultBody>;
+
 function addIssue(context: z.RefinementCtx, field: string, message: string): void {
   context.addIssue({ code: 'custom', path: [field], message });
 }
 
 /** Without more words, a call fails with 500, or is a second late; and one call, or with a rate any number of calls. */
-function faultOf({ target, kind, status = 500, ms = 1000, ms_to, rate, times }: z.output<typeof FaultBody>) {
+export function faultOf({ target, kind, status = 500, ms = 1000, ms_to, rate, times }: FaultBody) {
   const faults: Readonly<Record<Fault['kind'], Fault>> = {
     fail: { kind: 'fail', status },
     delay: { kind: 'delay', ms, ms_to },

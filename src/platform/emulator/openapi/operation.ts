@@ -128,7 +128,7 @@ export function templateOf(path: string): string {
     .replaceAll(/[:*](\w+)/g, (_whole, name: string) => `{${snakeCase(name)}}`);
 }
 
-function snakeCase(name: string): string {
+export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

@@ -151,12 +151,19 @@ test.each([
   [
     'with a field of another',
     at('channels', { streamkey: 'x' }),
-    'saved.channels.0.streamkey: is no field; did you mean streamKey?',
+    'saved.channels.0.streamkey is not a field of this request. Did you mean saved.channels.0.streamKey?',
   ],
   [
     'of a time that is none',
     changed((saved) => Object.assign(saved, { clockOffsetMs: 1e15 })),
     'saved.clockOffsetMs: must be at most 1e14',
+  ],
+  [
+    'with a fault that no switch can be',
+    changed((saved) =>
+      Object.assign(saved, { faults: [{ target: 'webhook:*', kind: 'fail', status: 200 }] }),
+    ),
+    'saved.faults.0.status: must be 400 to 599',
   ],
   ['without a part', changed((saved) => Reflect.deleteProperty(saved, 'media')), 'saved.media: is missing'],
   ['that is another document', () => '{"now":1}', 'saved: is missing'],
@@ -223,6 +230,12 @@ test('a state file has the state of the end, with files, for the next start, for
   expect(existsSync(`${path}.new`)).toBe(false);
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ saved: given.saved });
   const second = await startLibrary({ EMULATOR_STATEFILE: path });
+  // One that the next start would refuse is not written.
+  const limited = openStateFile(second.context, path, statSync(path).size);
+  await second.create();
+  limited.close();
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ saved: given.saved });
+  expect(await second.logOf(4)).toMatch(/"state not written".*"The state has \d+ bytes, .* at most \d+; /);
   openStateFile(second.context, path).close();
   expect((await second.control.get('/state?reveal=true')).body.saved).toEqual(given.saved);
   expect(second.context.uploads.usedBytes).toBe(first.context.uploads.usedBytes);
