@@ -141,14 +141,14 @@ export function providerOperations(seeded: Seeded): Record<string, PathItem> {
       id: 'clearKeyLicense',
       summary: 'Get a ClearKey license',
       description:
-        'The license request and the license of W3C Encrypted Media Extensions § 9.1, as a player sends and takes them.',
+        'The license request and the license of W3C Encrypted Media Extensions § 9.1, as a player sends and takes them. Key ids that are not known are left out.',
       body: { 'application/json': jsonSchema(LicenseRequest) },
       answers: { 200: json('The license.', jsonSchema(License)) },
       errors: [
         'invalid_body',
         'malformed_json',
         'body_too_large',
-        [404, 'key_unknown', 'The key provider has given out no key with one of these ids. One error a key.'],
+        [404, 'key_unknown', 'The key provider has given out none of these keys. One error a key.'],
       ],
     },
     {

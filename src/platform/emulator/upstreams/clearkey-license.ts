@@ -2,7 +2,7 @@ import { type Express, json } from 'express';
 import * as z from 'zod';
 import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../../drm/clearkey';
 import { onlyMethods } from '../../../http/app';
-import { HttpError, type Problem } from '../../../http/errors';
+import { HttpError } from '../../../http/errors';
 import { openFor } from '../delivery/answers';
 import { anyBody, checkedBody, field } from '../json-body';
 
@@ -74,14 +74,12 @@ export function mountClearKeyLicense(
     // Players declare a license request as they like, or not at all.
     .post(json({ ...anyBody, limit: '16kb' }), (request, response) => {
       const { kids } = checkedBody(LicenseRequest, request.body);
-      const keys: ClearKey[] = [];
-      const unknown: Problem[] = [];
-      for (const { text, bytes } of kids) {
-        const key = issuedKeys.find(bytes);
-        if (key) keys.push(key);
-        else unknown.push({ code: 'key_unknown', description: unknownKey(text) });
-      }
-      if (unknown.length > 0) throw new HttpError(404, unknown);
+      const keys = kids.flatMap(({ bytes }) => issuedKeys.find(bytes) ?? []);
+      if (keys.length === 0)
+        throw new HttpError(
+          404,
+          kids.map(({ text }) => ({ code: 'key_unknown', description: unknownKey(text) })),
+        );
       response.set('cache-control', 'no-store').json(clearKeyLicense(keys));
     })
     .all(onlyMethods('POST'));
