@@ -46,7 +46,21 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
     return stream.record;
   };
 
-  const texts = new Map<string, { readonly state: string; readonly text: string }>();
+  const kept = new Map<string, KeptPart>();
+  /** Only a part that is written still is looked at again: keys that rotate make hundreds in an hour. */
+  const readPart = async ({ path, isDone, ...part }: PartPath): Promise<PlaylistPart> => {
+    const before = kept.get(path);
+    if (before?.isDone) return before.part;
+    const state = await stateOf(path);
+    if (before?.state === state && !isDone) return before.part;
+    const text = (await orAbsent(readFile(path, 'utf8'))) ?? '';
+    const read = { state, isDone, part: { ...part, text } };
+    if (kept.size >= MAX_KEPT_PARTS) kept.clear();
+    kept.set(path, read);
+    return read.part;
+  };
+
+  const texts = new Map<string, { readonly state: readonly unknown[]; readonly text: string }>();
   /** Joins the parts' playlists when one of them has changed since: that of a day takes the time of many requests. */
   const joined = async (
     record: StreamRecord,
@@ -57,10 +71,11 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
   ): Promise<string> => {
     const paths = listedParts(record, folderOf(record.id), system, file);
     const key = JSON.stringify([record.id, system, file, windowSeconds ?? null]);
-    const state = JSON.stringify([record.isEnded, await Promise.all(paths.map(stateOfPart))]);
-    const found = texts.get(key);
-    if (found?.state === state) return found.text;
     const parts = await Promise.all(paths.map(readPart));
+    const state = [record.isEnded, ...parts];
+    const found = texts.get(key);
+    if (found?.state.length === state.length && state.every((each, index) => each === found.state[index]))
+      return found.text;
     if (parts.every(({ text }) => text === '')) throw packagerError('media_not_found');
     const text = orNotFound(() => join(parts));
     if (texts.size >= MAX_KEPT) texts.clear();
@@ -114,8 +129,16 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
 }
 
 interface PartPath extends Pick<PlaylistPart, 'folder' | 'continues'> {
-  /** Undefined where the part has nothing of the system. */
-  readonly path: string | undefined;
+  /** There is no such file where the part has nothing of the system. */
+  readonly path: string;
+  readonly isDone: boolean;
+}
+
+interface KeptPart {
+  readonly state: string;
+  /** Whether it was complete when it was read: it does not change any more. */
+  readonly isDone: boolean;
+  readonly part: PlaylistPart;
 }
 
 /**
@@ -125,21 +148,18 @@ interface PartPath extends Pick<PlaylistPart, 'folder' | 'continues'> {
 function listedParts(record: StreamRecord, folder: string, system: System, file: string): PartPath[] {
   const open = record.parts.findIndex(({ isDone }) => !isDone);
   const listed = open < 0 ? record.parts : record.parts.slice(0, open + 1);
-  return listed.map(({ name, continues, [system]: keyIds }) => ({
+  return listed.map(({ name, continues, isDone }) => ({
     folder: name,
     continues,
-    path: keyIds === null ? undefined : join(folder, name, system, file),
+    isDone,
+    path: join(folder, name, system, file),
   }));
 }
 
-async function readPart({ path, ...part }: PartPath): Promise<PlaylistPart> {
-  return { ...part, text: path === undefined ? '' : ((await orAbsent(readFile(path, 'utf8'))) ?? '') };
-}
-
 /** Differs once a playlist is another one: each is written to a new file, which takes its place. */
-async function stateOfPart({ folder, path }: PartPath) {
-  const found = path === undefined ? undefined : await orAbsent(stat(path));
-  return [folder, ...(found ? [found.ino, found.size, found.mtimeMs] : [])];
+async function stateOf(path: string): Promise<string> {
+  const found = await orAbsent(stat(path));
+  return found ? [found.ino, found.size, found.mtimeMs].join(' ') : '';
 }
 
 async function orAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
@@ -153,6 +173,8 @@ async function orAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
 
 /** Some playlists of each of twenty streams. */
 const MAX_KEPT = 100;
+/** Some hours of keys that rotate every ten seconds; read, a part takes some 20 KB. */
+const MAX_KEPT_PARTS = 5000;
 
 /** A stream that has only begun is not there yet. */
 function orNotFound(join: () => string): string {

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   CONTENT_KEY,
@@ -17,6 +17,7 @@ import { until } from '../../support/until';
 const DASH = { path: '/media/news/dash/manifest.mpd', keyIds: ['00112233-4455-6677-8899-aabbccddeeff'] };
 const HLS = { path: '/media/news/hls/master.m3u8', keyIds: [FAIRPLAY_KEY_ID] };
 const VIDEO = '/media/news/hls/video.m3u8';
+const streamFolder = ({ home }: { home: string }) => join(home, 'media/packager-media/streams/news');
 const isRunning = ({ state }: { state: string }) => state === 'running';
 const lengthOf = (playlist: string) =>
   [...playlist.matchAll(/#EXTINF:([\d.]+)/g)].reduce((sum, [, text]) => sum + Number(text), 0);
@@ -80,13 +81,19 @@ test('segments are half as long at low latency, from the next encoder on, and pl
   expect(body.errors[0].description).toContain('latency: must be one of default, low');
 });
 
-test('an encoder that comes back begins a new part, which players are told', async () => {
+test('an encoder that comes back begins a new part, which players are told; the one before is read once', async () => {
   const packager = await startRunning();
   await encoderGoes(packager);
   const gone = await packager.get('news');
   expect(gone.problem?.code).toBe('encoder_gone');
   await packager.put('news');
   await packager.until('news', ({ state, seconds }) => state === 'running' && seconds > 10);
+  const isJoined = async () => countOf((await packager.api.get(DASH.path)).text, '<Period ') === 2;
+  while (!(await isJoined())) await packager.get('news');
+  await packager.api.get(VIDEO);
+  const [first = ''] = readdirSync(streamFolder(packager)).filter((name) => name.startsWith('part-1'));
+  rmSync(join(streamFolder(packager), first, 'dash', 'manifest.mpd'));
+  rmSync(join(streamFolder(packager), first, 'hls', 'video.m3u8'));
   await packager.api.post('/streams/news/end');
   const { text } = await packager.api.get(VIDEO);
   expect(countOf(text, '#EXT-X-DISCONTINUITY\n')).toBe(1);

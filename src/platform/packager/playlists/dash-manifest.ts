@@ -48,7 +48,7 @@ interface Part {
   readonly isBeginning: boolean;
   /** When the earliest instant became available, in ms since 1970; undefined if the MPD is static. */
   readonly available: number | undefined;
-  readonly continues: boolean;
+  continues: boolean;
   /** Where its period begins and ends, in seconds of the presentation. */
   start: number;
   end: number;
@@ -76,9 +76,12 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
   const read = parts
     .flatMap((part) => {
       isCut ||= !part.continues;
-      const found = part.text === '' ? undefined : readPart({ ...part, continues: !isCut });
-      if (found) isCut = false;
-      return found ?? [];
+      if (!readParts.has(part)) readParts.set(part, part.text === '' ? undefined : readPart(part));
+      const found = readParts.get(part);
+      if (!found) return [];
+      found.continues = !isCut;
+      isCut = false;
+      return found;
     })
     .filter((part, index, all) => ended || index < all.length - 1 || !part.isBeginning);
   const [first] = read;
@@ -136,6 +139,9 @@ export function secondsOfManifest(text: string): number[] {
   const seconds = [...part.tracks.values()].map((track) => endOf(track) - startOf(track));
   return part.isBeginning ? [...seconds, 0] : seconds;
 }
+
+/** What was read of the parts that are handed in again. */
+const readParts = new WeakMap<ManifestPart, Part | undefined>();
 
 function readPart({ folder, text, continues = false }: ManifestPart): Part | undefined {
   const timelines: Segment[][] = [];
