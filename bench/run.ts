@@ -78,7 +78,13 @@ async function main(): Promise<void> {
   );
   if (chosen.length === 0) throw new Error(`Known groups: ${Object.keys(all).join(', ')}`);
   const chosenPlan = values.quick ? QUICK : FULL;
-  const plan = values.keys ? { ...chosenPlan, rotatedKeys: Number(values.keys) } : chosenPlan;
+  const { keys = `${chosenPlan.rotatedKeys}` } = values;
+  if (!/^(?:[2-9]|[1-9]\d{1,3})$/.test(keys)) {
+    console.error('--keys must be how many keys there are to be, from 2 to 9999, such as --keys 12.');
+    process.exitCode = 2;
+    return;
+  }
+  const plan = { ...chosenPlan, rotatedKeys: Number(keys) };
   console.log(
     `Node ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}\n`,
   );

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import fs from 'fs-extra';
@@ -21,6 +21,15 @@ beforeAll(() => execFileSync(process.execPath, ['build.mjs', '--bench'], { cwd: 
     await Promise.all([endsAll('SIGINT'), endsAll('SIGTERM')]);
   },
 );
+
+test.each(['many', '', '1', '1.5'])('a benchmark of %j keys is refused before it starts', (keys) => {
+  const args = ['dist/bench/run.js', 'rotation', `--keys=${keys}`];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+  expect([status, stdout]).toEqual([2, '']);
+  expect(stderr).toMatch(
+    /^--keys must be how many keys there are to be, from 2 to 9999, such as --keys 12\.$/m,
+  );
+});
 
 async function endsAll(signal: NodeJS.Signals): Promise<void> {
   const folder = await temporaryFolder();
