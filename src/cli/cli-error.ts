@@ -31,6 +31,11 @@ export function usageError(description: string): CliError {
   return new CliError(EXIT.usage, { code: 'usage', description });
 }
 
+/** How a user types the option of this property: `cencKeyid` is `--cenc-keyid`. */
+export function optionOf(property: string): string {
+  return `--${property.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
 export function interrupted(description = 'Stopped.'): CliError {
   return new CliError(EXIT.interrupted, { code: 'interrupted', description });
 }

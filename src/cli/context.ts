@@ -27,7 +27,7 @@ export interface CliContext extends Ambient {
   readonly out: Output;
   /**
    * The sidecar that options, environment or configuration file name; all calls of a run share their connections.
-   * With `finishCalls` a SIGINT does not cut a call that is under way.
+   * With `finishCalls` an interruption does not cut a call that is under way.
    * @throws CliError when none is named, or the naming has a fault.
    */
   sidecar(options?: { readonly finishCalls: boolean }): SidecarApi;

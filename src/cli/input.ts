@@ -1,23 +1,37 @@
 import { isUtf8 } from 'node:buffer';
-import { readFileSync, type Stats, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import type { CommandRun } from '../terminal/command';
 import { CliError, EXIT } from './cli-error';
 
 const MAX_BYTES = 64 * 1024 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /** Reads a file that the user names, or standard input for `-`. @throws CliError when it can't be read. */
 export async function readInput(context: Pick<CommandRun, 'cwd' | 'stdin'>, name: string): Promise<Buffer> {
   return name === '-' ? readStdin(context) : readNamedFile(context, name);
 }
 
-/** @throws CliError when the file can't be read. */
+/** @throws CliError when the file can't be read, or is too large: a pipe or a device may have no end. */
 export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Buffer {
+  const chunks: Buffer[] = [];
+  let length = 0;
   try {
-    return readFileSync(resolve(cwd, name));
+    const file = openSync(resolve(cwd, name), 'r');
+    try {
+      for (let count = -1; count !== 0 && length <= MAX_BYTES; length += count) {
+        const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+        count = readSync(file, chunk);
+        chunks.push(chunk.subarray(0, count));
+      }
+    } finally {
+      closeSync(file);
+    }
   } catch {
     throw unusable(`The file ${name} can't be read; check the path and who may read it.`);
   }
+  if (length > MAX_BYTES) throw unusable(`The file ${name} is larger than 64 MiB.`);
+  return Buffer.concat(chunks);
 }
 
 /** The stat of a path; undefined if there is nothing, or no permission. */

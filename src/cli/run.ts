@@ -24,7 +24,7 @@ Exit codes:
   1    something failed, the sidecar refused the request, or a fault was found
   2    wrong usage or unusable input; nothing was sent
   3    the sidecar can't be reached, or it refused the API key
-  130  stopped by SIGINT (Ctrl-C)
+  130  stopped by SIGINT (Ctrl-C) or SIGTERM
 `;
 
 /** Runs the command line once, and answers the code that the process ends with. It never throws. */

@@ -12,18 +12,19 @@ export interface CommandRun {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: TerminalOutput;
   readonly stderr: TerminalOutput;
-  /** Aborted when the user wants the program to end (SIGINT). */
+  /** Aborted when the user wants the program to end (SIGINT, SIGTERM). */
   readonly interrupted: AbortSignal;
 }
 
 /** @param packageFile path of the package.json that has the version. */
 export function commandRun(packageFile: string): CommandRun {
   const interrupt = new AbortController();
-  process.on('SIGINT', () => {
-    // The second time, the user doesn't want to wait for running work.
-    if (interrupt.signal.aborted) process.exit(130);
-    interrupt.abort();
-  });
+  for (const name of ['SIGINT', 'SIGTERM'])
+    process.on(name, () => {
+      // The second time, the user doesn't want to wait for running work.
+      if (interrupt.signal.aborted) process.exit(130);
+      interrupt.abort();
+    });
   const { version } = JSON.parse(readFileSync(packageFile, 'utf8'));
   return {
     argv: process.argv.slice(2),

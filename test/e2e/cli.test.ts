@@ -72,25 +72,29 @@ test('a manifest whose apply is killed in the middle is finished by the next app
   });
 }, 60_000);
 
-test('SIGINT ends an apply after the request under way, with a summary', async () => {
-  const sidecar = await startFakeSidecar();
-  const program: { apply?: BuiltProgram } = {};
-  sidecar.before = ({ dryRun }) => {
-    if (!dryRun && sidecar.files.size === 0) program.apply?.send('SIGINT');
-    return undefined;
-  };
-  program.apply = run(['apply', 'manifest.csv', '--yes'], sidecar.url);
-  const { code, stderr } = await program.apply.ended;
-  const written = sidecar.files.size;
-  expect(written).toBeLessThan(STREAMS);
-  expect({ code, stderr }).toEqual({
-    code: 130,
-    stderr: `\
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends an apply after the request under way, with a summary',
+  async (signal) => {
+    const sidecar = await startFakeSidecar();
+    const program: { apply?: BuiltProgram } = {};
+    sidecar.before = ({ dryRun }) => {
+      if (!dryRun && sidecar.files.size === 0) program.apply?.send(signal);
+      return undefined;
+    };
+    program.apply = run(['apply', 'manifest.csv', '--yes'], sidecar.url);
+    const { code, stderr } = await program.apply.ended;
+    const written = sidecar.files.size;
+    expect(written).toBeLessThan(STREAMS);
+    expect({ code, stderr }).toEqual({
+      code: 130,
+      stderr: `\
 Run the same command again to continue: finished streams are left as they are.
 manifest.csv: ${written.toLocaleString('en-US')} created, ${(STREAMS - written).toLocaleString('en-US')} not reached.
 `,
-  });
-}, 30_000);
+    });
+  },
+  30_000,
+);
 
 test('puts, gets, lists, checks and deletes a key file', async () => {
   const url = await startSidecar();

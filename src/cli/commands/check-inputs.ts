@@ -159,6 +159,8 @@ interface Content {
 const MAX_WHOLE = 1024 * 1024;
 /** A manifest of a day has a third of it. */
 const MAX_MANIFEST = 64 * 1024 * 1024;
+/** What has no size may have no end. */
+const MAX_STREAM = 4 * 1024 ** 3;
 
 /** Reads an input, which `name` names for the user. @throws CliError when it can't be checked. */
 async function readContent(reader: Reader, name: string): Promise<Content> {
@@ -223,14 +225,21 @@ function fileReader(path: string): Reader {
 function streamReader(stream: Readable): Reader {
   const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
   let waiting: Buffer = Buffer.alloc(0);
+  let total = 0;
   /** Answers false at the end of the stream. */
   const fill = async (length: number) => {
-    while (waiting.length < length) {
+    const parts = [waiting];
+    let has = waiting.length;
+    while (has < length) {
       const { done, value } = await chunks.next();
-      if (done) return false;
-      waiting = Buffer.concat([waiting, Buffer.isBuffer(value) ? value : Buffer.from(String(value))]);
+      if (done) break;
+      const bytes = Buffer.isBuffer(value) ? value : Buffer.from(String(value));
+      parts.push(bytes);
+      has += bytes.length;
+      total += bytes.length;
     }
-    return true;
+    waiting = Buffer.concat(parts);
+    return has >= length;
   };
   const take = (length: number) => {
     const taken = waiting.subarray(0, length);
@@ -245,7 +254,11 @@ function streamReader(stream: Readable): Reader {
     skip: async (length) => {
       let passed = 0;
       do passed += take(length - passed).length;
-      while (passed < length && (await fill(1)));
+      while (passed < length && (await fill(1)) && total <= MAX_STREAM);
+      if (total > MAX_STREAM)
+        throw unusable(
+          'Standard input, or a pipe, has more than 4 GiB; save its first part, and check that.',
+        );
       return passed;
     },
     unread: (bytes) => {

@@ -4,7 +4,7 @@ import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
 import { sentenceOf as completed } from '../../drm/finding';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../terminal/text';
-import { CliError, EXIT, usageError } from '../cli-error';
+import { CliError, EXIT, optionOf, usageError } from '../cli-error';
 import type { Precondition } from '../client';
 import type { CliContext } from '../context';
 import { keyIdOf, namesOf, readDocumentText } from '../cpix-document';
@@ -223,10 +223,8 @@ function choiceFields({ track, kid, period, systems }: PutBodyOptions) {
 function documentBody(context: CliContext, bytes: Buffer, name: string, options: PutBodyOptions) {
   const { track, kid, period, systems, playreadyLaurl, contentId, cmaf, ...others } = options;
   const [other] = Object.entries(others).flatMap(([option, value]) => (value === undefined ? [] : [option]));
-  if (other !== undefined) {
-    const typed = other.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    throw usageError(`${name} is a CPIX document, which holds the keys; leave --${typed} out.`);
-  }
+  if (other !== undefined)
+    throw usageError(`${name} is a CPIX document, which holds the keys; leave ${optionOf(other)} out.`);
   const text = readDocumentText(bytes);
   if (!text.ok) throw unusable(completed(text.problem, name));
   return {

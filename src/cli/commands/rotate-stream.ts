@@ -68,12 +68,12 @@ export async function rotateStream(
     try {
       done.push({ at, ...(await writeNext(context, streamId, source, seconds)) });
     } catch (thrown) {
-      if (signal.aborted) break;
+      if (thrown instanceof CliError && thrown.exitCode === EXIT.interrupted) break;
       // What fails at the first turn may never have worked: its own exit code says more.
       if (!(thrown instanceof CliError) || turn === 0) throw thrown;
       done.push({ at, errors: thrown.problems });
     }
-    if (!out.json) showTurn(context, done.at(-1), turn + 1 < turns);
+    if (!out.json) showTurn(context, done.at(-1), turn + 1 < turns && !signal.aborted);
     const late = now().getTime() - due;
     // Turns that were missed are not made up for, and a clock that was set back holds up none.
     due += every * (late < -every ? 1 + late / every : Math.max(1, 1 + Math.floor(late / every)));
@@ -95,7 +95,7 @@ async function pause({ wait, interrupted: signal }: CliContext, ms: number): Pro
     await wait(Math.min(left, MOST_MS), signal);
 }
 
-/** Writes the next key, unless somebody else has changed the key file since it was read. */
+/** Writes the next key, unless somebody else has changed the key file since it was read. An interruption does not cut the write. */
 async function writeNext(
   context: CliContext,
   streamId: string,
@@ -110,7 +110,10 @@ async function writeNext(
   const { of, body } = await source(present?.bytes);
   const ifMatch = present?.etag;
   const precondition = ifMatch === undefined ? undefined : { ifMatch };
-  const written = await sidecar.put(streamId, body, present ? precondition : { createOnly: true }, seconds);
+  if (context.interrupted.aborted) throw interrupted();
+  const written = await context
+    .sidecar({ finishCalls: true })
+    .put(streamId, body, present ? precondition : { createOnly: true }, seconds);
   if (written.isPending && seconds !== undefined) context.endWith(EXIT.failed);
   for (const { code, description } of written.warnings) context.out.warn(`${code}: ${description}`);
   return { of, former: keyIdOf(present?.bytes), key_id: keyIdOf(written.bytes) };

@@ -1,5 +1,5 @@
 import { shellWord } from '../../terminal/text';
-import { CliError, EXIT, usageError } from '../cli-error';
+import { CliError, EXIT, optionOf, usageError } from '../cli-error';
 import type { SidecarApi } from '../client';
 import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
@@ -49,8 +49,8 @@ export async function rotate(
   const kind = stream === undefined ? OF_STREAM : OF_MANIFEST;
   const stray = kind.find((name) => options[name] !== undefined);
   if (stray !== undefined) {
-    const typed = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    throw usageError(`--${typed} is for ${stream === undefined ? '--stream' : 'manifests'}; leave it out.`);
+    const goesWith = stream === undefined ? '--stream' : 'manifests';
+    throw usageError(`${optionOf(stray)} is for ${goesWith}; leave it out.`);
   }
   if (stream !== undefined) await rotateStream(context, stream, options);
   else if (path !== undefined) await rotateAll(context, path, options);

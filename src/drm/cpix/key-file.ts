@@ -164,7 +164,10 @@ export function plainValue(document: CpixDocument, keyId: Buffer): Checked<Buffe
   if (value?.kind === 'plain') return { ok: true, value: value.bytes };
   const kid = formatUuid(keyId);
   return value
-    ? refused('cpix_not_opened', `has an encrypted value of the key ${kid}, which was not opened`)
+    ? refused(
+        'cpix_not_opened',
+        `has an encrypted value of the key ${kid}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`,
+      )
     : unusable(`has no value for the key ${kid}`);
 }
 

@@ -1,3 +1,6 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openCpix } from '../../../src/drm/cpix/encryption';
@@ -15,6 +18,8 @@ import { API_KEY, startSidecar } from '../../support/start-sidecar';
 
 const VECTORS = join(__dirname, '../../vectors/cpix');
 const CERTIFICATE = join(VECTORS, 'Cert1.pem');
+const ENCRYPTED = readFileSync(join(VECTORS, 'EncryptedContentKeys.xml'), 'utf8');
+const ENCRYPTED_ID = 'bd5adf51-cf04-410f-aac3-ec63a69e929e';
 const SECRETS = [
   Buffer.from(POST_MANUAL.cenc.contentkey, 'base64'),
   Buffer.from(POST_MANUAL.fairplay.key, 'hex'),
@@ -167,11 +172,33 @@ describe('export', () => {
     expect(JSON.parse(stdout)).toMatchObject({ file: '-', as: 'shaka', scheme: 'cbcs' });
   });
 
+  it('ends at the size limit of a file that does not end, as verify and check do', async () => {
+    const pipe = join(cwd, 'pipe.mpd');
+    execFileSync('mkfifo', [pipe]);
+    const verify = ['verify', 'https://cdn.example/a.mpd', '/dev/zero'];
+    for (const args of [['export', '/dev/zero', '--as', 'shaka'], verify])
+      expect(await cli(args, { cwd })).toEqual(refused(2, 'The file /dev/zero is larger than 64 MiB.'));
+    for (const [args, sentence] of [
+      [['export', pipe, '--as', 'shaka'], `The file ${pipe} is larger than 64 MiB.`],
+      [
+        ['check', pipe],
+        `${pipe} has more than 1 MiB apart from its segments; check the part that names keys.`,
+      ],
+    ] as const) {
+      const endless = spawn('sh', ['-c', `(echo '#EXTM3U'; yes ${'x'.repeat(2000)}) > '${pipe}'`], {
+        stdio: 'ignore',
+      });
+      expect(await cli(args, { cwd })).toEqual(refused(2, sentence));
+      if (endless.exitCode === null) await once(endless, 'exit');
+    }
+  });
+
   it.each([
     [[], cbcsDocument(), 2, "required option '--as <form>' not specified"],
     [['--as', 'shaka'], cbcsDocument({}, 'HD'), 1, 'has several keys for cbcs; choose one by track or kid'],
     [['--as', 'shaka', '--kid', '1'], cbcsDocument(), 2, '--kid '],
     [['--as', 'shaka', '--track', 'HD'], POST_MANUAL_FILE, 2, 'are for CPIX documents; show.file is none'],
+    [['--as', 'shaka', '--kid', ENCRYPTED_ID], ENCRYPTED, 1, '(packager-drm put --cpix) and use that.'],
     [['--as', 'shaka'], 'nothing', 2, 'show.file is neither a CPIX document nor a key file'],
     [['--as', 'shaka', '--scheme', 'cbcs'], CENC_ONLY_FILE, 1, 'show.file has no FairPlay lines'],
   ] as const)('refuses what it cannot export: %j (%#)', async (args, text, code, sentence) => {

@@ -261,6 +261,19 @@ test('a time without a zone is one of UTC, and an interrupt ends JSON as one doc
   expect([code, parse(stdout).turns.map(({ of }) => of)]).toEqual([130, ['period next']]);
 });
 
+test('an interrupt lets the write under way finish, and its key is reported', async () => {
+  const stop = new AbortController();
+  const url = await startProxy(sidecar.url, ({ method }) => method === 'POST' && stop.abort());
+  const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
+  const args = ['rotate', '--stream', 'live/news', ...PROVIDED, '--every', '5s', '--json'];
+  const { code, stdout } = await run(args, { env, interrupt: stop.signal });
+  const { turns } = parse(stdout);
+  expect([code, turns.map(({ of }) => of)]).toEqual([130, ['live_news-2026-11-26-100000']]);
+  clock += 1000;
+  const next = parse((await rotate(...PROVIDED, '--json')).stdout);
+  expect(next.turns[0]?.former).toBe(turns[0]?.key_id);
+});
+
 test.each([
   [['rotate'], 'Give a manifest, or --stream with the id of one stream.'],
   [['rotate', 'm.yaml', '--stream', 'a'], 'Give a manifest, or --stream with the id of one stream.'],

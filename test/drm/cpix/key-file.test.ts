@@ -223,7 +223,7 @@ it('refuses a value that was not opened', () => {
     faults: [
       {
         code: 'cpix_not_opened',
-        description: `has an encrypted value of the key ${kidOf(1)}, which was not opened`,
+        description: `has an encrypted value of the key ${kidOf(1)}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`,
       },
     ],
   });
