@@ -26,16 +26,23 @@ interface Seen {
   readonly waiting: number;
 }
 
-/** Counts the times without a new picture in the page's player. As text: it is compiled without the DOM's types. */
+/**
+ * Counts the times without a new picture in the page's player. A busy page may hear of several pictures at once: the time
+ * since the last call is theirs in equal parts. As text: it is compiled without the DOM's types.
+ */
 const WATCH = `(() => {
   const video = document.querySelector('video');
   const seen = { pictures: 0, stalls: [], longest: 0, waiting: 0 };
   let before = performance.now();
-  const next = (now) => {
-    seen.pictures += 1;
-    seen.longest = Math.max(seen.longest, now - before);
-    if (now - before > ${STALL_MS}) seen.stalls.push(Math.round(now - before));
+  let presented = 0;
+  const next = (now, { presentedFrames }) => {
+    const pictures = presented ? presentedFrames - presented : 1;
+    const time = (now - before) / pictures;
+    seen.pictures += pictures;
+    seen.longest = Math.max(seen.longest, time);
+    if (time > ${STALL_MS}) seen.stalls.push(Math.round(time));
     before = now;
+    presented = presentedFrames;
     video.requestVideoFrameCallback(next);
   };
   video.requestVideoFrameCallback(next);
@@ -54,7 +61,8 @@ export async function rotation({ rotatedKeys }: Plan): Promise<Figure[]> {
     const source = join(chain.home, 'source.flv');
     const seconds = `${rotatedKeys * EVERY_SECONDS + SPARE_SECONDS}`;
     await chain.makeFile(source, [...PICTURE, ...TONE, ...CODECS, '-t', seconds]);
-    const channel = await chain.channel();
+    // As an operator sets it who rotates for hours: with DVR, a manifest lists each key period since the start.
+    const channel = await chain.channel({ dvr: 'off' });
     await chain.provision(channel.id);
     const encoder = chain.ffmpeg(['-re', '-i', source, '-c', 'copy'], channel);
     const event = await chain.event(channel);
@@ -100,7 +108,7 @@ export async function rotation({ rotatedKeys }: Plan): Promise<Figure[]> {
   }
 }
 
-/** Decrypts all segments. @returns the share of the pictures that equal the source's, each one in its place. */
+/** Decrypts all segments of each key. @returns the share of the pictures that equal the source's, each one in its place. */
 async function sameAs(
   chain: RealChain,
   event: string,
@@ -110,29 +118,28 @@ async function sameAs(
 ): Promise<Pick<Figure, 'ratios' | 'detail'>> {
   const playlist = String(await chain.servedFile(`${event}/hls/video.m3u8`));
   const keys = await chain.licensedKeys(keyIds);
-  const shown: string[] = [];
-  let part = -1;
-  let initialization: Buffer = Buffer.alloc(0);
+  const parts: Buffer[][] = [];
   for (const [, uri = ''] of playlist.matchAll(/^(?:#EXT-X-MAP:URI="|)([\w-]+\/\w+\.(?:mp4|m4s))/gm)) {
     const bytes = await chain.servedFile(`${event}/${system}/${uri}`);
-    if (uri.endsWith('.mp4')) {
-      initialization = bytes;
-      part += 1;
-      continue;
-    }
-    const path = join(chain.home, 'segment.mp4');
-    writeFileSync(path, Buffer.concat([initialization, bytes]));
-    const key = keys[part] ?? '';
-    // Under `cbcs`, ffmpeg 5.1 makes garbage.
-    const hashes =
-      system === 'dash'
-        ? hashesOf(path, '-decryption_key', key)
-        : hashesOf(await decryptedFile(path, keyIds[part] ?? '', key));
-    shown.push(...(await hashes));
+    if (uri.endsWith('.mp4')) parts.push([bytes]);
+    else parts.at(-1)?.push(bytes);
+  }
+  const shown: string[] = [];
+  for (const [index, [initialization, ...segments]] of parts.entries()) {
+    const path = join(chain.home, 'part.mp4');
+    const hashesOfAll = async (all: readonly Buffer[], args: readonly string[] = []) => {
+      writeFileSync(path, Buffer.concat([initialization ?? Buffer.alloc(0), ...all]));
+      const decrypted =
+        system === 'hls' ? await decryptedFile(path, keyIds[index] ?? '', keys[index] ?? '') : path;
+      shown.push(...(await hashesOf(decrypted, ...args)));
+    };
+    // ffmpeg 5.1 decrypts one fragment, and under `cbcs` makes garbage.
+    if (system === 'hls') await hashesOfAll(segments);
+    else for (const segment of segments) await hashesOfAll([segment], ['-decryption_key', keys[index] ?? '']);
   }
   const from = wanted.indexOf(shown[0] ?? '');
   const same = shown.filter((hash, index) => hash === wanted[from + index]).length;
-  const detail = `${same} of ${shown.length} with ${part + 1} keys, from picture ${from} of the source on, decrypted by ${system === 'dash' ? 'ffmpeg' : 'shaka-packager'}`;
+  const detail = `${same} of ${shown.length} with ${parts.length} keys, from picture ${from} of the source on, decrypted by ${system === 'dash' ? 'ffmpeg' : 'shaka-packager'}`;
   return { ratios: [same / shown.length], detail };
 }
 
