@@ -77,8 +77,7 @@ describe('put', () => {
   test('shows how the file would change with --dry-run, and writes nothing', async () => {
     await run(['put', 'news', ...AS_OPTIONS]);
     const changed = [...AS_OPTIONS.slice(0, -1), 'https://other.example.com', '--cmaf=cenc'];
-    const { code, stdout, stderr } = await run(['put', 'news', ...changed, '--dry-run']);
-    expect({ code, stdout, stderr }).toEqual({
+    expect(await run(['put', 'news', ...changed, '--dry-run'])).toEqual({
       code: 0,
       stdout: `\
   mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==

@@ -249,8 +249,7 @@ test.each<[string, readonly string[]]>([
 ])('ends with 3 when something answers %s', async (_name, streamIds) => {
   const results = streamIds.map((streamid, index) => ({ index, streamid, result: 'created' }));
   sidecar.before = () => ({ status: 200, body: { results } });
-  const { code, stdout, stderr } = await apply(['manifest.yaml', '--yes']);
-  expect({ code, stdout, stderr }).toEqual(
+  expect(await apply(['manifest.yaml', '--yes'])).toEqual(
     refused(3, `The server at ${sidecar.url} did not report the result of every stream. Check the address.`),
   );
 });

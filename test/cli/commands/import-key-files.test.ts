@@ -141,14 +141,7 @@ describe('apply with key files', () => {
 
   test('imports the files that are named, each as the stream of its name', async () => {
     await write({ 'old/a.key': POST_MANUAL_FILE, 'old/live/b.key': KEPT_IV });
-    const { code, stdout, stderr } = await run([
-      'apply',
-      'old/a.key',
-      'old/live/b.key',
-      './old/a.key',
-      '--yes',
-    ]);
-    expect({ code, stdout, stderr }).toEqual({
+    expect(await run(['apply', 'old/a.key', 'old/live/b.key', './old/a.key', '--yes'])).toEqual({
       code: 0,
       stdout: `\
 2 streams created

@@ -7,27 +7,19 @@ import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import { temporaryFolder } from '../../support/after-test';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
-import { startEmulator } from '../../support/start-emulator';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { API_KEY, type TestSidecar } from '../../support/start-sidecar';
+import { startProvided } from './start-provided';
 
 const PROVIDED = ['--client', 'demo', '--client-api-key', 'demo-client-api-key'];
 
 let cwd: string;
 let sidecar: TestSidecar;
-let emulator: Awaited<ReturnType<typeof startEmulator>>;
+let emulator: Awaited<ReturnType<typeof startProvided>>['emulator'];
 let clock: number;
 let pauses: number[];
 
 beforeEach(async () => {
-  emulator = await startEmulator({
-    EMULATOR_CLIENT: 'demo',
-    EMULATOR_CLIENT_API_KEY: 'demo-client-api-key',
-    EMULATOR_CLIENT_SHARED_SECRET: 'demo-shared-secret-0123456789',
-  });
-  sidecar = await startSidecar({
-    configServiceUrl: `${emulator.url}/config/v1/clients`,
-    keyProviderUrl: `${emulator.url}/keyprovider`,
-  });
+  ({ emulator, sidecar } = await startProvided());
   cwd = await temporaryFolder();
   clock = Date.parse('2026-11-26T10:00:00Z');
   pauses = [];

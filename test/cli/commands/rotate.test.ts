@@ -4,8 +4,8 @@ import fs from 'fs-extra';
 import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
 import { temporaryFolder } from '../../support/after-test';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
-import { startEmulator } from '../../support/start-emulator';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { API_KEY, type TestSidecar } from '../../support/start-sidecar';
+import { startProvided } from './start-provided';
 
 const OWN_KEYS = '{ keyid: RNpS70UjCY5oVHd+4yJoHQ==, contentkey: lnA03mLuxnL3toiRMxV4Zw== }';
 
@@ -24,15 +24,7 @@ let cwd: string;
 let sidecar: TestSidecar;
 
 beforeEach(async () => {
-  const emulator = await startEmulator({
-    EMULATOR_CLIENT: 'demo',
-    EMULATOR_CLIENT_API_KEY: 'demo-client-api-key',
-    EMULATOR_CLIENT_SHARED_SECRET: 'demo-shared-secret-0123456789',
-  });
-  sidecar = await startSidecar({
-    configServiceUrl: `${emulator.url}/config/v1/clients`,
-    keyProviderUrl: `${emulator.url}/keyprovider`,
-  });
+  ({ sidecar } = await startProvided());
   cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, 'manifest.yaml'), MANIFEST);
 });
@@ -185,15 +177,7 @@ error: manifest.yaml:4: c has no content id in the manifest for {contentId}.
 test('needs no content ids in the manifest, and makes first key files', async () => {
   await fs.writeFile(join(cwd, 'ids.csv'), 'streamid\nlive/a\nlive/b\n');
   const provider = ['--client', 'demo', '--client-api-key', 'demo-client-api-key'];
-  const { code, stdout, stderr } = await run([
-    'rotate',
-    'ids.csv',
-    ...provider,
-    '--yes',
-    '--application',
-    'app',
-  ]);
-  expect({ code, stdout, stderr }).toEqual({
+  expect(await run(['rotate', 'ids.csv', ...provider, '--yes', '--application', 'app'])).toEqual({
     code: 0,
     stdout: `\
 2 streams would get a first key file
