@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { readEmulatorConfig } from '../src/platform/emulator/config';
 import { readPackagerConfig } from '../src/platform/packager/config';
 import { readSidecarConfig } from '../src/sidecar/config';
+import { temporaryFolder } from './support/after-test';
 import { readServices, type Service } from './support/compose-file';
 
 const FLEET = 'docker-compose.fleet.yml';
@@ -149,20 +149,16 @@ test('the sidecar of compose runs without root, with a read-only root and no cap
 });
 
 test('compose makes a secret of its own for the fleet, and leaves the one that is there', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'fleet-secret-'));
-  try {
-    const { secret } = await readServices({}, FLEET);
-    const [, option = '', script = ''] = secret?.command ?? [];
-    const make = () =>
-      promisify(execFile)(process.execPath, [option, script.replaceAll('/keys', folder)], { cwd: folder });
-    await make();
-    const path = join(folder, 'secret');
-    const made = await readFile(path, 'utf8');
-    expect(made).toMatch(/^[0-9a-f]{64}\n$/);
-    expect((await stat(path)).mode & 0o777).toBe(0o400);
-    await make();
-    expect(await readFile(path, 'utf8')).toBe(made);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const folder = await temporaryFolder();
+  const { secret } = await readServices({}, FLEET);
+  const [, option = '', script = ''] = secret?.command ?? [];
+  const make = () =>
+    promisify(execFile)(process.execPath, [option, script.replaceAll('/keys', folder)], { cwd: folder });
+  await make();
+  const path = join(folder, 'secret');
+  const made = await readFile(path, 'utf8');
+  expect(made).toMatch(/^[0-9a-f]{64}\n$/);
+  expect((await stat(path)).mode & 0o777).toBe(0o400);
+  await make();
+  expect(await readFile(path, 'utf8')).toBe(made);
 });

@@ -1,14 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { onceForAll, temporaryFolder } from '../support/after-test';
+import { DIST, runScript } from '../support/built-program';
 import { processesNaming } from '../support/processes';
 
-const DEMO = join(__dirname, '../../dist/demo/main.js');
+const DEMO = join(DIST, 'demo/main.js');
 
 const KEY_FILE = `mpegdashstreaming-cenc-key-id: Dlj11ea0QZepsUOGRu9HZQ==
 mpegdashstreaming-cenc-content-key: SvEMxZMGndWHIqCMoD45YA==
@@ -29,63 +27,15 @@ cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
 cupertinostreaming-aes128-key-format-version: 1
 `;
 
-const UP = 'All programs stay up until Ctrl-C.';
-
-let folder: string;
-const started: ChildProcess[] = [];
-
-beforeEach(async () => {
-  folder = await newFolder();
-});
-
 async function newFolder(): Promise<string> {
-  const made = await mkdtemp(join(tmpdir(), 'demo-'));
+  const made = await temporaryFolder();
   await mkdir(join(made, 'tmp'));
   return made;
 }
 
-afterEach(async () => {
-  const running = started.splice(0).filter((child) => child.exitCode === null && child.signalCode === null);
-  const ended = running.map((child) => once(child, 'exit'));
-  for (const child of running) child.kill('SIGTERM');
-  // They write into the folder until they end.
-  await Promise.all(ended);
-  await rm(folder, { recursive: true });
-});
-
-function start(program: string, args: readonly string[], env: Record<string, string> = {}) {
-  const child = startIn(folder, program, args, env);
-  started.push(child);
-  return child;
-}
-
-function startIn(cwd: string, program: string, args: readonly string[], env: Record<string, string> = {}) {
-  return spawn(process.execPath, [program, ...args], {
-    cwd,
-    // No PATH: no ffmpeg, whatever this machine has.
-    env: { TMPDIR: join(cwd, 'tmp'), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-}
-
-async function run(program: string, args: readonly string[], env: Record<string, string> = {}) {
-  const child = start(program, args, env);
-  const [[code], out, err] = await Promise.all([
-    once(child, 'close'),
-    text(child.stdout),
-    text(child.stderr),
-  ]);
-  return { code, out, err };
-}
-
-async function untilSaid(child: ReturnType<typeof start>, words: string): Promise<string> {
-  let said = '';
-  for await (const chunk of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
-    said += chunk;
-    if (said.includes(words)) break;
-  }
-  return said;
-}
+/** Starts the demo without a PATH: no ffmpeg, whatever this machine has. */
+const start = (cwd: string, args: readonly string[] = [], env: Record<string, string> = {}) =>
+  runScript(DEMO, { cwd, args, env: { TMPDIR: join(cwd, 'tmp'), ...env } });
 
 /** What a document offers to players, as far as is looked at here. */
 interface Source {
@@ -106,12 +56,15 @@ test('packages the clip, shows the key file, tests both streams and ends with --
       .on('error', () => undefined)
       .listen(port, '127.0.0.1'),
   );
+  const folder = await newFolder();
   await writeFile(join(folder, '.env'), 'PACKAGERDRMAPI_APIKEY_FILE=/nowhere\nEMULATOR_CLIENT=other\n');
-  const { code, out, err } = await run(DEMO, ['--once'], {
+  const demo = start(folder, ['--once'], {
     PACKAGERDRMAPI_CHECKS: 'bad',
     EMULATOR_PORT: 'bad',
     PACKAGER_PORT: 'bad',
-  }).finally(() => servers.map((server) => server.close()));
+  });
+  const { code, stdout: out, stderr: err } = await demo.ended;
+  for (const server of servers) server.close();
   const path = join(folder, 'keys', 'demo.key');
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toContain(`\n\n${KEY_FILE}\nIt is ${path}\n`);
@@ -131,25 +84,22 @@ test('packages the clip, shows the key file, tests both streams and ends with --
 });
 
 describe('while it is up', () => {
-  let demo: ReturnType<typeof start>;
-  let said: string;
-  let own: string;
-
-  beforeAll(async () => {
-    own = await newFolder();
-    demo = startIn(own, DEMO, []);
-    said = await untilSaid(demo, UP);
+  const started = onceForAll(async () => {
+    const own = await newFolder();
+    const demo = start(own);
+    await demo.until(/All programs stay up until Ctrl-C\./);
+    return { own, demo, said: demo.stdout() };
   });
 
+  // A kill, which comes after all tests, would leave the programs that it has started.
   afterAll(async () => {
-    if (demo.exitCode === null) {
-      demo.kill('SIGTERM');
-      await once(demo, 'exit');
-    }
-    await rm(own, { recursive: true });
+    const { demo } = await started();
+    demo.send('SIGTERM');
+    await demo.ended;
   });
 
   test('offers a player whose manifest, segments and license fit together', async () => {
+    const { said } = await started();
     expect(said).toMatch(/\n\nFor a live test picture, install ffmpeg .*, and start the demo again\.\n\n/);
     const [, player = '', mediaId = ''] = /DASH, cenc {3}(\S+mediaId=(\w+))\n/.exec(said) ?? [];
     expect(said).toContain(`  HLS, cbcs    ${player}&format=hls\n`);
@@ -180,6 +130,7 @@ describe('while it is up', () => {
   });
 
   test('offers commands that work as they are printed: the simulated encoder, the channels, the pages', async () => {
+    const { said } = await started();
     const [, encoder = '', streamKey = ''] =
       /(http:\/\/\S+\/encoder\/connect) -d '{"stream_key":"(\w+)"}'/.exec(said) ?? [];
     const connected = await fetch(encoder, {
@@ -196,11 +147,12 @@ describe('while it is up', () => {
   });
 
   test('stays up, and takes all programs and files with it on SIGTERM', async () => {
+    const { demo, own, said } = await started();
     const urls = said.match(/http:\/\/127\.0\.0\.1:\d+(?=[,.]\s)/g) ?? [];
     expect(urls).toHaveLength(2);
     for (const url of urls) expect((await fetch(`${url}/healthz`)).status).toBe(200);
-    demo.kill('SIGTERM');
-    expect(await once(demo, 'close')).toEqual([0, null]);
+    demo.send('SIGTERM');
+    expect(await demo.ended).toMatchObject({ code: 0, signal: null });
     for (const url of urls) await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed');
     expect(await leftOvers(own)).toEqual([]);
   });
@@ -211,16 +163,13 @@ test('leaves no process and no file behind after a Ctrl-C, at whichever moment o
   const left = await Promise.all(
     delays.map(async (delay) => {
       const own = await newFolder();
-      const demo = startIn(own, DEMO, []);
-      const closed = once(demo, 'close');
+      const demo = start(own);
       await sleep(delay);
-      demo.kill('SIGINT');
+      demo.send('SIGINT');
       await sleep(20);
-      demo.kill('SIGINT');
-      await closed;
-      const found = await leftOvers(own);
-      await rm(own, { recursive: true });
-      return found;
+      demo.send('SIGINT');
+      await demo.ended;
+      return leftOvers(own);
     }),
   );
   expect(left).toEqual(delays.map(() => []));

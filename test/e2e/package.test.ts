@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readdir, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { temporaryFolder } from '../support/after-test';
@@ -19,20 +18,13 @@ jest.setTimeout(60_000);
 
 const run = promisify(execFile);
 
-/** A copy of what a build needs; each test takes away again what it adds. */
+/** A copy of what a build needs. */
 let folder: string;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'packager-drm-api-'));
-  for (const name of ['package.json', 'build.mjs'])
-    await cp(join(ROOT, name), join(folder, name), { recursive: true });
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  for (const name of ['package.json', 'build.mjs']) await cp(join(ROOT, name), join(folder, name));
 });
-
-afterEach(async () => {
-  for (const name of ['node_modules', 'dist']) await rm(join(folder, name), { recursive: true, force: true });
-});
-
-afterAll(() => rm(folder, { recursive: true }));
 
 /** Without the programs of our own packages: npm puts them there for whoever runs the tests by it. */
 const PATH = (process.env.PATH ?? '')

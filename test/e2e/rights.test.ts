@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import { chmod, chown, cp, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { afterTest, onceForAll, temporaryFolder } from '../support/after-test';
 import { DIST } from '../support/built-program';
 import { until } from '../support/until';
 
@@ -12,31 +12,24 @@ const OTHER = { uid: 3500, gid: 3500 };
 /** A copy of the program, since user 1000 may not read a clone in root's home. */
 let program: string;
 let folder: string;
-const started: ChildProcess[] = [];
-
-const folderForAll = async (prefix: string) => {
-  const made = await mkdtemp(join(tmpdir(), prefix));
+const folderForAll = async () => {
+  const made = await temporaryFolder();
   await chmod(made, 0o755);
   return made;
 };
 
-beforeAll(async () => {
-  program = await folderForAll('rights-program-');
-  await cp(join(DIST, 'sidecar'), join(program, 'dist', 'sidecar'), { recursive: true });
-  await cp(join(DIST, '../package.json'), join(program, 'package.json'));
+const copied = onceForAll(async () => {
+  const made = await folderForAll();
+  await cp(join(DIST, 'sidecar'), join(made, 'dist', 'sidecar'), { recursive: true });
+  await cp(join(DIST, '../package.json'), join(made, 'package.json'));
   // With a umask of 077 the build is for its owner alone.
-  for (const file of await readdir(program, { recursive: true })) await chmod(join(program, file), 0o755);
+  for (const file of await readdir(made, { recursive: true })) await chmod(join(made, file), 0o755);
+  return made;
 });
-
-afterAll(() => rm(program, { recursive: true }));
 
 beforeEach(async () => {
-  folder = await folderForAll('rights-');
-});
-
-afterEach(async () => {
-  for (const child of started.splice(0)) child.kill('SIGKILL');
-  await rm(folder, { recursive: true });
+  program = await copied();
+  folder = await folderForAll();
 });
 
 /** Starts the sidecar as a user who owns nothing here, as a container does. */
@@ -47,7 +40,7 @@ function start(env: Record<string, string>) {
     stdio: ['ignore', 'pipe', 'pipe'],
     ...SERVICE,
   });
-  started.push(child);
+  afterTest(() => child.kill('SIGKILL'));
   let out = '';
   child.stdout.on('data', (chunk) => {
     out += chunk;

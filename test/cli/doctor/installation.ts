@@ -1,7 +1,6 @@
-import { mkdtemp, realpath } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import fs from 'fs-extra';
+import { temporaryFolder } from '../../support/after-test';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 
 const HOME = `\${com.wowza.wms.context.VHostConfigHome}`;
@@ -130,16 +129,9 @@ const SOUND: Readonly<Record<string, string>> = {
   'keys/camera.stream.key': KEY_FILE,
 };
 
-const folders: string[] = [];
-
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await fs.remove(folder);
-});
-
 /** Builds the sound installation with some files otherwise (undefined: left out), in a folder that is removed after the test. */
 export async function install(changes: Readonly<Record<string, string | undefined>> = {}): Promise<string> {
-  const root = await realpath(await mkdtemp(join(tmpdir(), 'packager-')));
-  folders.push(root);
+  const root = await fs.realpath(await temporaryFolder());
   for (const [path, text] of Object.entries({ ...SOUND, ...changes })) {
     if (text === undefined) continue;
     await fs.mkdirp(dirname(join(root, path)));
