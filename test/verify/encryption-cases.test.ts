@@ -161,7 +161,7 @@ const PAGE = '<!DOCTYPE html><html>blocked</html>';
 const SWAPPED = 'd3756a4b4980dc4eb82ac7a2680c5781';
 const SWAPPED_UUID = 'd3756a4b-4980-dc4e-b82a-c7a2680c5781';
 const WIDEVINE_BOX = dashPackaging().pssh?.slice(0, 100) ?? '';
-const OTHER_BOX = `0000003870737368${'00000000edef8ba979d64acea3c827dcd51d21ed'}000000181210${KEY_ID}48e3dc959b06`;
+const OTHER_BOX = `000000387073736800000000edef8ba979d64acea3c827dcd51d21ed000000181210${KEY_ID}48e3dc959b06`;
 
 /**
  * What the WAVE project's test content tries in encryption, and what goes wrong there. Behind what a stream has come its

@@ -1,8 +1,11 @@
 import * as fc from 'fast-check';
 import { formatUuid } from '../../../src/drm/bytes';
+import { chooseKeys } from '../../../src/drm/cpix/choose';
+import { cpixKeyFile } from '../../../src/drm/cpix/key-file';
+import { readCpix } from '../../../src/drm/cpix/read';
 import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
-import { EXPORT_NAMES, type ExportName } from '../../../src/drm/export/names';
+import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../../src/drm/export/names';
 import { type KeyFile, keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
@@ -10,6 +13,8 @@ import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, PLAYREADY, WIDEVINE } from '../
 
 const WIDEVINE_BOX = buildPsshBox('edef8ba9-79d6-4ace-a3c8-27dcd51d21ed', WIDEVINE);
 const PLAYREADY_BOX = buildPsshBox('9a04f079-9840-4286-ab92-e65be0885f95', PLAYREADY);
+
+const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
 
 function exported(text: string, as: ExportName, more: { scheme?: 'cenc' | 'cbcs'; track?: string } = {}) {
   const made = exportCpix(text, { as, ...more });
@@ -50,20 +55,15 @@ it('its export as CPIX is exported like the document itself', () => {
 });
 
 it('the CPIX export of a key file is exported like the key file', () => {
-  const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
-  const isSignalled = ({ cenc, widevine, playready }: KeyFile) => !cenc || widevine || playready;
+  const hasSystem = ({ cenc, widevine, playready }: KeyFile) => !cenc || Boolean(widevine ?? playready);
   fc.assert(
-    fc.property(
-      arbitraryKeyFiles.filter((file) => Boolean(isSignalled(file))),
-      (keyFile) => {
-        const cpix = exportKeyFile(textOf(keyFile), 'cpix', undefined);
-        if (!cpix.ok) throw new Error(cpix.problem.description);
-        for (const as of EXPORT_NAMES.filter((each) => each !== 'ffmpeg' || keyFile.cenc)) {
-          const own = exportKeyFile(textOf(keyFile), as, undefined);
-          expect(exported(cpix.text, as).text).toBe(own.ok && own.text);
-        }
-      },
-    ),
+    fc.property(arbitraryKeyFiles.filter(hasSystem), (keyFile) => {
+      const cpix = asCpix(textOf(keyFile));
+      for (const as of EXPORT_NAMES.filter((each) => each !== 'ffmpeg' || keyFile.cenc)) {
+        const own = exportKeyFile(textOf(keyFile), as, undefined);
+        expect(exported(cpix, as).text).toBe(own.ok && own.text);
+      }
+    }),
     { numRuns: 30 },
   );
 });
@@ -135,4 +135,56 @@ it('PlayReady without a header gets one of version 4.3 from its address', () => 
   const end = cbcsDocument().indexOf('</cpix:DRMSystem>', start);
   const bare = `${cbcsDocument().slice(0, start)}<cpix:ContentProtectionData>${laurl}</cpix:ContentProtectionData>${cbcsDocument().slice(end)}`;
   expect(exported(bare, 'shaka').text).toBe(exported(cbcsDocument(), 'shaka').text);
+});
+
+function asCpix(text: string, scheme?: ExportScheme): string {
+  const exported = exportKeyFile(text, 'cpix', scheme);
+  if (!exported.ok) throw new Error(exported.problem.description);
+  return exported.text;
+}
+
+function imported(cpix: string): KeyFile {
+  const document = readCpix(cpix);
+  if (!document.ok) throw new Error(document.problem.description);
+  const chosen = chooseKeys(document.value, {});
+  if (!chosen.ok) throw new Error(chosen.faults.map(({ description }) => description).join('; '));
+  const made = cpixKeyFile(document.value, chosen.value, {});
+  if (!made.ok) throw new Error(made.faults.map(({ description }) => description).join('; '));
+  expect([...chosen.value.findings, ...made.findings]).toEqual([]);
+  return made.keyFile;
+}
+
+/** A key that no system signals is no candidate beside one that has: the document doesn't say whose it is. */
+const isSignalled = ({ cenc, widevine, playready, fairplay }: KeyFile) =>
+  cenc === undefined || widevine !== undefined || playready !== undefined || fairplay === undefined;
+
+/** Hex digits are written in upper case, since CPIX has bytes. */
+const inUpperCase = ({ fairplay, ...others }: KeyFile): KeyFile => ({
+  ...others,
+  ...(fairplay && {
+    fairplay: { ...fairplay, key: fairplay.key.toUpperCase(), iv: fairplay.iv.toUpperCase() },
+  }),
+});
+
+test('what is exported to CPIX and imported again has the same lines, hex digits in upper case', () => {
+  fc.assert(
+    fc.property(arbitraryKeyFiles.filter(isSignalled), (keyFile) => {
+      expect(textOf(imported(asCpix(textOf(keyFile))))).toBe(textOf(inUpperCase(keyFile)));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('the document of one scheme gives the lines of that scheme', () => {
+  fc.assert(
+    fc.property(
+      arbitraryKeyFiles.filter(({ cenc, fairplay }) => cenc !== undefined && fairplay !== undefined),
+      (keyFile) => {
+        const { fairplay, ...dash } = inUpperCase(keyFile);
+        expect(imported(asCpix(textOf(keyFile), 'cenc'))).toEqual(dash);
+        expect(imported(asCpix(textOf(keyFile), 'cbcs'))).toEqual({ fairplay });
+      },
+    ),
+    { numRuns: 30 },
+  );
 });
