@@ -52,7 +52,7 @@ interface Case {
   readonly options?: Parameters<typeof startStream>[1];
   readonly change?: (stream: ServedStream) => Promise<unknown>;
   readonly verify?: Parameters<ServedStream['verify']>[0];
-  /** What each rendition is judged to be; as many as there are decrypt, where it is left out and nothing is wrong. */
+  /** What the renditions are judged to be; both decrypt where it is left out and nothing is wrong. */
   readonly states?: string;
   /** The first fault's sentence. */
   readonly says?: RegExp | string;
@@ -101,14 +101,8 @@ const former = { formerKeyFiles: [{ name: 'old.key', text: keyFileText() }] };
 const withFairPlay = (part: Partial<Record<'licenseUrl' | 'key' | 'iv', string>>) =>
   named(keyFileText({ fairplay: { licenseUrl: FAIRPLAY_URL, key: FAIRPLAY_KEY, iv: FAIRPLAY_IV, ...part } }));
 
-const changeAll = async (
-  stream: ServedStream,
-  files: readonly string[],
-  change: (text: string) => string,
-) => {
-  for (const file of files) await stream.change(file, change);
-};
-const PLAYLISTS = ['v.m3u8', 'a.m3u8'];
+const changePlaylists = (stream: ServedStream, change: (text: string) => string) =>
+  Promise.all(['v.m3u8', 'a.m3u8'].map((file) => stream.change(file, change)));
 const KEY_LINE = `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="${FAIRPLAY_URL}",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"`;
 const withDefaultKid = (stream: ServedStream, keyId: string) =>
   stream.change('m.mpd', (text) => text.replaceAll(/default_KID="[^"]*"/g, `default_KID="${keyId}"`));
@@ -128,16 +122,13 @@ async function changeFiles(
   }
 }
 
-/** Puts files of a clear stream in the place of those of the stream, or what `change` makes of both. */
+/** Puts files of clear DASH in the place of those of the stream, or what `change` makes of both. */
 async function takeClear(
   stream: ServedStream,
   files: RegExp,
   change = (_own: Buffer, clear: Buffer) => clear,
 ): Promise<void> {
-  const { folder } = await startStream(stream.manifest === 'm.mpd' ? 'dash' : 'hls', {
-    packaging: undefined,
-    flags: [],
-  });
+  const { folder } = await startStream('dash', { packaging: undefined });
   await changeFiles(stream, files, async (own, name) => change(own, await fs.readFile(join(folder, name))));
 }
 
@@ -332,18 +323,17 @@ const CASES: Readonly<Record<string, Case>> = {
   'an address with the id of a session: E session_id_in_address': {
     kind: 'hls',
     change: (stream) =>
-      changeAll(stream, PLAYLISTS, (text) => text.replace(FAIRPLAY_URL, `${FAIRPLAY_URL}?wowzasessionid=17`)),
+      changePlaylists(stream, (text) => text.replace(FAIRPLAY_URL, `${FAIRPLAY_URL}?wowzasessionid=17`)),
     states: 'decrypts decrypts',
   },
   'no key line for encrypted media: E not_protected': {
     kind: 'hls',
-    change: (stream) => changeAll(stream, PLAYLISTS, (text) => text.replaceAll(/#EXT-X-KEY:.*\n/g, '')),
+    change: (stream) => changePlaylists(stream, (text) => text.replaceAll(/#EXT-X-KEY:.*\n/g, '')),
   },
   'clear media whose playlists name a key: E not_protected': {
     kind: 'hls',
     options: { packaging: undefined, flags: [] },
-    change: (stream) =>
-      changeAll(stream, PLAYLISTS, (text) => text.replace('#EXTINF', `${KEY_LINE}\n#EXTINF`)),
+    change: (stream) => changePlaylists(stream, (text) => text.replace('#EXTINF', `${KEY_LINE}\n#EXTINF`)),
     states: 'clear clear',
   },
   'a media playlist that is not there: E playlist_not_found': {
