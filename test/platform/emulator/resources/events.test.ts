@@ -86,6 +86,7 @@ test('a reconnect within the window continues the same event', async () => {
   await emulator.advance(59.999);
   expect((await channelNow()).status).toBe('active');
   expect(await emulator.connect(channel)).toBe(event);
+  expect(emulator.context.state.events.find(event)?.state).toBe('live');
   await emulator.advance(3600);
   expect((await channelNow()).recent_events).toEqual([{ media_id: event, status: 'active' }]);
 });

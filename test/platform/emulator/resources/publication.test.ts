@@ -24,6 +24,21 @@ test('a media that has expired is never told available, until its end is moved o
   await patch(library, id, { publish_end_date: null });
   expect(await told()).toEqual([`media_updated ${id}`, `media_available ${id}`]);
   expect(await canWatch(library, id)).toBe(true);
+  await patch(library, id, { title: 'Once is enough' });
+  expect(await told()).toEqual([`media_updated ${id}`]);
+});
+
+test('a media is told available when its start date comes, and not at the one that was moved', async () => {
+  const library = await startLibrary();
+  const { createReady, advance, told } = library;
+  const { id } = await createReady({ metadata: { publish_start_date: at(60) } });
+  expect(await told()).not.toContain(`media_available ${id}`);
+  expect(await canWatch(library, id)).toBe(false);
+  await patch(library, id, { publish_start_date: at(120) });
+  await advance(90);
+  expect(await told()).toEqual([`media_updated ${id}`]);
+  await advance(30);
+  expect(await told()).toEqual([`media_available ${id}`]);
 });
 
 test('the replay of an event that was not published is never told available, whatever is done to it', async () => {
