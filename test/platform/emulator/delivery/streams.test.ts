@@ -223,7 +223,6 @@ describe('who may watch', () => {
       '.hidden',
       'a%00b',
     ),
-    fc.webPath(),
     fc.string(),
   );
 
