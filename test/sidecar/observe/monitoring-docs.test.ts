@@ -171,6 +171,11 @@ describe('by promtool', () => {
     expect(promtool(['check', 'rules', join(DOCS, 'prometheus-alerts.yml')])).toMatchObject({ status: 0 });
   });
 
+  checked('the rules fire when they should, and not when all is well', () => {
+    const { status, said } = promtool(['test', 'rules', join(__dirname, 'prometheus-alerts.yml')]);
+    expect({ status, said }).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
+  });
+
   checked("the board's expressions are valid", async () => {
     const path = join(await temporaryFolder(), 'board.yml');
     const list = charts.flatMap(({ targets = [] }) =>
