@@ -178,19 +178,12 @@ describe('export', () => {
     const verify = ['verify', 'https://cdn.example/a.mpd', '/dev/zero'];
     for (const args of [['export', '/dev/zero', '--as', 'shaka'], verify])
       expect(await cli(args, { cwd })).toEqual(refused(2, 'The file /dev/zero is larger than 64 MiB.'));
-    for (const [args, sentence] of [
-      [['export', pipe, '--as', 'shaka'], `The file ${pipe} is larger than 64 MiB.`],
-      [
-        ['check', pipe],
-        `${pipe} has more than 1 MiB apart from its segments; check the part that names keys.`,
-      ],
-    ] as const) {
-      const endless = spawn('sh', ['-c', `(echo '#EXTM3U'; yes ${'x'.repeat(2000)}) > '${pipe}'`], {
-        stdio: 'ignore',
-      });
-      expect(await cli(args, { cwd })).toEqual(refused(2, sentence));
-      if (endless.exitCode === null) await once(endless, 'exit');
-    }
+    const endless = spawn('sh', ['-c', `(echo '#EXTM3U'; yes ${'x'.repeat(2000)}) > '${pipe}'`], {
+      stdio: 'ignore',
+    });
+    const sentence = `${pipe} has more than 1 MiB apart from its segments; check the part that names keys.`;
+    expect(await cli(['check', pipe], { cwd })).toEqual(refused(2, sentence));
+    if (endless.exitCode === null) await once(endless, 'exit');
   });
 
   it.each([
