@@ -127,15 +127,16 @@ async function sameAs(
   const shown: string[] = [];
   for (const [index, [initialization, ...segments]] of parts.entries()) {
     const path = join(chain.home, 'part.mp4');
-    const hashesOfAll = async (all: readonly Buffer[], args: readonly string[] = []) => {
-      writeFileSync(path, Buffer.concat([initialization ?? Buffer.alloc(0), ...all]));
-      const decrypted =
-        system === 'hls' ? await decryptedFile(path, keyIds[index] ?? '', keys[index] ?? '') : path;
-      shown.push(...(await hashesOf(decrypted, ...args)));
-    };
+    const key = keys[index] ?? '';
     // ffmpeg 5.1 decrypts one fragment, and under `cbcs` makes garbage.
-    if (system === 'hls') await hashesOfAll(segments);
-    else for (const segment of segments) await hashesOfAll([segment], ['-decryption_key', keys[index] ?? '']);
+    for (const fragments of system === 'dash' ? segments.map((each) => [each]) : [segments]) {
+      writeFileSync(path, Buffer.concat([initialization ?? Buffer.alloc(0), ...fragments]));
+      const hashes =
+        system === 'dash'
+          ? hashesOf(path, '-decryption_key', key)
+          : hashesOf(await decryptedFile(path, keyIds[index] ?? '', key));
+      shown.push(...(await hashes));
+    }
   }
   const from = wanted.indexOf(shown[0] ?? '');
   const same = shown.filter((hash, index) => hash === wanted[from + index]).length;
