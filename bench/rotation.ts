@@ -13,6 +13,8 @@ const EVERY_SECONDS = 10;
 const STALL_MS = 250;
 /** Before the first change and behind the last one. */
 const SPARE_SECONDS = 60;
+/** A player keeps three segments behind the live edge, and plays without a pause once the stream has them. */
+const START_SECONDS = 12;
 const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=15'];
 const TONE = ['-f', 'lavfi', '-i', 'sine=frequency=440'];
 const CODECS = ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '15', '-pix_fmt', 'yuv420p', '-c:a', 'aac'];
@@ -67,6 +69,7 @@ export async function rotation({ rotatedKeys }: Plan): Promise<Figure[]> {
     const encoder = chain.ffmpeg(['-re', '-i', source, '-c', 'copy'], channel);
     const event = await chain.event(channel);
     await chain.untilPackaged(event, ({ state }) => state === 'running');
+    await new Promise((settle) => setTimeout(settle, START_SECONDS * 1000));
     const watching = SYSTEMS.map(async (system) => {
       const page = await browser.newPage();
       const licensed = licensedKeys(page);
