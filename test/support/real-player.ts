@@ -138,6 +138,6 @@ export async function untilPlays(
       const all = { ...seen, halves: shown?.halves, said: await said(page), told: await told(page) };
       throw new Error(`The player did not show ${halves.join(' and ')}: ${JSON.stringify(all)}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, 250));
   }
 }

@@ -49,6 +49,32 @@ const XmlExamples = {
   },
 };
 
+/** The components that a part of a description refers to, and those that they refer to. */
+function componentsOf({ components }, part, found = {}) {
+  for (const [, kind, name] of JSON.stringify(part).matchAll(/"#\/components\/(\w+)\/([^"/]+)"/g)) {
+    if (found[kind]?.[name]) continue;
+    found[kind] = { ...found[kind], [name]: components[kind][name] };
+    componentsOf({ components }, components[kind][name], found);
+  }
+  return found;
+}
+
+/** Resolves the references of what is unfolded alone: Swagger UI reads the whole description at each click. */
+function ResolveUnfolded({ fn: { resolveSubtree } }) {
+  const resolveUnfolded = (api, path, options) => {
+    const [part, name] = path;
+    const item = api[part]?.[name] ?? {};
+    const unfolded = {
+      paths: {},
+      webhooks: {},
+      components: componentsOf(api, item),
+      [part]: { [name]: item },
+    };
+    return resolveSubtree({ ...api, ...unfolded }, path, options);
+  };
+  return { fn: { resolveSubtree: resolveUnfolded } };
+}
+
 /** Beyond so many operations, all of them at once make each click slow. */
 const MOST_UNFOLDED = 40;
 
@@ -72,7 +98,7 @@ async function show() {
     // Swagger's own validator would be sent the address of this service.
     validatorUrl: null,
     syntaxHighlight: { theme: 'tomorrow-night' },
-    plugins: [CodeSamples, XmlExamples],
+    plugins: [CodeSamples, XmlExamples, ResolveUnfolded],
     onComplete: () => {
       document.title = ui.specSelectors.specJson().getIn(['info', 'title']);
     },
