@@ -9,7 +9,7 @@ import {
   fleetRetireAnswer,
   fleetStreamAnswer,
 } from '../api/fleet';
-import { listAnswer } from '../api/list';
+import { type ListAnswer, listAnswer, MAX_ENTRIES } from '../api/list';
 import { parseStreamId } from '../api/stream-id';
 import { sentenceOf } from '../drm/finding';
 import type { Problem } from '../http/errors';
@@ -289,6 +289,30 @@ function parseJson(body: Buffer): unknown {
 
 /** The summary of a batch follows from its results. */
 const batchResults = batchAnswer.pick({ results: true });
+
+/**
+ * The pages of a sidecar's list, one after the other.
+ * @param query `room`: how many key files the next page may have; as many as a page takes unless given.
+ * @throws CliError when the list has no end, as a proxy may make it.
+ */
+export async function* listPages(
+  sidecar: Pick<SidecarApi, 'address' | 'list'>,
+  query: { readonly prefix?: string | undefined; readonly room?: () => number } = {},
+): AsyncGenerator<ListAnswer, void, undefined> {
+  const { prefix, room = () => MAX_ENTRIES } = query;
+  const seen = new Set<string | undefined>();
+  let cursor: string | undefined;
+  do {
+    if (seen.has(cursor)) {
+      const description = `The server at ${sidecar.address} returned the same cursor twice: its list does not end. Check the address, and any proxy in front of the sidecar.`;
+      throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
+    }
+    seen.add(cursor);
+    const page = await sidecar.list({ prefix, limit: Math.min(MAX_ENTRIES, room()), cursor });
+    yield page;
+    cursor = page.cursor ?? undefined;
+  } while (cursor !== undefined);
+}
 
 interface Waiting {
   readonly interrupted: AbortSignal;

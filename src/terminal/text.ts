@@ -1,4 +1,4 @@
-import type { Output } from './output';
+import type { Output, Style } from './output';
 
 /** What moves a cursor, turns the direction of a text, or ends a line. */
 const CONTROL = /[\p{C}\p{Zl}\p{Zp}]/gu;
@@ -29,22 +29,34 @@ function escaped(text: string): string {
 /** A cell that is longer moves what follows in its row, not in all rows. */
 const WIDEST = 80;
 
-/** Rows as aligned columns, two spaces between them; `widths` grows with what comes and may be handed on. */
-export function columns(rows: readonly (readonly string[])[], widths: number[] = []): string {
+/** Rows as aligned columns, two spaces between them. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, index) => {
       if (cell.length <= WIDEST) widths[index] = Math.max(widths[index] ?? 0, cell.length);
     });
   }
-  return rows
-    .map((row) =>
-      row
-        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .map((line) => `${line}\n`)
-    .join('');
+  const lines = rows.map((row) => row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  '));
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}
+
+/** A row of a table, with its style. */
+export interface Row {
+  readonly cells: readonly string[];
+  readonly style?: Style | undefined;
+}
+
+/** The lines of a table, whose first row is the heading. */
+export function table(style: Output['style'], [head, ...rows]: readonly [Row, ...Row[]]): string[] {
+  const [title = '', ...lines] = columns([head, ...rows].map(({ cells }) => cells)).split('\n');
+  return [
+    style('bold', title),
+    ...rows.map(({ style: own }, index) => {
+      const line = lines[index] ?? '';
+      return own ? style(own, line) : line;
+    }),
+  ];
 }
 
 /** `1 key file`, `12,000 key files`. */

@@ -1,12 +1,11 @@
 import { shellWord } from '../../terminal/text';
 import { CliError, EXIT, optionOf, usageError } from '../cli-error';
-import type { SidecarApi } from '../client';
+import { listPages, type SidecarApi } from '../client';
 import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { PACKAGER_URL, WATCH_SECONDS } from '../defaults';
 import { requireFleet, type WaitOption } from '../fleet/wait';
 import type { ProviderOptions } from '../input';
-import { listPages } from '../list-pages';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { type RotateStreamOptions, rotateStream } from './rotate-stream';

@@ -27,7 +27,7 @@ export function fleetSection(said: FleetSaid | undefined, joined: readonly strin
   const { answer, problems = [] } = said ?? {};
   if (answer) {
     const note = `the fleet of packagers, as ${answer.name} sees it`;
-    return [{ kind: 'fleet', subject: answer.fleet ?? 'none yet', note, checks: checkFleet(answer) }];
+    return [{ kind: 'fleet', subject: answer.fleet ?? 'none yet', note, checks: [...checkFleet(answer)] }];
   }
   const isAlone = said !== undefined && problems.length === 0;
   const checks = [...problems.map(notShown), ...(isAlone ? joined.map(fleetLeft) : [])];
@@ -53,19 +53,54 @@ function fleetLeft(path: string): Check {
   );
 }
 
-function checkFleet(answer: FleetAnswer): Check[] {
-  return [
-    stateFinding(answer),
-    serversFinding(answer),
-    ...checkAlarms(answer),
-    ...checkQuota(answer),
-    ...checkCompaction(answer),
-    ...checkMissing(answer),
-    ...checkSecrets(answer),
-    ...checkIgnored(answer),
-    ...checkClocks(answer),
-    ...checkPackagers(answer),
-  ];
+function* checkFleet(answer: FleetAnswer): Generator<Check> {
+  const { name, state, since, compacted, missing, ignored = 0 } = answer;
+  const { former_secret: former, missing_secret: absent } = answer;
+  if (state === 'level') yield ok('fleet_state', `${name} is level with the fleet`);
+  else {
+    const message = `${name} is not level with the fleet: ${FLEET_STATES[state]} (${state}, since ${since})`;
+    yield ofState(state)(`fleet_${state}`, message, STATES[state]);
+  }
+  yield serversFinding(answer);
+  yield* checkAlarms(answer);
+  yield* checkQuota(answer);
+  if (compacted === false)
+    yield warning(
+      'fleet_compaction_off',
+      'The engine is not compacted: it keeps every former revision until its quota is used up',
+      'start its servers with --auto-compaction-mode=periodic --auto-compaction-retention=1h',
+    );
+  if (missing > 0)
+    yield warning(
+      'fleet_missing',
+      `${count(missing, 'key file')} of the fleet ${missing === 1 ? 'is' : 'are'} here that the engine no longer knows`,
+      'they stay; packager-drm fleet import brings them back into the fleet, unless a newer backup of the engine is still to be restored',
+    );
+  if (former && former.entries > 0)
+    yield warning(
+      'fleet_former_secret',
+      `Sealed with another secret than the first of the file: ${entriesText(former)}`,
+      'before a secret is removed from any file, seal them with the first one',
+      { command: 'packager-drm fleet reseal' },
+    );
+  if (absent && absent.entries > 0)
+    yield error(
+      'fleet_missing_secret',
+      `Sealed with a secret that is missing here: ${entriesText(absent)}`,
+      'append that secret to the file of PACKAGERDRMAPI_FLEET_SECRET_FILE, or reseal at a sidecar that has it; if no secret of the fleet is missing, another writer has changed the engine: POST the streams again',
+    );
+  if (ignored > 0)
+    yield warning(
+      'fleet_ignored_names',
+      `${count(ignored, 'key')} of the engine below packagers/, live/ or reports/ ${ignored === 1 ? 'has' : 'have'} no name of a packager`,
+      'they have no effect; find out which other writer reaches the engine, and remove them with etcdctl',
+    );
+  yield* checkClocks(answer);
+  yield* checkPackagers(answer);
+}
+
+function entriesText(sealed: NonNullable<FleetAnswer['former_secret']>): string {
+  return `${count(sealed.entries, 'entry', 'entries')} of the fleet (${entryNames(sealed)})`;
 }
 
 /** What to do about a state. */
@@ -90,23 +125,6 @@ function ofState(state: Exclude<FleetState, 'level'>): typeof error {
   return state === 'joining' ? warning : error;
 }
 
-function stateFinding({ name, state, since }: FleetAnswer): Check {
-  if (state === 'level') return ok('fleet_state', `${name} is level with the fleet`);
-  const message = `${name} is not level with the fleet: ${FLEET_STATES[state]} (${state}, since ${since})`;
-  return ofState(state)(`fleet_${state}`, message, STATES[state]);
-}
-
-function checkCompaction({ compacted }: FleetAnswer): Check[] {
-  if (compacted !== false) return [];
-  return [
-    warning(
-      'fleet_compaction_off',
-      'The engine is not compacted: it keeps every former revision until its quota is used up',
-      'start its servers with --auto-compaction-mode=periodic --auto-compaction-retention=1h',
-    ),
-  ];
-}
-
 function serversFinding({ engine, state }: FleetAnswer): Check {
   const gone = engine.filter((server) => server.fault !== undefined);
   const names = someOf(gone.map(({ url, fault: why }) => `${url} (${why})`));
@@ -129,25 +147,25 @@ function serversFinding({ engine, state }: FleetAnswer): Check {
   );
 }
 
-function checkAlarms(answer: FleetAnswer): Check[] {
+function* checkAlarms(answer: FleetAnswer): Generator<Check> {
   const { engine } = answer;
-  const alarms = [...new Set(engine.flatMap((server) => server.alarms ?? []))];
-  return alarms.map((alarm) => {
-    const urls = engine.filter((server) => server.alarms?.includes(alarm)).map(({ url }) => url);
+  for (const alarm of new Set(engine.flatMap(({ alarms = [] }) => alarms))) {
+    const urls = engine.filter(({ alarms }) => alarms?.includes(alarm)).map(({ url }) => url);
     const message = `The engine warns of ${alarm} (${someOf(urls)})`;
-    if (alarm !== 'NOSPACE')
-      return error(
+    if (alarm === 'NOSPACE')
+      yield error(
+        'fleet_engine_alarm',
+        `${message}: its quota is used up, and it accepts no changes`,
+        'compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes',
+        { command: spaceCommand(answer, ['compact', 'defrag', 'alarm disarm']) },
+      );
+    else
+      yield error(
         'fleet_engine_alarm',
         message,
         'a server has damaged data: remove it from the cluster, and add it again with an empty folder; docs/fleet.md says how',
       );
-    return error(
-      'fleet_engine_alarm',
-      `${message}: its quota is used up, and it accepts no changes`,
-      'compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes',
-      { command: spaceCommand(answer, ['compact', 'defrag', 'alarm disarm']) },
-    );
-  });
+  }
 }
 
 /** A line for a shell that gives the engine space again. */
@@ -162,89 +180,38 @@ const QUOTA_PART = 0.8;
 /** What etcd takes when it is given none: 2 GiB. */
 const USUAL_QUOTA = 2 * 1024 ** 3;
 
-function checkQuota(answer: FleetAnswer): Check[] {
+function* checkQuota(answer: FleetAnswer): Generator<Check> {
   const { engine } = answer;
   const full = engine.flatMap(({ url, size = 0, quota = USUAL_QUOTA, alarms = [] }) => {
     const part = size / quota;
     // The alarm says it already.
     return part > QUOTA_PART && !alarms.includes('NOSPACE') ? [`${url} (${Math.floor(part * 100)} %)`] : [];
   });
-  if (full.length === 0) return [];
+  if (full.length === 0) return;
   const isTold = engine.every(({ quota, fault: why }) => quota !== undefined || why !== undefined);
   const quota = isTold ? 'the quota' : 'the quota (2 GiB unless --quota-backend-bytes says another)';
-  return [
-    warning(
-      'fleet_quota',
-      `More than ${QUOTA_PART * 100} % of ${quota} of the engine is used: ${someOf(full)}. When it is used up nothing can be changed`,
-      'compact and defragment it, with the user and certificates that etcdctl needs there, or give it a larger --quota-backend-bytes',
-      { command: spaceCommand(answer, ['compact', 'defrag']) },
-    ),
-  ];
-}
-
-function checkMissing({ missing }: FleetAnswer): Check[] {
-  if (missing === 0) return [];
-  return [
-    warning(
-      'fleet_missing',
-      `${count(missing, 'key file')} of the fleet ${missing === 1 ? 'is' : 'are'} here that the engine no longer knows`,
-      'they stay; packager-drm fleet import brings them back into the fleet, unless a newer backup of the engine is still to be restored',
-    ),
-  ];
-}
-
-function checkSecrets({ former_secret: former, missing_secret: missing }: FleetAnswer): Check[] {
-  const are = (sealed: NonNullable<typeof former>) =>
-    `${count(sealed.entries, 'entry', 'entries')} of the fleet (${entryNames(sealed)})`;
-  return [
-    ...(former && former.entries > 0
-      ? [
-          warning(
-            'fleet_former_secret',
-            `Sealed with another secret than the first of the file: ${are(former)}`,
-            'before a secret is removed from any file, seal them with the first one',
-            { command: 'packager-drm fleet reseal' },
-          ),
-        ]
-      : []),
-    ...(missing && missing.entries > 0
-      ? [
-          error(
-            'fleet_missing_secret',
-            `Sealed with a secret that is missing here: ${are(missing)}`,
-            'append that secret to the file of PACKAGERDRMAPI_FLEET_SECRET_FILE, or reseal at a sidecar that has it; if no secret of the fleet is missing, another writer has changed the engine: POST the streams again',
-          ),
-        ]
-      : []),
-  ];
-}
-
-function checkIgnored({ ignored = 0 }: FleetAnswer): Check[] {
-  if (ignored === 0) return [];
-  return [
-    warning(
-      'fleet_ignored_names',
-      `${count(ignored, 'key')} of the engine below packagers/, live/ or reports/ ${ignored === 1 ? 'has' : 'have'} no name of a packager`,
-      'they have no effect; find out which other writer reaches the engine, and remove them with etcdctl',
-    ),
-  ];
+  yield warning(
+    'fleet_quota',
+    `More than ${QUOTA_PART * 100} % of ${quota} of the engine is used: ${someOf(full)}. When it is used up nothing can be changed`,
+    'compact and defragment it, with the user and certificates that etcdctl needs there, or give it a larger --quota-backend-bytes',
+    { command: spaceCommand(answer, ['compact', 'defrag']) },
+  );
 }
 
 /** Milliseconds. The difference is known to about a second. */
 const CLOCK = { warning: 2000, fault: 60_000 } as const;
 
-function checkClocks({ packagers }: FleetAnswer): Check[] {
-  return ([error, warning] as const).flatMap((make) => {
+function* checkClocks({ packagers }: FleetAnswer): Generator<Check> {
+  for (const make of [error, warning]) {
     const names = packagers.flatMap(({ name, clock_ahead_ms: ahead }) => {
-      const isFault = Math.abs(ahead ?? 0) > CLOCK.fault;
-      const isOff = isFault === (make === error) && Math.abs(ahead ?? 0) > CLOCK.warning;
-      return ahead !== null && isOff ? [`${name} (${clockText(ahead)})`] : [];
+      const off = Math.abs(ahead ?? 0);
+      const isMeant = make === error ? off > CLOCK.fault : off > CLOCK.warning && off <= CLOCK.fault;
+      return isMeant ? [`${name} (${clockText(ahead)})`] : [];
     });
-    if (names.length === 0) return [];
     const message = `The clock differs from the engine's: ${someOf(names)}`;
     const todo = 'synchronize it with NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
-    return [make('fleet_clock', message, todo)];
-  });
+    if (names.length > 0) yield make('fleet_clock', message, todo);
+  }
 }
 
 /** Reports come every five seconds; a shorter delay is not late. */
@@ -256,7 +223,9 @@ const FOREIGN: ReadonlySet<FleetState> = new Set(['wrong_secret', 'other_fleet',
 function checkPackagers({ name: here, packagers, state }: FleetAnswer): Check[] {
   if (FOREIGN.has(state) || packagers.length === 0) return [];
   const findings = [
-    ...packagers.flatMap((packager) => (packager.live ? checkLive(packager, here) : [notLive(packager)])),
+    ...packagers.flatMap((packager) =>
+      packager.live ? [...checkLive(packager, here)] : [notLive(packager)],
+    ),
     ...REASONS.flatMap((why) => checkLacks(packagers, why)),
   ];
   if (findings.length > 0) return findings;
@@ -278,22 +247,18 @@ function notLive({ name, reported, behind }: FleetPackager): Check {
   );
 }
 
-function checkLive({ name, state, behind, behind_seconds }: FleetPackager, here: string): Check[] {
-  const findings: Check[] = [];
+function* checkLive({ name, state, behind, behind_seconds }: FleetPackager, here: string): Generator<Check> {
   // This sidecar's own state stands above.
   if (state !== 'level' && name !== here) {
     const message = `${name}: ${FLEET_STATES[state]} (${state})`;
-    findings.push(ofState(state)(`fleet_packager_${state}`, message, `at ${name}: ${STATES[state]}`));
+    yield ofState(state)(`fleet_packager_${state}`, message, `at ${name}: ${STATES[state]}`);
   }
   if (behind > 0 && behind_seconds > LATE_SECONDS)
-    findings.push(
-      warning(
-        'fleet_packager_behind',
-        `${name} is ${count(behind, 'change')} behind, for ${ageText(behind_seconds)}`,
-        'check its load, its disk and its connection to the engine; its log says more',
-      ),
+    yield warning(
+      'fleet_packager_behind',
+      `${name} is ${count(behind, 'change')} behind, for ${ageText(behind_seconds)}`,
+      'check its load, its disk and its connection to the engine; its log says more',
     );
-  return findings;
 }
 
 const REASONS = ['unreadable', 'failed', 'kept', 'older'] as const satisfies readonly LackReason[];

@@ -4,8 +4,7 @@ import type { ListedKeyFile } from '../../api/list';
 import type { Problem } from '../../http/errors';
 import { count } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
-import type { SidecarApi } from '../client';
-import { listPages } from '../list-pages';
+import { listPages, type SidecarApi } from '../client';
 import { type Check, error, ok, someOf, warning } from './finding';
 import type { FleetSaid } from './fleet';
 

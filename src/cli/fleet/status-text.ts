@@ -7,7 +7,7 @@ import {
   type LackReason,
 } from '../../api/fleet';
 import type { Output, Style } from '../../terminal/output';
-import { columns, count, firstOf, shown, someNames, timeText } from '../../terminal/text';
+import { count, firstOf, type Row, shown, someNames, table, timeText } from '../../terminal/text';
 
 type Styled = Pick<Output, 'style'>;
 
@@ -34,8 +34,8 @@ export function statusLines(answer: FleetAnswer, { style }: Styled, all: boolean
     `revision  ${revision === null ? 'not known' : number(revision)}`,
     `streams   ${number(streams)} with a key file, ${number(deleted)} deleted${missed}`,
     ...secretLines(answer, style),
-    ...block(style, serverRows(answer)),
-    ...block(style, packagerRows(answer, all)),
+    ...['', ...table(style, serverRows(answer))],
+    ...['', ...table(style, packagerRows(answer, all))],
     ...missingLines(answer, style, all),
   ];
 }
@@ -67,24 +67,7 @@ export function entryNames({ entries, streamids }: NonNullable<FleetAnswer['form
   return entries > 5 ? `such as ${named}` : named;
 }
 
-interface Row {
-  readonly cells: readonly string[];
-  readonly style?: Style | undefined;
-}
-
-/** A table below an empty line; its first row is the heading. */
-function block(style: Output['style'], rows: readonly Row[]): string[] {
-  const [head = '', ...lines] = columns(rows.map(({ cells }) => cells))
-    .trimEnd()
-    .split('\n');
-  const styled = lines.map((line, index) => {
-    const named = rows[index + 1]?.style;
-    return named ? style(named, line) : line;
-  });
-  return ['', style('bold', head), ...styled];
-}
-
-function serverRows({ engine, compacted }: FleetAnswer): Row[] {
+function serverRows({ engine, compacted }: FleetAnswer): [Row, ...Row[]] {
   const note = compacted === false ? ' (not compacted)' : '';
   return [
     { cells: ['ENGINE', 'ROLE', 'VERSION', `DATABASE${note}`, 'ALARMS'] },
@@ -111,7 +94,7 @@ const REASONS = ['kept', 'unreadable', 'failed', 'older'] as const satisfies rea
 
 const PACKAGER_HEAD = ['PACKAGER', 'LIVE', 'STATE', 'BEHIND', ...REASONS.map((why) => why.toUpperCase())];
 
-function packagerRows({ packagers }: FleetAnswer, all: boolean): Row[] {
+function packagerRows({ packagers }: FleetAnswer, all: boolean): [Row, ...Row[]] {
   // Faulty packagers first: they must be shown, also when not all are named.
   const sorted = packagers.toSorted((one, other) => rank(one) - rank(other));
   const named = firstOf(sorted, all);
@@ -221,26 +204,22 @@ export function streamLines(answer: FleetStreamAnswer, { style }: Styled): strin
     ...(key === null ? [] : [`by the API key ${shown(key)}`]),
     ...(from === null ? [] : [`at ${shown(from)}`]),
   ].join(' ');
+  const rows: [Row, ...Row[]] = [
+    { cells: ['PACKAGER', 'LIVE', 'HAS IT', 'WHY NOT'] },
+    ...packagers.map(({ name, live, has, why }): Row => {
+      const reason = why === undefined ? '-' : `${why}: ${LACK_REASONS[why]}`;
+      return {
+        cells: [shown(name), live ? 'yes' : 'no', has ? 'yes' : 'no', has ? '' : reason],
+        style: has ? undefined : live ? 'red' : 'yellow',
+      };
+    }),
+  ];
   return [
     `stream    ${shown(streamid)} ${STREAM_STATES[state]}${etag === null ? '' : `, ETag ${shown(etag)}`}`,
     `revision  ${number(revision)}`,
     ...(changed === null ? [] : [`changed   ${timeText(changed)} UTC ${of}`]),
-    ...(packagers.length === 0
-      ? ['', 'No registered packager takes it.']
-      : block(style, [
-          { cells: ['PACKAGER', 'LIVE', 'HAS IT', 'WHY NOT'] },
-          ...packagers.map(
-            ({ name, live, has, why }): Row => ({
-              cells: [
-                shown(name),
-                live ? 'yes' : 'no',
-                has ? 'yes' : 'no',
-                has ? '' : why === undefined ? '-' : `${why}: ${LACK_REASONS[why]}`,
-              ],
-              style: has ? undefined : live ? 'red' : 'yellow',
-            }),
-          ),
-        ])),
+    '',
+    ...(packagers.length === 0 ? ['No registered packager takes it.'] : table(style, rows)),
   ];
 }
 
