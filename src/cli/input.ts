@@ -116,16 +116,18 @@ export interface ProviderOptions {
   readonly client?: string;
   readonly clientApiKey?: string;
   readonly clientApiKeyFile?: string;
-  readonly cmaf?: string | true;
+  readonly cmaf?: string | true | undefined;
 }
 
-/** The fields of the options that `put` and `apply` share; one that isn't given is undefined. */
+/** The fields of a request for what these options give. */
 export function providerFields(context: Pick<CommandRun, 'cwd'>, options: ProviderOptions) {
-  const { client, clientApiKey, clientApiKeyFile, cmaf } = options;
+  const { client, clientApiKeyFile, cmaf } = options;
+  const clientApiKey =
+    clientApiKeyFile === undefined ? options.clientApiKey : readSecretFile(context, clientApiKeyFile);
   return {
-    client,
-    clientApiKey: clientApiKeyFile === undefined ? clientApiKey : readSecretFile(context, clientApiKeyFile),
+    ...(client !== undefined && { client }),
+    ...(clientApiKey !== undefined && { clientApiKey }),
     // Each of its choices but `false` asks for the lines.
-    cmaf: cmaf === undefined ? undefined : cmaf !== 'false',
+    ...(cmaf !== undefined && { cmaf: cmaf !== 'false' }),
   };
 }

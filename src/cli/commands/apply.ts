@@ -2,7 +2,7 @@ import { usageError } from '../cli-error';
 import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { requireFleet, type WaitOption } from '../fleet/wait';
-import { type ProviderOptions, statsOf, unusable } from '../input';
+import { type ProviderOptions, providerFields, statsOf, unusable } from '../input';
 import { hasGroupRules, type Manifest } from '../manifest/entries';
 import { readManifest } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
@@ -10,7 +10,6 @@ import {
   type Detail,
   endAsProvisioned,
   failedIn,
-  givenDefaults,
   isChange,
   isConfirmed,
   lookAt,
@@ -88,7 +87,7 @@ function oneManifest(context: CliContext, sources: readonly string[], options: A
   // It may have been meant for a folder of key files.
   if (!/\.\w+$/.test(path) && !statsOf(context, path)) throw unusable(`There is no file or folder ${path}.`);
   return readManifest(context, path, {
-    given: givenDefaults(context, options),
+    given: providerFields(context, options),
     allowed: readAllowances(context, options),
   });
 }

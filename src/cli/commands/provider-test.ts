@@ -68,7 +68,7 @@ export async function testProvider(
     throw usageError(
       `${URL_VARIABLE} is missing: run this with the variables of the sidecar, such as docker compose exec sidecar packager-drm provider test.`,
     );
-  const asked = { contentId, ...clientOf(context, options) };
+  const asked: Asked = { contentId, ...providerFields(context, options) };
   const configured = PROVIDER_PROTOCOLS.find((known) => known === env[PROTOCOL]) ?? 'json';
   const candidates = env[PROTOCOL] ? [configured] : PROVIDER_PROTOCOLS;
   const tested: TestedProtocol[] = [];
@@ -108,11 +108,6 @@ interface Asked {
   readonly contentId: string;
   readonly client?: string;
   readonly clientApiKey?: string;
-}
-
-function clientOf(context: CliContext, options: ProviderOptions): Omit<Asked, 'contentId'> {
-  const { client, clientApiKey } = providerFields(context, options);
-  return { ...(client !== undefined && { client }), ...(clientApiKey !== undefined && { clientApiKey }) };
 }
 
 const OPTIONS = { client: '--client', clientApiKey: '--client-api-key-file' } as const;

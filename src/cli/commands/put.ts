@@ -122,28 +122,15 @@ async function putTracks(
   await provision(context, { manifest, name, fields: {} }, { dryRun, wait, yes: true, all: true });
 }
 
-/** The options of `put`; each field's option is named as the field. */
-interface PutBodyOptions extends ProviderOptions {
-  readonly file?: string;
-  readonly cpix?: string;
-  readonly track?: string;
-  readonly kid?: string;
-  readonly period?: string;
-  readonly systems?: string;
+/** The options with a text; each field's option is named as the field. */
+type TextOption =
+  | ('file' | 'cpix' | 'contentId' | (typeof CHOICES)[number])
+  | ('cencKeyid' | 'cencContentkey' | 'playreadyLaurl' | 'playreadyChecksum' | 'widevinePsshdata')
+  | ('fairplayKey' | 'fairplayIv' | 'fairplayLaurl' | 'aesKey' | 'aesUrl' | 'aesIv');
+
+interface PutBodyOptions extends ProviderOptions, Readonly<Partial<Record<TextOption, string>>> {
   readonly keepUnknown?: boolean;
-  readonly contentId?: string;
-  readonly cencKeyid?: string;
-  readonly cencContentkey?: string;
-  readonly playreadyLaurl?: string;
-  readonly playreadyChecksum?: string;
   readonly widevine?: boolean;
-  readonly widevinePsshdata?: string;
-  readonly fairplayKey?: string;
-  readonly fairplayIv?: string;
-  readonly fairplayLaurl?: string;
-  readonly aesKey?: string;
-  readonly aesUrl?: string;
-  readonly aesIv?: string;
 }
 
 interface PutBody {
@@ -232,7 +219,7 @@ function documentBody(context: CliContext, bytes: Buffer, name: string, options:
     ...choiceFields(options),
     playready: part({ laurl: playreadyLaurl }),
     contentId,
-    cmaf: providerFields(context, { ...(cmaf !== undefined && { cmaf }) }).cmaf,
+    ...providerFields(context, { cmaf }),
   };
 }
 

@@ -173,7 +173,7 @@ async function periodsOf(
   streamId: string,
   { cpix, track, cmaf: asked }: RotateStreamOptions & { readonly cpix: string },
 ): Promise<Source> {
-  const { cmaf } = providerFields(context, { ...(asked !== undefined && { cmaf: asked }) });
+  const { cmaf } = providerFields(context, { cmaf: asked });
   const name = cpix === '-' ? 'Standard input' : cpix;
   const bytes = await readInput(context, cpix);
   if (!looksLikeCpixBytes(bytes)) throw unusable(`${name} is not a CPIX document.`);

@@ -5,7 +5,7 @@ import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { PACKAGER_URL, WATCH_SECONDS } from '../defaults';
 import { requireFleet, type WaitOption } from '../fleet/wait';
-import type { ProviderOptions } from '../input';
+import { type ProviderOptions, providerFields } from '../input';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { type AllowOptions, readAllowances } from '../manifest/secrets';
 import { type RotateStreamOptions, rotateStream } from './rotate-stream';
@@ -14,7 +14,6 @@ import { documentOf, showFailed, showRestarts, showRotation, showWatched } from 
 import {
   type Detail,
   endAsProvisioned,
-  givenDefaults,
   isChange,
   isConfirmed,
   lookAt,
@@ -71,7 +70,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   if (!read.ok) throw usageError(`The pattern of --content-id ${read.problem.description}.`);
   const pattern = read.value;
   const manifest = readManifest(context, path, {
-    given: givenDefaults(context, options),
+    given: providerFields(context, options),
     allowed: readAllowances(context, options),
     needsContentId: false,
   });

@@ -8,7 +8,6 @@ import { type SidecarApi, withRetries } from '../client';
 import { confirm } from '../confirm';
 import type { CliContext } from '../context';
 import { type WaitedForFleet, type WaitOption, waitFields, waitForPackagers } from '../fleet/wait';
-import { type ProviderOptions, providerFields } from '../input';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { hasGroupRules, type Manifest, type ManifestItem } from '../manifest/entries';
 import { requireFaultless } from '../manifest/read-manifest';
@@ -137,15 +136,6 @@ export function endAsProvisioned(
       : 'There is nothing to write.';
   const isFaulty = summary.failed > 0;
   endAs(context, { sentence, isFaulty, stopped: sent?.stopped, waited, ...(resume && { resume }) });
-}
-
-export function givenDefaults(context: CliContext, options: ProviderOptions) {
-  const { client, clientApiKey, cmaf } = providerFields(context, options);
-  return {
-    ...(client !== undefined && { client }),
-    ...(clientApiKey !== undefined && { clientApiKey }),
-    ...(cmaf !== undefined && { cmaf }),
-  };
 }
 
 /** Streams of one request: few enough to stop soon, many enough for the sidecar to work in parallel. */
