@@ -20,6 +20,10 @@ export interface ApplicationFile {
   readonly todo: string;
   /** Whether it has its folder in `applications`, without which the packager does not know it. */
   readonly hasFolder: boolean;
+  /** Where it looks for key files, without variables; undefined when its configuration can't be read. */
+  readonly keyDir: Checked<string> | undefined;
+  /** Where its `.smil` and `.stream` files may lie. */
+  readonly contentFolders: readonly string[];
 }
 
 interface PackagerFiles {
@@ -56,8 +60,21 @@ export async function readPackager(packager: string): Promise<PackagerFiles | Un
     const file = own.includes(name) ? `conf/${name}/${APPLICATION_XML}` : `conf/${APPLICATION_XML}`;
     const text = await readText(join(packager, file));
     const settings = text.ok ? readApplicationSettings(text.value) : text;
-    const todo = text.ok ? NOT_READ : text.todo;
-    applications.push({ name, file, settings, todo, hasFolder: folders?.includes(name) ?? true });
+    const given = settings.ok ? settings.value : undefined;
+    const content = resolvePath(given?.storageDir ?? DEFAULT_STORAGE_DIR, packager, name);
+    applications.push({
+      name,
+      file,
+      settings,
+      todo: text.ok ? NOT_READ : text.todo,
+      hasFolder: folders?.includes(name) ?? true,
+      keyDir: given && resolvePath(given.keyDir ?? DEFAULT_KEY_DIR, packager, name),
+      contentFolders: [
+        ...(content.ok ? [content.value] : []),
+        join(packager, 'applications', name),
+        join(packager, 'conf', name),
+      ],
+    });
   }
   const defaults = await readText(join(packager, 'conf/HTTPStreamers.xml'));
   const streamerDefaults = defaults.ok
@@ -128,13 +145,13 @@ async function exists(path: string): Promise<boolean> {
 }
 
 export const DEFAULT_KEY_DIR = `\${com.wowza.wms.context.VHostConfigHome}/keys`;
-export const DEFAULT_STORAGE_DIR = `\${com.wowza.wms.context.VHostConfigHome}/content`;
+const DEFAULT_STORAGE_DIR = `\${com.wowza.wms.context.VHostConfigHome}/content`;
 
 /**
  * Puts the packager's variables into a path, for an application of the default virtual host, whose folder is the
  * installation itself.
  */
-export function resolvePath(text: string, packager: string, application: string): Checked<string> {
+function resolvePath(text: string, packager: string, application: string): Checked<string> {
   const values: Readonly<Record<string, string>> = {
     'com.wowza.wms.AppHome': packager,
     'com.wowza.wms.ConfigHome': packager,
@@ -175,15 +192,12 @@ export function unread(thrown: unknown, absent = 'make it'): Unread {
   const code = systemCode(thrown);
   if (code === undefined) throw thrown;
   const isAbsent = code === 'ENOENT' || code === 'ENOTDIR';
-  if (isAbsent) return { ...refused('absent', 'is not there'), todo: absent, isAbsent };
-  if (isDenied(thrown)) {
-    return { ...refused('denied', `may not be read by you (${code})`), todo: 'run this as root', isAbsent };
-  }
-  return {
-    ...refused('unreadable', `can’t be read (${code})`),
-    todo: 'find out why, and run this again',
-    isAbsent,
-  };
+  const [name, description, todo] = isAbsent
+    ? ['absent', 'is not there', absent]
+    : isDenied(thrown)
+      ? ['denied', `may not be read by you (${code})`, 'run this as root']
+      : ['unreadable', `can’t be read (${code})`, 'find out why, and run this again'];
+  return { ...refused(name, description), todo, isAbsent };
 }
 
 export function isDenied(thrown: unknown): boolean {

@@ -8,7 +8,13 @@ import { type Check, error, ok, someOf, warning } from './finding';
 export interface CheckedKeyFile {
   readonly id: string;
   /** Undefined when neither the doctor nor the sidecar could read the file. */
-  readonly summary: { readonly parts: readonly string[]; readonly faults: readonly Finding[] } | undefined;
+  readonly summary?: { readonly parts: readonly string[]; readonly faults: readonly Finding[] };
+  /** Undefined when the file has none, has malformed ones, or could not be read. */
+  readonly keys?: FileKeys | undefined;
+  /** The key id as it may be shown; undefined when it may be a secret. */
+  readonly shownKeyId?: string | undefined;
+  /** Codes of `CLASH_CODES` that the sidecar gives a file that the doctor could not read. */
+  readonly reported?: readonly string[];
 }
 
 /** The most lines of one kind: a folder may have thousands of faulty files. */
@@ -75,16 +81,6 @@ export interface FileKeys {
   readonly contentKey: string;
 }
 
-export interface KeyedFile {
-  readonly id: string;
-  /** Undefined when the file has none, has malformed ones, or could not be read. */
-  readonly keys: FileKeys | undefined;
-  /** The key id as it may be shown; undefined when it may be a secret. */
-  readonly shownKeyId: string | undefined;
-  /** Codes of `CLASH_CODES` that the sidecar gives a file that the doctor could not read. */
-  readonly reported: readonly string[];
-}
-
 const KEY_ID_REUSED = 'key_id_reused';
 const CONTENT_KEY_REUSED = 'content_key_reused';
 
@@ -126,13 +122,13 @@ const CLASHES = [
  * Finds key ids with several content keys, and content keys with several key ids. Of files that the doctor could not
  * read it repeats what the sidecar says, which names no content key.
  */
-export function checkKeyClashes(files: readonly KeyedFile[]): Check[] {
+export function checkKeyClashes(files: readonly CheckedKeyFile[]): Check[] {
   const sorted = files.toSorted((one, other) => (one.id < other.id ? -1 : 1));
   const contentKeys = new Set(files.flatMap(({ keys }) => keys?.contentKey ?? []));
   return CLASHES.flatMap(({ code, make, of, by, more, reported, effect, todo }) => {
     const clashes = clashesOf(sorted, of, by);
     const left = clashes.length - MAX_LINES;
-    const said = sorted.flatMap((file) => (file.reported.includes(code) ? [file.id] : []));
+    const said = sorted.flatMap((file) => (file.reported?.includes(code) ? [file.id] : []));
     return [
       ...clashes.slice(0, MAX_LINES).map((clash) => {
         const text = of === 'keyId' ? keyIdText(clash, contentKeys) : contentKeyText(clash);
@@ -146,42 +142,33 @@ export function checkKeyClashes(files: readonly KeyedFile[]): Check[] {
   });
 }
 
-/** Files that have one value in common, and differ in another. */
+/** Files that have one value in common, and differ in another: the groups of those that agree in it, the largest first. */
 interface Clash {
   readonly value: string;
-  readonly files: readonly KeyedFile[];
-  /** The names of the files by the value in which they differ, the largest group first. */
-  readonly groups: readonly (readonly string[])[];
+  readonly groups: readonly (readonly CheckedKeyFile[])[];
 }
 
 /** The clashes with the most files first. */
-function clashesOf(files: readonly KeyedFile[], common: keyof FileKeys, other: keyof FileKeys): Clash[] {
+function clashesOf(files: readonly CheckedKeyFile[], common: keyof FileKeys, other: keyof FileKeys): Clash[] {
+  const bySize = (one: readonly unknown[], another: readonly unknown[]) => another.length - one.length;
   return [...groupedBy(files, common)]
-    .map(([value, same]) => ({ value, files: same, groups: [...groupedBy(same, other).values()] }))
-    .filter(({ groups }) => groups.length > 1)
-    .sort((one, another) => another.files.length - one.files.length)
-    .map(({ groups, ...clash }) => ({
-      ...clash,
-      groups: groups
-        .toSorted((one, another) => another.length - one.length)
-        .map((group) => group.map(({ id }) => id)),
-    }));
+    .sort(([, one], [, another]) => bySize(one, another))
+    .map(([value, same]) => ({ value, groups: [...groupedBy(same, other).values()].sort(bySize) }))
+    .filter(({ groups }) => groups.length > 1);
 }
 
-function groupedBy(files: readonly KeyedFile[], field: keyof FileKeys): ReadonlyMap<string, KeyedFile[]> {
-  const groups = new Map<string, KeyedFile[]>();
+function groupedBy(files: readonly CheckedKeyFile[], field: keyof FileKeys): Map<string, CheckedKeyFile[]> {
+  const groups = new Map<string, CheckedKeyFile[]>();
   for (const file of files) {
-    if (!file.keys) continue;
-    const group = groups.get(file.keys[field]) ?? [];
-    group.push(file);
-    groups.set(file.keys[field], group);
+    const value = file.keys?.[field];
+    if (value !== undefined) groups.set(value, [...(groups.get(value) ?? []), file]);
   }
   return groups;
 }
 
-function keyIdText({ value, files, groups }: Clash, contentKeys: ReadonlySet<string>): string {
-  const isShown = files.every(({ shownKeyId }) => shownKeyId === value) && !isContentKey(value, contentKeys);
-  const subject = isShown ? `Key id ${value}` : 'One key id';
+function keyIdText({ value, groups }: Clash, contentKeys: ReadonlySet<string>): string {
+  const isSame = groups.flat().every(({ shownKeyId }) => shownKeyId === value);
+  const subject = isSame && !isContentKey(value, contentKeys) ? `Key id ${value}` : 'One key id';
   return `${subject} belongs to ${count(groups.length, 'content key')}, ${eachOf(groups)}`;
 }
 
@@ -194,8 +181,11 @@ function contentKeyText({ groups }: Clash): string {
 const MAX_NAMES = 3;
 
 /** `one in a, b, c and 7 more, one in d`. */
-function eachOf(groups: readonly (readonly string[])[]): string {
-  const named = groups.slice(0, MAX_NAMES).map((names) => `one in ${someOf(names, MAX_NAMES)}`);
+function eachOf(groups: Clash['groups']): string {
+  const named = groups.slice(0, MAX_NAMES).map((files) => {
+    const names = files.map(({ id }) => id);
+    return `one in ${someOf(names, MAX_NAMES)}`;
+  });
   const others = groups.slice(MAX_NAMES);
   if (others.length === 0) return named.join(', ');
   return `${named.join(', ')}, and ${count(others.length, 'more', 'more')} in ${count(others.flat().length, 'key file')}`;

@@ -42,19 +42,23 @@ export function checkAccess(identity: Identity, guarded: GuardedFolder): Check[]
   const { path, folders, files } = guarded;
   const isAbove = (folder: Rights) => relative(path, folder.path).split('/')[0] === '..';
   const closedFolders = folders.filter((folder) => !may(identity, folder, ENTER));
-  const findings = closedFolders.filter(isAbove).map((folder) => closedAbove(identity, folder));
+  const closed = (code: string, message: string, [todo, command]: Todo) =>
+    error(code, `${identity.name} may not ${message}`, todo, { command });
+  const findings = closedFolders
+    .filter(isAbove)
+    .map((folder) => closed('folder_closed', `enter ${shownRights(folder)}`, openedAbove(identity, folder)));
   const inside = closedFolders.filter((folder) => !isAbove(folder));
   const unreadable = files.filter((file) => !may(identity, file, READ));
   const opened = openedBy(identity, path);
   const list = (rights: readonly Rights[]) =>
     someOf(rights.map((one) => shownRights({ ...one, path: relative(path, one.path) || one.path })));
   if (inside.length > 0) {
-    const [todo, command] = unreadable.length > 0 ? ['the next line corrects this as well'] : opened;
-    findings.push(closed('folder_closed', `${identity.name} may not enter ${list(inside)}`, todo, command));
+    const todo: Todo = unreadable.length > 0 ? ['the next line corrects this as well'] : opened;
+    findings.push(closed('folder_closed', `enter ${list(inside)}`, todo));
   }
   if (unreadable.length > 0) {
-    const message = `${identity.name} may not read ${unreadable.length} of ${files.length} key files: ${list(unreadable)}`;
-    findings.push(closed('file_unreadable', message, ...opened));
+    const message = `read ${unreadable.length} of ${files.length} key files: ${list(unreadable)}`;
+    findings.push(closed('file_unreadable', message, opened));
   }
   if (findings.length > 0) return findings;
   const read =
@@ -65,10 +69,6 @@ export function checkAccess(identity: Identity, guarded: GuardedFolder): Check[]
 }
 
 type Todo = readonly [todo: string, command?: string];
-
-function closed(code: string, message: string, ...[todo, command]: Todo): Check {
-  return error(code, message, todo, { command });
-}
 
 /** What opens a key folder with all below, and keeps it open for files that come: its folders hand their group on. */
 function openedBy(identity: Identity, folder: string): Todo {
@@ -81,15 +81,14 @@ function openedBy(identity: Identity, folder: string): Todo {
   ];
 }
 
-function closedAbove(identity: Identity, folder: Rights): Check {
-  const message = `${identity.name} may not enter ${shownRights(folder)}`;
+/** What opens a folder on the way to a key folder. */
+function openedAbove(identity: Identity, folder: Rights): Todo {
   const path = shellWord(folder.path);
-  if (identity.uid === folder.uid)
-    return closed('folder_closed', message, 'run as root', `chmod u+x ${path}`);
+  if (identity.uid === folder.uid) return ['run as root', `chmod u+x ${path}`];
   const [group] = identity.gids;
-  if (group === undefined) return closed('folder_closed', message, ...groupsUnknown(identity));
+  if (group === undefined) return groupsUnknown(identity);
   const change = identity.gids.includes(folder.gid) ? '' : `chgrp ${group} ${path} && `;
-  return closed('folder_closed', message, 'run as root', `${change}chmod g+x ${path}`);
+  return ['run as root', `${change}chmod g+x ${path}`];
 }
 
 function groupsUnknown({ name }: Identity): Todo {

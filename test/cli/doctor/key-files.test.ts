@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { checkKeyClashes, type KeyedFile, readFileKeys } from '../../../src/cli/doctor/key-files';
+import { type CheckedKeyFile, checkKeyClashes, readFileKeys } from '../../../src/cli/doctor/key-files';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { install, KEY_FILE, smil } from './installation';
 import {
@@ -192,11 +192,11 @@ describe('with the word of the sidecar on files that the doctor may not read', (
 });
 
 describe('checkKeyClashes', () => {
-  const file = (id: string, keyId: number, contentKey: number): KeyedFile => {
+  const file = (id: string, keyId: number, contentKey: number): CheckedKeyFile => {
     const text = keyFile(block(keyId), block(contentKey));
-    return { id, keys: readFileKeys(text), shownKeyId: undefined, reported: [] };
+    return { id, keys: readFileKeys(text) };
   };
-  const many = (number: number, make: (index: number) => KeyedFile) =>
+  const many = (number: number, make: (index: number) => CheckedKeyFile) =>
     Array.from({ length: number }, (_item, index) => make(index));
 
   it('names some of many files, and of each key at least one', () => {
