@@ -161,7 +161,10 @@ function groupedBy(files: readonly CheckedKeyFile[], field: keyof FileKeys): Map
   const groups = new Map<string, CheckedKeyFile[]>();
   for (const file of files) {
     const value = file.keys?.[field];
-    if (value !== undefined) groups.set(value, [...(groups.get(value) ?? []), file]);
+    if (value === undefined) continue;
+    const group = groups.get(value);
+    if (group) group.push(file);
+    else groups.set(value, [file]);
   }
   return groups;
 }
