@@ -12,7 +12,8 @@ import {
   readConnection,
 } from './connection';
 
-export interface Ambient extends Omit<CommandRun, 'argv' | 'version'> {
+/** What a run takes from its process. */
+export interface Ambient extends CommandRun {
   readonly env: Environment;
   readonly now: () => Date;
   /** So many random bytes, fit for keys. */

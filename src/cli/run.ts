@@ -1,15 +1,10 @@
 import { Command, CommanderError, InvalidArgumentError, type Option } from 'commander';
-import { type CommandRun, parserOutput } from '../terminal/command';
+import { parserOutput } from '../terminal/command';
 import { createOutput, type Output } from '../terminal/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
+import { COMMANDS, type CommandEntry } from './command-table';
 import type { ConnectionOptions } from './connection';
-import type { Ambient } from './context';
-import { addCommands } from './program';
-
-interface Run extends Omit<Ambient, 'now'>, CommandRun {
-  /** Without it, it is 1970: a test must not depend on the date. */
-  readonly now?: Ambient['now'];
-}
+import type { Ambient, CliContext } from './context';
 
 const AFTER_HELP = `
 The address and the key come from the options, else from PACKAGERDRM_URL and PACKAGERDRM_APIKEY (or
@@ -28,7 +23,7 @@ Exit codes:
 `;
 
 /** Runs the command line once, and answers the code that the process ends with. It never throws. */
-export async function runCli(run: Run): Promise<ExitCode> {
+export async function runCli(run: Ambient): Promise<ExitCode> {
   // Known before the options are read: a wrong option is reported as JSON, too.
   const json = run.argv.includes('--json');
   const out = createOutput(run.stdout, run.stderr, run.env, json);
@@ -36,18 +31,15 @@ export async function runCli(run: Run): Promise<ExitCode> {
   const program = new Command('packager-drm');
   describeProgram(program, run, json);
   // Subcommands take over how the program speaks and ends, so this comes after describeProgram.
-  addCommands(program, async () => {
+  addCommands(program, COMMANDS, async () => {
     const { createContext } = await import('./context');
-    return createContext(
-      { now: () => new Date(0), ...run },
-      {
-        out,
-        options: program.opts<ConnectionOptions>(),
-        endWith: (code) => {
-          exitCode = code;
-        },
+    return createContext(run, {
+      out,
+      options: program.opts<ConnectionOptions>(),
+      endWith: (code) => {
+        exitCode = code;
       },
-    );
+    });
   });
   program.hook('preAction', (_program, command) => refuseEmptyOptions(command));
   try {
@@ -55,7 +47,42 @@ export async function runCli(run: Run): Promise<ExitCode> {
   } catch (thrown) {
     exitCode = report(thrown, out);
   }
-  return (await reportLoss(run, out)) && exitCode === EXIT.done ? EXIT.failed : exitCode;
+  const lost = await out.finish();
+  if (lost === undefined) return exitCode;
+  run.stderr.write(`error: The output could not be written (${lost}).\n`);
+  return exitCode === EXIT.done ? EXIT.failed : exitCode;
+}
+
+/**
+ * Adds commands. What a command does is loaded when it is called: most calls need little of the program.
+ * @param open answers what the command works with, once its options are read.
+ */
+function addCommands(
+  program: Command,
+  entries: readonly CommandEntry[],
+  open: () => Promise<CliContext>,
+): void {
+  for (const entry of entries) {
+    const { load, commands = [] } = entry;
+    const command = addCommand(program, entry);
+    addCommands(command, commands, open);
+    if (load)
+      command.action(async (...args: readonly unknown[]) => {
+        const run = await load();
+        // The last argument is the command itself.
+        await run(await open(), ...(args.slice(0, -1) as never[]));
+      });
+  }
+}
+
+/** Adds a command without what it does. */
+export function addCommand(
+  program: Command,
+  { usage, description, options = [], help }: CommandEntry,
+): Command {
+  const command = program.command(usage).description(description);
+  for (const option of options) command.addOption(option);
+  return help === undefined ? command : command.addHelpText('after', help);
 }
 
 /** An option whose variable was empty would otherwise fall through to another value. */
@@ -67,14 +94,7 @@ function refuseEmptyOptions(command: Command): void {
   if (empty) throw usageError(`${empty.long} is given without a value.`);
 }
 
-/** Answers whether some of the result could not be written. */
-async function reportLoss({ stderr }: Run, out: Output): Promise<boolean> {
-  const code = await out.finish();
-  if (code !== undefined) stderr.write(`error: The output could not be written (${code}).\n`);
-  return code !== undefined;
-}
-
-function describeProgram(program: Command, { version, stdout, stderr }: Run, json: boolean): void {
+function describeProgram(program: Command, { version, stdout, stderr }: Ambient, json: boolean): void {
   program
     .description("Provisions, reads and checks a packager's key files through the sidecar's API.")
     .version(version)

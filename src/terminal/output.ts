@@ -14,37 +14,18 @@ export type TerminalOutput = Writable & {
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 
 /** Where a command's words go: results to stdout, everything about them to stderr. */
-export interface Output {
-  /** Whether results are one JSON document. */
-  readonly json: boolean;
-  /** A part of the result, as it is. */
-  write(text: string | Buffer): void;
-  /** The result as the JSON document. */
-  document(value: unknown): void;
-  /** A line next to the result; none with `--json`, where the document says it. */
-  note(line: string): void;
-  /** A line that is shown in any case. */
-  warn(line: string): void;
-  errors(problems: readonly Problem[]): void;
-  /** A text in a style on stdout, and one on stderr: plain where that isn't a terminal. */
-  style(style: Style, text: string): string;
-  noteStyle(style: Style, text: string): string;
-  /** Resolves when stdout takes more. Answers false when its reader is gone. */
-  ready(): Promise<boolean>;
-  /** Resolves when all is written. Answers the system's code when some of it could not be; a reader that went is none. */
-  finish(): Promise<string | undefined>;
-}
+export type Output = ReturnType<typeof createOutput>;
 
+/** @param json whether results are one JSON document. */
 export function createOutput(
   stdout: TerminalOutput,
   stderr: TerminalOutput,
   env: Environment,
   json: boolean,
-): Output {
+) {
   const colour = !env.NO_COLOR && env.TERM !== 'dumb';
   const styled = (stream: TerminalOutput) => (style: Style, text: string) =>
     colour && stream.isTTY ? styleText(style, text, { validateStream: false }) : text;
-  const style = styled(stdout);
   const noteStyle = styled(stderr);
   let gone = false;
   let lost: string | undefined;
@@ -56,33 +37,41 @@ export function createOutput(
   };
   stdout.on('error', fail);
   stderr.on('error', () => undefined);
-  const write = (text: string | Buffer) => {
+  const write = (text: string | Buffer): void => {
     if (!gone) stdout.write(text, (thrown) => thrown && fail(thrown));
   };
-  const document = (value: unknown) => write(`${jsonText(value, 2)}\n`);
-  const warn = (line: string) => void stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
+  const document = (value: unknown): void => write(`${jsonText(value, 2)}\n`);
   return {
     json,
-    style,
+    /** A text in a style on stdout, and one on stderr: plain where that isn't a terminal. */
+    style: styled(stdout),
     noteStyle,
+    /** A part of the result, as it is. */
     write,
+    /** The result as the JSON document. */
     document,
-    warn,
-    note: (line) => {
+    /** A line that is shown in any case. */
+    warn: (line: string): void => {
+      stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
+    },
+    /** A line next to the result; none with `--json`, where the document says it. */
+    note: (line: string): void => {
       if (!json) stderr.write(`${line}\n`);
     },
-    errors: (problems) => {
+    errors: (problems: readonly Problem[]): void => {
       if (json) document({ errors: problems.map(({ code, description }) => ({ code, description })) });
       else
         for (const { description } of problems)
           stderr.write(`${noteStyle('red', 'error:')} ${shown(description)}\n`);
     },
-    ready: async () => {
+    /** Resolves when stdout takes more. Answers false when its reader is gone. */
+    ready: async (): Promise<boolean> => {
       if (!gone && stdout.writableNeedDrain)
         await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => undefined);
       return !gone && !stdout.destroyed;
     },
-    finish: async () => {
+    /** Resolves when all is written. Answers the system's code when some of it could not be; a reader that went is none. */
+    finish: async (): Promise<string | undefined> => {
       if (!gone && !stdout.destroyed)
         await new Promise<void>((resolve) => {
           stdout.write('', (thrown) => {

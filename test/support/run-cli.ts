@@ -30,7 +30,7 @@ export function refused(code: number, ...sentences: readonly string[]): CliRun {
 
 /** Runs the command line within this process. Nothing of this process's own environment reaches it. */
 export async function cli(argv: readonly string[], options: CliOptions): Promise<CliRun> {
-  const { env = {}, cwd, stdin = '', typed, interrupt, onWait, now, output } = options;
+  const { env = {}, cwd, stdin = '', typed, interrupt, onWait, output } = options;
   const isTTY = typed !== undefined;
   const stdout = new Sink(isTTY);
   const stderr = new Sink(isTTY);
@@ -51,7 +51,7 @@ export async function cli(argv: readonly string[], options: CliOptions): Promise
     interrupted: interrupt ?? new AbortController().signal,
     random: randomBytes,
     wait: async (ms) => onWait?.(ms),
-    ...(now && { now }),
+    now: options.now ?? (() => new Date(0)),
   });
   return { code, stdout: stdout.text, stderr: stderr.text };
 }

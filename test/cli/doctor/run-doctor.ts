@@ -11,7 +11,7 @@ import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor';
 import type { Check, Section } from '../../../src/cli/doctor/finding';
 import type { Identity, Machine } from '../../../src/cli/doctor/rights';
 import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
-import { addCommand } from '../../../src/cli/program';
+import { addCommand } from '../../../src/cli/run';
 import { createOutput } from '../../../src/terminal/output';
 
 /** A finding and a section as the JSON document has them. */
@@ -65,6 +65,8 @@ export async function runDoctor(
   let code: ExitCode = EXIT.done;
   const json = args.includes('--json');
   const context: CliContext = {
+    argv: args,
+    version: '1.2.3',
     env: {},
     cwd: packager,
     stdin: process.stdin,
