@@ -77,12 +77,6 @@ export function firstOf<Item>(items: readonly Item[], all = false): readonly Ite
   return all ? items : items.slice(0, MAX_NAMED);
 }
 
-/** Shows how many of a kind were not named. */
-export function showRest(out: Pick<Output, 'write'>, items: readonly unknown[], all = false): void {
-  const more = items.length - firstOf(items, all).length;
-  if (more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
-}
-
 /** Shows those of a kind below a title: the first of them, or all. Nothing when there is none. */
 export function showSome<Item>(
   out: Pick<Output, 'write' | 'style'>,
@@ -93,8 +87,10 @@ export function showSome<Item>(
 ): void {
   if (items.length === 0) return;
   out.write(`${out.style('bold', title)}\n`);
-  firstOf(items, all).forEach(show);
-  showRest(out, items, all);
+  const named = firstOf(items, all);
+  named.forEach(show);
+  const more = items.length - named.length;
+  if (more > 0) out.write(`    and ${more.toLocaleString('en-US')} more; --all names them\n`);
 }
 
 /** `a, b and 3 more`: the first names of several, safe for a terminal. */

@@ -17,9 +17,13 @@ export interface Rotation {
   readonly faults: readonly FileProblem[];
 }
 
+/** Streams that get one content id. */
 interface SharedContent {
   readonly streamIds: readonly string[];
   readonly fields: JsonObject;
+  /** Of keys by quality: its name, and the fields of its own. */
+  readonly quality?: string;
+  readonly own?: JsonObject;
 }
 
 /**
@@ -57,66 +61,58 @@ export function rotateManifest(
   };
 
   const manifest = items.flatMap((item): ManifestItem[] => {
-    const { body, line, streamIds } = item;
-    const { members, smil, folder, keys, ...rest } = body;
-    if (keys === 'quality' || isJsonObject(keys)) {
-      const kept = contentsByQuality(item).flatMap(([quality, content]) => {
-        const contentId = renewed(content, line);
-        const own = isJsonObject(keys) && isJsonObject(keys[quality]) ? keys[quality] : {};
-        return contentId === undefined ? [] : [{ quality, content, own: { ...own, contentId } }];
-      });
-      if (kept.length === 0) return [];
-      const qualities = Object.fromEntries(kept.map(({ quality, own }) => [quality, own]));
-      const named = kept.flatMap(({ quality, content }) =>
-        content.streamIds.map((streamid) => ({ streamid, quality })),
-      );
-      const { heights, bitrates, contentId, ...common } = rest;
-      return [
-        {
-          ...item,
-          streamIds: named.map(({ streamid }) => streamid),
-          body: { ...common, members: named, keys: qualities },
-        },
-      ];
-    }
-    if (keys === 'each') {
-      const given: readonly unknown[] = Array.isArray(members) ? members : [];
-      const named = streamIds.flatMap((streamid, index) => {
-        const member = given[index];
-        const own = isJsonObject(member) ? member.contentId : undefined;
-        const contentId = renewed({ streamIds: [streamid], fields: { ...rest, contentId: own } }, line);
-        return contentId === undefined ? [] : [{ streamid, contentId }];
-      });
-      const { contentId, ...common } = rest;
-      return named.length === 0 ? [] : [{ ...item, body: { ...common, keys, members: named } }];
-    }
-    const contentId = renewed({ streamIds, fields: body }, line);
-    return contentId === undefined ? [] : [{ ...item, body: { ...body, contentId } }];
+    const kept = contentsOf(item).flatMap((content) => {
+      const contentId = renewed(content, item.line);
+      return contentId === undefined ? [] : [{ ...content, contentId }];
+    });
+    const [first] = kept;
+    if (!first) return [];
+    const { members, smil, folder, heights, bitrates, keys, contentId, ...common } = item.body;
+    if (keys !== 'each' && first.quality === undefined)
+      return [{ ...item, body: { ...item.body, contentId: first.contentId } }];
+    const named = kept.flatMap(({ streamIds, quality, contentId }) =>
+      streamIds.map((streamid) => ({ streamid, ...(quality === undefined ? { contentId } : { quality }) })),
+    );
+    const qualities = kept.map(({ quality, own, contentId }) => [quality, { ...own, contentId }]);
+    return [
+      {
+        ...item,
+        streamIds: named.map(({ streamid }) => streamid),
+        body: { ...common, members: named, keys: keys === 'each' ? keys : Object.fromEntries(qualities) },
+      },
+    ];
   });
   return { manifest, contentIds, supplied, namesOthers, faults };
 }
 
-/** The streams of a group by their qualities. A member without a quality is left to the sidecar, which refuses it. */
-function contentsByQuality({ body, streamIds }: ManifestItem): [string, SharedContent][] {
+/** The contents of an entry. A member without a quality is left to the sidecar, which refuses it. */
+function contentsOf({ body, streamIds }: ManifestItem): SharedContent[] {
   const { members, smil, keys, heights, bitrates, folder, ...common } = body;
+  const memberAt = (index: number): JsonObject => {
+    const member: unknown = Array.isArray(members) ? members[index] : undefined;
+    return isJsonObject(member) ? member : {};
+  };
+  if (keys === 'each')
+    return streamIds.map((streamid, index) => ({
+      streamIds: [streamid],
+      fields: { ...common, contentId: memberAt(index).contentId },
+    }));
+  if (keys !== 'quality' && !isJsonObject(keys)) return [{ streamIds, fields: body }];
   const read = typeof smil === 'string' ? readSmilStreams(smil) : undefined;
   const limits = { heights, bitrates } as Parameters<typeof qualityOf>[1];
-  const ofMember = (index: number): unknown => {
-    const stream = read?.ok ? read.value[index] : undefined;
-    const found = stream && qualityOf(stream, limits);
-    if (found) return found.ok ? found.value : undefined;
-    const member: unknown = Array.isArray(members) ? members[index] : undefined;
-    return isJsonObject(member) ? member.quality : undefined;
-  };
   const contents = new Map<string, string[]>();
   for (const [index, streamId] of streamIds.entries()) {
-    const quality = String(ofMember(index) ?? '');
-    contents.set(quality, [...(contents.get(quality) ?? []), streamId]);
+    const stream = read?.ok ? read.value[index] : undefined;
+    const found = stream && qualityOf(stream, limits);
+    const quality = found ? found.ok && found.value : memberAt(index).quality;
+    const name = typeof quality === 'string' ? quality : '';
+    contents.set(name, [...(contents.get(name) ?? []), streamId]);
   }
   return [...contents].map(([quality, ids]) => {
-    const own = isJsonObject(keys) ? keys[quality] : {};
-    const fields = isJsonObject(own) ? qualityFields(quality, own, common) : {};
-    return [quality, { streamIds: ids, fields }];
+    const given = isJsonObject(keys) ? keys[quality] : {};
+    const own = isJsonObject(given) ? given : {};
+    const fields = isJsonObject(given) ? qualityFields(quality, own, common) : {};
+    return { streamIds: ids, fields, quality, own };
   });
 }
 

@@ -1,7 +1,7 @@
 import type { FleetImportAnswer } from '../../api/fleet';
 import type { Output } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
-import { count, firstOf, shown, showRest } from '../../terminal/text';
+import { count, shown, showSome } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
 import { type FleetStep, withRetries } from '../client';
 import type { CliContext } from '../context';
@@ -64,13 +64,10 @@ interface Faulty {
 }
 
 function showFaulty(out: Output, title: string, faulty: readonly Faulty[], all: boolean): void {
-  if (faulty.length === 0) return;
-  out.write(`${out.style('bold', title)}\n`);
-  for (const { streamid, description } of firstOf(faulty, all)) {
+  showSome(out, title, faulty, all, ({ streamid, description }) => {
     out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
     if (description !== undefined) out.write(`      ${shown(description)}\n`);
-  }
-  showRest(out, faulty, all);
+  });
 }
 
 /** `fleet reseal`: seals the entries of the engine with the first secret. */

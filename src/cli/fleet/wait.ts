@@ -98,33 +98,35 @@ export async function waitForPackagers(
   try {
     // The clock may be set back meanwhile, and a call may take its time.
     for (let paused = 0; ; paused += LOOK_MS) {
-      if (interrupted.aborted) return { ...last, end: 'interrupted' };
-      let isSeen = false;
-      try {
-        const answer = await fleet.status();
+      const answer = interrupted.aborted ? undefined : await answerOf(fleet.status());
+      if (!answer || interrupted.aborted) return { ...last, end: 'interrupted' };
+      if (answer instanceof CliError) {
+        last = { ...last, errors: answer.problems };
+        if (!(answer instanceof SidecarAway)) return { ...last, end: 'unknown' };
+      } else {
         // Waits for earlier changes, too.
         revision ??= answer.revision ?? undefined;
         last = lookAt(answer, awaited.streamIds, revision);
-        isSeen = true;
-      } catch (thrown) {
-        if (!(thrown instanceof CliError)) throw thrown;
-        if (interrupted.aborted) return { ...last, end: 'interrupted' };
-        last = { ...last, errors: thrown.problems };
-        if (!(thrown instanceof SidecarAway)) return { ...last, end: 'unknown' };
-      }
-      if (isSeen) {
         progress ??= showProgress(context, 'Packagers with everything', last.packagers);
         progress.advance(last.packagers - last.behind.length - done);
         done = last.packagers - last.behind.length;
         if (last.behind.length === 0) return { ...last, end: 'all' };
       }
       if (Math.max(paused, now().getTime() - began) >= limitMs)
-        return { ...last, end: isSeen ? 'timeout' : 'unknown' };
+        return { ...last, end: answer instanceof CliError ? 'unknown' : 'timeout' };
       await wait(LOOK_MS, interrupted);
     }
   } finally {
     progress?.stop();
   }
+}
+
+/** The answer of a call, or the error that it gives instead. */
+function answerOf<Answer>(call: Promise<Answer>): Promise<Answer | CliError> {
+  return call.catch((thrown: unknown) => {
+    if (thrown instanceof CliError) return thrown;
+    throw thrown;
+  });
 }
 
 function lookAt(
