@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { SUPPLYING } from '../../api/key-file-request';
 import { parseStreamId } from '../../api/stream-id';
 import { type Checked, isJsonObject, type JsonObject } from '../../drm/bytes';
@@ -17,6 +18,7 @@ import {
   requestFaults,
   type StreamEntry,
 } from './manifest-fields';
+import { type NamedSecrets, readNamedText } from './secrets';
 
 /** A manifest as it is sent: one entry of a batch each, streams before groups. */
 export type Manifest = readonly ManifestItem[];
@@ -30,14 +32,15 @@ export interface ManifestItem {
   readonly body: JsonObject;
 }
 
-export interface Faults {
-  readonly all: readonly FileProblem[];
-  report(line: number | undefined, description: string): void;
-  add(fault: FileProblem): void;
+/** A manifest as its file says it. */
+export interface ReadFile extends Pick<ReadText, 'lineOf'> {
+  readonly file: ManifestFile;
+  /** The folder of the file, from which relative paths start. */
+  readonly folder: string;
 }
 
 /** Collects faults. The same fault on the same line is one: each stream that takes a default meets its fault. */
-export function createFaults(): Faults {
+export function createFaults() {
   const all: FileProblem[] = [];
   const known = new Set<string>();
   const add = (fault: FileProblem) => {
@@ -45,7 +48,8 @@ export function createFaults(): Faults {
     if (!known.has(key)) all.push(fault);
     known.add(key);
   };
-  return { all, add, report: (line, description) => add({ line, description }) };
+  const report = (line: number | undefined, description: string) => add({ line, description });
+  return { all: all as readonly FileProblem[], add, report };
 }
 
 interface Claimed<Entry> {
@@ -60,15 +64,10 @@ interface ClaimedGroup extends Claimed<GroupEntry> {
   readonly smil: string | undefined;
 }
 
-/**
- * Finds the streams that the entries of a manifest name, and the faults of the names.
- * @param readText answers the text of a SMIL file, undefined when it can't be read.
- */
+/** Finds the streams that the entries of a manifest name, and the faults of the names. */
 export function claimStreams(
-  file: ManifestFile,
-  lineOf: ReadText['lineOf'],
-  readText: (path: string) => string | undefined,
-  { report }: Faults,
+  { file, lineOf, folder: place }: ReadFile,
+  { report }: Pick<ReturnType<typeof createFaults>, 'report'>,
 ): { readonly streams: readonly Claimed<StreamEntry>[]; readonly groups: readonly ClaimedGroup[] } {
   const seen = new Map<string, number | undefined>();
 
@@ -102,7 +101,7 @@ export function claimStreams(
     const { members, smil: smilFile, tracks, folder } = entry;
     if ([members, smilFile, tracks].filter(Boolean).length !== 1)
       report(line, 'a group has either members or smil, or with cpix tracks');
-    const smil = smilFile ? readText(smilFile) : undefined;
+    const smil = smilFile ? readNamedText(resolve(place, smilFile)) : undefined;
     const named = members?.map(memberName) ?? (tracks && Object.values(tracks).flat());
     const names = named ?? (smilFile ? membersIn(smil, path) : []);
     const streamIds = names.map((name) => (folder ? `${folder}/${name}` : name));
@@ -120,21 +119,15 @@ function memberName(member: Member): string {
   return typeof member === 'object' ? member.streamid : member;
 }
 
-interface Sources {
-  /** Answers undefined when the file can't be read. */
-  readText(path: string): string | undefined;
-  /** A secret of a variable or a file; the sentence of a fault follows the name of the field. */
-  readonly secrets: {
-    ofVariable(name: string): Checked<string>;
-    ofFile(path: string): Checked<string>;
-    ofDocument(path: string): Checked<string>;
-  };
-}
-
-interface Place {
+/** What a request is made of. */
+interface Asked {
+  readonly own: Fields;
   readonly path: readonly PropertyKey[];
   readonly line: number | undefined;
   readonly label: string;
+  readonly streamId?: string;
+  readonly base: Defaults;
+  readonly mayLackContentId: boolean;
 }
 
 const KEY_FIELDS = ['clientApiKey', 'clientApiKeyFile', 'clientApiKeyEnv'] as const;
@@ -142,15 +135,15 @@ const NOT_WITH_CPIX = [...SUPPLYING, 'client', ...KEY_FIELDS] as const;
 
 /**
  * Makes the batch entries of a manifest file, or reports all their faults.
- * @param file names no faulty entry: its form is checked.
+ * @param read names no faulty entry: its form is checked.
  * @param needsContentId false when content ids are given to the entries later.
  */
 export function buildManifest(
-  file: ManifestFile,
-  lineOf: ReadText['lineOf'],
-  sources: Sources,
+  read: ReadFile,
+  secrets: NamedSecrets,
   needsContentId: boolean,
 ): { readonly manifest: Manifest; readonly faults: readonly FileProblem[] } {
+  const { file, lineOf } = read;
   const collected = createFaults();
   const { report } = collected;
   const defaults = file.defaults ?? {};
@@ -167,11 +160,11 @@ export function buildManifest(
     const line = lineOf([...path, name], 'name');
     if (given.length > 1) report(line, `${given.join(' and ')}: give one of them`);
     if (fields.clientApiKey) return { ok: true, value: fields.clientApiKey };
-    const read = fields.clientApiKeyFile
-      ? sources.secrets.ofFile(fields.clientApiKeyFile)
-      : sources.secrets.ofVariable(fields.clientApiKeyEnv ?? '');
-    if (!read.ok) report(line, `${name} ${read.problem.description}`);
-    return read;
+    const secret = fields.clientApiKeyFile
+      ? secrets.ofFile(fields.clientApiKeyFile)
+      : secrets.ofVariable(fields.clientApiKeyEnv ?? '');
+    if (!secret.ok) report(line, `${name} ${secret.problem.description}`);
+    return secret;
   };
   const defaultKey = apiKeyOf(defaults, ['defaults']);
 
@@ -182,17 +175,14 @@ export function buildManifest(
         lineOf([...path, other], 'name'),
         `${other} can't be used with cpix, whose document holds the keys`,
       );
-    const read = sources.secrets.ofDocument(name);
-    if (!read.ok) report(lineOf([...path, 'cpix'], 'name'), `cpix ${read.problem.description}`);
-    return read.ok ? read.value : '';
+    const text = secrets.ofDocument(name);
+    if (!text.ok) report(lineOf([...path, 'cpix'], 'name'), `cpix ${text.problem.description}`);
+    return text.ok ? text.value : '';
   };
 
   /** The request of an entry without a document. */
-  const mergedBody = (
-    own: Fields,
-    { path, line, label }: Place,
-    { streamId, base, mayLackContentId }: { streamId?: string; base: Defaults; mayLackContentId: boolean },
-  ): JsonObject => {
+  const mergedBody = (asked: Asked): JsonObject => {
+    const { own, path, line, label, streamId, base, mayLackContentId } = asked;
     const isSupplied = SUPPLYING.some((name) => own[name]);
     const stray = (['track', 'kid', 'period', 'systems'] as const).find((name) => own[name]);
     if (stray !== undefined && (isSupplied || (own.contentId ?? base.contentId) == null))
@@ -215,15 +205,9 @@ export function buildManifest(
     return body;
   };
 
-  const requestOf = (
-    own: Fields,
-    place: Place,
-    how: { streamId?: string; base: Defaults; mayLackContentId: boolean },
-  ): JsonObject => {
-    const { path } = place;
-    const body = own.cpix
-      ? documentBody(own, how.base, documentOf(own, path, own.cpix))
-      : mergedBody(own, place, how);
+  const requestOf = (asked: Asked): JsonObject => {
+    const { own, path, base } = asked;
+    const body = own.cpix ? documentBody(own, base, documentOf(own, path, own.cpix)) : mergedBody(asked);
     const lineOfField: ReadText['lineOf'] = ([field, ...inner], of) => {
       const given = field === 'clientApiKey' ? KEY_FIELDS : [field as keyof Fields];
       const here = given.find((name) => own[name as keyof Fields]);
@@ -233,55 +217,60 @@ export function buildManifest(
     return body;
   };
 
-  const keysOf = (keys: JsonObject, entry: GroupEntry, place: Place): JsonObject => {
+  const keysOf = (keys: JsonObject, { entry, ...group }: ClaimedGroup): JsonObject => {
     const { members, smil, tracks, folder, keys: _keys, heights, bitrates, ...own } = entry;
     const common = entry.cpix ? own : { ...own, contentId: own.contentId ?? groupDefaults.contentId };
     const requests = Object.entries(keys).map(([quality, value]) => {
-      const path = [...place.path, 'keys', quality];
+      const path = [...group.path, 'keys', quality];
       const checked = checkFields(qualityEntry, {
         value,
         lineOf: (inner, of) => lineOf([...path, ...inner], of),
       });
-      const label = `${place.label}, ${quality}`;
       if ('faults' in checked) {
         for (const fault of checked.faults)
           collected.add({ ...fault, field: `keys.${quality}: ${fault.field ?? ''}`.trim() });
         return [quality, {}];
       }
-      const fields = qualityFields(quality, checked.value, common) as Fields;
-      const how = { base: groupDefaults, mayLackContentId: !needsContentId };
-      return [quality, requestOf(fields, { path, line: place.line, label }, how)];
+      const request = requestOf({
+        own: qualityFields(quality, checked.value, common) as Fields,
+        path,
+        line: group.line,
+        label: `${group.name}, ${quality}`,
+        base: groupDefaults,
+        mayLackContentId: !needsContentId,
+      });
+      return [quality, request];
     });
     return Object.fromEntries(requests);
   };
 
-  const claimed = claimStreams(file, lineOf, sources.readText, collected);
+  const claimed = claimStreams(read, collected);
 
   const streams = claimed.streams.map(({ entry, path, line, name, streamIds }): ManifestItem => {
     const label = parseStreamId(name).ok ? name : 'the stream';
-    const how = { streamId: name, base: defaults, mayLackContentId: !needsContentId };
-    const body = { streamid: name, ...requestOf(entry, { path, line, label }, how) };
+    const asked = { own: entry, path, line, label, streamId: name, base: defaults };
+    const body = { streamid: name, ...requestOf({ ...asked, mayLackContentId: !needsContentId }) };
     return { kind: 'streams', name, line, streamIds, body };
   });
 
-  const groups = claimed.groups.map(({ entry, path, line, name, streamIds, smil }): ManifestItem => {
+  const groups = claimed.groups.map((group): ManifestItem => {
+    const { entry, path, line, name, streamIds, smil } = group;
     const { members, tracks, folder, keys, heights, bitrates } = entry;
-    const place = { path, line, label: name };
     if (tracks && !entry.cpix && (entry.contentId ?? groupDefaults.contentId) == null)
       report(line, 'tracks are for a CPIX document or a content; give cpix or contentId');
-    const how = { base: groupDefaults, mayLackContentId: !needsContentId || keys !== 'quality' };
+    const mayLackContentId = !needsContentId || keys !== 'quality';
     const isNamedAlone = keys === 'each' && perStream && !entry.contentId;
+    const named = isNamedAlone ? members?.map((member) => withContentId(member, defaults)) : members;
     const body = {
-      ...(members && {
-        members: isNamedAlone ? members.map((member) => withContentId(member, defaults)) : members,
-      }),
-      ...(smil !== undefined && { smil }),
-      ...(tracks && { tracks }),
-      ...(folder && { folder }),
-      ...(keys && { keys: isJsonObject(keys) ? keysOf(keys, entry, place) : keys }),
-      ...(heights && { heights: numbersIn(heights) }),
-      ...(bitrates && { bitrates: numbersIn(bitrates) }),
-      ...(isJsonObject(keys) ? {} : requestOf(entry, place, how)),
+      members: named ?? undefined,
+      smil,
+      tracks: tracks ?? undefined,
+      folder: folder ?? undefined,
+      keys: isJsonObject(keys) ? keysOf(keys, group) : (keys ?? undefined),
+      heights: heights ? numbersIn(heights) : undefined,
+      bitrates: bitrates ? numbersIn(bitrates) : undefined,
+      ...(!isJsonObject(keys) &&
+        requestOf({ own: entry, path, line, label: name, base: groupDefaults, mayLackContentId })),
     };
     return { kind: 'groups', name, line, streamIds, body };
   });

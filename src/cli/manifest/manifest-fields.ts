@@ -173,8 +173,8 @@ interface Names {
 }
 
 /**
- * The fields of a request: an entry's own, and those of the defaults that its kind of keys takes. An entry turns a
- * default part off by `null`.
+ * The fields of a request, some undefined: an entry's own, and those of the defaults that its kind of keys takes. An
+ * entry turns a default part off by `null`.
  * @param clientApiKey the key that was read for the entry.
  */
 export function mergeDefaults(
@@ -185,51 +185,46 @@ export function mergeDefaults(
 ): Record<string, unknown> {
   const contentId = own.contentId ?? fillName(defaults.contentId, { streamid });
   const names = { streamid, contentId };
-  const cmaf = own.cmaf ?? defaults.cmaf ?? undefined;
-  const common = { ...(contentId !== undefined && { contentId }), ...(cmaf !== undefined && { cmaf }) };
+  const common = { contentId, cmaf: own.cmaf ?? defaults.cmaf ?? undefined };
   const { cenc, fairplay, aes } = own;
-  if (!cenc && !fairplay && !aes) {
-    const client = own.client ?? defaults.client ?? undefined;
+  if (!cenc && !fairplay && !aes)
     return {
       ...common,
-      ...(client !== undefined && { client }),
-      ...(clientApiKey !== undefined && { clientApiKey }),
+      client: own.client ?? defaults.client ?? undefined,
+      clientApiKey,
       ...choiceOf({ ...own, systems: own.systems ?? defaults.systems }),
-      ...(own.playready && { playready: own.playready }),
-      ...(own.widevine && { widevine: own.widevine }),
+      playready: own.playready ?? undefined,
+      widevine: own.widevine ?? undefined,
     };
-  }
-  const playready = own.playready ?? (cenc && own.playready === undefined ? defaults.playready : undefined);
-  const widevine = own.widevine ?? (cenc && own.widevine === undefined ? defaults.widevine : undefined);
+  const ofCenc = cenc ? defaults : {};
+  const { playready = ofCenc.playready, widevine = ofCenc.widevine } = own;
   return {
     ...common,
-    ...(cenc && { cenc }),
-    ...(playready && { playready: withAddress(playready, defaults.playready?.laurl, names) }),
-    ...(widevine && { widevine }),
-    ...(fairplay && { fairplay: withAddress(fairplay, defaults.fairplay?.laurl, names) }),
-    ...(aes && { aes }),
+    cenc: cenc ?? undefined,
+    playready: playready ? withAddress(playready, defaults.playready?.laurl, names) : undefined,
+    widevine: widevine ?? undefined,
+    fairplay: fairplay ? withAddress(fairplay, defaults.fairplay?.laurl, names) : undefined,
+    aes: aes ?? undefined,
   };
 }
 
 /** The fields of a request with a document. Of the defaults it takes `cmaf` alone: it has its own addresses. */
 export function documentBody(own: Fields, defaults: Defaults, document: string): Record<string, unknown> {
-  const { playready, contentId } = own;
-  const cmaf = own.cmaf ?? defaults.cmaf ?? undefined;
   return {
     cpix: document,
     ...choiceOf(own),
-    ...(playready && { playready }),
-    ...(contentId && { contentId }),
-    ...(cmaf !== undefined && { cmaf }),
+    playready: own.playready ?? undefined,
+    contentId: own.contentId ?? undefined,
+    cmaf: own.cmaf ?? defaults.cmaf ?? undefined,
   };
 }
 
 function choiceOf({ track, kid, period, systems }: Pick<Fields, 'track' | 'kid' | 'period' | 'systems'>) {
   return {
-    ...(track && { track }),
-    ...(kid && { kid: keyIdOf(kid) }),
-    ...(period && { period }),
-    ...(systems && { systems }),
+    track: track ?? undefined,
+    kid: kid ? keyIdOf(kid) : undefined,
+    period: period ?? undefined,
+    systems: systems ?? undefined,
   };
 }
 
@@ -240,8 +235,7 @@ function withAddress(
 ): Record<string, unknown> {
   // The part may be the default itself, whose address has placeholders.
   const own = part.laurl === standard ? undefined : part.laurl;
-  const laurl = own ?? fillName(standard, names);
-  return { ...part, ...(laurl !== undefined && { laurl }) };
+  return { ...part, laurl: own ?? fillName(standard, names) };
 }
 
 /** Replaces `{streamid}`, `{name}` (its last part) and `{contentId}`. A placeholder without a value stays. */

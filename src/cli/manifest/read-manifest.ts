@@ -13,9 +13,9 @@ import {
   sentenceIn,
 } from '../yaml-fields';
 import { readCsv } from './csv-manifest';
-import { buildManifest, claimStreams, createFaults, type Manifest } from './entries';
-import { type Defaults, type ManifestFile, manifestFile, requestFaults } from './manifest-fields';
-import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
+import { buildManifest, claimStreams, createFaults, type Manifest, type ReadFile } from './entries';
+import { type Defaults, manifestFile, requestFaults } from './manifest-fields';
+import { type Allowances, createNamedSecrets } from './secrets';
 
 const MAX_FAULTS = 50;
 
@@ -45,21 +45,10 @@ export function readManifest(
 ): Manifest {
   const [wrong] = requestFaults(given, () => undefined);
   if (wrong) throw usageError(`The options give a wrong value: ${sentenceIn(wrong)}`);
-  const { file, lineOf, folder } = readEntries(context, path);
-  const secrets = createNamedSecrets(context, folder, allowed);
-  const { manifest, faults } = buildManifest(
-    { ...file, defaults: { ...file.defaults, ...withGivenKey(given) } },
-    lineOf,
-    {
-      readText: cached((name) => readNamedText(resolve(folder, name))),
-      secrets: {
-        ofVariable: cached(secrets.ofVariable),
-        ofFile: cached(secrets.ofFile),
-        ofDocument: cached(secrets.ofDocument),
-      },
-    },
-    needsContentId,
-  );
+  const read = readEntries(context, path);
+  const secrets = createNamedSecrets(context, read.folder, allowed);
+  const file = { ...read.file, defaults: { ...read.file.defaults, ...withGivenKey(given) } };
+  const { manifest, faults } = buildManifest({ ...read, file }, secrets, needsContentId);
   requireFaultless(path, faults, secrets.missing);
   return manifest;
 }
@@ -69,22 +58,14 @@ export function readManifest(
  * @throws CliError with every fault of the names, each with its line.
  */
 export function readStreamIds(context: Pick<CliContext, 'cwd'>, path: string): readonly string[] {
-  const { file, lineOf, folder } = readEntries(context, path);
   const faults = createFaults();
-  const readText = cached((name: string) => readNamedText(resolve(folder, name)));
-  const { streams, groups } = claimStreams(file, lineOf, readText, faults);
+  const { streams, groups } = claimStreams(readEntries(context, path), faults);
   requireFaultless(path, faults.all);
   return [...streams, ...groups].flatMap(({ streamIds }) => streamIds);
 }
 
-interface Entries {
-  readonly file: ManifestFile;
-  readonly lineOf: ReadText['lineOf'];
-  readonly folder: string;
-}
-
 /** @throws CliError when the file has another form than a manifest. */
-function readEntries(context: Pick<CliContext, 'cwd'>, path: string): Entries {
+function readEntries(context: Pick<CliContext, 'cwd'>, path: string): ReadFile {
   const reader = READERS[extname(path).toLowerCase()];
   if (!reader) throw unusable(`A manifest is a .yaml, .json or .csv file; ${path} has another ending.`);
   const read = reader(decodeText(readNamedFile(context, path), path));
@@ -130,13 +111,4 @@ export function requireFaultless(
     EXIT.usage,
     descriptions.map((description) => ({ code: 'line_up', description })),
   );
-}
-
-function cached<Answer>(read: (name: string) => Answer): (name: string) => Answer {
-  const known = new Map<string, Answer>();
-  return (name) => {
-    const answer = known.has(name) ? (known.get(name) as Answer) : read(name);
-    known.set(name, answer);
-    return answer;
-  };
 }

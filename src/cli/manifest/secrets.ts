@@ -10,7 +10,7 @@ import { encodingFault, isBelow } from '../input';
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** The secrets of this machine that a manifest names. A problem follows the field's name, and quotes no secret. */
-interface NamedSecrets {
+export interface NamedSecrets {
   ofVariable(name: string): Checked<string>;
   ofFile(path: string): Checked<string>;
   ofDocument(path: string): Checked<string>;
@@ -32,9 +32,22 @@ export function createNamedSecrets(
   allowed: Allowances,
 ): NamedSecrets {
   const missing = new Set<string>();
+  const documents = new Map<string, Checked<string>>();
   const refuse = (sentence: string, option: string): Checked<string> => {
     missing.add(option);
     return refused('not_allowed', `${sentence}; add ${option} to allow it`);
+  };
+  const documentOf = (name: string): Checked<string> => {
+    const path = realPath(resolve(folder, name));
+    const bytes = path === undefined ? undefined : readNamedBytes(path);
+    if (path === undefined || !bytes?.length) return NO_DOCUMENT;
+    if (!isBelow(realpathSync(folder), path) && !allowed.file(path)) {
+      const shown = fromHere(cwd, path);
+      const sentence = `names ${shown}, which is not in the manifest's folder`;
+      return refuse(sentence, `--allow-file ${shellWord(shown)}`);
+    }
+    const text = readDocumentText(bytes);
+    return text.ok ? text : refused(text.problem.code, `names a document that ${text.problem.description}`);
   };
   return {
     missing,
@@ -58,17 +71,11 @@ export function createNamedSecrets(
       const value = readNamedText(path)?.replace(/\r?\n$/, '');
       return value ? { ok: true, value } : UNREADABLE;
     },
+    // Reading one takes its time, and all streams may name the same.
     ofDocument: (name) => {
-      const path = realPath(resolve(folder, name));
-      const bytes = path === undefined ? undefined : readNamedBytes(path);
-      if (path === undefined || !bytes?.length) return NO_DOCUMENT;
-      if (!isBelow(realpathSync(folder), path) && !allowed.file(path)) {
-        const shown = fromHere(cwd, path);
-        const sentence = `names ${shown}, which is not in the manifest's folder`;
-        return refuse(sentence, `--allow-file ${shellWord(shown)}`);
-      }
-      const text = readDocumentText(bytes);
-      return text.ok ? text : refused(text.problem.code, `names a document that ${text.problem.description}`);
+      const known = documents.get(name) ?? documentOf(name);
+      documents.set(name, known);
+      return known;
     },
   };
 }
