@@ -31,6 +31,14 @@ export function usageError(description: string): CliError {
   return new CliError(EXIT.usage, { code: 'usage', description });
 }
 
+/** The answer of a call, or the error that ends it. */
+export function answerOrError<Answer>(call: Promise<Answer>): Promise<Answer | CliError> {
+  return call.catch((thrown: unknown) => {
+    if (thrown instanceof CliError) return thrown;
+    throw thrown;
+  });
+}
+
 /** How a user types the option of this property: `cencKeyid` is `--cenc-keyid`. */
 export function optionOf(property: string): string {
   return `--${property.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

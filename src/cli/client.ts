@@ -16,7 +16,7 @@ import type { Problem } from '../http/errors';
 import { createGet } from '../http/get';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 import type { Progress } from '../terminal/progress';
-import { CliError, EXIT, interrupted, usageError } from './cli-error';
+import { answerOrError, CliError, EXIT, interrupted, usageError } from './cli-error';
 import type { Connection } from './connection';
 
 interface StoredKeyFile {
@@ -129,6 +129,13 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   return {
     address,
     get: async (streamId: string) => stored(await call({ method: 'GET', path: keyFile(streamId) }), address),
+    /** The same; undefined when the stream has none. */
+    find: async (streamId: string): Promise<StoredKeyFile | undefined> => {
+      const answer = await answerOrError(call({ method: 'GET', path: keyFile(streamId) }));
+      if (!(answer instanceof CliError)) return stored(answer, address);
+      if (answer.problems[0]?.code === 'key_file_not_found') return undefined;
+      throw answer;
+    },
     /** The ETag of a key file, without its content; undefined when the sidecar gives none. */
     etagOf: async (streamId: string): Promise<string | undefined> =>
       (await call({ method: 'HEAD', path: keyFile(streamId) })).headers.etag,

@@ -2,7 +2,7 @@ import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
 import { showProgress } from '../../terminal/progress';
 import { count, shown, showSome, timeText } from '../../terminal/text';
-import { CliError, EXIT, interrupted, usageError } from '../cli-error';
+import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-error';
 import { listPages, type SidecarApi, withRetries } from '../client';
 import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
@@ -182,15 +182,12 @@ async function withEtags(context: CliContext, candidates: readonly Deletion[]): 
   try {
     for (const candidate of candidates) {
       const { streamid, modified } = candidate;
-      try {
-        const etag = await withRetries(context, progress, () => sidecar.etagOf(streamid));
-        deletions.push({ ...candidate, etag: candidate.etag ?? etag });
-      } catch (thrown) {
-        if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.failed) throw thrown;
-        // A file that was listed a moment ago and is deleted now needs no deletion.
-        if (modified === undefined || !isAbsent(thrown))
-          failed.push({ streamid, result: 'failed', errors: thrown.problems });
-      }
+      const etag = await answerOrError(withRetries(context, progress, () => sidecar.etagOf(streamid)));
+      if (!(etag instanceof CliError)) deletions.push({ ...candidate, etag: candidate.etag ?? etag });
+      else if (etag.exitCode !== EXIT.failed) throw etag;
+      // A file that was listed a moment ago and is deleted now needs no deletion.
+      else if (modified === undefined || !isAbsent(etag))
+        failed.push({ streamid, result: 'failed', errors: etag.problems });
       progress.advance(1);
     }
   } finally {
@@ -254,12 +251,8 @@ async function isGone(
   problems: readonly Problem[],
 ): Promise<boolean> {
   if (problems[0]?.code !== 'precondition_failed') return isAbsent({ problems });
-  try {
-    await sidecar.etagOf(streamid);
-    return false;
-  } catch (thrown) {
-    return thrown instanceof CliError && isAbsent(thrown);
-  }
+  const etag = await answerOrError(sidecar.etagOf(streamid));
+  return etag instanceof CliError && isAbsent(etag);
 }
 
 function isAbsent({ problems }: Pick<CliError, 'problems'>): boolean {

@@ -103,10 +103,7 @@ async function writeNext(
   seconds: number | undefined,
 ): Promise<Omit<Turn, 'at'>> {
   const sidecar = context.sidecar();
-  const present = await sidecar.get(streamId).catch((thrown: unknown) => {
-    if (thrown instanceof CliError && thrown.problems[0]?.code === 'key_file_not_found') return undefined;
-    throw thrown;
-  });
+  const present = await sidecar.find(streamId);
   const { of, body } = await source(present?.bytes);
   const ifMatch = present?.etag;
   const precondition = ifMatch === undefined ? undefined : { ifMatch };

@@ -153,11 +153,13 @@ async function keyFilesOfStreams(
   const found: GivenKeyFile[] = [];
   for (const stream of streams) {
     const sidecar = context.sidecar();
-    const { bytes } = await sidecar.get(stream).catch((thrown) => {
-      throw isMissing(thrown) ? missingKeyFile(stream) : thrown;
-    });
+    const file = await sidecar.find(stream);
+    if (!file) {
+      const description = `The sidecar has no key file of ${shown(stream)}: provision it, or correct --stream.`;
+      throw new CliError(EXIT.failed, { code: 'key_file_not_found', description });
+    }
     const changed = await changedAt(sidecar, stream);
-    found.push({ name: `the key file of ${stream}`, text: bytes.toString('utf8'), changed, rotates });
+    found.push({ name: `the key file of ${stream}`, text: file.bytes.toString('utf8'), changed, rotates });
   }
   return found;
 }
@@ -167,13 +169,4 @@ async function changedAt(sidecar: SidecarApi, stream: string): Promise<Date | un
   const { keyfiles } = await sidecar.list({ prefix: stream, limit: 1 }).catch(() => ({ keyfiles: [] }));
   const modified = keyfiles.find(({ streamid }) => streamid === stream)?.modified;
   return modified === undefined ? undefined : new Date(modified);
-}
-
-function isMissing(thrown: unknown): boolean {
-  return thrown instanceof CliError && thrown.problems[0]?.code === 'key_file_not_found';
-}
-
-function missingKeyFile(stream: string): CliError {
-  const description = `The sidecar has no key file of ${shown(stream)}: provision it, or correct --stream.`;
-  return new CliError(EXIT.failed, { code: 'key_file_not_found', description });
 }

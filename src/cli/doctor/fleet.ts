@@ -14,7 +14,7 @@ import { type Check, error, ok, type Section, someOf, warning } from './finding'
 
 export interface FleetSaid {
   /** undefined: it is not in a fleet, or did not answer. */
-  readonly answer: FleetAnswer | undefined;
+  readonly answer?: FleetAnswer;
   /** Why it did not answer although it may be in a fleet. */
   readonly problems: readonly Problem[];
 }

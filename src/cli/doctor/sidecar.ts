@@ -3,7 +3,7 @@ import type { FolderIdentity } from '../../api/answers';
 import type { ListedKeyFile } from '../../api/list';
 import type { Problem } from '../../http/errors';
 import { count } from '../../terminal/text';
-import { CliError, EXIT } from '../cli-error';
+import { answerOrError, CliError, EXIT } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
 import { type Check, error, ok, someOf, warning } from './finding';
 import type { FleetSaid } from './fleet';
@@ -13,16 +13,16 @@ export type AskedSidecar = Pick<SidecarApi, 'address' | 'list' | 'ready'> & {
 };
 
 export interface SidecarState {
-  readonly address: string | undefined;
+  readonly address?: string;
   /** Why it isn't ready to write; none when it is, undefined when it could not be asked. */
-  readonly notReady: readonly Problem[] | undefined;
+  readonly notReady?: readonly Problem[];
   /** The folder that it writes in; undefined when it didn't say. */
-  readonly folder: FolderIdentity | undefined;
+  readonly folder?: FolderIdentity | undefined;
   /** The warnings of its start. */
   readonly warnings: readonly Problem[];
-  readonly listed: readonly ListedKeyFile[] | undefined;
+  readonly listed?: readonly ListedKeyFile[];
   /** undefined: it was not asked. */
-  readonly fleet: FleetSaid | undefined;
+  readonly fleet?: FleetSaid;
   /** Why it could not be asked. */
   readonly problems: readonly Problem[];
 }
@@ -30,47 +30,32 @@ export interface SidecarState {
 /** Asks a sidecar whether it is ready, for all its key files, and for its fleet. `find` may throw when none is named. */
 export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState> {
   const state: { -readonly [Name in keyof SidecarState]: SidecarState[Name] } = {
-    address: undefined,
-    notReady: undefined,
-    folder: undefined,
     warnings: [],
-    listed: undefined,
-    fleet: undefined,
     problems: [],
   };
   try {
     const sidecar = find();
     state.address = sidecar.address;
-    const ready = await answerOr(sidecar.ready(), ({ exitCode }) => exitCode === EXIT.failed);
-    state.notReady = ready.problems;
-    state.folder = ready.answer?.folder;
-    state.warnings = ready.answer?.warnings ?? [];
+    const ready = await answerOrError(sidecar.ready());
+    if (ready instanceof CliError && ready.exitCode !== EXIT.failed) throw ready;
+    state.notReady = ready instanceof CliError ? ready.problems : [];
+    if (!(ready instanceof CliError)) {
+      state.folder = ready.folder;
+      state.warnings = ready.warnings ?? [];
+    }
     const listed: ListedKeyFile[] = [];
     for await (const { keyfiles } of listPages(sidecar)) listed.push(...keyfiles);
     state.listed = listed;
-    const { answer, problems } = await answerOr(
-      sidecar.fleet.status(),
-      ({ exitCode }) => exitCode !== EXIT.interrupted,
-    );
-    state.fleet = { answer, problems: problems.filter(({ code }) => !NO_FLEET.has(code)) };
+    const fleet = await answerOrError(sidecar.fleet.status());
+    if (fleet instanceof CliError && fleet.exitCode === EXIT.interrupted) throw fleet;
+    state.fleet =
+      fleet instanceof CliError
+        ? { problems: fleet.problems.filter(({ code }) => !NO_FLEET.has(code)) }
+        : { answer: fleet, problems: [] };
     return state;
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode === EXIT.interrupted) throw thrown;
     return { ...state, problems: thrown.problems };
-  }
-}
-
-/** An answer, or the problems of an error that is expected. */
-async function answerOr<Answer>(
-  call: Promise<Answer>,
-  isExpected: (error: CliError) => boolean,
-): Promise<{ readonly answer: Answer | undefined; readonly problems: readonly Problem[] }> {
-  try {
-    return { answer: await call, problems: [] };
-  } catch (thrown) {
-    if (thrown instanceof CliError && isExpected(thrown))
-      return { answer: undefined, problems: thrown.problems };
-    throw thrown;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
 import type { Style } from '../../terminal/output';
 import { jsonText, shown, timeText } from '../../terminal/text';
-import { CliError, EXIT, usageError } from '../cli-error';
+import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import {
   isEverywhere,
@@ -25,6 +25,7 @@ interface Look {
 }
 
 const WATCH_MS = 1000;
+const RED: Style = 'red';
 
 /** `fleet status`: shows the packagers and what they have, or who has a stream. */
 export async function fleetStatus(
@@ -63,28 +64,17 @@ async function watchFleet(context: CliContext, first: Look, look: () => Promise<
   if (!out.json) out.write(ENTER);
   try {
     for (;;) {
-      if (out.json && trouble === undefined) out.write(`${jsonText(last.answer)}\n`);
-      if (out.json && trouble !== undefined) out.warn(trouble);
-      if (!out.json) {
-        const { text, style } = last.sentence;
-        draw(context, [
-          `${timeText(now().toISOString())} UTC. Ctrl-C ends it.`,
-          trouble === undefined ? out.style(style, text) : out.style('red', shown(trouble)),
-          '',
-          ...last.lines,
-        ]);
-      }
+      const { text, style } = trouble === undefined ? last.sentence : { text: shown(trouble), style: RED };
+      const head = [`${timeText(now().toISOString())} UTC. Ctrl-C ends it.`, out.style(style, text), ''];
+      if (!out.json) draw(context, [...head, ...last.lines]);
+      else if (trouble === undefined) out.write(`${jsonText(last.answer)}\n`);
+      else out.warn(trouble);
       await wait(WATCH_MS, signal);
       if (signal.aborted || !(await out.ready())) return last;
-      try {
-        last = await look();
-        trouble = undefined;
-      } catch (thrown) {
-        if (!(thrown instanceof CliError)) throw thrown;
-        if (signal.aborted) return last;
-        trouble = thrown.problems[0]?.description ?? thrown.message;
-        last = { ...last, isWell: false };
-      }
+      const next = await answerOrError(look());
+      if (signal.aborted) return last;
+      trouble = next instanceof CliError ? (next.problems[0]?.description ?? next.message) : undefined;
+      last = next instanceof CliError ? { ...last, isWell: false } : next;
     }
   } finally {
     if (!out.json) out.write(LEAVE);

@@ -3,7 +3,7 @@ import { takes } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
 import { showProgress } from '../../terminal/progress';
 import { count, someNames } from '../../terminal/text';
-import { CliError, EXIT, usageError } from '../cli-error';
+import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
 import { SidecarAway } from '../client';
 import type { CliContext } from '../context';
 import { WAIT_SECONDS } from '../defaults';
@@ -37,16 +37,14 @@ export async function requireFleet(
 ): Promise<void> {
   if (wait === undefined) return;
   if (dryRun) throw nothingToWaitFor();
-  try {
-    await context.sidecar().fleet.status();
-  } catch (thrown) {
-    if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.failed) throw thrown;
-    const problems = thrown.problems.map(({ code, description }) => ({
-      code,
-      description: `${description} ${TODOS[code] ?? 'Or leave --wait out.'} Nothing was sent.`,
-    }));
-    throw new CliError(thrown.exitCode, problems);
-  }
+  const answer = await answerOrError(context.sidecar().fleet.status());
+  if (!(answer instanceof CliError)) return;
+  if (answer.exitCode !== EXIT.failed) throw answer;
+  const problems = answer.problems.map(({ code, description }) => ({
+    code,
+    description: `${description} ${TODOS[code] ?? 'Or leave --wait out.'} Nothing was sent.`,
+  }));
+  throw new CliError(EXIT.failed, problems);
 }
 
 const TODOS: Readonly<Record<string, string>> = {
@@ -98,7 +96,7 @@ export async function waitForPackagers(
   try {
     // The clock may be set back meanwhile, and a call may take its time.
     for (let paused = 0; ; paused += LOOK_MS) {
-      const answer = interrupted.aborted ? undefined : await answerOf(fleet.status());
+      const answer = interrupted.aborted ? undefined : await answerOrError(fleet.status());
       if (!answer || interrupted.aborted) return { ...last, end: 'interrupted' };
       if (answer instanceof CliError) {
         last = { ...last, errors: answer.problems };
@@ -119,14 +117,6 @@ export async function waitForPackagers(
   } finally {
     progress?.stop();
   }
-}
-
-/** The answer of a call, or the error that it gives instead. */
-function answerOf<Answer>(call: Promise<Answer>): Promise<Answer | CliError> {
-  return call.catch((thrown: unknown) => {
-    if (thrown instanceof CliError) return thrown;
-    throw thrown;
-  });
 }
 
 function lookAt(

@@ -196,7 +196,7 @@ export function mergeDefaults(
       playready: own.playready ?? undefined,
       widevine: own.widevine ?? undefined,
     };
-  const ofCenc = cenc ? defaults : {};
+  const ofCenc: Defaults = cenc ? defaults : {};
   const { playready = ofCenc.playready, widevine = ofCenc.widevine } = own;
   return {
     ...common,
