@@ -70,7 +70,7 @@ export async function provision(
   const changes = planned.filter(isChange).length;
   const isDry = dryRun || (looked !== undefined && changes === 0);
   if (!isDry && !yes && !(await isConfirmed(context, changes))) return;
-  const done = await writeManifest(context, manifest, { looked, isDry, wait });
+  const done = await writeManifest(context, manifest, looked, { isDry, wait });
   const { sent, results } = done;
   if (!looked && sent?.stopped && sent.results.size === 0) throw sent.stopped;
   if (out.json) out.document({ ...fields, dry_run: dryRun, ...provisionedFields(done) });

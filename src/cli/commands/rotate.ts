@@ -92,7 +92,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   if (!isDry && !yes && !(await isConfirmed(context, due.length))) return;
   const before = folder === undefined ? undefined : snapshotOf(folder, due);
   // Packagers first: a packager without the new key would start with the former one.
-  const done = await writeManifest(context, rotation.manifest, { looked, isDry, wait });
+  const done = await writeManifest(context, rotation.manifest, looked, { isDry, wait });
   const isWritten = (one: StreamResult) => isChange(one) && due.includes(one.streamid);
   const written = (done.sent ? done.results.filter(isWritten) : []).map(({ streamid }) => streamid);
   const restart = restartCommands(written, { application, packagerUrl });

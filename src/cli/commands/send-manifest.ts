@@ -1,7 +1,7 @@
 import type { BatchResult } from '../../api/batch';
 import type { Problem } from '../../http/errors';
-import type { Output, Style } from '../../terminal/output';
-import { type Progress, showProgress } from '../../terminal/progress';
+import type { Output } from '../../terminal/output';
+import { showProgress } from '../../terminal/progress';
 import { count, shown, showSome, someNames } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
 import { type SidecarApi, withRetries } from '../client';
@@ -74,21 +74,17 @@ export interface Provisioned {
   readonly waited: WaitedForFleet | undefined;
 }
 
-interface Writing {
-  /** What would change; undefined when that was not asked. Of an item that would change nothing it is the result. */
-  readonly looked: Results | undefined;
-  readonly isDry: boolean;
-  readonly wait: WaitOption | undefined;
-}
-
 /**
  * Writes what would change of a manifest, and waits for the packagers if that is wanted. A request that is under way
  * when the user stops is finished.
+ * @param looked what would change; undefined when that was not asked. Of an item that would change nothing it is the
+ *   result.
  */
 export async function writeManifest(
   context: CliContext,
   manifest: Manifest,
-  { looked, isDry, wait }: Writing,
+  looked: Results | undefined,
+  { isDry, wait }: { readonly isDry: boolean; readonly wait: WaitOption | undefined },
 ): Promise<Provisioned> {
   const due = new Set(manifest.filter((item) => looked?.get(item)?.some(isChange) ?? !looked));
   const sidecar = context.sidecar({ finishCalls: true });
@@ -182,9 +178,10 @@ async function send(
       // With the last changes the packagers report at once that they have all of them, else within five seconds.
       const wait = isAwaited && chunk === chunks.at(-1) ? 1 : undefined;
       try {
-        const found = await sendChunk(context, sidecar, chunk, { dryRun, wait, progress });
-        if (found.revision !== undefined) revision = Math.max(found.revision, revision ?? 0);
-        for (const [item, own] of found.answers) results.set(item, own);
+        const body = { [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) };
+        const answer = await withRetries(context, progress, () => sidecar.batch(body, dryRun, wait));
+        if (answer.revision !== undefined) revision = Math.max(answer.revision, revision ?? 0);
+        for (const [item, own] of resultsOf(chunk, answer.results, sidecar.address)) results.set(item, own);
       } catch (thrown) {
         const { stopped, problems } = failureOf(thrown);
         if (stopped) return { results, revision, stopped };
@@ -198,36 +195,27 @@ async function send(
   }
 }
 
-interface ChunkCall {
-  readonly dryRun: boolean;
-  /** In seconds. */
-  readonly wait: number | undefined;
-  readonly progress: Progress;
-}
-
-async function sendChunk(
-  context: CliContext,
-  sidecar: SidecarApi,
+/**
+ * The results of each item of a chunk.
+ * @throws CliError when they are not those of the chunk.
+ */
+function resultsOf(
   chunk: Manifest,
-  { dryRun, wait, progress }: ChunkCall,
-) {
-  const body = { [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) };
-  const { results, revision } = await withRetries(context, progress, () => sidecar.batch(body, dryRun, wait));
-  const answers = chunk.map((item, index) => [item, results.filter((one) => one.index === index)] as const);
-  const isWhole = answers.every(
+  results: readonly BatchResult[],
+  address: string,
+): [ManifestItem, StreamResult[]][] {
+  const found = chunk.map((item, index) => [item, results.filter((one) => one.index === index)] as const);
+  const isWhole = found.every(
     ([{ streamIds }, own]) =>
       own.length === streamIds.length ||
       // The one failure of an item that can't be read.
       (own.length === 1 && own[0]?.streamid === null),
   );
   if (!isWhole || results.some(({ index }) => index >= chunk.length)) {
-    const description = `The server at ${sidecar.address} did not report the result of every stream. Check the address.`;
+    const description = `The server at ${address} did not report the result of every stream. Check the address.`;
     throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
   }
-  return {
-    revision,
-    answers: answers.map(([item, own]) => [item, own.map((one) => asStreamResult(item, one))] as const),
-  };
+  return found.map(([item, own]) => [item, own.map((one) => asStreamResult(item, one))]);
 }
 
 function asStreamResult(item: ManifestItem, answer: BatchResult): StreamResult {
@@ -270,18 +258,11 @@ export interface Detail {
   readonly verbose?: boolean;
 }
 
-interface Look {
-  readonly mark: string;
-  readonly style: Style;
-  readonly would: string;
-  readonly did: string;
-}
-
-const LOOKS: Readonly<Record<'created' | 'changed' | 'failed', Look>> = {
+const LOOKS = {
   created: { mark: '+', style: 'green', would: 'would be created', did: 'created' },
   changed: { mark: '~', style: 'yellow', would: 'would be changed', did: 'changed' },
   failed: { mark: '!', style: 'red', would: 'can’t be provisioned', did: 'failed' },
-};
+} as const;
 
 /** Shows what a manifest would change, or `did`: how many streams of each kind, and their names. */
 export function showChanges(

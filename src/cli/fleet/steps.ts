@@ -128,16 +128,13 @@ async function inSteps(
     for (;;) {
       if (context.interrupted.aborted) throw interrupted();
       const pause = (sentence: string | undefined) => {
-        progress ??= showProgress(context, title, total ?? 0);
-        progress.pause(sentence);
+        if (progress) progress.pause(sentence);
+        else if (sentence !== undefined) context.out.note(sentence);
       };
       const answer = await withRetries(context, { pause }, () => take({ after, limit: STEP }));
-      if (total === undefined) {
-        progress?.stop();
-        progress = showProgress(context, title, answer.total);
-      }
       total = answer.total;
-      progress?.advance(answer.done);
+      progress ??= showProgress(context, title, total);
+      progress.advance(answer.done);
       if (answer.next === null) return { total, stopped: undefined };
       if (after !== undefined && answer.next <= after) throw endless(context.sidecar().address);
       after = answer.next;
