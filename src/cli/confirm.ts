@@ -1,4 +1,4 @@
-import { ask } from '../terminal/question';
+import { createInterface } from 'node:readline/promises';
 import { interrupted, usageError } from './cli-error';
 import type { CliContext } from './context';
 
@@ -19,13 +19,26 @@ export function requireTerminal(
 }
 
 /**
- * Asks the user for a confirmation.
+ * Asks the user for a confirmation at the terminal.
  * @param otherwise the sentence after another answer than yes, as `Nothing was written.`
- * @throws CliError when the user stops the program.
+ * @throws CliError when the user stops the program (Ctrl-C, or the end of the input).
  */
 export async function confirm(context: CliContext, question: string, otherwise: string): Promise<boolean> {
-  const answer = await ask(context, question);
-  if (answer === undefined) throw interrupted(`Stopped. ${otherwise}`);
-  if (!answer) context.out.note(otherwise);
-  return answer;
+  const { stdin, stderr, out } = context;
+  const terminal = createInterface({ input: stdin, output: stderr });
+  const closed = new AbortController();
+  terminal.once('SIGINT', () => closed.abort());
+  terminal.once('close', () => closed.abort());
+  try {
+    const signal = AbortSignal.any([context.interrupted, closed.signal]);
+    const answer = await terminal.question(`${question} [y/N] `, { signal });
+    const isYes = /^y(?:es)?$/i.test(answer.trim());
+    if (!isYes) out.note(otherwise);
+    return isYes;
+  } catch {
+    stderr.write('\n');
+    throw interrupted(`Stopped. ${otherwise}`);
+  } finally {
+    terminal.close();
+  }
 }

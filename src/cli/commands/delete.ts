@@ -11,7 +11,9 @@ import { readStreamIds } from '../manifest/read-manifest';
 import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
 import { preconditionOf } from './put';
 
-export interface DeleteOptions extends Selection {
+export interface DeleteOptions {
+  readonly prefix?: string;
+  readonly notIn?: string;
   readonly ifMatch?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -126,12 +128,6 @@ function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean):
 
 const KINDS = ['deleted', 'gone', 'failed', 'not_reached'] as const;
 
-/** Which key files are meant by what they are, not by name. */
-interface Selection {
-  readonly prefix?: string;
-  readonly notIn?: string;
-}
-
 interface Deletion {
   readonly streamid: string;
   /** Of the file that was looked at; another one is left. Undefined when the sidecar gives none. */
@@ -148,11 +144,11 @@ interface Found {
 }
 
 /**
- * Looks for the key files that a selection means.
+ * Looks for the key files that are meant by what they are, not by name.
  * @throws CliError when the manifest can't be used, or names none of the key files: it is then hardly the one of this
  *   sidecar.
  */
-async function findByRule(context: CliContext, { prefix, notIn }: Selection): Promise<Found> {
+async function findByRule(context: CliContext, { prefix, notIn }: DeleteOptions): Promise<Found> {
   const kept = notIn === undefined ? undefined : new Set(readStreamIds(context, notIn));
   const candidates: Deletion[] = [];
   let staying = 0;

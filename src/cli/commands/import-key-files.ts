@@ -23,7 +23,7 @@ export function readKeyFiles(
   keepUnknown: boolean,
 ): Manifest {
   const { found, missing } = findKeyFiles(context, sources);
-  const problems: FoundProblem[] = missing.map(({ path, description }) => ({ path, description }));
+  const problems: FoundProblem[] = [...missing];
   const pathOf = new Map<string, string>();
   let hasUnknown = false;
   const streams: ManifestItem[] = [];
@@ -107,12 +107,6 @@ interface FoundKeyFile {
   readonly streamId: string;
 }
 
-interface NotFound {
-  readonly path: string;
-  /** Goes on after the path. */
-  readonly description: string;
-}
-
 /**
  * The key files of folders, with those below them, and files, in the order of their names. A file in a sub-folder is of
  * the stream `sub/name`; one that is named itself is of the stream of its name. Links are followed.
@@ -120,9 +114,9 @@ interface NotFound {
 function findKeyFiles(
   context: Pick<CliContext, 'cwd'>,
   sources: readonly string[],
-): { readonly found: readonly FoundKeyFile[]; readonly missing: readonly NotFound[] } {
+): { readonly found: readonly FoundKeyFile[]; readonly missing: readonly FoundProblem[] } {
   const found: FoundKeyFile[] = [];
-  const missing: NotFound[] = [];
+  const missing: FoundProblem[] = [];
 
   const addFile = (path: string, streamId: string) => {
     const stats = statsOf(context, path);

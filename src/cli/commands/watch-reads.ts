@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { type BigIntStats, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { showProgress } from '../../terminal/progress';
 import { usageError } from '../cli-error';
@@ -7,13 +7,7 @@ import type { CliContext } from '../context';
 const MOUNTINFO = '/proc/self/mountinfo';
 
 /** The files of some streams as they were at a time; undefined for one that was not there. */
-export type Snapshot = ReadonlyMap<string, FileState | undefined>;
-
-interface FileState {
-  readonly inode: bigint;
-  readonly modifiedNs: bigint;
-  readonly accessedNs: bigint;
-}
+export type Snapshot = ReadonlyMap<string, BigIntStats | undefined>;
 
 export interface Watched {
   readonly read: readonly string[];
@@ -57,9 +51,8 @@ export function snapshotOf(folder: string, streamIds: readonly string[]): Snapsh
   return new Map(streamIds.map((streamId) => [streamId, stateOf(folder, streamId)]));
 }
 
-function stateOf(folder: string, streamId: string): FileState | undefined {
-  const stats = attempt(() => statSync(join(folder, `${streamId}.key`), { bigint: true }));
-  return stats && { inode: stats.ino, modifiedNs: stats.mtimeNs, accessedNs: stats.atimeNs };
+function stateOf(folder: string, streamId: string): BigIntStats | undefined {
+  return attempt(() => statSync(join(folder, `${streamId}.key`), { bigint: true }));
 }
 
 /**
@@ -98,12 +91,12 @@ export async function watchReads(
   }
 }
 
-function isNew(before: FileState | undefined, now: FileState | undefined): boolean {
-  return now !== undefined && (before?.inode !== now.inode || before.modifiedNs !== now.modifiedNs);
+function isNew(before: BigIntStats | undefined, now: BigIntStats | undefined): boolean {
+  return now !== undefined && (before?.ino !== now.ino || before.mtimeNs !== now.mtimeNs);
 }
 
-function isRead(state: FileState | undefined): boolean {
-  return state !== undefined && state.accessedNs > state.modifiedNs;
+function isRead(state: BigIntStats | undefined): boolean {
+  return state !== undefined && state.atimeNs > state.mtimeNs;
 }
 
 /** How a folder is mounted, by a line of `/proc/self/mountinfo`. */

@@ -217,22 +217,40 @@ function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): 'li
 }
 
 /** Checks that an application serves HLS and MPEG-DASH, packages both, and takes its keys from the key files. */
-export function checkStreaming(application: ApplicationSettings): Check[] {
-  const byModule = application.settings.filter(
+export function* checkStreaming(application: ApplicationSettings): Generator<Check> {
+  const { streamers, packetizers, settings } = application;
+  const delivery = deliveryOf(application);
+  for (const { code, name, streamer } of PROTOCOLS) {
+    const packetizer = `${streamer}packetizer`;
+    const packages = [packetizer, CMAF].filter((known) => packetizers.includes(known));
+    const isServed = streamers.includes(streamer);
+    const isPackaged = delivery !== 'live' || packages.length > 0;
+    if (!isServed)
+      yield error(
+        `${code}_not_served`,
+        `${name} is not served: HTTPStreamers has no ${streamer}${misspelling(streamer, streamers)}`,
+        'change Root/Application/HTTPStreamers to',
+        { xml: listXml('HTTPStreamers', streamer, streamers) },
+      );
+    if (!isPackaged)
+      yield error(
+        `${code}_not_packaged`,
+        `${name} is not packaged: LiveStreamPacketizers has neither ${packetizer} nor ${CMAF}${misspelling(packetizer, packetizers)}`,
+        'change Root/Application/Streams/LiveStreamPacketizers to',
+        { xml: listXml('LiveStreamPacketizers', packetizer, packetizers) },
+      );
+    const how = delivery === 'live' ? `packaged (${packages.join(', ')})` : `needs no packetizer, ${delivery}`;
+    if (isServed && isPackaged) yield ok(code, `${name} is served (${streamer}) and ${how}`);
+  }
+  const byModule = settings.find(
     ({ name, value }) => name === 'cupertinoEncryptionAPIBased' && value.toLowerCase() === 'true',
   );
-  return [
-    ...PROTOCOLS.flatMap((protocol) => checkProtocol(application, protocol)),
-    ...byModule
-      .slice(0, 1)
-      .map(({ place }) =>
-        warning(
-          'keys_from_module',
-          'The HLS keys come from a module, not from key files: cupertinoEncryptionAPIBased is true',
-          `remove it from ${place} if the key files are to be used`,
-        ),
-      ),
-  ];
+  if (byModule)
+    yield warning(
+      'keys_from_module',
+      'The HLS keys come from a module, not from key files: cupertinoEncryptionAPIBased is true',
+      `remove it from ${byModule.place} if the key files are to be used`,
+    );
 }
 
 /** Whether only the CMAF packetizer, which has key-file lines of its own, packages HLS or MPEG-DASH. */
@@ -240,38 +258,6 @@ export function needsCmafLines(application: ApplicationSettings): boolean {
   const { packetizers } = application;
   const hasOwn = PROTOCOLS.every(({ streamer }) => packetizers.includes(`${streamer}packetizer`));
   return deliveryOf(application) === 'live' && packetizers.includes(CMAF) && !hasOwn;
-}
-
-function checkProtocol(
-  application: ApplicationSettings,
-  { code, name, streamer }: (typeof PROTOCOLS)[number],
-): Check[] {
-  const { streamers, packetizers } = application;
-  const packetizer = `${streamer}packetizer`;
-  const delivery = deliveryOf(application);
-  const packages = [packetizer, CMAF].filter((known) => packetizers.includes(known));
-  const checks: Check[] = [];
-  if (!streamers.includes(streamer))
-    checks.push(
-      error(
-        `${code}_not_served`,
-        `${name} is not served: HTTPStreamers has no ${streamer}${misspelling(streamer, streamers)}`,
-        'change Root/Application/HTTPStreamers to',
-        { xml: listXml('HTTPStreamers', streamer, streamers) },
-      ),
-    );
-  if (delivery === 'live' && packages.length === 0)
-    checks.push(
-      error(
-        `${code}_not_packaged`,
-        `${name} is not packaged: LiveStreamPacketizers has neither ${packetizer} nor ${CMAF}${misspelling(packetizer, packetizers)}`,
-        'change Root/Application/Streams/LiveStreamPacketizers to',
-        { xml: listXml('LiveStreamPacketizers', packetizer, packetizers) },
-      ),
-    );
-  if (checks.length > 0) return checks;
-  const how = delivery === 'live' ? `packaged (${packages.join(', ')})` : `needs no packetizer, ${delivery}`;
-  return [ok(code, `${name} is served (${streamer}) and ${how}`)];
 }
 
 function misspelling(wanted: string, list: readonly string[]): string {

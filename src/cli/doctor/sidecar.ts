@@ -119,7 +119,7 @@ export interface FolderPlace extends FolderIdentity {
 interface FolderVerdict {
   readonly check: Check;
   /** The prefix of the stream ids, as `live/`; undefined when the folders aren't known to be one. */
-  readonly prefix: string | undefined;
+  readonly prefix?: string;
 }
 
 /**
@@ -136,10 +136,10 @@ export function compareFolders(evidence: FolderEvidence, sidecar: SidecarState):
       `Whether the sidecar writes here is not known${isSilent ? ': it does not say where it writes' : ''}`,
       `${isSilent ? 'bring the sidecar up to date' : 'let the sidecar answer'}, and run this again`,
     );
-    return { prefix: undefined, check };
+    return { check };
   }
   const place = places.find(({ device, inode }) => device === written.device && inode === written.inode);
-  if (!place) return { prefix: undefined, check: elsewhere(evidence, written, sidecar) };
+  if (!place) return { check: elsewhere(evidence, written, sidecar) };
   const below = relative(place.path, folder);
   if (below.startsWith('..')) {
     const check = error(
@@ -148,7 +148,7 @@ export function compareFolders(evidence: FolderEvidence, sidecar: SidecarState):
       'set PACKAGERDRMAPI_KEYFILESPATH to the upper folder, or in Root/Application/Streams write',
       { xml: `<KeyDir>${place.path}</KeyDir>` },
     );
-    return { prefix: undefined, check };
+    return { check };
   }
   const prefix = below === '' ? '' : `${below}/`;
   const ids = prefix === '' ? '' : `; the prefix of the stream ids is ${prefix}`;

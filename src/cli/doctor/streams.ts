@@ -23,41 +23,33 @@ export function streamNames({ groups, streamFiles }: NamedStreams): Set<string> 
 }
 
 /** Which of the streams named by the packager's files have no key file among `ids`. */
-export function checkNamedStreams({ groups, streamFiles }: NamedStreams, ids: ReadonlySet<string>): Check[] {
-  const findings: Check[] = [];
-  for (const { file, members } of groups) {
+export function* checkNamedStreams(named: NamedStreams, ids: ReadonlySet<string>): Generator<Check> {
+  const streams = streamNames(named);
+  for (const { file, members } of named.groups) {
     const missing = members.filter((member) => !ids.has(member));
-    if (missing.length === 0) continue;
-    const named = someOf(missing.map((member) => withHint(member, ids)));
-    findings.push(
-      missing.length < members.length
-        ? error(
-            'group_partly_keyed',
-            `${file}: no key file for ${named}, so part of the group plays in the clear`,
-            'provision these streams: each rendition needs its own file',
-          )
-        : warning(
-            'group_without_keys',
-            `${file}: no stream of it has a key file (${named})`,
-            'provision them, if this content should be protected',
-          ),
-    );
+    const names = someOf(missing.map((member) => withHint(member, ids)));
+    if (missing.length > 0 && missing.length < members.length)
+      yield error(
+        'group_partly_keyed',
+        `${file}: no key file for ${names}, so part of the group plays in the clear`,
+        'provision these streams: each rendition needs its own file',
+      );
+    else if (missing.length > 0)
+      yield warning(
+        'group_without_keys',
+        `${file}: no stream of it has a key file (${names})`,
+        'provision them, if this content should be protected',
+      );
   }
-  const bare = streamFiles.filter((name) => !ids.has(name));
-  if (bare.length > 0) {
-    findings.push(
-      warning(
-        'stream_without_key',
-        `No key file for ${someOf(bare.map((name) => withHint(name, ids)))}, which a .stream file names`,
-        'provision them, if these streams should be protected',
-      ),
+  const bare = named.streamFiles.filter((name) => !ids.has(name));
+  if (bare.length > 0)
+    yield warning(
+      'stream_without_key',
+      `No key file for ${someOf(bare.map((name) => withHint(name, ids)))}, which a .stream file names`,
+      'provision them, if these streams should be protected',
     );
-  }
-  if (findings.length > 0) return findings;
-  const all = streamNames({ groups, streamFiles }).size;
-  return all === 0
-    ? []
-    : [ok('streams', `The packager’s files name ${count(all, 'stream')}, each with a key file`)];
+  if (streams.size > 0 && [...streams].every((name) => ids.has(name)))
+    yield ok('streams', `The packager’s files name ${count(streams.size, 'stream')}, each with a key file`);
 }
 
 /** Which of the streams that the user names have no key file. */
