@@ -1,15 +1,29 @@
 import { type Checked, formatUuid, parseUuid } from '../drm/bytes';
+import type { CpixDocument } from '../drm/cpix/document';
 import { decodeXml, readCpix } from '../drm/cpix/read';
+import { sentenceOf } from '../drm/finding';
+import { unusable } from './input';
 
-/**
- * The text of a CPIX document, as a request takes it, from a file in any encoding of XML. A document that can't be
- * used is refused before it is sent; the problem follows the name of the file.
- */
-export function readDocumentText(bytes: Buffer): Checked<string> {
+interface ReadDocument {
+  readonly document: CpixDocument;
+  /** As a request takes it. */
+  readonly text: string;
+}
+
+/** Reads a CPIX document from a file in any encoding of XML; the problem follows the name of the file. */
+export function readDocument(bytes: Buffer): Checked<ReadDocument> {
   const text = decodeXml(bytes);
   if (!text.ok) return text;
   const read = readCpix(text.value);
-  return read.ok ? { ok: true, value: text.value.replace(/^\ufeff/, '') } : read;
+  if (!read.ok) return read;
+  return { ok: true, value: { document: read.value, text: text.value.replace(/^\ufeff/, '') } };
+}
+
+/** The same; a document that can't be used is refused before it is sent. @throws CliError */
+export function requireDocument(bytes: Buffer, name: string): ReadDocument {
+  const read = readDocument(bytes);
+  if (!read.ok) throw unusable(sentenceOf(read.problem, name));
+  return read.value;
 }
 
 /** The names of a list in one text: `widevine, playready`. */

@@ -1,13 +1,12 @@
 import type { DryRunAnswer } from '../../api/answers';
 import { isJsonObject } from '../../drm/bytes';
 import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
-import { sentenceOf as completed } from '../../drm/finding';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../terminal/text';
 import { CliError, EXIT, optionOf, usageError } from '../cli-error';
 import type { Precondition } from '../client';
 import type { CliContext } from '../context';
-import { keyIdOf, namesOf, readDocumentText } from '../cpix-document';
+import { keyIdOf, namesOf, requireDocument } from '../cpix-document';
 import { secondsOfOne, type WaitOption } from '../fleet/wait';
 import { decodeText, type ProviderOptions, providerFields, readInput, unusable } from '../input';
 import {
@@ -212,10 +211,8 @@ function documentBody(context: CliContext, bytes: Buffer, name: string, options:
   const [other] = Object.entries(others).flatMap(([option, value]) => (value === undefined ? [] : [option]));
   if (other !== undefined)
     throw usageError(`${name} is a CPIX document, which holds the keys; leave ${optionOf(other)} out.`);
-  const text = readDocumentText(bytes);
-  if (!text.ok) throw unusable(completed(text.problem, name));
   return {
-    cpix: text.value,
+    cpix: requireDocument(bytes, name).text,
     ...choiceFields(options),
     playready: part({ laurl: playreadyLaurl }),
     contentId,

@@ -1,14 +1,13 @@
 import { formatUuid } from '../../drm/bytes';
 import type { CpixPeriod } from '../../drm/cpix/document';
-import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
-import { sentenceOf } from '../../drm/finding';
+import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { importKeyFile } from '../../drm/import-key-file';
 import { decodeKeys, keysIn } from '../../drm/key-file';
 import type { Problem } from '../../http/errors';
 import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { readDocumentText } from '../cpix-document';
+import { requireDocument } from '../cpix-document';
 import { secondsOfOne, type WaitOption } from '../fleet/wait';
 import { type ProviderOptions, providerFields, readInput, unusable } from '../input';
 import { textOf } from '../key-files';
@@ -174,24 +173,13 @@ async function periodsOf(
   const name = cpix === '-' ? 'Standard input' : cpix;
   const bytes = await readInput(context, cpix);
   if (!looksLikeCpixBytes(bytes)) throw unusable(`${name} is not a CPIX document.`);
-  const text = readDocumentText(bytes);
-  if (!text.ok) throw unusable(sentenceOf(text.problem, name));
-  const read = readCpix(text.value);
-  if (!read.ok) throw unusable(sentenceOf(read.problem, name));
-  const periods = inOrder(read.value.periods);
+  const { document, text } = requireDocument(bytes, name);
+  const periods = inOrder(document.periods);
   if (periods.length === 0)
     throw unusable(`${name} has no key periods, so it has no next key. Use packager-drm put for its keys.`);
   const keyOf = (period: CpixPeriod): NextKey => {
     const of = period.id ?? period.index ?? '';
-    return {
-      of: `period ${of}`,
-      body: {
-        cpix: text.value,
-        period: of,
-        track,
-        cmaf,
-      },
-    };
+    return { of: `period ${of}`, body: { cpix: text, period: of, track, cmaf } };
   };
   const none = (why: string) =>
     new CliError(EXIT.failed, {

@@ -1,6 +1,6 @@
 import { rootCertificates } from 'node:tls';
 import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
-import { looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
+import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { createGet } from '../../http/get';
 import { type Progress, showProgress } from '../../terminal/progress';
 import { shown, timeText } from '../../terminal/text';
@@ -9,7 +9,7 @@ import type { GivenKeyFile } from '../../verify/key-files';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { SidecarApi } from '../client';
 import type { CliContext } from '../context';
-import { readDocumentText } from '../cpix-document';
+import { requireDocument } from '../cpix-document';
 import { VERIFY_SECONDS } from '../defaults';
 import { decodeText, readNamedFile, unusable } from '../input';
 import { showReport } from './verify-text';
@@ -113,17 +113,15 @@ function givenKeyFile(context: CliContext, name: string): GivenKeyFile {
 }
 
 function givenDocument(bytes: Buffer, name: string): GivenKeyFile {
-  const text = readDocumentText(bytes);
-  if (!text.ok) throw unusable(`${shown(name)} ${text.problem.description}.`);
-  const read = readCpix(text.value);
-  const kinds = read.ok ? read.value.keys.map(({ value }) => value?.kind) : [];
+  const { document, text } = requireDocument(bytes, shown(name));
+  const kinds = document.keys.map(({ value }) => value?.kind);
   if (kinds.includes('encrypted'))
     throw unusable(
       `${shown(name)} has encrypted content keys, and a test needs plain ones: ask the key server for a document with plain keys, or make a key file from it at a sidecar that can open it (put --cpix), and give --stream.`,
     );
   if (!kinds.includes('plain'))
     throw unusable(`${shown(name)} has no content keys: give the document that the key server answers.`);
-  return { name, text: text.value };
+  return { name, text };
 }
 
 /** As many as the window of a manifest has, and more. */

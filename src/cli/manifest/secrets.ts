@@ -4,7 +4,7 @@ import { type Checked, refused } from '../../drm/bytes';
 import { shellWord } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { readDocumentText } from '../cpix-document';
+import { readDocument } from '../cpix-document';
 import { encodingFault, isBelow } from '../input';
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -46,8 +46,9 @@ export function createNamedSecrets(
       const sentence = `names ${shown}, which is not in the manifest's folder`;
       return refuse(sentence, `--allow-file ${shellWord(shown)}`);
     }
-    const text = readDocumentText(bytes);
-    return text.ok ? text : refused(text.problem.code, `names a document that ${text.problem.description}`);
+    const read = readDocument(bytes);
+    if (read.ok) return { ok: true, value: read.value.text };
+    return refused(read.problem.code, `names a document that ${read.problem.description}`);
   };
   return {
     missing,

@@ -265,14 +265,14 @@ describe('list', () => {
     return cli(['list', ...args], { cwd: '/', env, ...(typed !== undefined && { typed }) });
   }
 
-  test('shows all pages as one table, each page sorted', async () => {
+  test('shows all pages as one table, sorted', async () => {
     expect(await list([])).toEqual({
       code: 0,
       stdout: `\
-STREAM     MODIFIED (UTC)       PARTS               KEY ID                                CONTENT ID  FAULTS
-film       2025-01-31 14:02:11  fp                  -                                     -           -
-live/news  2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      -
+STREAM        MODIFIED (UTC)       PARTS               KEY ID                                CONTENT ID  FAULTS
+film          2025-01-31 14:02:11  fp                  -                                     -           -
 live/bad-one  2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      checksum_mismatch, scheme_mismatch
+live/news     2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      -
 odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-777ee322681d  news-1      scheme_mismatch
 `,
       stderr: '4 key files, 2 of them with faults.\n',
@@ -307,7 +307,7 @@ odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-7
     expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
       code: 0,
       stderr: '',
-      document: { keyfiles: [FILM, NEWS, BAD, ODD] },
+      document: { keyfiles: [FILM, BAD, NEWS, ODD] },
     });
     upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
     expect(JSON.parse((await list(['--json'])).stdout)).toEqual({ keyfiles: [] });
@@ -336,15 +336,15 @@ odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-7
     expect([first, second].map((line) => line.slice(-5))).toEqual(['\u{1b}[39m', '\u{1b}[39m']);
   });
 
-  test('asks for no further page when the reader of its output is gone', async () => {
+  test('ends well when the reader of its output is gone', async () => {
     const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
     const output = new PassThrough();
     output.write = () => {
       output.destroy(gone);
       return false;
     };
-    const { code } = await cli(['list', '--url', upstream.url, '--key', 'k'], { cwd: '/', output });
-    expect({ code, requests: upstream.received.length }).toEqual({ code: 0, requests: 1 });
+    const { code, stderr } = await cli(['list', '--url', upstream.url, '--key', 'k'], { cwd: '/', output });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
   test.each(['0', '-1', '1.5', 'ten'])('refuses the limit %j', async (limit) => {

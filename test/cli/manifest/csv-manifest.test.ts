@@ -55,8 +55,8 @@ describe('CSV', () => {
         code: 0,
         stdout: [
           'streamid,modified,size,parts,key_id,content_id,severity,faults,descriptions',
-          `live/news,2025-01-31T14:02:11.123Z,1234,cenc widevine,44da52ef-4523-098e-6854-777ee322681d,"'=cmd|calc",,,`,
           `"'@bad",2025-01-31T14:02:11.123Z,1234,cenc widevine,,,error,w e,"It is, as ""w"".\nIt is, as ""e""."`,
+          `live/news,2025-01-31T14:02:11.123Z,1234,cenc widevine,44da52ef-4523-098e-6854-777ee322681d,"'=cmd|calc",,,`,
           '',
         ].join('\r\n'),
         stderr: '2 key files, 1 of them with faults.\n',
