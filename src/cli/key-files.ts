@@ -9,19 +9,10 @@ import { shown, shownLines } from '../terminal/text';
 import type { CliContext } from './context';
 import type { FileProblem } from './yaml-fields';
 
-/** The lines of a key file as they may be shown; key material is masked, and so is what no line can be made of. */
-interface ShownKeyFile {
-  readonly lines: readonly KeyFileLine[];
-  /** Numbers (from 1) of the lines that are no `name: value`. */
-  readonly unreadable: readonly number[];
-}
-
-export function showKeyFile(bytes: Buffer, reveal: boolean): ShownKeyFile {
+/** The lines of a key file as they may be shown, and the numbers (from 1) of those that are no `name: value`. */
+export function showKeyFile(bytes: Buffer, reveal: boolean) {
   const { lines, unreadable } = parseKeyFile(textOf(bytes));
-  return {
-    lines: reveal ? lines : maskLines(lines),
-    unreadable,
-  };
+  return { lines: reveal ? lines : maskLines(lines), unreadable };
 }
 
 export function textOf(bytes: Buffer): string {

@@ -66,8 +66,7 @@ export function readYaml(text: string): ReadText {
     const description = isTwice ? twice(content.slice(pos[0], pos[0] + 30)) : SENTENCES[code];
     return { line: lineAt(pos[0]), description: description ?? 'is neither YAML nor JSON from here on' };
   });
-  const nothing = { value: undefined, faults, lineOf: () => undefined };
-  if (faults.length > 0) return nothing;
+  if (faults.length > 0) return unreadable(faults);
   visit(document, {
     Scalar: (_key, node) => {
       if (typeof node.value === 'number' && node.source !== undefined) node.value = node.source;
@@ -77,8 +76,13 @@ export function readYaml(text: string): ReadText {
     return { value: document.toJS({ maxAliasCount: 1000 }), faults, lineOf: lineFinder(document, lineAt) };
   } catch {
     const description = 'uses an anchor (*name) that is not set before, or too many of them';
-    return { ...nothing, faults: [{ description }] };
+    return unreadable([{ description }]);
   }
+}
+
+/** What is read of a text that can't be. */
+export function unreadable(faults: readonly FileProblem[]): ReadText {
+  return { value: undefined, faults, lineOf: () => undefined };
 }
 
 /** The name is shown when it is a plain word, as fields are; it could be a key that stands where a name belongs. */

@@ -42,19 +42,19 @@ export async function apply(
     : oneManifest(context, sources, options);
   const name = sources.length === 1 ? (sources[0] ?? '') : 'Key files';
   const fields = isImport ? { keyfiles: sources } : { lineup: sources[0] };
-  await provision(context, { manifest, name, fields }, options);
+  await provision(context, manifest, name, fields, options);
 }
 
-interface Provisioning {
-  readonly manifest: Manifest;
-  readonly name: string;
-  readonly fields: object;
-}
-
-/** Shows what a manifest would change, asks, writes it, and shows what it did; each as the options want it. */
+/**
+ * Shows what a manifest would change, asks, writes it, and shows what it did; each as the options want it.
+ * @param name of the manifest in messages.
+ * @param fields those that JSON has before the others.
+ */
 export async function provision(
   context: CliContext,
-  { manifest, name, fields }: Provisioning,
+  manifest: Manifest,
+  name: string,
+  fields: object,
   options: ProvisionOptions,
 ): Promise<void> {
   const { dryRun = false, yes = false, verbose = false, wait } = options;

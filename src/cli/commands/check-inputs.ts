@@ -17,20 +17,16 @@ export interface FoundInput extends CheckedInput {
   readonly isOfFolder: boolean;
 }
 
-interface Given {
-  /** Files, folders, values, and `-` for standard input; none at all is standard input, too. */
-  readonly inputs: readonly string[];
-  readonly streams: readonly string[];
-  readonly reveal: boolean;
-}
-
 /**
- * Reads and checks all that is given. @throws CliError with every input that can't be used, or what the sidecar
- * said of a stream.
+ * Reads and checks all that is given.
+ * @param inputs files, folders, values, and `-` for standard input; none at all is standard input, too.
+ * @throws CliError with every input that can't be used, or what the sidecar said of a stream.
  */
 export async function checkGiven(
   context: CliContext,
-  { inputs, streams, reveal }: Given,
+  inputs: readonly string[],
+  streams: readonly string[],
+  reveal: boolean,
 ): Promise<FoundInput[]> {
   if (inputs.length === 0 && streams.length === 0 && context.stdin.isTTY)
     throw usageError(

@@ -18,7 +18,7 @@ export async function check(
   inputs: readonly string[],
   { reveal = false, stream = [] }: CheckOptions,
 ): Promise<void> {
-  const found = withoutAnswered(await checkGiven(context, { inputs, streams: stream, reveal }));
+  const found = withoutAnswered(await checkGiven(context, inputs, stream, reveal));
   const [only] = found;
   const isOne = found.length === 1 && only !== undefined && !only.isOfFolder;
   const compared = isOne ? { compared: [], faults: [] } : compareInputs(found, { reveal });

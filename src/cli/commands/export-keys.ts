@@ -31,7 +31,7 @@ export async function exportKeys(
   const certificates = certificatesIn(context, options);
   const { bytes, etag } = await context.sidecar().get(streamId);
   const made = ofKeyFile(bytes, options, `The key file of ${streamId}`);
-  showExport(context, made, { ...options, certificates, said: { streamid: streamId, etag } });
+  showExport(context, made, options, certificates, { streamid: streamId, etag });
 }
 
 interface FileOptions extends ExportOptions {
@@ -48,7 +48,7 @@ export async function exportFile(context: CliContext, file: string, options: Fil
   const made = looksLikeCpixBytes(bytes)
     ? ofDocument(bytes, options, called)
     : ofOtherFile(bytes, options, called);
-  showExport(context, made, { ...options, certificates, said: { file } });
+  showExport(context, made, options, certificates, { file });
 }
 
 function ofDocument(bytes: Buffer, { kid, ...options }: FileOptions, called: string): ExportedKeys {
@@ -79,18 +79,17 @@ function ofKeyFile(bytes: Buffer, { as, scheme }: ExportOptions, called: string)
   throw new CliError(EXIT.failed, { code, description: `${called} ${description}.` });
 }
 
-interface Showing extends ExportOptions {
-  /** DER. */
-  readonly certificates: readonly Buffer[];
-  /** The fields that JSON has before the others. */
-  readonly said: object;
-}
-
-/** Key material is masked unless it is to be shown, or only the recipients can read it. */
+/**
+ * Key material is masked unless it is to be shown, or only the recipients can read it.
+ * @param certificates DER.
+ * @param said the fields that JSON has before the others.
+ */
 function showExport(
   context: CliContext,
   { text: plain, keys, findings }: ExportedKeys,
-  { as, scheme, reveal, certificates, said }: Showing,
+  { as, scheme, reveal }: ExportOptions,
+  certificates: readonly Buffer[],
+  said: object,
 ): void {
   const { out } = context;
   const isSealed = certificates.length > 0;

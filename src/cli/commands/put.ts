@@ -118,7 +118,7 @@ async function putTracks(
   const manifest = [
     { kind: 'streams', name, line: undefined, streamIds, body: { ...body, tracks } },
   ] as const;
-  await provision(context, { manifest, name, fields: {} }, { dryRun, wait, yes: true, all: true });
+  await provision(context, manifest, name, {}, { dryRun, wait, yes: true, all: true });
 }
 
 /** The options with a text; each field's option is named as the field. */

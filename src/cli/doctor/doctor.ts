@@ -193,7 +193,7 @@ async function judgeFolder(
     const checks = [error('key_folder', `The key folder ${disk.problem.description}`, disk.todo)];
     return { section: { ...head, checks }, keyFiles: [], streams: [], hasJoinedFleet: false };
   }
-  const { realPath, places, rights, hasJoinedFleet } = disk;
+  const { realPath, rights, hasJoinedFleet } = disk;
   const named = await readNamedStreams(readers.flatMap(({ contentFolders }) => contentFolders));
   const entries = disk.entries.flatMap((entry) => {
     const id = keyFileIdOf(entry);
@@ -201,7 +201,7 @@ async function judgeFolder(
   });
   const ids = entries.map(({ id }) => id);
   const files = entries.filter(({ kind }) => kind === 'file');
-  const { check, prefix } = compareFolders({ folder: realPath, places, files }, sidecar);
+  const { check, prefix } = compareFolders(disk, files, sidecar);
   // For a file that the doctor may not read, the sidecar's list is used.
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
   const keyFiles = files.map(({ id, summary, keys }) =>

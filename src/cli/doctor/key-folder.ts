@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs';
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { FolderIdentity } from '../../api/answers';
 import { FLEET_FOLDER } from '../../api/fleet';
 import { parseStreamId } from '../../api/stream-id';
 import { type KeyFileSummary, summariseKeyFile } from '../../drm/check/key-file-text';
@@ -10,7 +11,10 @@ import { type Check, someOf, warning } from './finding';
 import { isDenied, type Unread, unread } from './installation';
 import { type FileKeys, readFileKeys } from './key-files';
 import type { Rights } from './rights';
-import type { FolderPlace } from './sidecar';
+
+interface FolderPlace extends FolderIdentity {
+  readonly path: string;
+}
 
 export interface KeyFolder {
   /** Without links on the way. */

@@ -7,6 +7,7 @@ import { answerOrError, CliError, EXIT } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
 import { type Check, error, ok, someOf, warning } from './finding';
 import type { FleetSaid } from './fleet';
+import type { KeyFolder } from './key-folder';
 
 export type AskedSidecar = Pick<SidecarApi, 'address' | 'list' | 'ready'> & {
   readonly fleet: Pick<SidecarApi['fleet'], 'status'>;
@@ -104,18 +105,6 @@ interface FileOnDisk {
   readonly mtimeMs: number;
 }
 
-interface FolderEvidence {
-  /** The key folder of the packager, without links. */
-  readonly folder: string;
-  /** This one, those above it and those below. */
-  readonly places: readonly FolderPlace[];
-  readonly files: readonly FileOnDisk[];
-}
-
-export interface FolderPlace extends FolderIdentity {
-  readonly path: string;
-}
-
 interface FolderVerdict {
   readonly check: Check;
   /** The prefix of the stream ids, as `live/`; undefined when the folders aren't known to be one. */
@@ -126,8 +115,12 @@ interface FolderVerdict {
  * Whether the packager's key folder is the one that the sidecar writes in: a folder has one device and inode, by
  * whatever path. On another host, or through a mount of another kind, it may have others.
  */
-export function compareFolders(evidence: FolderEvidence, sidecar: SidecarState): FolderVerdict {
-  const { folder, places, files } = evidence;
+export function compareFolders(
+  disk: Pick<KeyFolder, 'realPath' | 'places'>,
+  files: readonly FileOnDisk[],
+  sidecar: SidecarState,
+): FolderVerdict {
+  const { realPath: folder, places } = disk;
   const { folder: written, notReady, listed = [] } = sidecar;
   if (!written) {
     const isSilent = notReady?.length === 0;
@@ -139,7 +132,7 @@ export function compareFolders(evidence: FolderEvidence, sidecar: SidecarState):
     return { check };
   }
   const place = places.find(({ device, inode }) => device === written.device && inode === written.inode);
-  if (!place) return { check: elsewhere(evidence, written, sidecar) };
+  if (!place) return { check: elsewhere(disk, written, sidecar) };
   const below = relative(place.path, folder);
   if (below.startsWith('..')) {
     const check = error(
@@ -176,11 +169,11 @@ function isSameFile(file: FileOnDisk | undefined, { size, modified }: ListedKeyF
 
 /** The check when no folder here is the one that the sidecar writes in. */
 function elsewhere(
-  { folder, places }: FolderEvidence,
+  { realPath, places }: Pick<KeyFolder, 'realPath' | 'places'>,
   written: FolderIdentity,
   { address = '' }: SidecarState,
 ): Check {
-  const here = places.find(({ path }) => path === folder);
+  const here = places.find(({ path }) => path === realPath);
   const isOtherMount = here?.inode === written.inode;
   if (isOtherMount || !isThisMachine(address)) {
     const why = isOtherMount

@@ -1,7 +1,7 @@
 import { type CsvError, type Info, parse } from 'csv-parse/sync';
 import { nearest } from '../../http/faults';
 import { count } from '../../terminal/text';
-import { type FileProblem, isShowable, type ReadText } from '../yaml-fields';
+import { type FileProblem, isShowable, type ReadText, unreadable } from '../yaml-fields';
 import { CSV_COLUMNS, CSV_GROUP_COLUMNS } from './manifest-fields';
 
 interface CsvRow {
@@ -169,8 +169,4 @@ function pairsOf(cell: string): [string, string | undefined][] {
 function cmafOf(cell: string): boolean | string {
   const lower = cell.toLowerCase();
   return lower === 'true' || lower === 'false' ? lower === 'true' : lower;
-}
-
-function unreadable(faults: readonly FileProblem[]): ReadText {
-  return { value: undefined, faults, lineOf: () => undefined };
 }
