@@ -44,7 +44,7 @@ export function endAs(context: CliContext, ending: Ending): void {
   const { out } = context;
   if (stopped && !out.json && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
   if (stopped) out.note(resume);
-  out.note(out.noteStyle(isFaulty || stopped ? 'red' : 'green', sentence));
+  out.note(sentence, isFaulty || stopped ? 'red' : 'green');
   if (waited) showWaiting(context, waited);
   if (stopped) context.endWith(stopped.exitCode);
   else if (isFaulty) context.endWith(EXIT.failed);

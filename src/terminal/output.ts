@@ -55,8 +55,8 @@ export function createOutput(
       stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
     },
     /** A line next to the result; none with `--json`, where the document says it. */
-    note: (line: string): void => {
-      if (!json) stderr.write(`${line}\n`);
+    note: (line: string, style?: Style): void => {
+      if (!json) stderr.write(`${style ? noteStyle(style, line) : line}\n`);
     },
     errors: (problems: readonly Problem[]): void => {
       if (json) document({ errors: problems.map(({ code, description }) => ({ code, description })) });

@@ -59,7 +59,7 @@ function showOne(out: Output, { result }: FoundInput): void {
   showInput(out, 'This', result);
   showFindings(out, result.faults);
   const { text, style } = sumOf(result.faults);
-  out.note(out.noteStyle(style, `${text.replace(/^n/, 'N')}.`));
+  out.note(`${text.replace(/^n/, 'N')}.`, style);
 }
 
 /** The same of several, and how they go together; of a folder's files only what is wrong with them. */
@@ -80,7 +80,7 @@ function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults 
     out.note('They have nothing in common that could be compared.');
   }
   const { text, style } = sumOf([...inputs.flatMap(({ result }) => result.faults), ...faults]);
-  out.note(out.noteStyle(style, `${count(inputs.length, 'input')}: ${text}.`));
+  out.note(`${count(inputs.length, 'input')}: ${text}.`, style);
 }
 
 function showInput(out: Output, subject: string, { kind, fields }: CheckResult): void {

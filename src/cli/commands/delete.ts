@@ -101,7 +101,7 @@ async function deleteOne(
   for (const { code, description } of warnings) out.warn(`${code}: ${description}`);
   if (out.json)
     out.document({ streamid: streamId, result: 'deleted', ...(warnings.length > 0 && { warnings }) });
-  else out.note(out.noteStyle('green', `Removed the key file of ${shown(streamId)}.`));
+  else out.note(`Removed the key file of ${shown(streamId)}.`, 'green');
 }
 
 function showPlan(out: Output, { deletions, failed, staying = 0 }: Found, all: boolean): void {

@@ -104,7 +104,7 @@ function showExport(
   if (isShown) writeRevealed(context, Buffer.from(text, 'utf8'));
   else {
     out.write(shownLines(text));
-    out.note(out.noteStyle('dim', 'Key material is masked; --reveal shows it.'));
+    out.note('Key material is masked; --reveal shows it.', 'dim');
   }
 }
 

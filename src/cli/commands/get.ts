@@ -31,5 +31,5 @@ export async function get(
       `${count(unreadable.length, 'line')} can't be read and ${unreadable.length === 1 ? 'is' : 'are'} left out, the first is line ${unreadable[0]}; --reveal shows the file as it is`,
     );
   }
-  if (etag) out.note(out.noteStyle('dim', `ETag ${shown(etag)}`));
+  if (etag) out.note(`ETag ${shown(etag)}`, 'dim');
 }

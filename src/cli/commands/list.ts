@@ -41,7 +41,7 @@ export async function list(context: CliContext, options: ListOptions): Promise<v
   const wrong = keyfiles.filter(({ faults }) => faults.length > 0);
   const trouble = wrong.length === 0 ? 'no faults' : `${count(wrong.length, 'of them', 'of them')} with faults`;
   const end = hasMore ? '; --limit ends the list here, there may be more.' : '.';
-  out.note(out.noteStyle('dim', `${count(keyfiles.length, 'key file')}, ${trouble}${end}`));
+  out.note(`${count(keyfiles.length, 'key file')}, ${trouble}${end}`, 'dim');
   if (faulty && wrong.some(hasError)) context.endWith(EXIT.failed);
 }
 

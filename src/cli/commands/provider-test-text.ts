@@ -20,7 +20,7 @@ export function showProviderTest(out: Output, test: ProviderTest): void {
   );
   out.write('\n');
   const usable = tested.filter((each) => each.usable).map(({ protocol }) => protocol);
-  out.note(out.noteStyle(usable.includes(configured) ? 'green' : 'red', conclusion(test, usable)));
+  out.note(conclusion(test, usable), usable.includes(configured) ? 'green' : 'red');
 }
 
 function conclusion({ configured, notTested }: ProviderTest, usable: readonly string[]): string {

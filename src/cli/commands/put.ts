@@ -72,9 +72,7 @@ export async function put(
   if (reveal) writeRevealed(context, Buffer.from(renderLines(lines), 'utf8'));
   else out.write(shownLines(renderLines(lines)));
   for (const { code, description } of warnings) out.warn(`${code}: ${description}`);
-  out.note(
-    out.noteStyle('green', `Wrote the key file of ${shown(streamId)}${etag ? `, ETag ${shown(etag)}` : ''}.`),
-  );
+  out.note(`Wrote the key file of ${shown(streamId)}${etag ? `, ETag ${shown(etag)}` : ''}.`, 'green');
 }
 
 export function preconditionOf(ifMatch: string | undefined, createOnly = false): Precondition | undefined {

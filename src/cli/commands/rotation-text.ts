@@ -97,9 +97,8 @@ export function showWatched({ out }: CliContext, { end, read, unread, elsewhere 
     timeout: `Not read in time: ${someNames(unread)} (${number} read). Restart these streams. A packager that mounts the folder read-only, as a container may, leaves no trace: check there when they started.`,
     other_folder: `--folder is not the sidecar’s key folder: the new key file of ${someNames(elsewhere)} is not there. The new keys are written; it is not known whether they were read.`,
   };
-  const sentence = sentences[end];
-  if (end === 'interrupted') out.note(sentence);
-  else out.note(out.noteStyle(end === 'all_read' ? 'green' : 'red', sentence));
+  const style = end === 'all_read' ? 'green' : 'red';
+  out.note(sentences[end], end === 'interrupted' ? undefined : style);
 }
 
 interface RotationOutcome extends RotationPlan, Provisioned {

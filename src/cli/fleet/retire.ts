@@ -16,11 +16,5 @@ export async function retire(
   }
   await context.sidecar().fleet.retire(name);
   if (out.json) out.document({ name, retired: true });
-  else
-    out.note(
-      out.noteStyle(
-        'green',
-        `Retired ${shown(name)}. Its key files stay; a sidecar of that name may join again.`,
-      ),
-    );
+  else out.note(`Retired ${shown(name)}. Its key files stay; a sidecar of that name may join again.`, 'green');
 }

@@ -52,7 +52,7 @@ export async function fleetStatus(
   const last = watch ? await watchFleet(context, first, look) : first;
   if (!out.json) out.write(last.lines.map((line) => `${line}\n`).join(''));
   else if (!watch) out.document(last.answer);
-  out.note(out.noteStyle(last.sentence.style, last.sentence.text));
+  out.note(last.sentence.text, last.sentence.style);
   if (!last.isWell) context.endWith(EXIT.failed);
 }
 

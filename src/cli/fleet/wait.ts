@@ -169,7 +169,7 @@ export function showWaiting({ out }: Pick<CliContext, 'out'>, waited: WaitedForF
   };
   if (end === 'unknown') out.errors(errors);
   const style = end === 'all' ? 'green' : 'red';
-  out.note(end === 'interrupted' ? sentences[end] : out.noteStyle(style, sentences[end]));
+  out.note(sentences[end], end === 'interrupted' ? undefined : style);
 }
 
 function nameOf({ name, live, behind, lacks: [lack] }: BehindPackager): string {
