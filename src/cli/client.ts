@@ -29,7 +29,11 @@ interface StoredKeyFile {
   readonly revision: number | undefined;
 }
 
-export type Precondition = { readonly ifMatch: string } | { readonly createOnly: true };
+/** Of a change: the ETag that the key file must have, or that there must be none. */
+export interface Precondition {
+  readonly ifMatch?: string | undefined;
+  readonly createOnly?: boolean | undefined;
+}
 
 /** The key-file API of a sidecar. Every call rejects with a CliError that says what to do. */
 export type SidecarApi = ReturnType<typeof createSidecarApi>;
@@ -215,10 +219,9 @@ function unreachable(why: string, address: string, { urlFrom }: Connection): Cli
   });
 }
 
-function headersOf(precondition: Precondition | undefined): Record<string, string> {
-  if (precondition === undefined) return {};
-  if ('createOnly' in precondition) return { 'if-none-match': '*' };
-  const { ifMatch } = precondition;
+function headersOf({ ifMatch, createOnly }: Precondition = {}): Record<string, string> {
+  if (createOnly) return { 'if-none-match': '*' };
+  if (ifMatch === undefined) return {};
   // A shell takes the quotes that belong to an entity tag.
   return { 'if-match': ifMatch === '*' || ifMatch.startsWith('"') ? ifMatch : `"${ifMatch}"` };
 }

@@ -9,7 +9,6 @@ import type { CliContext } from '../context';
 import { requireFleet, secondsOfOne, type WaitOption, waitFields, waitForPackagers } from '../fleet/wait';
 import { readStreamIds } from '../manifest/read-manifest';
 import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
-import { preconditionOf } from './put';
 
 export interface DeleteOptions {
   readonly prefix?: string;
@@ -96,7 +95,7 @@ async function deleteOne(
   const { out } = context;
   const seconds = secondsOfOne(wait);
   const sidecar = context.sidecar();
-  const { warnings, isPending } = await sidecar.remove(streamId, preconditionOf(ifMatch), seconds);
+  const { warnings, isPending } = await sidecar.remove(streamId, { ifMatch }, seconds);
   if (isPending && seconds !== undefined) context.endWith(EXIT.failed);
   for (const { code, description } of warnings) out.warn(`${code}: ${description}`);
   if (out.json)
@@ -222,8 +221,8 @@ async function deleteFiles(context: CliContext, deletions: readonly Deletion[]):
     for (const { streamid, etag } of deletions) {
       if (context.interrupted.aborted) return stop(interrupted());
       try {
-        const precondition = etag === undefined ? undefined : { ifMatch: etag };
-        const deleted = await withRetries(context, progress, () => sidecar.remove(streamid, precondition));
+        const call = () => sidecar.remove(streamid, { ifMatch: etag });
+        const deleted = await withRetries(context, progress, call);
         revision = Math.max(deleted.revision ?? 0, revision ?? 0) || undefined;
         results.push({ streamid, result: 'deleted', errors: [] });
       } catch (thrown) {

@@ -4,7 +4,6 @@ import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
 import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../terminal/text';
 import { CliError, EXIT, optionOf, usageError } from '../cli-error';
-import type { Precondition } from '../client';
 import type { CliContext } from '../context';
 import { keyIdOf, namesOf, requireDocument } from '../cpix-document';
 import { secondsOfOne, type WaitOption } from '../fleet/wait';
@@ -52,7 +51,7 @@ export async function put(
     );
   const seconds = secondsOfOne(wait, dryRun);
   const { body } = await putBody(context, fields);
-  const precondition = preconditionOf(ifMatch, createOnly);
+  const precondition = { ifMatch, createOnly };
   const { out } = context;
   if (dryRun) {
     const answer = await context.sidecar().dryRun(streamId, body, precondition);
@@ -73,11 +72,6 @@ export async function put(
   else out.write(shownLines(renderLines(lines)));
   for (const { code, description } of warnings) out.warn(`${code}: ${description}`);
   out.note(`Wrote the key file of ${shown(streamId)}${etag ? `, ETag ${shown(etag)}` : ''}.`, 'green');
-}
-
-export function preconditionOf(ifMatch: string | undefined, createOnly = false): Precondition | undefined {
-  if (createOnly) return { createOnly };
-  return ifMatch === undefined ? undefined : { ifMatch };
 }
 
 const WORDS = {

@@ -104,12 +104,10 @@ async function writeNext(
   const sidecar = context.sidecar();
   const present = await sidecar.find(streamId);
   const { of, body } = await source(present?.bytes);
-  const ifMatch = present?.etag;
-  const precondition = ifMatch === undefined ? undefined : { ifMatch };
   if (context.interrupted.aborted) throw interrupted();
   const written = await context
     .sidecar({ finishCalls: true })
-    .put(streamId, body, present ? precondition : { createOnly: true }, seconds);
+    .put(streamId, body, present ? { ifMatch: present.etag } : { createOnly: true }, seconds);
   if (written.isPending && seconds !== undefined) context.endWith(EXIT.failed);
   for (const { code, description } of written.warnings) context.out.warn(`${code}: ${description}`);
   return { of, former: keyIdOf(present?.bytes), key_id: keyIdOf(written.bytes) };
