@@ -63,7 +63,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const IDLE_MS = 15_000;
 
 interface Call {
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE';
+  /** GET when left out. */
+  readonly method?: 'HEAD' | 'POST' | 'DELETE';
   /** The path below the sidecar's address, with its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -81,17 +82,17 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   const address = connection.url.href.replace(/\/$/, '');
 
   const call = async (request: Call, timeoutMs = SINGLE_MS): Promise<GetAnswer> => {
-    const { method, path, headers, body } = request;
-    const json = body === undefined ? undefined : Buffer.from(JSON.stringify(body), 'utf8');
+    const { method = 'GET', path, headers, body } = request;
+    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body), 'utf8');
     const answer = await send({
       method,
       url: address + path,
       headers: {
         'x-api-key': connection.apiKey,
-        ...(json && { 'content-type': 'application/json' }),
+        ...(bytes && { 'content-type': 'application/json' }),
         ...headers,
       },
-      body: json,
+      body: bytes,
       maxBytes: MAX_BYTES,
       timeoutMs,
       signal,
@@ -107,7 +108,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       );
     if (answer.status === 200 || answer.status === 202) return answer;
     // The refusal of a HEAD has no words.
-    if (method === 'HEAD') return call({ ...request, method: 'GET' }, timeoutMs);
+    if (method === 'HEAD') return call({ path }, timeoutMs);
     throw refusal(answer, address, connection.apiKeyFrom);
   };
 
@@ -117,8 +118,11 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     return parsed.data;
   };
 
-  const getJson = async <Output>(schema: z.ZodType<Output>, path: string): Promise<Output> =>
-    read(schema, await call({ method: 'GET', path }));
+  const json = async <Output>(
+    schema: z.ZodType<Output>,
+    request: Call,
+    timeoutMs?: number,
+  ): Promise<Output> => read(schema, await call(request, timeoutMs));
 
   /** @param waitSeconds how long the sidecar may wait until every packager of a fleet has the change. */
   const change = async (
@@ -132,10 +136,10 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
 
   return {
     address,
-    get: async (streamId: string) => stored(await call({ method: 'GET', path: keyFile(streamId) }), address),
+    get: async (streamId: string) => stored(await call({ path: keyFile(streamId) }), address),
     /** The same; undefined when the stream has none. */
     find: async (streamId: string): Promise<StoredKeyFile | undefined> => {
-      const answer = await answerOrError(call({ method: 'GET', path: keyFile(streamId) }));
+      const answer = await answerOrError(call({ path: keyFile(streamId) }));
       if (!(answer instanceof CliError)) return stored(answer, address);
       if (answer.problems[0]?.code === 'key_file_not_found') return undefined;
       throw answer;
@@ -145,17 +149,17 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       (await call({ method: 'HEAD', path: keyFile(streamId) })).headers.etag,
     put: (streamId: string, body: unknown, precondition?: Precondition, waitSeconds?: number) =>
       change({ method: 'POST', streamId, body }, precondition, waitSeconds),
-    dryRun: async (streamId: string, body: unknown, precondition?: Precondition) => {
+    dryRun: (streamId: string, body: unknown, precondition?: Precondition) => {
       const path = `${keyFile(streamId)}?dryrun=true`;
       const headers = { ...headersOf(precondition), accept: 'application/json' };
-      return read(dryRunAnswer, await call({ method: 'POST', path, body, headers }));
+      return json(dryRunAnswer, { method: 'POST', path, body, headers });
     },
     remove: (streamId: string, precondition?: Precondition, waitSeconds?: number) =>
       change({ method: 'DELETE', streamId }, precondition, waitSeconds),
     /** Resolves when a key file could be written, with the folder (undefined: the sidecar does not say). */
-    ready: () => getJson(readyAnswer, '/readyz'),
+    ready: () => json(readyAnswer, { path: '/readyz' }),
     list: ({ prefix, limit, cursor }: ListQuery) =>
-      getJson(listAnswer, `/api/keyfiles${queryOf({ prefix, limit, cursor })}`),
+      json(listAnswer, { path: `/api/keyfiles${queryOf({ prefix, limit, cursor })}` }),
     /** @throws SidecarAway, which is worth another try. */
     batch: async (body: unknown, dryRun: boolean, waitSeconds?: number) => {
       const path = `/api/keyfiles${queryOf({ dryrun: dryRun || undefined, wait: waitSeconds })}`;
@@ -163,20 +167,20 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       return { ...read(batchResults, answer), revision: revisionOf(answer.headers) };
     },
     fleet: {
-      status: () => getJson(fleetAnswer, FLEET),
-      whereIs: (streamId: string) => getJson(fleetStreamAnswer, `${FLEET}/${idPart(streamId)}`),
+      status: () => json(fleetAnswer, { path: FLEET }),
+      whereIs: (streamId: string) => json(fleetStreamAnswer, { path: `${FLEET}/${idPart(streamId)}` }),
       /** @param step `found`: the fleet is founded again first. @throws SidecarAway, as the other step. */
-      importStep: async (step: FleetStep & { readonly found?: boolean }) => {
+      importStep: (step: FleetStep & { readonly found?: boolean }) => {
         const path = `${FLEET}/import${queryOf({ ...step })}`;
-        return read(fleetImportAnswer, await call({ method: 'POST', path }, BATCH_MS));
+        return json(fleetImportAnswer, { method: 'POST', path }, BATCH_MS);
       },
-      resealStep: async (step: FleetStep) => {
+      resealStep: (step: FleetStep) => {
         const path = `${FLEET}/reseal${queryOf({ ...step })}`;
-        return read(fleetResealAnswer, await call({ method: 'POST', path }, BATCH_MS));
+        return json(fleetResealAnswer, { method: 'POST', path }, BATCH_MS);
       },
-      retire: async (name: string): Promise<void> => {
+      retire: (name: string) => {
         const path = `${FLEET}/packagers/${encodeURIComponent(name)}`;
-        read(fleetRetireAnswer, await call({ method: 'DELETE', path }));
+        return json(fleetRetireAnswer, { method: 'DELETE', path });
       },
     },
   };
