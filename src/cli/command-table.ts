@@ -65,7 +65,7 @@ const PUT: CommandEntry = {
       '--tracks <track=streamid>',
       'the stream of each track of a CPIX document or a content; repeat for each',
       tracksAdded,
-    ),
+    ).conflicts(['track', 'kid', 'ifMatch', 'createOnly', 'reveal']),
     option('--keep-unknown', 'keep unknown lines of an existing key file; otherwise they are refused'),
     option('--content-id <id>', 'content at the key provider'),
     WAIT_FOR_ONE,
@@ -85,7 +85,9 @@ const PUT: CommandEntry = {
     ),
     option('--aes-url <url>', 'where players fetch the key'),
     option('--aes-iv <hex>', 'initialization vector, 32 hex digits'),
-    option('--dry-run', 'only show what would be written, and how it differs from the present file'),
+    option('--dry-run', 'only show what would be written, and how it differs from the present file').conflicts(
+      'reveal',
+    ),
     option('--if-match <etag>', 'only replace the file with this ETag (* for any)').conflicts('createOnly'),
     option('--create-only', 'never replace a key file: fail when the stream has one'),
     option('--reveal', 'show the key material of the file that was written'),
@@ -245,6 +247,8 @@ docs/manifest.md describes manifests.
   load: async () => (await import('./commands/apply')).apply,
 };
 
+const OF_PROVIDER = ['contentId', 'client', 'clientApiKey', 'clientApiKeyFile'];
+
 const ROTATE: CommandEntry = {
   usage: 'rotate [manifest]',
   description: 'provision new keys for the streams of a manifest, with new content ids, or for one stream',
@@ -253,12 +257,20 @@ const ROTATE: CommandEntry = {
       '--content-id <pattern>',
       'the pattern of the new content ids (default: {streamid}-{date}, with --stream {streamid}-{date}-{time})',
     ),
-    option('--stream <id>', 'write the next key of this stream'),
+    option('--stream <id>', 'write the next key of this stream').conflicts([
+      ...['allowEnv', 'allowFile', 'dryRun', 'yes', 'all', 'verbose'],
+      ...['application', 'watch', 'folder', 'timeout'],
+    ]),
     option('--every <duration>', 'with --stream: repeat it, such as every 10s, 5m, 1h', seconds),
     option('--count <number>', 'with --every: end after so many keys (default: never)', wholeNumber),
-    option('--cpix <file>', 'with --stream: the keys of the next key period of this document'),
+    option('--cpix <file>', 'with --stream: the keys of the next key period of this document').conflicts([
+      'random',
+      ...OF_PROVIDER,
+    ]),
     option('--track <name>', 'with --cpix: the keys of this track type or label (SD, HD, AUDIO)'),
-    option('--random', 'with --stream: random keys, for tests; no license server knows them'),
+    option('--random', 'with --stream: random keys, for tests; no license server knows them').conflicts(
+      OF_PROVIDER,
+    ),
     ...PROVIDER,
     ...ALLOWANCES,
     WAIT,
@@ -268,7 +280,7 @@ const ROTATE: CommandEntry = {
     option('--verbose', 'show all changed lines, not only the key ids'),
     option('--application <name>', 'the packager’s application; else the folder of each stream id'),
     option('--packager-url <url>', "the address of the packager's REST API").default(PACKAGER_URL),
-    option('--watch', 'wait until each new key file was read; needs --folder'),
+    option('--watch', 'wait until each new key file was read; needs --folder').conflicts('dryRun'),
     option('--folder <folder>', 'the key folder of the sidecar, at its path on this machine'),
     option('--timeout <seconds>', `how long --watch waits (default: ${WATCH_SECONDS})`, wholeNumber),
   ],

@@ -75,5 +75,9 @@ export const WAIT_FOR_ONE = option(
   '--wait [seconds]',
   `${WAITS} this (default: as long as a sidecar waits)`,
   wholeNumber,
-);
-export const WAIT = option('--wait [seconds]', `${WAITS} this (default: ${WAIT_SECONDS})`, wholeNumber);
+).conflicts('dryRun');
+export const WAIT = option(
+  '--wait [seconds]',
+  `${WAITS} this (default: ${WAIT_SECONDS})`,
+  wholeNumber,
+).conflicts('dryRun');

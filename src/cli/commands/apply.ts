@@ -59,7 +59,7 @@ export async function provision(
 ): Promise<void> {
   const { dryRun = false, yes = false, verbose = false, wait } = options;
   const { out } = context;
-  await requireFleet(context, options);
+  await requireFleet(context, wait);
   // The sidecar leaves what is unchanged. A look asks the key provider for every content, so with --yes it is made only
   // for the changed lines, and for groups, whose rules the sidecar alone knows.
   const isLooking = !yes || dryRun || verbose || manifest.some(hasGroupRules);

@@ -35,7 +35,7 @@ export async function deleteKeyFiles(
     return;
   }
   if (!options.dryRun && !options.yes) requireTerminal(context, 'delete the key files');
-  await requireFleet(context, options);
+  await requireFleet(context, options.wait);
   const found =
     streamIds.length > 0
       ? await withEtags(

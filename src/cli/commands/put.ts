@@ -40,7 +40,6 @@ export async function put(
   options: PutOptions,
 ): Promise<void> {
   const { dryRun, ifMatch, createOnly, reveal = false, tracks, wait, ...fields } = options;
-  if (dryRun && reveal) throw usageError('A dry run shows no key material; leave --reveal out.');
   if (tracks) {
     await putTracks(context, streamId, tracks, options);
     return;
@@ -49,7 +48,7 @@ export async function put(
     throw usageError(
       'The stream is missing: give its id, or with a CPIX document or a content --tracks SD=news_sd,HD=news_hd.',
     );
-  const seconds = secondsOfOne(wait, dryRun);
+  const seconds = secondsOfOne(wait);
   const { body } = await putBody(context, fields);
   const precondition = { ifMatch, createOnly };
   const { out } = context;
@@ -90,14 +89,9 @@ async function putTracks(
   context: CliContext,
   streamId: string | undefined,
   tracks: Tracks,
-  { ifMatch, createOnly, reveal, tracks: _tracks, dryRun, wait, ...fields }: PutOptions,
+  { tracks: _tracks, dryRun, wait, ...fields }: PutOptions,
 ): Promise<void> {
   if (streamId !== undefined) throw usageError('--tracks names the streams; leave the stream id out.');
-  if (fields.track !== undefined || fields.kid !== undefined)
-    throw usageError('--tracks chooses the keys; leave --track and --kid out.');
-  if (ifMatch !== undefined || createOnly)
-    throw usageError('--if-match and --create-only are for one stream; leave them out with --tracks.');
-  if (reveal) throw usageError('With --tracks no key material is shown; leave --reveal out.');
   const { cpix, file, contentId } = fields;
   const source = cpix ?? file;
   const name = source === undefined ? contentId : nameOf(source);

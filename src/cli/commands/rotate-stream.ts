@@ -136,10 +136,7 @@ async function sourceOf(
   streamId: string,
   options: RotateStreamOptions,
 ): Promise<Source> {
-  const { cpix, random = false, track, contentId, client, clientApiKey, clientApiKeyFile } = options;
-  const isProvided = [contentId, client, clientApiKey, clientApiKeyFile].some((given) => given !== undefined);
-  if ([cpix !== undefined, random, isProvided].filter(Boolean).length > 1)
-    throw usageError('Give --client for keys of the key provider, or --cpix, or --random: one of them.');
+  const { cpix, random = false, track, contentId } = options;
   if (track !== undefined && cpix === undefined)
     throw usageError('--track chooses in a CPIX document; give one with --cpix, or leave it out.');
   if (cpix !== undefined) return periodsOf(context, streamId, { ...options, cpix });

@@ -44,21 +44,14 @@ export async function rotate(
   const { stream } = options;
   if ((path === undefined) === (stream === undefined))
     throw usageError('Give a manifest, or --stream with the id of one stream.');
-  const kind = stream === undefined ? OF_STREAM : OF_MANIFEST;
-  const stray = kind.find((name) => options[name] !== undefined);
-  if (stray !== undefined) {
-    const goesWith = stream === undefined ? '--stream' : 'manifests';
-    throw usageError(`${optionOf(stray)} is for ${goesWith}; leave it out.`);
-  }
+  const stray = OF_STREAM.find((name) => options[name] !== undefined);
+  if (stream === undefined && stray !== undefined)
+    throw usageError(`${optionOf(stray)} is for --stream; leave it out.`);
   if (stream !== undefined) await rotateStream(context, stream, options);
   else if (path !== undefined) await rotateAll(context, path, options);
 }
 
 const OF_STREAM = ['every', 'count', 'cpix', 'track', 'random'] as const;
-const OF_MANIFEST = [
-  ...(['allowEnv', 'allowFile', 'dryRun', 'yes', 'all', 'verbose', 'application'] as const),
-  ...(['watch', 'folder', 'timeout'] as const),
-];
 
 /** Provisions new keys for the streams of a manifest, and shows what must be restarted. */
 async function rotateAll(context: CliContext, path: string, options: RotateOptions): Promise<void> {
@@ -74,7 +67,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
     allowed: readAllowances(context, options),
     needsContentId: false,
   });
-  await requireFleet(context, options);
+  await requireFleet(context, wait);
   const streamIds = manifest.flatMap((item) => item.streamIds);
   const old = await presentContents(context.sidecar(), streamIds);
   const rotation = rotateManifest(manifest, pattern, old);
@@ -118,7 +111,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
 /** Answers the folder to watch. */
 function checkCall(
   context: CliContext,
-  { watch, folder, timeout, dryRun, packagerUrl }: RotateOptions,
+  { watch, folder, timeout, packagerUrl }: RotateOptions,
 ): string | undefined {
   const isAddress = /^https?:\/\/[^\s'"?#]+$/i.test(packagerUrl) && URL.canParse(packagerUrl);
   if (!isAddress || new URL(packagerUrl).username !== '')
@@ -128,7 +121,6 @@ function checkCall(
       throw usageError('--folder and --timeout are for --watch; add it, or leave them out.');
     return undefined;
   }
-  if (dryRun) throw usageError('A dry run writes nothing that could be watched; leave --watch out.');
   if (folder === undefined)
     throw usageError(
       '--watch needs --folder, the key folder of the sidecar on this machine: only the machine with the folder can see whether the packager has read a key file.',

@@ -4,6 +4,7 @@ import { type Checked, refused } from '../../drm/bytes';
 import type { Problem } from '../../drm/finding';
 import { readSmil } from '../../drm/smil';
 import { systemCode } from '../../http/errors';
+import { statsOf } from '../input';
 import {
   type ApplicationSettings,
   readApplicationSettings,
@@ -114,16 +115,8 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
 }
 
 async function foldersIn(path: string): Promise<string[]> {
-  const names = (await readdir(path)).filter((name) => !name.startsWith('.'));
-  const isFolder = await Promise.all(
-    names.map((name) =>
-      stat(join(path, name)).then(
-        (stats) => stats.isDirectory(),
-        () => false,
-      ),
-    ),
-  );
-  return names.filter((_name, index) => isFolder[index]);
+  const names = await readdir(path);
+  return names.filter((name) => !name.startsWith('.') && statsOf({ cwd: path }, name)?.isDirectory());
 }
 
 /** None when the folder is not there: an application need not have each. */

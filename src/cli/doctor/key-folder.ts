@@ -1,4 +1,4 @@
-import type { Stats } from 'node:fs';
+import { existsSync, type Stats } from 'node:fs';
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { FolderIdentity } from '../../api/answers';
@@ -41,10 +41,7 @@ export async function readKeyFolder(folder: string): Promise<KeyFolder | Unread>
     const subFolders: string[] = [];
     await readInto(realPath, '', entries, subFolders);
     const places = await Promise.all([realPath, ...subFolders, ...foldersAbove(realPath)].map(lookAt));
-    const hasJoinedFleet = await lstat(join(realPath, FLEET_FOLDER)).then(
-      () => true,
-      () => false,
-    );
+    const hasJoinedFleet = existsSync(join(realPath, FLEET_FOLDER));
     const links = foldersAbove(folder).filter((path) => !places.some((place) => place.path === path));
     const rights = [...places, ...(await Promise.all(links.map(lookAt)))];
     return { realPath, entries, places, rights, hasJoinedFleet };

@@ -17,8 +17,7 @@ export type WaitOption = number | true;
  * How long a change of one stream waits: the sidecar itself does it. undefined: not at all.
  * @throws CliError when it is longer than a sidecar waits.
  */
-export function secondsOfOne(wait: WaitOption | undefined, dryRun = false): number | undefined {
-  if (dryRun && wait !== undefined) throw nothingToWaitFor();
+export function secondsOfOne(wait: WaitOption | undefined): number | undefined {
   const seconds = wait === true ? MAX_WAIT_SECONDS : wait;
   if (seconds !== undefined && seconds > MAX_WAIT_SECONDS)
     throw usageError(
@@ -31,12 +30,8 @@ export function secondsOfOne(wait: WaitOption | undefined, dryRun = false): numb
  * Checks before sending, if the command should wait, that the state of all packagers can be read.
  * @throws CliError when it can't be.
  */
-export async function requireFleet(
-  context: CliContext,
-  { wait, dryRun }: { readonly wait?: WaitOption | undefined; readonly dryRun?: boolean | undefined },
-): Promise<void> {
+export async function requireFleet(context: CliContext, wait: WaitOption | undefined): Promise<void> {
   if (wait === undefined) return;
-  if (dryRun) throw nothingToWaitFor();
   const answer = await answerOrError(context.sidecar().fleet.status());
   if (!(answer instanceof CliError)) return;
   if (answer.exitCode !== EXIT.failed) throw answer;
@@ -184,7 +179,3 @@ export const EXIT_CODES = {
   interrupted: EXIT.interrupted,
   unknown: EXIT.unreachable,
 } as const;
-
-function nothingToWaitFor(): CliError {
-  return usageError('A dry run writes nothing that could be waited for; leave --wait out.');
-}

@@ -168,10 +168,12 @@ describe('put with the tracks of a CPIX document', () => {
   it.each(
     Object.entries({
       'a --cpix film.xml --tracks HD=b': '--tracks names the streams; leave the stream id out.',
-      '--cpix film.xml --tracks HD=b --track SD': '--tracks chooses the keys; leave --track and --kid out.',
-      '--cpix film.xml --tracks HD=b --create-only':
-        '--if-match and --create-only are for one stream; leave them out with --tracks.',
-      '--cpix film.xml --tracks HD=b --reveal': 'With --tracks no key material is shown; leave --reveal out.',
+      ...Object.fromEntries(
+        [['--track <name>', '--track SD'], ['--create-only'], ['--reveal']].map(([option = '', args = option]) => [
+          `--cpix film.xml --tracks HD=b ${args}`,
+          `option '--tracks <track=streamid>' cannot be used with option '${option}'`,
+        ]),
+      ),
       '--tracks HD=b': '--tracks goes with a CPIX document or a content; give --cpix or --content-id.',
       '--file news.key --tracks HD=b': '--tracks goes with a CPIX document, which news.key is not.',
       '--cpix film.xml --tracks HD':

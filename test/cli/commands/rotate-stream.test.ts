@@ -270,14 +270,17 @@ test.each([
   [['rotate'], 'Give a manifest, or --stream with the id of one stream.'],
   [['rotate', 'm.yaml', '--stream', 'a'], 'Give a manifest, or --stream with the id of one stream.'],
   [['rotate', 'm.yaml', '--every', '10s'], '--every is for --stream; leave it out.'],
-  [['rotate', '--stream', 'a', '--random', '--dry-run'], '--dry-run is for manifests; leave it out.'],
+  [
+    ['rotate', '--stream', 'a', '--random', '--dry-run'],
+    "option '--stream <id>' cannot be used with option '--dry-run'",
+  ],
   [
     ['rotate', '--stream', 'a', '--random', '--count', '2'],
     '--count is for --every; add it, or leave --count out to write one key.',
   ],
   [
     ['rotate', '--stream', 'a', '--random', '--client', 'x'],
-    'Give --client for keys of the key provider, or --cpix, or --random: one of them.',
+    "option '--random' cannot be used with option '--client <name>'",
   ],
 ])('refuses %j', async (args, sentence) => {
   expect(await run(args)).toEqual(refused(2, sentence));

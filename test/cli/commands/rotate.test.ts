@@ -261,7 +261,7 @@ test.each(
     '--yes --watch':
       '--watch needs --folder, the key folder of the sidecar on this machine: only the machine with the folder can see whether the packager has read a key file.',
     '--yes --folder .': '--folder and --timeout are for --watch; add it, or leave them out.',
-    '--dry-run --watch --folder .': 'A dry run writes nothing that could be watched; leave --watch out.',
+    '--dry-run --watch --folder .': "option '--watch' cannot be used with option '--dry-run'",
     '--yes --watch --folder none': "The folder none of --folder does not exist, or can't be read.",
     '--yes --packager-url http://user:secret@host':
       '--packager-url must be an address without user and query, such as http://127.0.0.1:8087.',
