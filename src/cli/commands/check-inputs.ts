@@ -8,7 +8,7 @@ import { beginsAsManifest, type ForwardReader, outlineManifest, outlineMedia } f
 import { looksLikeSegment } from '../../drm/check/segment';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { shown } from '../../terminal/text';
-import { CliError, EXIT, interrupted, usageError } from '../cli-error';
+import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { isEightBitText, isUtf16Words, statsOf, unusable } from '../input';
 
@@ -37,12 +37,10 @@ export async function checkGiven(
   const found: FoundInput[] = [];
   const problems: CliError['problems'][number][] = [];
   for (const input of inputs.length + streams.length === 0 ? ['-'] : inputs) {
-    try {
-      found.push(...(await checkOne(context, input, reveal)));
-    } catch (thrown) {
-      if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT.usage) throw thrown;
-      problems.push(...thrown.problems);
-    }
+    const checked = await answerOrError(checkOne(context, input, reveal));
+    if (!(checked instanceof CliError)) found.push(...checked);
+    else if (checked.exitCode === EXIT.usage) problems.push(...checked.problems);
+    else throw checked;
   }
   if (problems.length > 0) throw new CliError(EXIT.usage, problems);
   for (const stream of streams) {
@@ -77,22 +75,19 @@ async function checkFolder(context: CliContext, folder: string, reveal: boolean)
   const found: FoundInput[] = [];
   for (const name of names) {
     if (context.interrupted.aborted) throw interrupted();
-    found.push({ ...(await checkFolderFile(context, name, reveal)), isOfFolder: true });
+    const content = await answerOrError(readFileContent(context, name, statsOf(context, name)));
+    // One that can't be read hides no other.
+    const checked = content instanceof CliError ? unread(content, name) : checkContent(content, name, reveal);
+    found.push({ ...checked, isOfFolder: true });
   }
   return found;
 }
 
-/** One that can't be read hides no other. */
-async function checkFolderFile(context: CliContext, name: string, reveal: boolean): Promise<CheckedInput> {
-  try {
-    return checkContent(await readFileContent(context, name, statsOf(context, name)), name, reveal);
-  } catch (thrown) {
-    if (!(thrown instanceof CliError)) throw thrown;
-    const faults = thrown.problems.map(
-      ({ code, description }) => ({ severity: 'error', code, description }) as const,
-    );
-    return { name, result: { kind: 'unknown', fields: [], faults }, claims: [], secrets: new Set() };
-  }
+function unread({ problems }: CliError, name: string): CheckedInput {
+  const faults = problems.map(
+    ({ code, description }) => ({ severity: 'error', code, description }) as const,
+  );
+  return { name, result: { kind: 'unknown', fields: [], faults }, claims: [], secrets: new Set() };
 }
 
 /** The key files of a folder and those below it, in the order of their names; links and temporary files are passed over. */
