@@ -82,17 +82,11 @@ async function testOnce(context: CliContext, test: StreamTest): Promise<boolean>
     progress.advance(done - tested, shown(name));
     tested = done;
   };
-  try {
-    const { report } = await test({ onProgress });
-    progress?.stop();
-    progress = undefined;
-    if (context.interrupted.aborted) throw interrupted();
-    if (out.json) out.document(report);
-    else showReport(out, report);
-    return report.faults.some(({ severity }) => severity === 'error');
-  } finally {
-    progress?.stop();
-  }
+  const { report } = await test({ onProgress }).finally(() => progress?.stop());
+  if (context.interrupted.aborted) throw interrupted();
+  if (out.json) out.document(report);
+  else showReport(out, report);
+  return report.faults.some(({ severity }) => severity === 'error');
 }
 
 /** A key file that is given by the option of the API key is a key file. */
