@@ -11,24 +11,26 @@ import { count, firstOf, type Row, shown, someNames, table, timeText } from '../
 
 type Styled = Pick<Output, 'style'>;
 
-/** Whether this sidecar is level, and every live packager has all of its streams. */
-export function isLevel({ state, packagers }: FleetAnswer): boolean {
-  return state === 'level' && packagers.every((packager) => !packager.live || !isLacking(packager));
+/** An answer for a person. */
+export interface Look {
+  readonly answer: FleetAnswer | FleetStreamAnswer;
+  readonly lines: readonly string[];
+  readonly sentence: { readonly text: string; readonly style: Style };
+  readonly isWell: boolean;
 }
 
-function isLacking({ state, behind, lacking }: FleetPackager): boolean {
-  return state !== 'level' || behind > 0 || lacking > 0;
-}
-
-/** The fleet for a person, as lines: this sidecar, the engine's servers, the packagers, and what they miss. */
-export function statusLines(answer: FleetAnswer, { style }: Styled, all: boolean): string[] {
-  const { name, fleet, state, since, revision, streams, deleted, missing } = answer;
+/**
+ * The fleet: this sidecar, the engine's servers, the packagers, and what they miss. It is well when this sidecar is
+ * level, and every live packager has all of its streams.
+ */
+export function lookOfFleet(answer: FleetAnswer, { style }: Styled, all: boolean): Look {
+  const { name, fleet, state, since, revision, streams, deleted, missing, packagers } = answer;
   const stateStyle = state === 'level' ? 'green' : state === 'joining' ? 'yellow' : 'red';
   const missed =
     missing > 0
       ? `, ${style('yellow', `${count(missing, 'key file')} here that the engine does not know`)}`
       : '';
-  return [
+  const lines = [
     `fleet     ${shown(fleet ?? 'none yet')}, as ${shown(name)} sees it`,
     `state     ${style(stateStyle, state)} since ${timeText(since)} UTC: ${FLEET_STATES[state]}`,
     `revision  ${revision === null ? 'not known' : number(revision)}`,
@@ -38,6 +40,12 @@ export function statusLines(answer: FleetAnswer, { style }: Styled, all: boolean
     ...['', ...table(style, packagerRows(answer, all))],
     ...missingLines(answer, style, all),
   ];
+  const isWell = state === 'level' && packagers.every((packager) => !packager.live || !isLacking(packager));
+  return { answer, lines, sentence: statusSentence(answer), isWell };
+}
+
+function isLacking({ state, behind, lacking }: FleetPackager): boolean {
+  return state !== 'level' || behind > 0 || lacking > 0;
 }
 
 function secretLines(
@@ -148,12 +156,7 @@ function missingLines({ packagers }: FleetAnswer, style: Output['style'], all: b
   return lines.length === 0 ? [] : ['', style('bold', 'LACKS'), ...lines];
 }
 
-interface Sentence {
-  readonly text: string;
-  readonly style: Style;
-}
-
-export function statusSentence({ packagers, state, engine }: FleetAnswer): Sentence {
+function statusSentence({ packagers, state, engine }: FleetAnswer): Look['sentence'] {
   const live = packagers.filter((packager) => packager.live);
   const gone = packagers.filter((packager) => !packager.live);
   const lacking = live.filter(isLacking);
@@ -187,20 +190,16 @@ function namesOf(packagers: readonly { readonly name: string }[]): string {
   );
 }
 
-/** Whether every live packager that takes a stream has it, as far as it can be opened here. */
-export function isEverywhere({ state, packagers }: FleetStreamAnswer): boolean {
-  return state !== 'unreadable' && packagers.every(({ live, has }) => has || !live);
-}
-
 const STREAM_STATES: Readonly<Record<FleetStreamAnswer['state'], string>> = {
   file: 'has a key file',
   deleted: 'is deleted',
   unreadable: 'has an entry that can’t be opened here',
 };
 
-export function streamLines(answer: FleetStreamAnswer, { style }: Styled): string[] {
+/** A stream. It is well when every live packager that takes it has it, as far as it can be opened here. */
+export function lookOfStream(answer: FleetStreamAnswer, { style }: Styled): Look {
   const { streamid, state, etag, revision, changed, key, from, packagers } = answer;
-  const of = [
+  const by = [
     ...(key === null ? [] : [`by the API key ${shown(key)}`]),
     ...(from === null ? [] : [`at ${shown(from)}`]),
   ].join(' ');
@@ -214,23 +213,23 @@ export function streamLines(answer: FleetStreamAnswer, { style }: Styled): strin
       };
     }),
   ];
-  return [
+  const lines = [
     `stream    ${shown(streamid)} ${STREAM_STATES[state]}${etag === null ? '' : `, ETag ${shown(etag)}`}`,
     `revision  ${number(revision)}`,
-    ...(changed === null ? [] : [`changed   ${timeText(changed)} UTC ${of}`]),
+    ...(changed === null ? [] : [`changed   ${timeText(changed)} UTC ${by}`]),
     '',
     ...(packagers.length === 0 ? ['No registered packager takes it.'] : table(style, rows)),
   ];
-}
-
-export function streamSentence(answer: FleetStreamAnswer): Sentence {
-  const { packagers, state } = answer;
-  const has = packagers.filter((packager) => packager.has).length;
-  const of = `${number(has)} of ${count(packagers.length, 'packager')}`;
-  if (state === 'unreadable')
-    return { text: `Its entry in the fleet can’t be opened here; ${of} have it.`, style: 'red' };
-  const style = !isEverywhere(answer) ? 'red' : has < packagers.length ? 'yellow' : 'green';
-  return { text: `${of} ${packagers.length === 1 ? 'has' : 'have'} it.`, style };
+  const having = packagers.filter(({ has }) => has).length;
+  const of = `${number(having)} of ${count(packagers.length, 'packager')}`;
+  if (state === 'unreadable') {
+    const text = `Its entry in the fleet can’t be opened here; ${of} have it.`;
+    return { answer, lines, sentence: { text, style: 'red' }, isWell: false };
+  }
+  const isWell = packagers.every(({ live, has }) => has || !live);
+  const text = `${of} ${packagers.length === 1 ? 'has' : 'have'} it.`;
+  const colour = having === packagers.length ? 'green' : isWell ? 'yellow' : 'red';
+  return { answer, lines, sentence: { text, style: colour }, isWell };
 }
 
 function number(value: number): string {

@@ -1,27 +1,12 @@
-import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet';
 import type { Style } from '../../terminal/output';
 import { jsonText, shown, timeText } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import {
-  isEverywhere,
-  isLevel,
-  statusLines,
-  statusSentence,
-  streamLines,
-  streamSentence,
-} from './status-text';
+import { type Look, lookOfFleet, lookOfStream } from './status-text';
 
 export interface StatusOptions {
   readonly watch?: boolean;
   readonly all?: boolean;
-}
-
-interface Look {
-  readonly answer: FleetAnswer | FleetStreamAnswer;
-  readonly lines: readonly string[];
-  readonly sentence: { readonly text: string; readonly style: Style };
-  readonly isWell: boolean;
 }
 
 const WATCH_MS = 1000;
@@ -37,16 +22,10 @@ export async function fleetStatus(
   if (watch && !out.json && !context.stdout.isTTY)
     throw usageError('--watch needs a terminal. With --json it writes an answer each second anywhere.');
   const { fleet } = context.sidecar();
-  const look = async (): Promise<Look> => {
-    if (streamId === undefined) {
-      const answer = await fleet.status();
-      const lines = statusLines(answer, out, all);
-      return { answer, lines, sentence: statusSentence(answer), isWell: isLevel(answer) };
-    }
-    const answer = await fleet.whereIs(streamId);
-    const lines = streamLines(answer, out);
-    return { answer, lines, sentence: streamSentence(answer), isWell: isEverywhere(answer) };
-  };
+  const look = async (): Promise<Look> =>
+    streamId === undefined
+      ? lookOfFleet(await fleet.status(), out, all)
+      : lookOfStream(await fleet.whereIs(streamId), out);
   // What is wrong at the first look is wrong with the call.
   const first = await look();
   const last = watch ? await watchFleet(context, first, look) : first;
