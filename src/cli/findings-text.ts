@@ -1,14 +1,9 @@
+import type { CheckField } from '../drm/check/report';
 import type { Finding } from '../drm/finding';
 import type { Output } from '../terminal/output';
 import { columns, count, shown } from '../terminal/text';
 
-interface ShownField {
-  readonly name: string;
-  readonly value: string;
-  readonly note?: string | undefined;
-}
-
-export function showFields(out: Output, fields: readonly ShownField[]): void {
+export function showFields(out: Output, fields: readonly CheckField[]): void {
   const rows = fields.map(({ name, value, note }) => [
     `  ${shown(name)}`,
     shown(value),

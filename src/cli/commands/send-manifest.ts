@@ -47,15 +47,11 @@ const GROUP_FAULTS: ReadonlySet<string> = new Set(['invalid_body', 'unknown_fiel
 export async function lookAt(context: CliContext, path: string, manifest: Manifest): Promise<Results> {
   const { results, stopped } = await send(context, context.sidecar(), manifest, { dryRun: true });
   if (stopped) throw stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : stopped;
-  const faults = [...results.keys()].filter(hasGroupRules).flatMap((item) =>
-    (results.get(item) ?? []).flatMap(({ streamid, errors }) =>
-      errors
-        .filter(({ code }) => GROUP_FAULTS.has(code))
-        .map(({ description }) => ({
-          line: item.line,
-          description: `${streamid}: ${description}`,
-        })),
-    ),
+  const ofGroups = [...results].flatMap(([item, own]) => (hasGroupRules(item) ? own : []));
+  const faults = ofGroups.flatMap(({ streamid, line, errors }) =>
+    errors
+      .filter(({ code }) => GROUP_FAULTS.has(code))
+      .map(({ description }) => ({ line, description: `${streamid}: ${description}` })),
   );
   requireFaultless(path, faults);
   return results;
