@@ -234,14 +234,10 @@ function randomKey({ random }: CliContext, streamId: string, present: Buffer | u
     throw refused(
       'has lines that a random key does not fit, as an address that hands out the key. Write it with packager-drm put.',
     );
-  const uuid = () => {
-    const bytes = random(16);
-    // RFC 9562, version 4.
-    bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
-    bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-    return bytes;
-  };
-  const keyId = uuid();
+  const keyId = random(16);
+  // RFC 9562, version 4.
+  keyId.writeUInt8((keyId.readUInt8(6) & 0x0f) | 0x40, 6);
+  keyId.writeUInt8((keyId.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = () => random(16).toString('hex');
   return {
     of: 'random',
