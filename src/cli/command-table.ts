@@ -85,9 +85,10 @@ const PUT: CommandEntry = {
     ),
     option('--aes-url <url>', 'where players fetch the key'),
     option('--aes-iv <hex>', 'initialization vector, 32 hex digits'),
-    option('--dry-run', 'only show what would be written, and how it differs from the present file').conflicts(
-      'reveal',
-    ),
+    option(
+      '--dry-run',
+      'only show what would be written, and how it differs from the present file',
+    ).conflicts('reveal'),
     option('--if-match <etag>', 'only replace the file with this ETag (* for any)').conflicts('createOnly'),
     option('--create-only', 'never replace a key file: fail when the stream has one'),
     option('--reveal', 'show the key material of the file that was written'),

@@ -84,9 +84,7 @@ async function checkFolder(context: CliContext, folder: string, reveal: boolean)
 }
 
 function unread({ problems }: CliError, name: string): CheckedInput {
-  const faults = problems.map(
-    ({ code, description }) => ({ severity: 'error', code, description }) as const,
-  );
+  const faults = problems.map(({ code, description }) => ({ severity: 'error', code, description }) as const);
   return { name, result: { kind: 'unknown', fields: [], faults }, claims: [], secrets: new Set() };
 }
 

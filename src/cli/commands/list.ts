@@ -39,7 +39,8 @@ export async function list(context: CliContext, options: ListOptions): Promise<v
   await out.finish();
   if (failure || !(await out.ready())) return;
   const wrong = keyfiles.filter(({ faults }) => faults.length > 0);
-  const trouble = wrong.length === 0 ? 'no faults' : `${count(wrong.length, 'of them', 'of them')} with faults`;
+  const trouble =
+    wrong.length === 0 ? 'no faults' : `${count(wrong.length, 'of them', 'of them')} with faults`;
   const end = hasMore ? '; --limit ends the list here, there may be more.' : '.';
   out.note(`${count(keyfiles.length, 'key file')}, ${trouble}${end}`, 'dim');
   if (faulty && wrong.some(hasError)) context.endWith(EXIT.failed);
@@ -61,9 +62,13 @@ function showTable(out: Output, keyFiles: readonly ListedKeyFile[]): void {
       shown(faults.map(({ code }) => code).join(', ')) || '-',
     ];
     const style = hasError(keyFile) ? 'red' : 'yellow';
-    return { cells, ...(faults.length > 0 && { style } as const) };
+    return { cells, ...(faults.length > 0 && ({ style } as const)) };
   });
-  out.write(table(out.style, [{ cells: HEADER }, ...rows]).map((line) => `${line}\n`).join(''));
+  out.write(
+    table(out.style, [{ cells: HEADER }, ...rows])
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
 }
 
 const CSV_HEADER = [

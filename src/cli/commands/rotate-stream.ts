@@ -79,8 +79,7 @@ export async function rotateStream(
   }
   const failed = done.filter(({ errors }) => errors).length;
   if (out.json) out.document({ streamid: streamId, failed, turns: done });
-  else if (failed > 0)
-    out.note(`${count(failed, 'new key')} of ${done.length} could not be written.`, 'red');
+  else if (failed > 0) out.note(`${count(failed, 'new key')} of ${done.length} could not be written.`, 'red');
   if (failed > 0) context.endWith(EXIT.failed);
   else if (signal.aborted && out.json) context.endWith(EXIT.interrupted);
   else if (signal.aborted) throw interrupted('Stopped. The stream keeps its last key.');

@@ -239,7 +239,8 @@ export function* checkStreaming(application: ApplicationSettings): Generator<Che
         'change Root/Application/Streams/LiveStreamPacketizers to',
         { xml: listXml('LiveStreamPacketizers', packetizer, packetizers) },
       );
-    const how = delivery === 'live' ? `packaged (${packages.join(', ')})` : `needs no packetizer, ${delivery}`;
+    const how =
+      delivery === 'live' ? `packaged (${packages.join(', ')})` : `needs no packetizer, ${delivery}`;
     if (isServed && isPackaged) yield ok(code, `${name} is served (${streamer}) and ${how}`);
   }
   const byModule = settings.find(

@@ -11,7 +11,13 @@ import { checkHlsSettings, checkStreaming, needsCmafLines, type Setting } from '
 import { type Check, error, ok, type Section, someOf, warning } from './finding';
 import { fleetSection } from './fleet';
 import { type ApplicationFile, DEFAULT_KEY_DIR, readNamedStreams, readPackager } from './installation';
-import { type CheckedKeyFile, CLASH_CODES, checkCmafLines, checkKeyClashes, checkKeyFiles } from './key-files';
+import {
+  type CheckedKeyFile,
+  CLASH_CODES,
+  checkCmafLines,
+  checkKeyClashes,
+  checkKeyFiles,
+} from './key-files';
 import { checkNames, isGroupName, keyFileIdOf, readKeyFolder } from './key-folder';
 import { renderReport, reportDocument, reportRows, summaryOf } from './report';
 import {

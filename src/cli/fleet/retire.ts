@@ -16,5 +16,6 @@ export async function retire(
   }
   await context.sidecar().fleet.retire(name);
   if (out.json) out.document({ name, retired: true });
-  else out.note(`Retired ${shown(name)}. Its key files stay; a sidecar of that name may join again.`, 'green');
+  else
+    out.note(`Retired ${shown(name)}. Its key files stay; a sidecar of that name may join again.`, 'green');
 }

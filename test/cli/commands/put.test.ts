@@ -169,10 +169,12 @@ describe('put with the tracks of a CPIX document', () => {
     Object.entries({
       'a --cpix film.xml --tracks HD=b': '--tracks names the streams; leave the stream id out.',
       ...Object.fromEntries(
-        [['--track <name>', '--track SD'], ['--create-only'], ['--reveal']].map(([option = '', args = option]) => [
-          `--cpix film.xml --tracks HD=b ${args}`,
-          `option '--tracks <track=streamid>' cannot be used with option '${option}'`,
-        ]),
+        [['--track <name>', '--track SD'], ['--create-only'], ['--reveal']].map(
+          ([option = '', args = option]) => [
+            `--cpix film.xml --tracks HD=b ${args}`,
+            `option '--tracks <track=streamid>' cannot be used with option '${option}'`,
+          ],
+        ),
       ),
       '--tracks HD=b': '--tracks goes with a CPIX document or a content; give --cpix or --content-id.',
       '--file news.key --tracks HD=b': '--tracks goes with a CPIX document, which news.key is not.',

@@ -74,9 +74,18 @@ describe('of one stream', () => {
   test.each([
     [['put', 'live/a', ...KEY, '--wait', '31'], '--wait takes at most 30 seconds for one stream.'],
     [['delete', 'live/a', '--wait', '31'], '--wait takes at most 30 seconds for one stream.'],
-    [['put', 'live/a', ...KEY, '--dry-run', '--wait'], "option '--wait [seconds]' cannot be used with option '--dry-run'"],
-    [['delete', 'live/a', '--dry-run', '--wait'], "option '--wait [seconds]' cannot be used with option '--dry-run'"],
-    [['apply', 'many.csv', '--dry-run', '--wait'], "option '--wait [seconds]' cannot be used with option '--dry-run'"],
+    [
+      ['put', 'live/a', ...KEY, '--dry-run', '--wait'],
+      "option '--wait [seconds]' cannot be used with option '--dry-run'",
+    ],
+    [
+      ['delete', 'live/a', '--dry-run', '--wait'],
+      "option '--wait [seconds]' cannot be used with option '--dry-run'",
+    ],
+    [
+      ['apply', 'many.csv', '--dry-run', '--wait'],
+      "option '--wait [seconds]' cannot be used with option '--dry-run'",
+    ],
     [['put', 'live/a', ...KEY, '--wait', 'long'], 'It must be a whole number from 1.'],
   ])('%j is wrong usage', async (args, sentence) => {
     const { code, stderr } = await run(args);
