@@ -109,7 +109,6 @@ const PURE: readonly string[] = [
   'cli/manifest/manifest-fields',
   'cli/manifest/entries',
   'cli/doctor/application',
-  'cli/doctor/diagnose',
   'cli/doctor/finding',
   'cli/doctor/fleet',
   'cli/doctor/key-files',

@@ -6,7 +6,9 @@ import {
   added,
   CLIENT,
   namesAdded,
+  OF_MANIFESTS,
   option,
+  PROVIDED,
   PROVIDER,
   seconds,
   tracksAdded,
@@ -28,11 +30,7 @@ export interface CommandEntry {
 /** Allow a manifest keys of this machine; none is allowed without them. */
 const ALLOWANCES = [
   option('--allow-env <name>', "variable that the manifest may use, or 'PREFIX_*'; repeat for each", added),
-  option(
-    '--allow-file <path>',
-    'file that the manifest may use, or a folder of such files; repeat for each',
-    added,
-  ),
+  option('--allow-file <path>', 'file or folder that the manifest may use; repeat for each', added),
 ];
 
 const YES = option('--yes', 'do not ask');
@@ -65,7 +63,7 @@ const PUT: CommandEntry = {
       '--tracks <track=streamid>',
       'the stream of each track of a CPIX document or a content; repeat for each',
       tracksAdded,
-    ).conflicts(['track', 'kid', 'ifMatch', 'createOnly', 'reveal']),
+    ).conflicts(['track', 'kid', 'ifMatch', 'createOnly']),
     option('--keep-unknown', 'keep unknown lines of an existing key file; otherwise they are refused'),
     option('--content-id <id>', 'content at the key provider'),
     WAIT_FOR_ONE,
@@ -85,13 +83,10 @@ const PUT: CommandEntry = {
     ),
     option('--aes-url <url>', 'where players fetch the key'),
     option('--aes-iv <hex>', 'initialization vector, 32 hex digits'),
-    option(
-      '--dry-run',
-      'only show what would be written, and how it differs from the present file',
-    ).conflicts('reveal'),
+    option('--dry-run', 'only show what would be written, and how it differs from the present file'),
     option('--if-match <etag>', 'only replace the file with this ETag (* for any)').conflicts('createOnly'),
     option('--create-only', 'never replace a key file: fail when the stream has one'),
-    option('--reveal', 'show the key material of the file that was written'),
+    option('--reveal', 'show the key material of the file that was written').conflicts(['dryRun', 'tracks']),
   ],
   help: `
 A CPIX document may have the keys of several tracks; a key file takes one for Widevine and PlayReady, and one for
@@ -248,8 +243,6 @@ docs/manifest.md describes manifests.
   load: async () => (await import('./commands/apply')).apply,
 };
 
-const OF_PROVIDER = ['contentId', 'client', 'clientApiKey', 'clientApiKeyFile'];
-
 const ROTATE: CommandEntry = {
   usage: 'rotate [manifest]',
   description: 'provision new keys for the streams of a manifest, with new content ids, or for one stream',
@@ -258,20 +251,12 @@ const ROTATE: CommandEntry = {
       '--content-id <pattern>',
       'the pattern of the new content ids (default: {streamid}-{date}, with --stream {streamid}-{date}-{time})',
     ),
-    option('--stream <id>', 'write the next key of this stream').conflicts([
-      ...['allowEnv', 'allowFile', 'dryRun', 'yes', 'all', 'verbose'],
-      ...['application', 'watch', 'folder', 'timeout'],
-    ]),
+    option('--stream <id>', 'write the next key of this stream').conflicts(OF_MANIFESTS),
     option('--every <duration>', 'with --stream: repeat it, such as every 10s, 5m, 1h', seconds),
     option('--count <number>', 'with --every: end after so many keys (default: never)', wholeNumber),
-    option('--cpix <file>', 'with --stream: the keys of the next key period of this document').conflicts([
-      'random',
-      ...OF_PROVIDER,
-    ]),
+    option('--cpix <file>', 'with --stream: the next key period of this document').conflicts(PROVIDED),
     option('--track <name>', 'with --cpix: the keys of this track type or label (SD, HD, AUDIO)'),
-    option('--random', 'with --stream: random keys, for tests; no license server knows them').conflicts(
-      OF_PROVIDER,
-    ),
+    option('--random', 'with --stream: random keys, for tests only').conflicts(['cpix', ...PROVIDED]),
     ...PROVIDER,
     ...ALLOWANCES,
     WAIT,

@@ -70,6 +70,13 @@ export const PROVIDER = [
     .argParser(cmafChoice),
 ];
 
+/** What goes with no other source of keys, and what `rotate` takes with a manifest only; by their properties. */
+export const PROVIDED = ['contentId', 'client', 'clientApiKey', 'clientApiKeyFile'];
+export const OF_MANIFESTS = [
+  ...['allowEnv', 'allowFile', 'dryRun', 'yes', 'all', 'verbose'],
+  ...['application', 'watch', 'folder', 'timeout'],
+];
+
 const WAITS = 'in a fleet: wait until every packager has it; ends with 1 if that takes longer than';
 export const WAIT_FOR_ONE = option(
   '--wait [seconds]',

@@ -152,7 +152,7 @@ describe('put', () => {
       '--cmaf=cbcs': `option '--cmaf [scheme]' argument 'cbcs' is invalid. It ${CMAF_CBCS_REFUSED}.`,
       '--if-match * --create-only': "option '--if-match <etag>' cannot be used with option '--create-only'",
       '--contentkey=SECRET': "unknown option '--contentkey'",
-      '--dry-run --reveal': "option '--dry-run' cannot be used with option '--reveal'",
+      '--dry-run --reveal': "option '--reveal' cannot be used with option '--dry-run'",
     }),
   )('refuses %j, and sends nothing', async (args, sentence) => {
     await fs.writeFile(join(cwd, 'bad.json'), '{"cenc": {\n"keyid": "SECRET');

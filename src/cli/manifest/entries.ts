@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { SUPPLYING } from '../../api/key-file-request';
 import { parseStreamId } from '../../api/stream-id';
 import { type Checked, isJsonObject, type JsonObject } from '../../drm/bytes';
@@ -18,7 +17,7 @@ import {
   requestFaults,
   type StreamEntry,
 } from './manifest-fields';
-import { type NamedSecrets, readNamedText } from './secrets';
+import type { NamedSecrets } from './secrets';
 
 /** A manifest as it is sent: one entry of a batch each, streams before groups. */
 export type Manifest = readonly ManifestItem[];
@@ -37,6 +36,8 @@ export interface ReadFile extends Pick<ReadText, 'lineOf'> {
   readonly file: ManifestFile;
   /** The folder of the file, from which relative paths start. */
   readonly folder: string;
+  /** The text of a SMIL file; undefined when it can't be read. */
+  readText(path: string): string | undefined;
 }
 
 /** Collects faults. The same fault on the same line is one: each stream that takes a default meets its fault. */
@@ -66,7 +67,7 @@ interface ClaimedGroup extends Claimed<GroupEntry> {
 
 /** Finds the streams that the entries of a manifest name, and the faults of the names. */
 export function claimStreams(
-  { file, lineOf, folder: place }: ReadFile,
+  { file, lineOf, readText }: ReadFile,
   { report }: Pick<ReturnType<typeof createFaults>, 'report'>,
 ): { readonly streams: readonly Claimed<StreamEntry>[]; readonly groups: readonly ClaimedGroup[] } {
   const seen = new Map<string, number | undefined>();
@@ -101,7 +102,7 @@ export function claimStreams(
     const { members, smil: smilFile, tracks, folder } = entry;
     if ([members, smilFile, tracks].filter(Boolean).length !== 1)
       report(line, 'a group has either members or smil, or with cpix tracks');
-    const smil = smilFile ? readNamedText(resolve(place, smilFile)) : undefined;
+    const smil = smilFile ? readText(smilFile) : undefined;
     const named = members?.map(memberName) ?? (tracks && Object.values(tracks).flat());
     const names = named ?? (smilFile ? membersIn(smil, path) : []);
     const streamIds = names.map((name) => (folder ? `${folder}/${name}` : name));

@@ -15,7 +15,7 @@ import {
 import { readCsv } from './csv-manifest';
 import { buildManifest, claimStreams, createFaults, type Manifest, type ReadFile } from './entries';
 import { type Defaults, manifestFile, requestFaults } from './manifest-fields';
-import { type Allowances, createNamedSecrets } from './secrets';
+import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
 
 const MAX_FAULTS = 50;
 
@@ -82,7 +82,9 @@ function readEntries(context: Pick<CliContext, 'cwd'>, path: string): ReadFile {
   const file = 'value' in checked ? checked.value : {};
   if ((file.streams ?? []).length + (file.groups ?? []).length === 0)
     requireFaultless(path, [{ description: 'the file names no streams and no groups' }]);
-  return { file, lineOf: read.lineOf, folder: dirname(resolve(context.cwd, path)) };
+  const folder = dirname(resolve(context.cwd, path));
+  const readText = (name: string) => readNamedText(resolve(folder, name));
+  return { file, lineOf: read.lineOf, folder, readText };
 }
 
 /** A given key replaces the file's default, wherever that is. */

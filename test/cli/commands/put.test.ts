@@ -168,14 +168,12 @@ describe('put with the tracks of a CPIX document', () => {
   it.each(
     Object.entries({
       'a --cpix film.xml --tracks HD=b': '--tracks names the streams; leave the stream id out.',
-      ...Object.fromEntries(
-        [['--track <name>', '--track SD'], ['--create-only'], ['--reveal']].map(
-          ([option = '', args = option]) => [
-            `--cpix film.xml --tracks HD=b ${args}`,
-            `option '--tracks <track=streamid>' cannot be used with option '${option}'`,
-          ],
-        ),
-      ),
+      '--cpix film.xml --tracks HD=b --track SD':
+        "option '--tracks <track=streamid>' cannot be used with option '--track <name>'",
+      '--cpix film.xml --tracks HD=b --create-only':
+        "option '--tracks <track=streamid>' cannot be used with option '--create-only'",
+      '--cpix film.xml --tracks HD=b --reveal':
+        "option '--reveal' cannot be used with option '--tracks <track=streamid>'",
       '--tracks HD=b': '--tracks goes with a CPIX document or a content; give --cpix or --content-id.',
       '--file news.key --tracks HD=b': '--tracks goes with a CPIX document, which news.key is not.',
       '--cpix film.xml --tracks HD':
