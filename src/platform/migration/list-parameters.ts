@@ -1,4 +1,4 @@
-import { LIST_PARAMETERS, type ListParameter, listedName, searchedFields, V1_LIMIT } from './mapping/lists';
+import { type ListParameter, listedName, listParametersOf, searchedFields, V1_LIMIT } from './mapping/lists';
 import type { RouteMapping } from './mapping/routes';
 import { ADVICE, CONTRACT } from './mapping/sentences';
 import { isPlaceholder, splitList, toV2Value } from './mapping/values';
@@ -11,23 +11,13 @@ interface ListNote {
 }
 
 /** A list of v1 as v2 asks for it. */
-export interface ListQuery {
-  /** `page`, `page_length`, `sort` and `q`, those that are needed. */
-  readonly query: Readonly<Record<string, string>>;
-  /** The window that v1 asked for, where it is known. A `page` that begins elsewhere has a note. */
-  readonly limit: number | undefined;
-  readonly offset: number | undefined;
-  readonly notes: readonly ListNote[];
-  readonly faults: readonly { readonly field: string; readonly fault: string }[];
-}
+export type ListQuery = NonNullable<ReturnType<typeof readListParameters>>;
 
-/** Whether a route's list takes a parameter of this name; `search:title` and its like are `search`. */
-export function isListParameter({ resource, action }: RouteMapping, name: string): boolean {
-  return action === 'list' && parameterOf(LIST_PARAMETERS[resource] ?? [], name) !== undefined;
-}
-
-function parameterOf(known: readonly ListParameter[], name: string): ListParameter | undefined {
-  return known.find(({ v1, kind }) => v1 === name || (kind === 'search' && name.startsWith('search:')));
+/** The parameter of a route's list that has this name; `search:title` and its like are `search`. */
+export function listParameter(mapping: RouteMapping, name: string): ListParameter | undefined {
+  return listParametersOf(mapping).find(
+    ({ v1, kind }) => v1 === name || (kind === 'search' && name.startsWith('search:')),
+  );
 }
 
 /**
@@ -38,178 +28,122 @@ export function readListParameters(
   mapping: RouteMapping,
   parameters: Readonly<Record<string, string>>,
   searchesCustom: boolean,
-): ListQuery | undefined {
-  const known = LIST_PARAMETERS[mapping.resource];
-  if (mapping.action !== 'list' || !known) return undefined;
-  const reader = new ListReader(mapping, parameters, searchesCustom);
-  for (const [name, text] of Object.entries(parameters)) {
-    const parameter = parameterOf(known, name);
-    if (parameter) reader.read(parameter, name, text);
-  }
-  return reader.finish();
-}
-
-class ListReader {
-  readonly #mapping: RouteMapping;
-  readonly #parameters: Readonly<Record<string, string>>;
-  readonly #searchesCustom: boolean;
-  readonly #clauses: string[] = [];
+) {
+  if (listParametersOf(mapping).length === 0) return undefined;
+  const { resource } = mapping;
+  const notes: ListNote[] = [];
+  const faults: { field: string; fault: string }[] = [];
+  const clauses: string[] = [];
   /** The two ends of the range of each field. */
-  readonly #ranges = new Map<string, { since: string; until: string }>();
-  readonly #notes: ListNote[] = [];
-  readonly #faults: { field: string; fault: string }[] = [];
-  #limit: string | undefined;
-  #offset: string | undefined;
-  #sort: string | undefined;
+  const ranges = new Map<string, { since: string; until: string }>();
+  let [limit, offset, sort]: (string | undefined)[] = [];
 
-  constructor(mapping: RouteMapping, parameters: Readonly<Record<string, string>>, searchesCustom: boolean) {
-    this.#mapping = mapping;
-    this.#parameters = parameters;
-    this.#searchesCustom = searchesCustom;
-  }
-
-  read(parameter: ListParameter, name: string, text: string): void {
-    // v1 took an empty filter for none.
-    if (text.trim() === '') return;
-    switch (parameter.kind) {
-      case 'limit':
-        this.#limit = this.#wholeNumber(name, text);
-        break;
-      case 'offset':
-        this.#offset = this.#wholeNumber(name, text);
-        break;
-      case 'sort':
-        this.#readSort(name, text);
-        break;
-      case 'search':
-        this.#readSearch(name, text);
-        break;
-      case 'tags':
-        this.#readTags(name, text);
-        break;
-      case 'tags_mode':
-        break;
-      case 'any_of':
-        this.#anyOf(splitList(text).map((word) => `${parameter.v2}: ${quoted(word)}`));
-        this.#note(name, CONTRACT.filter);
-        break;
-      case 'is':
-        this.#clauses.push(`${parameter.v2}: ${quoted(text)}`);
-        this.#note(name, CONTRACT.filter);
-        break;
-      default:
-        this.#readBound(parameter, name, text);
-    }
-  }
-
-  #wholeNumber(field: string, text: string): string | undefined {
+  const note = (field: string, sentence: string, byHand = false) => notes.push({ field, sentence, byHand });
+  const anyOf = (several: readonly string[]) =>
+    clauses.push(...(several.length > 1 ? [`(${several.join(' OR ')})`] : several));
+  const wholeNumber = (field: string, text: string) => {
     if (isPlaceholder(text) || /^\d{1,15}$/.test(text)) return text;
-    this.#faults.push({ field, fault: 'must be a whole number, 0 or more' });
+    faults.push({ field, fault: 'must be a whole number, 0 or more' });
     return undefined;
-  }
+  };
 
-  #readSort(field: string, text: string): void {
-    if (isPlaceholder(text)) {
-      this.#sort = text;
-      this.#note(field, ADVICE.sort, true);
-      return;
-    }
+  const readSort = (field: string, text: string) => {
     const sorts: string[] = [];
-    for (const part of splitList(text)) {
+    for (const part of isPlaceholder(text) ? [] : splitList(text)) {
       const [v1 = '', direction = 'asc'] = part.split(':');
-      const name = listedName(this.#mapping.resource, v1);
+      const name = listedName(resource, v1);
       const order = { asc: 'asc', desc: 'dsc', dsc: 'dsc' }[direction.toLowerCase()];
-      if (name === undefined) this.#note(field, `\`${v1.slice(0, 100)}\`: ${ADVICE.noSort}`, true);
-      else if (order === undefined) this.#faults.push({ field, fault: 'must be as date:asc or date:desc' });
+      if (name === undefined) note(field, `\`${v1.slice(0, 100)}\`: ${ADVICE.noSort}`, true);
+      else if (order === undefined) faults.push({ field, fault: 'must be as date:asc or date:desc' });
       else sorts.push(`${name}:${order}`);
     }
-    if (sorts.length === 0) return;
-    this.#sort = sorts.join(',');
-    this.#note(field, ADVICE.sort);
-  }
+    if (sorts.length === 0 && !isPlaceholder(text)) return;
+    sort = isPlaceholder(text) ? text : sorts.join(',');
+    note(field, ADVICE.sort, isPlaceholder(text));
+  };
 
-  #readSearch(field: string, text: string): void {
-    const { resource } = this.#mapping;
+  const readSearch = (field: string, text: string) => {
     const named = splitList(field.slice('search:'.length));
     const fields = named.flatMap((name) => (name === '*' ? searchedFields(resource, true) : name));
-    const clauses: string[] = [];
+    const found: string[] = [];
     for (const v1 of named.length > 0 ? fields : searchedFields(resource, false)) {
       const isAllCustom = v1 === 'custom.*';
-      const name = isAllCustom && !this.#searchesCustom ? undefined : listedName(resource, v1);
-      if (name !== undefined) clauses.push(`${name}: ${holding(text)}`);
-      else if (isAllCustom) this.#note(field, ADVICE.customSearch, true);
-      else if (named.includes(v1)) this.#note(field, `\`${v1.slice(0, 100)}\`: ${ADVICE.noSort}`, true);
+      const name = isAllCustom && !searchesCustom ? undefined : listedName(resource, v1);
+      if (name !== undefined) found.push(`${name}: ${holding(text)}`);
+      else if (isAllCustom) note(field, ADVICE.customSearch, true);
+      else if (named.includes(v1)) note(field, `\`${v1.slice(0, 100)}\`: ${ADVICE.noSort}`, true);
     }
-    this.#anyOf(clauses);
-    if (clauses.length > 0) this.#note(field, ADVICE.search);
-  }
+    anyOf(found);
+    if (found.length > 0) note(field, ADVICE.search);
+  };
 
-  #readTags(field: string, text: string): void {
-    const clauses = splitList(text).map((tag) => `tags: ${quoted(tag)}`);
-    const mode = this.#parameters.tags_mode || 'all';
-    if (mode === 'any') this.#anyOf(clauses);
-    else this.#clauses.push(...clauses);
-    if (!['all', 'any'].includes(mode)) {
-      this.#faults.push({ field: 'tags_mode', fault: 'must be all or any' });
-    }
-    this.#note(field, CONTRACT.filter);
-  }
+  const readTags = (field: string, text: string) => {
+    const tags = splitList(text).map((tag) => `tags: ${quoted(tag)}`);
+    const mode = parameters.tags_mode || 'all';
+    if (mode === 'any') anyOf(tags);
+    else clauses.push(...tags);
+    if (!['all', 'any'].includes(mode)) faults.push({ field: 'tags_mode', fault: 'must be all or any' });
+    note(field, CONTRACT.filter);
+  };
 
-  #readBound({ kind, v2 }: Extract<ListParameter, { kind: 'since' | 'until' }>, field: string, text: string) {
+  const readBound = (end: 'since' | 'until', v2: string, field: string, text: string) => {
     const date = toV2Value('date', text);
     if (!date.ok) {
-      this.#faults.push({ field, fault: date.fault });
+      faults.push({ field, fault: date.fault });
       return;
     }
-    const range = this.#ranges.get(v2) ?? { since: '*', until: '*' };
-    range[kind] = String(date.value);
-    this.#ranges.set(v2, range);
-    this.#note(field, ADVICE.dateRange);
-  }
+    ranges.set(v2, { since: '*', until: '*', ...ranges.get(v2), [end]: String(date.value) });
+    note(field, ADVICE.dateRange);
+  };
 
-  #anyOf(clauses: readonly string[]): void {
-    if (clauses.length > 1) this.#clauses.push(`(${clauses.join(' OR ')})`);
-    else this.#clauses.push(...clauses);
-  }
-
-  #note(field: string, sentence: string, byHand = false): void {
-    this.#notes.push({ field, sentence, byHand });
-  }
-
-  finish(): ListQuery {
-    const limit = this.#limit ?? String(V1_LIMIT);
-    const offset = this.#offset ?? '0';
-    const clauses = [...this.#clauses];
-    for (const [field, { since, until }] of this.#ranges) clauses.push(`${field}: [${since} TO ${until}]`);
-    const query = {
-      ...this.#page(limit, offset),
-      ...(this.#sort !== undefined && { sort: this.#sort }),
-      ...(clauses.length > 0 && { q: clauses.join(' AND ') }),
-    };
-    return {
-      query,
-      limit: isPlaceholder(limit) ? undefined : Number(limit),
-      offset: isPlaceholder(offset) ? undefined : Number(offset),
-      notes: this.#notes,
-      faults: this.#faults,
-    };
-  }
-
-  #page(limit: string, offset: string): Record<string, string> {
-    if (this.#limit === undefined) this.#note('result_limit', ADVICE.pageLength);
-    if (limit === '0') {
-      this.#note('result_limit', ADVICE.limit, true);
-      return {};
+  for (const [name, text] of Object.entries(parameters)) {
+    const parameter = listParameter(mapping, name);
+    // v1 took an empty filter for none.
+    if (!parameter || text.trim() === '') continue;
+    const { kind } = parameter;
+    if (kind === 'limit') limit = wholeNumber(name, text);
+    else if (kind === 'offset') offset = wholeNumber(name, text);
+    else if (kind === 'sort') readSort(name, text);
+    else if (kind === 'search') readSearch(name, text);
+    else if (kind === 'tags') readTags(name, text);
+    else if (kind === 'since' || kind === 'until') readBound(kind, parameter.v2, name, text);
+    else if (kind === 'is' || kind === 'any_of') {
+      const words = kind === 'is' ? [text] : splitList(text);
+      anyOf(words.map((word) => `${parameter.v2}: ${quoted(word)}`));
+      note(name, CONTRACT.filter);
     }
-    if (isPlaceholder(limit) || isPlaceholder(offset)) {
-      const needsPage = offset !== '0';
-      if (needsPage) this.#note('result_offset', ADVICE.pageOfRest, true);
-      return { ...(needsPage && { page: '{page}' }), page_length: limit };
-    }
-    const page = Math.floor(Number(offset) / Number(limit)) + 1;
-    if (Number(offset) % Number(limit) !== 0) this.#note('result_offset', ADVICE.offset, true);
-    return { ...(page > 1 && { page: String(page) }), page_length: limit };
   }
+  for (const [field, { since, until }] of ranges) clauses.push(`${field}: [${since} TO ${until}]`);
+  if (limit === undefined) note('result_limit', ADVICE.pageLength);
+  /** `page`, `page_length`, `sort` and `q`, those that are needed. */
+  const query: Readonly<Record<string, string>> = {
+    ...pageOf(limit ?? String(V1_LIMIT), offset ?? '0', note),
+    ...(sort !== undefined && { sort }),
+    ...(clauses.length > 0 && { q: clauses.join(' AND ') }),
+  };
+  const known = (text: string | undefined, otherwise: number) =>
+    text !== undefined && isPlaceholder(text) ? undefined : Number(text ?? otherwise);
+  // The window that v1 asked for, where it is known. A `page` that begins elsewhere has a note.
+  return { query, limit: known(limit, V1_LIMIT), offset: known(offset, 0), notes, faults };
+}
+
+function pageOf(
+  limit: string,
+  offset: string,
+  note: (field: string, sentence: string, byHand: boolean) => void,
+): Record<string, string> {
+  if (limit === '0') {
+    note('result_limit', ADVICE.limit, true);
+    return {};
+  }
+  if (isPlaceholder(limit) || isPlaceholder(offset)) {
+    const needsPage = offset !== '0';
+    if (needsPage) note('result_offset', ADVICE.pageOfRest, true);
+    return { ...(needsPage && { page: '{page}' }), page_length: limit };
+  }
+  const page = Math.floor(Number(offset) / Number(limit)) + 1;
+  if (Number(offset) % Number(limit) !== 0) note('result_offset', ADVICE.offset, true);
+  return { ...(page > 1 && { page: String(page) }), page_length: limit };
 }
 
 const escaped = (text: string) => text.replaceAll(/[\\"*]/g, '\\$&');

@@ -80,19 +80,21 @@ function unknownRoute(route: string): Migration {
   const sentence = /^\/v1\/(?:videos\/)?uploads?\b/.test(route)
     ? ADVICE.uploadRoute
     : `${name} is no route of the mapping.${meant}`;
-  return {
-    route: name,
-    verdict: 'unknown',
-    calls: [],
-    notes: [{ kind: 'unknown', sentence, byHand: true }],
-    answers: [],
-  };
+  return withoutCalls(name, 'unknown', [sentence]);
 }
 
 function unsupported(mapping: RouteMapping): Migration {
   const sentences = [describeMapping(mapping), ...(mapping.sentence ? [mapping.sentence] : [])];
-  const notes = sentences.map((sentence) => ({ kind: 'unsupported', sentence, byHand: true }) as const);
-  return { route: mapping.route, verdict: 'unsupported', calls: [], notes, answers: [] };
+  return withoutCalls(mapping.route, 'unsupported', sentences);
+}
+
+function withoutCalls(
+  route: string,
+  verdict: 'unknown' | 'unsupported',
+  sentences: readonly string[],
+): Migration {
+  const notes = sentences.map((sentence) => ({ kind: verdict, sentence, byHand: true }));
+  return { route, verdict, calls: [], notes, answers: [] };
 }
 
 /** The name of `setup_config` in `metadata`. */

@@ -1,5 +1,5 @@
 import { nearestName } from '../../drm/nearest';
-import { isListParameter, type ListQuery, readListParameters } from './list-parameters';
+import { listParameter, readListParameters } from './list-parameters';
 import {
   AUTHENTICATION,
   CUSTOM,
@@ -9,7 +9,7 @@ import {
   parametersOf,
   SETUP_CONFIG,
 } from './mapping/fields';
-import { LIST_PARAMETERS } from './mapping/lists';
+import { listParametersOf } from './mapping/lists';
 import type { RouteMapping, V1Resource } from './mapping/routes';
 import { isObject, type Json, type JsonObject, toV1Value, toV2Value } from './mapping/values';
 
@@ -38,33 +38,14 @@ export interface V2Body {
 }
 
 /** v1's flat parameters in the places that v2 has for them. */
-export interface V2Parts {
-  /** What takes the place of the placeholders in the path, by their names. */
-  readonly ids: Readonly<Record<string, string>>;
-  /** Without `custom_params`, which are in `custom`. */
-  readonly body: V2Body;
-  readonly custom: CustomChanges;
-  /** Which member of a playlist is meant (`id`, `position`, `before`, `after`); for `/v1/channels/videos/…` alone. */
-  readonly member: JsonObject;
-  /** Paging, order and filter of a list. */
-  readonly list: ListQuery | undefined;
-  /** The fields that the call has, in the order of the mapping. */
-  readonly used: readonly FieldMapping[];
-  /** Options of a player that v1 had no field for. */
-  readonly options: readonly string[];
-  readonly faults: readonly ParameterFault[];
-  /** Parameters that the route isn't known to have, with the known name that may have been meant. */
-  readonly unknown: readonly { readonly field: string; readonly near: string | undefined }[];
-  /** The parameters of v1's signature and answer format that were there. */
-  readonly authentication: readonly string[];
-}
+export type V2Parts = ReturnType<typeof readParameters>;
 
 /** Puts the parameters of a call of this route where v2 wants them. Nothing is thrown: what can't be is told. */
 export function readParameters(
   mapping: RouteMapping,
   parameters: V1Parameters,
   { searchesCustom = false } = {},
-): V2Parts {
+) {
   const fields = parametersOf(mapping);
   const texts = textsIn(mapping, fields, parameters);
   const list = readListParameters(mapping, texts, searchesCustom);
@@ -83,7 +64,7 @@ export function readParameters(
   const rest = Object.keys(texts).filter(
     (name) =>
       !isAuthentication(name) &&
-      !isListParameter(mapping, name) &&
+      !listParameter(mapping, name) &&
       !fields.some(({ v1 }) => v1 === name) &&
       customName(mapping, name) === undefined,
   );
@@ -93,33 +74,39 @@ export function readParameters(
     if (value.ok) put(parts, [...SETUP_CONFIG.split('.'), name], value.value);
   }
   return {
+    /** What takes the place of the placeholders in the path, by their names. */
     ids: textsOf({ ...objectAt(parts, 'path'), ...objectAt(parts, 'lookup') }),
+    /** Without `custom_params`, which are in `custom`. */
     body: bodyOf(mapping, parts),
     custom: customChanges(mapping, texts),
+    /** Which member of a playlist is meant (`id`, `position`, `before`, `after`); for `/v1/channels/videos/…` alone. */
     member: objectAt(parts, 'member'),
+    /** Paging, order and filter of a list. */
     list,
+    /** The fields that the call has, in the order of the mapping. */
     used,
+    /** Options of a player that v1 had no field for. */
     options,
     faults,
+    /** Parameters that the route isn't known to have, with the known name that may have been meant. */
     unknown: (options.length > 0 ? [] : rest).map((field) => ({
       field,
       near: nearestName(field, knownNames(mapping, fields)),
     })),
+    /** The parameters of v1's signature and answer format that were there. */
     authentication: Object.keys(texts).filter(isAuthentication),
   };
 }
 
 /** Of several values of a name the last counts; those of a list, as of `tags`, are all of it. */
 function textsIn(
-  { resource, action }: RouteMapping,
+  mapping: RouteMapping,
   fields: readonly FieldMapping[],
   parameters: V1Parameters,
 ): Record<string, string> {
-  const narrowing = action === 'list' ? (LIST_PARAMETERS[resource] ?? []) : [];
-  const lists = [
-    ...fields.filter(({ kind }) => kind === 'list'),
-    ...narrowing.filter(({ kind }) => kind === 'tags' || kind === 'any_of'),
-  ].map(({ v1 }) => v1);
+  const lists = [...fields, ...listParametersOf(mapping)]
+    .filter(({ kind }) => kind === 'list' || kind === 'tags' || kind === 'any_of')
+    .map(({ v1 }) => v1);
   const texts = emptyRecord<string>();
   for (const [name, value] of Object.entries(parameters)) {
     const values = typeof value === 'string' ? [value] : value;
@@ -129,9 +116,9 @@ function textsIn(
   return texts;
 }
 
-function knownNames({ resource, action }: RouteMapping, fields: readonly FieldMapping[]): string[] {
-  const list = action === 'list' ? (LIST_PARAMETERS[resource] ?? []) : [];
-  return [...new Set([...[...fields, ...list].map(({ v1 }) => v1), ...AUTHENTICATION])];
+function knownNames(mapping: RouteMapping, fields: readonly FieldMapping[]): string[] {
+  const known = [...fields, ...listParametersOf(mapping)].map(({ v1 }) => v1);
+  return [...new Set([...known, ...AUTHENTICATION])];
 }
 
 function bodyOf({ resource, action }: RouteMapping, parts: Readonly<Record<string, Json>>): V2Body {

@@ -51,15 +51,14 @@ function asPython({ method, path, query, body }: V2Call): string {
   const [, site = '', collection, media, ...rest] = PATH.exec(path) ?? [];
   const isReupload = rest[0] === 'reupload';
   const verb = isReupload ? 'reupload' : VERBS[`${method} ${media === undefined ? 0 : 1}`];
+  const isKnown = collection === 'media' && verb !== undefined && (rest[0] === undefined || isReupload);
+  const ids = [`site_id=${python(site)}`, ...(media === undefined ? [] : [`media_id=${python(media)}`])];
   const given = [
+    ...(isKnown ? ids : [python(method), python(path)]),
     ...(body !== undefined ? [`body=${python(body)}`] : []),
     ...(Object.keys(query).length > 0 ? [`query_params=${python(query)}`] : []),
   ];
-  if (collection !== 'media' || verb === undefined || (rest[0] !== undefined && !isReupload)) {
-    return `jwplatform_client.request(${[python(method), python(path), ...given].join(', ')})`;
-  }
-  const ids = [`site_id=${python(site)}`, ...(media === undefined ? [] : [`media_id=${python(media)}`])];
-  return `jwplatform_client.Media.${verb}(${[...ids, ...given].join(', ')})`;
+  return `jwplatform_client.${isKnown ? `Media.${verb}` : 'request'}(${given.join(', ')})`;
 }
 
 function python(value: Json | undefined): string {
@@ -85,37 +84,31 @@ const PHP_BELOW_MEDIA: Readonly<Record<string, string>> = {
  */
 function asPhp(call: V2Call): string {
   const { method, path, query, body } = call;
-  const found = Object.keys(query).length === 0 ? phpMethod(call) : undefined;
-  if (found === undefined) {
-    const given = [
-      php(method),
-      php(`${path}${queryText(query)}`),
-      ...(body === undefined ? [] : [php(body)]),
-    ];
-    return `$jwplatform_client->request(${given.join(', ')});`;
-  }
-  const given = [...found.ids.map(php), ...(body === undefined ? [] : [php(body)])];
-  return `$jwplatform_client->${found.name}(${given.join(', ')});`;
+  const request = { name: 'request', values: [method, `${path}${queryText(query)}`] };
+  const { name, values } = phpMethod(call) ?? request;
+  const given = [...values, ...(body === undefined ? [] : [body])].map(php);
+  return `$jwplatform_client->${name}(${given.join(', ')});`;
 }
 
-function phpMethod({ method, path }: V2Call): { name: string; ids: string[] } | undefined {
+function phpMethod({ method, path, query }: V2Call): { name: string; values: string[] } | undefined {
+  if (Object.keys(query).length > 0) return undefined;
   const [, site = '', collection = '', first = '', second = '', third = ''] = PATH.exec(path) ?? [];
   if (['remove_tag', 'rename_tag', 'query_usage'].includes(collection)) {
-    return { name: `Site->${collection}`, ids: [site] };
+    return { name: `Site->${collection}`, values: [site] };
   }
   if (collection === 'playlists' && (first.endsWith('_playlist') || second.endsWith('_playlist'))) {
     const type = pascal(second === '' ? first : second);
     const verb = VERBS[`${method} ${second === '' ? 0 : 1}`];
     if (verb === undefined) return undefined;
-    return { name: `Playlist->${type}->${verb}`, ids: second === '' ? [site] : [site, first] };
+    return { name: `Playlist->${type}->${verb}`, values: second === '' ? [site] : [site, first] };
   }
   if (collection !== 'media') return undefined;
-  if (second === 'reupload') return { name: 'Media->reupload', ids: [site, first] };
+  if (second === 'reupload') return { name: 'Media->reupload', values: [site, first] };
   const below = PHP_BELOW_MEDIA[second];
   const verb = VERBS[`${method} ${(below ? third : first) === '' ? 0 : 1}`];
   if (verb === undefined || (second !== '' && !below)) return undefined;
-  const ids = [site, first, third].filter((id) => id !== '');
-  return { name: below ? `Media->${below}->${verb}` : `Media->${verb}`, ids };
+  const values = [site, first, third].filter((id) => id !== '');
+  return { name: below ? `Media->${below}->${verb}` : `Media->${verb}`, values };
 }
 
 const pascal = (name: string) =>

@@ -11,7 +11,7 @@ import {
   schemaRef,
 } from '../../../http/openapi';
 import { CUSTOM, parametersOf } from '../../migration/mapping/fields';
-import { LIST_PARAMETERS } from '../../migration/mapping/lists';
+import { listParametersOf } from '../../migration/mapping/lists';
 import { describeMapping, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import { field } from '../json-body';
 import { V1_ERRORS } from '../v1/errors';
@@ -99,7 +99,7 @@ const API_FORMAT = parameter('api_format', 'The format of the answer.', {
 });
 
 function parametersIn(mapping: RouteMapping, siteId: string) {
-  const listed = mapping.action === 'list' ? (LIST_PARAMETERS[mapping.resource] ?? []) : [];
+  const listed = listParametersOf(mapping);
   const places = new Map<string, string | undefined>(listed.map(({ v1 }) => [v1, undefined]));
   for (const { v1, request } of parametersOf(mapping)) places.set(v1, request);
   return [

@@ -11,15 +11,13 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends the program: what to tell the user. */
+/** Ends the program as unusable: what to report to the user. */
 export class Failure extends Error {
-  readonly code: string;
-  readonly exitCode: ExitCode;
-
-  constructor(code: string, description: string, exitCode: ExitCode = EXIT.unusable) {
+  constructor(
+    readonly code: string,
+    description: string,
+  ) {
     super(description);
     this.name = 'Failure';
-    this.code = code;
-    this.exitCode = exitCode;
   }
 }

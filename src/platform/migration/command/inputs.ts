@@ -63,20 +63,22 @@ export async function readInput(reading: Reading, word: string): Promise<void> {
   const kind = reading.from ?? kindOfWord(word);
   if (kind !== 'curl' && kind !== 'url') throw unusable(await missing(path, word));
   const name = 'The argument';
-  await withName(name, async () => readText(reading, kind, word, name));
+  try {
+    readText(reading, kind, word, name);
+  } catch (thrown) {
+    throw named(name, thrown);
+  }
 }
 
 function unusable(description: string): Failure {
   return new Failure('unusable_input', description);
 }
 
-/** What can't be read is told with the name of the input. */
-async function withName(name: string, read: () => Promise<void>): Promise<void> {
-  try {
-    await read();
-  } catch (thrown) {
-    throw thrown instanceof UnreadableInput ? unusable(`${name} ${thrown.message}.`) : thrown;
-  }
+/** What can't be read, with the name of the input; anything else as it was thrown. */
+function named(name: string, thrown: unknown): unknown {
+  if (thrown instanceof UnreadableInput) return unusable(`${name} ${thrown.message}.`);
+  const code = thrown instanceof Failure ? undefined : systemCode(thrown);
+  return code === undefined ? thrown : new Failure('unreadable_input', `${name} can't be read (${code}).`);
 }
 
 async function missing(path: string, word: string): Promise<string> {
@@ -110,29 +112,25 @@ export async function readPieces(reading: Reading, { name, source, total }: Inpu
     }
   }
   try {
-    await withName(name, async () => {
-      const given = await withHead(watched(), name);
-      const isGzip = given.head[0] === 0x1f && given.head[1] === 0x8b;
-      const { head, all } = isGzip
-        ? await withHead(
-            pipeline(given.all, createGunzip(), () => undefined),
-            name,
-          )
-        : given;
-      const kind = reading.from ?? (languageOfFile(name) ? 'source' : kindOfText(head.toString()));
-      if (kind === 'log') await readLogFile(reading, name, all);
-      else if (kind === 'har') await readHar(reading, name, all);
-      else if (kind === 'source') await readSource(reading, name, await wholeText(all, name));
-      else readText(reading, kind, await wholeText(all, name), name);
-    });
+    const given = await withHead(watched());
+    const isGzip = given.head[0] === 0x1f && given.head[1] === 0x8b;
+    const unpacked = () => pipeline(given.all, createGunzip(), () => undefined);
+    const { head, all } = isGzip ? await withHead(unpacked()) : given;
+    const kind = reading.from ?? (languageOfFile(name) ? 'source' : kindOfText(head.toString()));
+    if (kind === 'log') await readLogFile(reading, name, all);
+    else if (kind === 'har') await readHar(reading, name, all);
+    else if (kind === 'source') await readSource(reading, name, await wholeText(all, name));
+    else readText(reading, kind, await wholeText(all, name), name);
+  } catch (thrown) {
+    throw named(name, thrown);
   } finally {
     progress?.stop();
   }
 }
 
 /** The first bytes of an input, and all of it. */
-async function withHead(source: AsyncIterable<Buffer>, name: string) {
-  const pieces = readable(source, name);
+async function withHead(source: AsyncIterable<Buffer>) {
+  const pieces = source[Symbol.asyncIterator]();
   let first = Buffer.alloc(0);
   while (first.length < HEAD) {
     const { done, value } = await pieces.next();
@@ -141,20 +139,9 @@ async function withHead(source: AsyncIterable<Buffer>, name: string) {
   }
   async function* all() {
     yield first;
-    yield* pieces;
+    yield* { [Symbol.asyncIterator]: () => pieces };
   }
   return { head: first.subarray(0, HEAD), all: all() };
-}
-
-/** The same pieces; an error of the system becomes one of the input. */
-async function* readable(pieces: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
-  try {
-    yield* pieces;
-  } catch (thrown) {
-    if (thrown instanceof Failure) throw thrown;
-    const code = systemCode(thrown);
-    throw new Failure('unreadable_input', `${name} can't be read${code === undefined ? '' : ` (${code})`}.`);
-  }
 }
 
 /** A whole input as text. @throws Failure when it is too long. */
@@ -175,32 +162,28 @@ async function wholeText(all: AsyncIterable<Buffer>, name: string): Promise<stri
 }
 
 async function readLogFile({ collector }: Reading, name: string, all: AsyncIterable<Buffer>): Promise<void> {
-  const before = collector.calls;
   const { lines, tooLong } = await readLog(all, (call, method) =>
     // Of a form nothing is in a log.
     collector.addForm(method === 'POST' ? { ...call, incomplete: true } : call),
   );
   const leftOut = tooLong > 0 ? [`${count(tooLong, 'line')} longer than 1 MiB left out`] : [];
-  collector.addInput({ name, kind: 'log', calls: collector.calls - before, lines, leftOut });
+  collector.addInput({ name, kind: 'log', lines, leftOut });
 }
 
 async function readHar({ collector }: Reading, name: string, all: AsyncIterable<Buffer>): Promise<void> {
   const { callsOfHar } = await import('../read-calls/har');
-  const before = collector.calls;
   for await (const call of callsOfHar(all)) collector.addForm(call);
-  collector.addInput({ name, kind: 'har', calls: collector.calls - before, leftOut: [] });
+  collector.addInput({ name, kind: 'har', leftOut: [] });
 }
 
 async function readSource({ collector }: Reading, name: string, text: string): Promise<void> {
-  const before = collector.calls;
   const language = languageOfFile(name) ?? languageOfText(text);
   for (const call of findCalls(text, await loadLanguage(language))) collector.add(call, name);
-  collector.addInput({ name, kind: `source, ${language}`, calls: collector.calls - before, leftOut: [] });
+  collector.addInput({ name, kind: `source, ${language}`, leftOut: [] });
 }
 
 /** Commands and addresses are given to be migrated: that there is no call among them is a mistake. */
 function readText({ collector }: Reading, kind: 'curl' | 'url', text: string, name: string): void {
-  const before = collector.calls;
   const leftOut: string[] = [];
   if (kind === 'curl') {
     const { calls, commands, fromFiles } = readCurl(text);
@@ -213,8 +196,8 @@ function readText({ collector }: Reading, kind: 'curl' | 'url', text: string, na
       if (call) collector.add(call);
     }
   }
-  if (collector.calls === before) throw unusable(`${name} calls no route of v1: the path has no /v1/ in it.`);
-  collector.addInput({ name, kind, calls: collector.calls - before, leftOut });
+  if (collector.calls === 0) throw unusable(`${name} calls no route of v1: the path has no /v1/ in it.`);
+  collector.addInput({ name, kind, leftOut });
 }
 
 /** Programs of others, and what is no program. */
@@ -226,7 +209,6 @@ const MAX_TOLD = 20;
 
 /** Reads the programs below a folder. Symbolic links are not followed: they could lead out of it, or in a circle. */
 async function readTree({ collector, interrupted }: Reading, folder: string, given: string): Promise<void> {
-  const before = collector.calls;
   const unread: string[] = [];
   let files = 0;
   let huge = 0;
@@ -277,6 +259,5 @@ async function readTree({ collector, interrupted }: Reading, folder: string, giv
     ...unread.slice(0, MAX_TOLD),
     ...(unread.length > MAX_TOLD ? [`${unread.length - MAX_TOLD} more can't be read`] : []),
   ];
-  const calls = collector.calls - before;
-  collector.addInput({ name: given, kind: `source, ${count(files, 'file')}`, calls, leftOut });
+  collector.addInput({ name: given, kind: `source, ${count(files, 'file')}`, leftOut });
 }

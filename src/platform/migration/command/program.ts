@@ -159,7 +159,7 @@ function tell(thrown: unknown, out: Output, interrupted: AbortSignal): ExitCode 
   }
   if (thrown instanceof Failure) {
     out.errors([{ code: thrown.code, description: thrown.message }]);
-    return thrown.exitCode;
+    return EXIT.unusable;
   }
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return EXIT.done;

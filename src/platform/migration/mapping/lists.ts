@@ -1,5 +1,5 @@
 import { FIELDS } from './fields';
-import type { V1Resource } from './routes';
+import type { RouteMapping, V1Resource } from './routes';
 
 /** How many v1 lists when nothing is said; v2 lists 10 then. */
 export const V1_LIMIT = 50;
@@ -30,8 +30,7 @@ const PAGED: readonly ListParameter[] = [
   { v1: 'search', kind: 'search' },
 ];
 
-/** The parameters of each list; none where v2 has no list. */
-export const LIST_PARAMETERS: Partial<Readonly<Record<V1Resource, readonly ListParameter[]>>> = {
+const LIST_PARAMETERS: Partial<Readonly<Record<V1Resource, readonly ListParameter[]>>> = {
   video: [
     ...PAGED,
     { v1: 'tags', kind: 'tags' },
@@ -50,6 +49,11 @@ export const LIST_PARAMETERS: Partial<Readonly<Record<V1Resource, readonly ListP
     { v1: 'kinds_filter', kind: 'any_of', v2: 'track_kind' },
   ],
 };
+
+/** The parameters that narrow the list of a route; none where it is no list, or v2 has none. */
+export function listParametersOf({ resource, action }: RouteMapping): readonly ListParameter[] {
+  return (action === 'list' && LIST_PARAMETERS[resource]) || [];
+}
 
 /** The v1 fields that `search` looks in, and those that `search:*` does. */
 const SEARCHED: Partial<Readonly<Record<V1Resource, readonly [usual: string[], all: string[]]>>> = {

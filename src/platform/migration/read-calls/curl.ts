@@ -3,15 +3,6 @@ import { type ParseEntry, parse } from 'shell-quote';
 import type { V1Call } from '../migrate-call';
 import { addParameter, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
 
-/** What was read of a text with curl commands. */
-interface CurlCalls {
-  readonly calls: readonly V1Call[];
-  /** How many curl commands there were, whatever they call. */
-  readonly commands: number;
-  /** Parameters whose values come from a file, which the command alone doesn't say. */
-  readonly fromFiles: readonly string[];
-}
-
 /** The options of curl that take a value, each with its short name; all others are switches. */
 const WITH_VALUE =
   'request:X header:H data:d data-ascii data-binary data-raw data-urlencode url-query json form:F form-string url user-agent:A cookie:b cookie-jar:c continue-at:C dump-header:D referer:e cert:E help:h config:K max-time:m output:o ftp-port:P quote:Q range:r telnet-option:t upload-file:T user:u proxy-user:U write-out:w proxy:x speed-limit:Y speed-time:y time-cond:z connect-timeout retry retry-delay retry-max-time cacert capath key key-type cert-type ciphers resolve connect-to interface limit-rate max-redirs noproxy oauth2-bearer pass proxy-header unix-socket aws-sigv4 request-target output-dir expect100-timeout keepalive-time local-port max-filesize netrc-file proto rate trace trace-ascii variable';
@@ -29,9 +20,11 @@ const MAX_WORDS = 5000;
 /**
  * Reads the curl commands of a text: several lines, pipes and other programs beside them are no matter.
  *
+ * @returns also how many commands there were, whatever they call, and the parameters whose values come from a file, which the
+ *   command alone doesn't say.
  * @throws UnreadableInput when a shell would not read it either: a quote or a `${` has no end.
  */
-export function readCurl(text: string): CurlCalls {
+export function readCurl(text: string) {
   const calls: V1Call[] = [];
   const fromFiles = new Set<string>();
   let commands = 0;
@@ -149,7 +142,7 @@ function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[]
   const { tokens } = parseArgs({ args: [...words], options: OPTIONS, strict: false, tokens: true });
   for (const token of tokens) {
     if (token.kind === 'positional') sent.urls.push(token.value);
-    else if (token.kind === 'option') take(token.name, token.value ?? '', sent);
+    else if (token.kind === 'option') TAKEN.get(token.name)?.(token.value ?? '', sent);
   }
   return sent.urls.flatMap((url) => {
     const call = readUrl(url);
@@ -157,31 +150,23 @@ function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[]
   });
 }
 
-function take(option: string, value: string, sent: Sent): void {
-  switch (option) {
-    case 'url':
-      sent.urls.push(value);
-      break;
-    case 'data':
-    case 'data-ascii':
-    case 'data-binary':
-      if (value.startsWith('@')) sent.fromFiles.add('the whole body');
-      else takeBody(value, sent);
-      break;
-    case 'data-raw':
-    case 'json':
-      takeBody(value, sent);
-      break;
-    case 'data-urlencode':
-    case 'url-query':
-      takeEncoded(value, sent);
-      break;
-    case 'form':
-    case 'form-string':
-      takeField(value, option === 'form', sent);
-      break;
-    default:
-  }
+/** The options that matter; what all others set is no part of the call. */
+const TAKEN: ReadonlyMap<string, (value: string, sent: Sent) => void> = new Map([
+  ['url', (value, { urls }) => void urls.push(value)],
+  ['data', takeData],
+  ['data-ascii', takeData],
+  ['data-binary', takeData],
+  ['data-raw', takeBody],
+  ['json', takeBody],
+  ['data-urlencode', takeEncoded],
+  ['url-query', takeEncoded],
+  ['form', (value, sent) => takeField(value, true, sent)],
+  ['form-string', (value, sent) => takeField(value, false, sent)],
+]);
+
+function takeData(value: string, sent: Sent): void {
+  if (value.startsWith('@')) sent.fromFiles.add('the whole body');
+  else takeBody(value, sent);
 }
 
 function takeBody(value: string, sent: Sent): void {

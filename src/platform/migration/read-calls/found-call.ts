@@ -17,11 +17,12 @@ export class UnreadableInput extends Error {
   }
 }
 
-const CLASSES = new Set(ROUTES.map(({ route }) => route.split('/')[2]));
+/** The classes of v1, as `videos`. */
+export const CLASSES: ReadonlySet<string> = new Set(ROUTES.map(({ route }) => route.split('/')[2] ?? ''));
 
 /** Whether a path looks like one of v1: a class of it and a method, known or not. */
 export function looksLikeV1(route: string): boolean {
-  return findRoute(route) !== undefined || CLASSES.has(route.split('/')[2]);
+  return findRoute(route) !== undefined || CLASSES.has(route.split('/')[2] ?? '');
 }
 
 /** What is left of a path from its `/v1/` on: programs and proxies put things before it. */
@@ -87,7 +88,8 @@ export function readJsonForm(text: string): Record<string, string | string[]> | 
   return parameters;
 }
 
-function parsedJson(text: string): unknown {
+/** Undefined for a text that is no JSON. */
+export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { V1Call } from '../migrate-call';
-import { readUrl } from './found-call';
+import { parsedJson, readUrl } from './found-call';
 
 /** A longer line is left out: no server writes one. In characters. */
 const MAX_LINE = 1024 * 1024;
@@ -53,20 +53,12 @@ function addressIn(line: string): LoggedAddress | undefined {
   const start = match.index + whole.length - address.length;
   // JSON may have escaped the address, or may have its query in a field of its own.
   if (line.startsWith('{') && (line[start + address.length] === '\\' || !address.includes('?')))
-    return addressOf(parsed(line), 0);
+    return addressOf(parsedJson(line), 0);
   return { address, method: methodBefore(line.slice(Math.max(0, start - 300), start)) };
 }
 
 function methodBefore(text: string): string | undefined {
   return /\b(GET|POST|PUT|DELETE|HEAD|OPTIONS)[\s"':,]+(?:[a-z]+:\/\/[^/\s]+)?$/.exec(text)?.[1];
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Names that loggers have for a query beside its path. */

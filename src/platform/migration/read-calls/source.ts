@@ -2,7 +2,7 @@ import type { SyntaxNode, Tree } from '@lezer/common';
 import { isAuthentication } from '../mapping/fields';
 import { findRoute, ROUTES } from '../mapping/routes';
 import { isPlaceholder } from '../mapping/values';
-import { addParameter, type FoundCall, readUrl, UnreadableInput } from './found-call';
+import { addParameter, CLASSES, type FoundCall, readUrl, UnreadableInput } from './found-call';
 
 /** A language whose calls are found, as its syntax tree names things. */
 export interface Language {
@@ -48,8 +48,6 @@ const OTHER: Literal = { kind: 'other' };
 /** The nodes of all three grammars whose text is their value. */
 const PLAIN = ['Number', 'Integer', 'Float', 'Boolean', 'BooleanLiteral'];
 
-/** The classes of v1, as `videos`, and its methods. */
-const CLASSES = new Set(ROUTES.map(({ route }) => route.split('/')[2] ?? ''));
 const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list']);
 
 /** Clients of other services have videos and channels, too. */

@@ -10,16 +10,19 @@ interface Place {
   readonly line?: number;
 }
 
-/** Calls that are the same for the report, with what does them in v2. */
-export interface Entry {
-  readonly migration: Migration;
-  readonly count: number;
+/** Calls that are the same for the report. */
+interface Group {
+  readonly call: FoundCall;
+  count: number;
   /** Where they stand; at most so many are kept. */
-  readonly places: readonly Place[];
-  readonly morePlaces: number;
+  readonly places: Place[];
+  morePlaces: number;
   /** Whether they may have parameters that could not be seen. */
-  readonly incomplete: boolean;
+  incomplete: boolean;
 }
+
+/** The same with what does them in v2. */
+export type Entry = Readonly<Omit<Group, 'call'>> & { readonly migration: Migration };
 
 /** What an input was and what was in it. */
 interface InputSummary {
@@ -32,29 +35,12 @@ interface InputSummary {
   readonly leftOut: readonly string[];
 }
 
-export interface Report {
-  readonly entries: readonly Entry[];
-  readonly calls: number;
-  /** How many calls there are of each kind. */
-  readonly totals: Readonly<Record<Verdict, number>>;
-  /** Calls of further forms than are kept apart; nothing else is known of them. */
-  readonly uncounted: number;
-  readonly inputs: readonly InputSummary[];
-}
+export type Report = ReturnType<Collector['report']>;
 
 const MAX_ENTRIES = 10_000;
 const MAX_PLACES = 100;
 const MAX_PARAMETERS = 200;
 const MAX_VALUE = 2000;
-
-/** What is kept of the calls of one form. */
-interface Group {
-  readonly call: FoundCall;
-  count: number;
-  readonly places: Place[];
-  morePlaces: number;
-  incomplete: boolean;
-}
 
 /** Counts calls by their form. What it keeps is bounded, however many calls there are. */
 export class Collector {
@@ -62,9 +48,12 @@ export class Collector {
   readonly #inputs: InputSummary[] = [];
   #uncounted = 0;
   #calls = 0;
+  /** Those of the inputs before. */
+  #callsBefore = 0;
 
+  /** Calls of the present input so far. */
   get calls(): number {
-    return this.#calls;
+    return this.#calls - this.#callsBefore;
   }
 
   /** Adds a call. Calls with the same values are one entry. */
@@ -101,21 +90,26 @@ export class Collector {
     else group.morePlaces += 1;
   }
 
-  addInput(input: InputSummary): void {
-    this.#inputs.push(input);
+  /** Ends the present input. */
+  addInput(input: Omit<InputSummary, 'calls'>): void {
+    const { name, kind, ...rest } = input;
+    this.#inputs.push({ name, kind, calls: this.calls, ...rest });
+    this.#callsBefore = this.#calls;
   }
 
   /** What was found, the most frequent first. */
-  report(options: MigrateOptions): Report {
-    const entries = [...this.#groups.values()]
+  report(options: MigrateOptions) {
+    const entries: readonly Entry[] = [...this.#groups.values()]
       .map(({ call, ...rest }) => ({ migration: completed(migrateCall(call, options), rest), ...rest }))
       .sort((one, other) => other.count - one.count);
-    const totals = { ready: 0, by_hand: 0, unsupported: 0, unknown: 0 };
+    const totals: Record<Verdict, number> = { ready: 0, by_hand: 0, unsupported: 0, unknown: 0 };
     for (const { migration, count } of entries) totals[migration.verdict] += count;
     return {
       entries,
       calls: this.#calls,
+      /** How many calls there are of each kind. */
       totals,
+      /** Calls of further forms than are kept apart; nothing else is known of them. */
       uncounted: this.#uncounted,
       inputs: this.#inputs,
     };
