@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { Request } from 'express';
+import type { EmulatorConfig } from './config';
 
 /** Where the caller reached the platform, as the start of addresses in an answer. It can always be read as a URL. */
 export function originOf(request: Pick<Request, 'protocol' | 'get' | 'socket'>): string {
@@ -9,37 +10,23 @@ export function originOf(request: Pick<Request, 'protocol' | 'get' | 'socket'>):
   return `${request.protocol}://127.0.0.1:${request.socket.localPort}`;
 }
 
-export interface Listening {
-  readonly host: string;
-  readonly controlHost: string;
-  /** 0 takes a free port. */
-  readonly controlPort: number;
-  /** Undefined when no encoder can connect over RTMP. */
-  readonly rtmpPort: number | undefined;
-}
-
-export interface Addresses {
-  /** The management API's paths begin behind it, as those of delivery do. */
-  readonly origin: string;
-  /** Undefined when no encoder can connect over RTMP. */
-  readonly rtmp: string | undefined;
-  /** Undefined when the system chose the port. */
-  readonly control: string | undefined;
-  readonly embedScript: string;
-}
+export type Addresses = ReturnType<typeof addressesFor>;
 
 export function addressesFor(
-  { seeds }: { readonly seeds: Listening },
+  { seeds }: { readonly seeds: Pick<EmulatorConfig, 'controlHost' | 'controlPort' | 'rtmpPort'> },
   request: Pick<Request, 'protocol' | 'get' | 'socket'>,
-): Addresses {
+) {
   const origin = originOf(request);
   const { hostname } = new URL(origin);
   const { controlHost, controlPort, rtmpPort } = seeds;
   const isEverywhere = controlHost === '0.0.0.0' || controlHost === '::';
   const controlName = controlHost.includes(':') ? `[${controlHost}]` : controlHost;
   return {
+    /** The management API's paths begin behind it, as those of delivery do. */
     origin,
+    /** Undefined when no encoder can connect over RTMP. */
     rtmp: rtmpPort === undefined ? undefined : `rtmp://${hostname}:${rtmpPort}/live`,
+    /** Undefined when the system chose the port. */
     control: controlPort === 0 ? undefined : `http://${isEverywhere ? hostname : controlName}:${controlPort}`,
     embedScript: `${origin}/embed/channel.js`,
   };

@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { HttpError } from '../../http/errors';
 import { isSameSecret } from '../../http/secret';
 import type { Clock } from './clock';
-import { ItemStore } from './listing/item-store';
+import type { ItemStore } from './listing/item-store';
 
 /** What a credential may do, from the least to the most: read; also create and change; also make credentials. */
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
@@ -24,17 +24,6 @@ export interface Credential {
   readonly created: Date;
 }
 
-/** The management API's credentials. */
-export class CredentialStore extends ItemStore<Credential> {
-  constructor() {
-    super(({ id }) => id);
-  }
-
-  bySecret(secret: string): Credential | undefined {
-    return this.all().find((each) => isSameSecret(secret, each.secret));
-  }
-}
-
 export function reachesSite(credential: Credential, siteId: string): boolean {
   return credential.siteIds.includes(siteId);
 }
@@ -53,10 +42,6 @@ export function userOf({ headers }: Pick<Request, 'headers'>): Role | undefined 
   throw new HttpError(400, { code: 'user_unknown', description });
 }
 
-function allows(credential: Credential, needed: Permission): boolean {
-  return PERMISSIONS.indexOf(credential.permission) >= PERMISSIONS.indexOf(needed);
-}
-
 declare global {
   namespace Express {
     interface Locals {
@@ -66,7 +51,11 @@ declare global {
 }
 
 export interface CredentialParts {
-  readonly state: { readonly credentials: CredentialStore };
+  readonly state: { readonly credentials: ItemStore<Credential> };
+}
+
+export function credentialBySecret({ state }: CredentialParts, secret: string): Credential | undefined {
+  return state.credentials.all().find((each) => isSameSecret(secret, each.secret));
 }
 
 type Guard = <Params>(request: Request<Params>, response: Response, next: NextFunction) => void;
@@ -75,14 +64,14 @@ type Guard = <Params>(request: Request<Params>, response: Response, next: NextFu
  * The credential of a request, which comes as `Authorization: Bearer <secret>` or as the bare secret.
  * @throws HttpError 401 when it is missing or unknown, or the user whom the request names does not see it.
  */
-export function credentialOf({ state }: CredentialParts, request: Pick<Request, 'headers'>): Credential {
+export function credentialOf(parts: CredentialParts, request: Pick<Request, 'headers'>): Credential {
   const headers = { 'www-authenticate': 'Bearer' };
   const secret = secretOf(request);
   if (secret === undefined) {
     const description = 'Send the V2 API secret in the header Authorization: Bearer <secret>.';
     throw new HttpError(401, { code: 'credential_missing', description }, { headers });
   }
-  const credential = state.credentials.bySecret(secret);
+  const credential = credentialBySecret(parts, secret);
   if (credential && isSeenBy(credential, userOf(request))) return credential;
   const description = 'The header Authorization does not hold the secret of an API credential.';
   throw new HttpError(401, { code: 'credential_refused', description }, { headers });
@@ -119,9 +108,9 @@ export function requireCredential(context: CredentialParts, needed: Permission):
 }
 
 /** @throws HttpError 403 when the credential's permission is not enough. */
-function requirePermission(credential: Credential, needed: Permission): void {
-  if (allows(credential, needed)) return;
-  const description = `This needs a credential with the permission ${needed}; this one has ${credential.permission}.`;
+function requirePermission({ permission }: Credential, needed: Permission): void {
+  if (PERMISSIONS.indexOf(permission) >= PERMISSIONS.indexOf(needed)) return;
+  const description = `This needs a credential with the permission ${needed}; this one has ${permission}.`;
   throw new HttpError(403, { code: 'permission_insufficient', description });
 }
 

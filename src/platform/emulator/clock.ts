@@ -2,17 +2,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Real time plus an offset that the control port moves forward, so that twelve hours pass in a test. */
-export interface Clock {
-  now(): Date;
-  /** Runs once, `ms` milliseconds from now: when they have passed, or when the clock is advanced over them. */
-  after(ms: number, run: () => void): Timer;
-  /** Moves forward. What falls due runs in due order before this returns, each seeing its own due time. */
-  advance(ms: number): void;
-  /** How far it was advanced, in milliseconds. */
-  offset(): number;
-  reset(): void;
-}
+export type Clock = ReturnType<typeof createClock>;
 
 interface Pending {
   readonly due: number;
@@ -22,7 +12,8 @@ interface Pending {
 /** The longest wait that Node's timers take. */
 const MAX_WAIT_MS = 2 ** 31 - 1;
 
-export function createClock(wallClock: () => Date): Clock {
+/** Real time plus an offset that the control port moves forward, so that twelve hours pass in a test. */
+export function createClock(wallClock: () => Date) {
   let offset = 0;
   // While something runs, the time it sees is its own due time.
   let dueTime: number | undefined;
@@ -56,7 +47,8 @@ export function createClock(wallClock: () => Date): Clock {
 
   return {
     now: () => new Date(time()),
-    after(ms, run) {
+    /** Runs once, `ms` milliseconds from now: when they have passed, or when the clock is advanced over them. */
+    after(ms: number, run: () => void): Timer {
       const entry = { due: time() + ms, run };
       // Most are later than all others.
       pending.splice(pending.findLastIndex(({ due }) => due <= entry.due) + 1, 0, entry);
@@ -67,12 +59,14 @@ export function createClock(wallClock: () => Date): Clock {
         },
       };
     },
-    advance(ms) {
+    /** Moves forward. What falls due runs in due order before this returns, each seeing its own due time. */
+    advance(ms: number): void {
       offset += ms;
       runUntilNow();
     },
+    /** How far it was advanced, in milliseconds. */
     offset: () => offset,
-    reset() {
+    reset(): void {
       offset = 0;
       pending = [];
       setAlarm();

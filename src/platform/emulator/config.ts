@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../../http/config';
-import { LOG_LEVELS, type LogLevel } from '../../http/log';
+import { LOG_LEVELS } from '../../http/log';
 import type { TlsFiles } from '../../http/tls';
-import type { Seeds } from './context';
 import type { OwnCertificates } from './own-certificates';
+import type { PackagerAddress } from './packaging/packager-client';
 import { MB } from './uploads/file-store';
 import { isPathName } from './upstreams/config-service';
 
@@ -20,6 +20,7 @@ const port = portOr('');
 const headerText = z
   .string()
   .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces, as it is sent in a header');
+const apiSecret = headerText.refine(({ length }) => length >= 16, 'must have at least 16 characters');
 const onOff = z.enum(['on', 'off'], 'must be on or off').transform((text) => text === 'on');
 const trueFalse = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true');
 
@@ -27,11 +28,16 @@ const trueFalse = z.enum(['true', 'false'], 'must be true or false').transform((
 const isServerName = (name: string) =>
   isIP(name) !== 0 || (name.length <= 253 && /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(name));
 
-function isPlainAddress(text: string, protocols: readonly string[]): boolean {
-  if (!URL.canParse(text) || /\s|#/.test(text)) return false;
-  const { protocol, hostname, username, password } = new URL(text);
-  return protocols.includes(protocol) && hostname !== '' && username === '' && password === '';
-}
+/** An address without a password, a query, a fragment and the slashes at its end. */
+const addressOf = (protocols: readonly string[], fault: string) =>
+  z
+    .string()
+    .transform((text) => text.replace(/\/+$/, ''))
+    .refine((text) => {
+      if (!URL.canParse(text) || /[\s#?]/.test(text)) return false;
+      const { protocol, hostname, username, password } = new URL(text);
+      return protocols.includes(protocol) && hostname !== '' && username === '' && password === '';
+    }, fault);
 
 const VARIABLES = z.object({
   EMULATOR_HOST: z.string().default('127.0.0.1'),
@@ -61,12 +67,8 @@ const VARIABLES = z.object({
       'must be 8 letters and digits, or several such ids with commas between them',
     )
     .default(['demosite']),
-  EMULATOR_API_SECRET: headerText
-    .refine((secret) => secret.length >= 16, 'must have at least 16 characters')
-    .default('demo-api-secret-0123456789'),
-  EMULATOR_V1_SECRET: headerText
-    .refine((secret) => secret.length >= 16, 'must have at least 16 characters')
-    .optional(),
+  EMULATOR_API_SECRET: apiSecret.default('demo-api-secret-0123456789'),
+  EMULATOR_V1_SECRET: apiSecret.optional(),
   EMULATOR_RATELIMIT: onOff.default(false),
   EMULATOR_ALLOW_HTTP_WEBHOOKS: trueFalse.default(false),
   EMULATOR_CLIENT: z
@@ -92,23 +94,15 @@ const VARIABLES = z.object({
     .regex(/^[1-9]\d{0,7}$/, 'must be a whole number of megabytes, from 1 to 99999999')
     .transform(Number)
     .default(2048),
-  EMULATOR_PACKAGERURL: z
-    .string()
-    .transform((text) => text.replace(/\/+$/, ''))
-    .refine(
-      (text) => isPlainAddress(text, ['http:', 'https:']) && !text.includes('?'),
-      'must be an http:// or https:// address without a password or a query',
-    )
-    .optional(),
+  EMULATOR_PACKAGERURL: addressOf(
+    ['http:', 'https:'],
+    'must be an http:// or https:// address without a password or a query',
+  ).optional(),
   EMULATOR_PACKAGERAPIKEY: headerText.optional(),
-  EMULATOR_PACKAGERRTMPURL: z
-    .string()
-    .transform((text) => text.replace(/\/+$/, ''))
-    .refine(
-      (text) => isPlainAddress(text, ['rtmp:', 'rtmps:']),
-      'must be an rtmp:// address such as rtmp://emulator:1935/live',
-    )
-    .optional(),
+  EMULATOR_PACKAGERRTMPURL: addressOf(
+    ['rtmp:', 'rtmps:'],
+    'must be an rtmp:// address such as rtmp://emulator:1935/live',
+  ).optional(),
   EMULATOR_STATEFILE: z
     .string()
     .transform((path) => resolve(path))
@@ -121,19 +115,11 @@ const VARIABLES = z.object({
   EMULATOR_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
-export interface EmulatorConfig extends Seeds {
-  /** 0 takes a free port. */
-  readonly port: number;
-  /** Undefined: the platform port speaks plain HTTP. */
-  readonly tls: TlsFiles | OwnCertificates | undefined;
-  readonly logLevel: LogLevel;
-  /** Variables that look like ours and are not: most likely misspelled. */
-  readonly unknownVariables: readonly string[];
-}
+export type EmulatorConfig = ReturnType<typeof readEmulatorConfig>;
 
 /** Reads the `EMULATOR_*` variables; every one has a default. @throws ConfigError with every fault at once. */
-export function readEmulatorConfig(env: Environment): EmulatorConfig {
-  const faults = [...tlsFaults(env), ...channelFaults(env), ...packagerFaults(env)];
+export function readEmulatorConfig(env: Environment) {
+  const faults = jointFaults(env);
   let variables: z.output<typeof VARIABLES> | undefined;
   try {
     variables = readConfig(VARIABLES, env);
@@ -144,70 +130,72 @@ export function readEmulatorConfig(env: Environment): EmulatorConfig {
   if (!variables || faults.length > 0) throw new ConfigError(faults);
   return {
     host: variables.EMULATOR_HOST,
+    /** 0 takes a free port, as of the others. */
     port: variables.EMULATOR_PORT,
+    /** Undefined: the platform port speaks plain HTTP. */
     tls: tlsOf(variables),
     controlHost: variables.EMULATOR_CONTROL_HOST,
     controlPort: variables.EMULATOR_CONTROL_PORT,
+    /** Undefined when no encoder can connect over RTMP. */
     rtmpPort: variables.EMULATOR_RTMP_PORT,
+    /** Of the seeded Admin credential; the first one is the one that examples use. */
     siteIds: variables.EMULATOR_SITE_ID,
     apiSecret: variables.EMULATOR_API_SECRET,
+    /** Signs calls of Management API v1, for every site. */
     v1Secret: variables.EMULATOR_V1_SECRET ?? variables.EMULATOR_API_SECRET,
+    /** Whether requests over the rate limit are refused; the headers are sent in any case. */
     rateLimit: variables.EMULATOR_RATELIMIT,
+    /** Whether webhooks may call plain http addresses beyond loopback. */
     allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
+    /** One of the first site, published at once, whose addresses are known before the start. */
     channel: channelOf(variables),
+    /** Where uploads make a folder of their own. */
     uploadsFolder: variables.EMULATOR_UPLOADSFOLDER,
+    /** The most that the files of all uploads together may have. */
     uploadsMaxBytes: variables.EMULATOR_UPLOADSMAXMB * MB,
     client: {
       name: variables.EMULATOR_CLIENT,
       apiKey: variables.EMULATOR_CLIENT_API_KEY,
       sharedSecret: variables.EMULATOR_CLIENT_SHARED_SECRET,
     },
+    /** Undefined: nothing is packaged, and the playlists are empty. */
     packager: packagerOf(variables),
+    /** Where the state is kept between runs. */
     stateFile: variables.EMULATOR_STATEFILE,
+    /** With one, ids, secrets, keys and clock are the same in each run. */
     seed: variables.EMULATOR_SEED,
     logLevel: variables.EMULATOR_LOGLEVEL,
     unknownVariables: unknownVariables('EMULATOR_', Object.keys(VARIABLES.shape), env),
   };
 }
 
-function tlsFaults(env: Environment): string[] {
-  const [own, certificate, key] = [
-    env.EMULATOR_TLS === 'self-signed',
-    env.EMULATOR_TLSCERT,
-    env.EMULATOR_TLSKEY,
+/** What is wrong with variables that are used together. */
+function jointFaults(env: Environment): string[] {
+  const isOwn = env.EMULATOR_TLS === 'self-signed';
+  const both = (one: string, other: string, what: string) =>
+    !env[one] === !env[other] ? [] : [`${one} and ${other}: ${what} needs both`];
+  const onlyWith = (condition: string, isMet: boolean, ...names: string[]) =>
+    names.flatMap((name) => (env[name] && !isMet ? [`${name}: is used only with ${condition}`] : []));
+  return [
+    ...(isOwn && (env.EMULATOR_TLSCERT || env.EMULATOR_TLSKEY)
+      ? ['EMULATOR_TLS: self-signed makes a certificate; leave out EMULATOR_TLSCERT and EMULATOR_TLSKEY']
+      : both('EMULATOR_TLSCERT', 'EMULATOR_TLSKEY', 'HTTPS')),
+    ...onlyWith('EMULATOR_TLS=self-signed', isOwn, 'EMULATOR_TLSFOLDER', 'EMULATOR_TLSNAMES'),
+    ...both('EMULATOR_CHANNEL_ID', 'EMULATOR_CHANNEL_STREAM_KEY', 'a channel at the start'),
+    ...onlyWith(
+      'EMULATOR_PACKAGERURL',
+      !!env.EMULATOR_PACKAGERURL,
+      ...['EMULATOR_PACKAGERAPIKEY', 'EMULATOR_PACKAGERRTMPURL'],
+    ),
   ];
-  const faults = [];
-  if (own && (certificate || key)) {
-    faults.push(
-      'EMULATOR_TLS: self-signed makes a certificate; leave out EMULATOR_TLSCERT and EMULATOR_TLSKEY',
-    );
-  } else if (!certificate !== !key) {
-    faults.push('EMULATOR_TLSCERT and EMULATOR_TLSKEY: HTTPS needs both');
-  }
-  for (const name of ['EMULATOR_TLSFOLDER', 'EMULATOR_TLSNAMES']) {
-    if (env[name] && !own) faults.push(`${name}: is used only with EMULATOR_TLS=self-signed`);
-  }
-  return faults;
 }
 
-function channelFaults(env: Environment): string[] {
-  if (!env.EMULATOR_CHANNEL_ID === !env.EMULATOR_CHANNEL_STREAM_KEY) return [];
-  return ['EMULATOR_CHANNEL_ID and EMULATOR_CHANNEL_STREAM_KEY: a channel at the start needs both'];
-}
-
-function channelOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['channel'] {
+function channelOf(variables: z.output<typeof VARIABLES>) {
   const { EMULATOR_CHANNEL_ID: id, EMULATOR_CHANNEL_STREAM_KEY: streamKey } = variables;
   return id !== undefined && streamKey !== undefined ? { id, streamKey } : undefined;
 }
 
-function packagerFaults(env: Environment): string[] {
-  if (env.EMULATOR_PACKAGERURL) return [];
-  return ['EMULATOR_PACKAGERAPIKEY', 'EMULATOR_PACKAGERRTMPURL'].flatMap((name) =>
-    env[name] ? [`${name}: is used only with EMULATOR_PACKAGERURL`] : [],
-  );
-}
-
-function packagerOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['packager'] {
+function packagerOf(variables: z.output<typeof VARIABLES>): PackagerAddress | undefined {
   const { EMULATOR_PACKAGERURL: url, EMULATOR_RTMP_PORT: port, EMULATOR_HOST: host } = variables;
   if (url === undefined) return undefined;
   const own = EVERY_ADDRESS.includes(host) ? '127.0.0.1' : isIP(host) === 6 ? `[${host}]` : host;
@@ -223,7 +211,7 @@ function packagerOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['pack
 const OWN_NAMES = ['localhost', 'emulator', '127.0.0.1', '::1'];
 const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
-function tlsOf(variables: z.output<typeof VARIABLES>): EmulatorConfig['tls'] {
+function tlsOf(variables: z.output<typeof VARIABLES>): TlsFiles | OwnCertificates | undefined {
   const { EMULATOR_TLSCERT: certificate, EMULATOR_TLSKEY: key, EMULATOR_HOST: host } = variables;
   if (certificate !== undefined && key !== undefined)
     return { certificate, key, clientAuthorities: undefined };

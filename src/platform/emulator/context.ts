@@ -1,20 +1,18 @@
 import type { Log } from '../../http/log';
 import type { Fence } from '../../verify/fenced-tester';
-import type { Listening } from './addresses';
-import { type Clock, createClock } from './clock';
+import { createClock } from './clock';
+import type { EmulatorConfig } from './config';
 import { FaultSwitches } from './control/faults';
 import { Journal } from './control/journal';
-import { type Broadcast, createBroadcast } from './live/broadcast';
-import type { PackagerAddress } from './packaging/packager-client';
+import { createBroadcast } from './live/broadcast';
 import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
 import { Recordings } from './packaging/recordings';
-import { createLibrary, type Library } from './resources/library';
+import { createLibrary } from './resources/library';
 import { SEEDED_TIME, SeededSource } from './seeded-source';
-import { createState, type EmulatorState, type StateSeeds, seedState } from './state';
+import { createState, seedState } from './state';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
-import { type Client, type Clients, clientsOf } from './upstreams/config-service';
-import type { Notify } from './webhooks/notification';
+import { clientsOf } from './upstreams/config-service';
 import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 
 /** Handed in by the process; no route uses the real ones. */
@@ -38,64 +36,16 @@ export interface Surroundings {
   readonly fence?: Fence;
 }
 
-/** The behaviour of the emulator. */
-interface Behaviour {
-  /** Whether requests over the rate limit are refused; the headers are sent in any case. */
-  readonly rateLimit: boolean;
-  /** Whether webhooks may call plain http addresses beyond loopback. */
-  readonly allowHttpWebhooks: boolean;
-  /** Where uploads make a folder of their own. */
-  readonly uploadsFolder: string;
-  /** The most that the files of all uploads together may have, in bytes. */
-  readonly uploadsMaxBytes: number;
-  /** Undefined: nothing is packaged, and the playlists are empty. */
-  readonly packager: PackagerAddress | undefined;
-  /** Where the state is kept between runs. */
-  readonly stateFile: string | undefined;
-  /** With one, ids, secrets, keys and clock are the same in each run. */
-  readonly seed: number | undefined;
-}
-
-export interface Seeds extends StateSeeds, Behaviour, Listening {
-  readonly client: Client;
-  /** The secret that signs calls of Management API v1, for every site. */
-  readonly v1Secret: string;
-}
+export type EmulatorContext = ReturnType<typeof createContext>;
 
 /** Everything the routes share. It lives as long as the process and starts empty but for the seeds. */
-export interface EmulatorContext extends Surroundings {
-  readonly seeds: Seeds;
-  readonly clock: Clock;
-  readonly state: EmulatorState;
-  readonly broadcast: Broadcast;
-  readonly notify: Notify;
-  readonly faults: FaultSwitches;
-  readonly journal: Journal;
-  readonly webhooks: Webhooks;
-  readonly uploads: Uploads;
-  readonly library: Library;
-  readonly clients: Clients;
-  readonly issuedKeys: IssuedKeys;
-  readonly packaging: Packaging;
-  readonly recordings: Recordings;
-  /** In a run with a seed. */
-  readonly source: SeededSource | undefined;
-  /**
-   * Back to the start of the process: the seeds, real time, no encoder, no fault.
-   * @param restore puts another state in the place of that of the start; journal, files and keys stay.
-   */
-  reset(restore?: () => void): void;
-}
-
-const KEYS_REMEMBERED = 100_000;
-
 export function createContext(
-  seeds: Seeds,
+  seeds: EmulatorConfig,
   given: Surroundings,
   packagingSettings: PackagingSettings = PACKAGING_SETTINGS,
-): EmulatorContext {
+) {
   const source = seeds.seed === undefined ? undefined : new SeededSource(seeds.seed);
-  const surroundings = { ...given, ...source?.surroundings };
+  const surroundings: Surroundings = { ...given, ...source?.surroundings };
   const clock = createClock(source ? () => SEEDED_TIME : surroundings.wallClock);
   const state = createState();
   seedState(state, seeds, clock.now());
@@ -120,7 +70,7 @@ export function createContext(
     packagingSettings,
   );
   const recordings = new Recordings(packaging, uploads);
-  const issuedKeys = new IssuedKeys(KEYS_REMEMBERED);
+  const issuedKeys = new IssuedKeys();
   const parts = { ...surroundings, clock, state, notify, uploads, packaging, recordings };
   return {
     ...parts,
@@ -132,11 +82,16 @@ export function createContext(
     library: createLibrary(parts),
     clients: clientsOf(seeds.client),
     issuedKeys,
+    /** In a run with a seed. */
     source,
-    reset(restore) {
+    /**
+     * Back to the start of the process: the seeds, real time, no encoder, no fault.
+     * @param restore puts another state in the place of that of the start; journal, files and keys stay.
+     */
+    reset(restore?: () => void): void {
       if (!restore) {
         source?.reset();
-        journal.reset();
+        journal.clear(0);
         uploads.reset();
         issuedKeys.clear();
       }

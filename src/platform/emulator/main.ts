@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
 import { createLog } from '../../http/log';
 import { answerHelp, configOrExit, runAsProcess } from '../../http/server';
@@ -17,13 +17,7 @@ async function main(): Promise<void> {
   const config = configOrExit(VARIABLES, () => readEmulatorConfig(process.env));
   const wallClock = () => new Date();
   const log = createLog(config.logLevel, process.stdout, wallClock, LOG_BATCH_MS);
-  const own = {
-    wallClock,
-    now: () => performance.now(),
-    newId: randomUUID,
-    newBytes: randomBytes,
-    below: (end: number) => randomInt(end),
-  };
+  const own = { wallClock, now: () => performance.now(), newId: randomUUID, newBytes: randomBytes };
   const tls = config.tls && (await orExit(openPlatformTls(config.tls, { log, clock: wallClock })));
   const start = async () => {
     const { stop } = await orExit(startEmulator(config, surroundingsOf(log, __dirname, own), tls));

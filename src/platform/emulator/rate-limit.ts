@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express';
-import { type AugmentedRequest, ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit';
+import { networkOf } from '../../http/connections';
 import { HttpError } from '../../http/errors';
-import { type CredentialParts, secretOf } from './auth';
+import { type CredentialParts, credentialBySecret, secretOf } from './auth';
 import type { Clock } from './clock';
 
 export const REQUESTS_A_MINUTE = 60;
@@ -17,40 +17,24 @@ interface RateParts extends CredentialParts {
 }
 
 /** 60 requests a minute a credential, or an address without one. The headers are sent also when none is refused. */
-export function limitRate({ state, clock, seeds }: RateParts): RequestHandler[] {
-  const count = rateLimit({
-    windowMs: MINUTE_MS,
-    limit: REQUESTS_A_MINUTE,
-    standardHeaders: false,
-    legacyHeaders: false,
-    // Its advice on proxies goes to the console, and nothing here trusts one.
-    validate: false,
-    store: countIn(state.rateWindows, clock),
-    keyGenerator: (request) => {
-      const credential = state.credentials.bySecret(secretOf(request) ?? '');
-      return credential ? `credential ${credential.id}` : addressKey(request);
-    },
-    // What is over the limit goes on to `answer`, which knows whether it is to be refused.
-    handler: (_request, _response, next) => next(),
-  });
-  const answer: RequestHandler = (request, response, next) => {
-    const { rateLimit: rate } = request as AugmentedRequest;
-    const used = rate?.used ?? 0;
+export function limitRate({ state, clock, seeds }: RateParts): RequestHandler {
+  return (request, response, next) => {
+    const credential = credentialBySecret({ state }, secretOf(request) ?? '');
+    const key = credential ? `credential ${credential.id}` : addressKey(request);
+    const { totalHits, resetTime } = countRequest(state.rateWindows, key, clock.now());
     response.setHeader('jw-request-limit', REQUESTS_A_MINUTE);
-    response.setHeader('jw-request-remaining', Math.max(REQUESTS_A_MINUTE - used, 0));
-    if (!seeds.rateLimit || used <= REQUESTS_A_MINUTE) return next();
-    const resets = rate?.resetTime ?? clock.now();
-    const wait = secondsUntil(resets, clock.now());
+    response.setHeader('jw-request-remaining', Math.max(REQUESTS_A_MINUTE - totalHits, 0));
+    if (!seeds.rateLimit || totalHits <= REQUESTS_A_MINUTE) return next();
+    const wait = secondsUntil(resetTime, clock.now());
     const description = tooMany(REQUESTS_A_MINUTE, wait);
     const headers = { 'retry-after': String(wait) };
     throw new HttpError(429, { code: 'rate_limit_exceeded', description }, { headers });
   };
-  return [count, answer];
 }
 
 /** Under what the requests of a caller are counted who isn't known. */
 export function addressKey({ ip }: Pick<Request, 'ip'>): string {
-  return `address ${ipKeyGenerator(ip ?? '')}`;
+  return `address ${networkOf(ip)}`;
 }
 
 export interface RateWindow {
@@ -67,25 +51,12 @@ export function tooMany(limit: number, wait: number): string {
   return `These are more than ${limit} requests in a minute. Wait ${wait} s.`;
 }
 
-/** Counts a request under a key, and answers the minute that it falls into. */
+/** Counts a request under a key, and answers the minute of the emulator's clock that it falls into. */
 export function countRequest(windows: Map<string, RateWindow>, key: string, now: Date): RateWindow {
   const open = windows.get(key);
   const window = open && open.resetTime > now ? open : openWindow(windows, key, now);
   window.totalHits += 1;
   return window;
-}
-
-/** Fixed windows on the emulator's clock: advancing it by a minute opens new ones. */
-function countIn(windows: Map<string, RateWindow>, clock: Clock): Store {
-  return {
-    localKeys: true,
-    increment: (key) => countRequest(windows, key, clock.now()),
-    decrement(key) {
-      const window = windows.get(key);
-      if (window) window.totalHits -= 1;
-    },
-    resetKey: (key) => void windows.delete(key),
-  };
 }
 
 /** Opens a window and forgets those that are over: all last equally long, so the oldest stand first. */

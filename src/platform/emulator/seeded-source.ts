@@ -2,8 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Express } from 'express';
 import { formatUuid } from '../../drm/bytes';
 import type { Clock } from './clock';
+import type { EmulatorConfig } from './config';
 
-export const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** A letter or a digit for each byte. */
+export function textOf(bytes: Buffer): string {
+  return Array.from(bytes, (byte) => LETTERS_AND_DIGITS[byte % LETTERS_AND_DIGITS.length]).join('');
+}
 
 /** The time of the platform in a run with a seed, until the control port moves it. */
 export const SEEDED_TIME = new Date('2030-01-01T00:00:00Z');
@@ -33,8 +39,8 @@ export class SeededSource {
   readonly surroundings = {
     now: () => 0,
     newId: () => formatUuid(this.#draw('id', 16)),
-    newResourceId: () => this.#text('resource', 8),
-    newSecret: () => this.#text('secret', 40),
+    newResourceId: () => textOf(this.#draw('resource', 8)),
+    newSecret: () => textOf(this.#draw('secret', 40)),
     newBytes: (count: number) => this.#draw('bytes', count),
   };
 
@@ -43,23 +49,16 @@ export class SeededSource {
     this.#drawn[purpose] = count;
     return createHash('shake256', { outputLength }).update(`${this.#seed} ${purpose} ${count}`).digest();
   }
-
-  #text(purpose: Purpose, length: number): string {
-    const bytes = [...this.#draw(purpose, length)];
-    return bytes.map((byte) => LETTERS_AND_DIGITS[byte % LETTERS_AND_DIGITS.length]).join('');
-  }
 }
 
 /** Dates the answers of a run with a seed by its clock. */
-export function dateAnswers(app: Express, { seeds, clock }: DatedParts): void {
+export function dateAnswers(
+  app: Express,
+  { seeds, clock }: { readonly seeds: Pick<EmulatorConfig, 'seed'>; readonly clock: Clock },
+): void {
   if (seeds.seed === undefined) return;
   app.use((_request, response, next) => {
     response.setHeader('date', clock.now().toUTCString());
     next();
   });
-}
-
-interface DatedParts {
-  readonly seeds: { readonly seed: number | undefined };
-  readonly clock: Clock;
 }

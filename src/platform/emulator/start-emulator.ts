@@ -10,26 +10,25 @@ import { createContext, type EmulatorContext, type Surroundings } from './contex
 import { createControlApp } from './control/app';
 import { openStateFile } from './control/state-file';
 import { startRtmpIngest } from './live/rtmp-ingest';
-import { LETTERS_AND_DIGITS } from './seeded-source';
+import { textOf } from './seeded-source';
 
 /** How long a file may take to come over a slow connection; one that comes to a halt is cut much earlier. */
 const UPLOAD_MS = 24 * 60 * 60 * 1000;
 
-/** Clock and random source of a process. */
-interface Own extends Pick<Surroundings, 'wallClock' | 'now' | 'newId' | 'newBytes'> {
-  /** A number from 0 to below `end`. */
-  below(end: number): number;
-}
-
-/** @param folder that of the built emulator, with its pages and the process that tests streams. */
-export function surroundingsOf(log: Log, folder: string, { below, ...own }: Own): Surroundings {
-  const randomText = (length: number) =>
-    Array.from({ length }, () => LETTERS_AND_DIGITS[below(LETTERS_AND_DIGITS.length)]).join('');
+/**
+ * @param folder that of the built emulator, with its pages and the process that tests streams.
+ * @param own clock and random source of the process.
+ */
+export function surroundingsOf(
+  log: Log,
+  folder: string,
+  own: Pick<Surroundings, 'wallClock' | 'now' | 'newId' | 'newBytes'>,
+): Surroundings {
   return {
     ...own,
     log,
-    newResourceId: () => randomText(8),
-    newSecret: () => randomText(40),
+    newResourceId: () => textOf(own.newBytes(8)),
+    newSecret: () => textOf(own.newBytes(40)),
     publicFolder: join(folder, 'public'),
     // Anybody on the machine may test a stream, a few at a time.
     fence: { program: join(folder, 'stream-test.js'), processorSeconds: 20, heapMib: 192 },

@@ -1,4 +1,4 @@
-import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -191,13 +191,7 @@ export async function startEmulator({
   const folder = await newFolder();
   const wallClock = () => new Date();
   const log = createLog(config.logLevel, process.stdout, wallClock);
-  const own = {
-    wallClock,
-    now: () => performance.now(),
-    newId: randomUUID,
-    newBytes: randomBytes,
-    below: (end: number) => randomInt(end),
-  };
+  const own = { wallClock, now: () => performance.now(), newId: randomUUID, newBytes: randomBytes };
   const start = async () => {
     const tls = config.tls && (await openPlatformTls(config.tls, { log, clock: wallClock }));
     const seeds = { ...config, uploadsFolder: variables.EMULATOR_UPLOADSFOLDER ?? folder };

@@ -20,13 +20,8 @@ export interface FaultSwitch {
   left: number;
 }
 
-export interface Faults {
-  /** The fault for this call, counted off; the call is `METHOD /path`, or `webhook:<id>`. The oldest switch wins. */
-  take(call: string): Fault | undefined;
-}
-
 /** The fault switches that the control port sets. */
-export class FaultSwitches implements Faults {
+export class FaultSwitches {
   /** What a target can mean; the platform's app sets it. */
   routes: () => Promise<readonly PlatformRoute[]> = () => Promise.resolve([]);
   #switches: FaultSwitch[] = [];
@@ -61,6 +56,7 @@ export class FaultSwitches implements Faults {
     for (const letGo of [...this.#held]) letGo();
   }
 
+  /** The fault for this call, counted off; the call is `METHOD /path`, or `webhook:<id>`. The oldest switch wins. */
   take(call: string): Fault | undefined {
     const found = this.#switches.find(
       ({ target, rate }) => isMeant(target, call) && (rate === undefined || this.#chance() < rate),

@@ -16,6 +16,8 @@ declare global {
   }
 }
 
+type Headers = Readonly<Record<string, unknown>>;
+
 /** A request of a client, and its answer. */
 export interface Exchanged {
   /** Counts from 1. */
@@ -26,13 +28,13 @@ export interface Exchanged {
   /** With the query, as it was sent. */
   readonly url: string;
   readonly status: number;
-  /** Names and values in turn. */
-  readonly headers: readonly string[];
+  /** Names in lower case. */
+  readonly headers: Headers;
   readonly body: Buffer | undefined;
   /** The length of the body as it was read or announced; undefined when it is not known. */
   readonly length: number | undefined;
   readonly answer: {
-    readonly headers: readonly string[];
+    readonly headers: Headers;
     readonly body: Buffer | undefined;
     readonly length: number | undefined;
   };
@@ -66,11 +68,8 @@ export class Journal {
 
   add(exchanged: Omit<Exchanged, 'id'>): void {
     const { url, headers, body, answer } = exchanged;
-    const texts = [url, ...headers, ...answer.headers];
-    const bytes = texts.reduce(
-      (sum, { length }) => sum + length,
-      ENTRY_BYTES + (body?.length ?? 0) + (answer.body?.length ?? 0),
-    );
+    const { length } = JSON.stringify([url, headers, answer.headers]);
+    const bytes = ENTRY_BYTES + length + (body?.length ?? 0) + (answer.body?.length ?? 0);
     this.#last += 1;
     this.#entries.push({ exchanged: { ...exchanged, id: this.#last }, bytes });
     this.#bytes += bytes;
@@ -78,15 +77,11 @@ export class Journal {
       this.#bytes -= this.#entries.shift()?.bytes ?? 0;
   }
 
-  clear(): void {
+  /** @param last the id of the latest request, from which it counts on. */
+  clear(last = this.#last): void {
     this.#entries = [];
     this.#bytes = 0;
-  }
-
-  /** Also counts from 1 again. */
-  reset(): void {
-    this.clear();
-    this.#last = 0;
+    this.#last = last;
   }
 
   /** The first bytes of a body, in memory of their own. */
@@ -113,7 +108,9 @@ export function keepJournal(
   };
   return (request, response, next) => {
     if (OWN_PAGES.test(request.path)) return next();
-    const { method, originalUrl: url, rawHeaders: headers } = request;
+    const { method, originalUrl: url } = request;
+    // Readers of bodies change them.
+    const headers = { ...request.headers };
     const [at, started] = [clock.now(), now()];
     response.on('close', () => {
       const sent = sentBodies.get(request);
@@ -128,7 +125,7 @@ export function keepJournal(
         body: journal.cut(sent),
         length: sent?.length ?? lengthIn(request.headers['content-length']),
         answer: {
-          headers: Object.entries(response.getHeaders()).flatMap(([name, value]) => [name, String(value)]),
+          headers: response.getHeaders(),
           body: journal.cut(answer),
           length: lengthIn(response.getHeader('content-length')),
         },
@@ -228,16 +225,13 @@ export function secretsOf({ state, seeds, clients }: EmulatorContext): (text: st
   return (text) => withoutSecrets(text, [...written]);
 }
 
-function shownHeaders(headers: readonly string[], hide: (text: string) => string) {
-  const shown: Record<string, string> = {};
-  for (let place = 0; place < headers.length; place += 2) {
-    const [name = '', value = ''] = [headers[place]?.toLowerCase(), headers[place + 1]];
+function shownHeaders(headers: Headers, hide: (text: string) => string) {
+  const shown = Object.entries(headers).map(([name, value]) => {
     const isHidden = SECRET_NAME.test(name) || MAYBE_SECRET_NAME.test(name);
     // The scheme of a credential is no secret: `Bearer ***`.
-    const text = isHidden ? value.replace(/^(\w+ )?.*$/s, '$1***') : hide(value);
-    shown[name] = Object.hasOwn(shown, name) ? `${shown[name]}, ${text}` : text;
-  }
-  return shown;
+    return [name, isHidden ? `${value}`.replace(/^(\w+ )?.*$/s, '$1***') : hide(`${value}`)];
+  });
+  return Object.fromEntries(shown) as Readonly<Record<string, string>>;
 }
 
 /** What text has none of. */

@@ -19,6 +19,10 @@ const ClockBody = z.strictObject(
 
 const TARGET = /^(?:webhook:(?:\*|[A-Za-z0-9]{8})|(?:\*|[A-Z]+) \/[\x21-\x7e]*)$/;
 
+const STATUS = 'must be 400 to 599';
+const RATE = 'must be a number from 0 to 1';
+const milliseconds = z.int('must be milliseconds').max(600_000, 'must be at most 600000');
+
 /** A fault switch. `status` goes with the kind `fail`, `ms` with `delay`. */
 export const FaultBody = z
   .strictObject(
@@ -28,22 +32,10 @@ export const FaultBody = z
         .max(500, 'is longer than 500 characters')
         .regex(TARGET, 'must be "METHOD /path" (:name and * stand for one part), webhook:<id> or webhook:*'),
       kind: z.enum(['fail', 'delay', 'reset'], 'must be fail, delay or reset'),
-      status: z
-        .int('must be a status')
-        .min(400, 'must be 400 to 599')
-        .max(599, 'must be 400 to 599')
-        .optional(),
-      ms: z
-        .int('must be milliseconds')
-        .min(1, 'must be at least 1')
-        .max(600_000, 'must be at most 600000')
-        .optional(),
-      ms_to: z.int('must be milliseconds').max(600_000, 'must be at most 600000').optional(),
-      rate: z
-        .number('must be a number from 0 to 1')
-        .min(0, 'must be a number from 0 to 1')
-        .max(1, 'must be a number from 0 to 1')
-        .optional(),
+      status: z.int('must be a status').min(400, STATUS).max(599, STATUS).optional(),
+      ms: milliseconds.min(1, 'must be at least 1').optional(),
+      ms_to: milliseconds.optional(),
+      rate: z.number(RATE).min(0, RATE).max(1, RATE).optional(),
       times: z
         .int('must be a whole number')
         .min(1, 'must be at least 1')

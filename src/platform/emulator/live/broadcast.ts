@@ -3,7 +3,7 @@ import { type Channel, channelOfKey } from '../resources/channels';
 import { type Published, replayOf } from '../resources/events';
 import type { EmulatorState } from '../state';
 import { channelNotification, mediaNotification, type Notify } from '../webhooks/notification';
-import { type EventInput, firstState, type LiveEvent, nextState } from './live-event';
+import { type EventInput, firstState, type LiveEvent, nextState, whyNotPublished } from './live-event';
 
 /** One connection of an encoder to a channel. A reconnect is a new session of the same event. */
 export interface EncoderSession {
@@ -26,26 +26,7 @@ type Connected =
   | { readonly ok: true; readonly session: EncoderSession }
   | { readonly ok: false; readonly reason: ConnectRefusal };
 
-/** The sessions of encoders, over RTMP or simulated by the control port, and the ends of their events. */
-export interface Broadcast {
-  /**
-   * @param drop is called once, when the platform ends the session (disable, delete, the longest duration, reset); a
-   *   simulated encoder has no connection that could be dropped.
-   */
-  connect(streamKey: string, drop?: (why: string) => void): Connected;
-  /** The encoder has gone. After the channel's reconnect window without another connect the event ends. */
-  disconnect(session: EncoderSession): void;
-  sessionOf(channelId: string): EncoderSession | undefined;
-  /** The simulated encoders that are connected. */
-  simulated(): SimulatedEncoder[];
-  /** Goes on with a restored event, which is not over: with its simulated encoder, or as if its encoder had just gone. */
-  resume(event: LiveEvent, encoder: SimulatedEncoder | undefined): void;
-  publish(event: LiveEvent): Published;
-  /** Ends the channel's current event, if there is one, and drops its encoder. */
-  stop(channel: Channel, why: string): void;
-  /** Drops every encoder and forgets every event under way, without ending them. */
-  reset(): void;
-}
+export type Broadcast = ReturnType<typeof createBroadcast>;
 
 /** Live events last up to twelve hours. */
 const MAX_EVENT_MS = 12 * 60 * 60 * 1000;
@@ -76,8 +57,8 @@ interface BroadcastParts {
   readonly newSecret: () => string;
 }
 
-export function createBroadcast(parts: BroadcastParts): Broadcast {
-  const { state, clock, notify, newResourceId, newSecret } = parts;
+/** The sessions of encoders, over RTMP or simulated by the control port, and the ends of their events. */
+export function createBroadcast({ state, clock, notify, newResourceId, newSecret }: BroadcastParts) {
   /** By channel id: a channel has at most one event that is not over. */
   const onAir = new Map<string, OnAir>();
 
@@ -101,29 +82,34 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       masterExpires: undefined,
       master: undefined,
     };
-    const timeLimit = clock.after(MAX_EVENT_MS, () => end(channel, 'stop', 'longest_duration'));
-    const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
-    onAir.set(channel.id, air);
     state.events.add(event);
     channel.currentEventId = event.id;
     channel.status = 'active';
     state.channels.changed(channel);
+    return putOnAir(channel, event);
+  }
+
+  function putOnAir(channel: Channel, event: LiveEvent): OnAir {
+    const left = event.created.getTime() + MAX_EVENT_MS - clock.now().getTime();
+    const timeLimit = clock.after(Math.max(left, 0), () => end(channel, 'stop', 'longest_duration'));
+    const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
+    onAir.set(channel.id, air);
     return air;
   }
 
   /** Makes the transition when the machine allows it. */
-  function take(event: LiveEvent, input: EventInput): Published {
-    const transition = nextState(event.mode, event.state, input);
-    if (!transition.ok) return transition;
-    event.state = transition.state;
+  function take(event: LiveEvent, input: EventInput): boolean {
+    const next = nextState(event.mode, event.state, input);
+    if (next === undefined) return false;
+    event.state = next;
     event.lastModified = clock.now();
     state.events.changed(event);
-    return { ok: true };
+    return true;
   }
 
   function end(channel: Channel, input: 'stop' | 'window_over', why: string): void {
     const air = onAir.get(channel.id);
-    if (!air || !take(air.event, input).ok) return;
+    if (!air || !take(air.event, input)) return;
     onAir.delete(channel.id);
     air.timeLimit.cancel();
     air.window?.cancel();
@@ -155,7 +141,11 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
   }
 
   return {
-    connect(streamKey, drop) {
+    /**
+     * @param drop is called once, when the platform ends the session (disable, delete, the longest duration, reset); a
+     *   simulated encoder has no connection that could be dropped.
+     */
+    connect(streamKey: string, drop?: (why: string) => void): Connected {
       const channel = channelOfKey(state, streamKey);
       if (!channel) return { ok: false, reason: 'unknown_stream_key' };
       if (!channel.enabled) return { ok: false, reason: 'channel_disabled' };
@@ -172,7 +162,8 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       if (!current) notify(channelNotification('channel_active', channel));
       return { ok: true, session };
     },
-    disconnect(session) {
+    /** The encoder has gone. After the channel's reconnect window without another connect the event ends. */
+    disconnect(session: EncoderSession): void {
       const air = onAir.get(session.channelId);
       // A session that the platform has ended, or another encoder replaced, is over already.
       if (air?.encoder?.session.id !== session.id) return;
@@ -181,31 +172,36 @@ export function createBroadcast(parts: BroadcastParts): Broadcast {
       state.usage.countTime(channel.siteId, encoder.since, clock.now(), 'live_seconds');
       waitForEncoder(air);
     },
-    sessionOf: (channelId) => onAir.get(channelId)?.encoder?.session,
-    simulated: () =>
+    sessionOf: (channelId: string): EncoderSession | undefined => onAir.get(channelId)?.encoder?.session,
+    /** The simulated encoders that are connected. */
+    simulated: (): SimulatedEncoder[] =>
       [...onAir.values()].flatMap(({ encoder }) => {
         if (!encoder || encoder.drop) return [];
         const { id, channelId, eventId } = encoder.session;
         return [{ id, channelId, eventId, since: encoder.since }];
       }),
-    resume(event, encoder) {
+    /** Goes on with a restored event, which is not over: with its simulated encoder, or as if its encoder had just gone. */
+    resume(event: LiveEvent, encoder: SimulatedEncoder | undefined): void {
       const channel = state.channels.find(event.channelId);
       if (!channel) return;
-      const left = event.created.getTime() + MAX_EVENT_MS - clock.now().getTime();
-      const timeLimit = clock.after(Math.max(left, 0), () => end(channel, 'stop', 'longest_duration'));
-      const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
-      onAir.set(channel.id, air);
-      if (!encoder) return waitForEncoder(air);
+      const air = putOnAir(channel, event);
+      if (!encoder) {
+        waitForEncoder(air);
+        return;
+      }
       const { since, ...session } = encoder;
       air.encoder = { session: { ...session, pullToken: event.pullToken }, since, drop: undefined };
     },
-    publish(event) {
-      const published = take(event, 'publish');
-      if (published.ok) event.publishedAt = clock.now();
-      return published;
+    publish(event: LiveEvent): Published {
+      const refusal = whyNotPublished(event);
+      if (!take(event, 'publish')) return { ok: false, refusal };
+      event.publishedAt = clock.now();
+      return { ok: true };
     },
-    stop: (channel, why) => end(channel, 'stop', why),
-    reset() {
+    /** Ends the channel's current event, if there is one, and drops its encoder. */
+    stop: (channel: Channel, why: string): void => end(channel, 'stop', why),
+    /** Drops every encoder and forgets every event under way, without ending them. */
+    reset(): void {
       const all = [...onAir.values()];
       onAir.clear();
       for (const { timeLimit, window, encoder } of all) {

@@ -83,10 +83,6 @@ export function dropMaster(
   if (file) void uploads.remove(file);
 }
 
-type Transition =
-  | { readonly ok: true; readonly state: EventState }
-  | { readonly ok: false; readonly refusal: EventRefusal };
-
 /** The first state of an event: its encoder has just connected. */
 export function firstState(mode: PublishingMode): EventState {
   return mode === 'auto' ? 'live' : 'preview';
@@ -106,18 +102,19 @@ const NEXT: Readonly<Record<EventState, Partial<Readonly<Record<EventInput, Even
   ended_unpublished: {},
 };
 
-/** The next state after an input, or why it is refused and nothing changes. */
-export function nextState(mode: PublishingMode, state: EventState, input: EventInput): Transition {
-  const next = NEXT[state][input];
-  if (next === undefined || (input === 'publish' && mode === 'auto'))
-    return { ok: false, refusal: refusalOf(mode, state, input) };
-  return { ok: true, state: next };
+/** The next state after an input; undefined when it is refused and nothing changes. */
+export function nextState(
+  mode: PublishingMode,
+  state: EventState,
+  input: EventInput,
+): EventState | undefined {
+  return input === 'publish' && mode === 'auto' ? undefined : NEXT[state][input];
 }
 
-function refusalOf(mode: PublishingMode, state: EventState, input: EventInput): EventRefusal {
+/** Why an event that can't be published can't. */
+export function whyNotPublished({ mode, state }: Pick<LiveEvent, 'mode' | 'state'>): EventRefusal {
   if (isOver(state)) return 'event_ended';
-  if (input === 'publish') return mode === 'auto' ? 'event_published_by_channel' : 'event_already_published';
-  return input === 'encoder_gone' ? 'encoder_not_connected' : 'encoder_connected';
+  return mode === 'auto' ? 'event_published_by_channel' : 'event_already_published';
 }
 
 export function isOver(state: EventState): boolean {
@@ -134,6 +131,4 @@ export const EVENT_REFUSALS = {
     'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
   event_already_published: 'This event is published already: viewers watch it.',
   event_ended: 'This event has ended. The next one begins when an encoder connects; publish that one.',
-  encoder_connected: 'An encoder streams this event. Wait until it has disconnected.',
-  encoder_not_connected: 'No encoder streams this event. Wait until one connects.',
 } as const;

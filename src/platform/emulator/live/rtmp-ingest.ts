@@ -1,22 +1,17 @@
+import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { networkOf } from '../../../http/connections';
 import { describeThrown, systemCode } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { type Broadcast, CONNECT_REFUSALS, type ConnectRefusal } from './broadcast';
 import {
-  createRtmpProtocol,
   createRtmpRelay,
   ENCODER_LIMITS,
   type RtmpPlayer,
+  RtmpProtocol,
   type RtmpRelay,
   STREAM_EOF,
 } from './rtmp-protocol';
-
-export interface RtmpIngest {
-  readonly port: number;
-  /** Takes no new connection and cuts those that are open. */
-  stop(): Promise<void>;
-}
 
 export const RTMP_INGEST_SETTINGS = {
   /** How many connections may be open that have shown no stream key. */
@@ -30,6 +25,8 @@ export const RTMP_INGEST_SETTINGS = {
 };
 export type RtmpIngestSettings = Readonly<typeof RTMP_INGEST_SETTINGS>;
 
+export type RtmpIngest = Awaited<ReturnType<typeof startRtmpIngest>>;
+
 /** The first byte of the handshake. */
 const VERSION = 3;
 
@@ -37,11 +34,11 @@ const VERSION = 3;
  * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`, and lets who knows the key, or the event's pull token in
  * its place, watch while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`).
  */
-export function startRtmpIngest(
+export async function startRtmpIngest(
   parts: RtmpParts,
   { host, port }: { readonly host: string; readonly port: number },
   settings: RtmpIngestSettings = RTMP_INGEST_SETTINGS,
-): Promise<RtmpIngest> {
+) {
   const sockets = new Set<Socket>();
   /** The network of each connection that has shown no stream key, oldest first. */
   const asking = new Map<Socket, string>();
@@ -66,19 +63,17 @@ export function startRtmpIngest(
       else new RtmpConnection(socket, opening, { ...parts, relays, onKeyShown, settings });
     });
   });
-  const stop = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      for (const socket of sockets) socket.destroy();
-    });
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port }, () => {
-      server.off('error', reject);
-      const address = server.address();
-      resolve({ port: typeof address === 'object' && address ? address.port : port, stop });
-    });
-  });
+  await once(server.listen({ host, port }), 'listening');
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    /** Takes no new connection and cuts those that are open. */
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
 }
 
 /**
@@ -139,7 +134,7 @@ interface RtmpConnectionParts extends RtmpParts {
 class RtmpConnection {
   readonly #socket: Socket;
   readonly #parts: RtmpConnectionParts;
-  readonly #protocol = createRtmpProtocol();
+  readonly #protocol = new RtmpProtocol();
   #streams = false;
   #over = false;
   #received = 0;

@@ -12,28 +12,6 @@ interface RtmpPacket {
   readonly size: number;
 }
 
-/** One end of a connection. What is called when is replaced on the instance. */
-interface RtmpProtocol {
-  /** From the next message on. */
-  limits: RtmpLimits;
-  readonly streamApp: unknown;
-  /** The name that is published or played, without its query. */
-  readonly streamName: unknown;
-  readonly streamId: number;
-  /** @throws on a malformed message, or one over the limits. Answers a text when no more can be read. */
-  parserData(data: Buffer): string | null;
-  sendStatusMessage(streamId: number, level: 'status' | 'error', code: string, description: string): void;
-  /** Sends a user control message, such as `STREAM_EOF`. */
-  sendStreamStatus(type: number, streamId: number): void;
-  /** Asked to publish: answers the encoder that it may. */
-  respondPublish(): void;
-  /** Asked to play: answers the player that it begins. */
-  respondPlay(): void;
-  onDeleteStream(): void;
-  onPacketCallback: (packet: RtmpPacket) => void;
-  onOutputCallback: (data: Buffer) => void;
-}
-
 /** Of a user control message: the stream has no more to play (RTMP 1.0, 7.1.7). */
 export const STREAM_EOF = 1;
 
@@ -81,17 +59,33 @@ interface ChunkStream {
   readonly capacity: number;
 }
 
-/** What of the library's protocol is limited here. */
-interface LibraryProtocol extends Omit<RtmpProtocol, 'limits'> {
+/** One end of a connection. What is called when is replaced on the instance. */
+interface LibraryProtocol {
+  readonly streamApp: unknown;
+  /** The name that is published or played, without its query. */
+  readonly streamName: unknown;
+  readonly streamId: number;
   readonly inPackets: ReadonlyMap<number, ChunkStream>;
   /** The one whose chunk is read. */
   readonly parserPacket: ChunkStream;
   inChunkSize: number;
   flv: unknown;
+  /** @throws on a malformed message, or one over the limits. Answers a text when no more can be read. */
+  parserData(data: Buffer): string | null;
   /** Reads the header of a chunk; the memory for its message is taken only afterwards. */
   packetParse(): void;
   /** Obeys a control message, such as one that sets the chunk size. */
   controlHandler(): void;
+  sendStatusMessage(streamId: number, level: 'status' | 'error', code: string, description: string): void;
+  /** Sends a user control message, such as `STREAM_EOF`. */
+  sendStreamStatus(type: number, streamId: number): void;
+  /** Asked to publish: answers the encoder that it may. */
+  respondPublish(): void;
+  /** Asked to play: answers the player that it begins. */
+  respondPlay(): void;
+  onDeleteStream(): void;
+  onPacketCallback: (packet: RtmpPacket) => void;
+  onOutputCallback: (data: Buffer) => void;
 }
 
 interface LibraryRelay extends RtmpRelay {
@@ -110,7 +104,8 @@ const libraryLog: { log: () => void } = require('node-media-server/src/core/logg
 libraryLog.log = () => {};
 
 /** The library believes every header: 16 MB for each of 65,536 chunk streams. */
-class LimitedProtocol extends Protocol implements RtmpProtocol {
+export class RtmpProtocol extends Protocol {
+  /** From the next message on. */
   limits = COMMAND_LIMITS;
 
   constructor() {
@@ -137,10 +132,6 @@ class LimitedProtocol extends Protocol implements RtmpProtocol {
       throw new RangeError('RTMP chunk size not valid');
     this.inChunkSize = Math.min(this.inChunkSize, MAX_CHUNK_SIZE);
   }
-}
-
-export function createRtmpProtocol(): RtmpProtocol {
-  return new LimitedProtocol();
 }
 
 const KEY_FRAME = 3;

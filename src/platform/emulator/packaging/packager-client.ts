@@ -71,14 +71,6 @@ export interface FileOrder {
   readonly keyFile: string | undefined;
 }
 
-/** What a file is to be converted to; of sound alone there is neither. */
-export interface ConversionOrder {
-  /** In pixels, at most. */
-  readonly height?: number;
-  /** Of the picture, in kbit/s. */
-  readonly bitrate?: number;
-}
-
 /** The result of a call. `absent`: the packager has no such stream. */
 export type Outcome<T> =
   | { readonly ok: true; readonly value: T }
@@ -106,16 +98,12 @@ export class PackagerClient {
   readonly #limits: PackagerLimits;
   readonly #isSecure: boolean;
   readonly #calls: Agent;
-  /** Viewers don't wait for the calls that bring streams to the packager. */
-  readonly #viewers: Agent;
 
   constructor(address: PackagerAddress, limits: PackagerLimits) {
     this.#address = address;
     this.#limits = limits;
     this.#isSecure = address.url.startsWith('https:');
-    const agent = this.#isSecure ? SecureAgent : Agent;
-    this.#calls = new agent({ keepAlive: true, maxSockets: 16 });
-    this.#viewers = new agent({ keepAlive: true, maxFreeSockets: 16 });
+    this.#calls = new (this.#isSecure ? SecureAgent : Agent)({ maxSockets: 16 });
   }
 
   /** Starts a live stream; changes nothing when it runs. */
@@ -145,8 +133,12 @@ export class PackagerClient {
     return this.#ask(call, documentIn);
   }
 
-  remove(id: string): Promise<Outcome<unknown>> {
-    return this.#ask({ method: 'DELETE', path: `/streams/${id}` }, (answer) => answer.resume());
+  /** Removes a stream. One that the packager does not have counts as removed. */
+  async remove(id: string): Promise<Outcome<unknown>> {
+    const removed = await this.#ask({ method: 'DELETE', path: `/streams/${id}` }, (answer) =>
+      answer.resume(),
+    );
+    return removed.ok || !removed.absent ? removed : { ok: true, value: undefined };
   }
 
   /** The recording of a stream in the clear, or the piece between two seconds. */
@@ -160,10 +152,10 @@ export class PackagerClient {
     return this.#ask(call, (answer) => answer);
   }
 
-  /** A media file in another size. */
+  /** A media file in another size: in pixels, at most, and in kbit/s of the picture; of sound alone without both. */
   convert(
     body: Pick<FileOrder, 'path' | 'size'>,
-    order: ConversionOrder,
+    order: { readonly height?: number; readonly bitrate?: number },
     signal: AbortSignal,
   ): Promise<Outcome<IncomingMessage>> {
     const query = Object.entries(order).map(([name, value]) => `${name}=${value}`);
@@ -172,8 +164,7 @@ export class PackagerClient {
   }
 
   /**
-   * The packager's answer to a viewer's request, whatever its status. It is requested once more when the packager has
-   * closed the kept connection.
+   * The packager's answer to a viewer's request, whatever its status. It is requested once more when the connection breaks.
    * @param call its path is below `/media`, with its query.
    */
   async forward(
@@ -188,7 +179,6 @@ export class PackagerClient {
 
   stop(): void {
     this.#calls.destroy();
-    this.#viewers.destroy();
   }
 
   /** Reads the answer of a call, when it is one of success. */
@@ -204,7 +194,8 @@ export class PackagerClient {
   }
 
   #open(call: Call): Promise<IncomingMessage> {
-    const agent = call.isForwarded ? this.#viewers : this.#calls;
+    // Viewers don't wait for the calls that bring streams to the packager.
+    const agent = call.isForwarded ? false : this.#calls;
     const { url, apiKey } = this.#address;
     const { method, body, signal, timeout = this.#limits.callMs } = call;
     const isFile = typeof body === 'object';

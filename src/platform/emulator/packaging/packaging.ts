@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
 import { createSemaphore } from '../../../http/semaphore';
@@ -46,18 +47,14 @@ type Wanted =
   | { readonly kind: 'replay' }
   | { readonly kind: 'file'; readonly order: FileOrder };
 
-export interface Packaged {
-  readonly document: StreamDocument | undefined;
-  /** Why the packager could not be asked, or does not do what is wanted. */
-  readonly problem: Problem | undefined;
-  /** Whether the packager has nothing of an event that is over. */
-  readonly isGone: boolean;
-}
+export type Packaged = Readonly<Pick<Stream, 'document' | 'problem' | 'isGone'>>;
 
-interface Stream extends Packaged {
+interface Stream {
   readonly id: string;
   document: StreamDocument | undefined;
+  /** Why the packager could not be asked, or does not do what is wanted. */
   problem: Problem | undefined;
+  /** Whether the packager has nothing of an event that is over. */
   isGone: boolean;
   /** The file that the packager took last. */
   sent?: string | undefined;
@@ -65,7 +62,6 @@ interface Stream extends Packaged {
   sending?: { readonly file: string; readonly ending: AbortController } | undefined;
   /** Rounds to wait before a file is sent again. */
   wait: number;
-  isBusy: boolean;
   /** The calls under way. */
   calling?: Promise<void> | undefined;
   /** Whether it is to be compared again after the call under way. */
@@ -143,9 +139,7 @@ export class Packaging {
     const stream = this.#streams.get(id);
     if (!stream?.document) return stream !== undefined && !stream.isGone;
     const { dash, hls, kind, state } = stream.document;
-    return (
-      dash !== null || hls !== null || (kind === 'live' && state !== 'ended') || !isDone(stream.document)
-    );
+    return !!(dash || hls) || (kind === 'live' && state !== 'ended') || !isDone(stream.document);
   }
 
   /** Whether the packager does not package what is wanted, until somebody corrects it. */
@@ -191,7 +185,7 @@ export class Packaging {
       streams.map(async ({ id, calling }) => {
         // A call that is under way would bring the stream back.
         await calling;
-        if (isRemoved(await client.remove(id))) this.#notes?.remove(id);
+        if ((await client.remove(id)).ok) this.#notes?.remove(id);
       }),
     );
     await Promise.race([removed, new Promise((resolve) => setTimeout(resolve, this.#stopMs).unref())]);
@@ -200,10 +194,10 @@ export class Packaging {
 
   /** Removes streams of emulators that have ended without doing so. The rest is tried in the next round when one can't be removed. */
   async #removeLeftOver(client: PackagerClient): Promise<void> {
-    for (const left of this.#notes?.leftOver() ?? []) {
-      const isPresent = this.#streams.has(left.id);
-      if (!isPresent && !isRemoved(this.#heard(await client.remove(left.id)))) return;
-      this.#notes?.removeFrom(left);
+    for (const note of this.#notes?.leftOver() ?? []) {
+      const id = basename(note);
+      if (!this.#streams.has(id) && !this.#heard(await client.remove(id)).ok) return;
+      this.#notes?.drop(note);
     }
   }
 
@@ -240,7 +234,7 @@ export class Packaging {
     this.#inRound = false;
     for (const [stream, calls] of before) {
       stream.wait = Math.max(stream.wait - 1, 0);
-      if (stream.isBusy || stream.calls !== calls) continue;
+      if (stream.calling || stream.calls !== calls) continue;
       if (listed.ok) {
         const found = listed.value.find(({ id }) => id === stream.id);
         this.#take(stream, found ? { ok: true, value: found } : ABSENT);
@@ -254,23 +248,22 @@ export class Packaging {
   async #reconcile(client: PackagerClient, id: string): Promise<void> {
     // The change under way is completed first: an event is there before its channel knows.
     await undefined;
-    let stream = this.#streams.get(id);
-    if (!stream) {
-      // A round that was under way at the stop would bring its streams back.
-      if (this.#isStopped || !this.#wanted(id)) return;
-      const nothing = { document: undefined, problem: undefined, isGone: false };
-      stream = { id, ...nothing, wait: 0, isBusy: false, again: false, calls: 0 };
-      this.#streams.set(id, stream);
-      this.#notes?.add(id);
-    }
+    const stream = this.#streams.get(id) ?? this.#newStream(id);
+    if (!stream) return;
     stream.again = true;
-    if (stream.isBusy) {
-      if (stream.sending && stream.sending.file !== fileOf(this.#wanted(id))) stream.sending.ending.abort();
-      return;
-    }
-    stream.isBusy = true;
-    stream.calling = this.#bringAll(client, stream);
-    await stream.calling;
+    const { sending } = stream;
+    if (sending && sending.file !== fileOf(this.#wanted(id))) sending.ending.abort();
+    stream.calling ??= this.#bringAll(client, stream);
+  }
+
+  #newStream(id: string): Stream | undefined {
+    // A round that was under way at the stop would bring its streams back.
+    if (this.#isStopped || !this.#wanted(id)) return undefined;
+    const nothing = { document: undefined, problem: undefined, isGone: false };
+    const stream = { id, ...nothing, wait: 0, again: false, calls: 0 };
+    this.#streams.set(id, stream);
+    this.#notes?.add(id);
+    return stream;
   }
 
   async #bringAll(client: PackagerClient, stream: Stream): Promise<void> {
@@ -278,7 +271,7 @@ export class Packaging {
       stream.again = false;
       await this.#bring(client, stream);
     }
-    stream.isBusy = false;
+    stream.calling = undefined;
   }
 
   /** One step from what the packager has to what is wanted. */
@@ -287,9 +280,8 @@ export class Packaging {
     const wanted = this.#wanted(id);
     if (!wanted || (stream.document && isAnother(stream.document, wanted))) {
       const removed = await client.remove(id);
-      const isGone = removed.ok || removed.absent;
-      this.#take(stream, isGone ? ABSENT : removed);
-      if (!isGone) return;
+      this.#take(stream, removed.ok ? ABSENT : removed);
+      if (!removed.ok) return;
       stream.problem = undefined;
     }
     if (!wanted) {
@@ -346,10 +338,6 @@ export class Packaging {
     }
     return outcome;
   }
-}
-
-function isRemoved(removed: Outcome<unknown>): boolean {
-  return removed.ok || removed.absent;
 }
 
 function liveOrder(channel: Channel, source: string): LiveOrder {

@@ -13,12 +13,10 @@ import type { Packaged, Packaging } from './packaging';
 const FETCHES = 2;
 const ROUNDS = 4;
 
-/** A call of the packager that answers a file. */
-interface WantedFile extends Pick<WantedRecording, 'isWanted' | 'take' | 'problem'> {
-  readonly call: (client: PackagerClient) => Promise<Outcome<IncomingMessage>>;
-  /** Answers whether there is no more to try. */
-  readonly refused: (problem: Problem, isAbsent: boolean) => boolean;
-}
+/** Why there is no file yet, or none at all; `absent`: the packager has no such stream, or no such call. */
+type Refusal = Pick<Extract<Outcome<never>, { ok: false }>, 'problem' | 'absent'>;
+
+type Wanted = Pick<WantedRecording, 'take' | 'problem'> & Partial<Pick<WantedRecording, 'isWanted'>>;
 
 /** Fetches what the packager makes of media: recordings of events, as soon as they are complete, and conversions. */
 export class Recordings {
@@ -52,72 +50,71 @@ export class Recordings {
   }
 
   async #follow(wanted: WantedRecording, signal: AbortSignal): Promise<void> {
-    for (let isOver = false; !isOver; ) {
+    for (;;) {
       await this.#packaging.nextRound();
       if (signal.aborted || !wanted.isWanted()) return;
       const state = stateOf(this.#packaging.find(wanted.eventId), wanted.piece?.to);
       if (state === 'coming') continue;
       if (state === 'absent') return wanted.absent();
-      const { eventId, piece, absent, problem } = wanted;
-      const file: WantedFile = {
-        ...wanted,
-        call: (client) => client.record(eventId, piece, signal),
-        refused({ code, description }, isUnknown) {
-          const isAbsent = isUnknown || code === 'nothing_recorded';
-          if (isAbsent) absent();
-          else problem(description, false);
-          return isAbsent;
-        },
-      };
-      isOver = await this.#fetch(file, this.#fetches, signal);
-      for (let round = 1; !isOver && round < ROUNDS; round += 1) await this.#packaging.nextRound();
+      const call = (client: PackagerClient) => client.record(wanted.eventId, wanted.piece, signal);
+      const refused = await this.#fetch(wanted, call, this.#fetches, signal);
+      if (!refused) return;
+      if (refused.absent || refused.problem.code === 'nothing_recorded') return wanted.absent();
+      wanted.problem(refused.problem.description, false);
+      for (let round = 1; round < ROUNDS; round += 1) await this.#packaging.nextRound();
     }
   }
 
   async #convert(wanted: WantedConversion, signal: AbortSignal): Promise<void> {
     const { file, order, unconverted, problem } = wanted;
-    const conversion: WantedFile = {
-      ...wanted,
-      isWanted: () => true,
-      call: (client) => client.convert(file, order, signal),
-      refused({ code, description }, isUnknown) {
-        const isAway = code.startsWith('packager_');
-        // An earlier packager has no such call.
-        if (isUnknown || code === 'ffmpeg_missing') unconverted(description);
-        else problem(description, !isAway);
-        return !isAway;
-      },
-    };
-    for (let isOver = false; !isOver && !signal.aborted; ) {
-      isOver = await this.#fetch(conversion, this.#conversions, signal);
-      for (let round = 0; !isOver && round < ROUNDS; round += 1) await this.#packaging.nextRound();
+    const call = (client: PackagerClient) => client.convert(file, order, signal);
+    for (;;) {
+      const refused = await this.#fetch(wanted, call, this.#conversions, signal);
+      if (!refused) return;
+      const { code, description } = refused.problem;
+      const isAway = code.startsWith('packager_');
+      // An earlier packager has no such call.
+      if (refused.absent || code === 'ffmpeg_missing') unconverted(description);
+      else problem(description, !isAway);
+      if (!isAway) return;
+      for (let round = 0; round < ROUNDS; round += 1) await this.#packaging.nextRound();
     }
   }
 
-  /** Answers whether there is no more to try. */
-  async #fetch(wanted: WantedFile, turns: Semaphore, signal: AbortSignal): Promise<boolean> {
+  /** Answers why there is no file; undefined when there is no more to try. */
+  async #fetch(
+    wanted: Wanted,
+    call: (client: PackagerClient) => Promise<Outcome<IncomingMessage>>,
+    turns: Semaphore,
+    signal: AbortSignal,
+  ): Promise<Refusal | undefined> {
     const { client } = this.#packaging;
-    const { call, take, refused, problem } = wanted;
     const leave = await turns.enter();
     try {
-      if (!client || signal.aborted) return true;
+      if (!client || signal.aborted) return undefined;
       const outcome = await call(client);
-      if (signal.aborted) return true;
-      if (!outcome.ok) return refused(outcome.problem, outcome.absent);
+      if (signal.aborted) return undefined;
+      if (!outcome.ok) return outcome;
       const file = await this.#uploads.keep(outcome.value, { maxBytes: MAX_FILE_BYTES });
-      if (signal.aborted || !wanted.isWanted()) await this.#uploads.remove(file);
-      else await take({ ...file, declaredType: 'video/mp4' });
-      return true;
+      if (signal.aborted || wanted.isWanted?.() === false) await this.#uploads.remove(file);
+      else await wanted.take({ ...file, declaredType: 'video/mp4' });
+      return undefined;
     } catch (thrown) {
-      if (signal.aborted) return true;
+      if (signal.aborted) return undefined;
       const full = thrown instanceof HttpError && thrown.status !== 400 ? thrown.problems[0] : undefined;
-      problem(full?.description ?? 'The file broke off on its way from the packager.', !!full);
-      return full !== undefined;
+      if (!full) return { problem: BROKE_OFF, absent: false };
+      wanted.problem(full.description, true);
+      return undefined;
     } finally {
       leave();
     }
   }
 }
+
+const BROKE_OFF: Problem = {
+  code: 'packager_broke_off',
+  description: 'The file broke off on its way from the packager.',
+};
 
 /** Whether a recording holds what is wanted of it, up to a second. */
 function stateOf(packaged: Packaged | undefined, to: number | undefined): 'absent' | 'coming' | 'complete' {

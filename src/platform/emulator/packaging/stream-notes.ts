@@ -1,14 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describeThrown } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { leftOverFolders, makeOwnFolder } from '../own-folders';
-
-interface LeftOver {
-  readonly folder: string;
-  readonly id: string;
-}
 
 /** A process of another machine that has not been here for so long has ended. */
 const SILENT_MS = 60_000;
@@ -43,12 +38,12 @@ export class StreamNotes {
   }
 
   remove(id: string): void {
-    if (this.#folder !== undefined) this.removeFrom({ folder: this.#folder, id });
+    if (this.#folder !== undefined) this.drop(join(this.#folder, id));
   }
 
-  /** Those of processes that have ended. To be asked for often: it also shows that this process runs. */
-  leftOver(): LeftOver[] {
-    const notes: LeftOver[] = [];
+  /** The paths of notes of processes that have ended, by the id. To be asked for often: it also shows that this process runs. */
+  leftOver(): string[] {
+    const notes: string[] = [];
     this.#logged(() => {
       mkdirSync(this.#parent, { recursive: true });
       const own = this.#folder;
@@ -56,17 +51,17 @@ export class StreamNotes {
       if (own !== undefined && existsSync(own)) utimesSync(own, now, now);
       const since = new Date(now.getTime() - SILENT_MS);
       for (const folder of leftOverFolders(this.#parent, this.#kind, since)) {
-        notes.push(...readdirSync(folder).map((id) => ({ folder, id })));
+        notes.push(...readdirSync(folder).map((id) => join(folder, id)));
       }
     });
     return notes;
   }
 
   /** Deletes a note, and its folder with the last one. */
-  removeFrom({ folder, id }: LeftOver): void {
-    this.#logged(() => rmSync(join(folder, id), { force: true }));
+  drop(note: string): void {
+    this.#logged(() => rmSync(note, { force: true }));
     try {
-      rmdirSync(folder);
+      rmdirSync(dirname(note));
     } catch {
       // There are more.
     }

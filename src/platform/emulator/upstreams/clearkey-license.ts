@@ -6,28 +6,18 @@ import { HttpError } from '../../../http/errors';
 import { openFor } from '../delivery/answers';
 import { anyBody, checkedBody, field } from '../json-body';
 
-/** The keys that the provider gave out since its start, and supplied ones, by key id. Over its limit, the ones asked for least recently go. */
+/** The keys that the provider gave out since its start, and supplied ones, by key id. */
 export class IssuedKeys {
-  readonly #limit: number;
   readonly #keys = new Map<string, ClearKey>();
 
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
   remember(issued: ClearKey): void {
-    const name = nameOf(issued.keyId);
-    this.#keys.delete(name);
-    this.#keys.set(name, issued);
-    const [oldest] = this.#keys.keys();
-    if (this.#keys.size > this.#limit && oldest !== undefined) this.#keys.delete(oldest);
+    this.#keys.set(nameOf(issued.keyId), issued);
   }
 
   find(keyId: Uint8Array): ClearKey | undefined {
     return this.#keys.get(nameOf(keyId));
   }
 
-  /** The one that was asked for least recently comes first. */
   all(): readonly ClearKey[] {
     return [...this.#keys.values()];
   }

@@ -1,4 +1,4 @@
-import { type Express, type Response, raw } from 'express';
+import { type Express, type Request, type Response, raw } from 'express';
 import type { Checked } from '../../../drm/bytes';
 import type {
   CpixDocument,
@@ -33,7 +33,7 @@ import { WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { anyBody } from '../json-body';
-import { authorizedClient, type Client, isPathName, PLAYREADY_LICENSE_URL } from './config-service';
+import { authorizedClient, type Client, PLAYREADY_LICENSE_URL, requireContentId } from './config-service';
 import {
   type ContentKeys,
   deriveKeys,
@@ -59,12 +59,13 @@ export const STUDIO_PATHS = {
 
 /** The key provider as others speak: SPEKE v1 and v2, and CPIX by GET. All have the keys of its own protocol. */
 export function mountCpixProvider(app: Express, providerParts: CpixParts): void {
+  const { clients } = providerParts;
   const read = raw({ ...anyBody, limit: MAX_CPIX_BYTES });
   app
     .route(SPEKE_PATHS.speke1)
-    .post(read, (request, response) => {
-      const client = authorizedClient(providerParts.clients, String(request.params.client), request.headers);
-      const asked = readRequest(request.body);
+    .post(read, ({ params, headers, body }, response) => {
+      const client = authorizedClient(clients, String(params.client), headers);
+      const asked = readRequest(body);
       // The content id has a place of its own since version 2.
       const answer = answerTo(providerParts, client, { ...asked, contentId: asked.id });
       response.set('speke-user-agent', USER_AGENT);
@@ -73,43 +74,36 @@ export function mountCpixProvider(app: Express, providerParts: CpixParts): void 
     .all(onlyMethods('POST'));
   app
     .route(SPEKE_PATHS.speke2)
-    .post(read, (request, response) => {
-      const client = authorizedClient(providerParts.clients, String(request.params.client), request.headers);
-      const speke = String(request.headers['x-speke-version']);
+    .post(read, ({ params, headers, body }, response) => {
+      const client = authorizedClient(clients, String(params.client), headers);
+      const speke = String(headers['x-speke-version']);
       response.set('x-speke-user-agent', USER_AGENT);
       if (!SPEKE_VERSIONS.has(speke)) throw refused(422, 'Unsupported SPEKE version');
       response.set('x-speke-version', speke);
-      const asked = readRequest(request.body, speke);
-      send(response, writeCpix(answerTo(providerParts, client, asked)));
+      send(response, writeCpix(answerTo(providerParts, client, readRequest(body, speke))));
     })
     .all(onlyMethods('POST'));
-  app
-    .route(CPIX_PATH)
-    .get((request, response) => {
-      const { client: name, contentId } = request.params;
-      const client = authorizedClient(providerParts.clients, name, request.headers);
-      const { scheme = 'both' } = request.query;
-      if (scheme !== 'cenc' && scheme !== 'cbcs' && scheme !== 'both')
-        throw refused(400, 'The scheme must be cenc or cbcs; without one, the keys of both are answered.');
-      requireContentId(contentId);
-      send(response, writeCpix(documentOf(providerParts, client, contentId, scheme)));
-    })
-    .all(onlyMethods('GET'));
-  const studio = (path: string, answer: (asked: StudioRequest, response: Response) => void) =>
+  const get = (path: string, answer: (asked: Asked, query: Request['query'], response: Response) => void) =>
     app
       .route(path)
       .get(({ params, headers, query }, response) => {
-        const client = authorizedClient(providerParts.clients, String(params.client), headers);
-        const contentId = requireContentId(String(params.contentId));
-        answer({ client, contentId, systems: systemsIn(query.drm) }, response);
+        const client = authorizedClient(clients, String(params.client), headers);
+        answer({ client, contentId: requireContentId(String(params.contentId)) }, query, response);
       })
       .all(onlyMethods('GET'));
-  studio(STUDIO_PATHS.cpix, (asked, response) => send(response, studioDocument(providerParts, asked)));
-  studio(STUDIO_PATHS.multikey, (asked, response) =>
-    send(response, studioDocument(providerParts, asked, ['video', 'audio'])),
+  get(CPIX_PATH, (asked, { scheme = 'both' }, response) => {
+    if (scheme !== 'cenc' && scheme !== 'cbcs' && scheme !== 'both')
+      throw refused(400, 'The scheme must be cenc or cbcs; without one, the keys of both are answered.');
+    send(response, writeCpix(documentOf(providerParts, asked, scheme)));
+  });
+  get(STUDIO_PATHS.cpix, (asked, { drm }, response) =>
+    send(response, studioDocument(providerParts, asked, systemsIn(drm))),
   );
-  studio(STUDIO_PATHS.keys, (asked, response) => {
-    response.set('cache-control', 'no-store').json(studioKeys(providerParts, asked));
+  get(STUDIO_PATHS.multikey, (asked, { drm }, response) =>
+    send(response, studioDocument(providerParts, asked, systemsIn(drm), ['video', 'audio'])),
+  );
+  get(STUDIO_PATHS.keys, (asked, { drm }, response) => {
+    response.set('cache-control', 'no-store').json(studioKeys(providerParts, asked, systemsIn(drm)));
   });
 }
 
@@ -125,12 +119,6 @@ function orRefuse<T>(checked: Checked<T>): T {
   throw refused(code === 'invalid_cpix' ? 400 : 422, description);
 }
 
-function requireContentId(contentId: string | undefined): string {
-  if (contentId !== undefined && isPathName(contentId)) return contentId;
-  const description = 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..';
-  throw new HttpError(400, { code: 'invalid_content_id', description });
-}
-
 function send(response: Response, xml: string): void {
   response.set('cache-control', 'no-store').type('application/xml').send(xml);
 }
@@ -138,6 +126,12 @@ function send(response: Response, xml: string): void {
 function readRequest(body: unknown, speke?: string): CpixDocument {
   if (!Buffer.isBuffer(body)) throw refused(400, 'Send a CPIX document.');
   return orRefuse(readSpekeRequest(body, speke));
+}
+
+/** What is asked by GET. */
+interface Asked {
+  readonly client: Client;
+  readonly contentId: string;
 }
 
 /** The document that was asked, with its values. */
@@ -174,8 +168,7 @@ function contentOf(contentId: string, { keyId }: CpixKey, { rules, periods }: Cp
 /** The document of a content: a key for DASH and one for HLS, or one of the two. */
 function documentOf(
   providerParts: CpixParts,
-  client: Client,
-  contentId: string,
+  { client, contentId }: Asked,
   wanted: 'cenc' | 'cbcs' | 'both',
 ): CpixDocument {
   const keys = deriveKeys(client, contentId);
@@ -199,12 +192,6 @@ function documentOf(
 const SIGNALLED = { cenc: ['widevine', 'playready'], cbcs: ['fairplay'] } as const;
 const ALL_SIGNALS: readonly CpixSignal[] = ['pssh', 'contentProtectionData', 'hlsMedia', 'hlsMultivariant'];
 
-interface StudioRequest {
-  readonly client: Client;
-  readonly contentId: string;
-  readonly systems: readonly CpixSystemName[];
-}
-
 function systemsIn(drm: unknown): readonly CpixSystemName[] {
   if (drm === undefined) return CPIX_SYSTEMS;
   const names = String(drm).split(',');
@@ -214,7 +201,7 @@ function systemsIn(drm: unknown): readonly CpixSystemName[] {
 }
 
 /** The one key of a content for all systems: that of CENC. FairPlay's IV is the one of the JSON protocol. */
-function studioKey(providerParts: CpixParts, { client, contentId }: Omit<StudioRequest, 'systems'>) {
+function studioKey(providerParts: CpixParts, { client, contentId }: Asked) {
   const keys = deriveKeys(client, contentId);
   const systems = CPIX_SYSTEMS.map((name) => ({
     ...cpixSystem(name, keys.keyId, {}),
@@ -230,7 +217,8 @@ const STUDIO_SIGNALS: readonly CpixSignal[] = [
 /** CPIX 2.1, which has neither schemes nor a version. Several keys are for DASH, with filters in place of track types. */
 function studioDocument(
   providerParts: CpixParts,
-  { systems: names, ...asked }: StudioRequest,
+  asked: Asked,
+  names: readonly CpixSystemName[],
   tracks: readonly ('video' | 'audio')[] = [],
 ): string {
   const isOfDash = tracks.length > 0;
@@ -250,7 +238,7 @@ function studioDocument(
 }
 
 /** The same key as JSON. Widevine has a whole box, PlayReady its object. */
-function studioKeys(providerParts: CpixParts, { systems: names, ...asked }: StudioRequest) {
+function studioKeys(providerParts: CpixParts, asked: Asked, names: readonly CpixSystemName[]) {
   const { keyId, contentKey, fairPlayIv } = studioKey(providerParts, asked).keys;
   const widevine = buildPsshBox(WIDEVINE_SYSTEM_ID, widevineDataOf(asked.contentId, 'cenc'));
   const fields = {

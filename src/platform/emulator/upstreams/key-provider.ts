@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Express, RequestHandler } from 'express';
+import type { Express, Request } from 'express';
 import { formatUuid, swapKeyIdOrder } from '../../../drm/bytes';
 import type { ClearKey } from '../../../drm/clearkey';
 import { sealEnvelope } from '../../../drm/envelope';
@@ -7,15 +7,15 @@ import { fairPlayKeyId } from '../../../drm/packaging';
 import { playReadyChecksum } from '../../../drm/playready';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, widevinePsshDataOf } from '../../../drm/widevine';
 import { onlyMethods } from '../../../http/app';
-import { HttpError } from '../../../http/errors';
 import type { IssuedKeys } from './clearkey-license';
 import {
   AES_KEY_URL,
   authorizedClient,
+  type Client,
   type Clients,
   FAIRPLAY_LICENSE_URL,
-  isPathName,
   PLAYREADY_LICENSE_URL,
+  requireContentId,
   WIDEVINE_LICENSE_URL,
 } from './config-service';
 
@@ -26,34 +26,21 @@ export interface ProviderParts {
 }
 
 /** The key provider: one route for each kind of answer, all of them enveloped. */
-export function mountKeyProvider(app: Express, parts: ProviderParts): void {
-  for (const [kind, answer] of Object.entries(KEY_ANSWERS)) {
+export function mountKeyProvider(app: Express, { clients, issuedKeys }: ProviderParts): void {
+  for (const [kind, { fields, gives }] of Object.entries(KEY_ANSWERS)) {
     app
       .route(`/keyprovider/${kind}/:client/:contentId`)
-      .get(answerKeys(parts, answer))
+      .get(({ params, headers }: Request<{ client: string; contentId: string }>, response) => {
+        const { name: client, sharedSecret } = authorizedClient(clients, params.client, headers);
+        const contentId = requireContentId(params.contentId);
+        const content = { client, contentId, keys: deriveKeys({ name: client, sharedSecret }, contentId) };
+        const issued = gives?.(content);
+        if (issued) issuedKeys.remember(issued);
+        const key = sealEnvelope(JSON.stringify(fields(content)), { client, sharedSecret });
+        response.set('cache-control', 'no-store').json({ key });
+      })
       .all(onlyMethods('GET'));
   }
-}
-
-type PathParameters = { client: string; contentId: string };
-
-function answerKeys(
-  { clients, issuedKeys }: ProviderParts,
-  answer: KeyAnswer,
-): RequestHandler<PathParameters> {
-  return ({ params: { client: name, contentId }, headers }, response) => {
-    const client = authorizedClient(clients, name, headers);
-    if (!isPathName(contentId)) {
-      const description = 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..';
-      throw new HttpError(400, { code: 'invalid_content_id', description });
-    }
-    const keys = deriveKeys(client, contentId);
-    const issued = answer.gives?.({ client: client.name, contentId, keys });
-    if (issued) issuedKeys.remember(issued);
-    const text = JSON.stringify(answer.fields({ client: client.name, contentId, keys }));
-    const key = sealEnvelope(text, { client: client.name, sharedSecret: client.sharedSecret });
-    response.set('cache-control', 'no-store').json({ key });
-  };
 }
 
 interface Content {
@@ -156,34 +143,22 @@ function upperHex(bytes: Buffer): string {
   return bytes.toString('hex').toUpperCase();
 }
 
-/** All key material of one content. Key ids are big endian; everything is 16 bytes but `playReadyKeyIv`, which is 8. */
-export interface ContentKeys {
-  /** Shared with `contentKey` by CENC, PlayReady and Widevine. Its bits are those of a random UUID. */
-  readonly keyId: Buffer;
-  readonly contentKey: Buffer;
-  readonly playReadyKeyIv: Buffer;
-  /** The same for all content of a client. */
-  readonly playReadyServiceId: Buffer;
-  readonly fairPlayKey: Buffer;
-  readonly fairPlayIv: Buffer;
-  readonly aesKey: Buffer;
-}
-
-interface KeyOwner {
-  readonly name: string;
-  readonly sharedSecret: string;
-}
+export type ContentKeys = ReturnType<typeof deriveKeys>;
+type KeyOwner = Pick<Client, 'name' | 'sharedSecret'>;
 
 /**
  * Derives the keys of a client's content: the same client, secret and content id give the same keys, always.
- * Every value is HMAC-SHA256 under the shared secret, so that none can be computed from the others or without it.
+ * Every value is HMAC-SHA256 under the shared secret, so that none can be computed from the others or without it. Key ids
+ * are big endian; everything is 16 bytes but `playReadyKeyIv`, which is 8.
  */
-export function deriveKeys(owner: KeyOwner, contentId: string): ContentKeys {
+export function deriveKeys(owner: KeyOwner, contentId: string) {
   const block = (purpose: string) => derive(owner, contentId, purpose);
   return {
+    /** Shared with `contentKey` by CENC, PlayReady and Widevine. Its bits are those of a random UUID. */
     keyId: shapeAsUuid(block('key id')),
     contentKey: block('content key'),
     playReadyKeyIv: block('playready key iv').subarray(0, 8),
+    /** The same for all content of a client. */
     playReadyServiceId: shapeAsUuid(derive(owner, null, 'playready service id')),
     fairPlayKey: block('fairplay key'),
     fairPlayIv: block('fairplay iv'),

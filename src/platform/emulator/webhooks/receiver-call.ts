@@ -32,33 +32,23 @@ export const refuseWebhooks: RequestHandler = (request, _response, next) => {
   next();
 };
 
-interface Call {
-  /** Never rejects. */
-  readonly answer: Promise<Answer>;
-  cut(): void;
-}
-
-interface CallSettings extends ReceiverRules {
-  /** How long a whole call may take. */
-  readonly timeoutMs: number;
-}
-
 const MAX_ANSWER_BYTES = 16_384;
 /** Shorter than receivers keep an idle connection, so that nothing is sent into a closing one. */
 const AGENT = { keepAlive: true, timeout: 1_000, noDelay: true };
 
 /** Calls receivers over kept-alive connections. A redirect is an answer like any other. */
 export class ReceiverCalls {
-  readonly #settings: CallSettings;
+  readonly #settings: ReceiverRules & { readonly timeoutMs: number };
   readonly #plain = new Agent(AGENT);
   readonly #secure = new SecureAgent(AGENT);
 
-  constructor(settings: CallSettings) {
+  /** @param settings with the time that a whole call may take. */
+  constructor(settings: ReceiverRules & { readonly timeoutMs: number }) {
     this.#settings = settings;
   }
 
-  /** POSTs a notification. The status decides, even when the rest of the answer never comes. */
-  post(url: string, { body, token }: SignedNotification): Call {
+  /** POSTs a notification. The answer never rejects; its status decides, even when the rest of it never comes. */
+  post(url: string, { body, token }: SignedNotification) {
     const { protocol } = new URL(url);
     const [open, agent] = protocol === 'https:' ? [secureRequest, this.#secure] : [request, this.#plain];
     const headers = {

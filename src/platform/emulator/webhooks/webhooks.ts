@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Log } from '../../../http/log';
 import type { Clock } from '../clock';
-import type { Faults } from '../control/faults';
+import type { FaultSwitches } from '../control/faults';
 import type { MetadataOf } from '../resources/resource';
 import type { WEBHOOK } from '../resources/webhook-table';
 import {
@@ -59,7 +59,7 @@ interface WebhookParts {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly log: Log;
-  readonly faults: Faults;
+  readonly faults: Pick<FaultSwitches, 'take'>;
   /** A new id of 8 letters and digits. */
   readonly newResourceId: () => string;
   /** A new secret of 32 bytes or more. */
@@ -70,26 +70,22 @@ interface WebhookParts {
 export class Webhooks {
   /** What the address of a receiver must be like. */
   readonly rules: ReceiverRules;
-  readonly #parts: WebhookParts;
   readonly #queues = new Map<string, DeliveryQueue>();
   /** The latest tries of all webhooks, oldest first. */
   #history: Delivery[] = [];
-  readonly #calls: ReceiverCalls;
   readonly #tools: DeliveryTools;
 
   constructor(parts: WebhookParts, settings: WebhookSettings) {
-    this.#parts = parts;
     this.rules = settings;
-    this.#calls = new ReceiverCalls(settings);
     const record = (delivery: Delivery) => {
       this.#history.push(delivery);
       if (this.#history.length > settings.historyLimit) this.#history.shift();
     };
-    this.#tools = { ...parts, ...settings, calls: this.#calls, record };
+    this.#tools = { ...parts, ...settings, calls: new ReceiverCalls(settings), record };
   }
 
   create(metadata: WebhookMetadata): Webhook {
-    const { clock, newResourceId, newSecret } = this.#parts;
+    const { clock, newResourceId, newSecret } = this.#tools;
     const created = clock.now();
     const webhook = { id: newResourceId(), created, lastModified: created, secret: newSecret(), metadata };
     this.add(webhook);
@@ -111,7 +107,7 @@ export class Webhooks {
 
   update(webhook: Webhook, metadata: WebhookMetadata): void {
     webhook.metadata = metadata;
-    webhook.lastModified = this.#parts.clock.now();
+    webhook.lastModified = this.#tools.clock.now();
   }
 
   /** What waits for it is dropped; the history of its tries stays. */
@@ -143,7 +139,7 @@ export class Webhooks {
   /** Ends every delivery; the process can exit. */
   stop(): void {
     for (const queue of this.#queues.values()) queue.end();
-    this.#calls.close();
+    this.#tools.calls.close();
   }
 }
 

@@ -205,8 +205,8 @@ test.each([
 });
 
 test('forgets the oldest beyond its number of entries and of bytes, and cuts bodies', async () => {
-  const exchanged = { at: new Date(0), ms: 0, method: 'GET', url: '/', status: 200, headers: [] };
-  const noBody = { headers: [], body: undefined, length: undefined };
+  const exchanged = { at: new Date(0), ms: 0, method: 'GET', url: '/', status: 200, headers: {} };
+  const noBody = { headers: {}, body: undefined, length: undefined };
   const journal = new Journal({ entries: 3, bytes: 4000, bodyBytes: 1000 });
   const add = (body?: string) =>
     journal.add({ ...exchanged, ...noBody, body: journal.cut(body), answer: noBody });

@@ -6,18 +6,19 @@ import {
   isViewable,
   nextState,
   type PublishingMode,
+  whyNotPublished,
 } from '../../../../src/platform/emulator/live/live-event';
 
 const INPUTS: readonly EventInput[] = ['publish', 'encoder_connected', 'encoder_gone', 'window_over', 'stop'];
 
-/** For each state, what the inputs lead to, in the order of `INPUTS`; a refusal stands in parentheses. */
+/** For each state, what the inputs lead to, in the order of `INPUTS`; why it can't be published stands in parentheses. */
 const MANUAL = `
-preview             live                      (encoder_connected) preview_interrupted     (encoder_connected) ended_unpublished
-preview_interrupted live_interrupted          preview             (encoder_not_connected) ended_unpublished   ended_unpublished
-live                (event_already_published) (encoder_connected) live_interrupted        (encoder_connected) ended
-live_interrupted    (event_already_published) live                (encoder_not_connected) ended               ended
-ended               (event_ended)             (event_ended)       (event_ended)           (event_ended)       (event_ended)
-ended_unpublished   (event_ended)             (event_ended)       (event_ended)           (event_ended)       (event_ended)`
+preview             live                      -       preview_interrupted -                 ended_unpublished
+preview_interrupted live_interrupted          preview -                   ended_unpublished ended_unpublished
+live                (event_already_published) -       live_interrupted    -                 ended
+live_interrupted    (event_already_published) live    -                   ended             ended
+ended               (event_ended)             -       -                   -                 -
+ended_unpublished   (event_ended)             -       -                   -                 -`
   .trim()
   .split('\n')
   .map((line) => line.split(/ +/) as [EventState, ...string[]]);
@@ -30,8 +31,8 @@ const AUTO: readonly (readonly [EventState, string])[] = [
 ];
 
 function outcome(mode: PublishingMode, state: EventState, input: EventInput): string {
-  const transition = nextState(mode, state, input);
-  return transition.ok ? transition.state : `(${transition.refusal})`;
+  const refused = input === 'publish' ? `(${whyNotPublished({ mode, state })})` : '-';
+  return nextState(mode, state, input) ?? refused;
 }
 
 const cases = MANUAL.flatMap(([state, ...outcomes]) =>

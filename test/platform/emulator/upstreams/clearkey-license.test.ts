@@ -1,5 +1,4 @@
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
-import { IssuedKeys } from '../../../../src/platform/emulator/upstreams/clearkey-license';
 import { deriveKeys } from '../../../../src/platform/emulator/upstreams/key-provider';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
@@ -132,24 +131,4 @@ test.each<[number, string, string]>([
     .set('content-type', 'application/json')
     .send(body);
   expect([response.status, response.body.errors[0].code]).toEqual([status, code]);
-});
-
-function keyOf(number: number) {
-  return { keyId: Buffer.alloc(16, number), key: Buffer.alloc(16, number + 100) };
-}
-
-function remembered(keys: IssuedKeys, numbers: readonly number[]): number[] {
-  return numbers.filter((number) => keys.find(Buffer.alloc(16, number)) !== undefined);
-}
-
-test('drops the oldest key over its limit', () => {
-  const keys = new IssuedKeys(2);
-  for (const number of [1, 2, 3]) keys.remember(keyOf(number));
-  expect(remembered(keys, [1, 2, 3])).toEqual([2, 3]);
-});
-
-test('counts a key that is given out again once, and as new', () => {
-  const keys = new IssuedKeys(2);
-  for (const number of [1, 2, 1, 3]) keys.remember(keyOf(number));
-  expect(remembered(keys, [1, 2, 3])).toEqual([1, 3]);
 });

@@ -39,7 +39,11 @@ function start() {
   const clock = createClock(() => START);
   const service = startWebhooks({}, clock);
   const state = createState();
-  seedState(state, { siteIds: ['demosite', 'othrsite'], apiSecret: 'admin-secret' }, START);
+  seedState(
+    state,
+    { channel: undefined, siteIds: ['demosite', 'othrsite'], apiSecret: 'admin-secret' },
+    START,
+  );
   const app = createApp({ log, newId: () => 'request', now: () => 0 }, (mounted) =>
     mountWebhooks(mounted, { state, clock, webhooks: service.webhooks }),
   );
