@@ -15,14 +15,7 @@ const LAST_LINES = 10;
 /** Characters. */
 const MAX_OUT = 1024 * 1024;
 
-export interface ChildProgram {
-  /** Resolves when the program answers its readiness path. @throws Error with its last lines when it does not. */
-  ready(url: string): Promise<void>;
-  /** Resolves with a sentence when the program has ended, for whatever reason. */
-  readonly ended: Promise<string>;
-  /** Resolves with its exit code, or null, and what it wrote on standard output and error, when it has ended. */
-  readonly result: Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>;
-}
+export type ChildProgram = ReturnType<typeof programOf>;
 
 /** What is started, with these variables and no others: nothing of the user's shell or `.env` reaches it. */
 interface ProgramStart {
@@ -85,7 +78,7 @@ export class Programs {
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 
-function programOf(name: string, child: Child): ChildProgram {
+function programOf(name: string, child: Child) {
   const written = { out: '', err: '' };
   const keep = (stream: Readable, name: keyof typeof written) =>
     stream.setEncoding('utf8').on('data', (chunk: string) => {
@@ -107,9 +100,12 @@ function programOf(name: string, child: Child): ChildProgram {
   });
   const ended = exited.then(sentence);
   return {
+    /** Resolves with a sentence when the program has ended, for whatever reason. */
     ended,
+    /** Its exit code, or null, and what it wrote on standard output and error, when it has ended. */
     result: exited.then(() => ({ code: child.exitCode, ...written })),
-    async ready(url) {
+    /** Resolves when the program answers its readiness path. @throws Error with its last lines when it does not. */
+    async ready(url: string) {
       const deadline = AbortSignal.timeout(READY_WITHIN_MS);
       let answer = 'it was not asked';
       while (isRunning && !deadline.aborted) {

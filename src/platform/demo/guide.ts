@@ -14,21 +14,17 @@ Ctrl-C. With ffmpeg on the machine, a test picture is streamed to the first chan
   --help   shows this text
 `;
 
-type DemoOptions =
-  | { readonly ok: true; readonly once: boolean; readonly help: boolean }
-  | { readonly ok: false; readonly fault: string };
-
 /** Reads the command line's arguments; an unknown one is a fault that names it. */
-export function readDemoOptions(args: readonly string[]): DemoOptions {
+export function readDemoOptions(args: readonly string[]) {
   try {
     const options = {
       once: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     } as const;
     const { values } = parseArgs({ args: [...args], options, strict: true });
-    return { ok: true, ...values };
+    return { ok: true as const, ...values };
   } catch (thrown) {
-    return { ok: false, fault: (thrown as Error).message };
+    return { ok: false as const, fault: (thrown as Error).message };
   }
 }
 

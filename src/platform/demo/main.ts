@@ -10,15 +10,11 @@ import { TEST_PICTURE, whyNoEncoder } from './encoder';
 import { type DemoChannel, type DemoClip, guide, HELP, readDemoOptions, refusalIn } from './guide';
 
 const HOST = '127.0.0.1';
-const SIDECAR_PORT = 9000;
-const EMULATOR_PORT = 8080;
-const CONTROL_PORT = 8081;
-const PACKAGER_PORT = 8082;
-const RTMP_PORT = 1935;
 const STREAM_ID = 'demo';
 const API_KEY = 'demo-sidecar-api-key';
 const PACKAGER_API_KEY = 'demo-packager-api-key';
-const CLIENT = { name: 'demo', apiKey: 'demo-client-api-key', sharedSecret: 'demo-shared-secret-0123456789' };
+/** As the emulator has them by default. */
+const CLIENT = { name: 'demo', apiKey: 'demo-client-api-key' };
 const SITE_ID = 'demosite';
 const API_SECRET = 'demo-api-secret-0123456789';
 const AUTHORIZATION = { authorization: `Bearer ${API_SECRET}` };
@@ -33,25 +29,17 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-interface Places {
-  readonly ports: { readonly [program in keyof typeof PORTS]: number };
-  readonly sidecarUrl: string;
-  readonly emulatorUrl: string;
-  readonly packagerUrl: string;
-  readonly rtmpUrl: string;
-  readonly keysFolder: string;
-  /** A folder for what the programs keep while they run; it goes with the demo. */
-  readonly temporary: string;
-}
+type Places = ReturnType<typeof placesOf>;
 
 /** Each with its port, and how the demo calls it. */
 const PORTS = {
-  emulator: [EMULATOR_PORT, 'emulator'],
-  control: [CONTROL_PORT, "emulator's control port"],
-  rtmp: [RTMP_PORT, "emulator's RTMP ingest"],
-  sidecar: [SIDECAR_PORT, 'sidecar'],
-  packager: [PACKAGER_PORT, 'packager'],
+  emulator: [8080, 'emulator'],
+  control: [8081, "emulator's control port"],
+  rtmp: [1935, "emulator's RTMP ingest"],
+  sidecar: [9000, 'sidecar'],
+  packager: [8082, 'packager'],
 } as const;
+type Ports = { readonly [program in keyof typeof PORTS]: number };
 
 function startEmulator(
   programs: Programs,
@@ -64,13 +52,6 @@ function startEmulator(
     EMULATOR_CONTROL_HOST: HOST,
     EMULATOR_CONTROL_PORT: String(ports.control),
     EMULATOR_RTMP_PORT: String(ports.rtmp),
-    EMULATOR_SITE_ID: SITE_ID,
-    EMULATOR_API_SECRET: API_SECRET,
-    EMULATOR_RATELIMIT: 'off',
-    EMULATOR_ALLOW_HTTP_WEBHOOKS: 'false',
-    EMULATOR_CLIENT: CLIENT.name,
-    EMULATOR_CLIENT_API_KEY: CLIENT.apiKey,
-    EMULATOR_CLIENT_SHARED_SECRET: CLIENT.sharedSecret,
     ...(isPackaging && {
       EMULATOR_PACKAGERURL: packagerUrl,
       EMULATOR_PACKAGERAPIKEY: PACKAGER_API_KEY,
@@ -114,7 +95,7 @@ function startPackager(programs: Programs, places: Places): ChildProgram {
   return programs.start({ name: 'packager', args: [path], variables, onLine });
 }
 
-async function choosePorts(): Promise<Places['ports']> {
+async function choosePorts(): Promise<Ports> {
   const chosen = new Map<string, number>();
   for (const [name, [wanted, program]] of Object.entries(PORTS)) {
     const port = await freePort(wanted, new Set(chosen.values()));
@@ -122,7 +103,21 @@ async function choosePorts(): Promise<Places['ports']> {
     if (port !== wanted) say(`Port ${wanted} is taken: the ${program} uses ${port}.`);
   }
   if (Object.entries(PORTS).some(([name, [wanted]]) => chosen.get(name) !== wanted)) say('');
-  return Object.fromEntries(chosen) as Places['ports'];
+  return Object.fromEntries(chosen) as Ports;
+}
+
+function placesOf(ports: Ports, temporary: string) {
+  return {
+    ports,
+    sidecarUrl: `http://${HOST}:${ports.sidecar}`,
+    emulatorUrl: `http://${HOST}:${ports.emulator}`,
+    controlUrl: `http://${HOST}:${ports.control}`,
+    packagerUrl: `http://${HOST}:${ports.packager}`,
+    rtmpUrl: `rtmp://${HOST}:${ports.rtmp}/live`,
+    keysFolder: resolve('keys'),
+    /** A folder for what the programs keep while they run; it goes with the demo. */
+    temporary,
+  };
 }
 
 interface Call {
@@ -228,18 +223,8 @@ function verifyCommand(url: string, keyFilePath: string): string {
 
 async function show(programs: Programs, temporary: string, once: boolean): Promise<() => Promise<void>> {
   const advice = whyNoEncoder(SEARCH_PATH, process.platform);
-  const keysFolder = resolve('keys');
-  const ports = await choosePorts();
-  const places: Places = {
-    ports,
-    sidecarUrl: `http://${HOST}:${ports.sidecar}`,
-    emulatorUrl: `http://${HOST}:${ports.emulator}`,
-    packagerUrl: `http://${HOST}:${ports.packager}`,
-    rtmpUrl: `rtmp://${HOST}:${ports.rtmp}/live`,
-    keysFolder,
-    temporary,
-  };
-  const { sidecarUrl, emulatorUrl, packagerUrl, rtmpUrl } = places;
+  const places = placesOf(await choosePorts(), temporary);
+  const { sidecarUrl, emulatorUrl, packagerUrl, rtmpUrl, keysFolder } = places;
   const sidecar = startSidecar(programs, places);
   const packager = startPackager(programs, places);
   // Not on every machine there is one; without it, the rest is worth showing.
@@ -266,7 +251,6 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
       channels,
       live,
       advice: once ? undefined : advice,
-      controlUrl: `http://${HOST}:${ports.control}`,
       siteId: SITE_ID,
       apiSecret: API_SECRET,
     }),
