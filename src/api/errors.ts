@@ -1,4 +1,3 @@
-import { CMAF, DASH } from '../drm/key-file';
 import type { ErrorEntry } from '../http/faults';
 
 /** The errors of the key-file API, by their codes. Those that any HTTP service has are `HTTP_ERRORS`. */
@@ -6,119 +5,86 @@ export const ERRORS = {
   invalid_stream_id: {
     status: 400,
     when: 'The stream id breaks the rule for stream ids.',
-    example: 'No part of a stream id may start with a dot.',
   },
   invalid_header: {
     status: 400,
     when: '`If-Match` or `If-None-Match` holds no entity tag, or came with a batch: they are for single streams. Or a pull that is to provision its stream has no `API-KEY`.',
-    example:
-      'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.',
   },
   unknown_line: {
     status: 400,
     when: 'The key file has lines with unknown names.',
-    example:
-      'These lines are not known: vendor-tier (line 18). Send ?keepunknown=true to keep them as they are, or remove them.',
   },
   missing_line: {
     status: 400,
     when: 'Of an imported key file: a line is missing without which others do nothing.',
-    example: `${CMAF}-algorithm is missing; add it, the other ${CMAF} lines need it.`,
   },
   wrong_constant: {
     status: 400,
     when: 'Of an imported key file: a line whose value the packager does not accept.',
-    example: `${CMAF}-algorithm must be AESCTR.`,
   },
   cmaf_disagrees: {
     status: 400,
     when: 'Of an imported key file: one key id with two content keys.',
-    example: `${CMAF}-content-key differs from ${DASH}-content-key though the key id is the same; give both the key of that key id.`,
   },
   no_lines: {
     status: 400,
     when: 'Of an imported key file: none of its lines is known, and all are to be kept.',
-    example: 'The file has no line that the packager knows; it protects nothing.',
   },
   key_id_byte_order: {
     status: 400,
     when: "PlayReady's checksum fits the key id in the other byte order.",
-    example:
-      'playready.checksum belongs to this key with its key id in the other byte order: cenc.keyid must be big endian (as in a UUID); send it with bytes 0-3, 4-5 and 6-7 reversed.',
   },
   checksum_mismatch: {
     status: 400,
     when: "PlayReady's checksum belongs to another key or key id.",
-    example:
-      'playready.checksum is not the checksum of cenc.keyid and cenc.contentkey; leave it out to have it computed, or send the three of one key.',
   },
   key_and_key_id_swapped: {
     status: 400,
     when: 'Key and key id are swapped, as checksum or Widevine data show.',
-    example:
-      'cenc.keyid and cenc.contentkey are swapped, as the other values show; swap them back, and use a new key if a stream has used them swapped.',
   },
   all_zero: {
     status: 400,
     when: 'A key or key id is all zeros: a placeholder.',
-    example: 'cenc.contentkey is all zeros; send the real key.',
   },
   session_id_in_address: {
     status: 400,
     when: "A license address contains the id of a viewer's session.",
-    example:
-      'fairplay.laurl contains a session id; remove it, and set cupertinoAppendQueryParamsToEncUrl to false in the packager so that it does not come back.',
   },
   content_key_in_address: {
     status: 400,
     when: "A license address contains the stream's content key. It is not quoted.",
-    example:
-      'fairplay.laurl contains the content key, so that manifests and logs would give it to everyone; remove it, and use a new key.',
   },
   unknown_scheme: {
     status: 400,
     when: 'The Widevine data names a protection scheme that does not exist.',
-    example:
-      'widevine.psshdata.protection_scheme is not one of cenc, cens, cbc1 and cbcs; write the four characters as one big-endian number.',
   },
   escaped_ampersand: {
     status: 400,
     when: 'A license address has `&amp;` where `&` belongs.',
-    example: 'playready.laurl has &amp; instead of &; it was copied from XML or HTML without decoding it.',
   },
   invalid_cpix: {
     status: 400,
     when: 'The CPIX document cannot be used: it is not well-formed XML, or contradicts itself.',
-    example: 'The CPIX document has the key id 44da52ef-4523-098e-6854-777ee322681d twice.',
   },
   cpix_choice: {
     status: 400,
     when: 'No key of the CPIX document matches the request, or several do. The description lists its keys.',
-    example:
-      'The CPIX document has several keys for CENC (Widevine, PlayReady); choose one by track or kid: SD (kid 44da52ef-4523-098e-6854-777ee322681d), HD (kid a8c4ee9a-4cf9-76b8-1bba-c598f9f8b92c).',
   },
   cpix_not_usable: {
     status: 400,
     when: 'The chosen key cannot be written: its scheme, signalling, license address or initialization vector is missing, or is not one that a packager accepts.',
-    example:
-      'The CPIX document has no license address for PlayReady, for the key 44da52ef-4523-098e-6854-777ee322681d; give playready.laurl.',
   },
   cpix_not_opened: {
     status: 400,
     when: 'The encrypted content keys of the CPIX document cannot be decrypted.',
-    example:
-      'The CPIX document has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one.',
   },
   unauthorized: {
     status: 401,
     when: 'The request has no API key, or a wrong one. The body is not read.',
-    example: 'Send the API key of this service in the header x-api-key.',
   },
   forbidden: {
     status: 403,
     when: 'The API key is read-only, or has no access to the stream.',
-    example:
-      'The API key monitoring is read-only. Use another API key, or have its rights changed in the file of API keys.',
   },
   key_file_not_found: {
     status: 404,
@@ -138,13 +104,10 @@ export const ERRORS = {
   packager_not_found: {
     status: 404,
     when: 'No packager of the fleet has the name.',
-    example: 'No packager of the fleet is called origin-9. GET /api/fleet lists them.',
   },
   not_a_key_file: {
     status: 409,
     when: 'A link, a folder or a device is in the place of the key file.',
-    example:
-      'A symbolic link is in the place of the key file; it is left unchanged. Remove it, or use another stream id.',
   },
   fleet_entry_unreadable: {
     status: 409,
@@ -159,18 +122,14 @@ export const ERRORS = {
   packager_live: {
     status: 409,
     when: 'A running packager cannot be retired.',
-    example: 'The packager origin-3 is running. Stop its sidecar, wait half a minute, then retire it.',
   },
   key_file_malformed: {
     status: 409,
     when: 'The request asks for JSON, but the file is not lines of `name: value`; or for an export, but a packager would not accept the file.',
-    example: 'Line 3 of the key file is not "name: value". Read the file as text/plain, or write it again.',
   },
   keys_missing: {
     status: 409,
     when: 'The request asks for an export, but the key file does not have the lines that it needs.',
-    example:
-      'The key file has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc.',
   },
   cursor_expired: {
     status: 410,
@@ -180,65 +139,48 @@ export const ERRORS = {
   precondition_failed: {
     status: 412,
     when: '`If-Match` or `If-None-Match` is not met: the key file has changed. Nothing was changed.',
-    example:
-      'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.',
   },
   speke_refused: {
     status: 422,
     when: 'The SPEKE request asks for what a key file does not have: several content keys, another DRM system or scheme; or breaks a rule of SPEKE, whose text is the description.',
-    example: 'Missing CPIX@contentId',
   },
   client_unknown: {
     status: 422,
     when: 'The configuration service does not know `client`.',
-    example: 'The configuration service does not know this client. Check client.',
   },
   client_api_key_refused: {
     status: 422,
     when: 'An upstream refused `clientApiKey`.',
-    example: 'The configuration service refused the API key of this client. Check clientApiKey.',
   },
   too_many_attempts: {
     status: 429,
     when: 'Too many requests without a valid API key came from the address. The header `retry-after` says when its count starts again; a request with a valid key is answered at any time.',
-    example:
-      'The API key in x-api-key is not one of this service. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
     headers: { connection: 'close' },
   },
   too_many_pulls: {
     status: 429,
     when: 'Too many streams without a key file were pulled with the API key: more than 200 in ten seconds, or 256 are being provisioned. The header `retry-after` says when to try again; streams with a key file are answered at any time.',
-    example:
-      'More than 200 streams without a key file were pulled in 10 seconds with this API key, or 256 are being provisioned. Streams with a key file are answered at any time.',
     headers: { 'retry-after': '10' },
   },
   key_files_not_writable: {
     status: 500,
     when: 'The folder cannot be written to. The old file is intact.',
-    example:
-      'The key-file folder is not writable: the folder is mounted read-only (EROFS). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
   },
   key_files_not_readable: {
     status: 500,
     when: 'The folder or the file cannot be read.',
-    example:
-      'The key-file folder is not readable: the folder is gone (ENOENT). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
   },
   config_service_failed: {
     status: 502,
     when: 'The configuration service failed, or (504) was too slow. No key file was changed.',
-    example: 'The configuration service answered 500. No key file was changed.',
   },
   key_provider_failed: {
     status: 502,
     when: 'The key provider failed, returned values that cannot be trusted, or (504) was too slow. No key file was changed.',
-    example: 'The key provider answered 500. No key file was changed.',
   },
   provisioning_not_configured: {
     status: 503,
     when: 'The service has no address for an upstream.',
-    example:
-      "Keys can't be provisioned: set PACKAGERDRMAPI_GRANDCENTRALURL and PACKAGERDRMAPI_KEYPROVIDERURL, or supply cenc and fairplay in the body.",
   },
   too_many_open_files: {
     status: 503,
@@ -248,7 +190,6 @@ export const ERRORS = {
   too_many_batches: {
     status: 503,
     when: 'Four batches are under way, or other large ones are being received: two with the API key, or eight in all. The header `retry-after` says when to try again.',
-    example: '4 batches are under way. Nothing of this one was written; send it again when they are done.',
     headers: { 'retry-after': '5' },
   },
   stopping: {

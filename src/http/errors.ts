@@ -39,17 +39,14 @@ export const HTTP_ERRORS = {
   invalid_query: {
     status: 400,
     when: 'A query parameter is unknown, or has an invalid value.',
-    example: 'dryrun must be true or false. Nothing was written.',
   },
   invalid_body: {
     status: 400,
     when: 'A field is missing, has the wrong form, or needs another field. There is one error for each field.',
-    example: 'cenc.keyid: looks like hex; send the base64 of the 16 bytes',
   },
   unknown_field: {
     status: 400,
     when: 'The request has an unknown field, most likely a misspelled one.',
-    example: 'widevin is not a field of this request. Did you mean widevine?',
   },
   malformed_json: {
     status: 400,
@@ -75,7 +72,6 @@ export const HTTP_ERRORS = {
   client_certificate_refused: {
     status: 403,
     when: 'The client certificate is not valid. The description says why.',
-    example: 'The client certificate is refused: it has expired.',
     headers: { connection: 'close' },
   },
   not_found: {
@@ -86,7 +82,6 @@ export const HTTP_ERRORS = {
   method_not_allowed: {
     status: 405,
     when: 'The path accepts other methods; the header `allow` names them.',
-    example: 'This path accepts GET, HEAD, POST, DELETE, not PUT.',
   },
   request_timeout: {
     status: 408,
@@ -97,12 +92,10 @@ export const HTTP_ERRORS = {
   body_too_large: {
     status: 413,
     when: 'The body is larger than this route accepts.',
-    example: 'The body is larger than this route accepts: 64 KiB.',
   },
   unsupported_media_type: {
     status: 415,
     when: 'The body has another content type, or an unknown content encoding.',
-    example: 'Send the body as JSON, with content-type: application/json.',
   },
   request_header_fields_too_large: {
     status: 431,

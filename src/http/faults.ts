@@ -16,8 +16,6 @@ export interface ErrorEntry {
   readonly when: string;
   /** The sentence of the answer, where it is always the same. */
   readonly says?: string;
-  /** The sentence of one of its answers, where it names what is wrong in the case at hand. */
-  readonly example?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

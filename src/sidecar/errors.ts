@@ -6,10 +6,10 @@ import type { ErrorEntry } from '../http/faults';
 export const ALL_ERRORS = { ...HTTP_ERRORS, ...ERRORS };
 export type ErrorCode = keyof typeof ALL_ERRORS;
 
-/** The sentence of an error, or of one of its answers. */
+/** The sentence of an error that is always the same; empty for others. */
 export function sentenceOf(code: ErrorCode): string {
-  const entry: ErrorEntry = ALL_ERRORS[code];
-  return entry.says ?? entry.example ?? '';
+  const { says = '' }: ErrorEntry = ALL_ERRORS[code];
+  return says;
 }
 
 /** Makes an error of the key-file API by its name. */
