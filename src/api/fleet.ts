@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { querySwitch, wholeNumber } from '../http/faults';
 
 /** Membership states of a sidecar, with what each means. */
 export const FLEET_STATES = {
@@ -157,23 +158,38 @@ export const fleetStreamAnswer = z.object({
     .meta({ description: 'Every registered packager that takes the stream.' }),
 });
 
+const WAIT_RULE = `must be a whole number of seconds, from 1 to ${MAX_WAIT_SECONDS}`;
+
+/** `?wait=` of requests that change key files. */
+export const waitSeconds = z
+  .string(WAIT_RULE)
+  .refine((text) => /^[1-9]\d?$/.test(text) && Number(text) <= MAX_WAIT_SECONDS, WAIT_RULE)
+  .transform(Number)
+  .optional()
+  .meta({
+    ...{ type: 'integer', minimum: 1, maximum: MAX_WAIT_SECONDS },
+    description:
+      'Only in a fleet of packagers: the answer waits, at most this number of seconds, until every registered packager that takes the stream has the change. It is 200 when all have it, else 202 with a `Warning` that names those where it is missing. A dry run does not wait.',
+  });
+
 /** The query of an import and of a reseal, which go step by step. */
 export const fleetStepQuery = z.strictObject({
-  after: z.string('is given twice').max(200, 'must be a stream id').optional(),
-  limit: z
+  after: z
     .string('is given twice')
-    .regex(/^\d{1,9}$/, { message: `must be a whole number from 1 to ${MAX_FLEET_STEP}`, abort: true })
-    .transform(Number)
-    .refine((count) => count >= 1 && count <= MAX_FLEET_STEP, `must be from 1 to ${MAX_FLEET_STEP}`)
-    .default(MAX_FLEET_STEP),
+    .max(200, 'must be a stream id')
+    .optional()
+    .meta({ description: 'The `next` of the step before; left out for the first one.' }),
+  limit: wholeNumber(1, MAX_FLEET_STEP)
+    .default(MAX_FLEET_STEP)
+    .meta({ default: MAX_FLEET_STEP, description: 'The number of streams of a step, at most.' }),
 });
 
 /** The query of an import. */
 export const fleetImportQuery = fleetStepQuery.extend({
-  found: z
-    .enum(['true', 'false'], 'must be true or false')
-    .default('false')
-    .transform((text) => text === 'true'),
+  found: querySwitch.meta({
+    description:
+      "`true`, with the first step: the engine has lost the fleet, and it is founded again. Refused while the fleet is there, and while another one is. Restore the engine's backup instead, if there is one.",
+  }),
 });
 
 const next = z

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Checked } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';
+import { wholeNumber } from '../http/faults';
 import { finding } from './answers';
 import { parseStreamId } from './stream-id';
 
@@ -15,16 +16,15 @@ const prefix = text.superRefine((value, context) => {
   if (!checked.ok) context.addIssue({ code: 'custom', message: sentenceOf(checked.problem) });
 });
 
-const limit = text
-  .regex(/^\d{1,9}$/, { message: `must be a whole number from 1 to ${MAX_ENTRIES}`, abort: true })
-  .transform(Number)
-  .refine((count) => count >= 1 && count <= MAX_ENTRIES, `must be from 1 to ${MAX_ENTRIES}`);
-
 /** The query of `GET /api/keyfiles`. Without a prefix, a cursor continues with the prefix that it started with. */
 export const listQuery = z.strictObject({
-  prefix: prefix.optional(),
-  limit: limit.default(100),
-  cursor: text.optional(),
+  prefix: prefix.optional().meta({ description: 'The prefix of the stream ids, such as `live/`.' }),
+  limit: wholeNumber(1, MAX_ENTRIES)
+    .default(100)
+    .meta({ default: 100, description: 'The number of key files of a page, at most.' }),
+  cursor: text
+    .optional()
+    .meta({ description: 'The `cursor` of the page before. The last page can be asked for again.' }),
 });
 
 const listedKeyFile = z.object({

@@ -188,19 +188,42 @@ export function bodyProblem(fault: SchemaFault): Problem {
   return { code: 'unknown_field', description: `${name} is not a field of this request. ${hint}` };
 }
 
-/** Parses the query of a request in the same way. A parameter that is given twice arrives as an array. */
-export function readQuery<Output>(schema: z.ZodType<Output>, query: unknown): Parsed<Output> {
+/**
+ * Parses the query of a request in the same way. A parameter that is given twice arrives as an array.
+ * @param outcome a sentence that ends each description, as `Nothing was changed.`
+ */
+export function readQuery<Output>(schema: z.ZodType<Output>, query: unknown, outcome?: string): Parsed<Output> {
   const result = schema.safeParse(query);
   if (result.success) return { ok: true, value: result.data };
+  const end = outcome === undefined ? '' : ` ${outcome}`;
   const problems = schemaFaults(schema, result.error, query).map((fault): Problem => {
-    if (fault.kind === 'wrong')
-      return { code: 'invalid_query', description: `${fault.path.join('.')}: ${fault.sentence}` };
-    const hint = fault.near ? `Did you mean ${fault.near}?` : `Parameters: ${fault.known.join(', ')}.`;
-    const description = `${printable(fault.name)} is not a parameter of this request. ${hint}`;
+    if (fault.kind === 'wrong') {
+      const sentence = `${fault.path.join('.')}: ${fault.sentence}`;
+      return { code: 'invalid_query', description: end ? `${sentence}.${end}` : sentence };
+    }
+    const { name, near, known } = fault;
+    const parameters = known.length > 0 ? ` Parameters: ${known.join(', ')}.` : '';
+    const hint = near ? ` Did you mean ${near}?` : parameters;
+    const description = `${printable(name)} is not a parameter of this request.${hint}${end}`;
     return { code: 'invalid_query', description };
   });
   return { ok: false, problems };
 }
+
+/** A whole number of nine digits at most, in a query or a variable. */
+export const wholeNumber = (least: number, most: number) =>
+  z
+    .string('is given twice')
+    .regex(/^\d{1,9}$/, { message: `must be a whole number from ${least} to ${most}`, abort: true })
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`)
+    .meta({ type: 'integer', minimum: least, maximum: most });
+
+/** A switch in a query. A value that is neither true nor false is refused, because its meaning is unclear. */
+export const querySwitch = z
+  .enum(['true', 'false'], 'must be true or false')
+  .default('false')
+  .transform((text) => text === 'true');
 
 // Sixteen bytes or more in hex or base64: a value, most likely a secret one, in the place of a name.
 const VALUE = /[A-Za-z0-9+/_-]{20,}={0,2}/g;

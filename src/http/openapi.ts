@@ -125,7 +125,7 @@ export function simplify(value: unknown): void {
     Object.assign(schema, { ...only, ...schema, type: [only.type, 'null'] });
   }
   // The pattern of a date-time is a page long, and the bounds of an integer are those of JavaScript.
-  if (schema.format !== undefined) delete schema.pattern;
+  if (schema.format !== undefined || schema.type === 'integer') delete schema.pattern;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
 }

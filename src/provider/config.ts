@@ -4,6 +4,7 @@ import type { CpixSystemName } from '../drm/cpix/document';
 import { checkLicenseUrl } from '../drm/license-url';
 import { type ClientTlsFiles, openClientTls } from '../http/client-tls';
 import { ConfigError, type Environment, readConfig } from '../http/config';
+import { wholeNumber } from '../http/faults';
 import type { CpixFiles } from './cpix-recipient';
 import { HEADERS_VARIABLE } from './provider-headers';
 import type { ProxyConfig } from './proxy';
@@ -36,14 +37,6 @@ export interface ProviderConfig {
   /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
   readonly cpix?: CpixFiles | undefined;
 }
-
-/** A whole number of nine digits at most. */
-export const wholeNumber = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`);
 
 const httpUrl = z.string().refine((text) => isHttpUrl(text), HTTP_URL_RULE);
 

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler } from 'express';
+import * as z from 'zod';
 import { type BatchResult, MAX_STREAMS, readBatchBody, tooManyStreams } from '../api/batch';
 import { planBatch } from '../api/plan-batch';
 import type { Planned, WithStream } from '../api/plan-entry';
@@ -11,7 +12,7 @@ import type { Provision, Provisioned } from '../provider/provision';
 import { RefusalError } from '../provider/upstream';
 import { callerOf, requireScope, requireWrite } from './access/api-key';
 import { apiError } from './errors';
-import { type Accepted, type FleetWait, WAIT } from './fleet/wait';
+import type { Accepted, FleetWait } from './fleet/wait';
 import {
   type Actor,
   changedBy,
@@ -21,7 +22,7 @@ import {
 } from './key-files/changes';
 import { actorOf, warningText } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
-import { createReadBatch, isDryRun } from './read-request';
+import { createReadBatch, dryRunSwitch, readChangeQuery } from './read-request';
 
 export interface BatchContext {
   readonly changes: KeyFileChanges;
@@ -97,6 +98,7 @@ export function createBatch(context: BatchContext): Batch {
   const { changes, provision, rules, refusals, wait, log, onError, stopping } = context;
   const { hasFleet = false, mostReceiveMs, mostStreams = MAX_STREAMS } = context;
   const readBody = createReadBatch(mostReceiveMs);
+  const query = z.strictObject({ dryrun: dryRunSwitch, wait: wait.parameter });
   const mostWrites = hasFleet ? MAX_FLEET_WRITES : MAX_WRITES;
   const writes = createSemaphore(mostWrites);
   const places = { supplied: createSemaphore(mostWrites), provider: createSemaphore(MAX_PROVISIONINGS) };
@@ -105,8 +107,7 @@ export function createBatch(context: BatchContext): Batch {
   const handle: RequestHandler = async (request, response) => {
     requireScope(callerOf(response));
     refusePreconditions(request);
-    const dryRun = isDryRun(request.query, WAIT);
-    const seconds = wait.secondsOf(request.query);
+    const { dryrun: dryRun, wait: seconds } = readChangeQuery(query, request);
     // Checked before a body is received in vain, and again afterwards.
     if (underWay.size >= MAX_BATCHES) throw tooManyBatches();
     await readBody(request, response);

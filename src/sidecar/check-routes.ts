@@ -7,7 +7,7 @@ import type { ProviderRules } from '../api/read-key-file-request';
 import { looksLikeCpixBytes, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { onlyMethods, requireType } from '../http/app';
 import { parsedOr400 } from '../http/errors';
-import { readQuery } from '../http/faults';
+import { querySwitch, readQuery } from '../http/faults';
 import { apiError } from './errors';
 import { CPIX_TYPES, createReadBytes, createReadRequest, inKib, tooLarge } from './read-request';
 
@@ -23,7 +23,7 @@ export function checkRoutes(app: Express, rules?: ProviderRules): void {
   const route = app.route(CHECK_PATH);
   route.post(async (request, response) => {
     const body = await readBody(request, response);
-    const reveal = parsedOr400(readQuery(query, request.query)).reveal === 'true';
+    const { reveal } = parsedOr400(readQuery(checkQuery, request.query));
     if (body === undefined) throw noBody();
     const { check } = await import('../api/check');
     response.set('cache-control', 'no-store').json(check(body, { reveal, rules }));
@@ -59,9 +59,8 @@ function createReadInput() {
   };
 }
 
-/** A value that is neither true nor false is refused, because its meaning is unclear. */
-const query = z.strictObject({
-  reveal: z.enum(['true', 'false'], 'must be true or false').default('false'),
+export const checkQuery = z.strictObject({
+  reveal: querySwitch.meta({ description: '`true`: the answer shows key material.' }),
 });
 
 function noBody() {

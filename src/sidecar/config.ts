@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { cmafText } from '../api/key-file-request';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
 import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connections';
+import { wholeNumber } from '../http/faults';
 import { LOG_LEVELS, type LogLevel } from '../http/log';
 import type { TlsFiles } from '../http/tls';
 import {
@@ -11,7 +12,6 @@ import {
   providerConfig,
   providerFaults,
   providerVariables,
-  wholeNumber,
 } from '../provider/config';
 import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
 import { pullPatternFault } from './pull';

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
+import type * as z from 'zod';
 import { MAX_BODY_BYTES, sizeOf } from '../api/key-file-request';
 import { MAX_CPIX_BYTES } from '../drm/cpix/read';
-import { HttpError, toHttpError } from '../http/errors';
-import { nearest, printable } from '../http/faults';
+import { HttpError, parsedOr400, toHttpError } from '../http/errors';
+import { querySwitch, readQuery } from '../http/faults';
 import { callerOf } from './access/api-key';
 import { apiError } from './errors';
 import type { Conditions } from './storage/key-file-store';
@@ -178,41 +179,15 @@ function refuseOtherThanTags(name: string, value: string | undefined): void {
   throw apiError('invalid_header', description);
 }
 
+/** `?dryrun=` of requests that write. */
+export const dryRunSwitch = querySwitch.meta({
+  description: '`true`: nothing is written, and the answer reports what would be.',
+});
+
 /**
- * Reads `?dryrun=` of a request that writes. A value that is neither true nor false is refused, and so is every
- * parameter but the others that the request knows: it might be a misspelt dry run, which would write.
+ * Reads the query of a request that changes something. A parameter that it does not know is refused: it might be a misspelt
+ * dry run, which would write. @throws HttpError 400.
  */
-export function isDryRun(query: Readonly<Record<string, unknown>>, ...others: readonly string[]): boolean {
-  refuseQuery(query, 'dryrun', ...others);
-  return isSwitchedOn(query, 'dryrun');
-}
-
-/** Reads `?keepunknown=` of a request that imports a key file: whether lines with unknown names are kept. */
-export function isKeepUnknown(query: Readonly<Record<string, unknown>>): boolean {
-  return isSwitchedOn(query, 'keepunknown');
-}
-
-function isSwitchedOn(query: Readonly<Record<string, unknown>>, name: string): boolean {
-  const value = query[name];
-  if (value === undefined || value === 'false') return false;
-  if (value === 'true') return true;
-  throw apiError('invalid_query', `${name} must be true or false. Nothing was written.`);
-}
-
-/** Refuses parameters that a request which changes something does not know. */
-export function refuseQuery(query: Readonly<Record<string, unknown>>, ...known: readonly string[]): void {
-  const unknown = unknownParameter(query, known);
-  if (unknown !== undefined) throw apiError('invalid_query', `${unknown} Nothing was changed.`);
-}
-
-/** Describes the first parameter that a request does not know. */
-export function unknownParameter(
-  query: Readonly<Record<string, unknown>>,
-  known: readonly string[],
-): string | undefined {
-  const unknown = Object.keys(query).find((name) => !known.includes(name));
-  if (unknown === undefined) return undefined;
-  const near = nearest(unknown, known);
-  const hint = near === undefined ? '' : ` Did you mean ${near}?`;
-  return `${printable(unknown)} is not a parameter of this request.${hint}`;
+export function readChangeQuery<Output>(schema: z.ZodType<Output>, { query }: Request): Output {
+  return parsedOr400(readQuery(schema, query, 'Nothing was changed.'));
 }

@@ -108,7 +108,7 @@ test('answers warnings, preconditions and faults as the real run would', async (
 
 test.each(['yes', '1', '', 'TRUE'])('refuses dryrun=%s, which might be meant either way', async (value) => {
   const sidecar = await startSidecar();
-  const description = 'dryrun must be true or false. Nothing was written.';
+  const description = 'dryrun: must be true or false. Nothing was changed.';
   await sidecar.api
     .post(`/api/keyfile/live?dryrun=${value}`)
     .send(CENC_ONLY)
@@ -132,11 +132,15 @@ test.each([
     '/api/keyfiles?dry-run=true',
     'dry-run is not a parameter of this request. Did you mean dryrun? Nothing was changed.',
   ],
-  ['post', '/api/keyfile/live?force=1', 'force is not a parameter of this request. Nothing was changed.'],
+  [
+    'post',
+    '/api/keyfile/live?force=1',
+    'force is not a parameter of this request. Parameters: dryrun, wait. Nothing was changed.',
+  ],
   [
     'delete',
     '/api/keyfile/live?dryrun=true',
-    'dryrun is not a parameter of this request. Nothing was changed.',
+    'dryrun is not a parameter of this request. Parameters: wait. Nothing was changed.',
   ],
 ] as const)('refuses %s %s, which might be meant as a dry run', async (method, path, description) => {
   const sidecar = await startSidecar();

@@ -167,7 +167,7 @@ describe('unknown lines', () => {
 
   it('are not asked for by ?keepunknown=yes', async () => {
     const sidecar = await startSidecar();
-    const description = 'keepunknown must be true or false. Nothing was written.';
+    const description = 'keepunknown: must be true or false. Nothing was changed.';
     await send(sidecar, POST_MANUAL_FILE, '?keepunknown=yes').expect(
       400,
       error(description, 'invalid_query'),
@@ -182,7 +182,10 @@ describe('unknown lines', () => {
       .send({ keyfile: POST_MANUAL_FILE + UNKNOWN })
       .expect(
         400,
-        error('keepunknown is not a parameter of this request. Nothing was changed.', 'invalid_query'),
+        error(
+          'keepunknown is not a parameter of this request. Parameters: dryrun, wait. Nothing was changed.',
+          'invalid_query',
+        ),
       );
   });
 });

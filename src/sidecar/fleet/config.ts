@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import * as z from 'zod';
 import type { Environment } from '../../http/config';
+import { wholeNumber } from '../../http/faults';
 import { streamIdPrefix } from '../access/key-ring';
 import { PACKAGER_NAME } from './engine-keys';
 
@@ -94,12 +95,7 @@ export const fleetVariables = {
   PACKAGERDRMAPI_FLEET_NAME: z.string().regex(PACKAGER_NAME, NAME_RULE).optional(),
   PACKAGERDRMAPI_FLEET_STREAMS: streams.optional(),
   PACKAGERDRMAPI_FLEET_PREFIX: prefix.default('packagerdrmapi/'),
-  PACKAGERDRMAPI_FLEET_TIMEOUTMS: z
-    .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number from 500 to 60000')
-    .transform(Number)
-    .refine((value) => value >= 500 && value <= 60_000, 'must be from 500 to 60000')
-    .default(5000),
+  PACKAGERDRMAPI_FLEET_TIMEOUTMS: wholeNumber(500, 60_000).default(5000),
   PACKAGERDRMAPI_FLEET_USER: z.string().max(200, 'must have at most 200 characters').optional(),
   PACKAGERDRMAPI_FLEET_PASSWORD_FILE: z.string().optional(),
   PACKAGERDRMAPI_FLEET_TLSCA: z.string().optional(),

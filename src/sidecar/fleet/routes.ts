@@ -1,5 +1,5 @@
 import type { Express, Request, RequestHandler, Response } from 'express';
-import type * as z from 'zod';
+import * as z from 'zod';
 import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
 import { onlyMethods } from '../../http/app';
 import { parsedOr400 } from '../../http/errors';
@@ -8,7 +8,7 @@ import type { Log } from '../../http/log';
 import { callerOf, requireAllStreams, requireScope } from '../access/api-key';
 import { apiError } from '../errors';
 import { actorOf, streamIdOf } from '../key-files/routes';
-import { refuseQuery, unknownParameter } from '../read-request';
+import { readChangeQuery } from '../read-request';
 import type { Fleet } from './fleet';
 
 export const FLEET_PATH = '/api/fleet';
@@ -32,8 +32,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
     answer: (present: Fleet, request: Request, response: Response) => Promise<unknown>,
   ): RequestHandler =>
     handle(false, (present, request, response) => {
-      const unknown = unknownParameter(request.query, []);
-      if (unknown !== undefined) throw apiError('invalid_query', unknown);
+      parsedOr400(readQuery(NO_QUERY, request.query));
       return answer(present, request, response);
     });
   const logged = (response: Response, what: string, fields: Readonly<Record<string, unknown>>) => {
@@ -49,7 +48,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
   app.post(
     `${FLEET_PATH}/${IMPORT}`,
     handle(true, async (present, request, response) => {
-      const { found, after, limit } = queryOf(fleetImportQuery, request);
+      const { found, after, limit } = readChangeQuery(fleetImportQuery, request);
       const { apiKey, address, requestId } = actorOf(request, response);
       if (found) {
         if (after !== undefined) throw foundedAlready();
@@ -66,7 +65,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
   app.post(
     `${FLEET_PATH}/${RESEAL}`,
     handle(true, async (present, request, response) => {
-      const { after, limit } = queryOf(fleetStepQuery, request);
+      const { after, limit } = readChangeQuery(fleetStepQuery, request);
       const answered = await present.resealStep({ after, limit });
       const { resealed, current, unreadable } = answered;
       logged(response, 'fleet resealed', { resealed, current, unreadable: unreadable.length });
@@ -78,7 +77,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
     .route(`${FLEET_PATH}/packagers/:name`)
     .delete(
       handle(true, async (present, request, response) => {
-        refuseQuery(request.query);
+        readChangeQuery(NO_QUERY, request);
         const name = String(request.params.name);
         await present.retire(name);
         logged(response, 'packager retired from the fleet', { packager: name });
@@ -101,10 +100,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
   });
 }
 
-function queryOf<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>, { query }: Request) {
-  refuseQuery(query, ...Object.keys(schema.shape));
-  return parsedOr400(readQuery(schema, query));
-}
+const NO_QUERY = z.strictObject({});
 
 function foundedAlready() {
   const description =

@@ -1,9 +1,9 @@
-import { MAX_WAIT_SECONDS } from '../../api/fleet';
+import * as z from 'zod';
+import { waitSeconds } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import type { Finding } from '../../drm/finding';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
-import { apiError } from '../errors';
 import type { FleetChange } from '../storage/key-file-store';
 import type { Fleet } from './fleet';
 
@@ -24,19 +24,13 @@ interface Settled {
 
 /** Ends requests that change key files: at once, or when every packager has the changes. */
 export interface FleetWait {
-  /**
-   * Reads `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all.
-   * @throws HttpError 400.
-   */
-  secondsOf(query: Readonly<Record<string, unknown>>): number | undefined;
+  /** `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all. */
+  readonly parameter: z.ZodType<number | undefined>;
   /** Waits if `seconds` is given, and returns status, warnings and headers. Never rejects: the changes are made. */
   settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string): Promise<Settled>;
   /** Ends all waits: the service is about to stop. */
   hurry(): void;
 }
-
-/** The parameter that `secondsOf` reads. */
-export const WAIT = 'wait';
 
 const REVISION_HEADER = 'x-fleet-revision';
 /** How many packagers a warning names. */
@@ -77,15 +71,7 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
   };
 
   return {
-    secondsOf(query) {
-      const value = query[WAIT];
-      if (value === undefined) return undefined;
-      if (!fleet) throw refuse('is for a fleet of packagers, but this sidecar is not in one: leave it out');
-      const isNumber = typeof value === 'string' && /^[1-9]\d?$/.test(value);
-      if (!isNumber || Number(value) > MAX_WAIT_SECONDS)
-        throw refuse(`must be a whole number of seconds, from 1 to ${MAX_WAIT_SECONDS}`);
-      return Number(value);
-    },
+    parameter: fleet ? waitSeconds : NO_FLEET,
     async settle(changes, seconds, requestId) {
       if (changes.length === 0) return { status: 200, warnings: [], headers: [] };
       const behind = seconds === undefined ? undefined : await whoIsBehind(changes, seconds, requestId);
@@ -106,9 +92,9 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
 
 const STOPPING = 'it is not known which packagers have it, because the service is stopping';
 
-function refuse(why: string) {
-  return apiError('invalid_query', `${WAIT} ${why}. Nothing was changed.`);
-}
+const NO_FLEET = z
+  .never('is for a fleet of packagers, but this sidecar is not in one: leave it out')
+  .optional();
 
 function describeBehind(names: readonly string[], seconds: number): string {
   const more = names.length - MAX_NAMES;

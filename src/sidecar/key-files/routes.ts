@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Express, Request, RequestHandler, Response } from 'express';
-import type * as z from 'zod';
+import * as z from 'zod';
 import { cpixQuery, exportQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
 import {
   type KeyFileRequest,
@@ -19,20 +19,19 @@ import { parseKeyFile } from '../../drm/key-file';
 import { addressOf, onlyMethods, requireType } from '../../http/app';
 import { type HttpError, parsedOr400 } from '../../http/errors';
 import { etagOf } from '../../http/etag';
-import { type Parsed, readQuery } from '../../http/faults';
+import { type Parsed, querySwitch, readQuery } from '../../http/faults';
 import type { Provision } from '../../provider/provision';
 import { callerOf, requireRead, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
-import { type FleetWait, WAIT } from '../fleet/wait';
+import type { FleetWait } from '../fleet/wait';
 import {
   CPIX_TYPES,
   conditionsIn,
   createReadBytes,
   createReadRequest,
   createReadText,
-  isDryRun,
-  isKeepUnknown,
-  refuseQuery,
+  dryRunSwitch,
+  readChangeQuery,
 } from '../read-request';
 import { type FleetChange, isNamed, type KeyFileStore } from '../storage/key-file-store';
 import { type Actor, type KeyFileChanges, lineChanges, type PutOutcome, renderLineChanges } from './changes';
@@ -56,6 +55,13 @@ const WHICH_TYPES =
 export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   const { store, changes, provision, wait, rules } = context;
   const readBody = createReadBody();
+  const removalQuery = z.strictObject({ wait: wait.parameter });
+  const changeQuery = z.strictObject({ dryrun: dryRunSwitch, ...removalQuery.shape });
+  const queries: Readonly<Record<Body['type'], z.ZodType<ChangeQuery>>> = {
+    json: changeQuery,
+    lines: changeQuery.extend({ keepunknown: keepUnknownSwitch }),
+    cpix: z.strictObject({ ...readLater(cpixQuery), ...changeQuery.shape }),
+  };
 
   const get: RequestHandler = async (request, response) => {
     const streamId = streamIdOf(request, response);
@@ -82,10 +88,9 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     const actor = actorOf(request, response);
     requireWrite(actor.apiKey, streamId);
     const body = await readBody(request, response);
-    const dryRun = isDryRun(request.query, WAIT, ...PARAMETERS[body.type]);
-    const seconds = wait.secondsOf(request.query);
+    const { dryrun: dryRun, wait: seconds, ...query } = readChangeQuery(queries[body.type], request);
     const conditions = conditionsIn(request.headers);
-    const asked = parsedOr400(requestIn(body, request.query, rules));
+    const asked = parsedOr400(requestIn(body, query, rules));
     const provisioned = await provision(asked, actor.requestId);
     const options = { ...conditions, dryRun, awaited: seconds !== undefined };
     const outcome = await changes.put(streamId, provisioned, actor, options);
@@ -97,8 +102,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     const streamId = streamIdOf(request, response);
     const actor = actorOf(request, response);
     requireWrite(actor.apiKey, streamId);
-    refuseQuery(request.query, WAIT);
-    const seconds = wait.secondsOf(request.query);
+    const { wait: seconds } = readChangeQuery(removalQuery, request);
     const options = { ...conditionsIn(request.headers), awaited: seconds !== undefined };
     const { bytes, ...outcome } = await changes.remove(streamId, actor, options);
     if (!bytes) throw apiError('key_file_not_found');
@@ -172,23 +176,31 @@ function createReadBody(): (request: Request, response: Response) => Promise<Bod
   };
 }
 
-/** The query parameters of each body. */
-const PARAMETERS: Readonly<Record<Body['type'], readonly string[]>> = {
-  json: [],
-  lines: ['keepunknown'],
-  cpix: Object.keys(cpixQuery.shape),
+type ChangeQuery = Readonly<Record<string, unknown>> & {
+  readonly dryrun: boolean;
+  readonly wait?: number | undefined;
 };
 
-/** Reads the request that a body and its query make. */
+/** The names of a query that is read with the body. */
+function readLater({ shape }: z.ZodObject) {
+  return Object.fromEntries(Object.keys(shape).map((name) => [name, z.unknown().optional()]));
+}
+
+/** Whether lines with unknown names are kept. */
+export const keepUnknownSwitch = querySwitch.meta({
+  description:
+    'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
+});
+
+/** Reads the request that a body makes, with the rest of its query. */
 function requestIn(
   body: Body,
-  query: Request['query'],
+  query: Readonly<Record<string, unknown>>,
   rules: ProviderRules | undefined,
 ): Parsed<KeyFileRequest> {
   if (body.type === 'json') return parseKeyFileRequest(body.value, { rules });
-  if (body.type === 'lines') return readKeyFileLines(body.bytes, isKeepUnknown(query));
-  const { dryrun: _, [WAIT]: __, ...choice } = query;
-  return readCpixBody(body.bytes, choice);
+  if (body.type === 'lines') return readKeyFileLines(body.bytes, query.keepunknown === true);
+  return readCpixBody(body.bytes, query);
 }
 
 /** Not left to Express, which sends all of it to a client with `cache-control: no-cache`, as fetch() is one. */

@@ -1,19 +1,12 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
-import { MAX_FLEET_STEP, MAX_WAIT_SECONDS } from '../../api/fleet';
-import { type Answer, type PathItem, parameter, schemaRef } from '../../http/openapi';
+import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
+import { type Answer, type PathItem, parameter, queryParameters, schemaRef } from '../../http/openapi';
 import { STREAM } from './examples';
 import { type Example, pathItem } from './operation';
 
 export const FLEET_TAG = 'Fleet';
 
 const PATH = '/api/fleet';
-
-/** `?wait=` of requests that change key files. */
-export const WAIT = parameter(
-  'wait',
-  'Only in a fleet of packagers: the answer waits, at most this number of seconds, until every registered packager that takes the stream has the change. It is 200 when all have it, else 202 with a `Warning` that names those where it is missing. A dry run does not wait.',
-  { type: 'integer', minimum: 1, maximum: MAX_WAIT_SECONDS },
-);
 
 /** In a fleet, every answer to an accepted change has it. */
 export const REVISION_HEADER = {
@@ -55,18 +48,6 @@ const AND_WRITE = 'The API key must have no stream limits, and the right to writ
 const JSON_TYPE = 'application/json';
 
 const COMMON = ['invalid_query', 'forbidden', 'fleet_not_configured'] as const;
-const STEPS = [
-  parameter('after', 'The `next` of the step before; left out for the first one.', {
-    type: 'string',
-    maxLength: 200,
-  }),
-  parameter('limit', 'The number of streams of a step, at most.', {
-    type: 'integer',
-    minimum: 1,
-    maximum: MAX_FLEET_STEP,
-    default: MAX_FLEET_STEP,
-  }),
-];
 
 const example = (summary: string, value?: object, query?: Example['query']): Example[] => [
   { summary, ...(query && { query }), answer: { type: JSON_TYPE, value } },
@@ -108,14 +89,7 @@ export function fleetOperations(): Record<string, PathItem> {
         id: 'importIntoFleet',
         summary: 'Import the key files of this packager into the fleet',
         description: `One step: key files of the folder here that the fleet does not hold become its key files. Neither entries of the fleet nor files here change; differences are reported. Ask again with \`after\` until \`next\` is \`null\`. It can be repeated safely. ${AND_WRITE}`,
-        parameters: [
-          ...STEPS,
-          parameter(
-            'found',
-            "`true`, with the first step: the engine has lost the fleet, and it is founded again. Refused while the fleet is there, and while another one is. Restore the engine's backup instead, if there is one.",
-            { type: 'string', enum: ['true', 'false'], default: 'false' },
-          ),
-        ],
+        parameters: queryParameters(fleetImportQuery),
         content: { [JSON_TYPE]: schemaRef('FleetImport') },
         errors: [...COMMON, 'key_files_not_readable', 'too_many_open_files', ...ENGINE_ERRORS],
         examples: example(
@@ -130,7 +104,7 @@ export function fleetOperations(): Record<string, PathItem> {
         id: 'resealFleet',
         summary: 'Seal the fleet with its new secret',
         description: `One step: entries sealed with a former secret are sealed with the first one of \`PACKAGERDRMAPI_FLEET_SECRET_FILE\`. Afterwards the former one can be removed from the file. No key file changes. Ask again with \`after\` until \`next\` is \`null\`. ${AND_WRITE}`,
-        parameters: STEPS,
+        parameters: queryParameters(fleetStepQuery),
         content: { [JSON_TYPE]: schemaRef('FleetReseal') },
         errors: [...COMMON, ...ENGINE_ERRORS],
         examples: example(

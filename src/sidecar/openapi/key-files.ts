@@ -1,6 +1,8 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
+import { waitSeconds } from '../../api/fleet';
 import { cpixQuery, exportBodyQuery, exportQuery } from '../../api/key-file-request';
+import { listQuery } from '../../api/list';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import {
   type Answer,
@@ -11,9 +13,11 @@ import {
   queryParameters,
   schemaRef,
 } from '../../http/openapi';
-import { CPIX_TYPES } from '../read-request';
+import { checkQuery } from '../check-routes';
+import { keepUnknownSwitch } from '../key-files/routes';
+import { CPIX_TYPES, dryRunSwitch } from '../read-request';
 import { AES_128, CPIX_DOCUMENT, FROM_PROVIDER, fileOf, STREAM, SUPPLIED, SWAPPED } from './examples';
-import { ACCEPTED, FLEET_ERRORS, REVISION_HEADER, WAIT } from './fleet';
+import { ACCEPTED, FLEET_ERRORS, REVISION_HEADER } from './fleet';
 import { type Example, pathItem } from './operation';
 
 export const KEY_FILES_TAG = 'Key files';
@@ -24,7 +28,6 @@ const TEXT_TYPE = 'text/plain';
 const JSON_TYPE = 'application/json';
 export const CPIX_TYPE = 'application/cpix+xml';
 
-const trueOrFalse = { type: 'string' as const, enum: ['true', 'false'], default: 'false' };
 const TEXT: OpenApi.SchemaObject = {
   type: 'string',
   description:
@@ -38,11 +41,8 @@ const STREAM_ID = parameter(
   { type: 'string', minLength: 1, maxLength: 200 },
   { in: 'path', required: true, example: STREAM },
 );
-const DRY_RUN = parameter(
-  'dryrun',
-  '`true`: nothing is written, and the answer reports what would be.',
-  trueOrFalse,
-);
+const REMOVAL = z.strictObject({ wait: waitSeconds });
+const CHANGE = z.strictObject({ dryrun: dryRunSwitch, wait: waitSeconds });
 const IF_MATCH = parameter(
   'If-Match',
   'The `ETag` that the key file must still have, in its quotes, or `*`: there must be a key file. Otherwise the answer is 412, and nothing is changed. So two people cannot overwrite changes of each other by mistake.',
@@ -170,13 +170,7 @@ function oneKeyFile() {
         'Creates or replaces the key file of a stream. A body with `cenc`, `fairplay` or `aes` supplies the keys itself, and so does a CPIX document (`cpix` in JSON, or `application/cpix+xml`), plain or encrypted for this service; any other names a content, whose keys are fetched from the key provider. The lines of an existing key file (`text/plain`, or `keyfile` in JSON) are taken over: no value becomes another. A packager finds the old file whole or the new one whole; when anything fails, the old one stays. The packager reads a key file when the stream starts, so a change takes effect at the next start.',
       parameters: [
         STREAM_ID,
-        DRY_RUN,
-        WAIT,
-        parameter(
-          'keepunknown',
-          'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
-          { type: 'string', enum: ['true', 'false'] },
-        ),
+        ...queryParameters(CHANGE.extend({ keepunknown: keepUnknownSwitch })),
         ...CPIX_PARAMETERS,
         IF_MATCH,
         IF_NONE_MATCH,
@@ -228,7 +222,7 @@ function oneKeyFile() {
       id: 'removeKeyFile',
       summary: 'Remove a key file',
       description: 'Removes the key file of a stream and returns what it held.',
-      parameters: [STREAM_ID, WAIT, IF_MATCH],
+      parameters: [STREAM_ID, ...queryParameters(REMOVAL), IF_MATCH],
       headers: { ETag: ETAG, ...REVISION_HEADER },
       content: FILE,
       answers: {
@@ -253,16 +247,7 @@ function manyKeyFiles() {
       summary: 'List key files',
       description:
         'The key files that the API key reaches, page by page, with their contents and what is wrong with them, and no secrets. Ask again with `cursor` until it is `null`.',
-      parameters: [
-        parameter('prefix', 'The prefix of the stream ids, such as `live/`.'),
-        parameter('limit', 'The number of key files of a page, at most.', {
-          type: 'integer',
-          minimum: 1,
-          maximum: 1000,
-          default: 100,
-        }),
-        parameter('cursor', 'The `cursor` of the page before. The last page can be asked for again.'),
-      ],
+      parameters: queryParameters(listQuery),
       content: { [JSON_TYPE]: schemaRef('KeyFileList') },
       errors: ['invalid_query', 'cursor_expired', ...READ_ERRORS],
       examples: [{ summary: 'A page', query: { prefix: 'ne', limit: '10' }, answer: { type: JSON_TYPE } }],
@@ -272,7 +257,7 @@ function manyKeyFiles() {
       summary: 'Write many key files',
       description:
         'Provisions many streams and groups at once, in parallel, with a result for each: a failed one does not stop the others. A file that would not change is not written, so a batch can be repeated safely. The status is 200 also when streams failed; `summary` counts them.',
-      parameters: [DRY_RUN, WAIT],
+      parameters: queryParameters(CHANGE),
       body: { [JSON_TYPE]: schemaRef('Batch') },
       headers: { ...REVISION_HEADER },
       content: { [JSON_TYPE]: schemaRef('BatchResult') },
@@ -311,7 +296,7 @@ function check() {
       summary: 'Check key material',
       description:
         'Reports what key material decodes to, field by field, and every fault with what to do about it. It takes a key file, a body of the key-file API, a CPIX document (whose encrypted content keys are not opened), or one value in base64, hex or as a UUID: a PSSH box, an init segment or a media segment, Widevine PSSH data, a PlayReady object or header, a key id, a license address, a manifest or playlist, or an element or a key line of one. Nothing is written, kept or logged. Any API key will do.',
-      parameters: [parameter('reveal', '`true`: the answer shows key material.', trueOrFalse)],
+      parameters: queryParameters(checkQuery),
       body: {
         [JSON_TYPE]: {
           oneOf: [

@@ -118,15 +118,23 @@ test.each([
     '/api/fleet/import?limt=1',
     'limt is not a parameter of this request. Did you mean limit? Nothing was changed.',
   ],
-  ['post', '/api/fleet/import?limit=1.5', 'limit: must be a whole number from 1 to 1000'],
-  ['post', '/api/fleet/import?after=a&after=b', 'after: is given twice'],
-  ['post', '/api/fleet/import?found=yes', 'found: must be true or false'],
+  [
+    'post',
+    '/api/fleet/import?limit=1.5',
+    'limit: must be a whole number from 1 to 1000. Nothing was changed.',
+  ],
+  ['post', '/api/fleet/import?after=a&after=b', 'after: is given twice. Nothing was changed.'],
+  ['post', '/api/fleet/import?found=yes', 'found: must be true or false. Nothing was changed.'],
   [
     'post',
     '/api/fleet/import?found=true&after=a',
     'found is for the first step of an import: leave it out where after is given. Nothing was changed.',
   ],
-  ['post', '/api/fleet/reseal?found=true', 'found is not a parameter of this request. Nothing was changed.'],
+  [
+    'post',
+    '/api/fleet/reseal?found=true',
+    'found is not a parameter of this request. Parameters: after, limit. Nothing was changed.',
+  ],
 ] as const)('%s %s does nothing, and says why', async (method, path, description) => {
   const { api, fleet } = await startInFleet();
   fleet.setLive('origin-2', false);

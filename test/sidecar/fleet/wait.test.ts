@@ -154,7 +154,7 @@ test.each(['0', '31', '-1', '1.5', '01', 'true', '', '1&wait=2'])(
           errors: [
             {
               code: 'invalid_query',
-              description: 'wait must be a whole number of seconds, from 1 to 30. Nothing was changed.',
+              description: 'wait: must be a whole number of seconds, from 1 to 30. Nothing was changed.',
             },
           ],
         },
@@ -170,7 +170,7 @@ test.each(REQUESTS)('without a fleet, %s %s has no packager to wait for', async 
   const before = await sidecar.files();
   const answer = await sidecar.api[method](`${path}?wait=5`).send(body);
   const description =
-    'wait is for a fleet of packagers, but this sidecar is not in one: leave it out. Nothing was changed.';
+    'wait: is for a fleet of packagers, but this sidecar is not in one: leave it out. Nothing was changed.';
   expect([answer.status, answer.body]).toEqual([400, { errors: [{ code: 'invalid_query', description }] }]);
   expect(await sidecar.files()).toEqual(before);
 });
