@@ -1,7 +1,7 @@
 import { apiError } from '../errors';
 import type { Engine, Guard } from './engine/engine';
 import type { EngineKeys } from './engine-keys';
-import type { Seal } from './entries/entry';
+import type { Seal } from './entries/seal';
 import type { Ledger } from './ledger/ledger';
 
 /** Two engines may hold a fleet each at the same revision: it counts with its servers alone. */
@@ -80,8 +80,8 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
   };
 }
 
-function idIn(opened: ReturnType<Seal['openText']>): string | undefined {
-  if (!opened.ok) return undefined;
-  const { id }: { readonly id?: unknown } = JSON.parse(opened.text);
+function idIn(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const { id }: { readonly id?: unknown } = JSON.parse(text);
   return typeof id === 'string' ? id : undefined;
 }

@@ -13,7 +13,7 @@ import { type Engine, type EngineServer, toFleetError } from './engine/engine';
 import { groupCalls } from './engine/grouped';
 import { engineKeysUnder } from './engine-keys';
 import { type Applied, type Apply, createApply, type Origin } from './entries/apply';
-import type { Entry } from './entries/entry';
+import { createVersions, type Entry } from './entries/entry';
 import { createFleetStore } from './entries/fleet-store';
 import { createReplication, type Replication } from './entries/replicate';
 import { createSeal } from './entries/seal';
@@ -315,22 +315,6 @@ function missingSecret(secrets: ReadonlyMap<string, string>): HttpError {
 /** Waits, unless the signal ends it. */
 async function rest(ms: number, signal: AbortSignal): Promise<void> {
   await pause(ms, undefined, { signal, ref: false }).catch(() => undefined);
-}
-
-function createVersions(clock: () => Date) {
-  let highest = 0;
-  return {
-    get highest() {
-      return highest;
-    },
-    see(version: number) {
-      highest = Math.max(highest, version);
-    },
-    next(aheadMs = 0) {
-      highest = Math.max(highest + 1, clock().getTime() + aheadMs);
-      return highest;
-    },
-  };
 }
 
 const MAX_PENDING = 10_000;

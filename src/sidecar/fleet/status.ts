@@ -5,8 +5,8 @@ import { apiError } from '../errors';
 import type { Engine, EngineServer } from './engine/engine';
 import type { Grouped } from './engine/grouped';
 import type { EngineKeys } from './engine-keys';
-import type { Seal } from './entries/entry';
 import type { Replication } from './entries/replicate';
+import type { Seal } from './entries/seal';
 import type { FleetFigures } from './fleet';
 import type { Ledger } from './ledger/ledger';
 import type { Packager } from './members/member-records';
@@ -86,8 +86,7 @@ export async function whereStream(options: WhereOptions): Promise<FleetStreamAns
   const key = keys.entry(streamId);
   const [{ present }, packagers] = await Promise.all([grouped.read(key), membership.list()]);
   if (!present) throw apiError('fleet_entry_not_found');
-  const opened = seal.open(key, present.value, streamId);
-  const entry = opened.ok ? opened.entry : undefined;
+  const entry = seal.open(key, present.value, streamId);
   return {
     streamid: streamId,
     revision: present.revision,

@@ -25,36 +25,22 @@ export interface Entry {
   readonly isFound: boolean;
 }
 
+export type Versions = ReturnType<typeof createVersions>;
+
 /** The versions of entries: a new one is higher than all that were seen, and at least the milliseconds since 1970. */
-export interface Versions {
-  readonly highest: number;
-  see(version: number): void;
-  /** @param aheadMs by how much it is at least ahead of the clock. */
-  next(aheadMs?: number): number;
-}
-
-/** The result of opening a sealed value. */
-export type Opened =
-  | { readonly ok: true; readonly entry: Entry }
-  /** `secret`: it was sealed with another secret. `garbage`: it was sealed for another key, or is damaged. */
-  | { readonly ok: false; readonly why: 'secret' | 'garbage' };
-
-/** Seals with the first secret, and opens with any. */
-export interface Seal {
-  /** Seals an entry for its key in the engine. */
-  seal(key: string, entry: Entry): Buffer;
-  /** `streamId` is what the key says. */
-  open(key: string, value: Buffer, streamId: StreamId): Opened;
-  /** The same of a small text that is no entry: the description of the fleet. */
-  sealText(key: string, text: string): Buffer;
-  openText(
-    key: string,
-    value: Buffer,
-  ):
-    | { readonly ok: true; readonly text: string }
-    | { readonly ok: false; readonly why: 'secret' | 'garbage' };
-  /** Whether it was sealed with the secret that seals now. */
-  isCurrent(value: Buffer): boolean;
-  /** The id of the secret that it was sealed with, 8 hexadecimal digits; it reveals nothing of the secret. */
-  secretId(value: Buffer): string;
+export function createVersions(clock: () => Date) {
+  let highest = 0;
+  return {
+    get highest() {
+      return highest;
+    },
+    see(version: number) {
+      highest = Math.max(highest, version);
+    },
+    /** @param aheadMs by how much it is at least ahead of the clock. */
+    next(aheadMs = 0) {
+      highest = Math.max(highest + 1, clock().getTime() + aheadMs);
+      return highest;
+    },
+  };
 }

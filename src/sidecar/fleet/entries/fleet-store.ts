@@ -18,7 +18,8 @@ import type { Grouped } from '../engine/grouped';
 import type { EngineKeys } from '../engine-keys';
 import type { Identity } from '../identity';
 import type { Applied } from './apply';
-import type { Entry, Seal, Versions } from './entry';
+import type { Entry, Versions } from './entry';
+import type { Seal } from './seal';
 
 interface FleetStoreOptions {
   /** Of the packager. */
@@ -67,10 +68,9 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
   const look = async (streamId: StreamId): Promise<Present> => {
     const key = keys.entry(streamId);
     const { present: stored, revision, cluster } = await grouped.read(key);
-    const opened = stored && seal().open(key, stored.value, streamId);
-    if (!opened?.ok) return { stored, entry: undefined, revision, cluster };
-    versions.see(opened.entry.version);
-    return { stored, entry: opened.entry, revision, cluster };
+    const entry = stored && seal().open(key, stored.value, streamId);
+    if (entry) versions.see(entry.version);
+    return { stored, entry, revision, cluster };
   };
 
   /** The key file as a condition sees it: the fleet's, or one here that the fleet knows nothing of. */
@@ -102,7 +102,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     if (answer.made) return answer.revision;
     // If the answer to a first attempt was lost, the present entry is this very one.
     const opened = answer.present && seal().open(key, answer.present.value, entry.streamId);
-    if (opened?.ok && opened.entry.id === entry.id) return answer.present?.revision;
+    if (opened?.id === entry.id) return answer.present?.revision;
     onConflict();
     return undefined;
   };

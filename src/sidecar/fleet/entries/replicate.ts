@@ -14,7 +14,8 @@ import type { EngineKeys } from '../engine-keys';
 import type { EntryResult } from '../fleet';
 import type { Ledger } from '../ledger/ledger';
 import type { Applied, Apply, Origin } from './apply';
-import type { Entry, Seal, Versions } from './entry';
+import type { Entry, Versions } from './entry';
+import type { Seal } from './seal';
 
 interface ReplicationOptions {
   readonly engine: Engine;
@@ -76,17 +77,17 @@ export function createReplication(options: ReplicationOptions): Replication {
     missing.delete(streamId);
     missingSecrets.delete(streamId);
     formerSecrets.delete(streamId);
-    const opened = seal().open(key, value, streamId);
+    const entry = seal().open(key, value, streamId);
     const leave = await underWay.enter();
     try {
-      if (!opened.ok) {
-        if (opened.why === 'secret') missingSecrets.set(streamId, seal().secretId(value));
+      if (!entry) {
+        const secret = seal().missingSecret(value);
+        if (secret !== undefined) missingSecrets.set(streamId, secret);
         await apply.without(streamId, 'unreadable');
         onResult('unreadable');
         return false;
       }
       if (!seal().isCurrent(value)) formerSecrets.add(streamId);
-      const { entry } = opened;
       options.versions.see(entry.version);
       const done = await apply.entry(entry, revision, origin);
       if (!done.isReturned) {

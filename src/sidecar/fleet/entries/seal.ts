@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import * as z from 'zod';
 import type { StreamId } from '../../../api/stream-id';
-import type { Entry, Opened, Seal } from './entry';
+import type { Entry } from './entry';
 
 /**
  * What is sealed begins with this byte; then come the id of the secret (4 bytes), the nonce (12), the ciphertext and the
@@ -30,6 +30,8 @@ interface Key {
   readonly key: KeyObject;
 }
 
+export type Seal = ReturnType<typeof createSeal>;
+
 /**
  * Seals with AES-256-GCM (NIST SP 800-38D) under a key that HKDF-SHA256 (RFC 5869) makes of a secret. The engine's key is
  * additional data: what is moved to another key can't be opened there. Nonces are random, so a secret is good for
@@ -38,7 +40,7 @@ interface Key {
  * @param random returns that many unguessable bytes.
  * @throws RangeError without a secret.
  */
-export function createSeal(secrets: readonly string[], random: (bytes: number) => Buffer): Seal {
+export function createSeal(secrets: readonly string[], random: (bytes: number) => Buffer) {
   const keys = secrets.map(keyOf);
   const [current] = keys;
   if (!current) throw new RangeError('A seal needs a secret');
@@ -57,30 +59,39 @@ export function createSeal(secrets: readonly string[], random: (bytes: number) =
     return Buffer.concat([head, nonce, ...sealed, cipher.getAuthTag()]);
   };
 
-  const open = (kind: Kind, key: string, value: Buffer): Buffer | 'secret' | 'garbage' => {
+  const open = (kind: Kind, key: string, value: Buffer): Buffer | undefined => {
     const id = idOf(value);
-    if (id === undefined) return 'garbage';
-    const known = keys.filter((each) => each.id === id);
-    for (const { key: cipherKey } of known) {
+    for (const { key: cipherKey } of keys.filter((each) => each.id === id)) {
       const plain = decipher(cipherKey, additionalData(kind, key), value);
       if (plain) return plain;
     }
-    return known.length === 0 ? 'secret' : 'garbage';
+    return undefined;
   };
 
   return {
-    seal: (key, entry) => close(ENTRY, key, plainOf(entry)),
-    open(key, value, streamId) {
+    /** Seals an entry for its key in the engine. */
+    seal: (key: string, entry: Entry) => close(ENTRY, key, plainOf(entry)),
+    /**
+     * `streamId` is what the key says. Undefined: it was sealed with another secret or for another key, or is damaged.
+     */
+    open(key: string, value: Buffer, streamId: StreamId): Entry | undefined {
       const plain = open(ENTRY, key, value);
-      return typeof plain === 'string' ? { ok: false, why: plain } : entryOf(plain, streamId);
+      return plain && entryOf(plain, streamId);
     },
-    sealText: (key, text) => close(TEXT, key, [Buffer.from(text)]),
-    openText(key, value) {
-      const plain = open(TEXT, key, value);
-      return typeof plain === 'string' ? { ok: false, why: plain } : { ok: true, text: plain.toString() };
+    /** The same of a small text that is no entry: the description of the fleet. */
+    sealText: (key: string, text: string) => close(TEXT, key, [Buffer.from(text)]),
+    openText: (key: string, value: Buffer) => open(TEXT, key, value)?.toString(),
+    /** Whether it was sealed with the secret that seals now. */
+    isCurrent: (value: Buffer) => idOf(value) === current.id,
+    /**
+     * The id of the secret that it was sealed with, 8 hexadecimal digits, if that is missing here; it reveals nothing of
+     * the secret.
+     */
+    missingSecret(value: Buffer): string | undefined {
+      const id = idOf(value);
+      if (id === undefined || keys.some((each) => each.id === id)) return undefined;
+      return id.toString(16).padStart(8, '0');
     },
-    isCurrent: (value) => idOf(value) === current.id,
-    secretId: (value) => (idOf(value) ?? 0).toString(16).padStart(8, '0'),
   };
 }
 
@@ -148,21 +159,19 @@ function plainOf({ id, version, at, by, from, awaited, isFound, bytes }: Entry):
   return bytes ? [start, bytes] : [start];
 }
 
-const GARBAGE = { ok: false, why: 'garbage' } as const;
-
-function entryOf(plain: Buffer, streamId: StreamId): Opened {
-  if (plain.length < LENGTH_BYTES) return GARBAGE;
+function entryOf(plain: Buffer, streamId: StreamId): Entry | undefined {
+  if (plain.length < LENGTH_BYTES) return undefined;
   const bytesAt = LENGTH_BYTES + plain.readUInt16BE();
-  if (bytesAt > plain.length) return GARBAGE;
+  if (bytesAt > plain.length) return undefined;
   const read = header.safeParse(jsonOf(plain.toString('utf8', LENGTH_BYTES, bytesAt)));
-  if (!read.success) return GARBAGE;
+  if (!read.success) return undefined;
   const [id, version, at, key, address, requestId, from, how, hasFile] = read.data;
-  if (!hasFile && bytesAt < plain.length) return GARBAGE;
+  if (!hasFile && bytesAt < plain.length) return undefined;
   const bytes = hasFile ? plain.subarray(bytesAt) : undefined;
   const by = { key, address, requestId };
   const awaited = (how & AWAITED) !== 0;
   const isFound = (how & FOUND) !== 0;
-  return { ok: true, entry: { streamId, id, version, bytes, at, by, from, awaited, isFound } };
+  return { streamId, id, version, bytes, at, by, from, awaited, isFound };
 }
 
 /** undefined: it is no JSON. */

@@ -16,9 +16,9 @@ import type { Step } from '../fleet';
 import type { Identity } from '../identity';
 import type { Ledger } from '../ledger/ledger';
 import type { Apply } from './apply';
-import type { Seal } from './entry';
 import type { Offer } from './fleet-store';
 import type { Replication } from './replicate';
+import type { Seal } from './seal';
 
 interface ImportOptions {
   readonly folder: string;
@@ -119,9 +119,9 @@ export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
     const { values } = await engine.read([keys.fleet]);
     const [present] = values;
     if (!present || seal().isCurrent(present.value)) return;
-    const opened = seal().openText(keys.fleet, present.value);
-    if (!opened.ok) return;
-    const value = seal().sealText(keys.fleet, opened.text);
+    const text = seal().openText(keys.fleet, present.value);
+    if (text === undefined) return;
+    const value = seal().sealText(keys.fleet, text);
     await engine.change([{ key: keys.fleet, expected: present.revision, value }]);
     identity.doubt();
   };
@@ -144,7 +144,7 @@ export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
       for (let tries = 0; present && tries < MAX_TRIES; tries += 1) {
         const { value, revision }: StoredValue = present;
         const opened = seal().open(key, value, streamId);
-        if (!opened.ok) {
+        if (!opened) {
           unreadable.push(streamId);
           return;
         }
@@ -153,7 +153,7 @@ export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
           else resealed += 1;
           return;
         }
-        const entry = { ...opened.entry, awaited: false };
+        const entry = { ...opened, awaited: false };
         const answer = await grouped.change(
           { key, expected: revision, value: seal().seal(key, entry) },
           await identity.guard(),
@@ -233,7 +233,7 @@ export async function collectDeleted(options: CollectOptions): Promise<void> {
         return [];
       }
       const opened = seal().open(found.key, found.value, streamId);
-      const isSame = opened.ok && opened.entry.version === version && !opened.entry.bytes;
+      const isSame = opened?.version === version && !opened.bytes;
       return isSame ? [{ key: found.key, expected: found.revision, value: undefined }] : [];
     });
     if (changes.length > 0) await engine.change(changes, await identity.guard());
