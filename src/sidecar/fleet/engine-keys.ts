@@ -4,47 +4,35 @@ import type { KeyRange } from './engine/engine';
 /** The rule of `PACKAGERDRMAPI_FLEET_NAME`; names in the engine may be anybody's. */
 export const PACKAGER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** The keys of a fleet in the engine. The prefix of all ends in a slash. */
-export interface EngineKeys {
-  /** The description of the fleet: its id, sealed. */
-  readonly fleet: string;
-  entry(streamId: StreamId): string;
-  /** The stream of an entry's key; undefined: it is no such key. */
-  streamOf(key: string): StreamId | undefined;
-  /** The ranges of the entries with some stream-id prefixes; undefined: one range of all. */
-  entries(prefixes: readonly string[] | undefined): readonly KeyRange[];
-  /** The registration of a packager, until it is retired. */
-  packager(name: string): string;
-  readonly packagers: KeyRange;
-  /** Exists while the packager's sidecar runs. */
-  live(name: string): string;
-  readonly lives: KeyRange;
-  /** The report of a packager. */
-  report(name: string): string;
-  readonly reports: KeyRange;
-  /** The name of the packager in a key of one of these three ranges; undefined: it is none. */
-  nameOf(key: string, range: KeyRange): string | undefined;
-}
+export type EngineKeys = ReturnType<typeof engineKeysUnder>;
 
-export function engineKeysUnder(prefix: string): EngineKeys {
-  const folders = { keys: `${prefix}keys/`, packagers: `${prefix}packagers/` };
-  const [lives, reports] = [`${prefix}live/`, `${prefix}reports/`];
+/** The keys of a fleet in the engine. The prefix of all ends in a slash. */
+export function engineKeysUnder(prefix: string) {
+  const entries = `${prefix}keys/`;
+  const [packagers, lives, reports] = [`${prefix}packagers/`, `${prefix}live/`, `${prefix}reports/`];
   return {
+    /** The description of the fleet: its id, sealed. */
     fleet: `${prefix}fleet`,
-    entry: (streamId) => `${folders.keys}${streamId}`,
-    streamOf(key) {
-      const parsed = parseStreamId(key.startsWith(folders.keys) ? key.slice(folders.keys.length) : '');
+    entry: (streamId: StreamId) => `${entries}${streamId}`,
+    /** The stream of an entry's key; undefined: it is no such key. */
+    streamOf(key: string): StreamId | undefined {
+      const parsed = parseStreamId(key.startsWith(entries) ? key.slice(entries.length) : '');
       return parsed.ok ? parsed.value : undefined;
     },
-    entries: (prefixes) =>
-      followed(prefixes).map((streamPrefix) => ({ prefix: `${folders.keys}${streamPrefix}` })),
-    packager: (name) => `${folders.packagers}${name}`,
-    packagers: { prefix: folders.packagers },
-    live: (name) => `${lives}${name}`,
+    /** The ranges of the entries with some stream-id prefixes; undefined: one range of all. */
+    entries: (prefixes: readonly string[] | undefined): readonly KeyRange[] =>
+      followed(prefixes).map((streamPrefix) => ({ prefix: `${entries}${streamPrefix}` })),
+    /** The registration of a packager, until it is retired. */
+    packager: (name: string) => `${packagers}${name}`,
+    packagers: { prefix: packagers },
+    /** Exists while the packager's sidecar runs. */
+    live: (name: string) => `${lives}${name}`,
     lives: { prefix: lives },
-    report: (name) => `${reports}${name}`,
+    /** The report of a packager. */
+    report: (name: string) => `${reports}${name}`,
     reports: { prefix: reports },
-    nameOf(key, range) {
+    /** The name of the packager in a key of one of these three ranges; undefined: it is none. */
+    nameOf(key: string, range: KeyRange): string | undefined {
       const name = key.slice(range.prefix.length);
       return PACKAGER_NAME.test(name) ? name : undefined;
     },

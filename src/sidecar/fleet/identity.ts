@@ -9,19 +9,7 @@ interface FleetGuard extends Guard {
   readonly cluster: string;
 }
 
-/** Which fleet the engine holds, and whether it is the one of this packager. */
-export interface Identity {
-  /**
-   * What every change is guarded by: the description of the fleet as it was read. A fleet that is not there is founded, if
-   * this packager has joined none.
-   * @throws HttpError when it is another fleet, lost, or sealed with another secret. @throws EngineError
-   */
-  guard(): Promise<FleetGuard>;
-  /** Has it read again before the next change. */
-  doubt(): void;
-  /** Founds the fleet of this packager again. @throws HttpError when the engine has one. @throws EngineError */
-  found(): Promise<void>;
-}
+export type Identity = ReturnType<typeof createIdentity>;
 
 interface IdentityOptions {
   readonly engine: Engine;
@@ -31,7 +19,8 @@ interface IdentityOptions {
   readonly newId: () => string;
 }
 
-export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOptions): Identity {
+/** Which fleet the engine holds, and whether it is the one of this packager. */
+export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOptions) {
   const key = keys.fleet;
   let known: Promise<FleetGuard> | undefined;
 
@@ -56,7 +45,12 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
   };
 
   return {
-    guard() {
+    /**
+     * What every change is guarded by: the description of the fleet as it was read. A fleet that is not there is founded, if
+     * this packager has joined none.
+     * @throws HttpError when it is another fleet, lost, or sealed with another secret. @throws EngineError
+     */
+    guard(): Promise<FleetGuard> {
       if (!known) {
         const looked = look();
         known = looked;
@@ -66,10 +60,12 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
       }
       return known;
     },
-    doubt() {
+    /** Has it read again before the next change. */
+    doubt(): void {
       known = undefined;
     },
-    async found() {
+    /** Founds the fleet of this packager again. @throws HttpError when the engine has one. @throws EngineError */
+    async found(): Promise<void> {
       const { fleet } = ledger.head;
       const { values } = await engine.read([key]);
       if (fleet === undefined || values[0])

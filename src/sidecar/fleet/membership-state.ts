@@ -4,32 +4,7 @@ import type { Log } from '../../http/log';
 import { apiError, type ErrorCode } from '../errors';
 import { EngineError, type Moment } from './engine/engine';
 
-/** Membership state of this packager. */
-export interface MembershipState {
-  readonly state: FleetState;
-  readonly since: Date;
-  /** Of the engine, at its last heartbeat. */
-  readonly moment: Moment | undefined;
-  readonly isLevel: boolean;
-  /** Seconds since it was last level; 0 while it is; undefined: it never was. */
-  behindSeconds(): number | undefined;
-  /** The engine answered. */
-  engineReached(at: Moment): void;
-  /** The connection to the engine is lost. */
-  engineLost(cause: EngineError): void;
-  /** The engine holds this packager's fleet. */
-  admitted(): void;
-  /** Whether everything that the engine has is applied. */
-  setLevel(isLevel: boolean): void;
-  setNameTaken(isTaken: boolean): void;
-  /** What prevents the packager from taking part. */
-  failed(thrown: unknown): void;
-  /**
-   * @param hasJoined whether the packager ever had all of the fleet: then it can stream while the engine is away.
-   * @throws HttpError 503 while the sidecar should get no requests.
-   */
-  checkReady(hasJoined: boolean): void;
-}
+export type MembershipState = ReturnType<typeof createMembershipState>;
 
 interface MembershipStateOptions {
   readonly log: Log;
@@ -46,7 +21,8 @@ const CODES = {
   denied: 'fleet_denied',
 } as const satisfies Partial<Record<FleetState, ErrorCode>>;
 
-export function createMembershipState({ log, now, clock }: MembershipStateOptions): MembershipState {
+/** Membership state of this packager. */
+export function createMembershipState({ log, now, clock }: MembershipStateOptions) {
   /** The fault of the last round; undefined: none. */
   let trouble: FleetState | undefined;
   let hasEverything = false;
@@ -81,45 +57,56 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
     get since() {
       return shown.since;
     },
+    /** Of the engine, at its last heartbeat. */
     get moment() {
       return moment;
     },
     get isLevel() {
       return isLevel();
     },
-    behindSeconds() {
+    /** Seconds since it was last level; 0 while it is; undefined: it never was. */
+    behindSeconds(): number | undefined {
       if (isLevel()) return 0;
       return lastLevel === undefined ? undefined : (now() - lastLevel) / 1000;
     },
-    engineReached(at) {
+    /** The engine answered. */
+    engineReached(at: Moment): void {
       moment = at;
       isLost = false;
       settle();
     },
-    engineLost(cause) {
+    /** The connection to the engine is lost. */
+    engineLost(cause: EngineError): void {
       isLost = true;
       settle(cause);
     },
-    admitted() {
+    /** The engine holds this packager's fleet. */
+    admitted(): void {
       trouble = undefined;
       isLost = false;
       settle();
     },
-    setLevel(value) {
+    /** Whether everything that the engine has is applied. */
+    setLevel(value: boolean): void {
       hasEverything = value;
       if (value) settle();
     },
-    setNameTaken(isTaken) {
+    setNameTaken(isTaken: boolean): void {
       isNameTaken = isTaken;
       settle();
     },
-    failed(thrown) {
+    /** What prevents the packager from taking part. */
+    failed(thrown: unknown): void {
       isLost ||= thrown instanceof EngineError;
       if (thrown instanceof EngineError) trouble = thrown.kind === 'denied' ? 'denied' : undefined;
       else trouble = troubleOf(thrown);
       settle(thrown);
     },
-    checkReady(hasJoined) {
+    /**
+     * @param hasJoined whether the packager ever had all of the fleet: then it can stream while the engine is away.
+     * @throws HttpError 503 while the sidecar should get no requests.
+     */
+    checkReady(hasJoined: boolean): void {
       const { state } = shown;
       // A packager that reads the whole fleet again keeps its key files meanwhile.
       const isAgain = state === 'joining' && lastLevel !== undefined;

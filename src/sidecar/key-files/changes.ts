@@ -53,18 +53,7 @@ interface RemoveOutcome {
   readonly fleet?: FleetChange | undefined;
 }
 
-/** Changes key files and audits each change. The caller has checked the rights of the actor. */
-export interface KeyFileChanges {
-  /** Writes a key file. */
-  put(
-    streamId: StreamId,
-    provisioned: Provisioned,
-    actor: Actor,
-    options?: ChangeOptions,
-  ): Promise<PutOutcome>;
-  /** Removes a key file, if there is one. */
-  remove(streamId: StreamId, actor: Actor, options?: ChangeOptions): Promise<RemoveOutcome>;
-}
+export type KeyFileChanges = ReturnType<typeof createKeyFileChanges>;
 
 interface ChangesContext {
   readonly store: KeyFileStore;
@@ -73,7 +62,9 @@ interface ChangesContext {
   readonly index: KeyIndex;
 }
 
-export function createKeyFileChanges({ store, index, audit, log }: ChangesContext): KeyFileChanges {
+/** Changes key files and audits each change. The caller has checked the rights of the actor. */
+export function createKeyFileChanges({ store, index, audit, log }: ChangesContext) {
+  /** Writes a key file. */
   const put = async (
     streamId: StreamId,
     provisioned: Provisioned,
@@ -127,7 +118,12 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
 
   return {
     put,
-    async remove(streamId, actor, { awaited = false, ...conditions } = {}) {
+    /** Removes a key file, if there is one. */
+    async remove(
+      streamId: StreamId,
+      actor: Actor,
+      { awaited = false, ...conditions }: ChangeOptions = {},
+    ): Promise<RemoveOutcome> {
       const by = changedBy(actor);
       const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;

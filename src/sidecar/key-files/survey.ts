@@ -13,24 +13,14 @@ import { isLeftAlone, type KeyFileStore } from '../storage/key-file-store';
 /** How many key files have an error, and how many have warnings alone. */
 export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
 
-/** Counts the key files that have faults, and keeps the key index up to date with the files of the start and with removals. */
-interface Survey {
-  /** Undefined until the files that were there at the start are read. What was written is counted a little later. */
-  counts(): FaultyKeyFiles | undefined;
-  /** The same store, whose changes are followed. */
-  follow(store: KeyFileStore): KeyFileStore;
-  /** Reads all key files in the background, at most 2,000 a second. Never rejects. */
-  run(): Promise<void>;
-  close(): void;
-}
-
 /** As many files take a millisecond or two. */
 const FILES_AT_A_STRETCH = 20;
 const REST_MS = 10;
 /** Written files are looked at later, and slowly: a look takes a fifth of the time of a write. */
 const WRITTEN_REST_MS = 50;
 
-export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey {
+/** Counts the key files that have faults, and keeps the key index up to date with the files of the start and with removals. */
+export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
   const written = new Set<StreamId>();
   let isLooking = false;
@@ -80,13 +70,15 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
   };
 
   return {
-    counts() {
+    /** Undefined until the files that were there at the start are read. What was written is counted a little later. */
+    counts(): FaultyKeyFiles | undefined {
       if (!isComplete) return undefined;
       const counts = { error: 0, warning: 0 };
       for (const severity of faulty.values()) counts[severity] += 1;
       return counts;
     },
-    follow: (store) => ({
+    /** The same store, whose changes are followed. */
+    follow: (store: KeyFileStore): KeyFileStore => ({
       ...store,
       async write(streamId, bytes, conditions = {}, context) {
         const change = await store.write(streamId, bytes, conditions, context);
@@ -103,8 +95,9 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex): Survey 
         return change;
       },
     }),
+    /** Reads all key files in the background, at most 2,000 a second. Never rejects. */
     run: () => runAll().catch(failed),
-    close() {
+    close(): void {
       isClosed = true;
     },
   };
@@ -142,29 +135,24 @@ interface Streams {
   readonly names: readonly string[];
 }
 
-/** The keys of all key files of a folder, to find those that contradict each other. */
-export interface KeyIndex {
-  /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
-  set(streamId: string, keys: IndexedKeys | undefined): void;
-  /** The streams that would contradict a stream with these keys. */
-  conflicts(streamId: string, keys: IndexedKeys): KeyConflicts;
-  /** How many key files have keys. */
-  size(): number;
-}
+export type KeyIndex = ReturnType<typeof createKeyIndex>;
 
 const MAX_NAMES = 3;
 
-export function createKeyIndex(): KeyIndex {
+/** The keys of all key files of a folder, to find those that contradict each other. */
+export function createKeyIndex() {
   const all = new Map<string, IndexedKeys>();
   return {
-    set(streamId, keys) {
+    /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
+    set(streamId: string, keys: IndexedKeys | undefined): void {
       const former = all.get(streamId);
       if (former && former.id === keys?.id && former.digest === keys.digest) return;
       // The latest ones come last.
       all.delete(streamId);
       if (keys) all.set(streamId, keys);
     },
-    conflicts(streamId, { id, digest }) {
+    /** The streams that would contradict a stream with these keys. */
+    conflicts(streamId: string, { id, digest }: IndexedKeys): KeyConflicts {
       const otherKeys: string[] = [];
       const otherIds: string[] = [];
       for (const [other, keys] of all) {
@@ -173,6 +161,7 @@ export function createKeyIndex(): KeyIndex {
       }
       return { otherKeys: latestOf(otherKeys), otherIds: latestOf(otherIds) };
     },
+    /** How many key files have keys. */
     size: () => all.size,
   };
 }

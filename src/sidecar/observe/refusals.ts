@@ -5,25 +5,20 @@ import { API } from '../access/api-key';
 import type { Audit, AuditEntry } from './audit';
 
 /** A refused attempt, as far as the request was read. */
-export type Attempt = Pick<AuditEntry, 'key' | 'address' | 'streamId' | 'requestId'>;
+type Attempt = Pick<AuditEntry, 'key' | 'address' | 'streamId' | 'requestId'>;
 
-/**
- * Audits refused attempts: what was to change something, unless as a dry run, and what a caller has no right to. Each is
- * audited once, where its outcome is: at the answer of a request, and at the result of each stream of a batch.
- */
-export interface Refusals {
-  /** A request is answered with an error. The client and its request are read from `response.locals`. */
-  answered(error: HttpError, request: Request, response: Response): void;
-  /** A stream of a batch failed. */
-  failed(error: HttpError, attempt: Attempt, dryRun: boolean): void;
-}
+export type Refusals = ReturnType<typeof createRefusals>;
 
 const KEY_FILES = /^\/api\/keyfiles?(?:\/|$)/i;
 const CHANGING = new Set(['POST', 'DELETE']);
 /** The statuses that refuse the caller, not the request. */
 const FOR_THE_CALLER = new Set([401, 403, 429]);
 
-export function createRefusals(audit: Audit): Refusals {
+/**
+ * Audits refused attempts: what was to change something, unless as a dry run, and what a caller has no right to. Each is
+ * audited once, where its outcome is: at the answer of a request, and at the result of each stream of a batch.
+ */
+export function createRefusals(audit: Audit) {
   const refused = ({ problems }: HttpError, attempt: Attempt) =>
     audit({
       action: 'refused',
@@ -33,7 +28,8 @@ export function createRefusals(audit: Audit): Refusals {
       newKeyId: undefined,
     });
   return {
-    answered(error, request, response) {
+    /** A request is answered with an error. The client and its request are read from `response.locals`. */
+    answered(error: HttpError, request: Request, response: Response): void {
       const { path, method, query } = request;
       const isAttempt = FOR_THE_CALLER.has(error.status)
         ? API.test(path)
@@ -48,7 +44,8 @@ export function createRefusals(audit: Audit): Refusals {
         requestId,
       });
     },
-    failed(error, attempt, dryRun) {
+    /** A stream of a batch failed. */
+    failed(error: HttpError, attempt: Attempt, dryRun: boolean): void {
       if (!dryRun || FOR_THE_CALLER.has(error.status)) refused(error, attempt);
     },
   };

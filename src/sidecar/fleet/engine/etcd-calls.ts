@@ -4,7 +4,7 @@ import type { Log } from '../../../http/log';
 import type { FleetConfig } from '../config';
 import { EngineError } from './engine';
 import { Failed, faultOfAnswer, faultOfForeignAnswer, faultOfNoAnswer, parseAnswer } from './etcd-faults';
-import { type Ask, type Credentials, createEtcdHttp, type EtcdHttp } from './etcd-http';
+import { type Ask, type Credentials, createEtcdHttp } from './etcd-http';
 import { type Fields, fields, momentOf, text } from './etcd-json';
 
 export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
@@ -31,32 +31,7 @@ interface Pace {
 
 const PACE: Pace = { attemptMs: 1500, heartbeatMs: 2000, deniedMs: 3000 };
 
-/** Calls to the servers of etcd, which are named by their addresses. */
-export interface Calls {
-  readonly servers: readonly string[];
-  readonly http: EtcdHttp;
-  readonly pace: Pace;
-  /** The server that is asked first. */
-  readonly current: string;
-  /** Makes the next server the first one, unless that was done since. */
-  skip(server: string, why: string): void;
-  /**
-   * Asks one server after the other until one answers or `timeoutMs` are over. The server may be asked twice for one change.
-   * @param isChange whether it matters, when it fails, that it may have been done
-   * @throws EngineError
-   */
-  call(path: string, body: object, isChange?: boolean): Promise<Fields>;
-  /** One attempt at one server. @throws Failed */
-  once(server: string, path: string, body: object): Promise<Fields>;
-  /** Opens an endless answer; `signInAgain` makes the next call sign in. @throws Failed */
-  open(
-    server: string,
-    path: string,
-    body: object,
-  ): Promise<{ readonly response: IncomingMessage; readonly signInAgain: () => void }>;
-  clockAhead(): number | undefined;
-  close(): void;
-}
+export type Calls = ReturnType<typeof createCalls>;
 
 /** A server without a leader then refuses at once instead of waiting for one; nothing is done. */
 const LEADER_NEEDED = { 'grpc-metadata-hasleader': 'true' };
@@ -69,7 +44,8 @@ const LONGEST_WAIT_MS = 800;
 const NO_CREDENTIALS = {};
 const { why: SILENT } = faultOfNoAnswer('ETIMEDOUT', true);
 
-export function createCalls(options: EtcdOptions): Calls {
+/** Calls to the servers of etcd, which are named by their addresses. */
+export function createCalls(options: EtcdOptions) {
   const { urls, timeoutMs, tls = () => NO_CREDENTIALS, log, now } = options;
   const [nearest] = urls;
   if (nearest === undefined) throw new RangeError('An engine needs an address');
@@ -83,7 +59,8 @@ export function createCalls(options: EtcdOptions): Calls {
   let isClosed = false;
 
   const after = (server: string) => urls[urls.indexOf(server) + 1] ?? nearest;
-  const skip = (server: string, why: string) => {
+  /** Makes the next server the first one, unless that was done since. */
+  const skip = (server: string, why: string): void => {
     if (server !== current || isClosed) return;
     current = after(server);
     if (hasAnswered) log.warn("a server of the fleet's engine does not answer", { server, why });
@@ -128,7 +105,12 @@ export function createCalls(options: EtcdOptions): Calls {
     }
   };
 
-  const call: Calls['call'] = (path, body, isChange = false) => {
+  /**
+   * Asks one server after the other until one answers or `timeoutMs` are over. The server may be asked twice for one change.
+   * @param isChange whether it matters, when it fails, that it may have been done
+   * @throws EngineError
+   */
+  const call = (path: string, body: object, isChange = false): Promise<Fields> => {
     const deadline = now() + timeoutMs;
     const attempts: Promise<Fields | Failed>[] = [];
     let isOver = false;
@@ -184,13 +166,16 @@ export function createCalls(options: EtcdOptions): Calls {
     servers: urls,
     http,
     pace,
+    /** The server that is asked first. */
     get current() {
       return current;
     },
     skip,
     call,
-    once: (server, path, body) => attempt(server, path, body, pace.attemptMs),
-    async open(server, path, body) {
+    /** One attempt at one server. @throws Failed */
+    once: (server: string, path: string, body: object) => attempt(server, path, body, pace.attemptMs),
+    /** Opens an endless answer; `signInAgain` makes the next call sign in. @throws Failed */
+    async open(server: string, path: string, body: object) {
       const silenceMs = pace.attemptMs;
       const token = tokens.current(server, silenceMs);
       const asked = { path, body: JSON.stringify(body), headers: headersWith(await token), silenceMs };

@@ -21,29 +21,16 @@ export interface Ask {
   readonly onAnswer?: () => void;
 }
 
-interface Answer {
-  readonly status: number;
-  /** The server's clock. */
-  readonly date: string | undefined;
-  readonly body: Buffer;
-}
-
-/** HTTP to the servers, by their addresses. */
-export interface EtcdHttp {
-  /** @throws Failed */
-  ask(url: string, ask: Ask): Promise<Answer>;
-  /** The same on a connection of its own, for an endless answer, which the caller destroys. @throws Failed */
-  open(url: string, ask: Ask): Promise<http.IncomingMessage>;
-  close(): void;
-}
-
 /** To one server. */
 const MAX_CONNECTIONS = 64;
 /** More than the largest page that is asked for. */
 const MAX_ANSWER = 256 * 1024 * 1024;
 
-/** @param credentials returns another object after a change of the files; new connections use it. */
-export function createEtcdHttp(isTls: boolean, credentials: () => Credentials): EtcdHttp {
+/**
+ * HTTP to the servers, by their addresses.
+ * @param credentials returns another object after a change of the files; new connections use it.
+ */
+export function createEtcdHttp(isTls: boolean, credentials: () => Credentials) {
   const { request, Agent } = isTls ? https : http;
   let used: Credentials | undefined;
   let kept: http.Agent | undefined;
@@ -102,14 +89,16 @@ export function createEtcdHttp(isTls: boolean, credentials: () => Credentials): 
     });
 
   return {
-    async ask(url, ask) {
+    /** `date`: the server's clock. @throws Failed */
+    async ask(url: string, ask: Ask) {
       const response = await send(url, ask, true);
       const body = await bodyOf(response).catch((thrown: unknown) => {
         throw new Failed(url, faultOfNoAnswer(systemCode(thrown) ?? 'ECONNRESET', true));
       });
       return { status: response.statusCode ?? 0, date: response.headers.date, body };
     },
-    async open(url, ask) {
+    /** The same on a connection of its own, for an endless answer, which the caller destroys. @throws Failed */
+    async open(url: string, ask: Ask): Promise<http.IncomingMessage> {
       const response = await send(url, ask, false);
       response.setTimeout(0);
       return response;

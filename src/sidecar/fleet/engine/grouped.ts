@@ -18,20 +18,15 @@ interface KeyRead {
 /** `undefined`: the guard failed. */
 type KeyChange = (ChangeAnswer & { readonly revision: number }) | undefined;
 
-/** Reads and changes of single keys. Those that come while others are under way are sent together. */
-export interface Grouped {
-  /** @throws EngineError */
-  read(key: string): Promise<KeyRead>;
-  /** @throws EngineError */
-  change(change: Change, guard: Guard): Promise<KeyChange>;
-}
+export type Grouped = ReturnType<typeof groupCalls>;
 
 /** Bytes of the values in one transaction: etcd's limit of a request is 1.5 MiB, and base64 adds a third. */
 const MAX_GROUP_BYTES = 768 * 1024;
 /** Two, so that one that hangs with its server does not delay all; more would make smaller groups. */
 const MAX_CALLS = 2;
 
-export function groupCalls(engine: Engine): Grouped {
+/** Reads and changes of single keys. Those that come while others are under way are sent together. */
+export function groupCalls(engine: Engine) {
   const read = createGroups<string, KeyRead>(async (keys) => {
     const { at, values } = await engine.read(keys);
     return values.map((present) => ({ present, revision: at.revision, cluster: at.cluster }));
@@ -50,7 +45,12 @@ export function groupCalls(engine: Engine): Grouped {
     },
     ({ change: { key, value } }) => ({ key, bytes: value?.length ?? 0 }),
   );
-  return { read, change: (asked, guard) => change({ change: asked, guard }) };
+  return {
+    /** @throws EngineError */
+    read,
+    /** @throws EngineError */
+    change: (asked: Change, guard: Guard) => change({ change: asked, guard }),
+  };
 }
 
 interface Waiting<Asked, Answer> {

@@ -30,16 +30,7 @@ export interface Applied {
  */
 export type Origin = 'level' | 'news' | 'again' | 'made';
 
-/** Applies entries to the folder: streams in parallel, the changes of one stream in order. */
-export interface Apply {
-  entry(entry: Entry, revision: number, origin: Origin): Promise<Applied>;
-  /** Notes that an entry can't be opened; undefined: that there is none any more. */
-  without(streamId: StreamId, lack: 'unreadable' | undefined): Promise<void>;
-  /** The streams here that are not as the fleet has them, and why. */
-  readonly lacks: ReadonlyMap<StreamId, Lack>;
-  /** Whether there are files that could not be looked at, of which the ledger has no word. */
-  hasUnseen(): boolean;
-}
+export type Apply = ReturnType<typeof createApply>;
 
 interface ApplyOptions {
   readonly local: KeyFileStore;
@@ -48,7 +39,8 @@ interface ApplyOptions {
   readonly log: Log;
 }
 
-export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): Apply {
+/** Applies entries to the folder: streams in parallel, the changes of one stream in order. */
+export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions) {
   const inTurn = queueByName();
   const lacks = new Map<StreamId, Lack>();
 
@@ -105,8 +97,9 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
   };
 
   return {
+    /** The streams here that are not as the fleet has them, and why. */
     lacks,
-    entry: (entry, revision, origin) =>
+    entry: (entry: Entry, revision: number, origin: Origin): Promise<Applied> =>
       inTurn(entry.streamId, async () => {
         const { streamId } = entry;
         // A late older entry may have been taken for what the engine holds: apply it again.
@@ -134,8 +127,11 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions): 
           return { result: 'failed', cause };
         }
       }),
+    /** Whether there are files that could not be looked at, of which the ledger has no word. */
     hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
-    without: (streamId, lack) => inTurn(streamId, async () => settle(streamId, lack)),
+    /** Notes that an entry can't be opened; undefined: that there is none any more. */
+    without: (streamId: StreamId, lack: 'unreadable' | undefined) =>
+      inTurn(streamId, async () => settle(streamId, lack)),
   };
 }
 

@@ -37,30 +37,15 @@ interface ReplicationOptions {
   readonly onAwaited: () => void;
 }
 
-/** Brings the folder level with the engine, and keeps it so. */
-export interface Replication {
-  /** The revision up to which each range is applied; empty before all were. */
-  readonly applied: readonly number[];
-  /** The number of the fleet's files here that the engine has nothing of. */
-  readonly missing: number;
-  /** The ids of the secrets that entries are sealed with and this packager does not have, by stream. */
-  readonly missingSecrets: ReadonlyMap<StreamId, string>;
-  /** The streams whose entries are sealed with another secret of this packager than the first. */
-  readonly formerSecrets: ReadonlySet<StreamId>;
-  /** Applies everything that the engine has. @throws EngineError */
-  level(): Promise<void>;
-  /** Applies each change after the level; resolves when everything has to be read again, or the signal ends it. */
-  follow(signal: AbortSignal): Promise<void>;
-  /** Applies what the engine has of some streams again. @throws EngineError */
-  again(streams: readonly StreamId[]): Promise<void>;
-}
+export type Replication = ReturnType<typeof createReplication>;
 
 /** Entries of one answer: a megabyte or two. */
 const PAGE = 500;
 /** Files that are written at a time: they share the syncs of the ledger and of the folder. */
 const MAX_UNDER_WAY = 128;
 
-export function createReplication(options: ReplicationOptions): Replication {
+/** Brings the folder level with the engine, and keeps it so. */
+export function createReplication(options: ReplicationOptions) {
   const { engine, keys, seal, apply, ledger, ranges, isTaken, onResult } = options;
   const underWay = createSemaphore(MAX_UNDER_WAY);
   const missing = new Set<StreamId>();
@@ -138,15 +123,20 @@ export function createReplication(options: ReplicationOptions): Replication {
   };
 
   return {
-    get applied() {
+    /** The revision up to which each range is applied; empty before all were. */
+    get applied(): readonly number[] {
       return applied;
     },
+    /** The number of the fleet's files here that the engine has nothing of. */
     get missing() {
       return missing.size;
     },
+    /** The ids of the secrets that entries are sealed with and this packager does not have, by stream. */
     missingSecrets,
+    /** The streams whose entries are sealed with another secret of this packager than the first. */
     formerSecrets,
-    async level() {
+    /** Applies everything that the engine has. @throws EngineError */
+    async level(): Promise<void> {
       const seen = new Set<StreamId>();
       let begun: Moment | undefined;
       for (const range of ranges) begun = await levelRange(range, begun, seen);
@@ -158,8 +148,9 @@ export function createReplication(options: ReplicationOptions): Replication {
       for (const [streamId, { tag }] of ledger.records())
         if (tag !== undefined && isTaken(streamId) && !seen.has(streamId)) missing.add(streamId);
     },
-    follow: (signal) =>
-      new Promise((resolve) => {
+    /** Applies each change after the level; resolves when everything has to be read again, or the signal ends it. */
+    follow: (signal: AbortSignal) =>
+      new Promise<void>((resolve) => {
         const { onHeartbeat, onLost } = options;
         const watches: Watch[] = [];
         const end = () => {
@@ -193,7 +184,8 @@ export function createReplication(options: ReplicationOptions): Replication {
         watches.push(engine.watch({ prefix: keys.fleet }, { ...begun, onEvents }));
         if (signal.aborted) end();
       }),
-    async again(streams) {
+    /** Applies what the engine has of some streams again. @throws EngineError */
+    async again(streams: readonly StreamId[]): Promise<void> {
       const { values } = await engine.read(streams.map(keys.entry));
       await Promise.all(values.map((found) => found && take(found, 'again')));
     },

@@ -9,23 +9,7 @@ import { headLine, type LedgerHead, type LedgerRecord, readLine, recordLine } fr
  * Which files in the key-file folder are the fleet's: `<keys>/.packagerdrmapi-fleet/ledger`, without key material. Lines
  * are appended, and the last line of a stream counts. All records are also in memory: 100,000 streams take some 20 MB.
  */
-export interface Ledger {
-  readonly head: LedgerHead;
-  get(streamId: StreamId): LedgerRecord | undefined;
-  records(): IterableIterator<readonly [StreamId, LedgerRecord]>;
-  /**
-   * Records an entry: visible, and resolved, when it survives a power cut. All calls during a sync share the next one. If
-   * the tag changes, the previous one becomes `former` unless that is given. Rejects with the system's error, and then
-   * the record before stays. The records of one stream are noted one after the other.
-   */
-  note(streamId: StreamId, record: LedgerRecord): Promise<void>;
-  /** Removes a record. It is back after a restart, unless the file was rewritten since. */
-  forget(streamId: StreamId): void;
-  /** Changes the head, as `note` does with a record. */
-  noteHead(change: Partial<Omit<LedgerHead, 'id'>>): Promise<void>;
-  /** Writes what is not written yet. Later notes are refused. */
-  close(): Promise<void>;
-}
+export type Ledger = Awaited<ReturnType<typeof openLedger>>;
 
 interface LedgerOptions {
   /** Answers an unguessable UUID. */
@@ -48,7 +32,7 @@ interface Waiting {
  * Opens the ledger of a key-file folder, or creates it. Damaged lines are logged and skipped.
  * @throws Error with a sentence for the operator when it is a link or locked by another process; the system's error.
  */
-export async function openLedger(folder: string, { newId, log }: LedgerOptions): Promise<Ledger> {
+export async function openLedger(folder: string, { newId, log }: LedgerOptions) {
   const file = await LedgerFile.open(folder, newId);
   const { records, found, lines, damaged, highest: highestFound } = readLines(file.found);
   let head: Omit<LedgerHead, 'highest'> = found ?? { id: newId() };
@@ -118,20 +102,27 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions):
   if (lines > records.size + 1 || damaged > 0) await rewrite();
 
   return {
-    get head() {
+    get head(): LedgerHead {
       return { ...head, highest };
     },
-    get: (streamId) => records.get(streamId),
-    records: () => records.entries(),
-    note(streamId, record) {
+    get: (streamId: StreamId) => records.get(streamId),
+    records: (): IterableIterator<readonly [StreamId, LedgerRecord]> => records.entries(),
+    /**
+     * Records an entry: visible, and resolved, when it survives a power cut. All calls during a sync share the next one. If
+     * the tag changes, the previous one becomes `former` unless that is given. Rejects with the system's error, and then
+     * the record before stays. The records of one stream are noted one after the other.
+     */
+    note(streamId: StreamId, record: LedgerRecord): Promise<void> {
       const noted = withFormer(record, records.get(streamId));
       return durably(recordLine(streamId, noted), () => {
         records.set(streamId, noted);
         highest = Math.max(highest, noted.version);
       });
     },
-    forget: (streamId) => void records.delete(streamId),
-    noteHead: (change) =>
+    /** Removes a record. It is back after a restart, unless the file was rewritten since. */
+    forget: (streamId: StreamId): void => void records.delete(streamId),
+    /** Changes the head, as `note` does with a record. */
+    noteHead: (change: Partial<Omit<LedgerHead, 'id'>>) =>
       inTurn('head', () => {
         highest = Math.max(highest, change.highest ?? 0);
         const noted = { ...head, ...change };
@@ -139,7 +130,8 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions):
           head = noted;
         });
       }),
-    async close() {
+    /** Writes what is not written yet. Later notes are refused. */
+    async close(): Promise<void> {
       if (isClosed) return;
       isClosed = true;
       await writing;

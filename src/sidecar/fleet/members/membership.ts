@@ -6,11 +6,9 @@ import { apiError } from '../../errors';
 import { queueByName } from '../../storage/key-file-store';
 import { type Change, type Engine, EngineError, type Lease, type StoredValue } from '../engine/engine';
 import type { EngineKeys } from '../engine-keys';
-import type { AwaitedChange } from '../fleet';
 import {
   heartbeatValue,
   listPackagers,
-  type Packager,
   type Report,
   readHeartbeat,
   readRegistration,
@@ -18,27 +16,7 @@ import {
 } from './member-records';
 import { createReporter, createWaiter, type ReportPace } from './reports';
 
-/** This packager among the others. */
-export interface Membership {
-  /**
-   * Registers this packager and keeps its heartbeat lease while the engine is reached. May be called again. Answers false
-   * while the sidecar of another folder has the name; that is tried again, and `onNameTaken` reports each change.
-   * @throws EngineError
-   */
-  join(): Promise<boolean>;
-  /** Writes the report within milliseconds: a client waits for it. Otherwise it is written every five seconds. */
-  reportSoon(): void;
-  /** All registered packagers, by name. @throws EngineError */
-  list(): Promise<readonly Packager[]>;
-  /** The number of keys that the last list passed over, since they have no name of a packager. */
-  readonly ignored: number;
-  /** @see Fleet.waitFor @throws EngineError */
-  waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]>;
-  /** Removes a packager. @throws HttpError 404, 409. @throws EngineError */
-  retire(name: string): Promise<void>;
-  /** Ends the heartbeat lease; waits at most a second for that. */
-  close(): Promise<void>;
-}
+export type Membership = ReturnType<typeof createMembership>;
 
 export interface MembershipOptions {
   readonly engine: Engine;
@@ -87,7 +65,8 @@ const PACE: Pace = {
 /** How often a decision is repeated while others change the same keys. */
 const MAX_ROUNDS = 5;
 
-export function createMembership(options: MembershipOptions): Membership {
+/** This packager among the others. */
+export function createMembership(options: MembershipOptions) {
   const { engine, keys } = options;
   const pace = { ...PACE, ...options.pace };
   const lease = createNameLease({ ...options, pace, onHeld: () => reporter.renew() });
@@ -101,13 +80,18 @@ export function createMembership(options: MembershipOptions): Membership {
   const waiter = createWaiter({ list, pace });
   return {
     join: lease.join,
+    /** Writes the report within milliseconds: a client waits for it. Otherwise it is written every five seconds. */
     reportSoon: reporter.hurry,
+    /** All registered packagers, by name. @throws EngineError */
     list,
+    /** The number of keys that the last list passed over, since they have no name of a packager. */
     get ignored() {
       return ignored;
     },
     waitFor: waiter.waitFor,
-    retire: (name) => retire(engine, keys, name),
+    /** Removes a packager. @throws HttpError 404, 409. @throws EngineError */
+    retire: (name: string) => retire(engine, keys, name),
+    /** Ends the heartbeat lease; waits at most a second for that. */
     close() {
       reporter.close();
       waiter.close();
@@ -116,16 +100,7 @@ export function createMembership(options: MembershipOptions): Membership {
   };
 }
 
-/** The hold on a name, by a lease that the heartbeat renews. */
-export interface NameLease {
-  /** @see Membership.join */
-  join(): Promise<boolean>;
-  /** The revision at which this sidecar took the name; undefined: it does not hold it. */
-  heldSince(): number | undefined;
-  /** Checks soon whether the name is still held. */
-  checkSoon(): void;
-  close(): Promise<void>;
-}
+export type NameLease = ReturnType<typeof createNameLease>;
 
 interface NameLeaseOptions extends MembershipOptions {
   readonly pace: Pace;
@@ -133,7 +108,8 @@ interface NameLeaseOptions extends MembershipOptions {
   readonly onHeld: () => void;
 }
 
-function createNameLease(options: NameLeaseOptions): NameLease {
+/** The hold on a name, by a lease that the heartbeat renews. */
+function createNameLease(options: NameLeaseOptions) {
   const { engine, keys, name, streams, version, log, clock, pace } = options;
   const [liveKey, registrationKey, reportKey] = [keys.live(name), keys.packager(name), keys.report(name)];
   const queue = queueByName();
@@ -260,13 +236,20 @@ function createNameLease(options: NameLeaseOptions): NameLease {
   };
 
   return {
+    /**
+     * Registers this packager and keeps its heartbeat lease while the engine is reached. May be called again. Answers false
+     * while the sidecar of another folder has the name; that is tried again, and `onNameTaken` reports each change.
+     * @throws EngineError
+     */
     join: () => step(settle),
+    /** The revision at which this sidecar took the name; undefined: it does not hold it. */
     heldSince: () => held,
-    checkSoon() {
+    /** Checks soon whether the name is still held. */
+    checkSoon(): void {
       sinceCheckMs = pace.checkMs;
       plan(0);
     },
-    async close() {
+    async close(): Promise<void> {
       isClosed = true;
       clearTimeout(timer);
       const leave = queue('', async () => {
