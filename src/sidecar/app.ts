@@ -7,7 +7,7 @@ import type { ClientTls } from '../http/client-tls';
 import { type Connections, createConnections } from '../http/connections';
 import type { Problem } from '../http/errors';
 import type { Log } from '../http/log';
-import { mountApiPage } from '../http/page';
+import { mountApiPage, mountPage } from '../http/page';
 import { createRefusalLog } from '../http/refusal-log';
 import { type CertificateEnds, createRequireCertificate } from '../http/tls';
 import type { ReadProviderHeaders } from '../provider/provider-headers';
@@ -22,7 +22,6 @@ import type { SidecarConfig } from './config';
 import { apiError } from './errors';
 import { exportRoutes } from './export-routes';
 import type { Fleet, OpenFleet } from './fleet/fleet';
-import { mountFleetPage } from './fleet/page';
 import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
@@ -92,6 +91,10 @@ export interface Sidecar {
 
 /** In milliseconds. */
 const PROBE_KEPT_MS = 1000;
+
+const FLEET_PAGE_FILES = ['fleet.css', 'fleet.js'].concat(
+  ['findings', 'parts', 'plot', 'tables', 'words'].map((part) => `fleet-${part}.js`),
+);
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
@@ -208,7 +211,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
     const { keyFilesPath } = config;
     healthRoutes(routes, { checkReady, findApiKey, keyFilesPath, warnings: ambient.warnings ?? [] });
     if (config.metrics) metricsRoutes(routes, metrics, now);
-    mountFleetPage(routes, publicFolder);
+    // Without a fleet, the page shows what to set.
+    mountPage(routes, { path: '/fleet', folder: publicFolder, html: 'fleet.html', files: FLEET_PAGE_FILES });
     mountApiPage(routes, { document: () => describe(version), publicFolder });
     // A person who opens the address of the service finds the page. For programs there is nothing at the root.
     routes.use((request, response, next) => {

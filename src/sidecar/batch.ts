@@ -43,13 +43,6 @@ export interface BatchContext {
   readonly mostStreams?: number;
 }
 
-interface Batch {
-  /** `POST /api/keyfiles`, behind the guard. */
-  readonly handlers: RequestHandler[];
-  /** Resolves when no batch writes any more. Those that come after `stopping` said so write nothing. */
-  idle(): Promise<void>;
-}
-
 /** Each may hold its body, what is read of it, and its answer: tens of megabytes. */
 const MAX_BATCHES = 4;
 /**
@@ -94,7 +87,7 @@ interface Group {
  * that has begun is done, also when its client goes away, as a single POST is. A key file that would not change is not
  * written.
  */
-export function createBatch(context: BatchContext): Batch {
+export function createBatch(context: BatchContext) {
   const { changes, provision, rules, refusals, wait, log, onError, stopping } = context;
   const { hasFleet = false, mostReceiveMs, mostStreams = MAX_STREAMS } = context;
   const readBody = createReadBatch(mostReceiveMs);
@@ -239,8 +232,10 @@ export function createBatch(context: BatchContext): Batch {
   };
 
   return {
+    /** Behind the guard. */
     handlers: [requireJson, handle],
-    async idle() {
+    /** Resolves when no batch writes any more. Those that come after `stopping` said so write nothing. */
+    async idle(): Promise<void> {
       await Promise.allSettled(underWay);
     },
   };

@@ -16,17 +16,12 @@ interface KeyRingOptions {
   readonly intervalMs?: number;
 }
 
-export interface KeyRing {
-  readonly find: FindApiKey;
-  close(): void;
-}
-
 /**
  * The API keys of the service: the single one, named `default` and with all rights, and those of a file, which is read
  * again when it changes. A file that can't be used while the service runs is logged, and the keys stay.
  * @throws ConfigError when it can't be used at the start.
  */
-export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingOptions): KeyRing {
+export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingOptions) {
   const present: readonly HeldKey[] =
     single === undefined
       ? []

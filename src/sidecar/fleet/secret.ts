@@ -12,12 +12,6 @@ interface FleetSecretOptions {
   readonly onChange: (secrets: readonly string[]) => void;
 }
 
-interface FleetSecret {
-  /** Those in force: the first seals, all open. */
-  readonly secrets: () => readonly string[];
-  close(): void;
-}
-
 const VARIABLE = 'PACKAGERDRMAPI_FLEET_SECRET_FILE';
 const MAX_SECRETS = 10;
 const MIN_CHARACTERS = 32;
@@ -28,7 +22,7 @@ const MAX_CHARACTERS = 1000;
  * logged, and the secrets stay.
  * @throws ConfigError when it can't be used at the start.
  */
-export function openFleetSecret({ file, log, intervalMs = 1000, onChange }: FleetSecretOptions): FleetSecret {
+export function openFleetSecret({ file, log, intervalMs = 1000, onChange }: FleetSecretOptions) {
   let secrets: readonly string[] = [];
   let isOpen = false;
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
@@ -48,6 +42,7 @@ export function openFleetSecret({ file, log, intervalMs = 1000, onChange }: Flee
     take,
   });
   isOpen = true;
+  /** Those in force: the first seals, all open. */
   return { secrets: () => secrets, close };
 }
 

@@ -22,21 +22,14 @@ interface Settled {
   readonly headers: readonly string[];
 }
 
-/** Ends requests that change key files: at once, or when every packager has the changes. */
-export interface FleetWait {
-  /** `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all. */
-  readonly parameter: z.ZodType<number | undefined>;
-  /** Waits if `seconds` is given, and returns status, warnings and headers. Never rejects: the changes are made. */
-  settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string): Promise<Settled>;
-  /** Ends all waits: the service is about to stop. */
-  hurry(): void;
-}
+export type FleetWait = ReturnType<typeof createFleetWait>;
 
 const REVISION_HEADER = 'x-fleet-revision';
 /** How many packagers a warning names. */
 const MAX_NAMES = 10;
 
-export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: Log): FleetWait {
+/** Ends requests that change key files: at once, or when every packager has the changes. */
+export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: Log) {
   const waiting = new Set<(why: string) => void>();
   let isHurrying = false;
 
@@ -71,8 +64,14 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
   };
 
   return {
+    /** `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all. */
     parameter: fleet ? waitSeconds : NO_FLEET,
-    async settle(changes, seconds, requestId) {
+    /** Waits if `seconds` is given, and returns status, warnings and headers. Never rejects: the changes are made. */
+    async settle(
+      changes: readonly Accepted[],
+      seconds: number | undefined,
+      requestId: string,
+    ): Promise<Settled> {
       if (changes.length === 0) return { status: 200, warnings: [], headers: [] };
       const behind = seconds === undefined ? undefined : await whoIsBehind(changes, seconds, requestId);
       const isHere = changes.every((change) => change.fleet.notHere === undefined);
@@ -83,7 +82,8 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
         headers: [REVISION_HEADER, String(highest)],
       };
     },
-    hurry() {
+    /** Ends all waits: the service is about to stop. */
+    hurry(): void {
       isHurrying = true;
       for (const end of waiting) end(STOPPING);
     },

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
 import { describeThrown } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { type Batch, openAppendFile, type Sink, type Sizes } from './append-file';
@@ -184,23 +185,13 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
     lost: () => lost,
     async close() {
       unauthenticated.flush();
+      const inTime = await Promise.race([finish().then(() => true), wait(closeMs, false, { ref: false })]);
       // A file system that hangs would hold up the end of the process as well.
-      if (!(await within(closeMs, finish()))) flushes.delete(flushNow);
+      if (!inTime) flushes.delete(flushNow);
       const count = waiting();
       if (count > 0) log.error('audit lines are lost: they could not be written before the stop', { count });
     },
   };
-}
-
-/** Waits for a promise, but no longer, and answers whether it was in time: a network file system may hang. */
-async function within(ms: number, promise: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, ms, false);
-  });
-  const inTime = await Promise.race([promise.then(() => true), late]);
-  clearTimeout(timer);
-  return inTime;
 }
 
 /** Longer than any valid value; client data must not fill the disk. */

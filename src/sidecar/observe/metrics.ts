@@ -31,29 +31,7 @@ export function metricsRoutes(app: Express, metrics: Pick<Metrics, 'scrape'>, no
     .all(onlyMethods('GET', 'HEAD'));
 }
 
-/** The sidecar's metrics for Prometheus. No method throws; all but `scrape` return at once. */
-export interface Metrics {
-  request(answered: AnsweredRequest): void;
-  upstreamCall(upstream: UpstreamName, outcome: CallOutcome, ms: number): void;
-  /** An upstream answered at this time what could be used. */
-  upstreamAnswered(upstream: UpstreamName, time: Date): void;
-  providerCache(event: CacheEvent): void;
-  writePhase(phase: WritePhase, ms: number): void;
-  /** An error that was answered. */
-  failed(error: HttpError): void;
-  /** A change of a key file, or a refused one; keeps the count of key files up to date. */
-  changed(entry: AuditEntry): void;
-  /** How many key files there were at the start. */
-  keyFilesCounted(count: number): void;
-  /** Adds the metrics of a fleet. `figures` is called at each scrape; gauges are absent while it returns undefined. */
-  fleet(figures: () => FleetFigures | undefined): FleetObserver;
-  scrape(): Promise<Scrape>;
-}
-
-export interface Scrape {
-  readonly contentType: string;
-  readonly text: string;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 export interface MetricsOptions {
   /** The version of the sidecar. */
@@ -89,10 +67,10 @@ const ALERTED_FAILURES = [
 type Reading = number | undefined | Readonly<Record<string, number | undefined>>;
 
 /**
- * Defines the metrics, in a registry of their own. No label holds a caller's text: routes are our own patterns, codes our
+ * The sidecar's metrics for Prometheus, in a registry of their own. No method throws; all but `scrape` return at once. No label holds a caller's text: routes are our own patterns, codes our
  * own words, methods and statuses those that there are.
  */
-export function createMetrics(options: MetricsOptions): Metrics {
+export function createMetrics(options: MetricsOptions) {
   const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess } = options;
   const registry = new Registry();
   const described = <Label extends string>(name: string, help: string, labelNames: Label[] = []) => ({
@@ -219,33 +197,39 @@ export function createMetrics(options: MetricsOptions): Metrics {
   observeProcess?.(registry);
 
   return {
-    request({ method: given, route, status, ms, aborted }) {
+    request({ method: given, route, status, ms, aborted }: AnsweredRequest): void {
       const method = METHODS.has(given) ? given : 'other';
       requestSeconds.observe({ method, route }, ms / 1000);
       requests.inc({ method, route, status: statusLabel(aborted ? CLIENT_GONE : status) });
     },
-    upstreamCall(upstream, outcome, ms) {
+    upstreamCall(upstream: UpstreamName, outcome: CallOutcome, ms: number): void {
       callSeconds.observe({ upstream }, ms / 1000);
       calls.inc({ upstream, status: typeof outcome === 'string' ? outcome : statusLabel(outcome) });
     },
-    upstreamAnswered: (upstream, time) => lastAnswer.set({ upstream }, time.getTime() / 1000),
-    providerCache: (event) => cacheEvents.inc({ event }),
-    writePhase: (phase, ms) => phases.observe({ phase }, ms / 1000),
-    failed({ status, problems }) {
+    /** An upstream answered at this time what could be used. */
+    upstreamAnswered: (upstream: UpstreamName, time: Date) =>
+      lastAnswer.set({ upstream }, time.getTime() / 1000),
+    providerCache: (event: CacheEvent) => cacheEvents.inc({ event }),
+    writePhase: (phase: WritePhase, ms: number) => phases.observe({ phase }, ms / 1000),
+    /** An error that was answered. */
+    failed({ status, problems }: HttpError): void {
       const code = problems[0]?.code ?? 'other';
       failures.inc({ code });
       if (REFUSALS.has(status)) refused.inc({ reason: code });
     },
-    changed({ action, result, isElsewhere = false }) {
+    /** A change of a key file, or a refused one; keeps the count of key files up to date. */
+    changed({ action, result, isElsewhere = false }: AuditEntry): void {
       if (result === 'created' && !isElsewhere) keyFilesSince += 1;
       else if (result === 'deleted' && !isElsewhere) keyFilesSince -= 1;
       changes.inc({ action, result });
     },
-    keyFilesCounted(count) {
+    /** How many key files there were at the start. */
+    keyFilesCounted(count: number): void {
       keyFilesAtStart = count;
       keyFilesSince = 0;
     },
-    fleet(figures) {
+    /** Adds the metrics of a fleet. `figures` is called at each scrape; gauges are absent while it returns undefined. */
+    fleet(figures: () => FleetFigures | undefined): FleetObserver {
       const gauge = (name: string, help: string, of: (present: FleetFigures) => Reading, label?: string) =>
         read(
           Gauge,

@@ -12,7 +12,7 @@ import {
   requireRead,
   requireWrite,
 } from '../../../src/sidecar/access/api-key';
-import { createKeyRing, digestOf, type KeyRing } from '../../../src/sidecar/access/key-ring';
+import { createKeyRing, digestOf } from '../../../src/sidecar/access/key-ring';
 import { temporaryFolder } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
@@ -21,6 +21,8 @@ describe('the keys of a file', () => {
   const OLD = 'the-old-key-of-the-tests';
   const NEW = 'the-new-key-of-the-tests';
   const SINGLE = 'short';
+
+  type KeyRing = ReturnType<typeof createKeyRing>;
 
   const closings: (() => unknown)[] = [];
   let folder: string;

@@ -1,17 +1,8 @@
-import { type ClientTls, openClientTls, watchNamed } from '../../../http/client-tls';
+import { openClientTls, watchNamed } from '../../../http/client-tls';
 import { ConfigError } from '../../../http/config';
 import type { Log } from '../../../http/log';
 import { refuseUnreadable } from '../../start-up';
 import type { FleetConfig } from '../config';
-
-/** How the sidecar signs in to the engine. */
-interface EngineAccess {
-  /** The credentials in force: the same object until a file changes. */
-  tls(): ClientTls;
-  /** Of the engine's user; undefined: there is none. */
-  password(): string | undefined;
-  close(): void;
-}
 
 interface EngineAccessOptions {
   readonly log: Log;
@@ -35,7 +26,7 @@ const KEPT = 'files for the engine of the fleet cannot be used; the previous one
 export function openEngineAccess(
   { user, tls: files }: Pick<FleetConfig, 'user' | 'tls'>,
   { log, clock, intervalMs = 1000 }: EngineAccessOptions,
-): EngineAccess {
+) {
   const { authorities, client } = files;
   const passwordFile = user?.passwordFile;
   refuseUnreadable({
@@ -71,9 +62,11 @@ export function openEngineAccess(
       take: takePassword,
     });
     return {
+      /** The credentials in force: the same object until a file changes. */
       tls: watched.tls,
+      /** Of the engine's user; undefined: there is none. */
       password: () => password,
-      close() {
+      close(): void {
         watched.close();
         close();
       },

@@ -2,12 +2,7 @@ import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { createConnection, createServer, type Server } from 'node:net';
 import { systemCode } from '../../../http/errors';
 
-/** The exclusive use of a folder by this process. */
-export interface FolderLock {
-  /** Whether the lock is still in place. */
-  isHeld(): boolean;
-  release(): Promise<void>;
-}
+export type FolderLock = ReturnType<typeof lockOf>;
 
 const NAME = 'lock';
 /** A socket refuses connections between the bind and the listen of its process: only one that refuses twice is dead. */
@@ -38,12 +33,14 @@ export async function lockFolder(
   return 'taken';
 }
 
-function lockOf(server: Server, path: string): FolderLock {
+/** The exclusive use of a folder by this process. */
+function lockOf(server: Server, path: string) {
   const inode = inodeAt(path);
   return {
+    /** Whether the lock is still in place. */
     isHeld: () => inodeAt(path) === inode,
     // libuv removes the socket file when the server closes.
-    release: () => new Promise((resolve) => server.close(() => resolve())),
+    release: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
 }
 
