@@ -34,14 +34,7 @@ const followers = Array.from({ length: count }, (_none, index) => {
     tls: {},
   };
   const now = () => performance.now();
-  const open = joinFleet(config, {
-    log,
-    newId: randomUUID,
-    random: randomBytes,
-    now,
-    clock,
-    version: '0.0.0',
-  });
+  const open = joinFleet(config, { log, clock });
   const local = createKeyFileStore(keys, 0o640, createDurableWriter(randomUUID));
   const observer = {
     entry: () => undefined,
@@ -50,7 +43,10 @@ const followers = Array.from({ length: count }, (_none, index) => {
     },
     conflict: () => undefined,
   };
-  const fleet = open(keys)(local, { audit: () => undefined, index: createKeyIndex(), observer });
+  const fleet = open(local, {
+    ...{ folder: keys, log, newId: randomUUID, random: randomBytes, now, clock, version: '0.0.0' },
+    ...{ audit: () => undefined, index: createKeyIndex(), observer },
+  });
   fleet.start();
   return fleet;
 });

@@ -85,19 +85,10 @@ export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOp
   mountPage(app, { path: '/docs', folder: publicFolder, html: 'docs.html', files: API_PAGE_FILES });
 }
 
-/** Makes a value on the first call, and keeps it. */
+/** Makes an answer with the first of many simultaneous requests, and keeps it. */
 function serveKept(app: Express, path: string, prepare: () => Promise<Prepared>): void {
-  app.route(path).get(answer(prepare)).all(onlyMethods('GET', 'HEAD'));
-}
-
-function prepared(bytes: Buffer, headers: Readonly<Record<string, string>>): Prepared {
-  return { bytes, etag: etagOf(bytes), headers };
-}
-
-function answer(prepare: () => Promise<Prepared>): RequestHandler {
-  // One of many simultaneous requests reads the file.
   let kept: Promise<Prepared> | undefined;
-  return async (_request, response) => {
+  const answer: RequestHandler = async (_request, response) => {
     kept ??= prepare().catch((thrown: unknown) => {
       kept = undefined;
       throw thrown;
@@ -106,4 +97,9 @@ function answer(prepare: () => Promise<Prepared>): RequestHandler {
     // Answers 304 to a client that has this entity tag.
     response.set({ ...headers, etag, 'cache-control': 'no-cache' }).send(bytes);
   };
+  app.route(path).get(answer).all(onlyMethods('GET', 'HEAD'));
+}
+
+function prepared(bytes: Buffer, headers: Readonly<Record<string, string>>): Prepared {
+  return { bytes, etag: etagOf(bytes), headers };
 }

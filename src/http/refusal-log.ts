@@ -5,22 +5,14 @@ import type { Log } from './log';
 const REPORTED: ReadonlySet<RefusalCause> = new Set(['limit', 'address_limit', 'answer_timeout']);
 
 const MAX_NETWORKS = 1000;
-
-interface RefusalLogTimes {
-  readonly firstMs: number;
-  readonly everyMs: number;
-}
-
-const TIMES: RefusalLogTimes = { firstMs: 1000, everyMs: 60_000 };
+const FIRST_MS = 1000;
+const EVERY_MS = 60_000;
 
 /**
  * Logs refused connections as sums by cause: the first second after a limit is reached, then each minute as long as
  * it does. The line names the address that was refused most often.
  */
-export function createRefusalLog(
-  log: Log,
-  { firstMs, everyMs }: RefusalLogTimes = TIMES,
-): (cause: RefusalCause, network: string) => void {
+export function createRefusalLog(log: Log): (cause: RefusalCause, network: string) => void {
   let causes: Partial<Record<RefusalCause, number>> = {};
   let networks = new Map<string, number>();
   let isDue = false;
@@ -34,7 +26,7 @@ export function createRefusalLog(
     causes = {};
     networks = new Map();
     isDue = false;
-    setTimeout(report, everyMs).unref();
+    setTimeout(report, EVERY_MS).unref();
   };
 
   return (cause, network) => {
@@ -45,6 +37,6 @@ export function createRefusalLog(
       networks.set(network, (networks.get(network) ?? 0) + 1);
     if (isWaiting) return;
     isWaiting = true;
-    setTimeout(report, firstMs).unref();
+    setTimeout(report, FIRST_MS).unref();
   };
 }

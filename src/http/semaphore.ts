@@ -1,10 +1,7 @@
-/** A counting semaphore with a fair queue. */
-export interface Semaphore {
-  /** Resolves, when there is a place, with what gives it back. */
-  enter(): Promise<() => void>;
-}
+export type Semaphore = ReturnType<typeof createSemaphore>;
 
-export function createSemaphore(places: number): Semaphore {
+/** A counting semaphore with a fair queue. */
+export function createSemaphore(places: number) {
   let free = places;
   // A set keeps its order, and removes its first element without moving the others.
   const waiting = new Set<() => void>();
@@ -19,7 +16,8 @@ export function createSemaphore(places: number): Semaphore {
     setImmediate(first);
   };
   return {
-    async enter() {
+    /** Resolves, when there is a place, with what gives it back. */
+    async enter(): Promise<() => void> {
       if (free > 0) free -= 1;
       else await new Promise<void>((resolve) => waiting.add(resolve));
       return leave;

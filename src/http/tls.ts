@@ -30,16 +30,7 @@ export interface CertificateEnds {
   readonly clientAuthorities: Date | undefined;
 }
 
-export interface Tls {
-  readonly asksClients: boolean;
-  /** What is in force. */
-  readonly context: SecureContextOptions;
-  /** When what is in force ends. */
-  readonly ends: CertificateEnds;
-  /** Hands on what comes in force from now on. */
-  follow(apply: (context: SecureContextOptions) => void): void;
-  close(): void;
-}
+export type Tls = ReturnType<typeof openTls>;
 
 interface TlsOptions {
   readonly log: Log;
@@ -56,7 +47,7 @@ const WARN_DAYS = 14;
  * together, are logged, and what is in force stays.
  * @throws ConfigError when they can't be used at the start.
  */
-export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsOptions): Tls {
+export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsOptions) {
   const { certificate, key, clientAuthorities } = files;
   const paths = [certificate, key, ...(clientAuthorities === undefined ? [] : [clientAuthorities])];
   let context: SecureContextOptions = {};
@@ -89,16 +80,19 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsO
   const daily = setInterval(warnOfEnd, DAY_MS).unref();
   return {
     asksClients: clientAuthorities !== undefined,
+    /** What is in force. */
     get context() {
       return context;
     },
+    /** When what is in force ends. */
     get ends() {
       return ends;
     },
-    follow(next) {
+    /** Hands on what comes in force from now on. */
+    follow(next: (context: SecureContextOptions) => void): void {
       apply = next;
     },
-    close() {
+    close(): void {
       clearInterval(daily);
       watched.close();
     },

@@ -121,6 +121,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   const writer = createDurableWriter(newId, { now, observe: metrics.writePhase });
   const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
   const fleet: Fleet | undefined = ambient.fleet?.(local, {
+    ...ambient,
+    folder: config.keyFilesPath,
     audit,
     index,
     observer: metrics.fleet(() => fleet?.figures()),

@@ -99,12 +99,13 @@ export function createBatch(context: BatchContext) {
 
   const handle: RequestHandler = async (request, response) => {
     requireScope(callerOf(response));
-    refusePreconditions(request);
+    if ((request.headers['if-match'] ?? request.headers['if-none-match']) !== undefined)
+      throw apiError('invalid_header', FOR_SINGLE_STREAMS);
     const { dryrun: dryRun, wait: seconds } = readChangeQuery(query, request);
     // Checked before a body is received in vain, and again afterwards.
-    if (underWay.size >= MAX_BATCHES) throw tooManyBatches();
+    if (underWay.size >= MAX_BATCHES) throw apiError('too_many_batches', TOO_MANY_BATCHES);
     await readBody(request, response);
-    if (underWay.size >= MAX_BATCHES) throw tooManyBatches();
+    if (underWay.size >= MAX_BATCHES) throw apiError('too_many_batches', TOO_MANY_BATCHES);
     if (stopping()) throw apiError('stopping');
     const actor = actorOf(request, response);
     const running = run(request, { actor, dryRun, awaited: seconds !== undefined });
@@ -112,8 +113,7 @@ export function createBatch(context: BatchContext) {
     const { text, accepted } = await running.finally(() => underWay.delete(running));
     // A client that waits for packagers holds no place: others may write meanwhile.
     const { status, warnings, headers } = await wait.settle(accepted, seconds, actor.requestId);
-    const [name, value] = headers;
-    if (name !== undefined) response.setHeader(name, value ?? '');
+    response.set(headers);
     if (warnings.length > 0) response.setHeader('warning', warnings.map(warningText));
     response.setHeader('cache-control', 'no-store');
     response.status(status).type('json').send(text);
@@ -241,17 +241,9 @@ export function createBatch(context: BatchContext) {
   };
 }
 
-function refusePreconditions({ headers }: Request): void {
-  if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return;
-  const description =
-    'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.';
-  throw apiError('invalid_header', description);
-}
-
-function tooManyBatches(): HttpError {
-  const description = `${MAX_BATCHES} batches are under way. Nothing of this one was written; send it again when they are done.`;
-  return apiError('too_many_batches', description);
-}
+const FOR_SINGLE_STREAMS =
+  'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.';
+const TOO_MANY_BATCHES = `${MAX_BATCHES} batches are under way. Nothing of this one was written; send it again when they are done.`;
 
 function resultOf(
   { index, streamId }: Planned,

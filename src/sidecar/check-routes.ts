@@ -14,6 +14,7 @@ import { CPIX_TYPES, createReadBytes, createReadRequest, inKib, tooLarge } from 
 const CHECK_PATH = '/api/check';
 
 const TEXT = 'text/plain';
+const NO_BODY = 'Send a key file, a body of the key-file API or one value to check.';
 const WHICH_TYPES =
   'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
 
@@ -24,7 +25,7 @@ export function checkRoutes(app: Express, rules?: ProviderRules): void {
   route.post(async (request, response) => {
     const body = await readBody(request, response);
     const { reveal } = parsedOr400(readQuery(checkQuery, request.query));
-    if (body === undefined) throw noBody();
+    if (body === undefined) throw apiError('invalid_body', NO_BODY);
     const { check } = await import('../api/check');
     response.set('cache-control', 'no-store').json(check(body, { reveal, rules }));
   });
@@ -62,8 +63,3 @@ function createReadInput() {
 export const checkQuery = z.strictObject({
   reveal: querySwitch.meta({ description: '`true`: the answer shows key material.' }),
 });
-
-function noBody() {
-  const description = 'Send a key file, a body of the key-file API or one value to check.';
-  return apiError('invalid_body', description);
-}

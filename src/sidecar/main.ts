@@ -70,15 +70,7 @@ function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet
     findApiKey,
     tls: tls && openTls(tls, options),
     recipient: cpix && openCpixRecipient(cpix, options),
-    fleet:
-      config.fleet &&
-      joinFleet?.(config.fleet, {
-        ...options,
-        newId: randomUUID,
-        random: randomBytes,
-        now: () => performance.now(),
-        version: readVersion(),
-      }),
+    fleet: config.fleet && joinFleet?.(config.fleet, options),
     upstreamTls: upstreamTls && openUpstreamTls(upstreamTls, options).tls,
     providerHeaders: headersFile === undefined ? undefined : openProviderHeaders(headersFile, options).read,
   };
@@ -112,7 +104,7 @@ async function start(
       certificateEnds: tls && (() => tls.ends),
       observeProcess: (register) => collectDefaultMetrics({ register }),
       cpixRecipient: recipient?.recipient,
-      fleet: fleet?.(keyFilesPath),
+      fleet,
       warnings,
     },
   );

@@ -123,7 +123,8 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     const present = flights.get(name);
     if (present) return present;
     if (flights.size >= MAX_FLIGHTS) throw tooMany();
-    if (clientApiKey === undefined && rules.needed.includes('clientApiKey')) throw noClientApiKey();
+    if (clientApiKey === undefined && rules.needed.includes('clientApiKey')) 
+      throw apiError('invalid_header', NO_CLIENT_API_KEY);
     const body = {
       ...(rules.needed.includes('client') && { client: content.client }),
       ...(clientApiKey !== undefined && { clientApiKey }),
@@ -204,11 +205,8 @@ function tooMany() {
   return apiError('too_many_pulls', description);
 }
 
-function noClientApiKey() {
-  const description =
-    'This stream has no key file, and the key provider needs the API key of its client: send it in the header API-KEY, or provision the stream with a POST.';
-  return apiError('invalid_header', description);
-}
+const NO_CLIENT_API_KEY =
+  'This stream has no key file, and the key provider needs the API key of its client: send it in the header API-KEY, or provision the stream with a POST.';
 
 /** What a pure function answered. @throws HttpError 400, 422. */
 function orRefuse<T>(checked: Checked<T>): T {

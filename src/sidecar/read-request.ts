@@ -129,7 +129,7 @@ export function createReadBatch(mostMs = MAX_MS): (request: Request, response: R
     }
     const { name } = callerOf(response);
     const own = receiving.filter((each) => each === name).length;
-    if (own >= MAX_BODIES_OF_KEY || receiving.length >= MAX_BODIES) throw tooManyBodies();
+    if (own >= MAX_BODIES_OF_KEY || receiving.length >= MAX_BODIES) throw apiError('too_many_batches', TOO_MANY_BODIES);
     receiving.push(name);
     try {
       await readInTime(request, response);
@@ -154,11 +154,8 @@ function refuseManyValues(body: Buffer): void {
     );
 }
 
-function tooManyBodies(): HttpError {
-  const description =
-    'Too many batches are being received, with this API key or in all. Nothing of this one was written; send it again when they are.';
-  return apiError('too_many_batches', description);
-}
+const TOO_MANY_BODIES =
+  'Too many batches are being received, with this API key or in all. Nothing of this one was written; send it again when they are.';
 
 /** Reads the conditions in the headers of a request that changes something. @throws HttpError 400. */
 export function conditionsIn(headers: {

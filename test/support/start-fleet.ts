@@ -1,8 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FleetAnswer } from '../../src/api/fleet';
 import type { FleetConfig } from '../../src/sidecar/fleet/config';
+import type { OpenFleet } from '../../src/sidecar/fleet/fleet';
 import { joinFleet } from '../../src/sidecar/fleet/join';
 import { temporaryFolder } from './after-test';
 import { type BuiltProgram, startBuilt } from './built-program';
@@ -94,15 +95,9 @@ export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
     const config: FleetConfig = { ...place, ...signIn, prefix: 'packagerdrmapi/', tls: {} };
     const { log, lines } = recordedLog();
     const clock = () => new Date();
-    const open = joinFleet(config, {
-      log,
-      newId: randomUUID,
-      random: randomBytes,
-      now: () => performance.now(),
-      clock,
-      version: '1.2.3',
-    });
-    const ambient = { fleet: open(folder), newId: randomUUID, clock, now: () => performance.now() };
+    const open = joinFleet(config, { log, clock });
+    const fleet: OpenFleet = (local, hooks) => open(local, { ...hooks, log, version: '1.2.3' });
+    const ambient = { fleet, newId: randomUUID, clock, now: () => performance.now() };
     return { ...(await startSidecar({ keyFilesPath: folder }, clock, ambient)), lines };
   });
 }

@@ -66,9 +66,6 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
       now: () => performance.now(),
       clock,
       version: '1.2.3',
-    },
-    local,
-    {
       audit: (entry) => audit.push(entry),
       index: createKeyIndex(),
       observer: {
@@ -79,6 +76,7 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
         },
       },
     },
+    local,
   );
   fleet.start();
   const path = (stream: string) => join(folder, `${stream}.key`);

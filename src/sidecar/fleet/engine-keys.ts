@@ -19,6 +19,7 @@ export function engineKeysUnder(prefix: string) {
       const parsed = parseStreamId(key.startsWith(entries) ? key.slice(entries.length) : '');
       return parsed.ok ? parsed.value : undefined;
     },
+    everyEntry: { prefix: entries },
     /** The ranges of the entries with some stream-id prefixes; undefined: one range of all. */
     entries: (prefixes: readonly string[] | undefined): readonly KeyRange[] =>
       followed(prefixes).map((streamPrefix) => ({ prefix: `${entries}${streamPrefix}` })),

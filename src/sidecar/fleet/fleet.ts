@@ -48,8 +48,10 @@ export interface Fleet {
 /** Puts a fleet before the key files of this folder. */
 export type OpenFleet = (local: KeyFileStore, hooks: FleetHooks) => Fleet;
 
-/** The dependencies of a fleet that come from the process. */
-export interface FleetProcess {
+/** What a fleet takes from its sidecar. */
+export interface FleetHooks {
+  /** The key-file folder, where the ledger lies. */
+  readonly folder: string;
   readonly log: Log;
   readonly newId: () => string;
   readonly random: (bytes: number) => Buffer;
@@ -58,10 +60,6 @@ export interface FleetProcess {
   readonly clock: () => Date;
   /** The sidecar's. */
   readonly version: string;
-}
-
-/** Parts of the sidecar that a change from the fleet concerns. */
-export interface FleetHooks {
   /** Called for each change that another sidecar accepted and that is applied here, with `from`. */
   readonly audit: Audit;
   /** Updated with the keys of each file that is written here; removals update it through the store. */

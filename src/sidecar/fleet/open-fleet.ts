@@ -18,7 +18,7 @@ import { createFleetStore } from './entries/fleet-store';
 import { createReplication, type Replication } from './entries/replicate';
 import { createSeal } from './entries/seal';
 import { collectDeleted, createImport, createReseal, tryAgain } from './entries/steps';
-import type { Fleet, FleetHooks, FleetProcess } from './fleet';
+import type { Fleet, FleetHooks } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import { createFolderCheck } from './ledger/folder-check';
 import { type Ledger, openLedger } from './ledger/ledger';
@@ -27,15 +27,13 @@ import { createMembership, type Membership } from './members/membership';
 import { createMembershipState } from './membership-state';
 import { fleetFigures, fleetStatus, whereStream } from './status';
 
-interface FleetOptions extends FleetProcess {
+interface FleetOptions extends FleetHooks {
   readonly config: Pick<FleetConfig, 'name' | 'streams' | 'prefix'>;
   readonly engine: Engine;
   /** Those in force: the first seals, all open. */
   readonly secrets: () => readonly string[];
   /** Sets the listener for changes of the secrets. */
   readonly onSecrets: (listener: () => void) => void;
-  /** The key-file folder, where the ledger lies. */
-  readonly folder: string;
   /** How often some of its files are compared with the ledger. */
   readonly folderMs?: number;
 }
@@ -63,8 +61,8 @@ const MAX_REPORTED_LACKS = 1000;
 const MAX_SHOWN_SECRETS = 5;
 
 /** Puts a fleet in front of the sidecar's key-file store. */
-export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: FleetHooks): Fleet {
-  const { engine, folder, log, newId, random, now, clock } = options;
+export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
+  const { engine, folder, log, newId, random, now, clock, observer } = options;
   const { name, streams, prefix } = options.config;
   const keys = engineKeysUnder(prefix);
   const grouped = groupCalls(engine);
@@ -72,7 +70,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: Fle
   const levelledStreams = (streams ?? []).join(',');
   const state = createMembershipState({ log, now, clock });
   const versions = createVersions(clock);
-  const changes = createChangeLog(hooks, clock);
+  const changes = createChangeLog(options);
   let sealNow = createSeal(options.secrets(), random);
   const seal = () => sealNow;
   const ending = new AbortController();
@@ -112,7 +110,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: Fle
       ranges: keys.entries(streams),
       isTaken,
       onApplied: changes.applied,
-      onResult: hooks.observer.entry,
+      onResult: observer.entry,
       onFleetChanged() {
         identity.doubt();
         // A resealed fleet is the same one, and everything of it is here.
@@ -210,11 +208,11 @@ export function openFleet(options: FleetOptions, local: KeyFileStore, hooks: Fle
     onAsked: changes.asked,
     async apply(entry, revision) {
       const applied = await (await member()).apply.entry(entry, revision, 'made');
-      hooks.observer.entry(applied.result);
+      observer.entry(applied.result);
       changes.applied(entry, applied, 'made');
       return applied;
     },
-    onConflict: hooks.observer.conflict,
+    onConflict: observer.conflict,
   });
   const importStep = createImport({ folder, local, offer: store.offer, isTaken, now });
   const resealStep = createReseal({ engine, keys, seal, grouped });
@@ -321,7 +319,7 @@ const MAX_PENDING = 10_000;
 const MAX_PROPAGATION = 50;
 
 /** Records what is applied here: in the audit, the key index and the metrics. */
-function createChangeLog({ audit, index, observer }: FleetHooks, clock: () => Date) {
+function createChangeLog({ audit, index, observer, clock }: FleetHooks) {
   /** The ids of changes that this sidecar asked for and has not applied yet. Their requests write the audit lines. */
   const pending = new Set<string>();
   /** Milliseconds from the acceptance of the last changes anywhere to the file here. */

@@ -51,7 +51,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
       const { found, after, limit } = readChangeQuery(fleetImportQuery, request);
       const { apiKey, address, requestId } = actorOf(request, response);
       if (found) {
-        if (after !== undefined) throw foundedAlready();
+        if (after !== undefined) throw apiError('invalid_query', FOUNDED_ALREADY);
         await present.found();
         logged(response, 'fleet founded again', {});
       }
@@ -102,8 +102,5 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
 
 const NO_QUERY = z.strictObject({});
 
-function foundedAlready() {
-  const description =
-    'found is for the first step of an import: leave it out where after is given. Nothing was changed.';
-  return apiError('invalid_query', description);
-}
+const FOUNDED_ALREADY =
+  'found is for the first step of an import: leave it out where after is given. Nothing was changed.';

@@ -19,7 +19,7 @@ interface Settled {
   readonly status: 200 | 202;
   readonly warnings: readonly Finding[];
   /** The header `x-fleet-revision` with the highest revision; empty without a fleet. */
-  readonly headers: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export type FleetWait = ReturnType<typeof createFleetWait>;
@@ -72,14 +72,14 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
       seconds: number | undefined,
       requestId: string,
     ): Promise<Settled> {
-      if (changes.length === 0) return { status: 200, warnings: [], headers: [] };
+      if (changes.length === 0) return { status: 200, warnings: [], headers: {} };
       const behind = seconds === undefined ? undefined : await whoIsBehind(changes, seconds, requestId);
       const isHere = changes.every((change) => change.fleet.notHere === undefined);
       const highest = changes.reduce((most, change) => Math.max(most, change.fleet.revision), 0);
       return {
         status: behind === undefined && isHere ? 200 : 202,
         warnings: behind === undefined ? [] : [behindFinding(behind)],
-        headers: [REVISION_HEADER, String(highest)],
+        headers: { [REVISION_HEADER]: String(highest) },
       };
     },
     /** Ends all waits: the service is about to stop. */

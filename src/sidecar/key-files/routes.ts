@@ -12,7 +12,6 @@ import {
 import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import type { ExportedKeys } from '../../drm/export/export-key-file';
-import type { StreamKey } from '../../drm/export/forms';
 import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName } from '../../drm/export/names';
 import { type Finding, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
@@ -119,9 +118,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   ): Promise<void> => {
     const accepted = fleet ? [{ streamId, fleet }] : [];
     const settled = await wait.settle(accepted, seconds, response.locals.requestId);
-    const [name, value] = settled.headers;
-    if (name !== undefined) response.set(name, value);
-    response.status(settled.status);
+    response.set(settled.headers).status(settled.status);
     sendKeyFile(request, response, streamId, bytes, [...warnings, ...settled.warnings]);
   };
 
@@ -311,14 +308,7 @@ export async function sendExport(
 }
 
 /** A key file as another packager takes it. */
-interface ExportAnswer {
-  readonly keys: readonly [StreamKey, ...StreamKey[]];
-  readonly bytes: Buffer;
-  readonly etag: string;
-  readonly mediaType: string;
-  readonly extension: string;
-  readonly warnings: readonly Finding[];
-}
+type ExportAnswer = Awaited<ReturnType<typeof answerOf>>;
 
 /** As many as a large packager has streams, each of a few KiB. */
 const MAX_EXPORTS = 1000;
@@ -360,10 +350,7 @@ export async function exportLines(
   throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
 }
 
-export async function answerOf(
-  { text, keys, findings }: ExportedKeys,
-  as: ExportName,
-): Promise<ExportAnswer> {
+export async function answerOf({ text, keys, findings }: ExportedKeys, as: ExportName) {
   const { EXPORT_FORMS } = await import('../../drm/export/forms');
   const { mediaType, extension } = EXPORT_FORMS[as];
   const bytes = Buffer.from(text);

@@ -69,7 +69,7 @@ export function createList({ folder, checkFolder, conflictsOf, log }: ListOption
       return;
     }
     const position = cursor === undefined ? { prefix: prefix ?? '' } : positionOf(cursor);
-    if (prefix !== undefined && prefix !== position.prefix) throw anotherPrefix();
+    if (prefix !== undefined && prefix !== position.prefix) throw apiError('invalid_query', ANOTHER_PREFIX);
     checkFolder();
     const page = await pageOf(apiKey, position, limit).catch((thrown: unknown) => {
       throw toStorageError('read', thrown);
@@ -97,8 +97,5 @@ function positionOf(cursor: string): Position {
   return { prefix, after };
 }
 
-function anotherPrefix() {
-  const description =
-    'prefix: differs from the one that this cursor started with; leave it out, or start again without cursor.';
-  return apiError('invalid_query', description);
-}
+const ANOTHER_PREFIX =
+  'prefix: differs from the one that this cursor started with; leave it out, or start again without cursor.';

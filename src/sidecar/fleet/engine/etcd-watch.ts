@@ -34,13 +34,7 @@ class Ended extends Error {
 class NotTaken extends Error {}
 
 /** Watches a range of keys. */
-export function openWatch(calls: Calls, heartbeat: Heartbeat, range: KeyRange, options: WatchOptions): Watch {
-  const watch = new EtcdWatch(calls, heartbeat, range, options);
-  void watch.run();
-  return { close: () => watch.close() };
-}
-
-class EtcdWatch {
+export class EtcdWatch implements Watch {
   /** Everything up to this revision was reported. */
   #reported: number;
   /** The moment and the revision before which the next heartbeat must not be. */
@@ -64,6 +58,7 @@ class EtcdWatch {
     this.#reported = options.from - 1;
     this.#floor = options.since;
     this.#floorRevision = this.#reported;
+    void this.#run();
   }
 
   close(): void {
@@ -72,7 +67,7 @@ class EtcdWatch {
     this.#wake?.();
   }
 
-  async run(): Promise<void> {
+  async #run(): Promise<void> {
     while (!this.#isClosed) {
       const server = this.calls.current;
       const thrown = await this.#follow(server).catch((caught: unknown) => caught);

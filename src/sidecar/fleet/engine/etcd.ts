@@ -26,7 +26,7 @@ import {
   text,
   whole,
 } from './etcd-json';
-import { openWatch } from './etcd-watch';
+import { EtcdWatch } from './etcd-watch';
 
 export type { EtcdOptions };
 
@@ -107,7 +107,7 @@ export function createEtcd(options: EtcdOptions): Engine {
 
     watch(keys, watchOptions) {
       [readable] = rangeOf(keys);
-      const watch = openWatch(calls, heartbeat, keys, watchOptions);
+      const watch = new EtcdWatch(calls, heartbeat, keys, watchOptions);
       watches.add(watch);
       return {
         close() {

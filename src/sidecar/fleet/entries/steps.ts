@@ -129,8 +129,7 @@ export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
   return async ({ after, limit }: Step, identity: Identity): Promise<FleetResealAnswer> => {
     await identity.guard();
     if (after === undefined) await resealFleet(identity);
-    const [range] = keys.entries(undefined);
-    if (!range) throw new Error('There is no range of all entries');
+    const range = keys.everyEntry;
     const from = after === undefined ? undefined : keys.entry(after as StreamId);
     const page = await engine.list({ ...range, after: from }, { limit });
     const unreadable: string[] = [];
@@ -175,14 +174,10 @@ export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
     }
     const last = page.values.at(-1)?.key;
     const total = (await engine.list(range, { limit: 1, keysOnly: true })).count;
-    return { resealed, current, unreadable, next: page.more && last ? streamOf(keys, last) : null, total };
+    // A step may also end at a key that is no stream's.
+    const next = page.more && last ? last.slice(range.prefix.length) : null;
+    return { resealed, current, unreadable, next, total };
   };
-}
-
-/** Also of a key that is no stream's, which a step ended at. */
-function streamOf(keys: EngineKeys, key: string): string {
-  const [range] = keys.entries(undefined);
-  return key.slice(range?.prefix.length ?? 0);
 }
 
 /** Entries in one read that are tried again. */

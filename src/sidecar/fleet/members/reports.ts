@@ -2,13 +2,11 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { takes } from '../../../api/stream-id';
 import { describeThrown } from '../../../http/errors';
-import type { Log } from '../../../http/log';
 import { cached } from '../../cached';
-import { type Engine, EngineError } from '../engine/engine';
-import type { EngineKeys } from '../engine-keys';
+import { EngineError } from '../engine/engine';
 import type { AwaitedChange } from '../fleet';
-import { type Packager, type Report, reportText, reportValue } from './member-records';
-import type { NameLease } from './membership';
+import { type Packager, reportText, reportValue } from './member-records';
+import type { MembershipOptions, NameLease } from './membership';
 import { lackOf } from './replication-lag';
 
 /** In ms. */
@@ -23,17 +21,8 @@ export interface ReportPace {
   readonly pollMs: readonly [first: number, longest: number];
 }
 
-interface ReporterOptions {
-  readonly engine: Engine;
-  readonly keys: EngineKeys;
-  readonly name: string;
-  readonly id: () => string;
-  readonly report: () => Report;
+interface ReporterOptions extends Omit<MembershipOptions, 'pace'> {
   readonly lease: Pick<NameLease, 'heldSince' | 'checkSoon'>;
-  readonly log: Log;
-  readonly clock: () => Date;
-  /** Monotonic, in ms. */
-  readonly now: () => number;
   readonly pace: ReportPace;
 }
 
