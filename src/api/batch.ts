@@ -110,7 +110,7 @@ const batchBody = z.strictObject(
 const { change } = lineChange.shape;
 
 /** The result of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
-export const batchResult = z.object({
+const batchResult = z.object({
   index: z.int().nonnegative().meta({
     description:
       'The entry of the request that it is a result of, counted from 0 over `streams` and then `groups`. The members of a group, and the streams of `tracks`, have the index of their entry.',
@@ -138,7 +138,7 @@ export const batchResult = z.object({
   }),
 });
 
-export const batchSummary = z.object({
+const batchSummary = z.object({
   created: z.int().meta({ description: 'New files.' }),
   changed: z.int().meta({ description: 'Files that were replaced.' }),
   unchanged: z.int().meta({ description: 'Files that had this content already; they are not written.' }),
@@ -154,7 +154,6 @@ export const batchAnswer = z.object({
 });
 
 export type BatchResult = z.output<typeof batchResult>;
-export type BatchSummary = z.output<typeof batchSummary>;
 
 export interface BatchBody {
   readonly streams: readonly unknown[];

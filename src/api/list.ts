@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { Checked } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';
 import { wholeNumber } from '../http/faults';
 import { finding } from './answers';
@@ -11,9 +10,10 @@ export const MAX_ENTRIES = 1000;
 // A parameter that is given twice arrives as an array.
 const text = z.string('is given twice');
 
+/** Of stream ids: empty, part of one, or a folder with its slash. */
 const prefix = text.superRefine((value, context) => {
-  const checked = checkPrefix(value);
-  if (!checked.ok) context.addIssue({ code: 'custom', message: sentenceOf(checked.problem) });
+  const parsed = value === '' ? undefined : parseStreamId(value.endsWith('/') ? `${value}x` : value);
+  if (parsed?.ok === false) context.addIssue({ code: 'custom', message: sentenceOf(parsed.problem) });
 });
 
 /** The query of `GET /api/keyfiles`. Without a prefix, a cursor continues with the prefix that it started with. */
@@ -60,10 +60,4 @@ export const listAnswer = z.object({
 });
 
 export type ListAnswer = z.output<typeof listAnswer>;
-
-/** Checks a prefix of stream ids: empty, part of one, or a folder with its slash. */
-export function checkPrefix(text: string): Checked<string> {
-  const parsed = text === '' ? undefined : parseStreamId(text.endsWith('/') ? `${text}x` : text);
-  return parsed?.ok === false ? parsed : { ok: true, value: text };
-}
 export type ListedKeyFile = ListAnswer['keyfiles'][number];

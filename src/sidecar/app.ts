@@ -1,10 +1,9 @@
-import type { RequestListener } from 'node:http';
 import { MemoryStore } from 'express-rate-limit';
 import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
 import { createApp, onlyMethods, pathOf, type Shell } from '../http/app';
 import type { ClientTls } from '../http/client-tls';
-import { type Connections, createConnections } from '../http/connections';
+import { createConnections } from '../http/connections';
 import type { Problem } from '../http/errors';
 import type { Log } from '../http/log';
 import { mountApiPage, mountPage } from '../http/page';
@@ -38,7 +37,7 @@ import {
   metricsRoutes,
 } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
-import { createProviderCache, type OpenProviderCache } from './provider-cache';
+import { createProviderCache } from './provider-cache';
 import { pullRoutes } from './pull';
 import { createDurableWriter, type DurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
@@ -77,18 +76,6 @@ export interface Ambient {
   readonly fleet?: OpenFleet | undefined;
 }
 
-export interface Sidecar {
-  readonly handler: RequestListener;
-  /** What the server that runs the handler has its connections followed by. */
-  readonly connections: Connections;
-  /** Removes temporary files of killed writers; until it is done, `/readyz` answers 503. `close` ends it before that. */
-  sweep(): Promise<void>;
-  /** Stops batches from starting further streams, because the service is about to stop. */
-  hurry(): void;
-  /** Closes open resources after the last request. */
-  close(): Promise<void>;
-}
-
 /** In milliseconds. */
 const PROBE_KEPT_MS = 1000;
 
@@ -97,7 +84,7 @@ const FLEET_PAGE_FILES = ['fleet.css', 'fleet.js'].concat(
 );
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
-export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar {
+export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   const { log, newId, random, now, clock, findApiKey, version, publicFolder } = ambient;
   const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls, tunnel } = ambient;
   const connections = createConnections({
@@ -226,8 +213,10 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
   });
   return {
     handler: app,
+    /** What the server that runs the handler has its connections followed by. */
     connections,
-    async sweep() {
+    /** Removes temporary files of killed writers; until it is done, `/readyz` answers 503. `close` ends it before that. */
+    async sweep(): Promise<void> {
       const { signal } = sweeping;
       const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
       if (signal.aborted) return;
@@ -238,11 +227,13 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient): Sidecar 
       void cache?.open();
       void survey.run();
     },
-    hurry() {
+    /** Stops batches from starting further streams, because the service is about to stop. */
+    hurry(): void {
       hurrying = true;
       wait.hurry();
     },
-    async close() {
+    /** Closes open resources after the last request. */
+    async close(): Promise<void> {
       // What a batch has begun goes on when its connection is cut; its audit must not be closed before.
       hurrying = true;
       sweeping.abort();
@@ -268,7 +259,7 @@ function createCache(
   { log, newId, clock, providerHeaders }: Ambient,
   writer: DurableWriter,
   { providerCache: observe }: Pick<Metrics, 'providerCache'>,
-): OpenProviderCache | undefined {
+) {
   if (!providerCache || keyProviderUrl === undefined) return undefined;
   const scope = { configServiceUrl, keyProviderUrl, keyProviderProtocol, providerHeaders };
   return createProviderCache({ ...providerCache, scope, writer, log, newId, clock, observe });

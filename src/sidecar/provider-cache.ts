@@ -15,17 +15,9 @@ import type { DurableWriter } from './storage/durable-file';
 import { queueByName } from './storage/key-file-store';
 import { readSmallFile } from './storage/open-file';
 
-export interface OpenProviderCache extends ProviderCache {
-  /** Reads the folder, removes old and surplus entries, and repeats this every hour. */
-  open(): Promise<void>;
-  /** Waits for what is being kept, but no longer than two seconds: a network file system may hang. */
-  close(): Promise<void>;
-}
-
 /** `missed`: nothing was kept, or it was too old. `not_kept`: the folder could not be written. */
-export type CacheEvent = 'kept' | 'not_kept' | 'used' | 'missed' | 'damaged';
-
-export const CACHE_EVENTS: readonly CacheEvent[] = ['kept', 'not_kept', 'used', 'missed', 'damaged'];
+export const CACHE_EVENTS = ['kept', 'not_kept', 'used', 'missed', 'damaged'] as const;
+export type CacheEvent = (typeof CACHE_EVENTS)[number];
 
 interface ProviderCacheOptions {
   readonly folder: string;
@@ -60,7 +52,7 @@ const keptValues = z.strictObject({
   aes: z.strictObject({ url: text, key: text }).exactOptional(),
 });
 
-export function createProviderCache(options: ProviderCacheOptions): OpenProviderCache {
+export function createProviderCache(options: ProviderCacheOptions) {
   const { folder, maxAgeMs, scope, writer, log, clock, newId, observe, mostEntries = MAX_ENTRIES } = options;
   const inTurn = queueByName();
   /** The entries and when they were written, the oldest first. */
@@ -166,7 +158,7 @@ export function createProviderCache(options: ProviderCacheOptions): OpenProvider
   };
 
   return {
-    keep(content, { cenc, widevine, playready, fairplay, aes }) {
+    keep(content: ProviderContent, { cenc, widevine, playready, fairplay, aes }: KeyFile): void {
       const entry = entryOf(content);
       if (!entry || waiting.size >= MAX_WAITING) {
         observe('not_kept');
@@ -177,7 +169,7 @@ export function createProviderCache(options: ProviderCacheOptions): OpenProvider
       const writing = write(entry.name, entry.secret, text).finally(() => waiting.delete(writing));
       waiting.add(writing);
     },
-    async find(content) {
+    async find(content: ProviderContent): Promise<KeptAnswer | undefined> {
       const entry = entryOf(content);
       if (!entry) {
         observe('missed');
@@ -192,11 +184,12 @@ export function createProviderCache(options: ProviderCacheOptions): OpenProvider
       observe(found);
       return undefined;
     },
-    used(time, requestId) {
+    used(time: Date, requestId: string): void {
       observe('used');
       log.warn('keys taken from the provider cache', { requestId, since: time.toISOString() });
     },
-    async open() {
+    /** Reads the folder, removes old and surplus entries, and repeats this every hour. */
+    async open(): Promise<void> {
       hourly = setInterval(() => void removeSurplus(), LOOK_MS).unref();
       await writer.sweep(folder, 0);
       const found = await look().catch((thrown: unknown) => {
@@ -208,7 +201,8 @@ export function createProviderCache(options: ProviderCacheOptions): OpenProvider
       isOpen = true;
       await removeSurplus();
     },
-    async close() {
+    /** Waits for what is being kept, but no longer than two seconds: a network file system may hang. */
+    async close(): Promise<void> {
       clearInterval(hourly);
       await Promise.race([Promise.all(waiting), wait(CLOSE_MS, undefined, { ref: false })]);
     },

@@ -27,7 +27,7 @@ import { createMembership, type Membership } from './members/membership';
 import { createMembershipState } from './membership-state';
 import { fleetFigures, fleetStatus, whereStream } from './status';
 
-interface FleetOptions extends FleetHooks {
+export interface FleetOptions extends FleetHooks {
   readonly config: Pick<FleetConfig, 'name' | 'streams' | 'prefix'>;
   readonly engine: Engine;
   /** Those in force: the first seals, all open. */
@@ -39,7 +39,7 @@ interface FleetOptions extends FleetHooks {
 }
 
 /** The parts that need the ledger. */
-interface Member {
+export interface Member {
   readonly ledger: Ledger;
   readonly apply: Apply;
   readonly identity: Identity;
@@ -263,19 +263,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       const secrets = present?.replication.missingSecrets;
       if (secrets?.size) throw missingSecret(secrets);
     },
-    status: cached(STATUS_KEPT_MS, now, () =>
-      fleetStatus({
-        name,
-        streams,
-        engine,
-        state,
-        ledger: present?.ledger,
-        list,
-        replication: present?.replication,
-        ignored: () => present?.membership.ignored ?? 0,
-        time: clock().getTime(),
-      }),
-    ),
+    status: cached(STATUS_KEPT_MS, now, () => fleetStatus(options, state, present, list)),
     whereIs: (streamId) =>
       asked(({ membership }) => whereStream({ streamId, keys, grouped, seal: sealNow, membership })),
     waitFor: (awaited, seconds) => asked(({ membership }) => membership.waitFor(awaited, seconds)),

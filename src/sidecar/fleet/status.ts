@@ -2,44 +2,33 @@ import { type FleetAnswer, type FleetStreamAnswer, MAX_LACKS } from '../../api/f
 import type { StreamId } from '../../api/stream-id';
 import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
-import type { Engine, EngineServer } from './engine/engine';
+import type { EngineServer } from './engine/engine';
 import type { Grouped } from './engine/grouped';
 import type { EngineKeys } from './engine-keys';
-import type { Replication } from './entries/replicate';
 import type { Seal } from './entries/seal';
 import type { FleetFigures } from './fleet';
-import type { Ledger } from './ledger/ledger';
 import type { Packager } from './members/member-records';
 import type { Membership } from './members/membership';
 import { replicationLag, streamLag } from './members/replication-lag';
 import type { MembershipState } from './membership-state';
-
-interface StatusOptions {
-  /** The packager's. */
-  readonly name: string;
-  /** Prefixes of the ids of the streams that it takes; undefined: all. */
-  readonly streams: readonly string[] | undefined;
-  readonly engine: Engine;
-  readonly state: MembershipState;
-  /** undefined before the folder can be used. */
-  readonly ledger: Ledger | undefined;
-  /** Answers the packagers as they were last known. */
-  readonly list: () => Promise<readonly Packager[]>;
-  /** undefined before the folder can be used. */
-  readonly replication: Pick<Replication, 'missing' | 'formerSecrets' | 'missingSecrets'> | undefined;
-  /** Keys of the engine that have no name of a packager. */
-  readonly ignored: () => number;
-  /** Milliseconds since 1970. */
-  readonly time: number;
-}
+import type { FleetOptions, Member } from './open-fleet';
 
 /** An engine so young has nothing that it should have compacted. */
 const YOUNG_REVISION = 100_000;
 
-/** The state of this packager, of the others and of the engine; what can't be asked for is left out. */
-export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> {
-  const { name, streams, engine, state, ledger, list, replication, ignored, time } = options;
+/**
+ * The state of this packager, of the others and of the engine; what can't be asked for is left out.
+ * @param present undefined before the folder can be used
+ * @param list answers the packagers as they were last known
+ */
+export async function fleetStatus(
+  { config: { name, streams }, engine, clock }: FleetOptions,
+  state: MembershipState,
+  present: Member | undefined,
+  list: () => Promise<readonly Packager[]>,
+): Promise<FleetAnswer> {
   const { moment } = state;
+  const { ledger, replication, membership } = present ?? {};
   const isOld = moment !== undefined && moment.revision >= YOUNG_REVISION;
   const [servers, packagers, remembers] = await Promise.all([
     engine.servers(),
@@ -63,8 +52,8 @@ export async function fleetStatus(options: StatusOptions): Promise<FleetAnswer> 
     missing: replication?.missing ?? 0,
     former_secret: entriesOf(replication?.formerSecrets),
     missing_secret: entriesOf(replication?.missingSecrets),
-    ignored: ignored(),
-    packagers: replicationLag(packagers, records, time, streams),
+    ignored: membership?.ignored ?? 0,
+    packagers: replicationLag(packagers, records, clock().getTime(), streams),
   };
 }
 

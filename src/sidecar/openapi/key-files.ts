@@ -71,6 +71,12 @@ export const NOT_MODIFIED: Answer = {
   headers: { ETag: ETAG },
 };
 
+const ACCEPTED_FILE: Answer = {
+  ...ACCEPTED,
+  headers: { ...ACCEPTED.headers, ETag: ETAG },
+  content: contentOf(FILE),
+};
+
 export const WARNING: OpenApi.HeaderObject = {
   description:
     'One for each warning about the keys, which are written anyway: `299 - "scheme_mismatch: widevine.psshdata is for cbcs, …"`. Codes: `scheme_mismatch`, `key_id_mismatch`, `content_id_mismatch`, `content_key_is_key_id`, `key_id_reused`, `content_key_reused`, `key_is_iv`, `iv_is_key_id`, `all_zero` (of an iv), `hex_text`, `no_drm_system`, `not_skd`, `plain_http`, `key_id_byte_order_suspected`, `box_for_data`; of the Widevine data `names_nothing`, `unsupported_scheme`, `encoded_twice` and `empty`; `group_name`; `provider_cache`: the key provider does not answer, and the values are those of an earlier answer; `not_durable`: the change is made, but a power cut may undo it, since the folder could not be synced; with `PACKAGERDRMAPI_CHECKS=warn` also `checksum_mismatch`, `key_id_byte_order`, `key_and_key_id_swapped`, `session_id_in_address`, `content_key_in_address`, `escaped_ampersand` and `unknown_scheme`. Of a CPIX document `signature_not_checked`, `audio_key_left_out`, `cpix_system_left_out`, `cpix_scheme_left_out`, `cpix_key_left_out`, `cpix_systems_skipped`, `playready_header_reduced`, `fairplay_scheme`, `widevine_data_made`, `playready_address_replaced` and `playready_address_unused`. Of an imported key file every warning of a check, and `checksum_added`, `unknown_line`. Of an export `no_drm_system`, `key_left_out` and `export_too_long`.',
@@ -103,14 +109,18 @@ const CPIX_BODY: OpenApi.SchemaObject = {
   description: `A CPIX document in UTF-8 or UTF-16, ${MAX_CPIX_BYTES / 1024} KiB at most. The query chooses among its keys.`,
 };
 const CPIX_BODIES = Object.fromEntries(CPIX_TYPES.map((type) => [type, CPIX_BODY]));
-const CPIX_PARAMETERS = queryParameters(cpixQuery).map(({ schema, ...each }): OpenApi.ParameterObject => {
-  const { anyOf, ...rest } = Object(schema);
-  return {
-    ...each,
-    description: `Only with a CPIX document as the body. ${each.description}`,
-    schema: { ...anyOf?.[0], ...rest, type: 'string' },
-  };
-});
+const CPIX_PARAMETERS = textParameters(cpixQuery).map(({ description, ...each }) => ({
+  ...each,
+  description: `Only with a CPIX document as the body. ${description}`,
+}));
+
+/** The parameters of a query whose values are texts: an address has no null. */
+function textParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
+  return queryParameters(query).map(({ schema, ...each }) => {
+    const { anyOf, ...rest } = Object(schema);
+    return { ...each, schema: { ...anyOf?.[0], ...rest, type: 'string' } };
+  });
+}
 
 const EXPORTED_CPIX: OpenApi.SchemaObject = {
   type: 'string',
@@ -118,6 +128,15 @@ const EXPORTED_CPIX: OpenApi.SchemaObject = {
 };
 
 export const READ_ERRORS = ['key_files_not_readable', 'too_many_open_files'] as const;
+/** Of a change of a key file whose keys may be fetched. */
+export const PROVISION_ERRORS = [
+  ...(['client_unknown', 'client_api_key_refused', 'key_files_not_writable'] as const),
+  ...(['config_service_failed', 'key_provider_failed', 'provisioning_not_configured'] as const),
+  { code: 'config_service_failed', status: 504 } as const,
+  { code: 'key_provider_failed', status: 504 } as const,
+  'insufficient_storage' as const,
+  ...FLEET_ERRORS,
+];
 export const WHOLE = ['not_a_key_file', 'key_file_malformed'] as const;
 
 /** GET, POST and DELETE of a stream's key file, and of many. */
@@ -186,9 +205,7 @@ function oneKeyFile() {
       },
       headers: { ETag: ETAG, Warning: WARNING, ...REVISION_HEADER },
       content: { [TEXT_TYPE]: TEXT, [JSON_TYPE]: { oneOf: [schemaRef('KeyFile'), schemaRef('DryRun')] } },
-      answers: {
-        202: { ...ACCEPTED, headers: { ...ACCEPTED.headers, ETag: ETAG }, content: contentOf(FILE) },
-      },
+      answers: { 202: ACCEPTED_FILE },
       errors: [
         ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),
         ...(['key_id_byte_order', 'checksum_mismatch', 'key_and_key_id_swapped', 'all_zero'] as const),
@@ -199,13 +216,8 @@ function oneKeyFile() {
         ...(['invalid_stream_id', 'invalid_query', 'invalid_header', 'forbidden'] as const),
         ...WHOLE,
         ...(['precondition_failed', 'body_too_large', 'unsupported_media_type'] as const),
-        ...(['client_unknown', 'client_api_key_refused', 'key_files_not_writable'] as const),
         ...READ_ERRORS,
-        ...(['config_service_failed', 'key_provider_failed', 'provisioning_not_configured'] as const),
-        { code: 'config_service_failed', status: 504 },
-        { code: 'key_provider_failed', status: 504 },
-        'insufficient_storage',
-        ...FLEET_ERRORS,
+        ...PROVISION_ERRORS,
       ],
       examples: [
         { ...written('Keys supplied', JSON_TYPE, SUPPLIED), answer: file.answer },
@@ -225,9 +237,7 @@ function oneKeyFile() {
       parameters: [STREAM_ID, ...queryParameters(REMOVAL), IF_MATCH],
       headers: { ETag: ETAG, ...REVISION_HEADER },
       content: FILE,
-      answers: {
-        202: { ...ACCEPTED, headers: { ...ACCEPTED.headers, ETag: ETAG }, content: contentOf(FILE) },
-      },
+      answers: { 202: ACCEPTED_FILE },
       errors: [
         ...(['invalid_stream_id', 'invalid_query', 'invalid_header', 'forbidden'] as const),
         ...(['key_file_not_found', 'precondition_failed', 'key_files_not_writable'] as const),
@@ -336,10 +346,7 @@ function exportKeys() {
       summary: 'Export keys for another packager',
       description:
         'Returns the keys of the body in the form of another packager, without a key file: those of a CPIX document, which may have one key for Widevine, PlayReady and FairPlay (`cbcs`), or of the lines of a key file. Encrypted content keys are refused. Nothing is written, kept or logged. Any API key will do.',
-      parameters: queryParameters(exportBodyQuery).map(({ schema, ...each }) => {
-        const { anyOf, ...rest } = Object(schema);
-        return { ...each, required: each.name === 'as', schema: { ...anyOf?.[0], ...rest, type: 'string' } };
-      }),
+      parameters: textParameters(exportBodyQuery).map((each) => ({ ...each, required: each.name === 'as' })),
       body: {
         ...CPIX_BODIES,
         [TEXT_TYPE]: { type: 'string', description: 'The lines of a key file, or a CPIX document.' },

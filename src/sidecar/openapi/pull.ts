@@ -3,13 +3,13 @@ import { writeSpekeRequest } from '../../drm/cpix/speke';
 import { SPEKE_VERSIONS } from '../../drm/cpix/speke-answer';
 import { type PathItem, parameter, queryParameters } from '../../http/openapi';
 import { STREAM } from './examples';
-import { FLEET_ERRORS } from './fleet';
 import {
   CPIX_TYPE,
   DRM_INFO,
   ETAG,
   IF_CHANGED,
   NOT_MODIFIED,
+  PROVISION_ERRORS,
   READ_ERRORS,
   WARNING,
   WHOLE,
@@ -42,17 +42,8 @@ const ABOUT =
 /** What the provisioning of a stream may fail by, and what a key file may. */
 const ERRORS = [
   ...(['invalid_stream_id', 'invalid_header', 'invalid_body', 'key_file_not_found'] as const),
-  ...(['keys_missing', 'too_many_pulls', ...WHOLE, ...READ_ERRORS] as const),
-  ...([
-    'client_unknown',
-    'client_api_key_refused',
-    'key_files_not_writable',
-    'provisioning_not_configured',
-  ] as const),
-  ...(['config_service_failed', 'key_provider_failed', 'insufficient_storage', 'fleet_joining'] as const),
-  { code: 'config_service_failed', status: 504 } as const,
-  { code: 'key_provider_failed', status: 504 } as const,
-  ...FLEET_ERRORS,
+  ...(['keys_missing', 'too_many_pulls', 'fleet_joining', ...WHOLE, ...READ_ERRORS] as const),
+  ...PROVISION_ERRORS,
 ];
 
 /** The routes of packagers that ask for their keys. */
