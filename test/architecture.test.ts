@@ -81,7 +81,7 @@ const PURE: readonly string[] = [
   'codecs/',
   'terminal/text',
 
-  'sidecar/cached',
+  'http/cached',
   'sidecar/fleet/entries/entry',
   'sidecar/fleet/entries/seal',
   'sidecar/fleet/entries/reconcile',

@@ -15,7 +15,7 @@ import type { Tunnel } from '../provider/proxy';
 import { createUpstream, type UpstreamName } from '../provider/upstream';
 import { apiKeyIn, type FindApiKey, limitUnauthenticated, requireApiKey } from './access/api-key';
 import { createBatch } from './batch';
-import { cached } from './cached';
+import { cached } from '../http/cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';

@@ -9,7 +9,7 @@ import type { KeyFile } from '../drm/key-file';
 import { describeThrown } from '../http/errors';
 import type { Log } from '../http/log';
 import { HEADERS_VARIABLE, type ReadProviderHeaders } from '../provider/provider-headers';
-import type { KeptAnswer, ProviderCache } from '../provider/provision';
+import type { KeptAnswer } from '../provider/provision';
 import type { ProviderProtocol } from '../provider/upstream';
 import type { DurableWriter } from './storage/durable-file';
 import { queueByName } from './storage/key-file-store';

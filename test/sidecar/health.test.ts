@@ -1,6 +1,6 @@
 import { chmod, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cached } from '../../src/sidecar/cached';
+import { cached } from '../../src/http/cached';
 import { refuseCacheFolder, warningOfShortKey } from '../../src/sidecar/start-up';
 import { temporaryFolder } from '../support/after-test';
 import { faultsOf } from '../support/faults-of';

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Request, RequestHandler, Response } from 'express';
 import { type MemoryStore, rateLimit } from 'express-rate-limit';
 import { takes } from '../../api/stream-id';
@@ -192,14 +193,8 @@ function delayOf(excess: number): number {
   return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (excess - 1));
 }
 
-function waitOrClose(ms: number, response: Response): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      response.off('close', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    response.on('close', done);
-  });
+async function waitOrClose(ms: number, response: Response): Promise<void> {
+  const closing = new AbortController();
+  response.once('close', () => closing.abort());
+  await pause(ms, undefined, { signal: closing.signal }).catch(() => undefined);
 }

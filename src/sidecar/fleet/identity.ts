@@ -1,3 +1,4 @@
+import { cached } from '../../http/cached';
 import { apiError } from '../errors';
 import type { Engine, Guard } from './engine/engine';
 import type { EngineKeys } from './engine-keys';
@@ -11,7 +12,7 @@ interface FleetGuard extends Guard {
 
 export type Identity = ReturnType<typeof createIdentity>;
 
-interface IdentityOptions {
+export interface IdentityOptions {
   readonly engine: Engine;
   readonly keys: EngineKeys;
   readonly seal: () => Seal;
@@ -22,8 +23,6 @@ interface IdentityOptions {
 /** Which fleet the engine holds, and whether it is the one of this packager. */
 export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOptions) {
   const key = keys.fleet;
-  let known: Promise<FleetGuard> | undefined;
-
   const write = (id: string) =>
     engine.change([{ key, expected: 0, value: seal().sealText(key, JSON.stringify({ id })) }]);
 
@@ -44,25 +43,18 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
     }
   };
 
+  const newGuard = () => cached(Infinity, () => 0, look);
+  let guard = newGuard();
   return {
     /**
      * What every change is guarded by: the description of the fleet as it was read. A fleet that is not there is founded, if
      * this packager has joined none.
      * @throws HttpError when it is another fleet, lost, or sealed with another secret. @throws EngineError
      */
-    guard(): Promise<FleetGuard> {
-      if (!known) {
-        const looked = look();
-        known = looked;
-        looked.catch(() => {
-          if (known === looked) known = undefined;
-        });
-      }
-      return known;
-    },
+    guard: () => guard(),
     /** Has it read again before the next change. */
     doubt(): void {
-      known = undefined;
+      guard = newGuard();
     },
     /** Founds the fleet of this packager again. @throws HttpError when the engine has one. @throws EngineError */
     async found(): Promise<void> {
@@ -71,7 +63,7 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
       if (fleet === undefined || values[0])
         throw apiError('invalid_query', 'The fleet is not lost: leave found out. Nothing was changed.');
       await write(fleet);
-      known = undefined;
+      guard = newGuard();
     },
   };
 }

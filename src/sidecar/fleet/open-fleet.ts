@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { takes } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
 import { HttpError, systemCode } from '../../http/errors';
-import { cached } from '../cached';
+import { cached } from '../../http/cached';
 import { apiError, sentenceOf } from '../errors';
 import { keyIdOf } from '../key-files/changes';
 import { indexedKeysIn } from '../key-files/survey';
@@ -130,21 +130,13 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     };
   };
   let present: Member | undefined;
-  let opening: Promise<Member> | undefined;
   /** Opens the ledger once; a failed attempt is repeated with the next call. @throws HttpError */
-  const member = (): Promise<Member> => {
-    opening ??= openMember().then(
-      (opened) => {
-        present = opened;
-        return opened;
-      },
-      (thrown: unknown) => {
-        opening = undefined;
-        throw toLedgerError(thrown);
-      },
-    );
-    return opening;
-  };
+  const member = cached(Infinity, now, async () => {
+    present = await openMember().catch((thrown: unknown) => {
+      throw toLedgerError(thrown);
+    });
+    return present;
+  });
 
   const runRound = async (signal: AbortSignal): Promise<void> => {
     const { ledger, apply, identity, replication, membership } = await member();

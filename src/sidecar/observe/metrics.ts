@@ -6,7 +6,7 @@ import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
 import type { CertificateEnds } from '../../http/tls';
 import type { CallOutcome, UpstreamName } from '../../provider/upstream';
-import { cached } from '../cached';
+import { cached } from '../../http/cached';
 import { ENTRY_RESULTS, type FleetFigures, type FleetObserver } from '../fleet/fleet';
 import type { FaultyKeyFiles } from '../key-files/survey';
 import { CACHE_EVENTS, type CacheEvent } from '../provider-cache';

@@ -1,4 +1,4 @@
-import { cached } from '../../cached';
+import { cached } from '../../../http/cached';
 import {
   type Change,
   type ChangeAnswer,

@@ -4,21 +4,19 @@ import { parseKeyFile } from '../../../drm/key-file';
 import { HttpError } from '../../../http/errors';
 import { etagOf } from '../../../http/etag';
 import { yieldToEventLoop } from '../../../http/semaphore';
-import { cached } from '../../cached';
+import { cached } from '../../../http/cached';
 import { apiError } from '../../errors';
 import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';
 import { listStreamIds } from '../../listing/folder';
 import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
-import { type Engine, MAX_CHANGES, type StoredValue } from '../engine/engine';
+import { MAX_CHANGES, type StoredValue } from '../engine/engine';
 import type { Grouped } from '../engine/grouped';
-import type { EngineKeys } from '../engine-keys';
 import type { Step } from '../fleet';
-import type { Identity } from '../identity';
+import type { Identity, IdentityOptions } from '../identity';
 import type { Ledger } from '../ledger/ledger';
 import type { Apply } from './apply';
 import type { Offer } from './fleet-store';
 import type { Replication } from './replicate';
-import type { Seal } from './seal';
 
 interface ImportOptions {
   readonly folder: string;
@@ -102,10 +100,7 @@ function isKeyFile(bytes: Buffer): boolean {
   return lines.length > 0 && unreadable.length === 0;
 }
 
-interface ResealOptions {
-  readonly engine: Engine;
-  readonly keys: EngineKeys;
-  readonly seal: () => Seal;
+interface ResealOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal'> {
   readonly grouped: Grouped;
 }
 
@@ -198,12 +193,8 @@ const DAY_MS = 24 * 60 * 60_000;
 /** How long a tombstone is kept for packagers that are away, in milliseconds. */
 const KEPT_MS = 90 * DAY_MS;
 
-interface CollectOptions {
-  readonly engine: Engine;
-  readonly keys: EngineKeys;
-  readonly seal: () => Seal;
+interface CollectOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal' | 'ledger'> {
   readonly identity: Identity;
-  readonly ledger: Ledger;
   readonly clock: () => Date;
 }
 
