@@ -37,7 +37,7 @@ export const MAX_WAIT_SECONDS = 30;
 /** The most streams of one step of an import and of a reseal. */
 export const MAX_FLEET_STEP = 1000;
 
-const namesOf = <Name extends string>(table: Readonly<Record<Name, string>>): [Name, ...Name[]] =>
+export const namesOf = <Name extends string>(table: Readonly<Record<Name, string>>): [Name, ...Name[]] =>
   Object.keys(table) as [Name, ...Name[]];
 
 const tableOf = (table: Readonly<Record<string, string>>): string =>

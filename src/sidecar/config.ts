@@ -3,55 +3,15 @@ import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import { cmafText } from '../api/key-file-request';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../http/config';
-import { type ConnectionLimits, DEFAULT_LIMITS } from '../http/connections';
+import { DEFAULT_LIMITS } from '../http/connections';
 import { wholeNumber } from '../http/faults';
-import { LOG_LEVELS, type LogLevel } from '../http/log';
-import type { TlsFiles } from '../http/tls';
-import {
-  type ProviderConfig,
-  providerConfig,
-  providerFaults,
-  providerVariables,
-} from '../provider/config';
-import { type FleetConfig, fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
+import { LOG_LEVELS } from '../http/log';
+import { providerConfig, providerFaults, providerVariables } from '../provider/config';
+import { fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
 import { pullPatternFault } from './pull';
 import { isLoopback } from './start-up';
 
-export interface SidecarConfig extends ProviderConfig {
-  /** The single API key; undefined: only those of the file. */
-  readonly apiKey: string | undefined;
-  /** The path of the file of API keys. */
-  readonly apiKeysFile: string | undefined;
-  readonly keyFilesPath: string;
-  /** Permission bits of a key file. */
-  readonly keyFileMode: number;
-  readonly host: string;
-  readonly port: number;
-  /** Where answers of the key provider are kept for an outage; undefined: nowhere. */
-  readonly providerCache?: { readonly folder: string; readonly maxAgeMs: number };
-  /** Whether values that contradict each other are refused or let through with a `Warning`. */
-  readonly checks: 'strict' | 'warn';
-  /** Whether CMAF lines are written when a request says nothing of them. */
-  readonly cmaf: boolean;
-  /** Makes the stream id of a pull from `{client}` and `{contentId}`; undefined: it is the content id. */
-  readonly pullPattern?: string;
-  /** Whether a pull of a stream without a key file provisions it. */
-  readonly provisionOnRead?: boolean;
-  /** Where the audit goes: `off`, `stdout` or the path of a file. */
-  readonly audit: string;
-  /** Whether there is a `/metrics`. */
-  readonly metrics: boolean;
-  /** undefined: plain HTTP. */
-  readonly tls: TlsFiles | undefined;
-  /** The fleet of packagers that this one is in; undefined: none. */
-  readonly fleet?: FleetConfig | undefined;
-  readonly connections: ConnectionLimits;
-  /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
-  readonly demo?: boolean;
-  readonly logLevel: LogLevel;
-  /** Unknown variables with our prefix: most likely misspelled. */
-  readonly unknownVariables: readonly string[];
-}
+export type SidecarConfig = ReturnType<typeof readSidecarConfig>;
 
 const PREFIX = 'PACKAGERDRMAPI_';
 const HOUR_MS = 60 * 60_000;
@@ -63,7 +23,7 @@ const HTTPS_PAIR = 'HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA ha
  * that it throws says why it can't.
  * @throws ConfigError naming every fault at once.
  */
-export function readSidecarConfig(env: Environment, readText: (path: string) => string): SidecarConfig {
+export function readSidecarConfig(env: Environment, readText: (path: string) => string) {
   const faults: string[] = [];
   let values: z.output<typeof variables> | undefined;
   try {
@@ -81,36 +41,49 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
       'PACKAGERDRMAPI_PROVISIONONREAD: needs a key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too',
     );
   if (!values || faults.length > 0) throw new ConfigError(faults);
+  const fleet = fleetConfig(values);
   return {
     ...providerConfig(values),
+    /** The single API key; undefined: only those of the file. */
     apiKey: key,
+    /** The path of the file of API keys. */
     apiKeysFile: values.PACKAGERDRMAPI_APIKEYS_FILE,
     keyFilesPath: values.PACKAGERDRMAPI_KEYFILESPATH,
+    /** Permission bits of a key file. */
     keyFileMode: values.PACKAGERDRMAPI_KEYFILEMODE,
     host: values.PACKAGERDRMAPI_HOST,
     port: values.PACKAGERDRMAPI_PORT,
     ...(values.PACKAGERDRMAPI_PROVIDERCACHE !== undefined && {
+      /** Where answers of the key provider are kept for an outage. */
       providerCache: {
         folder: values.PACKAGERDRMAPI_PROVIDERCACHE,
         maxAgeMs: values.PACKAGERDRMAPI_PROVIDERCACHEMAXAGE * HOUR_MS,
       },
     }),
+    /** Whether values that contradict each other are refused or let through with a `Warning`. */
     checks: values.PACKAGERDRMAPI_CHECKS,
+    /** Whether CMAF lines are written when a request says nothing of them. */
     cmaf: values.PACKAGERDRMAPI_CMAF,
     ...(values.PACKAGERDRMAPI_PULLPATTERN !== undefined && {
+      /** Makes the stream id of a pull from `{client}` and `{contentId}`; undefined: it is the content id. */
       pullPattern: values.PACKAGERDRMAPI_PULLPATTERN,
     }),
+    // Whether a pull of a stream without a key file provisions it.
     ...(values.PACKAGERDRMAPI_PROVISIONONREAD && { provisionOnRead: true }),
+    /** Where the audit goes: `off`, `stdout` or the path of a file. */
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
+    /** undefined: plain HTTP. */
     tls: tls && { ...tls, clientAuthorities },
-    fleet: fleetConfig(values),
+    ...(fleet && { fleet }),
     connections: {
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
     },
+    // Whether API keys that the documentation shows are served on any address, not on loopback alone.
     ...(values.PACKAGERDRMAPI_DEMO && { demo: true }),
     logLevel: values.PACKAGERDRMAPI_LOGLEVEL,
+    /** Those with our prefix: most likely misspelled. */
     unknownVariables: unknownVariables(PREFIX, Object.keys(variables.shape), env),
   };
 }

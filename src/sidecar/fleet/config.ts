@@ -6,26 +6,7 @@ import { streamIdPrefix } from '../access/key-ring';
 import { PACKAGER_NAME } from './engine-keys';
 
 /** How the sidecar takes part in a fleet of packagers. */
-export interface FleetConfig {
-  /** Addresses of the engine's servers, without a slash at their ends. */
-  readonly urls: readonly string[];
-  /** The path of the file of secrets, one a line: the first seals, all open. */
-  readonly secretFile: string;
-  /** The packager's, which no other one of the fleet has. */
-  readonly name: string;
-  /** Prefixes of the ids of the streams that the packager takes; undefined: all. */
-  readonly streams: readonly string[] | undefined;
-  /** How the keys of the fleet begin in the engine; ends in a slash. */
-  readonly prefix: string;
-  /** After so long an answer of the engine is given up. */
-  readonly timeoutMs: number;
-  /** How the sidecar signs in to the engine. The paths are those of PEM files and of the file of the password. */
-  readonly user?: { readonly name: string; readonly passwordFile: string };
-  readonly tls: {
-    readonly authorities?: string;
-    readonly client?: { readonly certificate: string; readonly key: string };
-  };
-}
+export type FleetConfig = NonNullable<ReturnType<typeof fleetConfig>>;
 
 const NAME_RULE = 'must be 1 to 64 letters, digits and . _ - and begin with a letter or digit';
 const MAX_URLS = 16;
@@ -69,7 +50,7 @@ const urls = z
     if (new Set(parsed.map((url) => url.protocol)).size > 1) add('must be all http:// or all https://');
     if (new Set(parsed.map((url) => url.origin)).size < parsed.length) add('holds an address twice');
   })
-  .transform((list) => list.map((text) => new URL(text).origin));
+  .transform((list): readonly string[] => list.map((text) => new URL(text).origin));
 
 const streams = z
   .string()
@@ -78,7 +59,8 @@ const streams = z
     z
       .array(streamIdPrefix)
       .min(1, 'holds no prefix of stream ids; leave it out for a packager that takes all')
-      .max(100, 'must have at most 100 prefixes of stream ids'),
+      .max(100, 'must have at most 100 prefixes of stream ids')
+      .readonly(),
   );
 
 const prefix = z
@@ -135,19 +117,26 @@ export function fleetFaults(env: Environment): string[] {
 }
 
 /** Reads the variables of a fleet that `fleetFaults` finds nothing wrong with; undefined: there is none. */
-export function fleetConfig(values: Values): FleetConfig | undefined {
+export function fleetConfig(values: Values) {
   const { PACKAGERDRMAPI_FLEET_URLS: addresses, PACKAGERDRMAPI_FLEET_SECRET_FILE: secretFile } = values;
   if (addresses === undefined || secretFile === undefined) return undefined;
   const { PACKAGERDRMAPI_FLEET_USER: user, PACKAGERDRMAPI_FLEET_PASSWORD_FILE: passwordFile } = values;
   const { PACKAGERDRMAPI_FLEET_TLSCERT: certificate, PACKAGERDRMAPI_FLEET_TLSKEY: key } = values;
   const { PACKAGERDRMAPI_FLEET_TLSCA: authorities } = values;
   return {
+    /** Addresses of the engine's servers, without a slash at their ends. */
     urls: addresses,
+    /** The path of the file of secrets, one a line: the first seals, all open. */
     secretFile,
+    /** The packager's, which no other one of the fleet has. */
     name: values.PACKAGERDRMAPI_FLEET_NAME ?? hostname(),
+    /** Prefixes of the ids of the streams that the packager takes; undefined: all. */
     streams: values.PACKAGERDRMAPI_FLEET_STREAMS,
+    /** How the keys of the fleet begin in the engine; ends in a slash. */
     prefix: values.PACKAGERDRMAPI_FLEET_PREFIX,
+    /** After so long an answer of the engine is given up. */
     timeoutMs: values.PACKAGERDRMAPI_FLEET_TIMEOUTMS,
+    // How the sidecar signs in to the engine. The paths are those of PEM files and of the file of the password.
     ...(user !== undefined && passwordFile !== undefined && { user: { name: user, passwordFile } }),
     tls: {
       ...(authorities !== undefined && { authorities }),

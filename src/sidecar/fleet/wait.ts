@@ -13,15 +13,6 @@ export interface Accepted {
   readonly fleet: FleetChange;
 }
 
-/** The part of an answer that concerns the fleet. */
-interface Settled {
-  /** 202: accepted, but not every packager has it that should. */
-  readonly status: 200 | 202;
-  readonly warnings: readonly Finding[];
-  /** The header `x-fleet-revision` with the highest revision; empty without a fleet. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 export type FleetWait = ReturnType<typeof createFleetWait>;
 
 const REVISION_HEADER = 'x-fleet-revision';
@@ -66,12 +57,12 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
   return {
     /** `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all. */
     parameter: fleet ? waitSeconds : NO_FLEET,
-    /** Waits if `seconds` is given, and returns status, warnings and headers. Never rejects: the changes are made. */
-    async settle(
-      changes: readonly Accepted[],
-      seconds: number | undefined,
-      requestId: string,
-    ): Promise<Settled> {
+    /**
+     * Waits if `seconds` is given, and returns the part of the answer that concerns the fleet: the status, 202 when not
+     * every packager has the changes that should, warnings, and the header with the highest revision. Never rejects: the
+     * changes are made.
+     */
+    async settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string) {
       if (changes.length === 0) return { status: 200, warnings: [], headers: {} };
       const behind = seconds === undefined ? undefined : await whoIsBehind(changes, seconds, requestId);
       const isHere = changes.every((change) => change.fleet.notHere === undefined);

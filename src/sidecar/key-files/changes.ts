@@ -46,13 +46,6 @@ export interface PutOutcome {
   readonly fleet?: FleetChange | undefined;
 }
 
-interface RemoveOutcome {
-  /** The removed bytes, or undefined when there was no file. */
-  readonly bytes: Buffer | undefined;
-  readonly warnings: readonly Finding[];
-  readonly fleet?: FleetChange | undefined;
-}
-
 export type KeyFileChanges = ReturnType<typeof createKeyFileChanges>;
 
 interface ChangesContext {
@@ -118,12 +111,12 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
 
   return {
     put,
-    /** Removes a key file, if there is one. */
+    /** Removes a key file, and answers its bytes; undefined: there was none. */
     async remove(
       streamId: StreamId,
       actor: Actor,
       { awaited = false, ...conditions }: ChangeOptions = {},
-    ): Promise<RemoveOutcome> {
+    ) {
       const by = changedBy(actor);
       const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;

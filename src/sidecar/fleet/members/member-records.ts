@@ -1,41 +1,66 @@
 import * as z from 'zod';
-import { FLEET_STATES, type FleetState, LACK_REASONS, type LackReason } from '../../../api/fleet';
+import { FLEET_STATES, LACK_REASONS, namesOf } from '../../../api/fleet';
 import type { Engine, KeyRange, Lease, StoredValue } from '../engine/engine';
 import type { EngineKeys } from '../engine-keys';
 
-/** What a packager reports of itself. */
-export interface Report {
-  readonly state: FleetState;
+/** The latest time that a Date can hold. */
+const LAST_TIME = 8.64e15;
+/** Records in one answer of the engine: a report may have 200 KB. */
+const PAGE = 200;
+
+// Each field has its own fallback: other versions may store more, or something else.
+/** Milliseconds since 1970. */
+const time = z.int().min(0).max(LAST_TIME).catch(0);
+const text = z.string().catch('');
+
+/** What a packager stores when it registers. */
+const registration = z.object({
+  /** Of its folder, `LedgerHead.id`. */
+  id: text,
+  streams: z
+    .array(z.string())
+    .readonly()
+    .nullable()
+    .catch(null)
+    .transform((streams) => streams ?? undefined),
+  since: time,
+  /** Of its sidecar. */
+  version: text,
+});
+
+type Registration = z.output<typeof registration>;
+
+const heartbeat = z.object({ id: text, lease: text });
+
+/** A report as stored: with the id of the folder that it is about, and the time by the packager's clock. */
+const report = z.object({
+  id: text,
+  state: z.enum(namesOf(FLEET_STATES)).catch('joining'),
   /**
    * Every change of its streams up to this revision of the engine is applied, except `lacks`. One revision for each range
    * of `EngineKeys.entries`, in that order. Empty: nothing was applied yet.
    */
-  readonly applied: readonly number[];
-  /** Streams whose state it does not have, up to 1,000, and why. */
-  readonly lacks: Readonly<Record<string, Exclude<LackReason, 'behind'>>>;
+  applied: z.array(z.int().min(0)).readonly().catch([]),
+  /** Streams whose state it does not have, up to 1,000, and why. Pairs, because `__proto__` is a valid stream id. */
+  lacks: z
+    .array(z.tuple([z.string(), z.enum(namesOf(LACK_REASONS)).exclude(['behind']).catch('failed')]))
+    .catch([])
+    .transform((pairs) => Object.fromEntries(pairs)),
   /** The number of those streams, including those that are not named. */
-  readonly lacking: number;
-  readonly clockAhead: number | undefined;
+  lacking: z.int().min(0).catch(0),
+  clockAhead: z
+    .number()
+    .nullable()
+    .catch(null)
+    .transform((ms) => ms ?? undefined),
   /** Milliseconds; oldest first, up to 50. */
-  readonly propagation: readonly number[];
-}
+  propagation: z.array(z.number().min(0)).readonly().catch([]),
+  at: time,
+});
 
-/** A report as stored: with the id of the folder that it is about, and the time by the packager's clock. */
-export interface StoredReport extends Report {
-  readonly id: string;
-  readonly at: number;
-}
-
-/** What a packager stores when it registers. */
-export interface Registration {
-  /** Of its folder, `LedgerHead.id`. */
-  readonly id: string;
-  readonly streams: readonly string[] | undefined;
-  /** Milliseconds since 1970. */
-  readonly since: number;
-  /** Of its sidecar. */
-  readonly version: string;
-}
+type StoredReport = z.output<typeof report>;
+/** What a packager reports of itself. */
+export type Report = Omit<StoredReport, 'id' | 'at'>;
 
 /** A registered packager and its last report. */
 export interface Packager extends Registration {
@@ -45,44 +70,8 @@ export interface Packager extends Registration {
   readonly report: StoredReport | undefined;
 }
 
-/** The latest time that a Date can hold. */
-const LAST_TIME = 8.64e15;
-/** Records in one answer of the engine: a report may have 200 KB. */
-const PAGE = 200;
-
-// Each field has its own fallback: other versions may store more, or something else.
-const time = z.int().min(0).max(LAST_TIME).catch(0);
-const text = z.string().catch('');
-
-const registration = z.object({
-  id: text,
-  streams: z.array(z.string()).nullable().catch(null),
-  since: time,
-  version: text,
-});
-
-const heartbeat = z.object({ id: text, lease: text });
-
-const stateNames = Object.keys(FLEET_STATES) as [FleetState, ...FleetState[]];
-const reasonNames = Object.keys(LACK_REASONS).filter((name) => name !== 'behind') as [
-  Exclude<LackReason, 'behind'>,
-  ...Exclude<LackReason, 'behind'>[],
-];
-
-const report = z.object({
-  id: text,
-  state: z.enum(stateNames).catch('joining'),
-  applied: z.array(z.int().min(0)).catch([]),
-  // Pairs, because `__proto__` is a valid stream id.
-  lacks: z.array(z.tuple([z.string(), z.enum(reasonNames).catch('failed')])).catch([]),
-  lacking: z.int().min(0).catch(0),
-  clockAhead: z.number().nullable().catch(null),
-  propagation: z.array(z.number().min(0)).catch([]),
-  at: time,
-});
-
 /** Reads a stored value; what is no JSON object has no field. */
-function read<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>, value: Buffer) {
+function read<Output>(schema: z.ZodType<Output>, value: Buffer): Output {
   let found: unknown;
   try {
     found = JSON.parse(value.toString());
@@ -93,8 +82,7 @@ function read<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>, value: Bu
 }
 
 export function readRegistration(value: Buffer): Registration {
-  const { streams, ...rest } = read(registration, value);
-  return { ...rest, streams: streams ?? undefined };
+  return read(registration, value);
 }
 
 export function registrationValue({ id, streams, since, version }: Registration): Buffer {
@@ -114,14 +102,12 @@ export function heartbeatValue(id: string, lease: Lease): Buffer {
  * Reads a stored report. A revision that is not older than the report's own means that the engine was restored from a
  * backup: then the report is about changes that the engine has lost.
  */
-export function readReport({ value, revision }: Pick<StoredValue, 'value' | 'revision'>): StoredReport {
-  const { applied, clockAhead, lacks, lacking, ...rest } = read(report, value);
+function readReport({ value, revision }: Pick<StoredValue, 'value' | 'revision'>): StoredReport {
+  const { applied, lacking, ...rest } = read(report, value);
   return {
     ...rest,
     applied: applied.some((each) => each >= revision) ? [] : applied,
-    clockAhead: clockAhead ?? undefined,
-    lacks: Object.fromEntries(lacks),
-    lacking: Math.max(lacking, lacks.length),
+    lacking: Math.max(lacking, Object.keys(rest.lacks).length),
   };
 }
 
