@@ -1,8 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { ConfigError } from './config';
-import type { Log } from './log';
 import { certificatesOf, privateKeyOf } from './tls';
-import { type FollowedFiles, followFiles, isOpenToAll, type WatchedFiles } from './watched-file';
+import { type FollowedFiles, type Following, followFiles, isOpenToAll, type WatchedFiles } from './watched-file';
 
 /** Paths of PEM files. */
 export interface ClientTlsFiles {
@@ -21,11 +20,7 @@ export interface ClientTls {
 /** A file by the variable that names it. */
 export type NamedFile = readonly [variable: string, path: string];
 
-interface ClientTlsOptions {
-  readonly log: Log;
-  readonly clock: () => Date;
-  /** How often the files are looked at. */
-  readonly intervalMs?: number;
+interface ClientTlsOptions extends Following {
   /** The variables that name the files. */
   readonly variables: Readonly<Record<'authorities' | 'certificate' | 'key', string>>;
   /** What the server is called in the log, as `the engine`. */

@@ -10,9 +10,8 @@ import {
 } from 'node:tls';
 import { ConfigError } from './config';
 import { type HttpError, httpError, systemCode } from './errors';
-import type { Log } from './log';
 import { PiecewiseSocket } from './piecewise';
-import { followFiles } from './watched-file';
+import { type Following, followFiles } from './watched-file';
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -32,13 +31,6 @@ export interface CertificateEnds {
 
 export type Tls = ReturnType<typeof openTls>;
 
-interface TlsOptions {
-  readonly log: Log;
-  readonly clock: () => Date;
-  /** How often the files are looked at. */
-  readonly intervalMs?: number;
-}
-
 const DAY_MS = 24 * 60 * 60 * 1000;
 const WARN_DAYS = 14;
 
@@ -47,7 +39,7 @@ const WARN_DAYS = 14;
  * together, are logged, and what is in force stays.
  * @throws ConfigError when they can't be used at the start.
  */
-export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: TlsOptions) {
+export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: Following) {
   const { certificate, key, clientAuthorities } = files;
   const paths = [certificate, key, ...(clientAuthorities === undefined ? [] : [clientAuthorities])];
   let context: SecureContextOptions = {};

@@ -14,6 +14,14 @@ interface FileWatch {
   readonly onFault: (cause: unknown) => void;
 }
 
+/** What opens files of the configuration takes. */
+export interface Following {
+  readonly log: Log;
+  readonly clock: () => Date;
+  /** How often the files are looked at. */
+  readonly intervalMs?: number;
+}
+
 export interface WatchedFiles {
   close(): void;
 }

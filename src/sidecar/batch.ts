@@ -3,34 +3,28 @@ import * as z from 'zod';
 import { type BatchResult, MAX_STREAMS, readBatchBody, tooManyStreams } from '../api/batch';
 import { planBatch } from '../api/plan-batch';
 import type { Planned, WithStream } from '../api/plan-entry';
-import type { KeyFileRequest, ProviderRules } from '../api/read-key-file-request';
+import type { KeyFileRequest } from '../api/read-key-file-request';
 import { requireJson } from '../http/app';
 import { describeThrown, HttpError, type Problem, parsedOr400, toHttpError } from '../http/errors';
 import type { Log } from '../http/log';
 import { createSemaphore, type Semaphore, yieldToEventLoop } from '../http/semaphore';
-import type { Provision, Provisioned } from '../provider/provision';
+import type { Provisioned } from '../provider/provision';
 import { RefusalError } from '../provider/upstream';
 import { callerOf, requireScope, requireWrite } from './access/api-key';
 import { apiError } from './errors';
-import type { Accepted, FleetWait } from './fleet/wait';
+import type { Accepted } from './fleet/wait';
 import {
   type Actor,
   changedBy,
-  type KeyFileChanges,
   lineChanges,
   type PutOutcome,
 } from './key-files/changes';
-import { actorOf, warningText } from './key-files/routes';
+import { actorOf, type KeyFileContext, warningText } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
 import { createReadBatch, dryRunSwitch, readChangeQuery } from './read-request';
 
-export interface BatchContext {
-  readonly changes: KeyFileChanges;
-  readonly provision: Provision;
-  /** The fields that the key provider needs and takes. */
-  readonly rules?: ProviderRules | undefined;
+export interface BatchContext extends Omit<KeyFileContext, 'store'> {
   readonly refusals: Refusals;
-  readonly wait: FleetWait;
   readonly log: Log;
   /** Takes the error of every stream that fails. Must not throw. */
   readonly onError?: ((error: HttpError) => void) | undefined;

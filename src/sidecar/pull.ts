@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { type MemoryStore, rateLimit } from 'express-rate-limit';
 import { exportQuery } from '../api/key-file-request';
-import { ASKED_BY_JSON, type ProviderRules, parseKeyFileRequest } from '../api/read-key-file-request';
+import { ASKED_BY_JSON, parseKeyFileRequest } from '../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../api/stream-id';
 import type { Checked } from '../drm/bytes';
 import { MAX_CPIX_BYTES } from '../drm/cpix/read';
@@ -11,22 +11,15 @@ import { onlyMethods } from '../http/app';
 import { parsedOr400, toHttpError } from '../http/errors';
 import { readQuery } from '../http/faults';
 import { createSemaphore } from '../http/semaphore';
-import type { Provision } from '../provider/provision';
 import { UnknownContentError } from '../provider/upstream';
 import { callerOf, mayRead } from './access/api-key';
 import { apiError } from './errors';
-import { changedBy, type KeyFileChanges } from './key-files/changes';
-import { actorOf, exportKeyFile, sendExport } from './key-files/routes';
+import { changedBy } from './key-files/changes';
+import { actorOf, exportKeyFile, type KeyFileContext, sendExport } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
 import { createReadBytes } from './read-request';
-import type { KeyFileStore } from './storage/key-file-store';
 
-interface PullContext {
-  readonly store: Pick<KeyFileStore, 'read'>;
-  readonly changes: Pick<KeyFileChanges, 'put'>;
-  readonly provision: Provision;
-  /** The fields that the key provider needs and takes. */
-  readonly rules: ProviderRules | undefined;
+interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly refusals: Pick<Refusals, 'failed'>;
   /** Makes the stream id of client and content id; undefined: it is the content id. */
   readonly pattern: string | undefined;

@@ -2,18 +2,14 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { ConfigError } from '../../http/config';
 import { printable, type SchemaFault, schemaFaults } from '../../http/faults';
-import type { Log } from '../../http/log';
-import { followFiles } from '../../http/watched-file';
+import { type Following, followFiles } from '../../http/watched-file';
 import type { ApiKey, FindApiKey } from './api-key';
 
-interface KeyRingOptions {
+interface KeyRingOptions extends Omit<Following, 'clock'> {
   /** The key of `PACKAGERDRMAPI_APIKEY`. */
   readonly single: string | undefined;
   /** The path of the file of keys. */
   readonly file: string | undefined;
-  readonly log: Log;
-  /** How often the file is looked at. */
-  readonly intervalMs?: number;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Log } from '../../http/log';
+import type { Following } from '../../http/watched-file';
 import type { FleetConfig } from './config';
 import { openEngineAccess } from './engine/engine-access';
 import { createEtcd } from './engine/etcd';
@@ -10,10 +10,7 @@ import { openFleetSecret } from './secret';
  * Reads the files that a sidecar needs to take part in a fleet, and returns the function that opens it.
  * @throws ConfigError when a file of it can't be used.
  */
-export function joinFleet(
-  config: FleetConfig,
-  { log, clock }: { readonly log: Log; readonly clock: () => Date },
-): OpenFleet {
+export function joinFleet(config: FleetConfig, { log, clock }: Following): OpenFleet {
   const access = openEngineAccess(config, { log, clock });
   let listener: () => void = () => undefined;
   const secret = openFleetSecret({ file: config.secretFile, log, onChange: () => listener() });

@@ -1,13 +1,9 @@
 import { ConfigError } from '../../http/config';
-import type { Log } from '../../http/log';
-import { followFiles } from '../../http/watched-file';
+import { type Following, followFiles } from '../../http/watched-file';
 
-interface FleetSecretOptions {
+interface FleetSecretOptions extends Omit<Following, 'clock'> {
   /** The path of the file. */
   readonly file: string;
-  readonly log: Log;
-  /** How often the file is looked at. */
-  readonly intervalMs?: number;
   /** Called with the secrets of a changed file. */
   readonly onChange: (secrets: readonly string[]) => void;
 }

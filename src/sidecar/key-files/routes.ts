@@ -35,7 +35,7 @@ import {
 import { type FleetChange, isNamed, type KeyFileStore } from '../storage/key-file-store';
 import { type Actor, type KeyFileChanges, lineChanges, type PutOutcome, renderLineChanges } from './changes';
 
-interface KeyFileContext {
+export interface KeyFileContext {
   readonly store: KeyFileStore;
   readonly changes: KeyFileChanges;
   readonly provision: Provision;

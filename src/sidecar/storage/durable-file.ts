@@ -34,32 +34,7 @@ export const writeBytes = promisify(write) as (
   length: number,
 ) => Promise<{ bytesWritten: number }>;
 
-export interface DurableWriter {
-  /**
-   * Puts bytes at `path` so that a reader finds the old file whole or the new one whole, also when the process or the
-   * machine dies: temporary next to the target → write → fdatasync → rename → fsync of the folder. Resolves when the
-   * new file would survive a power cut, or with the reason when only the last sync failed. A link at `path` is replaced,
-   * not followed. Rejects with the system's error; the old file is then as it was. `folderId` is as for `syncFolder`.
-   */
-  write(path: string, bytes: Buffer, mode: number, folderId?: string): Promise<NotSynced | undefined>;
-  /** Removes a file so that it stays removed after a power cut, if only the last sync does not fail. */
-  remove(path: string, folderId?: string): Promise<'removed' | 'absent' | NotSynced>;
-  /** Writes, syncs and removes a temporary in a folder: whether a key file could be written there now. */
-  probe(folder: string): Promise<void>;
-  /**
-   * Syncs a folder's entries, sharing one sync between all who ask while another is under way. `id` is the same for all
-   * paths to the same folder; by default it is the path.
-   */
-  syncFolder(folder: string, id?: string): Promise<void>;
-  /** The same, but a failure is the answer. */
-  trySync(folder: string, id?: string): Promise<NotSynced | undefined>;
-  /**
-   * Removes the temporaries that killed writers left in a folder and `depth` levels below it, those of this writer
-   * excepted, and counts them and the key files on its way; what can't be read is passed over. When `signal` is aborted,
-   * it ends before the next file.
-   */
-  sweep(folder: string, depth: number, signal?: AbortSignal): Promise<Swept>;
-}
+export type DurableWriter = ReturnType<typeof createDurableWriter>;
 
 /** A change is made, but its folder could not be synced. */
 export interface NotSynced {
@@ -78,7 +53,7 @@ export interface WriteTimes {
 }
 
 /** `newId` answers an unguessable UUID; it names this writer's temporaries. */
-export function createDurableWriter(newId: () => string, times?: WriteTimes): DurableWriter {
+export function createDurableWriter(newId: () => string, times?: WriteTimes) {
   const syncFolder = createFolderSync();
   const ours = `${TEMPORARY_PREFIX}${newId()}-`;
   let count = 0;
@@ -108,14 +83,26 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
     }
   };
 
-  const trySync: DurableWriter['trySync'] = (folder, id) =>
+  /** The same as `syncFolder`, but a failure is the answer. */
+  const trySync = (folder: string, id?: string): Promise<NotSynced | undefined> =>
     syncFolder(folder, id).then(
       () => undefined,
       (cause: unknown) => ({ cause }),
     );
 
   return {
-    async write(path, bytes, mode, folderId) {
+    /**
+     * Puts bytes at `path` so that a reader finds the old file whole or the new one whole, also when the process or the
+     * machine dies: temporary next to the target → write → fdatasync → rename → fsync of the folder. Resolves when the
+     * new file would survive a power cut, or with the reason when only the last sync failed. A link at `path` is replaced,
+     * not followed. Rejects with the system's error; the old file is then as it was. `folderId` is as for `syncFolder`.
+     */
+    async write(
+      path: string,
+      bytes: Buffer,
+      mode: number,
+      folderId?: string,
+    ): Promise<NotSynced | undefined> {
       const lap = times ? stopwatch(times) : noLap;
       await replace(path, bytes, mode, lap).catch((thrown: unknown) => {
         // Another service that starts on the same folder may have swept the temporary away; a second one stays.
@@ -126,7 +113,8 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
       lap('folder_sync');
       return notSynced;
     },
-    async remove(path, folderId) {
+    /** Removes a file so that it stays removed after a power cut, if only the last sync does not fail. */
+    async remove(path: string, folderId?: string): Promise<'removed' | 'absent' | NotSynced> {
       try {
         await unlinkFile(path);
       } catch (thrown) {
@@ -135,7 +123,8 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
       }
       return (await trySync(dirname(path), folderId)) ?? 'removed';
     },
-    async probe(folder) {
+    /** Writes, syncs and removes a temporary in a folder: whether a key file could be written there now. */
+    async probe(folder: string): Promise<void> {
       const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, noLap);
       await unlinkFile(temporary).catch((thrown: unknown) => {
         // Another service that starts on the same folder may have swept it.
@@ -144,7 +133,8 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes): Du
     },
     syncFolder,
     trySync,
-    sweep: (folder, depth, signal) => sweepFolder(folder, depth, ours, signal),
+    /** Sweeps a folder and `depth` levels below it, except for the temporaries of this writer. */
+    sweep: (folder: string, depth: number, signal?: AbortSignal) => sweepFolder(folder, depth, ours, signal),
   };
 }
 

@@ -1,15 +1,8 @@
 import { openClientTls, watchNamed } from '../../../http/client-tls';
 import { ConfigError } from '../../../http/config';
-import type { Log } from '../../../http/log';
+import type { Following } from '../../../http/watched-file';
 import { refuseUnreadable } from '../../start-up';
 import type { FleetConfig } from '../config';
-
-interface EngineAccessOptions {
-  readonly log: Log;
-  readonly clock: () => Date;
-  /** How often the files are looked at. */
-  readonly intervalMs?: number;
-}
 
 /** The variables that name the files. */
 const [CA, CERTIFICATE, KEY, PASSWORD] = ['TLSCA', 'TLSCERT', 'TLSKEY', 'PASSWORD_FILE'].map(
@@ -25,7 +18,7 @@ const KEPT = 'files for the engine of the fleet cannot be used; the previous one
  */
 export function openEngineAccess(
   { user, tls: files }: Pick<FleetConfig, 'user' | 'tls'>,
-  { log, clock, intervalMs = 1000 }: EngineAccessOptions,
+  { log, clock, intervalMs = 1000 }: Following,
 ) {
   const { authorities, client } = files;
   const passwordFile = user?.passwordFile;

@@ -16,20 +16,17 @@ export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly clock: () => Date;
-  readonly pace?: Partial<Pace>;
+  readonly pace?: Partial<typeof PACE>;
 }
 
-/** In ms. */
-interface Pace {
+const PACE = {
   /** How long a server may be silent before it is given up; after a third of it, the next one is asked for a transaction as well. */
-  readonly attemptMs: number;
+  attemptMs: 1500,
   /** How often a server with a watch is asked whether it has a majority. */
-  readonly heartbeatMs: number;
+  heartbeatMs: 2000,
   /** The pause before a watch is tried again whose right is missing. */
-  readonly deniedMs: number;
-}
-
-const PACE: Pace = { attemptMs: 1500, heartbeatMs: 2000, deniedMs: 3000 };
+  deniedMs: 3000,
+};
 
 export type Calls = ReturnType<typeof createCalls>;
 

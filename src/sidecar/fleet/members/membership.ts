@@ -14,7 +14,7 @@ import {
   readRegistration,
   registrationValue,
 } from './member-records';
-import { createReporter, createWaiter, type ReportPace } from './reports';
+import { createReporter, createWaiter } from './reports';
 
 export type Membership = ReturnType<typeof createMembership>;
 
@@ -37,29 +37,26 @@ export interface MembershipOptions {
   readonly pace?: Partial<Pace>;
 }
 
-/** In ms, except for the lease. */
-interface Pace extends ReportPace {
-  /** How long a packager counts as live after its last heartbeat, in seconds. */
-  readonly leaseSeconds: number;
-  readonly heartbeatMs: number;
-  /** How soon a name is asked for again that is taken, or while the engine fails. */
-  readonly retryMs: number;
-  /** How often the stored name and registration are checked. */
-  readonly checkMs: number;
-  /** How long the end waits for the engine. */
-  readonly closeMs: number;
-}
+export type Pace = typeof PACE;
 
-const PACE: Pace = {
+const PACE = {
+  /** How long a packager counts as live after its last heartbeat. */
   leaseSeconds: 15,
   heartbeatMs: 4000,
+  /** How soon a name is asked for again that is taken, or while the engine fails. */
   retryMs: 5000,
+  /** How often the stored name and registration are checked. */
   checkMs: 30_000,
+  /** How long the end waits for the engine. */
   closeMs: 1000,
+  /** How often a changed report is written. */
   reportMs: 5000,
+  /** How long a report that a client waits for collects further changes. */
   gatherMs: 5,
+  /** How soon a failed report is written again. */
   againMs: 1000,
-  pollMs: [3, 250],
+  /** The first and the longest pause between two reads of the reports while a client waits. */
+  pollMs: [3, 250] as readonly [first: number, longest: number],
 };
 
 /** How often a decision is repeated while others change the same keys. */

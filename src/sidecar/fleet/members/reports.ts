@@ -6,24 +6,12 @@ import { cached } from '../../../http/cached';
 import { EngineError } from '../engine/engine';
 import type { AwaitedChange } from '../fleet';
 import { type Packager, reportText, reportValue } from './member-records';
-import type { MembershipOptions, NameLease } from './membership';
+import type { MembershipOptions, NameLease, Pace } from './membership';
 import { lackOf } from './replication-lag';
-
-/** In ms. */
-export interface ReportPace {
-  /** How often a changed report is written. */
-  readonly reportMs: number;
-  /** How long a report that a client waits for collects further changes. */
-  readonly gatherMs: number;
-  /** How soon a failed report is written again. */
-  readonly againMs: number;
-  /** The first and the longest pause between two reads of the reports while a client waits. */
-  readonly pollMs: readonly [first: number, longest: number];
-}
 
 interface ReporterOptions extends Omit<MembershipOptions, 'pace'> {
   readonly lease: Pick<NameLease, 'heldSince' | 'checkSoon'>;
-  readonly pace: ReportPace;
+  readonly pace: Pace;
 }
 
 /** After a report comes a rest this many times as long as it took: the reports of many packagers slow the engine. */
