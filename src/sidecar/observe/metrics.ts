@@ -158,16 +158,18 @@ export function createMetrics(options: MetricsOptions) {
     'result',
   );
 
-  let keyFilesAtStart: number | undefined;
-  let keyFilesSince = 0;
-  read(Gauge, 'key_files', 'Key files: counted at the start, and kept by the changes made since.', () =>
-    keyFilesAtStart === undefined ? undefined : keyFilesAtStart + keyFilesSince,
+  let keyFiles: number | undefined;
+  read(
+    Gauge,
+    'key_files',
+    'Key files: counted at the start, and kept by the changes made since.',
+    () => keyFiles,
   );
   read(
     Gauge,
     'key_files_faulty',
     'Key files by the severity of the worst fault that list and check find in them.',
-    () => ({ ...faultyKeyFiles?.() }),
+    () => faultyKeyFiles?.(),
     'severity',
   );
   read(
@@ -219,28 +221,25 @@ export function createMetrics(options: MetricsOptions) {
     },
     /** A change of a key file, or a refused one; keeps the count of key files up to date. */
     changed({ action, result, isElsewhere = false }: AuditEntry): void {
-      if (result === 'created' && !isElsewhere) keyFilesSince += 1;
-      else if (result === 'deleted' && !isElsewhere) keyFilesSince -= 1;
+      if (keyFiles !== undefined && !isElsewhere) {
+        if (result === 'created') keyFiles += 1;
+        else if (result === 'deleted') keyFiles -= 1;
+      }
       changes.inc({ action, result });
     },
     /** How many key files there were at the start. */
     keyFilesCounted(count: number): void {
-      keyFilesAtStart = count;
-      keyFilesSince = 0;
+      keyFiles = count;
     },
     /** Adds the metrics of a fleet. `figures` is called at each scrape; gauges are absent while it returns undefined. */
     fleet(figures: () => FleetFigures | undefined): FleetObserver {
-      const gauge = (name: string, help: string, of: (present: FleetFigures) => Reading, label?: string) =>
-        read(
-          Gauge,
-          `fleet_${name}`,
-          help,
-          () => {
-            const present = figures();
-            return present ? of(present) : label === undefined ? undefined : {};
-          },
-          label,
-        );
+      const gauge = (name: string, help: string, of: (present: FleetFigures) => Reading, label?: string) => {
+        const take = () => {
+          const present = figures();
+          return present && of(present);
+        };
+        read(Gauge, `fleet_${name}`, help, take, label);
+      };
       gauge(
         'state',
         'Membership state of the sidecar in its fleet: 1 for the present state.',
