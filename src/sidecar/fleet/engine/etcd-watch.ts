@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   EngineError,
   type KeyRange,
@@ -41,13 +42,12 @@ export class EtcdWatch implements Watch {
   #floor: Moment;
   #floorRevision: number;
   #isLost = false;
-  #isClosed = false;
+  readonly #closing = new AbortController();
   /** Attempts since the last connection that lasted. */
   #attempts = 0;
   /** Whether the token was refused at the last attempt: a second time, its age is not the reason. */
   #isTokenRefused = false;
   #stream: IncomingMessage | undefined;
-  #wake: (() => void) | undefined;
 
   constructor(
     readonly calls: Calls,
@@ -62,9 +62,12 @@ export class EtcdWatch implements Watch {
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#closing.abort();
     this.#stream?.destroy();
-    this.#wake?.();
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   async #run(): Promise<void> {
@@ -73,11 +76,12 @@ export class EtcdWatch implements Watch {
       const thrown = await this.#follow(server).catch((caught: unknown) => caught);
       if (this.#isClosed) return;
       if (thrown instanceof Ended) {
-        this.#isClosed = true;
+        this.close();
         this.options.onEnd(thrown.end);
         return;
       }
-      await this.#wait(this.#waitAfter(server, thrown));
+      const ms = this.#waitAfter(server, thrown);
+      if (ms > 0) await pause(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
     }
   }
 
@@ -138,7 +142,7 @@ export class EtcdWatch implements Watch {
     let leaderless = 0;
     for (;;) {
       const ms = leaderless > 0 ? heartbeatMs / 8 : heartbeatMs;
-      await new Promise((resolve) => setTimeout(resolve, ms).unref());
+      await pause(ms, undefined, { ref: false });
       if (response.destroyed) return;
       try {
         const at = await this.heartbeat(server, leaderless > 0);
@@ -204,14 +208,6 @@ export class EtcdWatch implements Watch {
     if (thrown instanceof Failed) this.calls.skip(server, thrown.fault.why);
     this.#attempts += 1;
     return pauseBefore(this.#attempts - this.calls.servers.length);
-  }
-
-  async #wait(ms: number): Promise<void> {
-    if (ms === 0 || this.#isClosed) return;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      setTimeout(resolve, ms).unref();
-    });
   }
 }
 
