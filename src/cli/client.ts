@@ -11,6 +11,7 @@ import {
 } from '../api/fleet';
 import { type ListAnswer, listAnswer, MAX_ENTRIES } from '../api/list';
 import { parseStreamId } from '../api/stream-id';
+import { parseJson } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';
 import type { Problem } from '../http/errors';
 import { createGet } from '../http/get';
@@ -113,7 +114,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   };
 
   const read = <Output>(schema: z.ZodType<Output>, answer: GetAnswer): Output => {
-    const parsed = schema.safeParse(parseJson(answer.body));
+    const parsed = schema.safeParse(parseJson(answer.body.toString()));
     if (!parsed.success) throw notASidecar(answer, address);
     return parsed.data;
   };
@@ -255,7 +256,7 @@ function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
 }
 
 function refusal(answer: GetAnswer, address: string, apiKeyFrom: string): CliError {
-  const parsed = errorsAnswer.safeParse(parseJson(answer.body));
+  const parsed = errorsAnswer.safeParse(parseJson(answer.body.toString()));
   const problems = parsed.success ? parsed.data.errors : [];
   // `not_found` is no stream's: the path itself is unknown there.
   if (problems.length === 0 || problems[0]?.code === 'not_found') return notASidecar(answer, address);
@@ -291,14 +292,6 @@ function notASidecar({ status, headers }: GetAnswer, address: string): CliError 
       : `The server at ${address} does not answer as this version's key-file API (status ${status}, ${headers['content-type'] ?? 'no content-type'}). Check the address.`,
   };
   return away ? new SidecarAway(EXIT.unreachable, problem) : new CliError(EXIT.unreachable, problem);
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }
 
 /** The summary of a batch follows from its results. */

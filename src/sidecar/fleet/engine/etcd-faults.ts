@@ -1,3 +1,4 @@
+import { parseJson } from '../../../drm/bytes';
 import { whyNoAnswer } from '../../../http/get-request';
 import { EngineError, type EngineFault } from './engine';
 import { type Fields, fields, text, whole } from './etcd-json';
@@ -77,12 +78,8 @@ export function faultOfAnswer(status: number, body: Buffer): Fault {
 
 /** undefined: it is no JSON. */
 export function parseAnswer(body: Buffer): Fields | undefined {
-  try {
-    const json: unknown = JSON.parse(body.toString('utf8'));
-    return typeof json === 'object' && json !== null ? fields(json) : undefined;
-  } catch {
-    return undefined;
-  }
+  const json = parseJson(body.toString('utf8'));
+  return typeof json === 'object' && json !== null ? fields(json) : undefined;
 }
 
 /** The fault of a message of etcd's; `code` is gRPC's. */

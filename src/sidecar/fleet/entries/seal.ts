@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import * as z from 'zod';
 import type { StreamId } from '../../../api/stream-id';
+import { parseJson } from '../../../drm/bytes';
 import type { Entry } from './entry';
 
 /**
@@ -163,7 +164,7 @@ function entryOf(plain: Buffer, streamId: StreamId): Entry | undefined {
   if (plain.length < LENGTH_BYTES) return undefined;
   const bytesAt = LENGTH_BYTES + plain.readUInt16BE();
   if (bytesAt > plain.length) return undefined;
-  const read = header.safeParse(jsonOf(plain.toString('utf8', LENGTH_BYTES, bytesAt)));
+  const read = header.safeParse(parseJson(plain.toString('utf8', LENGTH_BYTES, bytesAt)));
   if (!read.success) return undefined;
   const [id, version, at, key, address, requestId, from, how, hasFile] = read.data;
   if (!hasFile && bytesAt < plain.length) return undefined;
@@ -172,13 +173,4 @@ function entryOf(plain: Buffer, streamId: StreamId): Entry | undefined {
   const awaited = (how & AWAITED) !== 0;
   const isFound = (how & FOUND) !== 0;
   return { streamId, id, version, bytes, at, by, from, awaited, isFound };
-}
-
-/** undefined: it is no JSON. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

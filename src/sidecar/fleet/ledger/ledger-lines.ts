@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { parseStreamId, type StreamId } from '../../../api/stream-id';
+import { parseJson } from '../../../drm/bytes';
 
 /** What this packager last took from the fleet of a stream. */
 export interface LedgerRecord {
@@ -78,18 +79,9 @@ export function readLine(line: Buffer): LedgerLine | undefined {
   const json = line.subarray(SUM_CHARACTERS + 1);
   if (line.toString('latin1', 0, SUM_CHARACTERS) !== crc32(json).toString(16).padStart(SUM_CHARACTERS, '0'))
     return undefined;
-  const fields = fieldsOf(json);
-  if (fields === undefined) return undefined;
+  const fields = parseJson(json.toString());
+  if (!Array.isArray(fields)) return undefined;
   return typeof fields[0] === 'string' ? readRecord(fields) : readHead(fields);
-}
-
-function fieldsOf(json: Buffer): readonly unknown[] | undefined {
-  try {
-    const parsed: unknown = JSON.parse(json.toString());
-    return Array.isArray(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function readHead(fields: readonly unknown[]): LedgerLine | undefined {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { FLEET_STATES, LACK_REASONS, namesOf } from '../../../api/fleet';
+import { isJsonObject, parseJson } from '../../../drm/bytes';
 import type { Engine, KeyRange, Lease, StoredValue } from '../engine/engine';
 import type { EngineKeys } from '../engine-keys';
 
@@ -72,13 +73,8 @@ export interface Packager extends Registration {
 
 /** Reads a stored value; what is no JSON object has no field. */
 function read<Output>(schema: z.ZodType<Output>, value: Buffer): Output {
-  let found: unknown;
-  try {
-    found = JSON.parse(value.toString());
-  } catch {
-    found = undefined;
-  }
-  return schema.parse(typeof found === 'object' && found !== null && !Array.isArray(found) ? found : {});
+  const found = parseJson(value.toString());
+  return schema.parse(isJsonObject(found) ? found : {});
 }
 
 export function readRegistration(value: Buffer): Registration {
