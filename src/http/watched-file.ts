@@ -5,15 +5,6 @@ import { ConfigError } from './config';
 import { describeThrown, systemCode } from './errors';
 import type { Log, LogFields } from './log';
 
-interface FileWatch {
-  /** How often the files are looked at. A fault must stand for two looks before it is reported. */
-  readonly intervalMs?: number;
-  /** Takes the files' contents, in the order of the paths. What it throws says why they can't be used. */
-  readonly take: (contents: readonly Buffer[]) => void;
-  /** Called once with the reason why a change was not taken; what was taken before stays in force. */
-  readonly onFault: (cause: unknown) => void;
-}
-
 /** What opens files of the configuration takes. */
 export interface Following {
   readonly log: Log;
@@ -28,15 +19,49 @@ export interface WatchedFiles {
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
+export interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
+  /** Takes the files' contents, in the order of the paths. What it throws says why they can't be used. */
+  readonly take: (contents: readonly Buffer[]) => void;
+  /** Logged, with `fields`, when files can't be used while the service runs. */
+  readonly message: string;
+  readonly fields?: LogFields;
+  /** Put before each fault at the start: the variable that names the file. */
+  readonly name?: string;
+  /** The same of several files, put before each fault at any time. */
+  readonly nameOf?: (fault: string) => string;
+  /** Put before the fault of a file that can't be read. */
+  readonly unreadable?: string;
+  /** Logged of a file that every user of the machine may read, with its path; undefined: they may. */
+  readonly openMessage?: string;
+}
+
 /**
- * Reads files that belong together, and again whenever what their paths lead to changes. They are read and compared,
- * not watched by events: those miss a mounted secret's swapped links, network folders and editors that rename.
- * @throws what the first reading, or `take` of it, throws.
+ * Reads files of the configuration that belong together, and again whenever what their paths lead to changes. They are read
+ * and compared, not watched by events: those miss a mounted secret's swapped links, network folders and editors that
+ * rename. What can't be used while the service runs is logged when it stands for two looks, and what was read before
+ * stays in force.
+ * @throws ConfigError when they can't be used at the start.
  */
-export function watchFiles(paths: readonly string[], watch: FileWatch): WatchedFiles {
-  const { intervalMs = 1000, take, onFault } = watch;
-  let taken: readonly Buffer[] = paths.map(readNow);
-  take(taken);
+export function followFiles(paths: readonly string[], options: FollowedFiles): WatchedFiles {
+  const { log, intervalMs = 1000, message, fields, name, nameOf, unreadable = '', openMessage } = options;
+  const faultsOf = (cause: unknown) => {
+    const faults = cause instanceof ConfigError ? cause.faults : [unreadable + whyUnreadable(cause)];
+    return nameOf ? faults.map((fault) => `${nameOf(fault)}: ${fault}`) : faults;
+  };
+  const take = (contents: readonly Buffer[]) => {
+    options.take(contents);
+    for (const file of openMessage === undefined ? [] : paths.filter(isOpenToAll))
+      log.warn(openMessage ?? '', { file });
+  };
+  let taken: readonly Buffer[];
+  try {
+    taken = paths.map(readNow);
+    take(taken);
+  } catch (thrown) {
+    throw new ConfigError(
+      faultsOf(thrown).map((fault) => (name === undefined ? fault : `${name}: ${fault}`)),
+    );
+  }
   /** What the last look found, to see a change; its fault, until it is reported. */
   let seen = identityOf(taken);
   let fault: { readonly cause: unknown } | undefined;
@@ -69,7 +94,7 @@ export function watchFiles(paths: readonly string[], watch: FileWatch): WatchedF
     } else if (fault) {
       // Unchanged since the last look: the file is not being written.
       isReported = true;
-      onFault(fault.cause);
+      log.error(message, { ...fields, faults: faultsOf(fault.cause) });
       fault = undefined;
     }
     if (!closed) timer = setTimeout(look, intervalMs).unref();
@@ -118,49 +143,6 @@ export function whyUnreadable(thrown: unknown): string {
       return thrown instanceof Error ? thrown.message : 'the file cannot be read';
     default:
       return `${path}the file cannot be read (${systemCode(thrown)})`;
-  }
-}
-
-export interface FollowedFiles extends Pick<FileWatch, 'take' | 'intervalMs'> {
-  readonly log: Log;
-  /** Logged, with `fields`, when files can't be used while the service runs. */
-  readonly message: string;
-  readonly fields?: LogFields;
-  /** Put before each fault at the start: the variable that names the file. */
-  readonly name?: string;
-  /** The same of several files, put before each fault at any time. */
-  readonly nameOf?: (fault: string) => string;
-  /** Put before the fault of a file that can't be read. */
-  readonly unreadable?: string;
-  /** Logged of a file that every user of the machine may read, with its path; undefined: they may. */
-  readonly openMessage?: string;
-}
-
-/**
- * Follows files of the configuration. What can't be used while the service runs is logged, and what was read before
- * stays in force.
- * @throws ConfigError when they can't be used at the start.
- */
-export function followFiles(paths: readonly string[], options: FollowedFiles): WatchedFiles {
-  const { log, message, fields, name, nameOf, unreadable = '', openMessage, take, ...times } = options;
-  const faultsOf = (cause: unknown) => {
-    const faults = cause instanceof ConfigError ? cause.faults : [unreadable + whyUnreadable(cause)];
-    return nameOf ? faults.map((fault) => `${nameOf(fault)}: ${fault}`) : faults;
-  };
-  try {
-    return watchFiles(paths, {
-      ...times,
-      take(contents) {
-        take(contents);
-        for (const file of openMessage === undefined ? [] : paths.filter(isOpenToAll))
-          log.warn(openMessage ?? '', { file });
-      },
-      onFault: (cause) => log.error(message, { ...fields, faults: faultsOf(cause) }),
-    });
-  } catch (thrown) {
-    throw new ConfigError(
-      faultsOf(thrown).map((fault) => (name === undefined ? fault : `${name}: ${fault}`)),
-    );
   }
 }
 

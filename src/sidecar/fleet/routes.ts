@@ -1,4 +1,4 @@
-import type { Express, Request, RequestHandler, Response } from 'express';
+import type { Express, Request, Response } from 'express';
 import * as z from 'zod';
 import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
 import { onlyMethods } from '../../http/app';
@@ -25,16 +25,10 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
       const caller = callerOf(response);
       requireAllStreams(caller);
       if (isChange) requireScope(caller);
+      else parsedOr400(readQuery(NO_QUERY, request.query));
       const answered = await answer(fleet, request, response);
       response.set('cache-control', 'no-store').json(answered);
     };
-  const reading = (
-    answer: (present: Fleet, request: Request, response: Response) => Promise<unknown>,
-  ): RequestHandler =>
-    handle(false, (present, request, response) => {
-      parsedOr400(readQuery(NO_QUERY, request.query));
-      return answer(present, request, response);
-    });
   const logged = (response: Response, what: string, fields: Readonly<Record<string, unknown>>) => {
     const { requestId } = response.locals;
     log.info(what, { requestId, key: callerOf(response).name, ...fields });
@@ -42,7 +36,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
 
   app
     .route(FLEET_PATH)
-    .get(reading((present) => present.status()))
+    .get(handle(false, (present) => present.status()))
     .all(onlyMethods('GET', 'HEAD'));
 
   app.post(
@@ -89,7 +83,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
   // A stream may be called as one of the paths before: those are for POST, and this is for GET.
   app
     .route(`${FLEET_PATH}/:streamid`)
-    .get(reading((present, request, response) => present.whereIs(streamIdOf(request, response))))
+    .get(handle(false, (present, request, response) => present.whereIs(streamIdOf(request, response))))
     .all((request, response, next) => {
       const isTask = [IMPORT, RESEAL].includes(String(request.params.streamid).toLowerCase());
       return onlyMethods('GET', 'HEAD', ...(isTask ? ['POST'] : []))(request, response, next);
