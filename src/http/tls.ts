@@ -160,17 +160,14 @@ export function privateKeyOf(pem: Buffer | undefined, path: string): KeyObject {
 }
 
 /**
- * Makes the check that passes requests of clients with a valid certificate. The server must listen with client
- * authorities.
+ * Passes requests of clients with a valid certificate. The server must listen with client authorities.
  * @throws HttpError 401 or 403.
  */
-export function createRequireCertificate(): (request: IncomingMessage) => void {
-  return ({ socket }) => {
-    const secure = socket instanceof PiecewiseSocket ? socket.inner : socket;
-    if (!(secure instanceof TLSSocket) || !secure.getPeerX509Certificate())
-      throw httpError('client_certificate_required');
-    if (!secure.authorized) throw refusalOf(secure);
-  };
+export function requireCertificate({ socket }: IncomingMessage): void {
+  const secure = socket instanceof PiecewiseSocket ? socket.inner : socket;
+  if (!(secure instanceof TLSSocket) || !secure.getPeerX509Certificate())
+    throw httpError('client_certificate_required');
+  if (!secure.authorized) throw refusalOf(secure);
 }
 
 function refusalOf({ authorizationError }: TLSSocket): HttpError {

@@ -8,7 +8,7 @@ import type { Problem } from '../http/errors';
 import type { Log } from '../http/log';
 import { mountApiPage, mountPage } from '../http/page';
 import { createRefusalLog } from '../http/refusal-log';
-import { type CertificateEnds, createRequireCertificate } from '../http/tls';
+import { type CertificateEnds, requireCertificate } from '../http/tls';
 import type { ReadProviderHeaders } from '../provider/provider-headers';
 import { createProvision, createUpstreams, providerRules } from '../provider/provision';
 import type { Tunnel } from '../provider/proxy';
@@ -173,10 +173,9 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     refusals.answered(error, request, response);
   };
   const shell = { log, newId, now, quietPaths, observe: metrics.request, onError };
-  const requireCertificate = config.tls?.clientAuthorities && createRequireCertificate();
   let pulls: ReturnType<typeof pullRoutes> | undefined;
   const app = createApp(shell, (routes) => {
-    if (requireCertificate) {
+    if (config.tls?.clientAuthorities) {
       routes.use((request, _response, next) => {
         if (!HEALTH_PATHS.includes(pathOf(request))) requireCertificate(request);
         next();

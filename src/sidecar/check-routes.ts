@@ -1,6 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
-import express, { type Express } from 'express';
+import express, { type Express, type Request, type Response } from 'express';
 import * as z from 'zod';
 import { MAX_BODY_BYTES } from '../api/key-file-request';
 import type { ProviderRules } from '../api/read-key-file-request';
@@ -9,7 +8,7 @@ import { onlyMethods, requireType } from '../http/app';
 import { parsedOr400 } from '../http/errors';
 import { querySwitch, readQuery } from '../http/faults';
 import { apiError } from './errors';
-import { CPIX_TYPES, createReadBytes, createReadRequest, inKib, tooLarge } from './read-request';
+import { CPIX_TYPES, inKib, readDocument, readJson, tooLarge } from './read-request';
 
 const CHECK_PATH = '/api/check';
 
@@ -20,10 +19,9 @@ const WHICH_TYPES =
 
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express, rules?: ProviderRules): void {
-  const readBody = createReadInput();
   const route = app.route(CHECK_PATH);
   route.post(async (request, response) => {
-    const body = await readBody(request, response);
+    const body = await readInput(request, response);
     const { reveal } = parsedOr400(readQuery(checkQuery, request.query));
     if (body === undefined) throw apiError('invalid_body', NO_BODY);
     const { check } = await import('../api/check');
@@ -34,30 +32,24 @@ export function checkRoutes(app: Express, rules?: ProviderRules): void {
 
 const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX document`;
 
-/** Makes what reads what is to be checked: a text, the bytes of a CPIX document, or JSON. */
-function createReadInput() {
-  const readJson = createReadRequest();
-  const readDocument = createReadBytes(MAX_CPIX_BYTES);
-  const parseText = promisify(
-    express.text({
-      limit: MAX_CPIX_BYTES,
-      type: () => true,
-      verify: (_request, _response, body) => {
-        if (body.length > MAX_BODY_BYTES && !looksLikeCpixBytes(body)) throw tooLarge(LIMITS);
-      },
-    }),
-  );
-  return async (
-    request: IncomingMessage & { body?: unknown },
-    response: ServerResponse,
-  ): Promise<unknown> => {
-    const type = requireType(request, [TEXT, 'application/json', ...CPIX_TYPES], WHICH_TYPES);
-    if (type === undefined) return undefined;
-    if (CPIX_TYPES.includes(type)) return readDocument(request, response);
-    if (type !== TEXT) return readJson(request, response);
-    await parseText(request, response);
-    return request.body;
-  };
+const parseText = promisify(
+  express.text({
+    limit: MAX_CPIX_BYTES,
+    type: () => true,
+    verify: (_request, _response, body) => {
+      if (body.length > MAX_BODY_BYTES && !looksLikeCpixBytes(body)) throw tooLarge(LIMITS);
+    },
+  }),
+);
+
+/** Reads what is to be checked: a text, the bytes of a CPIX document, or JSON. */
+async function readInput(request: Request, response: Response): Promise<unknown> {
+  const type = requireType(request, [TEXT, 'application/json', ...CPIX_TYPES], WHICH_TYPES);
+  if (type === undefined) return undefined;
+  if (CPIX_TYPES.includes(type)) return readDocument(request, response);
+  if (type !== TEXT) return readJson(request, response);
+  await parseText(request, response);
+  return request.body;
 }
 
 export const checkQuery = z.strictObject({

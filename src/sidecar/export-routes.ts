@@ -9,7 +9,7 @@ import { HttpError, parsedOr400 } from '../http/errors';
 import { readQuery } from '../http/faults';
 import { apiError } from './errors';
 import { answerOf, exportLines, setCommon } from './key-files/routes';
-import { CPIX_TYPES, createReadBytes, inKib, tooLarge } from './read-request';
+import { CPIX_TYPES, inKib, readDocument, tooLarge } from './read-request';
 
 const TEXT = 'text/plain';
 const WHICH_TYPES =
@@ -17,13 +17,12 @@ const WHICH_TYPES =
 
 /** `POST /api/export`: the keys of a CPIX document or a key file as another packager takes them. Nothing is kept or written. */
 export function exportRoutes(app: Express): void {
-  const readBody = createReadBytes(MAX_CPIX_BYTES);
   const route = app.route('/api/export');
   route.post(async (request, response) => {
     const type = requireType(request, [TEXT, ...CPIX_TYPES], WHICH_TYPES);
     const asked = parsedOr400(readQuery(exportBodyQuery, request.query));
     response.locals.logFields = { as: asked.as };
-    const body = type === undefined ? undefined : await readBody(request, response);
+    const body = type === undefined ? undefined : await readDocument(request, response);
     if (!body?.length) throw apiError('invalid_body', 'Send a CPIX document or a key file to export.');
     const isDocument = type !== TEXT || looksLikeCpixBytes(body);
     if (!isDocument && body.length > MAX_BODY_BYTES)

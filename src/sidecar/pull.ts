@@ -5,7 +5,6 @@ import { exportQuery } from '../api/key-file-request';
 import { ASKED_BY_JSON, parseKeyFileRequest } from '../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../api/stream-id';
 import type { Checked } from '../drm/bytes';
-import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { sentenceOf } from '../drm/finding';
 import { onlyMethods } from '../http/app';
 import { parsedOr400, toHttpError } from '../http/errors';
@@ -17,7 +16,7 @@ import { apiError } from './errors';
 import { changedBy } from './key-files/changes';
 import { actorOf, exportKeyFile, type KeyFileContext, sendExport } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
-import { createReadBytes } from './read-request';
+import { readDocument } from './read-request';
 
 interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly refusals: Pick<Refusals, 'failed'>;
@@ -65,7 +64,6 @@ const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
 export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
   const { store, changes, provision, rules = ASKED_BY_JSON, refusals, random } = context;
   const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;
-  const readBody = createReadBytes(MAX_CPIX_BYTES);
   const places = createSemaphore(MAX_PROVISIONINGS);
   /** The streams that are being provisioned, by all that they are provisioned with. */
   const flights = new Map<string, Promise<Buffer>>();
@@ -173,7 +171,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
         `Unsupported SPEKE version: send X-Speke-Version with ${[...SPEKE_VERSIONS.keys()].join(' or ')}.`,
       );
     response.set({ 'x-speke-version': speke, 'cache-control': 'no-store' });
-    const asked = orRefuse(readSpekeRequest(await readBody(request, response), speke));
+    const asked = orRefuse(readSpekeRequest(await readDocument(request, response), speke));
     const wanted = orRefuse(wantedKey(asked));
     const content = { client: request.params.client, contentId: asked.contentId ?? '' };
     const streamId = streamIdOf(response, content);

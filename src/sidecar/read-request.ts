@@ -18,56 +18,55 @@ export const CPIX_TYPES = ['application/cpix+xml', 'application/xml', 'text/xml'
 
 /** A request and what its body was read into. */
 type WithBody = IncomingMessage & { body?: unknown };
-type ReadBytes = (request: WithBody, response: ServerResponse) => Promise<Buffer>;
+
+const parseJson = promisify(
+  express.json({
+    limit: MAX_JSON_BYTES,
+    type: () => true,
+    verify: (_request, _response, body) => {
+      if (body.length > MAX_BODY_BYTES && !body.includes('"cpix"')) throw tooLarge(inKib(MAX_BODY_BYTES));
+    },
+  }),
+);
+const parseLines = promisify(express.raw({ limit: MAX_BODY_BYTES, type: () => true }));
+const parseDocument = promisify(express.raw({ limit: MAX_CPIX_BYTES, type: () => true }));
 
 /**
- * Makes what reads a body of the key-file API as JSON: an object or a list, `undefined` when no body is announced. It
- * may have `MAX_BODY_BYTES`; the text of a CPIX document in it does not count, and may have `MAX_CPIX_BYTES`. The media
- * type has been checked.
+ * Reads a body of the key-file API as JSON: an object or a list, `undefined` when no body is announced. It may have
+ * `MAX_BODY_BYTES`; the text of a CPIX document in it does not count, and may have `MAX_CPIX_BYTES`. The media type has
+ * been checked.
  * @throws HttpError 400, 413, 415.
  */
-export function createReadRequest(): (request: WithBody, response: ServerResponse) => Promise<unknown> {
-  const parse = promisify(
-    express.json({
-      limit: MAX_JSON_BYTES,
-      type: () => true,
-      verify: (_request, _response, body) => {
-        if (body.length > MAX_BODY_BYTES && !body.includes('"cpix"')) throw tooLarge(inKib(MAX_BODY_BYTES));
-      },
-    }),
-  );
-  return async (request, response) => {
-    await parse(request, response).catch((thrown: unknown) => {
-      if (thrown instanceof HttpError || toHttpError(thrown).status !== 413) throw thrown;
-      throw tooLarge(`${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_JSON_BYTES)} with a CPIX document`);
-    });
-    const { body } = request;
-    if (isSmall(request)) return body;
-    const { fields, document } = sizeOf(body);
-    if (fields > MAX_BODY_BYTES) throw tooLarge(inKib(MAX_BODY_BYTES));
-    if (document > MAX_CPIX_BYTES) throw tooLarge(`${inKib(MAX_CPIX_BYTES)} for a CPIX document`);
-    return body;
-  };
+export async function readJson(request: WithBody, response: ServerResponse): Promise<unknown> {
+  await parseJson(request, response).catch((thrown: unknown) => {
+    if (thrown instanceof HttpError || toHttpError(thrown).status !== 413) throw thrown;
+    throw tooLarge(`${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_JSON_BYTES)} with a CPIX document`);
+  });
+  const { body } = request;
+  if (isSmall(request)) return body;
+  const { fields, document } = sizeOf(body);
+  if (fields > MAX_BODY_BYTES) throw tooLarge(inKib(MAX_BODY_BYTES));
+  if (document > MAX_CPIX_BYTES) throw tooLarge(`${inKib(MAX_CPIX_BYTES)} for a CPIX document`);
+  return body;
 }
 
-/** Makes the function that reads a body of text in UTF-8, as bytes. */
-export function createReadText(limit: number): ReadBytes {
-  const readBytes = createReadBytes(limit);
-  return async (request, response) => {
-    const { 'content-type': type = '' } = request.headers;
-    const [, charset = 'utf-8'] = /;\s*charset="?([^\s";]+)/i.exec(type) ?? [];
-    if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) throw toHttpError({ type: 'charset.unsupported' });
-    return readBytes(request, response);
-  };
+/** Reads the lines of a key file, in UTF-8. */
+export async function readLines(request: WithBody, response: ServerResponse): Promise<Buffer> {
+  const { 'content-type': type = '' } = request.headers;
+  const [, charset = 'utf-8'] = /;\s*charset="?([^\s";]+)/i.exec(type) ?? [];
+  if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) throw toHttpError({ type: 'charset.unsupported' });
+  await parseLines(request, response);
+  return bytesOf(request);
 }
 
-/** The same for a body that states itself what it is encoded in, as XML does. */
-export function createReadBytes(limit: number): ReadBytes {
-  const parse = promisify(express.raw({ limit, type: () => true }));
-  return async (request, response) => {
-    await parse(request, response);
-    return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  };
+/** Reads a document that states itself what it is encoded in, as XML does; a larger one than of CPIX is refused. */
+export async function readDocument(request: WithBody, response: ServerResponse): Promise<Buffer> {
+  await parseDocument(request, response);
+  return bytesOf(request);
+}
+
+function bytesOf({ body }: WithBody): Buffer {
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
 export function inKib(bytes: number): string {

@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls';
 import { createApp, type Shell } from '../../src/http/app';
 import { ConfigError } from '../../src/http/config';
 import { listen } from '../../src/http/server';
-import { createRequireCertificate, openTls, type Tls } from '../../src/http/tls';
+import { openTls, requireCertificate, type Tls } from '../../src/http/tls';
 import { temporaryFolder } from '../support/after-test';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
@@ -50,7 +50,6 @@ const sayHello: RequestListener = (_request, response) => void response.end('"he
 
 /** Says hello to who shows a certificate, and at `/healthz` to everybody. */
 function certified(shell: Shell): RequestListener {
-  const requireCertificate = createRequireCertificate();
   return createApp(shell, (app) => {
     app.use((request, response) => {
       if (request.path !== '/healthz') requireCertificate(request);

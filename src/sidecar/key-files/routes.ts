@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import * as z from 'zod';
-import { cpixQuery, exportQuery, MAX_BODY_BYTES } from '../../api/key-file-request';
+import { cpixQuery, exportQuery } from '../../api/key-file-request';
 import {
   type KeyFileRequest,
   type ProviderRules,
@@ -10,7 +10,6 @@ import {
   readKeyFileLines,
 } from '../../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import type { ExportedKeys } from '../../drm/export/export-key-file';
 import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName } from '../../drm/export/names';
 import { type Finding, sentenceOf } from '../../drm/finding';
@@ -26,11 +25,11 @@ import type { FleetWait } from '../fleet/wait';
 import {
   CPIX_TYPES,
   conditionsIn,
-  createReadBytes,
-  createReadRequest,
-  createReadText,
   dryRunSwitch,
   readChangeQuery,
+  readDocument,
+  readJson,
+  readLines,
 } from '../read-request';
 import { type FleetChange, isNamed, type KeyFileStore } from '../storage/key-file-store';
 import { type Actor, type KeyFileChanges, lineChanges, type PutOutcome, renderLineChanges } from './changes';
@@ -53,7 +52,6 @@ const WHICH_TYPES =
 /** GET, POST and DELETE of a stream's key file, behind the guard. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   const { store, changes, provision, wait, rules } = context;
-  const readBody = createReadBody();
   const removalQuery = z.strictObject({ wait: wait.parameter });
   const changeQuery = z.strictObject({ dryrun: dryRunSwitch, ...removalQuery.shape });
   const queries: Readonly<Record<Body['type'], z.ZodType<ChangeQuery>>> = {
@@ -160,17 +158,12 @@ type Body =
   | { readonly type: 'json'; readonly value: unknown }
   | { readonly type: 'lines' | 'cpix'; readonly bytes: Buffer };
 
-function createReadBody(): (request: Request, response: Response) => Promise<Body> {
-  const readJson = createReadRequest();
-  const readText = createReadText(MAX_BODY_BYTES);
-  const readDocument = createReadBytes(MAX_CPIX_BYTES);
-  return async (request, response) => {
-    const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
-    if (type === TEXT) return { type: 'lines', bytes: await readText(request, response) };
-    if (type !== undefined && CPIX_TYPES.includes(type))
-      return { type: 'cpix', bytes: await readDocument(request, response) };
-    return { type: 'json', value: await readJson(request, response) };
-  };
+async function readBody(request: Request, response: Response): Promise<Body> {
+  const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
+  if (type === TEXT) return { type: 'lines', bytes: await readLines(request, response) };
+  if (type !== undefined && CPIX_TYPES.includes(type))
+    return { type: 'cpix', bytes: await readDocument(request, response) };
+  return { type: 'json', value: await readJson(request, response) };
 }
 
 type ChangeQuery = Readonly<Record<string, unknown>> & {
