@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { ConfigError } from './config';
@@ -29,7 +30,7 @@ interface ListenOptions {
  * Starts to listen, for HTTPS when there is `tls`. Port 0 takes a free one. Rejects with the system's error
  * (`EADDRINUSE`, `EACCES`).
  */
-export function listen(
+export async function listen(
   handler: RequestListener,
   host: string,
   port: number,
@@ -59,18 +60,14 @@ export function listen(
     else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') connections.refuse(socket, 'request_timeout', TIMEOUT);
     else connections.refuse(socket, 'not_http', code === 'HPE_HEADER_OVERFLOW' ? LARGE_HEAD : NOT_HTTP);
   });
-  return new Promise((resolve, reject) => {
-    front.once('error', reject);
-    front.listen({ host, port, backlog: BACKLOG }, () => {
-      front.off('error', reject);
-      const address = front.address() as AddressInfo;
-      resolve({
-        url: urlOf(tls ? 'https' : 'http', host, address.port),
-        port: address.port,
-        stop: (graceMs) => stop(front, connections, graceMs),
-      });
-    });
-  });
+  front.listen({ host, port, backlog: BACKLOG });
+  await once(front, 'listening');
+  const address = front.address() as AddressInfo;
+  return {
+    url: urlOf(tls ? 'https' : 'http', host, address.port),
+    port: address.port,
+    stop: (graceMs) => stop(front, connections, graceMs),
+  };
 }
 
 /** How many connections may wait to be taken; the system's own limit holds as well. Beyond it, clients try for seconds. */

@@ -26,20 +26,19 @@ import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges } from './key-files/changes';
 import { keyFileRoutes } from './key-files/routes';
-import { createKeyIndex, createSurvey, indexedKeysIn, keyConflictFindings } from './key-files/survey';
+import { createKeyIndex, createSurvey } from './key-files/survey';
 import { createList, LIST_PATH } from './listing/list';
 import type { Audit, OpenAudit } from './observe/audit';
 import {
   createMetrics,
   METRICS_PATH,
-  type Metrics,
   type MetricsOptions,
   metricsRoutes,
 } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createProviderCache } from './provider-cache';
 import { pullRoutes } from './pull';
-import { createDurableWriter, type DurableWriter } from './storage/durable-file';
+import { createDurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
 /** What the sidecar takes from its process. */
@@ -116,8 +115,15 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   });
   const store = fleet?.store ?? local;
   const wait = createFleetWait(fleet, log);
-  const cache = createCache(config, ambient, writer, metrics);
   const { checks, cmaf, keyProviderSystems } = config;
+  const { providerCache, configServiceUrl, keyProviderUrl, keyProviderProtocol } = config;
+  const cache =
+    providerCache && keyProviderUrl !== undefined
+      ? createProviderCache({
+          ...{ ...providerCache, writer, log, newId, clock, observe: metrics.providerCache },
+          scope: { configServiceUrl, keyProviderUrl, keyProviderProtocol, providerHeaders },
+        })
+      : undefined;
   const upstreams = createUpstreams({ ...config, providerHeaders, cpixRecipient }, (name) =>
     createUpstream(name, {
       ...{ timeoutMs: config.upstreamTimeoutMs, tls, tunnel, log, now, observe: metrics.upstreamCall },
@@ -159,13 +165,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     stopping: () => hurrying,
     hasFleet: fleet !== undefined,
   });
-  const list = createList({
-    folder: config.keyFilesPath,
-    checkFolder: store.check,
-    conflictsOf: (streamId, keys, asking) =>
-      keyConflictFindings(index, streamId, indexedKeysIn(keys), asking),
-    log,
-  });
+  const list = createList({ folder: config.keyFilesPath, checkFolder: store.check, index, log });
   // The page /fleet asks every two seconds.
   const quietPaths = [...HEALTH_PATHS, METRICS_PATH, FLEET_PATH];
   const onError: Shell['onError'] = (error, request, response) => {
@@ -251,15 +251,4 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
 async function describe(version: string): Promise<object> {
   const { openApiDocument } = await import('./openapi/document');
   return openApiDocument(version);
-}
-
-function createCache(
-  { providerCache, configServiceUrl, keyProviderUrl, keyProviderProtocol }: SidecarConfig,
-  { log, newId, clock, providerHeaders }: Ambient,
-  writer: DurableWriter,
-  { providerCache: observe }: Pick<Metrics, 'providerCache'>,
-) {
-  if (!providerCache || keyProviderUrl === undefined) return undefined;
-  const scope = { configServiceUrl, keyProviderUrl, keyProviderProtocol, providerHeaders };
-  return createProviderCache({ ...providerCache, scope, writer, log, newId, clock, observe });
 }

@@ -33,8 +33,11 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     faults.push(...thrown.faults);
   }
   const key = readApiKey(env, readText, faults);
+  const { PACKAGERDRMAPI_TLSCERT: certificate, PACKAGERDRMAPI_TLSKEY: tlsKey } = env;
   const clientAuthorities = env.PACKAGERDRMAPI_TLSCLIENTCA || undefined;
-  const tls = readTlsPair(env, faults, clientAuthorities !== undefined);
+  const tls = certificate && tlsKey ? { certificate, key: tlsKey, clientAuthorities } : undefined;
+  if (!tls && (certificate || tlsKey || clientAuthorities))
+    faults.push(`PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: ${HTTPS_PAIR}`);
   faults.push(...providerFaults(env), ...fleetFaults(env));
   if (env.PACKAGERDRMAPI_PROVISIONONREAD === 'true' && !env.PACKAGERDRMAPI_KEYPROVIDERURL)
     faults.push(
@@ -74,7 +77,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
     /** undefined: plain HTTP. */
-    tls: tls && { ...tls, clientAuthorities },
+    tls,
     ...(fleet && { fleet }),
     connections: {
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
@@ -122,18 +125,6 @@ function readApiKey(
         : ['the file cannot be read; check the path and who may read it'];
     faults.push(...why.map((fault) => `PACKAGERDRMAPI_APIKEY_FILE: ${fault}`));
   }
-  return undefined;
-}
-
-/** The paths of the server's certificate and its key, which are set together; undefined: neither is. */
-function readTlsPair(
-  { PACKAGERDRMAPI_TLSCERT: certificate, PACKAGERDRMAPI_TLSKEY: key }: Environment,
-  faults: string[],
-  isAsked: boolean,
-): { readonly certificate: string; readonly key: string } | undefined {
-  if (certificate && key) return { certificate, key };
-  if (certificate || key || isAsked)
-    faults.push(`PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: ${HTTPS_PAIR}`);
   return undefined;
 }
 

@@ -1,9 +1,11 @@
+import type * as z from 'zod';
 import type {
   FleetAnswer,
   FleetImportAnswer,
   FleetResealAnswer,
   FleetState,
   FleetStreamAnswer,
+  fleetStepQuery,
   LackReason,
 } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
@@ -72,11 +74,8 @@ export interface AwaitedChange {
   readonly revision: number;
 }
 
-export interface Step {
-  /** The stream after which it goes on, in the order of their ids' code units. */
-  readonly after: string | undefined;
-  readonly limit: number;
-}
+/** `after`: the stream after which it goes on, in the order of their ids' code units. */
+export type Step = z.output<typeof fleetStepQuery>;
 
 /** The results of applying an entry. */
 export const ENTRY_RESULTS = [

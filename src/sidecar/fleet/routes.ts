@@ -42,14 +42,14 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
   app.post(
     `${FLEET_PATH}/${IMPORT}`,
     handle(true, async (present, request, response) => {
-      const { found, after, limit } = readChangeQuery(fleetImportQuery, request);
+      const { found, ...step } = readChangeQuery(fleetImportQuery, request);
       const { apiKey, address, requestId } = actorOf(request, response);
       if (found) {
-        if (after !== undefined) throw apiError('invalid_query', FOUNDED_ALREADY);
+        if (step.after !== undefined) throw apiError('invalid_query', FOUNDED_ALREADY);
         await present.found();
         logged(response, 'fleet founded again', {});
       }
-      const answered = await present.importStep({ after, limit }, { key: apiKey.name, address, requestId });
+      const answered = await present.importStep(step, { key: apiKey.name, address, requestId });
       const { imported, same, refused } = answered;
       logged(response, 'key files imported into the fleet', { imported, same, refused: refused.length });
       return answered;
@@ -59,8 +59,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
   app.post(
     `${FLEET_PATH}/${RESEAL}`,
     handle(true, async (present, request, response) => {
-      const { after, limit } = readChangeQuery(fleetStepQuery, request);
-      const answered = await present.resealStep({ after, limit });
+      const answered = await present.resealStep(readChangeQuery(fleetStepQuery, request));
       const { resealed, current, unreadable } = answered;
       logged(response, 'fleet resealed', { resealed, current, unreadable: unreadable.length });
       return answered;

@@ -1,9 +1,8 @@
 import { statSync } from 'node:fs';
 import type { RequestHandler } from 'express';
 import { type ListAnswer, type ListedKeyFile, listQuery } from '../../api/list';
-import { parseStreamId, type StreamId } from '../../api/stream-id';
+import { parseStreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
-import type { Finding } from '../../drm/finding';
 import { keysIn } from '../../drm/key-file';
 import { parsedOr400 } from '../../http/errors';
 import { readQuery } from '../../http/faults';
@@ -11,6 +10,7 @@ import type { Log } from '../../http/log';
 import { yieldToEventLoop } from '../../http/semaphore';
 import { type ApiKey, callerOf, mayRead } from '../access/api-key';
 import { apiError } from '../errors';
+import { indexedKeysIn, type KeyIndex, keyConflictFindings } from '../key-files/survey';
 import { toStorageError } from '../storage/open-file';
 import { describeKeyFile, listStreamIds } from './folder';
 
@@ -21,8 +21,7 @@ export interface ListOptions {
   readonly folder: string;
   /** Throws when the folder can't be used: an empty mount point must not pass for an empty list. */
   readonly checkFolder: () => void;
-  /** The warnings about a key file's keys in view of the other key files. */
-  readonly conflictsOf: (streamId: StreamId, keys: ReturnType<typeof keysIn>, asking: ApiKey) => Finding[];
+  readonly index: KeyIndex;
   readonly log: Log;
 }
 
@@ -30,7 +29,7 @@ export interface ListOptions {
  * `GET /api/keyfiles`: pages of the key files that an API key reaches, sorted by stream id. A key file that is there
  * from the first page to the last is on one of them, once. It stands behind the guard.
  */
-export function createList({ folder, checkFolder, conflictsOf, log }: ListOptions): RequestHandler {
+export function createList({ folder, checkFolder, index, log }: ListOptions): RequestHandler {
   const onUnreadable = (subFolder: string, code: string) =>
     log.warn('a sub-folder of the key files cannot be listed', { subFolder, code });
 
@@ -49,7 +48,8 @@ export function createList({ folder, checkFolder, conflictsOf, log }: ListOption
       await yieldToEventLoop();
       const entry = describeKeyFile(folder, streamId, (text) => {
         const { faults, ...summary } = summariseKeyFile(text);
-        return { ...summary, faults: [...faults, ...conflictsOf(streamId, keysIn(text), key)] };
+        const conflicts = keyConflictFindings(index, streamId, indexedKeysIn(keysIn(text)), key);
+        return { ...summary, faults: [...faults, ...conflicts] };
       });
       if (entry) keyfiles.push(entry);
     }

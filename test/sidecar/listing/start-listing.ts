@@ -4,6 +4,7 @@ import request from 'supertest';
 import { createApp, onlyMethods } from '../../../src/http/app';
 import { listen } from '../../../src/http/server';
 import type { ApiKey } from '../../../src/sidecar/access/api-key';
+import { createKeyIndex } from '../../../src/sidecar/key-files/survey';
 import { createList, LIST_PATH, type ListOptions } from '../../../src/sidecar/listing/list';
 import { temporaryFolder } from '../../support/after-test';
 import { recordedLog } from '../../support/recorded-log';
@@ -30,7 +31,7 @@ export async function startListing(overrides: Partial<ListOptions> = {}) {
   const list = createList({
     folder,
     checkFolder: () => undefined,
-    conflictsOf: () => [],
+    index: createKeyIndex(),
     log,
     ...overrides,
   });
