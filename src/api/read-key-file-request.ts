@@ -174,12 +174,12 @@ export function readForm(
   const result = providerBody.safeParse(rest);
   const track = result.data?.track;
   const isForeign = track && trackName(track, rules) === undefined;
-  const found = inFieldOrder([
-    ...(isForeign ? [wrong('track', ofTypes(rules))] : []),
-    ...(namesAes && takes.includes('systems') && !hasAes ? [wrong('systems', AES_NEEDS_JSON)] : []),
+  const found = [
     ...needed.filter((name) => !given.has(name)).map((name) => missing(name)),
     ...faultsIn(providerBody, result, rest, suppliedBody),
-  ]);
+    ...(isForeign ? [wrong('track', ofTypes(rules))] : []),
+    ...(namesAes && takes.includes('systems') && !hasAes ? [wrong('systems', AES_NEEDS_JSON)] : []),
+  ];
   // If no field of the provider is given, three times "missing" would hide the real fault.
   const isMeant = PROVIDER_FIELDS.some((name) => given.has(name));
   const faults = [...orphans, ...(isMeant ? found : found.filter(({ kind }) => kind === 'unknown'))];
@@ -223,21 +223,8 @@ function ofTypes({ trackTypes = [] }: ProviderRules): string {
   return `must be one of ${trackTypes.join(', ')}, or several joined by +; leave it out for the key of all tracks`;
 }
 
-function inFieldOrder(faults: readonly SchemaFault[]): SchemaFault[] {
-  const place = ({ path: [name] }: SchemaFault) => {
-    const index = FIELD_ORDER.indexOf(name ?? '');
-    return index === -1 ? FIELD_ORDER.length : index;
-  };
-  return faults.toSorted((one, other) => place(one) - place(other));
-}
-
 const FIELDS = knownNames(suppliedBody, []);
-const PROVIDER_FIELDS = [
-  'client',
-  'clientApiKey',
-  'contentId',
-] as const satisfies (keyof typeof providerBody.shape)[];
-const FIELD_ORDER: readonly PropertyKey[] = PROVIDER_FIELDS;
+const PROVIDER_FIELDS = ['client', 'clientApiKey', 'contentId'] as const;
 
 function suppliedValues(body: z.output<typeof suppliedBody>) {
   const { cenc, playready, widevine, fairplay, aes } = body;
