@@ -44,7 +44,6 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
       'PACKAGERDRMAPI_PROVISIONONREAD: needs a key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too',
     );
   if (!values || faults.length > 0) throw new ConfigError(faults);
-  const fleet = fleetConfig(values);
   return {
     ...providerConfig(values),
     /** The single API key; undefined: only those of the file. */
@@ -67,10 +66,8 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     checks: values.PACKAGERDRMAPI_CHECKS,
     /** Whether CMAF lines are written when a request says nothing of them. */
     cmaf: values.PACKAGERDRMAPI_CMAF,
-    ...(values.PACKAGERDRMAPI_PULLPATTERN !== undefined && {
-      /** Makes the stream id of a pull from `{client}` and `{contentId}`; undefined: it is the content id. */
-      pullPattern: values.PACKAGERDRMAPI_PULLPATTERN,
-    }),
+    /** Makes the stream id of a pull from `{client}` and `{contentId}`; undefined: it is the content id. */
+    pullPattern: values.PACKAGERDRMAPI_PULLPATTERN,
     // Whether a pull of a stream without a key file provisions it.
     ...(values.PACKAGERDRMAPI_PROVISIONONREAD && { provisionOnRead: true }),
     /** Where the audit goes: `off`, `stdout` or the path of a file. */
@@ -78,7 +75,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
     /** undefined: plain HTTP. */
     tls,
-    ...(fleet && { fleet }),
+    fleet: fleetConfig(values),
     connections: {
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,

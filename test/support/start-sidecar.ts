@@ -49,6 +49,8 @@ export async function startSidecar(
     audit: 'off',
     metrics: true,
     tls: undefined,
+    pullPattern: undefined,
+    fleet: undefined,
     connections: { total: 512, perAddress: 256 },
     logLevel: 'debug',
     unknownVariables: [],
