@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { ConfigError } from './config';
 import { certificatesOf, privateKeyOf } from './tls';
-import { type FollowedFiles, type Following, followFiles, isOpenToAll, type WatchedFiles } from './watched-file';
+import { type Following, followFiles, isOpenToAll, type NamedFile, type WatchedFiles } from './watched-file';
 
 /** Paths of PEM files. */
 export interface ClientTlsFiles {
@@ -16,9 +16,6 @@ export interface ClientTls {
   readonly cert?: Buffer;
   readonly key?: Buffer;
 }
-
-/** A file by the variable that names it. */
-export type NamedFile = readonly [variable: string, path: string];
 
 interface ClientTlsOptions extends Following {
   /** The variables that name the files. */
@@ -74,22 +71,6 @@ export function openClientTls(
         ] as const)
       : []),
   ];
-  const { close } = watchNamed(named, { log, intervalMs, message, take });
+  const { close } = followFiles(named, { log, intervalMs, message, take });
   return { tls: () => tls, close };
-}
-
-/** Follows files as `followFiles` does; each fault begins with the variables that name its files. No file: nothing. */
-export function watchNamed(
-  named: readonly NamedFile[],
-  options: Omit<FollowedFiles, 'name' | 'nameOf' | 'unreadable'>,
-): WatchedFiles {
-  if (named.length === 0) return { close: () => undefined };
-  const nameOf = (fault: string) => {
-    const about = named.filter(([, path]) => fault.startsWith(`${path}:`));
-    return (about.length === 0 ? named : about).map(([variable]) => variable).join(', ');
-  };
-  return followFiles(
-    named.map(([, path]) => path),
-    { ...options, nameOf },
-  );
 }

@@ -11,7 +11,7 @@ import {
 import { ConfigError } from './config';
 import { type HttpError, httpError, systemCode } from './errors';
 import { PiecewiseSocket } from './piecewise';
-import { type Following, followFiles } from './watched-file';
+import { type Following, followFiles, type NamedFile } from './watched-file';
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -42,6 +42,7 @@ const WARN_DAYS = 14;
 export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: Following) {
   const { certificate, key, clientAuthorities } = files;
   const paths = [certificate, key, ...(clientAuthorities === undefined ? [] : [clientAuthorities])];
+  const named = paths.map((path): NamedFile => ['TLS', path]);
   let context: SecureContextOptions = {};
   let leaf: X509Certificate | undefined;
   let ends: CertificateEnds = { server: new Date(0), clientAuthorities: undefined };
@@ -62,10 +63,9 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: Foll
     const message = daysLeft > 0 ? 'the TLS certificate expires soon' : 'the TLS certificate has expired';
     log.warn(message, { certificate, daysLeft: Math.floor(daysLeft) });
   };
-  const watched = followFiles(paths, {
+  const watched = followFiles(named, {
     log,
     intervalMs,
-    name: 'TLS',
     message: 'the TLS files cannot be used; the previous certificate stays in use',
     take,
   });

@@ -19,18 +19,15 @@ export interface WatchedFiles {
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
-export interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
-  /** Takes the files' contents, in the order of the paths. What it throws says why they can't be used. */
+/** A file by the variable that names it. */
+export type NamedFile = readonly [variable: string, path: string];
+
+interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
+  /** Takes the files' contents, in their order. What it throws says why they can't be used. */
   readonly take: (contents: readonly Buffer[]) => void;
   /** Logged, with `fields`, when files can't be used while the service runs. */
   readonly message: string;
   readonly fields?: LogFields;
-  /** Put before each fault at the start: the variable that names the file. */
-  readonly name?: string;
-  /** The same of several files, put before each fault at any time. */
-  readonly nameOf?: (fault: string) => string;
-  /** Put before the fault of a file that can't be read. */
-  readonly unreadable?: string;
   /** Logged of a file that every user of the machine may read, with its path; undefined: they may. */
   readonly openMessage?: string;
 }
@@ -39,14 +36,20 @@ export interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
  * Reads files of the configuration that belong together, and again whenever what their paths lead to changes. They are read
  * and compared, not watched by events: those miss a mounted secret's swapped links, network folders and editors that
  * rename. What can't be used while the service runs is logged when it stands for two looks, and what was read before
- * stays in force.
+ * stays in force. Each fault begins with the variables that name its files.
  * @throws ConfigError when they can't be used at the start.
  */
-export function followFiles(paths: readonly string[], options: FollowedFiles): WatchedFiles {
-  const { log, intervalMs = 1000, message, fields, name, nameOf, unreadable = '', openMessage } = options;
+export function followFiles(named: readonly NamedFile[], options: FollowedFiles): WatchedFiles {
+  const { log, intervalMs = 1000, message, fields, openMessage } = options;
+  if (named.length === 0) return { close: () => undefined };
+  const paths = named.map(([, path]) => path);
   const faultsOf = (cause: unknown) => {
-    const faults = cause instanceof ConfigError ? cause.faults : [unreadable + whyUnreadable(cause)];
-    return nameOf ? faults.map((fault) => `${nameOf(fault)}: ${fault}`) : faults;
+    const faults = cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
+    return faults.map((fault) => {
+      const about = named.filter(([, path]) => fault.startsWith(`${path}:`) || fault.startsWith(`${path} `));
+      const variables = (about.length === 0 ? named : about).map(([variable]) => variable);
+      return `${[...new Set(variables)].join(', ')}: ${fault}`;
+    });
   };
   const take = (contents: readonly Buffer[]) => {
     options.take(contents);
@@ -58,9 +61,7 @@ export function followFiles(paths: readonly string[], options: FollowedFiles): W
     taken = paths.map(readNow);
     take(taken);
   } catch (thrown) {
-    throw new ConfigError(
-      faultsOf(thrown).map((fault) => (name === undefined ? fault : `${name}: ${fault}`)),
-    );
+    throw new ConfigError(faultsOf(thrown));
   }
   /** What the last look found, to see a change; its fault, until it is reported. */
   let seen = identityOf(taken);

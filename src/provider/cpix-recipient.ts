@@ -47,10 +47,10 @@ export function openCpixRecipient(
         certificate: files.certificate,
       });
   };
-  const watched = followFiles([files.certificate, files.key], {
+  const named = [[CERTIFICATE, files.certificate] as const, [KEY, files.key] as const];
+  const watched = followFiles(named, {
     log,
     intervalMs,
-    unreadable: `${CERTIFICATE}, ${KEY}: `,
     message: 'the CPIX certificate and key cannot be used; the previous ones stay in use',
     take,
   });
@@ -69,7 +69,6 @@ const KEY = 'PACKAGERDRMAPI_CPIXKEY';
 function recipientOf(certificatePem: string, keyPem: string, { certificate, key }: CpixFiles): CpixRecipient {
   const read = readRecipient(certificatePem, keyPem);
   if (read.ok) return read.value;
-  const subject =
-    read.problem.code === 'cpix_certificate' ? `${CERTIFICATE}: ${certificate}` : `${KEY}: ${key}`;
+  const subject = read.problem.code === 'cpix_certificate' ? certificate : key;
   throw new ConfigError([sentenceOf(read.problem, subject)]);
 }

@@ -32,10 +32,9 @@ export function openProviderHeaders(
     headers = parseProviderHeaders(bytes);
     log.info('key provider headers read', { file, count: Object.keys(headers).length });
   };
-  const { close } = followFiles([file], {
+  const { close } = followFiles([[HEADERS_VARIABLE, file]], {
     log,
     intervalMs,
-    name: HEADERS_VARIABLE,
     message: 'the file of key provider headers cannot be used; the previous headers stay in use',
     fields: { file },
     openMessage: 'every user of this machine can read the file of key provider headers',

@@ -38,7 +38,7 @@ function follow(names: readonly string[], take: (contents: readonly Buffer[]) =>
   const error = (_message: string, { faults }: Readonly<Record<string, unknown>> = {}) => {
     events.push(`fault: ${faults}`);
   };
-  watched = followFiles(names.map(at), { log: { ...recordedLog().log, error }, message: 'kept', take });
+  watched = followFiles(names.map((name) => [name, at(name)] as const), { log: { ...recordedLog().log, error }, message: 'kept', take });
 }
 
 function watch(...names: string[]) {
@@ -49,7 +49,7 @@ function watch(...names: string[]) {
   });
 }
 
-const noFile = () => `fault: ${at('a')}: there is no such file`;
+const noFile = () => `fault: a: ${at('a')}: there is no such file`;
 
 async function seen(...expected: string[]) {
   // A fault must stand for two looks.
@@ -126,11 +126,11 @@ test('keeps what it has and tells once of a change that cannot be taken', async 
   writeFileSync(at('a'), 'one');
   watch('a');
   writeFileSync(at('a'), 'bad');
-  await seen('one', 'fault: cannot use bad');
+  await seen('one', 'fault: a: cannot use bad');
   writeFileSync(at('a'), 'bad again');
-  await seen('one', 'fault: cannot use bad', 'fault: cannot use bad again');
+  await seen('one', 'fault: a: cannot use bad', 'fault: a: cannot use bad again');
   rmSync(at('a'));
-  await seen('one', 'fault: cannot use bad', 'fault: cannot use bad again', noFile());
+  await seen('one', 'fault: a: cannot use bad', 'fault: a: cannot use bad again', noFile());
 });
 
 test('tells when the files can be used again, even as they were', async () => {
@@ -147,7 +147,7 @@ const asRoot = process.getuid?.() === 0;
   writeFileSync(at('a'), 'one');
   watch('a');
   chmodSync(at('a'), 0);
-  await seen('one', `fault: ${at('a')}: this user may not read the file`);
+  await seen('one', `fault: a: ${at('a')}: this user may not read the file`);
 });
 
 test('says nothing of a file that is touched, or stays', async () => {

@@ -73,7 +73,7 @@ test.each<[variables: string, fault: string, spoil: () => void]>([
     'KEY holds a key that is not RSA (ec); CPIX encrypts with RSA: make a key of 2048 bits or more.',
     () => place('ec-key', key),
   ],
-  ['CPIXCERT, PACKAGERDRMAPI_CPIXKEY', 'KEY: there is no such file', () => rmSync(key)],
+  ['CPIXKEY', 'KEY: there is no such file', () => rmSync(key)],
 ])('stays who it is when %s: %s, says why once, and refuses to start with it', async (variables, ...row) => {
   const [said, spoil] = row;
   const fault = `PACKAGERDRMAPI_${variables}: ${said.replace(/^KEY/, key).replace(/^CERTIFICATE/, certificate)}`;

@@ -111,7 +111,7 @@ describe('a file of headers', () => {
       [
         'error',
         'the file of key provider headers cannot be used; the previous headers stay in use',
-        { file, faults: ['line 1 is not "Name: value"'] },
+        { file, faults: ['PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: line 1 is not "Name: value"'] },
       ],
       ['info', 'key provider headers read', { file, count: 1 }],
       ['warn', 'every user of this machine can read the file of key provider headers', { file }],

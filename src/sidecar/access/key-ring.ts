@@ -30,10 +30,9 @@ export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingO
     keys = parseKeysFile(bytes, present);
     log.info('API keys read', { file, count: keys.length, names: keys.map(({ apiKey }) => apiKey.name) });
   };
-  const { close } = followFiles([file], {
+  const { close } = followFiles([['PACKAGERDRMAPI_APIKEYS_FILE', file]], {
     log,
     intervalMs,
-    name: 'PACKAGERDRMAPI_APIKEYS_FILE',
     message: 'the file of API keys cannot be used; the previous keys stay in use',
     fields: { file },
     openMessage: 'every user of this machine can read the file of API keys',

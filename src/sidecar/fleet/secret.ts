@@ -28,10 +28,9 @@ export function openFleetSecret({ file, log, intervalMs = 1000, onChange }: Flee
     log.info('fleet secret read', { file, count: read.length });
     if (isChange) onChange(read);
   };
-  const { close } = followFiles([file], {
+  const { close } = followFiles([[VARIABLE, file]], {
     log,
     intervalMs,
-    name: VARIABLE,
     message: 'the file of the fleet secret cannot be used; the previous secrets stay in use',
     fields: { file },
     openMessage: 'every user of this machine can read the secret of the fleet',

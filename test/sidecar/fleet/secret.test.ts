@@ -87,9 +87,10 @@ test.each<[what: string, text: string, faults: readonly string[]]>([
     ],
   ],
 ])('refuses to start with %s, and stays with what it has when that comes later', async (...row) => {
-  const [, text, faults] = row;
+  const [, text, found] = row;
+  const faults = found.map((fault) => `PACKAGERDRMAPI_FLEET_SECRET_FILE: ${fault}`);
   write(text);
-  expect(open).toThrow(new ConfigError(faults.map((fault) => `PACKAGERDRMAPI_FLEET_SECRET_FILE: ${fault}`)));
+  expect(open).toThrow(new ConfigError(faults));
   write(FIRST);
   const secrets = open();
   write(text);
@@ -117,7 +118,8 @@ test('keeps the secret when the file is gone, and takes it when it is there agai
   const secrets = open();
   rmSync(file);
   await until(() => lines.length > 1);
-  expect(lines[1]).toEqual(['error', KEPT, { file, faults: [`${file}: there is no such file`] }]);
+  const faults = [`PACKAGERDRMAPI_FLEET_SECRET_FILE: ${file}: there is no such file`];
+  expect(lines[1]).toEqual(['error', KEPT, { file, faults }]);
   write(SECOND);
   await until(() => changes.length > 0);
   expect(secrets()).toEqual([SECOND]);

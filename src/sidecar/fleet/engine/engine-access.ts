@@ -1,6 +1,6 @@
-import { openClientTls, watchNamed } from '../../../http/client-tls';
+import { openClientTls } from '../../../http/client-tls';
 import { ConfigError } from '../../../http/config';
-import type { Following } from '../../../http/watched-file';
+import { type Following, followFiles } from '../../../http/watched-file';
 import { refuseUnreadable } from '../../start-up';
 import type { FleetConfig } from '../config';
 
@@ -49,7 +49,7 @@ export function openEngineAccess(
   });
   try {
     const named = passwordFile === undefined ? [] : ([[PASSWORD, passwordFile]] as const);
-    const { close } = watchNamed(named, {
+    const { close } = followFiles(named, {
       ...watch,
       openMessage: "every user of this machine can read the password of the engine's user",
       take: takePassword,
