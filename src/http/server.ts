@@ -7,16 +7,7 @@ import { describeThrown, httpError, systemCode } from './errors';
 import type { Log } from './log';
 import { createTlsServer, type Tls } from './tls';
 
-export interface RunningServer {
-  /** Where the server listens, as an address to call. */
-  readonly url: string;
-  readonly port: number;
-  /**
-   * Takes no new connection, lets every request under way be answered, and ends. Connections that are still busy
-   * after `graceMs` are cut.
-   */
-  stop(graceMs: number): Promise<void>;
-}
+export type RunningServer = Awaited<ReturnType<typeof listen>>;
 
 interface ListenOptions {
   readonly tls?: Tls | undefined;
@@ -35,7 +26,7 @@ export async function listen(
   host: string,
   port: number,
   { tls, connections = createConnections(), requestTimeoutMs = 60_000 }: ListenOptions = {},
-): Promise<RunningServer> {
+) {
   const take: RequestListener = (request, response) =>
     connections.arrived(request, response, () => {
       request.url = originForm(request.url ?? '/');
@@ -64,9 +55,14 @@ export async function listen(
   await once(front, 'listening');
   const address = front.address() as AddressInfo;
   return {
+    /** Where the server listens, as an address to call. */
     url: urlOf(tls ? 'https' : 'http', host, address.port),
     port: address.port,
-    stop: (graceMs) => stop(front, connections, graceMs),
+    /**
+     * Takes no new connection, lets every request under way be answered, and ends. Connections that are still busy after
+     * `graceMs` are cut.
+     */
+    stop: (graceMs: number) => stop(front, connections, graceMs),
   };
 }
 

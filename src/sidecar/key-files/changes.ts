@@ -21,7 +21,7 @@ import type { ApiKey } from '../access/api-key';
 import { apiError } from '../errors';
 import { notHereFindings } from '../fleet/wait';
 import type { Audit } from '../observe/audit';
-import type { Change, ChangedBy, Conditions, FleetChange, KeyFileStore } from '../storage/key-file-store';
+import type { Change, ChangedBy, Conditions, KeyFileStore } from '../storage/key-file-store';
 import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './survey';
 
 /** The client that changes a key file. */
@@ -34,17 +34,7 @@ interface ChangeOptions extends Conditions {
   readonly awaited?: boolean;
 }
 
-export interface PutOutcome {
-  /** The file as it is written, or would be. */
-  readonly bytes: Buffer;
-  /** The file before. */
-  readonly former: Buffer | undefined;
-  readonly etag: string;
-  readonly result: 'created' | 'changed' | 'unchanged';
-  readonly warnings: readonly Finding[];
-  /** Set when a fleet has it; never of a dry run. */
-  readonly fleet?: FleetChange | undefined;
-}
+export type PutOutcome = Awaited<ReturnType<KeyFileChanges['put']>>;
 
 export type KeyFileChanges = ReturnType<typeof createKeyFileChanges>;
 
@@ -57,13 +47,16 @@ interface ChangesContext {
 
 /** Changes key files and audits each change. The caller has checked the rights of the actor. */
 export function createKeyFileChanges({ store, index, audit, log }: ChangesContext) {
-  /** Writes a key file. */
+  /**
+   * Writes a key file. Answers it as it is written, or would be, and the file before; `fleet` when a fleet has it, never of
+   * a dry run.
+   */
   const put = async (
     streamId: StreamId,
     provisioned: Provisioned,
     actor: Actor,
     { awaited = false, ...conditions }: ChangeOptions = {},
-  ): Promise<PutOutcome> => {
+  ) => {
     const { keyFile, source } = provisioned;
     const by = changedBy(actor);
     const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
@@ -153,7 +146,7 @@ function isElsewhere({ fleet }: Change): boolean {
   return fleet !== undefined && (!fleet.isHere || fleet.notHere !== undefined);
 }
 
-function resultOf(former: Buffer | undefined, bytes: Buffer): PutOutcome['result'] {
+function resultOf(former: Buffer | undefined, bytes: Buffer): 'created' | 'changed' | 'unchanged' {
   if (!former) return 'created';
   return isSameKeyFile(former, bytes) ? 'unchanged' : 'changed';
 }

@@ -289,23 +289,17 @@ async function guard<T>(doing: 'read' | 'write', action: () => Promise<T>): Prom
   }
 }
 
-interface KeyFilePath {
-  /** Absolute. */
-  readonly path: string;
-  /** The names of the sub-folders on the way to it. */
-  readonly subFolders: readonly string[];
-  /** The name of the file in the last of them. */
-  readonly name: string;
-}
+type KeyFilePath = ReturnType<typeof keyFilePath>;
 
 /** Empty parts, `.` and `..`, and characters that end a path. */
 const LEADS_ELSEWHERE = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 /**
- * Where a stream's key file lies under `folder` (absolute).
+ * Where a stream's key file lies under `folder` (absolute): its path, the names of the sub-folders on the way to it, and its
+ * name in the last of them.
  * @throws RangeError when the path would leave the folder, whatever passed the stream id.
  */
-export function keyFilePath(folder: string, streamId: StreamId): KeyFilePath {
+export function keyFilePath(folder: string, streamId: StreamId) {
   if (LEADS_ELSEWHERE.test(streamId)) throw new RangeError('A key file must lie in its folder');
   const path = `${folder.endsWith(sep) ? folder : folder + sep}${streamId}.key`;
   const end = streamId.lastIndexOf('/');

@@ -214,11 +214,12 @@ describe('the places of batches', () => {
     });
     const put = jest.fn(async (): Promise<PutOutcome> => {
       await released;
-      return { bytes: Buffer.from(''), former: undefined, etag: '"e"', result: 'created', warnings: [] };
+      const outcome = { bytes: Buffer.from(''), former: undefined, etag: '"e"', warnings: [] };
+      return { ...outcome, result: 'created', fleet: undefined };
     });
     const changes: KeyFileChanges = {
       put,
-      remove: async () => ({ bytes: undefined, warnings: [] }),
+      remove: async () => ({ bytes: undefined, warnings: [], fleet: undefined }),
     };
     return { changes, put, release };
   }
