@@ -3,23 +3,18 @@ export type Semaphore = ReturnType<typeof createSemaphore>;
 /** A counting semaphore with a fair queue. */
 export function createSemaphore(places: number) {
   let free = places;
-  // A set keeps its order, and removes its first element without moving the others.
-  const waiting = new Set<() => void>();
+  const waiting: (() => void)[] = [];
   const leave = () => {
-    const [first] = waiting;
-    if (!first) {
-      free += 1;
-      return;
-    }
-    waiting.delete(first);
+    const first = waiting.shift();
     // Not at once: many short tasks in a row would hold up all others.
-    setImmediate(first);
+    if (first) setImmediate(first);
+    else free += 1;
   };
   return {
     /** Resolves, when there is a place, with what gives it back. */
     async enter(): Promise<() => void> {
       if (free > 0) free -= 1;
-      else await new Promise<void>((resolve) => waiting.add(resolve));
+      else await new Promise<void>((resolve) => waiting.push(resolve));
       return leave;
     },
   };

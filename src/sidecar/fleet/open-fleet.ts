@@ -206,7 +206,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     },
     onConflict: observer.conflict,
   });
-  const importStep = createImport({ folder, local, offer: store.offer, isTaken, now });
+  const importStep = createImport({ folder, local, offer: store.offer, isTaken });
   const resealStep = createReseal({ engine, keys, seal, grouped });
 
   /** Asks the engine, and turns its errors into those of the API. */

@@ -4,7 +4,6 @@ import { parseKeyFile } from '../../../drm/key-file';
 import { HttpError } from '../../../http/errors';
 import { etagOf } from '../../../http/etag';
 import { yieldToEventLoop } from '../../../http/semaphore';
-import { cached } from '../../../http/cached';
 import { apiError } from '../../errors';
 import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';
 import { listStreamIds } from '../../listing/folder';
@@ -23,18 +22,10 @@ interface ImportOptions {
   readonly local: KeyFileStore;
   readonly offer: Offer;
   readonly isTaken: (streamId: StreamId) => boolean;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
 }
 
-/** A folder of a hundred thousand files is not gone through for each step. */
-const LISTED_MS = 30_000;
-
 /** Imports the key files of this folder that the fleet has nothing of, step by step. */
-export function createImport({ folder, local, offer, isTaken, now }: ImportOptions) {
-  const newList = () => cached(LISTED_MS, now, () => listStreamIds(folder));
-  let list = newList();
-
+export function createImport({ folder, local, offer, isTaken }: ImportOptions) {
   /** Imports one key file. */
   const one = async (
     streamId: StreamId,
@@ -51,9 +42,7 @@ export function createImport({ folder, local, offer, isTaken, now }: ImportOptio
   };
 
   return async ({ after, limit }: Step, by: ChangedBy, ledger: Ledger): Promise<FleetImportAnswer> => {
-    // Files may have been added since the last import.
-    if (after === undefined) list = newList();
-    const all = await list();
+    const all = await listStreamIds(folder);
     const rest = after === undefined ? all : all.filter((streamId) => streamId > after);
     const chosen = rest.slice(0, limit);
     const results = await Promise.all(chosen.map((streamId) => one(streamId, by, ledger)));
