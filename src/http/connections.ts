@@ -50,25 +50,28 @@ export type RefusalCause = (typeof REFUSAL_CAUSES)[number];
 export const CONNECTION_STATES = ['opening', 'idle', 'receiving', 'working', 'answering', 'closing'] as const;
 type ConnectionState = (typeof CONNECTION_STATES)[number];
 
-interface Connection {
-  /** The TCP connection. */
-  readonly raw: Socket;
+class Connection {
   readonly network: string;
   /** HTTP is spoken on it; undefined before the TLS handshake is done. */
   socket: PiecewiseSocket | undefined;
   /** Whether a valid key was shown on it. */
-  trusted: boolean;
+  trusted = false;
   /** Whether its place is one of the reserve. */
-  reserve: boolean;
-  refused: boolean;
+  reserve = false;
+  refused = false;
   /** Requests that have arrived and are not answered. They are served one after another. */
-  underWay: number;
-  readonly waiting: (() => void)[];
+  underWay = 0;
+  readonly waiting: (() => void)[] = [];
   /** Serves the latest request, unless it is being served. */
   begin: (() => void) | undefined;
   /** The latest request, and its response while that is under way. */
   request: IncomingMessage | undefined;
   response: ServerResponse | undefined;
+
+  /** @param raw the TCP connection */
+  constructor(readonly raw: Socket) {
+    this.network = networkOf(raw.remoteAddress);
+  }
 }
 
 export interface ConnectionOptions {
@@ -144,19 +147,7 @@ export function createConnections({
   };
 
   const accept = (raw: Socket) => {
-    const connection: Connection = {
-      raw,
-      network: networkOf(raw.remoteAddress),
-      socket: undefined,
-      trusted: false,
-      reserve: false,
-      refused: false,
-      underWay: 0,
-      waiting: [],
-      begin: undefined,
-      request: undefined,
-      response: undefined,
-    };
+    const connection = new Connection(raw);
     const peer = peerOf(raw);
     open.set(peer, connection);
     raw.once('close', () => open.get(peer) === connection && open.delete(peer));
