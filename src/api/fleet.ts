@@ -167,7 +167,9 @@ export const waitSeconds = z
   .transform(Number)
   .optional()
   .meta({
-    ...{ type: 'integer', minimum: 1, maximum: MAX_WAIT_SECONDS },
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_WAIT_SECONDS,
     description:
       'Only in a fleet of packagers: the answer waits, at most this number of seconds, until every registered packager that takes the stream has the change. It is 200 when all have it, else 202 with a `Warning` that names those where it is missing. A dry run does not wait.',
   });

@@ -21,6 +21,8 @@ const MAX_NAMES = 10;
 
 /** Ends requests that change key files: at once, or when every packager has the changes. */
 export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: Log) {
+  /** `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all. */
+  const parameter: z.ZodType<number | undefined> = fleet ? waitSeconds : NO_FLEET;
   const waiting = new Set<(why: string) => void>();
   let isHurrying = false;
 
@@ -55,8 +57,7 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
   };
 
   return {
-    /** `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all. */
-    parameter: fleet ? waitSeconds : NO_FLEET,
+    parameter,
     /**
      * Waits if `seconds` is given, and returns the part of the answer that concerns the fleet: the status, 202 when not
      * every packager has the changes that should, warnings, and the header with the highest revision. Never rejects: the

@@ -169,7 +169,7 @@ export function createMetrics(options: MetricsOptions) {
     Gauge,
     'key_files_faulty',
     'Key files by the severity of the worst fault that list and check find in them.',
-    () => faultyKeyFiles?.(),
+    () => ({ ...faultyKeyFiles?.() }),
     'severity',
   );
   read(

@@ -159,7 +159,7 @@ function oneKeyFile() {
         'The key file of a stream, byte for byte, or its lines as JSON (`accept: application/json`). With `as` it is exported for another packager; such an answer has its own entity tag. HEAD returns only the headers.',
       parameters: [
         STREAM_ID,
-        ...queryParameters(exportQuery).map((each) => ({ ...each, required: false })),
+        ...queryParameters(exportQuery),
         IF_CHANGED,
       ],
       headers: { ETag: ETAG, Warning: WARNING },

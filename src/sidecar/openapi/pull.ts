@@ -56,7 +56,7 @@ export function pullOperations(): Record<string, PathItem> {
         description: `The key file of a stream as a CPIX document, or as \`as\` says. ${ABOUT}`,
         parameters: [
           ...[CLIENT, CONTENT, CLIENT_KEY, IF_CHANGED],
-          ...queryParameters(exportQuery).map((each) => ({ ...each, required: false })),
+          ...queryParameters(exportQuery),
         ],
         headers: { ETag: ETAG, Warning: WARNING },
         content: {
