@@ -143,7 +143,8 @@ export function createCalls(options: EtcdOptions) {
           failed ??= outcome;
           mayBeDone ||= isChange && outcome.fault.mayBeDone;
         }
-        if (failed) throw lastError(failed, mayBeDone);
+        const unknown = `It is not known whether the change was made: ${failed?.message}`;
+        if (failed) throw mayBeDone ? new EngineError('unknown', unknown) : failed.toEngineError();
       }
       if (wait > 0) await pause(wait);
       const rest = askFrom(after(server));
@@ -202,11 +203,6 @@ function headersWith(token: string | undefined): Readonly<Record<string, string>
 /** The pause before an attempt, in ms: 0 until every server was asked. */
 export function pauseBefore(round: number): number {
   return round < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** round, LONGEST_WAIT_MS);
-}
-
-function lastError(failed: Failed, mayBeDone: boolean): EngineError {
-  if (!mayBeDone) return failed.toEngineError();
-  return new EngineError('unknown', `It is not known whether the change was made: ${failed.message}`);
 }
 
 /** Enough of an answer to see the fault. */

@@ -62,17 +62,18 @@ export function createReplication(options: ReplicationOptions) {
     missing.delete(streamId);
     missingSecrets.delete(streamId);
     formerSecrets.delete(streamId);
-    const entry = seal().open(key, value, streamId);
+    const sealed = seal();
+    const entry = sealed.open(key, value, streamId);
     const leave = await underWay.enter();
     try {
       if (!entry) {
-        const secret = seal().missingSecret(value);
+        const secret = sealed.missingSecret(value);
         if (secret !== undefined) missingSecrets.set(streamId, secret);
         await apply.without(streamId, 'unreadable');
         onResult('unreadable');
         return false;
       }
-      if (!seal().isCurrent(value)) formerSecrets.add(streamId);
+      if (!sealed.isCurrent(value)) formerSecrets.add(streamId);
       options.versions.see(entry.version);
       const done = await apply.entry(entry, revision, origin);
       if (!done.isReturned) {
