@@ -115,7 +115,7 @@ export const HTTP_ERRORS = {
   },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 
-type Catalogue = Readonly<Record<string, Omit<ErrorEntry, 'when' | 'example'>>>;
+type Catalogue = Readonly<Record<string, Omit<ErrorEntry, 'when'>>>;
 /** The codes whose sentence is always the same. */
 type Fixed<Table extends Catalogue> = {
   [Code in keyof Table]: Table[Code] extends { readonly says: string } ? Code : never;
