@@ -192,7 +192,11 @@ export function bodyProblem(fault: SchemaFault): Problem {
  * Parses the query of a request in the same way. A parameter that is given twice arrives as an array.
  * @param outcome a sentence that ends each description, as `Nothing was changed.`
  */
-export function readQuery<Output>(schema: z.ZodType<Output>, query: unknown, outcome?: string): Parsed<Output> {
+export function readQuery<Output>(
+  schema: z.ZodType<Output>,
+  query: unknown,
+  outcome?: string,
+): Parsed<Output> {
   const result = schema.safeParse(query);
   if (result.success) return { ok: true, value: result.data };
   const end = outcome === undefined ? '' : ` ${outcome}`;

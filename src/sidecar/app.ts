@@ -2,6 +2,7 @@ import { MemoryStore } from 'express-rate-limit';
 import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
 import { createApp, onlyMethods, pathOf, type Shell } from '../http/app';
+import { cached } from '../http/cached';
 import type { ClientTls } from '../http/client-tls';
 import { createConnections } from '../http/connections';
 import type { Problem } from '../http/errors';
@@ -15,7 +16,6 @@ import type { Tunnel } from '../provider/proxy';
 import { createUpstream, type UpstreamName } from '../provider/upstream';
 import { apiKeyIn, type FindApiKey, limitUnauthenticated, requireApiKey } from './access/api-key';
 import { createBatch } from './batch';
-import { cached } from '../http/cached';
 import { checkRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
@@ -29,12 +29,7 @@ import { keyFileRoutes } from './key-files/routes';
 import { createKeyIndex, createSurvey } from './key-files/survey';
 import { createList, LIST_PATH } from './listing/list';
 import type { Audit, OpenAudit } from './observe/audit';
-import {
-  createMetrics,
-  METRICS_PATH,
-  type MetricsOptions,
-  metricsRoutes,
-} from './observe/metrics';
+import { createMetrics, METRICS_PATH, type MetricsOptions, metricsRoutes } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createProviderCache } from './provider-cache';
 import { pullRoutes } from './pull';

@@ -13,12 +13,7 @@ import { RefusalError } from '../provider/upstream';
 import { callerOf, requireScope, requireWrite } from './access/api-key';
 import { apiError } from './errors';
 import type { Accepted } from './fleet/wait';
-import {
-  type Actor,
-  changedBy,
-  lineChanges,
-  type PutOutcome,
-} from './key-files/changes';
+import { type Actor, changedBy, lineChanges, type PutOutcome } from './key-files/changes';
 import { actorOf, type KeyFileContext, warningText } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
 import { createReadBatch, dryRunSwitch, readChangeQuery } from './read-request';

@@ -114,7 +114,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     const present = flights.get(name);
     if (present) return present;
     if (flights.size >= MAX_FLIGHTS) throw tooMany();
-    if (clientApiKey === undefined && rules.needed.includes('clientApiKey')) 
+    if (clientApiKey === undefined && rules.needed.includes('clientApiKey'))
       throw apiError('invalid_header', NO_CLIENT_API_KEY);
     const body = {
       ...(rules.needed.includes('client') && { client: content.client }),

@@ -128,7 +128,8 @@ export function createReadBatch(mostMs = MAX_MS): (request: Request, response: R
     }
     const { name } = callerOf(response);
     const own = receiving.filter((each) => each === name).length;
-    if (own >= MAX_BODIES_OF_KEY || receiving.length >= MAX_BODIES) throw apiError('too_many_batches', TOO_MANY_BODIES);
+    if (own >= MAX_BODIES_OF_KEY || receiving.length >= MAX_BODIES)
+      throw apiError('too_many_batches', TOO_MANY_BODIES);
     receiving.push(name);
     try {
       await readInTime(request, response);

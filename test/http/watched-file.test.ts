@@ -38,7 +38,10 @@ function follow(names: readonly string[], take: (contents: readonly Buffer[]) =>
   const error = (_message: string, { faults }: Readonly<Record<string, unknown>> = {}) => {
     events.push(`fault: ${faults}`);
   };
-  watched = followFiles(names.map((name) => [name, at(name)] as const), { log: { ...recordedLog().log, error }, message: 'kept', take });
+  watched = followFiles(
+    names.map((name) => [name, at(name)] as const),
+    { log: { ...recordedLog().log, error }, message: 'kept', take },
+  );
 }
 
 function watch(...names: string[]) {

@@ -59,9 +59,9 @@ const streams = z
     z
       .array(streamIdPrefix)
       .min(1, 'holds no prefix of stream ids; leave it out for a packager that takes all')
-      .max(100, 'must have at most 100 prefixes of stream ids')
-      .readonly(),
-  );
+      .max(100, 'must have at most 100 prefixes of stream ids'),
+  )
+  .readonly();
 
 const prefix = z
   .string()

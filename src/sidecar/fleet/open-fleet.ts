@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { takes } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
-import { HttpError, systemCode } from '../../http/errors';
 import { cached } from '../../http/cached';
+import { HttpError, systemCode } from '../../http/errors';
 import { apiError, sentenceOf } from '../errors';
 import { keyIdOf } from '../key-files/changes';
 import { indexedKeysIn } from '../key-files/survey';

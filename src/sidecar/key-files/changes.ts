@@ -59,7 +59,7 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
   ) => {
     const { keyFile, source } = provisioned;
     const by = changedBy(actor);
-    const bytes = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
+    const bytes: Buffer = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
     if (bytes.length > MAX_KEY_FILE_BYTES) throw tooLarge(bytes.length);
     const change = await store.write(streamId, bytes, conditions, { by, awaited });
     const { dryRun, skipUnchanged } = conditions;
@@ -105,11 +105,7 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
   return {
     put,
     /** Removes a key file, and answers its bytes; undefined: there was none. */
-    async remove(
-      streamId: StreamId,
-      actor: Actor,
-      { awaited = false, ...conditions }: ChangeOptions = {},
-    ) {
+    async remove(streamId: StreamId, actor: Actor, { awaited = false, ...conditions }: ChangeOptions = {}) {
       const by = changedBy(actor);
       const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;

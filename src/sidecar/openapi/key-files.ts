@@ -157,11 +157,7 @@ function oneKeyFile() {
       summary: 'Read a key file',
       description:
         'The key file of a stream, byte for byte, or its lines as JSON (`accept: application/json`). With `as` it is exported for another packager; such an answer has its own entity tag. HEAD returns only the headers.',
-      parameters: [
-        STREAM_ID,
-        ...queryParameters(exportQuery),
-        IF_CHANGED,
-      ],
+      parameters: [STREAM_ID, ...queryParameters(exportQuery), IF_CHANGED],
       headers: { ETag: ETAG, Warning: WARNING },
       content: {
         [TEXT_TYPE]: TEXT,

@@ -54,10 +54,7 @@ export function pullOperations(): Record<string, PathItem> {
         id: 'pullKeys',
         summary: 'Pull the keys of a stream',
         description: `The key file of a stream as a CPIX document, or as \`as\` says. ${ABOUT}`,
-        parameters: [
-          ...[CLIENT, CONTENT, CLIENT_KEY, IF_CHANGED],
-          ...queryParameters(exportQuery),
-        ],
+        parameters: [...[CLIENT, CONTENT, CLIENT_KEY, IF_CHANGED], ...queryParameters(exportQuery)],
         headers: { ETag: ETAG, Warning: WARNING },
         content: {
           [CPIX_TYPE]: { type: 'string', description: 'A CPIX 2.3 document with plain content keys.' },

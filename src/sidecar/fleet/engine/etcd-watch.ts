@@ -81,7 +81,8 @@ export class EtcdWatch implements Watch {
         return;
       }
       const ms = this.#waitAfter(server, thrown);
-      if (ms > 0) await pause(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
+      if (ms > 0)
+        await pause(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
     }
   }
 

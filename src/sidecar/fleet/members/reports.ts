@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { takes } from '../../../api/stream-id';
-import { describeThrown } from '../../../http/errors';
 import { cached } from '../../../http/cached';
+import { describeThrown } from '../../../http/errors';
 import { EngineError } from '../engine/engine';
 import type { AwaitedChange } from '../fleet';
 import { type Packager, reportText, reportValue } from './member-records';

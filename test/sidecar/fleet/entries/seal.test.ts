@@ -108,7 +108,10 @@ test('opens with every secret, seals with the first, and says which one was used
   const fresh = during.seal(KEY, entryOf());
   expect(during.open(KEY, old, STREAM)).toEqual(entryOf());
   expect([during.isCurrent(old), during.isCurrent(fresh)]).toEqual([false, true]);
-  expect([after.open(KEY, old, STREAM), after.missingSecret(old)]).toEqual([undefined, old.toString('hex', 1, 5)]);
+  expect([after.open(KEY, old, STREAM), after.missingSecret(old)]).toEqual([
+    undefined,
+    old.toString('hex', 1, 5),
+  ]);
   expect(after.openText(KEY, before.sealText(KEY, 'text'))).toBeUndefined();
   expect([during, after].map((seal) => seal.missingSecret(fresh))).toEqual([undefined, undefined]);
   expect(after.open(KEY, fresh, STREAM)).toEqual(entryOf());
