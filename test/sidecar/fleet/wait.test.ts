@@ -236,7 +236,7 @@ test('a service that stops ends all waits, and starts none', async () => {
   const expected = {
     status: 202,
     warnings: [{ severity: 'warning', code: 'fleet_behind', description }],
-    headers: ['x-fleet-revision', '7'],
+    headers: { 'x-fleet-revision': '7' },
   };
   expect(await Promise.all(settled)).toEqual([expected, expected]);
 });
