@@ -3,7 +3,7 @@ import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { SetFields } from '../resources/fields';
-import { type Hidden, hiddenFields, labelOf, unseen } from './elements';
+import { card, type Hidden, hiddenFields, labelOf, unseen } from './elements';
 import { FormBody, inputsOf, isFilled } from './inputs';
 import type { PageQuery } from './list';
 
@@ -146,7 +146,7 @@ export function bareForm(asked: Asked, form: Form, subject?: string): Html {
 
 /** A form in a card of its own. */
 export function formCard(asked: Asked, title: string, form: Form): Html {
-  return html`<section class="card" id="${form.id}" aria-labelledby="${form.id}-title"><h2 id="${form.id}-title">${title}</h2>${bareForm(asked, form)}</section>`;
+  return card(form.id, title, bareForm(asked, form));
 }
 
 /** A form behind a link, within a card. */

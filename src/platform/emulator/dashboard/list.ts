@@ -11,8 +11,6 @@ export interface ListFilter<T> {
   /** Of the parameter in the address. */
   readonly name: string;
   readonly label: string;
-  /** The choice of nothing. */
-  readonly unset: string;
   readonly choices: readonly Choice[];
   readonly of: (item: T) => string;
 }
@@ -24,7 +22,7 @@ export function filterBy<T>(
   of: (item: T) => string,
   label = labelOf(name),
 ): ListFilter<T> {
-  return { name, label, unset: `Any ${name.replaceAll('_', ' ')}`, choices, of };
+  return { name, label, choices, of };
 }
 
 /** How a list looks, and how it is searched. */
@@ -93,8 +91,8 @@ export function pageIn(value: unknown, pages: number): number {
 }
 
 function searchForm<T>({ path, noun, hint, filters = [] }: List<T>, asked: URLSearchParams): Html {
-  const fields = filters.map(({ name, label, unset, choices }) => {
-    const options = [{ value: '', label: unset }, ...choices];
+  const fields = filters.map(({ name, label, choices }) => {
+    const options = [{ value: '', label: `Any ${name.replaceAll('_', ' ')}` }, ...choices];
     return html`<label class="unseen" for="search-${name}">${label}</label><select id="search-${name}" name="${name}">${optionsOf(options, asked.get(name) ?? '')}</select>`;
   });
   return html`<form class="search" role="search" aria-label="Search ${noun.many}" action="${path}" data-search>

@@ -34,46 +34,30 @@ const { method: _method, ...TRACK_SOURCE } = TEXT_TRACK.upload;
 const NOT_WAITING = 'This text track waits for no file. For another file, make a new text track.';
 const FOR_GOOD = 'This can’t be undone.';
 
-/** One of the things that a media has several of. */
-interface Part<T> {
-  /** As in `picture-deleted`. */
-  readonly noun: string;
-  /** Of its path, below that of the media. */
-  readonly plural: string;
-  readonly calls: ResourceCalls;
-  readonly find: (media: Media, id: string) => T | undefined;
-  readonly idsOf: (part: T) => PathIds;
-}
+/** The ids of the part that a path below a media names, as the calls of this part take them. */
+type IdsOf = (media: Media, request: PageRequest) => PathIds;
 
-/** Mounts the form that deletes a part. @returns finds the part that a request is about. @throws HttpError 404 */
-function mountPart<T>(mountForm: MountForm<Media>, { noun, plural, calls, find, idsOf }: Part<T>) {
-  const partOf = (media: Media, { params }: PageRequest): T => {
-    const part = find(media, params.partId ?? '');
-    if (part) return part;
-    throw absent(`This media has no ${noun.replace('-', ' ')} with this id.`);
+const partIds =
+  (name: string): IdsOf =>
+  ({ siteId, id }, { params }) => ({ siteId, mediaId: id, [name]: params.partId ?? '' });
+
+/** The form that deletes a part. @param done what was done, as `picture-deleted`. */
+const deletion =
+  (calls: ResourceCalls, idsOf: IdsOf, done: string) =>
+  (media: Media, { request }: Sent) => {
+    calls.remove(idsOf(media, request));
+    return done;
   };
-  mountForm(`${plural}/:partId/delete`, (media, { request }) => {
-    calls.remove(idsOf(partOf(media, request)));
-    return `${noun}-deleted`;
-  });
-  return partOf;
-}
 
 /** Mounts the forms for the pictures, the text tracks and the renditions of a media, and the pictures. */
 export function mountMediaParts(app: Express, context: EmulatorContext, mountForm: MountForm<Media>): void {
   mountPictures(app, context, mountForm);
   mountTracks(context, mountForm);
-  const { library, state } = context;
-  mountPart<Rendition>(mountForm, {
-    noun: 'rendition',
-    plural: 'renditions',
-    calls: library.renditions,
-    find: ({ id: mediaId }, id) => state.renditions.findOf(mediaId, id),
-    idsOf: ({ siteId, mediaId, id }) => ({ siteId, mediaId, renditionId: id }),
-  });
+  const { renditions } = context.library;
+  mountForm('renditions/:partId/delete', deletion(renditions, partIds('renditionId'), 'rendition-deleted'));
   const makeRendition = async ({ siteId, id }: Media, { sent, view }: Sent) => {
     const relationships = readFields(MEDIA_RENDITION.relationships, sent);
-    await library.renditions.create({ siteId, mediaId: id }, { relationships }, view);
+    await renditions.create({ siteId, mediaId: id }, { relationships }, view);
     return 'rendition-created';
   };
   mountForm('renditions', makeRendition, 'rendition-new');
@@ -81,28 +65,23 @@ export function mountMediaParts(app: Express, context: EmulatorContext, mountFor
 
 function mountPictures(app: Express, { library, state }: EmulatorContext, mountForm: MountForm<Media>): void {
   const calls = library.thumbnails;
-  const idsOf = ({ siteId, id }: Thumbnail) => ({ siteId, thumbnailId: id });
-  const create = async ({ siteId, id }: Media, upload: object, { view }: Sent): Promise<Thumbnail> => {
+  const create = async ({ siteId, id }: Media, upload: object, { view }: Sent) => {
     const body = { upload, relationships: { media: [{ id }] } };
-    const made = await calls.create({ siteId }, body, view);
-    const thumbnail = state.thumbnails.find('id' in made ? String(made.id) : '');
-    if (!thumbnail) throw new Error('A thumbnail that was made exists.');
-    return thumbnail;
+    return String((await calls.create({ siteId }, body, view)).id);
   };
-  const pictureOf = mountPart<Thumbnail>(mountForm, {
-    noun: 'picture',
-    plural: 'pictures',
-    calls,
-    find(media, id) {
-      const picture = state.thumbnails.find(id);
-      return picture?.mediaId === media.id ? picture : undefined;
-    },
-    idsOf,
-  });
+  const idsOf: IdsOf = ({ siteId, id }, { params }) => {
+    const picture = state.thumbnails.find(params.partId ?? '');
+    if (picture?.mediaId === id) return { siteId, thumbnailId: picture.id };
+    throw absent('This media has no picture with this id.');
+  };
+  mountForm('pictures/:partId/delete', deletion(calls, idsOf, 'picture-deleted'));
   mountUpload(mountForm, 'pictures/', 'picture-file', 'picture-added', async (media, sent) => {
-    const made = await create(media, { method: 'direct' }, sent);
-    const undo = `/dashboard/media/${media.id}/pictures/${made.id}/delete`;
-    return { upload: made.upload, undo, remove: () => calls.remove(idsOf(made)) };
+    const thumbnailId = await create(media, { method: 'direct' }, sent);
+    return {
+      upload: state.thumbnails.find(thumbnailId)?.upload,
+      undo: `/dashboard/media/${media.id}/pictures/${thumbnailId}/delete`,
+      remove: () => calls.remove({ siteId: media.siteId, thumbnailId }),
+    };
   });
   const takeFromContent = async (media: Media, sent: Sent) => {
     const source = { source_type: 'video_position', source_media_id: media.id };
@@ -112,7 +91,7 @@ function mountPictures(app: Express, { library, state }: EmulatorContext, mountF
   mountForm('pictures/position', takeFromContent, 'picture-position');
   mountForm('pictures/:partId/poster', (media, { request, view }) => {
     const body = { relationships: { media: [{ id: media.id, is_poster: true }] } };
-    calls.update(idsOf(pictureOf(media, request)), body, view);
+    calls.update(idsOf(media, request), body, view);
     return 'poster-chosen';
   });
   app.get(picturePath({ id: ':thumbnailId' }), async (request: PageRequest, response) => {
@@ -127,37 +106,33 @@ function mountPictures(app: Express, { library, state }: EmulatorContext, mountF
 function mountTracks(context: EmulatorContext, mountForm: MountForm<Media>): void {
   const { textTracks: calls } = context.library;
   const { textTracks } = context.state;
-  const idsOf = ({ siteId, mediaId, id }: TextTrack) => ({ siteId, mediaId, trackId: id });
-  const trackOf = mountPart<TextTrack>(mountForm, {
-    noun: 'text-track',
-    plural: 'tracks',
-    calls,
-    find: ({ id: mediaId }, id) => textTracks.findOf(mediaId, id),
-    idsOf,
-  });
+  const idsOf = partIds('trackId');
+  mountForm('tracks/:partId/delete', deletion(calls, idsOf, 'text-track-deleted'));
   const create = async ({ siteId, id }: Media, { request, sent, view }: Sent) => {
     const source = readFields(TRACK_SOURCE, sent);
     const upload = { ...source, method: source.download_url ? 'fetch' : 'direct' };
     const body = { metadata: readFields(NEW_TRACK, sent), upload };
     const made = await calls.create({ siteId, mediaId: id }, body, view);
     if (!wantsJson(request)) return 'text-track-created';
-    const track = textTracks.find('id' in made ? String(made.id) : '');
-    const undo = `/dashboard/media/${id}/tracks/${track?.id}/delete`;
-    return openedAnswer(track?.upload, view.origin, { undo });
+    const trackId = String(made.id);
+    const undo = `/dashboard/media/${id}/tracks/${trackId}/delete`;
+    return openedAnswer(textTracks.find(trackId)?.upload, view.origin, { undo });
   };
   mountForm('tracks', create, 'track-new');
   const change = (media: Media, { request, sent, view }: Sent) => {
-    calls.update(idsOf(trackOf(media, request)), { metadata: readFields(CHANGEABLE, sent) }, view);
+    calls.update(idsOf(media, request), { metadata: readFields(CHANGEABLE, sent) }, view);
     return 'text-track-saved';
   };
   mountForm('tracks/:partId', change, 'track-changed');
   for (const act of ['publish', 'unpublish'])
     mountForm(`tracks/:partId/${act}`, async (media, { request, view }) => {
-      await calls.act(act, idsOf(trackOf(media, request)), {}, view);
+      await calls.act(act, idsOf(media, request), {}, view);
       return `text-track-${act}ed`;
     });
   mountUpload(mountForm, 'tracks/:partId/', 'track-file', 'file-received', (media, { request }) => {
-    const upload = waitingUpload(context, trackOf(media, request).upload);
+    const track = textTracks.findOf(media.id, request.params.partId ?? '');
+    if (!track) throw absent('This media has no text track with this id.');
+    const upload = waitingUpload(context, track.upload);
     if (upload) return { upload };
     throw new HttpError(409, { code: 'conflict', description: NOT_WAITING });
   });

@@ -3,7 +3,8 @@ import * as z from 'zod';
 import { type Content, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { SetFields } from '../resources/fields';
-import type { PathIds, View } from '../resources/resource';
+import type { View } from '../resources/resource';
+import type { ResourceCalls } from '../resources/resource-calls';
 import { viewOf } from '../resources/resource-routes';
 import { card, confirmedAction, copyable, type Fact, facts, time, titleCase } from './elements';
 import {
@@ -31,13 +32,6 @@ interface Item {
   readonly relationships?: object;
 }
 
-/** The API's own calls, as far as pages need them. */
-interface Calls {
-  create(ids: PathIds, body: unknown, view: View): Promise<object>;
-  update(ids: PathIds, body: unknown, view: View): object;
-  remove(ids: PathIds): void;
-}
-
 /** The fields that a form asks for, by the part of the body that has them. */
 interface FormFields {
   readonly metadata: SetFields;
@@ -55,7 +49,7 @@ export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'c
   readonly nameCell?: (item: T) => Content;
   readonly scripts?: readonly ('upload' | 'order')[];
   /** Of an item, or of the one that a form makes. */
-  readonly calls: (of: T | FormBody) => Calls;
+  readonly calls: (of: T | FormBody) => ResourceCalls;
   readonly newForm: FormFields & {
     /** The fields outside of the groups below; otherwise all. */
     readonly shown?: SetFields;
@@ -142,8 +136,7 @@ export function mountResourcePages<T extends Item>(
       const siteId = newForm.hasSite === false ? '' : siteOf(context, sent);
       const view = viewOf(context, request);
       const body = { ...bodyOf(newForm, sent), ...newForm.body?.(sent) };
-      const made = await kind.calls(sent).create({ siteId }, body, view);
-      const id = 'id' in made ? String(made.id) : '';
+      const id = String((await kind.calls(sent).create({ siteId }, body, view)).id);
       const answer = newForm.made?.(id, view.origin);
       return wantsJson(request) ? answer : `${path}/${id}?done=${noun}-created`;
     },

@@ -20,7 +20,7 @@ export interface ResourceCalls {
   /** A page of them, or a window. `query` is that of a list. @throws HttpError 400, 404 */
   list(ids: PathIds, query: unknown, view: View, window?: Window): Readonly<Record<string, unknown>>;
   /** @throws HttpError 400 with every problem of the body. */
-  create(ids: PathIds, body: unknown, view: View): Promise<object>;
+  create(ids: PathIds, body: unknown, view: View): Promise<Readonly<Record<string, unknown>>>;
   /** @throws HttpError 404 */
   read(ids: PathIds, view: View): object;
   /** @throws HttpError 400, 404 */
