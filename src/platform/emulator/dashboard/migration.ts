@@ -18,7 +18,7 @@ import { readCurl } from '../../migration/read-calls/curl';
 import { readUrl } from '../../migration/read-calls/found-call';
 import { asCurl } from '../../migration/render';
 import { originOf } from '../addresses';
-import { type Credential, reachesSite } from '../auth';
+import { reachesSite } from '../auth';
 import type { EmulatorContext } from '../context';
 import { signatureOf } from '../v1/signature';
 import { callPlatform } from './call-platform';
@@ -105,52 +105,40 @@ interface BothAnswers {
   readonly v2: readonly Answered[];
 }
 
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-const TIMEOUT_MS = 60_000;
+const LIMITS = { maxBytes: 16 * 1024 * 1024, timeoutMs: 60_000 };
 
 /** Makes the call of v1, and then those of v2 in their order, each with the answers of those before. */
 async function runBoth(runner: Runner, call: V1Call, migration: Migration): Promise<BothAnswers> {
-  const { context, site } = runner;
+  const { context, request, site } = runner;
   const own = await callPlatform(runner.platform);
-  const run = async (
-    method: HttpMethod,
-    target: string,
-    type: string | undefined,
-    body?: string,
-    more = {},
-  ) => {
+  const host = request.get('host') ?? '';
+  const run = (method: HttpMethod, target: string, headers: object, body: string | undefined) => {
     const name = `${method} ${target}`;
-    const headers = {
-      host: runner.request.get('host') ?? '',
-      ...(type && { 'content-type': type }),
-      ...more,
-    };
     const given = body === undefined ? undefined : Buffer.from(body);
-    const limits = { maxBytes: MAX_ANSWER_BYTES, timeoutMs: TIMEOUT_MS };
-    return own.call(target, { method, headers, body: given, ...limits }).then(
+    return own.call(target, { method, headers: { host, ...headers }, body: given, ...LIMITS }).then(
       (answer): Answered => ({ name, answer }),
       (): Answered => ({ name, instead: 'The connection broke before there was an answer.' }),
     );
   };
+  const admin = credentialsFor(request, context.state).find(
+    (each) => each.permission === 'Admin' && reachesSite(each, site),
+  );
   const runV2 = async ({ method, path, query, body }: V2Call): Promise<Answered> => {
     const search = new URLSearchParams(query).toString();
     const target = search === '' ? path : `${path}?${search}`;
-    const isAdmin = ({ permission }: Credential) => permission === 'Admin';
-    const admin = credentialsFor(runner.request, context.state).find(
-      (each) => isAdmin(each) && reachesSite(each, site),
-    );
-    if (!admin) return { name: `${method} ${target}`, instead: 'No Admin credential reaches this site.' };
+    const name = `${method} ${target}`;
+    if (!admin) return { name, instead: 'No Admin credential reaches this site.' };
     if ([path, body, query].some(hasPlaceholder))
-      return {
-        name: `${method} ${target}`,
-        instead: 'This was not called: replace the words in braces by hand.',
-      };
-    const authorization = `Bearer ${admin.secret}`;
-    return run(method, target, body && 'application/json', body && JSON.stringify(body), { authorization });
+      return { name, instead: 'This was not called: replace the words in braces by hand.' };
+    const headers = {
+      authorization: `Bearer ${admin.secret}`,
+      ...(body && { 'content-type': 'application/json' }),
+    };
+    return run(method, target, headers, body && JSON.stringify(body));
   };
   try {
-    const type = 'application/x-www-form-urlencoded';
-    const v1 = await run('POST', call.route, type, signedBody(runner, call));
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const v1 = await run('POST', call.route, form, signedBody(runner, call));
     const v2: Answered[] = [];
     let known: JsonObject = {};
     for (const each of migration.calls) {

@@ -215,7 +215,7 @@
         say('stalled');
       } else if (next === 'failed') {
         session = undefined;
-        looksToWait = LOOKS_TO_WAIT[Math.min(failures, LOOKS_TO_WAIT.length - 1)];
+        looksToWait = looksAfter(failures);
         failures += 1;
         say(detail.reason, detail.detail);
       }
@@ -307,11 +307,9 @@
     };
   }
 
-  /** After the first failure in a row, the second, and so on. */
-  const LOOKS_TO_WAIT = [1, 2, 4, 8, 12];
   const POLL_MS = 5000;
-  /** After the first failure in a row, the second, and so on. */
-  const RETRY_MS = [5000, 10000, 20000, 40000, 60000];
+  /** The looks until the next try, after so many failures in a row before this one: at most a minute. */
+  const looksAfter = (failures) => Math.min(2 ** failures, 12);
   const TIMEOUT_MS = 10000;
 
   const script = document.currentScript;
@@ -486,7 +484,7 @@
         failures = 0;
       } catch (error) {
         if (destroyed) return;
-        wait = RETRY_MS[Math.min(failures, RETRY_MS.length - 1)];
+        wait = POLL_MS * looksAfter(failures);
         failures += 1;
         excuse(error);
       }
