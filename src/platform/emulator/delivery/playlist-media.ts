@@ -1,5 +1,4 @@
-import type { Fields } from '../listing/filter';
-import { readOrder } from '../listing/list';
+import { compare } from '../listing/list';
 import { foldCase, foldLetters, wordsOf } from '../listing/words';
 import { isPublished, type Media, publicationOf } from '../resources/media';
 import type { DYNAMIC_PLAYLIST, Playlist, PlaylistMetadata } from '../resources/playlists';
@@ -52,21 +51,36 @@ export function watchablesOf(
   const members = state.media
     .of(playlist.siteId)
     .filter((media) => isIncluded(media) && hasTags(media.metadata.tags) && isPublished(media, now));
-  const select = (rule: Rule) =>
-    (typeof rule === 'string' ? inOrder(members, rule) : byRank(members, rule)).slice(0, most);
+  const select = (rule: Rule) => inOrder(members, rule).slice(0, most);
   const found = select(ruleOf(context, playlist, asked));
   const isBackfilled = asked.backfill ?? playlist.playlistType === 'article_matching_playlist';
   const canBackfill = ['article_matching_playlist', 'search_playlist'].includes(playlist.playlistType);
-  const shown = found.length === 0 && canBackfill && isBackfilled ? select(byViews) : found;
+  const shown = found.length === 0 && canBackfill && isBackfilled ? select({ keyOf: byViews }) : found;
   return shown.map((media) => ({ live: false, media }));
 }
 
-/** The order of a playlist: by fields, or by a rank of which the largest comes first. */
-type Rule = Exclude<Sort, 'views:dsc'> | RankOf;
-/** Undefined leaves a media out. Of equal rank, what was published last comes first. */
-type RankOf = (media: Media) => number | undefined;
+/** What a media is ordered by; undefined leaves it out. @param place of the media by its creation, from 0. */
+type KeyOf = (media: Media, place: number) => number | string | undefined;
 
-const byViews: RankOf = ({ views }) => views;
+/** The order of a playlist: the largest key comes first, unless it ascends. Of equal keys, what was published last does. */
+interface Rule {
+  readonly keyOf: KeyOf;
+  readonly ascends?: boolean;
+}
+
+const byViews: KeyOf = ({ views }) => views;
+
+const SORT_KEYS: Readonly<Record<string, KeyOf>> = {
+  created: (_media, place) => place,
+  title: ({ metadata }) => metadata.title.toLowerCase(),
+  publish_start_date: (media) => publicationOf(media).getTime(),
+  duration: ({ duration }) => duration,
+};
+
+function sortRule(sort: Sort): Rule {
+  const [name = '', direction] = sort.split(':');
+  return { keyOf: SORT_KEYS[name] ?? byViews, ascends: direction === 'asc' };
+}
 
 function ruleOf(
   { state, clock }: PlaylistParts,
@@ -74,48 +88,26 @@ function ruleOf(
   asked: Asked,
 ): Rule {
   switch (playlistType) {
-    case 'dynamic_playlist': {
-      const sort = asked.sort ?? (metadata as PlaylistMetadata<'dynamic_playlist'>).sort;
-      return sort === 'views:dsc' ? byViews : sort;
-    }
+    case 'dynamic_playlist':
+      return sortRule(asked.sort ?? (metadata as PlaylistMetadata<'dynamic_playlist'>).sort);
     case 'search_playlist':
-      return searchRule(asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? ''));
+      return {
+        keyOf: searchKey(asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? '')),
+      };
     case 'article_matching_playlist':
-      return articleRule(asked.article);
+      return { keyOf: articleKey(asked.article) };
     case 'recommendations_playlist':
-      return relatedRule(publishedMedia(state, clock.now(), asked.relatedId));
+      return { keyOf: relatedKey(publishedMedia(state, clock.now(), asked.relatedId)) };
     default:
-      return byViews;
+      return { keyOf: byViews };
   }
-}
-
-const SORTED: Fields<Media> = {
-  named: {
-    created: { kind: 'time', of: ({ created }) => created },
-    title: { kind: 'text', of: ({ metadata }) => metadata.title },
-    publish_start_date: { kind: 'time', of: publicationOf },
-    duration: { kind: 'number', of: ({ duration }) => duration },
-  },
-};
-/** Of what is equal, what was published last comes first, then what was made last. */
-function withTies(sort: string): string {
-  if (sort.startsWith('created:')) return sort;
-  return sort.startsWith('publish_start_date:')
-    ? `${sort},created:dsc`
-    : `${sort},publish_start_date:dsc,created:dsc`;
-}
-
-function inOrder(items: readonly Media[], sort: string): readonly Media[] {
-  const order = readOrder(withTies(sort), SORTED);
-  if (!order.ok) throw new Error(`${sort} cannot be read as an order.`);
-  return order.sorted(items);
 }
 
 const MAX_SEARCHED_WORDS = 20;
 const MAX_SEARCHED_LENGTH = 300;
 
 /** Every word is in the title, the tags or the description. The more are in the title, the earlier a media comes. */
-function searchRule(text: string): RankOf {
+function searchKey(text: string): KeyOf {
   let length = 0;
   const words = distinctWords(foldLetters(text))
     .slice(0, MAX_SEARCHED_WORDS)
@@ -143,7 +135,7 @@ const COMMON = new Set(
 );
 
 /** By how many different words of a page are in the title or the tags. */
-function articleRule(text: string): RankOf {
+function articleKey(text: string): KeyOf {
   const asked = new Set(
     distinctWords(foldCase(text))
       .filter((word) => word.length > 2 && !COMMON.has(word))
@@ -163,7 +155,7 @@ function distinctWords(folded: string): readonly string[] {
 }
 
 /** By how many tags a media shares with the related one, which is not among them; without one, the newest. */
-function relatedRule(related: Media | undefined): RankOf {
+function relatedKey(related: Media | undefined): KeyOf {
   const tags = new Set(related?.metadata.tags);
   return (media) => {
     if (media === related) return undefined;
@@ -207,14 +199,14 @@ function tagsOf(watchable: Watchable): readonly string[] {
   return (watchable.live ? watchable.channel : watchable.media).metadata.tags;
 }
 
-/** Those that have a rank, the largest first; of equal rank, what was published last. @param items oldest first. */
-function byRank(items: readonly Media[], rankOf: RankOf): readonly Media[] {
+/** @param items oldest first. */
+function inOrder(items: readonly Media[], { keyOf, ascends }: Rule): readonly Media[] {
   return items
-    .flatMap((media) => {
-      const rank = rankOf(media);
-      return rank === undefined ? [] : { media, rank, published: publicationOf(media).getTime() };
+    .flatMap((media, place) => {
+      const key = keyOf(media, place);
+      return key === undefined ? [] : { media, key, published: publicationOf(media).getTime() };
     })
     .reverse()
-    .sort((a, b) => b.rank - a.rank || b.published - a.published)
+    .sort((a, b) => (ascends ? compare(a.key, b.key) : compare(b.key, a.key)) || b.published - a.published)
     .map(({ media }) => media);
 }

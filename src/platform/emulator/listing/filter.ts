@@ -1,6 +1,5 @@
 import { nearest, printable } from '../../../http/faults';
-import { parseQuery, type Query } from './query';
-import { foldCase, foldLetters, hasPattern, wordsOf } from './words';
+import { foldCase, foldLetters, hasPattern, type Pattern, wordsOf } from './words';
 
 /** How lists are filtered and sorted by a field; `words` is a text that people search by its words. */
 export type FieldKind = 'text' | 'words' | 'number' | 'time';
@@ -65,47 +64,218 @@ export function textsOf<T>(field: Field<T>, item: T): readonly string[] {
 
 type Predicate<T> = (item: T) => boolean;
 
-type Filter<T> =
-  | {
-      readonly ok: true;
-      /** Undefined when everything is requested. */
-      readonly predicate: Predicate<T> | undefined;
-    }
-  | { readonly ok: false; readonly faults: readonly string[] };
+/** What `q` requests of a resource, or everything that is wrong with it. */
+interface Filter<T> {
+  /** Undefined when everything is requested. */
+  readonly predicate?: Predicate<T>;
+  readonly faults: readonly string[];
+}
 
-/** Reads `q` for a resource: which items it requests, or everything that is wrong with it. */
+/** A longer query is refused. */
+const MAX_QUERY_LENGTH = 2000;
+
+/** How deep parentheses and NOTs may be nested. */
+const MAX_DEPTH = 50;
+
+class QueryFault extends Error {}
+
+/**
+ * Reads the filter language of the list routes: `field: word`, `field: "several words"`, `field: [from TO to]`, joined
+ * by AND, OR, NOT and parentheses; `*` stands for any text, a backslash takes the next character as it is. NOT binds
+ * more than AND, AND more than OR. An empty query asks for everything.
+ */
 export function readFilter<T>(text: string, fields: Fields<T>): Filter<T> {
-  const parsed = parseQuery(text);
-  if (!parsed.ok) return { ok: false, faults: [parsed.fault] };
-  const faults: string[] = [];
-  const predicate = parsed.query && predicateOf(parsed.query, fields, faults);
-  return faults.length > 0 ? { ok: false, faults: [...new Set(faults)] } : { ok: true, predicate };
+  if (text.trim() === '') return { faults: [] };
+  if (text.length > MAX_QUERY_LENGTH) {
+    const fault = `has ${text.length} characters, at most ${MAX_QUERY_LENGTH} are allowed. Send several shorter requests.`;
+    return { faults: [fault] };
+  }
+  const reader = new FilterReader(text, fields);
+  try {
+    return { predicate: reader.read(), faults: [...reader.faults] };
+  } catch (thrown) {
+    if (thrown instanceof QueryFault) return { faults: [thrown.message] };
+    throw thrown;
+  }
 }
 
-function predicateOf<T>(query: Query, fields: Fields<T>, faults: string[]): Predicate<T> {
-  if (query.kind === 'not') {
-    const part = predicateOf(query.query, fields, faults);
-    return (item) => !part(item);
+class FilterReader<T> {
+  /** What is wrong with fields and bounds, in a query that can be read. */
+  readonly faults = new Set<string>();
+  readonly #text: string;
+  readonly #fields: Fields<T>;
+  #at = 0;
+  #depth = 0;
+
+  constructor(text: string, fields: Fields<T>) {
+    this.#text = text;
+    this.#fields = fields;
   }
-  if (query.kind === 'and' || query.kind === 'or') {
-    const parts = query.queries.map((part) => predicateOf(part, fields, faults));
-    return query.kind === 'and'
-      ? (item) => parts.every((part) => part(item))
-      : (item) => parts.some((part) => part(item));
+
+  read(): Predicate<T> {
+    const predicate = this.#either();
+    this.#skipSpace();
+    if (this.#at === this.#text.length) return predicate;
+    throw this.#fault('AND, OR or the end', this.#adviceOnWord());
   }
-  const field = fieldOf(fields, query.field);
-  if (!field) {
-    const hint = hintOfFields(fields, query.field);
-    faults.push(`${printable(query.field)} is not a field to filter by. ${hint}`);
-    return () => false;
+
+  /** Advice on one more word after the end of a condition. */
+  #adviceOnWord(): string {
+    const next = this.#text.slice(this.#at);
+    const [, joint] = /^(and|or)\s*[\s(](?:not\b)?[\s(]*[a-z_][\w.-]*\s*:/i.exec(next) ?? [];
+    if (joint) return `Write ${joint.toUpperCase()} in capital letters.`;
+    return /^(?:NOT\b|\(|[a-z_][\w.-]*\s*:)/i.test(next)
+      ? 'Write AND or OR between two conditions.'
+      : 'Put several words in quotes.';
   }
-  if (query.kind === 'range' && isNumeric(field)) return numericRange(field, query, faults);
-  const matches = query.kind === 'range' ? textRange(query) : textMatch(field, query);
-  return (item) => textsOf(field, item).some(matches);
+
+  #either(): Predicate<T> {
+    const parts = [this.#both()];
+    while (this.#takeWord('OR')) parts.push(this.#both());
+    return (item) => parts.some((part) => part(item));
+  }
+
+  #both(): Predicate<T> {
+    const parts = [this.#one()];
+    while (this.#takeWord('AND')) parts.push(this.#one());
+    return (item) => parts.every((part) => part(item));
+  }
+
+  #one(): Predicate<T> {
+    this.#skipSpace();
+    const start = this.#at;
+    if (this.#takeWord('NOT')) {
+      const part = this.#inside(start, () => this.#one());
+      return (item) => !part(item);
+    }
+    if (!this.#take('(')) return this.#clause();
+    const part = this.#inside(start, () => this.#either());
+    if (!this.#take(')')) throw this.#fault('AND, OR or a closing parenthesis', this.#adviceOnWord());
+    return part;
+  }
+
+  #inside(start: number, read: () => Predicate<T>): Predicate<T> {
+    if (this.#depth === MAX_DEPTH) {
+      this.#at = start;
+      throw this.#fault('a field', `Parentheses and NOT may be nested ${MAX_DEPTH} deep.`);
+    }
+    this.#depth += 1;
+    const part = read();
+    this.#depth -= 1;
+    return part;
+  }
+
+  #clause(): Predicate<T> {
+    const name = this.#match(/[A-Za-z_][\w.-]*\*?/y);
+    if (name === undefined) throw this.#fault('a field, NOT or an opening parenthesis');
+    if (!this.#take(':')) throw this.#fault(`a colon after ${name.slice(0, 60)}`, adviceOnField(name));
+    const field = fieldOf(this.#fields, name);
+    if (!field)
+      this.faults.add(`${printable(name)} is not a field to filter by. ${hintOfFields(this.#fields, name)}`);
+    if (this.#take('[')) {
+      const range = this.#range();
+      if (field && isNumeric(field)) return this.#numericRange(field, name, range);
+      const isWithin = textRange(range);
+      return (item) => field !== undefined && textsOf(field, item).some(isWithin);
+    }
+    this.#skipSpace();
+    const isQuoted = this.#text[this.#at] === '"';
+    const matches = textMatch(field?.kind === 'words', this.#pattern(), isQuoted);
+    return (item) => field !== undefined && textsOf(field, item).some(matches);
+  }
+
+  /** Both bounds belong to the range. */
+  #numericRange(field: Field<T>, name: string, [from, to]: Range): Predicate<T> {
+    const read = field.kind === 'time' ? readTime : readNumber;
+    const low = from === undefined ? Number.NEGATIVE_INFINITY : read(from, 'first');
+    const high = to === undefined ? Number.POSITIVE_INFINITY : read(to, 'last');
+    if (Number.isNaN(low) || Number.isNaN(high)) {
+      const wanted = field.kind === 'time' ? 'ISO 8601 times' : 'numbers';
+      this.faults.add(`the bounds of ${printable(name)} must be ${wanted}, or * for none.`);
+    }
+    return (item) => {
+      const value = numericOf(field, item);
+      return value !== undefined && value >= low && value <= high;
+    };
+  }
+
+  #range(): Range {
+    const from = this.#bound();
+    if (!this.#takeWord('TO')) throw this.#fault('TO, as in [from TO to]');
+    const to = this.#bound();
+    if (this.#take(']')) return [from, to];
+    throw this.#fault('] at the end of the range');
+  }
+
+  #bound(): string | undefined {
+    const pattern = this.#pattern();
+    if (pattern.length === 1) return pattern[0];
+    // A lone `*` leaves the end open.
+    if (pattern.every((piece) => piece === '')) return undefined;
+    throw this.#fault('a bound without *');
+  }
+
+  #pattern(): Pattern {
+    const quoted = this.#take('"');
+    const end = quoted ? /"/y : /[\s()[\]"]|$/y;
+    const start = this.#at;
+    const pieces = [''];
+    for (;;) {
+      const character = this.#text[this.#at];
+      end.lastIndex = this.#at;
+      if (end.test(this.#text)) break;
+      if (character === undefined) throw this.#fault('a closing quote');
+      this.#at += 1;
+      if (character === '*') {
+        pieces.push('');
+        continue;
+      }
+      const literal = character === '\\' ? this.#text[this.#at++] : character;
+      if (literal === undefined) throw this.#fault('a character after the backslash');
+      pieces.push(`${pieces.pop()}${literal}`);
+    }
+    if (this.#at === start && !quoted) throw this.#fault('a word, a text in quotes or a range');
+    if (quoted) this.#at += 1;
+    return pieces;
+  }
+
+  #takeWord(word: string): boolean {
+    return this.#match(new RegExp(`${word}(?![\\w:.-])`, 'y')) !== undefined;
+  }
+
+  #take(sign: string): boolean {
+    this.#skipSpace();
+    if (this.#text[this.#at] !== sign) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #match(pattern: RegExp): string | undefined {
+    this.#skipSpace();
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text)?.[0];
+    this.#at += found?.length ?? 0;
+    return found;
+  }
+
+  #skipSpace(): void {
+    while (/\s/.test(this.#text[this.#at] ?? '')) this.#at += 1;
+  }
+
+  #fault(expected: string, advice = ''): QueryFault {
+    const place = Math.min(this.#at, this.#text.length) + 1;
+    return new QueryFault(`at character ${place}, ${expected} is expected.${advice && ` ${advice}`}`);
+  }
 }
 
-function textMatch<T>(field: Field<T>, { pattern, isQuoted }: Extract<Query, { kind: 'match' }>) {
-  const byWords = field.kind === 'words';
+function adviceOnField(name: string): string {
+  if (/^(?:and|or|to)$/i.test(name)) return '';
+  return /^not$/i.test(name)
+    ? 'Write NOT in capital letters.'
+    : 'Name the field to look in, as in title: news.';
+}
+
+function textMatch(byWords: boolean, pattern: Pattern, isQuoted: boolean): (text: string) => boolean {
   const fold = byWords ? foldLetters : foldCase;
   const pieces = pattern.map(fold);
   const words = byWords && pieces.length === 1 ? wordsOf(pieces[0] ?? '') : [];
@@ -120,28 +290,14 @@ function textMatch<T>(field: Field<T>, { pattern, isQuoted }: Extract<Query, { k
   return (text: string) => ` ${wordsOf(fold(text)).join(' ')} `.includes(phrase);
 }
 
-type Range = Extract<Query, { kind: 'range' }>;
+/** Undefined leaves an end open. */
+type Range = readonly [from: string | undefined, to: string | undefined];
 
-function textRange({ from, to }: Range) {
-  const [low, high] = [from, to].map((bound) => (bound === undefined ? undefined : foldCase(bound)));
+function textRange(range: Range) {
+  const [low, high] = range.map((bound) => (bound === undefined ? undefined : foldCase(bound)));
   return (text: string) => {
     const folded = foldCase(text);
     return (low === undefined || folded >= low) && (high === undefined || folded <= high);
-  };
-}
-
-/** Both bounds belong to the range. */
-function numericRange<T>(field: Field<T>, range: Range, faults: string[]): Predicate<T> {
-  const read = field.kind === 'time' ? readTime : readNumber;
-  const low = range.from === undefined ? Number.NEGATIVE_INFINITY : read(range.from, 'first');
-  const high = range.to === undefined ? Number.POSITIVE_INFINITY : read(range.to, 'last');
-  if (Number.isNaN(low) || Number.isNaN(high)) {
-    const wanted = field.kind === 'time' ? 'ISO 8601 times' : 'numbers';
-    faults.push(`the bounds of ${printable(range.field)} must be ${wanted}, or * for none.`);
-  }
-  return (item) => {
-    const value = numericOf(field, item);
-    return value !== undefined && value >= low && value <= high;
   };
 }
 

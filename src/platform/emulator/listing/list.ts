@@ -44,18 +44,16 @@ export function listPage<T>(
   window?: Window,
 ): Readonly<Record<string, unknown>> {
   const { page, pageLength, q, sort, faults } = readPaging(query);
-  const filter = readFilter(q, fields);
-  const order = readOrder(sort, fields);
-  if (!filter.ok) faults.push(...filter.faults.map((fault) => `q: ${fault}`));
-  if (!order.ok) faults.push(...order.faults.map((fault) => `sort: ${fault}`));
-  if (!filter.ok || !order.ok || faults.length > 0) {
+  const { predicate, faults: filterFaults } = readFilter(q, fields);
+  const { sorted, faults: orderFaults } = readOrder(sort, fields);
+  faults.push(...filterFaults.map((fault) => `q: ${fault}`), ...orderFaults.map((fault) => `sort: ${fault}`));
+  if (faults.length > 0) {
     throw new HttpError(
       400,
       faults.map((description) => ({ code: 'invalid_parameter', description })),
     );
   }
-  const { predicate } = filter;
-  const found = predicate ? order.sorted(items.filter(predicate)).slice(0, MOST_FOUND) : order.sorted(items);
+  const found = predicate ? sorted(items.filter(predicate)).slice(0, MOST_FOUND) : sorted(items);
   const { offset, limit } = window ?? { offset: (page - 1) * pageLength, limit: pageLength };
   const shown = found.slice(offset, offset + limit);
   return { page, page_length: pageLength, total: found.length, [name]: shown.map(render) };
@@ -101,21 +99,19 @@ interface SortKey<T> {
   readonly isDescending: boolean;
 }
 
-type Order<T> =
-  | { readonly ok: true; readonly sorted: (items: readonly T[]) => readonly T[] }
-  | { readonly ok: false; readonly faults: readonly string[] };
+interface Order<T> {
+  readonly sorted: (items: readonly T[]) => readonly T[];
+  readonly faults: readonly string[];
+}
 
 /**
  * Reads `sort`: `field:asc` or `field:dsc`, several separated by commas; without it, the newest come first. Items that
  * are equal in all fields stay in their order.
  */
-export function readOrder<T>(sort: string, fields: Fields<T>): Order<T> {
+function readOrder<T>(sort: string, fields: Fields<T>): Order<T> {
   const whole = sort.trim();
-  if (whole === '' || whole === 'created:dsc') return { ok: true, sorted: (items) => items.toReversed() };
-  if (whole === 'created:asc') return { ok: true, sorted: (items) => items };
+  if (whole === '' || whole === 'created:dsc') return { sorted: (items) => items.toReversed(), faults: [] };
   const written = whole.split(',', MAX_SORT_KEYS + 1);
-  if (written.length > MAX_SORT_KEYS)
-    return { ok: false, faults: [`has more than ${MAX_SORT_KEYS} fields. The first ones decide.`] };
   const faults = new Set<string>();
   const keys: SortKey<T>[] = [];
   for (const key of written) {
@@ -129,8 +125,11 @@ export function readOrder<T>(sort: string, fields: Fields<T>): Order<T> {
       faults.add(`${printable(name)} is given twice. Give one direction for it.`);
     else keys.push({ name, field, isDescending: direction === 'dsc' });
   }
-  if (faults.size > 0) return { ok: false, faults: [...faults] };
-  return { ok: true, sorted: (items) => sortedBy(keys, items) };
+  const tooMany = `has more than ${MAX_SORT_KEYS} fields. The first ones decide.`;
+  return {
+    sorted: (items) => sortedBy(keys, items),
+    faults: written.length > MAX_SORT_KEYS ? [tooMany] : [...faults],
+  };
 }
 
 function sortedBy<T>(keys: readonly SortKey<T>[], items: readonly T[]): T[] {
@@ -153,7 +152,7 @@ function sortValue<T>(field: Field<T>, item: T): string | number | undefined {
 }
 
 /** An absent value comes first. */
-function compare<Value extends string | number>(a: Value | undefined, b: Value | undefined): number {
+export function compare<Value extends string | number>(a: Value | undefined, b: Value | undefined): number {
   if (a === b) return 0;
   if (a === undefined) return -1;
   return b !== undefined && a < b ? -1 : 1;
