@@ -7,17 +7,12 @@ import { keepJournal } from './control/journal';
 import { DELIVERY_PATHS, mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
 import { limitRate } from './rate-limit';
-import { CHANNEL, channelBehaviour } from './resources/channels';
-import { EVENT, eventBehaviour } from './resources/events';
 import { mountLibrary } from './resources/library';
-import { callsOf } from './resources/resource-calls';
-import { mountResource } from './resources/resource-routes';
 import { dateAnswers } from './seeded-source';
 import { mountUploads } from './uploads/upload-api';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
 import { mountKeyProvider } from './upstreams/key-provider';
-import { mountWebhooks } from './webhooks/webhook-api';
 
 /** What probes, embeds, players and open dashboards ask for every few seconds. */
 const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
@@ -40,13 +35,9 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     mountKeyProvider(app, context);
     mountClearKeyLicense(app, context);
     const later = [
-      mountLazily(app, ['/v2/sites', '/v2/webhooks', '/v2/query_usage'], (routes) => {
-        const { now } = context.clock;
-        mountResource(routes, context, callsOf(CHANNEL, channelBehaviour(context), now));
-        mountResource(routes, context, callsOf(EVENT, eventBehaviour(context), now));
-        mountWebhooks(routes, context);
-        mountLibrary(routes, context);
-      }),
+      mountLazily(app, ['/v2/sites', '/v2/webhooks', '/v2/query_usage'], (routes) =>
+        mountLibrary(routes, context),
+      ),
       mountLazily(
         app,
         ['/keyprovider/speke1', '/keyprovider/speke2', '/keyprovider/cpix', '/v1/cpix', '/v1/keys'],

@@ -79,7 +79,7 @@ export function createContext(
     faults,
     journal,
     webhooks,
-    library: createLibrary(parts),
+    library: createLibrary({ ...parts, broadcast, webhooks }),
     clients: clientsOf(seeds.client),
     issuedKeys,
     /** In a run with a seed. */

@@ -5,13 +5,9 @@ import { userOf } from '../auth';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
 import { type LiveEvent, previewPath } from '../live/live-event';
-import { CHANNEL, type Channel, channelBehaviour } from '../resources/channels';
-import { EVENT, eventBehaviour } from '../resources/events';
+import type { Channel } from '../resources/channels';
 import { isPublished, type Media } from '../resources/media';
-import { renderResource } from '../resources/resource-calls';
-import { WEBHOOK } from '../resources/webhook-table';
 import type { Upload } from '../uploads/upload';
-import { webhookBehaviour } from '../webhooks/webhook-api';
 import type { Delivery } from '../webhooks/webhooks';
 import { masked, renderCredentials } from './credentials';
 import { MAX_STATE_BYTES, readState, restoreState, saveState, withoutSecretsOf } from './saved-state';
@@ -49,9 +45,8 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
 /** Everything that the platform holds; secrets only when they are to be revealed. */
 function renderState(context: EmulatorContext, request: Request) {
   const reveal = request.query.reveal === 'true';
-  const { state, clock, seeds, clients, faults, webhooks, uploads } = context;
+  const { state, clock, seeds, clients, faults, webhooks, uploads, library } = context;
   const now = clock.now();
-  const view = viewIn(context);
   return {
     now: wireTime(now),
     sites: seeds.siteIds,
@@ -70,11 +65,10 @@ function renderState(context: EmulatorContext, request: Request) {
       // A large library has one for each of its media; what waits for nothing is no news.
       open: uploads.list().flatMap((upload) => (upload.isFinished ? [] : snapshotOfUpload(upload))),
     },
-    webhooks: webhooks
-      .list()
-      .map((webhook) =>
-        renderResource(WEBHOOK, webhookBehaviour(webhooks), webhook, { view, isNew: reveal }),
-      ),
+    webhooks: webhooks.list().map(({ id, secret }) => ({
+      ...library.webhooks.read({ webhookId: id }, viewIn(context)),
+      ...(reveal && { secret }),
+    })),
     ...renderFaults(faults.list()),
     // Who sees a part of the credentials can't restore all.
     ...((userOf(request) ?? 'admin') === 'admin' && {
@@ -89,13 +83,12 @@ function viewIn({ clock }: EmulatorContext) {
 }
 
 function snapshotOfChannel(context: EmulatorContext, channel: Channel, reveal: boolean) {
-  const { streamKey, metadata } = channel;
-  const view = viewIn(context);
-  const shown = renderResource(CHANNEL, channelBehaviour(context), channel, { view });
+  const { id: channelId, siteId, streamKey, metadata } = channel;
+  const shown = context.library.channels.read({ siteId, channelId }, viewIn(context));
   const { preview_url: _addresses, ...fields } = shown;
   return {
     ...fields,
-    site_id: channel.siteId,
+    site_id: siteId,
     current_event: channel.currentEventId ?? null,
     stream_key: masked(streamKey, reveal),
     metadata: {
@@ -109,10 +102,11 @@ function snapshotOfChannel(context: EmulatorContext, channel: Channel, reveal: b
 }
 
 function snapshotOfEvent(context: EmulatorContext, event: LiveEvent, reveal: boolean) {
+  const { id: eventId, siteId, channelId } = event;
   return {
-    ...renderResource(EVENT, eventBehaviour(context), event, { view: viewIn(context) }),
-    site_id: event.siteId,
-    channel_id: event.channelId,
+    ...context.library.events.read({ siteId, channelId, eventId }, viewIn(context)),
+    site_id: siteId,
+    channel_id: channelId,
     publishing_mode: event.mode,
     state: event.state,
     preview_path: masked(previewPath(event), reveal),

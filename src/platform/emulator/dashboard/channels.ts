@@ -4,18 +4,8 @@ import { type Html, html } from '../../../http/html';
 import { type Addresses, addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { EVENT_REFUSALS } from '../live/live-event';
-import {
-  CHANNEL,
-  type Channel,
-  channelBehaviour,
-  disableChannel,
-  enableChannel,
-  eventsOf,
-  previewUrls,
-  titleOf,
-} from '../resources/channels';
+import { CHANNEL, type Channel, eventsOf, previewUrls, titleOf } from '../resources/channels';
 
-import { callsOf } from '../resources/resource-calls';
 import {
   action,
   card,
@@ -67,8 +57,7 @@ export function channelState(
 }
 
 export function mountChannelPages(app: Express, context: EmulatorContext): void {
-  const { state, broadcast, clock } = context;
-  const calls = callsOf(CHANNEL, channelBehaviour(context), clock.now);
+  const { state, broadcast, library } = context;
   const stateOf = (channel: Channel) => channelState(context, channel);
   const kind: ResourcePages<Channel> = {
     noun: { one: 'channel', many: 'channels' },
@@ -95,7 +84,7 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
       ),
     ],
     newForm: { metadata: { title, publishing_mode, tags, dvr, reconnect_window } },
-    calls: () => calls,
+    calls: () => library.channels,
     fields: () => ({ metadata: SETTINGS }),
     aside: (channel) =>
       live(
@@ -119,12 +108,9 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
     ],
   };
   const mountForm = mountResourcePages(app, context, kind);
-  for (const [act, change] of [
-    ['enable', enableChannel],
-    ['disable', disableChannel],
-  ] as const)
-    mountForm(act, (channel, { request }) => {
-      change(context, channel);
+  for (const act of ['enable', 'disable'])
+    mountForm(act, async ({ siteId, id: channelId }, { request, view }) => {
+      await library.channels.act(act, { siteId, channelId }, {}, view);
       if (request.query.back !== 'list') return `channel-${act}d`;
       const asked = askedOf(request.query, kind);
       asked.set('done', `channel-${act}d`);

@@ -2,9 +2,8 @@ import type { Express } from 'express';
 import * as z from 'zod';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import { callsOf } from '../resources/resource-calls';
 import { EVENT_NAMES } from '../webhooks/notification';
-import { webhookBehaviour, webhookResource } from '../webhooks/webhook-api';
+import { webhookResource } from '../webhooks/webhook-api';
 import { type Delivery, isDelivered, type Webhook } from '../webhooks/webhooks';
 import { address, type Column, card, choicesOf, copyable, pill, section, time, type Words } from './elements';
 import { FormBody } from './inputs';
@@ -30,9 +29,8 @@ function outcomeOf({ answer, attempt, nextTryAt }: Delivery): Outcome {
 }
 
 export function mountWebhookPages(app: Express, context: EmulatorContext): void {
-  const { webhooks, seeds, clock } = context;
+  const { webhooks, seeds, library } = context;
   const resource = webhookResource(webhooks.rules);
-  const calls = callsOf(resource, webhookBehaviour(webhooks), clock.now);
   const { name, webhook_url, description, events, site_ids } = resource.metadata;
   const sites = { ...site_ids, schema: z.array(z.enum([...seeds.siteIds])) };
   const fields = { name, webhook_url, description, site_ids: sites, events };
@@ -79,7 +77,7 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     },
     calls(of) {
       if (of instanceof FormBody) for (const site of of.texts('site_ids')) requireSite(context, site);
-      return calls;
+      return library.webhooks;
     },
     fields: () => ({ metadata: fields }),
     parts: (webhook, { request, query }, settings) => ({

@@ -13,7 +13,7 @@ import { field as described } from '../json-body';
 import { ListQuery } from '../listing/list';
 import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
-import type { Action, Resource, Verb } from '../resources/resource';
+import { type Action, type Resource, VERBS, type Verb } from '../resources/resource';
 import { ACTIONS, RESOURCES } from '../resources/table';
 import { type AnsweredError, capital, json, operationsAt, type Row, type Seeded } from './operation';
 
@@ -50,17 +50,17 @@ function tagOf({ type, plural }: Resource): string {
   return capital(type.endsWith('_playlist') ? `${words(type)}s` : words(plural));
 }
 
-const VERBS = {
-  list: { method: 'GET', path: 'collection', title: 'List', status: 200, made: 'A page.' },
-  create: { method: 'POST', path: 'collection', title: 'Create', status: 201, made: 'It is created.' },
-  read: { method: 'GET', path: 'one', title: 'Read', status: 200, made: 'It is there.' },
-  update: { method: 'PATCH', path: 'one', title: 'Update', status: 200, made: 'It is changed.' },
-  delete: { method: 'DELETE', path: 'one', title: 'Delete', status: 204, made: 'It is deleted.' },
-} as const;
+const DONE: Readonly<Record<Verb, string>> = {
+  list: 'A page.',
+  create: 'It is created.',
+  read: 'It is there.',
+  update: 'It is changed.',
+  delete: 'It is deleted.',
+};
 
 function verbRow(resource: Resource, verb: Verb): Row {
   const { noun, says, plural, refusals, type } = resource;
-  const { method, path, title, status, made } = VERBS[verb];
+  const { method, path, status } = VERBS[verb];
   const name = schemaName(resource);
   const takesBody = verb === 'create' || verb === 'update';
   const descriptions: Partial<Record<Verb, string>> = {
@@ -77,12 +77,12 @@ function verbRow(resource: Resource, verb: Verb): Row {
     at: `${method} ${resource[path]}/`,
     id: verb === 'list' ? `list${capital(camelCase(plural))}` : `${verb}${name}`,
     tag: tagOf(resource),
-    summary: `${title} ${verb === 'list' ? words(plural) : `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`}`,
+    summary: `${capital(verb)} ${verb === 'list' ? words(plural) : `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`}`,
     description: descriptions[verb] ?? says,
     access: 'management',
     parameters: verb === 'list' ? listParameters(resource) : [],
     ...(takesBody && { body: { [JSON_TYPE]: schemaRef(`${name}${capital(verb)}`) } }),
-    answers: { [status]: done(made, answered === '' ? undefined : schemaRef(answered)) },
+    answers: { [status]: done(DONE[verb], answered === '' ? undefined : schemaRef(answered)) },
     errors: [
       ...(verb === 'list' ? (['invalid_parameter'] as const) : []),
       ...(takesBody ? BODY_ERRORS : []),

@@ -131,30 +131,32 @@ export function titleOf({ id, metadata }: Channel): string {
   return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
 }
 
-type ChannelParts = Pick<
-  Platform,
-  'state' | 'clock' | 'newResourceId' | 'newSecret' | 'notify' | 'uploads'
-> & {
+interface ChannelParts extends Platform {
   /** Ends the channel's current event, if there is one, and drops its encoder. */
   readonly broadcast: { stop(channel: Channel, why: string): void };
-};
+}
 
 const RECENT_EVENTS = 10;
 
 export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL, Channel> {
-  const { state } = parts;
-  const done = (act: typeof enableChannel) => (channel: Channel) => {
-    act(parts, channel);
-    return undefined;
+  const { state, clock, broadcast } = parts;
+  const change = (channel: Channel, to: Partial<Pick<Channel, 'metadata' | 'enabled'>>) => {
+    Object.assign(channel, to, { lastModified: clock.now() });
+    state.channels.changed(channel);
   };
   return {
     ...inSite(state.channels, 'channelId'),
     create: ({ siteId = '' }, { metadata }) => createChannel(parts, siteId, metadata),
-    update(channel, metadata) {
-      channel.metadata = metadata;
-      modified(parts, channel);
+    update: (channel, metadata) => change(channel, { metadata }),
+    // The replays of its events stay.
+    remove(channel) {
+      broadcast.stop(channel, 'channel_deleted');
+      for (const event of eventsOf(state, channel)) {
+        dropMaster(parts, event);
+        state.events.remove(event);
+      }
+      state.channels.remove(channel);
     },
-    remove: (channel) => deleteChannel(parts, channel),
     shown: {
       preview_url: (channel, { origin }) => previewUrls(state, channel, origin),
       recent_events: (channel) =>
@@ -163,51 +165,24 @@ export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL,
           status: statusOf(event),
         })),
     },
-    actions: { enable: done(enableChannel), disable: done(disableChannel) },
+    actions: {
+      enable(channel) {
+        if (!channel.enabled) change(channel, { enabled: true });
+        return undefined;
+      },
+      disable(channel) {
+        if (!channel.enabled) return undefined;
+        change(channel, { enabled: false });
+        broadcast.stop(channel, 'channel_disabled');
+        return undefined;
+      },
+    },
   };
 }
 
-function modified({ clock, state }: ChannelParts, channel: Channel): void {
-  channel.lastModified = clock.now();
-  state.channels.changed(channel);
-}
-
-/** Lets encoders connect. A channel that is enabled already stays as it is. */
-export function enableChannel(parts: ChannelParts, channel: Channel): void {
-  if (channel.enabled) return;
-  channel.enabled = true;
-  modified(parts, channel);
-}
-
-/** Ends the current event, drops its encoder and lets none connect. */
-export function disableChannel(parts: ChannelParts, channel: Channel): void {
-  if (!channel.enabled) return;
-  channel.enabled = false;
-  modified(parts, channel);
-  parts.broadcast.stop(channel, 'channel_disabled');
-}
-
-/** Ends the current event and removes the channel with its events; the replays of its events stay. */
-export function deleteChannel(parts: ChannelParts, channel: Channel): void {
-  const { broadcast, state } = parts;
-  broadcast.stop(channel, 'channel_deleted');
-  for (const event of eventsOf(state, channel)) {
-    dropMaster(parts, event);
-    state.events.remove(event);
-  }
-  state.channels.remove(channel);
-}
-
-export function createChannel(
-  parts: Omit<ChannelParts, 'uploads' | 'broadcast'>,
-  siteId: string,
-  metadata: ChannelMetadata,
-): Channel {
-  const channel = addChannel(parts.state, {
-    ...newItem(parts, siteId),
-    streamKey: parts.newSecret(),
-    metadata,
-  });
+export function createChannel(parts: Platform, siteId: string, metadata: ChannelMetadata): Channel {
+  const made = { ...newItem(parts, siteId), streamKey: parts.newSecret(), metadata };
+  const channel = addChannel(parts.state, made);
   parts.notify(channelNotification('channel_created', channel));
   return channel;
 }
@@ -230,7 +205,7 @@ export function addChannel(
 
 /** The channel of a path. @throws HttpError 404 when its site has none with this id. */
 export function channelOf(
-  { state }: Pick<ChannelParts, 'state'>,
+  { state }: Pick<Platform, 'state'>,
   { siteId = '', channelId = '' }: PathIds,
 ): Channel {
   const channel = state.channels.findOf(siteId, channelId);

@@ -1,5 +1,9 @@
 import type { Express, Request } from 'express';
 import { callerOf } from '../auth';
+import { webhookCalls } from '../webhooks/webhook-api';
+import type { Webhooks } from '../webhooks/webhooks';
+import { CHANNEL, channelBehaviour } from './channels';
+import { EVENT, eventBehaviour } from './events';
 import { IMPORT, importBehaviour } from './imports';
 import { MEDIA } from './media';
 import { mediaBehaviour } from './media-behaviour';
@@ -15,12 +19,18 @@ import { TEXT_TRACK, textTrackBehaviour } from './text-tracks';
 import { THUMBNAIL, thumbnailBehaviour } from './thumbnails';
 import { USAGE_ACTIONS, usageOf } from './usage';
 
-/** The calls for everything in the library. */
+/** The calls for every resource of the management API. */
 export type Library = ReturnType<typeof createLibrary>;
 
-export function createLibrary(parts: Platform) {
+export function createLibrary(
+  parts: Parameters<typeof channelBehaviour>[0] &
+    Parameters<typeof eventBehaviour>[0] & { readonly webhooks: Webhooks },
+) {
   const { now } = parts.clock;
   return {
+    channels: callsOf(CHANNEL, channelBehaviour(parts), now),
+    events: callsOf(EVENT, eventBehaviour(parts), now),
+    webhooks: webhookCalls(parts),
     media: callsOf(MEDIA, mediaBehaviour(parts), now),
     originals: callsOf(ORIGINAL, originalBehaviour(parts), now),
     renditions: callsOf(MEDIA_RENDITION, renditionBehaviour(parts), now),
@@ -34,7 +44,7 @@ export function createLibrary(parts: Platform) {
   };
 }
 
-/** The routes of the library. */
+/** The routes of the management API. */
 export function mountLibrary(
   app: Express,
   parts: Platform & RouteParts & { readonly library: Library },

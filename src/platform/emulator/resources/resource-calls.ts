@@ -14,17 +14,20 @@ import {
 import type { ShownField } from './fields';
 import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View } from './resource';
 
-/** The calls of a resource, for the routes of v2, those of v1 and the dashboard. */
+/** A resource, or a page of them, as the management API shows it. */
+type Rendered = Readonly<Record<string, unknown>>;
+
+/** The calls of a resource, for the routes of v2, those of v1, the dashboard and the control port. */
 export interface ResourceCalls {
   readonly resource: Resource;
   /** A page of them, or a window. `query` is that of a list. @throws HttpError 400, 404 */
-  list(ids: PathIds, query: unknown, view: View, window?: Window): Readonly<Record<string, unknown>>;
+  list(ids: PathIds, query: unknown, view: View, window?: Window): Rendered;
   /** @throws HttpError 400 with every problem of the body. */
-  create(ids: PathIds, body: unknown, view: View): Promise<Readonly<Record<string, unknown>>>;
+  create(ids: PathIds, body: unknown, view: View): Promise<Rendered>;
   /** @throws HttpError 404 */
-  read(ids: PathIds, view: View): object;
+  read(ids: PathIds, view: View): Rendered;
   /** @throws HttpError 400, 404 */
-  update(ids: PathIds, body: unknown, view: View): object;
+  update(ids: PathIds, body: unknown, view: View): Rendered;
   /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
   checkUpdate(ids: PathIds, body: unknown, view: View): void;
   /** @param view without one, every item is found. @throws HttpError 404 */
@@ -68,8 +71,25 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     if (item) return item;
     throw notFound(resource);
   };
-  const shown = (item: Item, view: View, isNew = false) =>
-    renderResource(resource, behaviour, item, { view, isNew });
+  /** @param isNew as the call shows it that makes it. */
+  const shown = (item: Item, view: View, isNew = false): Rendered => {
+    const values = Object.entries<ShownField>(resource.shown).flatMap(([name, { unseen, once }]) =>
+      unseen || (once && !isNew) ? [] : [[name, shownValue(behaviour, name, item, view)] as const],
+    );
+    const metadata = Object.entries(resource.metadata).flatMap(([name, { unseen }]) =>
+      unseen ? [] : [[name, item.metadata[name]] as const],
+    );
+    return {
+      id: item.id,
+      type: resource.type,
+      created: wireTime(item.created),
+      last_modified: wireTime(item.lastModified),
+      ...Object.fromEntries(values),
+      metadata: Object.fromEntries(metadata),
+      relationships: behaviour.relationships?.(item) ?? {},
+      schema: null,
+    };
+  };
 
   return {
     resource,
@@ -140,31 +160,6 @@ export function notFound(resource: Resource): HttpError {
 /** The owner of an item, for a sentence. */
 function ownerOf({ one }: Resource): string {
   return [...one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
-}
-
-/** A resource as the management API shows it. `isNew`: as the call shows it that makes it. */
-export function renderResource<R extends Resource, Item extends Kept<R>>(
-  resource: R,
-  behaviour: Behaviour<R, Item>,
-  item: Item,
-  { view, isNew = false }: { readonly view: View; readonly isNew?: boolean },
-): Readonly<Record<string, unknown>> {
-  const values = Object.entries<ShownField>(resource.shown).flatMap(([name, field]) =>
-    field.unseen || (field.once && !isNew) ? [] : [[name, shownValue(behaviour, name, item, view)] as const],
-  );
-  const metadata = Object.entries(resource.metadata).flatMap(([name, { unseen }]) =>
-    unseen ? [] : [[name, item.metadata[name]] as const],
-  );
-  return {
-    id: item.id,
-    type: resource.type,
-    created: wireTime(item.created),
-    last_modified: wireTime(item.lastModified),
-    ...Object.fromEntries(values),
-    metadata: Object.fromEntries(metadata),
-    relationships: behaviour.relationships?.(item) ?? {},
-    schema: null,
-  };
 }
 
 /** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */

@@ -1,13 +1,15 @@
-import type { Express, Request, RequestHandler, Response } from 'express';
+import type { Express, IRoute, Request, Response } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { originOf } from '../addresses';
 import { type CredentialParts, callerOf, reachesSite, requireCredential } from '../auth';
 import type { Clock } from '../clock';
 import { readJson } from '../json-body';
-import type { Action, PathIds, View } from './resource';
+import { type Action, VERBS, type Verb, type View } from './resource';
 import type { ResourceCalls } from './resource-calls';
 
 type AnyRequest = Request<Record<string, string>>;
+
+type Answer = object | undefined;
 
 export interface RouteParts extends CredentialParts {
   readonly clock: Clock;
@@ -21,82 +23,69 @@ export function viewOf(
   return { origin: originOf(request), now: clock.now };
 }
 
+type Call = (calls: ResourceCalls, request: AnyRequest, view: View) => Answer | Promise<Answer>;
+
+const CALLS: Readonly<Record<Verb, Call>> = {
+  list: (calls, { params, query }, view) => calls.list(params, query, view),
+  create: (calls, { params, body }, view) => calls.create(params, body, view),
+  read: (calls, { params }, view) => calls.read(params, view),
+  update: (calls, { params, body }, view) => calls.update(params, body, view),
+  delete(calls, { params }, view) {
+    calls.remove(params, view);
+    return undefined;
+  },
+};
+
 /** The routes of a resource, as its table says. */
 export function mountResource(app: Express, context: RouteParts, calls: ResourceCalls): void {
   const { resource } = calls;
-  const reads = requireCredential(context, 'Viewer');
-  const writes = requireCredential(context, 'Editor');
-  const has = (verb: (typeof resource.verbs)[number]) => resource.verbs.includes(verb);
   const view = (request: AnyRequest, response: Response): View => ({
     ...viewOf(context, request),
     reaches: (siteId) => reachesSite(callerOf(response), siteId),
   });
-
-  for (const [name, action] of Object.entries(resource.actions ?? {})) {
+  for (const [name, action] of Object.entries(resource.actions ?? {}))
     mountAction(app, context, action, (request, response) =>
       calls.act(name, request.params, request, view(request, response)),
     );
+  for (const path of ['one', 'collection'] as const) {
+    const verbs = resource.verbs.filter((verb) => VERBS[verb].path === path);
+    const route = app.route(resource[path]);
+    for (const verb of verbs) {
+      const takesBody = verb === 'create' || verb === 'update';
+      mountCall(route, context, { ...VERBS[verb], takesBody }, (request, response) =>
+        CALLS[verb](calls, request, view(request, response)),
+      );
+    }
+    route.all(onlyMethods(...verbs.map((verb) => VERBS[verb].method)));
   }
-
-  const one = app.route(resource.one);
-  const ofOne: string[] = [];
-  if (has('read')) {
-    ofOne.push('GET');
-    one.get(reads, (request: AnyRequest, response: Response) => {
-      response.json(calls.read(request.params, view(request, response)));
-    });
-  }
-  if (has('update')) {
-    ofOne.push('PATCH');
-    one.patch(writes, readJson, (request: AnyRequest, response: Response) => {
-      response.json(calls.update(request.params, request.body, view(request, response)));
-    });
-  }
-  if (has('delete')) {
-    ofOne.push('DELETE');
-    one.delete(writes, (request: AnyRequest, response: Response) => {
-      calls.remove(request.params, view(request, response));
-      response.status(204).end();
-    });
-  }
-  one.all(onlyMethods(...ofOne));
-
-  const collection = app.route(resource.collection);
-  const ofAll: string[] = [];
-  if (has('list')) {
-    ofAll.push('GET');
-    collection.get(reads, (request: AnyRequest, response: Response) => {
-      response.json(calls.list(request.params, request.query, view(request, response)));
-    });
-  }
-  if (has('create')) {
-    ofAll.push('POST');
-    collection.post(writes, readJson, async (request: AnyRequest, response: Response) => {
-      const made = await calls.create(request.params, request.body, view(request, response));
-      response.status(201).set('cache-control', 'no-store').json(made);
-    });
-  }
-  collection.all(onlyMethods(...ofAll));
 }
 
-/** A route that is neither of the verbs. @param act answers what the route answers, or undefined. */
-export function mountAction(
-  app: Express,
-  context: RouteParts,
-  action: Action,
-  act: (request: AnyRequest, response: Response) => object | undefined | Promise<object | undefined>,
-): void {
-  const route = app.route(action.path);
-  const handle: RequestHandler<PathIds> = async (request, response) => {
-    const answer = await act(request as AnyRequest, response);
-    if (answer === undefined) response.status(action.status).end();
-    else response.status(action.status).json(answer);
-  };
-  const before = action.body || action.upload ? [readJson] : [];
-  for (const method of action.methods) {
-    const guard = requireCredential(context, method === 'GET' ? 'Viewer' : 'Editor');
-    const lower = method.toLowerCase() as Lowercase<typeof method>;
-    route[lower](guard, ...before, handle);
-  }
-  route.all(onlyMethods(...action.methods));
+/** What a route answers, or undefined. */
+type Act = (request: AnyRequest, response: Response) => Answer | Promise<Answer>;
+
+/** A route that is neither of the verbs. */
+export function mountAction(app: Express, context: RouteParts, action: Action, act: Act): void {
+  const { path, methods, status, body, upload } = action;
+  const route = app.route(path);
+  const takesBody = (body ?? upload) !== undefined;
+  for (const method of methods) mountCall(route, context, { method, status, takesBody }, act);
+  route.all(onlyMethods(...methods));
+}
+
+interface CallForm {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly status: number;
+  readonly takesBody: boolean;
+}
+
+function mountCall(route: IRoute, context: RouteParts, { method, status, takesBody }: CallForm, act: Act) {
+  const guard = requireCredential(context, method === 'GET' ? 'Viewer' : 'Editor');
+  const lower = method.toLowerCase() as Lowercase<typeof method>;
+  route[lower](guard, ...(takesBody ? [readJson] : []), async (request: AnyRequest, response: Response) => {
+    const answer = await act(request, response);
+    response.status(status);
+    if (status === 201) response.set('cache-control', 'no-store');
+    if (answer === undefined) response.end();
+    else response.json(answer);
+  });
 }

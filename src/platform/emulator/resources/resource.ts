@@ -3,8 +3,15 @@ import type { ItemStore } from '../listing/item-store';
 import type { Notify } from '../webhooks/notification';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
-/** The actions of a resource's routes. */
-export type Verb = 'list' | 'create' | 'read' | 'update' | 'delete';
+/** The actions of a resource's routes, at its `collection` or at `one`. */
+export const VERBS = {
+  list: { method: 'GET', path: 'collection', status: 200 },
+  create: { method: 'POST', path: 'collection', status: 201 },
+  read: { method: 'GET', path: 'one', status: 200 },
+  update: { method: 'PATCH', path: 'one', status: 200 },
+  delete: { method: 'DELETE', path: 'one', status: 204 },
+} as const;
+export type Verb = keyof typeof VERBS;
 
 /** A route below a resource, or below a site, that is neither of its verbs. */
 export interface Action {

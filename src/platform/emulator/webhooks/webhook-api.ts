@@ -1,21 +1,14 @@
-import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
-import type { CredentialParts } from '../auth';
 import type { Clock } from '../clock';
 import type { Behaviour, Resource, View } from '../resources/resource';
 import { callsOf } from '../resources/resource-calls';
-import { mountResource } from '../resources/resource-routes';
 import { WEBHOOK } from '../resources/webhook-table';
 import { type ReceiverRules, receiverUrlFaults } from './receiver-address';
 import type { Webhook, WebhookMetadata, Webhooks } from './webhooks';
 
-export function mountWebhooks(
-  app: Express,
-  context: CredentialParts & { readonly clock: Clock; readonly webhooks: Webhooks },
-): void {
-  const { webhooks, clock } = context;
-  const resource = webhookResource(webhooks.rules);
-  mountResource(app, context, callsOf(resource, webhookBehaviour(webhooks), clock.now));
+/** The calls for webhooks. */
+export function webhookCalls({ webhooks, clock }: { readonly webhooks: Webhooks; readonly clock: Clock }) {
+  return callsOf(webhookResource(webhooks.rules), webhookBehaviour(webhooks), clock.now);
 }
 
 /** The table of webhooks with the rules for the address of a receiver of this emulator. */
@@ -31,7 +24,7 @@ export function webhookResource(receivers: ReceiverRules) {
 }
 
 /** What is special about webhooks: a credential sees those whose sites it reaches, all of them. */
-export function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook> {
+function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook> {
   const isSeen = ({ metadata }: Webhook, { reaches = () => true }: View) => metadata.site_ids.every(reaches);
   return {
     list: (_ids, view) => webhooks.list().filter((webhook) => isSeen(webhook, view)),

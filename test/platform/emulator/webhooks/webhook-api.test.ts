@@ -4,8 +4,9 @@ import { createApp } from '../../../../src/http/app';
 import { createLog } from '../../../../src/http/log';
 import type { Permission } from '../../../../src/platform/emulator/auth';
 import { createClock } from '../../../../src/platform/emulator/clock';
+import { mountResource } from '../../../../src/platform/emulator/resources/resource-routes';
 import { createState, seedState } from '../../../../src/platform/emulator/state';
-import { mountWebhooks } from '../../../../src/platform/emulator/webhooks/webhook-api';
+import { webhookCalls } from '../../../../src/platform/emulator/webhooks/webhook-api';
 import { START, startWebhooks } from '../../../support/start-webhooks';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
@@ -45,7 +46,7 @@ function start() {
     START,
   );
   const app = createApp({ log, newId: () => 'request', now: () => 0 }, (mounted) =>
-    mountWebhooks(mounted, { state, clock, webhooks: service.webhooks }),
+    mountResource(mounted, { state, clock }, webhookCalls({ webhooks: service.webhooks, clock })),
   );
   const as = (secret: string) => request.agent(app).set('authorization', `Bearer ${secret}`);
   let credentials = 0;
