@@ -127,10 +127,10 @@ function snapshotOfMedia(media: Media, now: Date) {
 }
 
 /** Without its token, which is for who sends the file. */
-function snapshotOfUpload({ id, siteId, method, created, expires, parts }: Upload) {
+function snapshotOfUpload({ id, wanted, method, created, expires, parts }: Upload) {
   return {
     id,
-    site_id: siteId,
+    site_id: wanted.siteId,
     method,
     created: wireTime(created),
     expires: wireTime(expires),

@@ -45,6 +45,8 @@ interface Expected {
   /** The most that this file may have, in bytes. */
   readonly maxBytes: number;
   readonly length?: number | undefined;
+  /** The most that all files together may have with it, if that is not the store's limit. */
+  readonly total?: number;
 }
 
 /** The files of one run, from one reset to the next. */
@@ -78,9 +80,9 @@ export class FileStore {
     return this.#run.used;
   }
 
-  /** @throws HttpError 413 when a file could not be kept. */
-  check(expected: Expected): void {
-    new Room(this.#run, this.maxBytes, expected);
+  /** @throws HttpError 413 when there is no room for a file of the announced length. */
+  check({ length = 0, ...expected }: Expected): void {
+    this.#requireRoom(this.#run, expected, length);
   }
 
   /**
@@ -89,9 +91,8 @@ export class FileStore {
    * @throws HttpError 413 at once when the announced length is too much; the system's error. Nothing is kept then.
    */
   async receive(source: Readable, expected: Expected, signal?: AbortSignal): Promise<KeptFile> {
-    const run = this.#run;
-    const room = new Room(run, this.maxBytes, expected);
-    return this.#write(run, source, room, signal);
+    this.check(expected);
+    return this.#write(source, expected, signal);
   }
 
   /** Whether a file is on the disk as it was received. */
@@ -101,12 +102,10 @@ export class FileStore {
 
   /** Puts files together as a new one, in this order; they stay. The bytes of both are on the disk until they are removed. */
   async join(files: readonly KeptFile[], signal: AbortSignal): Promise<KeptFile> {
-    const run = this.#run;
-    const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    // The parts are about to go: there was room for them.
-    const room = new Room(run, Number.POSITIVE_INFINITY, { maxBytes: bytes, length: bytes });
     const source = Readable.from(chunksOf(files), { objectMode: false });
-    return this.#write(run, source, room, signal).finally(() => source.destroy());
+    // The parts are about to go: there was room for them.
+    const expected = { maxBytes: Number.POSITIVE_INFINITY, total: Number.POSITIVE_INFINITY };
+    return this.#write(source, expected, signal).finally(() => source.destroy());
   }
 
   /** Deletes a file of this store; another one is left alone. Never rejects. */
@@ -164,20 +163,37 @@ export class FileStore {
     }
   }
 
-  async #write(run: Run, source: Readable, room: Room, signal: AbortSignal | undefined): Promise<KeptFile> {
+  async #write(source: Readable, expected: Expected, signal: AbortSignal | undefined): Promise<KeptFile> {
+    const run = this.#run;
     let target: WriteStream | undefined;
+    let size = 0;
+    /** Room for bytes that have come. What is only announced takes none. */
+    const take = (bytes: number) => {
+      this.#requireRoom(run, expected, bytes, size);
+      size += bytes;
+      run.used += bytes;
+    };
     try {
       const path = newPath(run, this.#settings.folder);
       target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-      const take = (bytes: number) => room.take(bytes);
-      const received = await write(source, target, { take, stallMs: this.#settings.stallMs, signal });
-      run.sizes.set(path, received.size);
-      return { path, ...received };
+      const md5 = await write(source, target, { take, stallMs: this.#settings.stallMs, signal });
+      run.sizes.set(path, size);
+      return { path, size, md5 };
     } catch (thrown) {
       if (target) await discard(target);
-      room.leave();
+      run.used -= size;
       throw diskError(thrown);
     }
+  }
+
+  /** @param size what the file has already. @throws HttpError 413 when there is no room for so many bytes more. */
+  #requireRoom({ used }: Run, { maxBytes, total = this.maxBytes }: Expected, bytes: number, size = 0): void {
+    if (size + bytes > maxBytes) throw tooLarge(maxBytes);
+    const free = total - used;
+    if (bytes <= free) return;
+    const most = `at most ${megabytes(total)} of uploads (EMULATOR_UPLOADSMAXMB)`;
+    const description = `The emulator keeps ${most}, and ${megabytes(free)} are free. Delete media, or reset the emulator.`;
+    throw new HttpError(413, { code: 'uploads_full', description });
   }
 }
 
@@ -229,41 +245,6 @@ async function* chunksOf(files: readonly KeptFile[]): AsyncGenerator<Buffer> {
   for (const { path } of files) yield* createReadStream(path);
 }
 
-/** The room that one file takes among all: that of the bytes that have come. What is only announced takes none. */
-class Room {
-  #size = 0;
-
-  /** @throws HttpError 413 when the announced length is too much. */
-  constructor(
-    private readonly run: Run,
-    private readonly total: number,
-    private readonly expected: Expected,
-  ) {
-    this.#check(expected.length ?? 0);
-  }
-
-  /** Room for bytes that have come. @throws HttpError 413 when there is none. */
-  take(bytes: number): void {
-    this.#check(bytes);
-    this.#size += bytes;
-    this.run.used += bytes;
-  }
-
-  leave(): void {
-    this.run.used -= this.#size;
-  }
-
-  #check(bytes: number): void {
-    const { maxBytes } = this.expected;
-    if (this.#size + bytes > maxBytes) throw tooLarge(maxBytes);
-    const free = this.total - this.run.used;
-    if (bytes <= free) return;
-    const most = `at most ${megabytes(this.total)} of uploads (EMULATOR_UPLOADSMAXMB)`;
-    const description = `The emulator keeps ${most}, and ${megabytes(free)} are free. Delete media, or reset the emulator.`;
-    throw new HttpError(413, { code: 'uploads_full', description });
-  }
-}
-
 export function tooLarge(maxBytes: number): HttpError {
   return httpError('body_too_large', `The file is larger than this upload may be: ${megabytes(maxBytes)}.`);
 }
@@ -280,14 +261,16 @@ interface Writing {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends a source's bytes to a target, as fast as it takes them. The source is not destroyed: a request has to be answered. */
+/**
+ * Sends a source's bytes to a target, as fast as it takes them. The source is not destroyed: a request has to be answered.
+ * @returns their MD5.
+ */
 async function write(
   source: Readable,
   target: Writable,
   { take, stallMs, signal }: Writing,
-): Promise<Received> {
+): Promise<string> {
   const hash = createHash('md5');
-  let size = 0;
   const stalling = new AbortController();
   const stalled = setTimeout(() => stalling.abort(httpError('request_timeout', STALLED)), stallMs);
   const ending = AbortSignal.any([stalling.signal, ...(signal ? [signal] : [])]);
@@ -300,17 +283,16 @@ async function write(
         done(thrown as Error);
         return;
       }
-      size += chunk.length;
       hash.update(chunk);
       done(null, chunk);
     },
   });
   try {
     await pipeline(source.iterator({ destroyOnReturn: false }), count, target, { signal: ending });
-    return { size, md5: hash.digest('hex') };
+    return hash.digest('hex');
   } catch (thrown) {
     if (ending.aborted) throw ending.reason;
-    throw !(thrown instanceof HttpError) && isCut(thrown) ? ended() : thrown;
+    throw !(thrown instanceof HttpError) && isCut(thrown) ? toHttpError({ type: 'request.aborted' }) : thrown;
   } finally {
     clearTimeout(stalled);
     source.resume();
@@ -318,10 +300,6 @@ async function write(
 }
 
 const STALLED = 'The upload stopped: nothing came for too long. Send the file again.';
-
-function ended(): HttpError {
-  return toHttpError({ type: 'request.aborted' });
-}
 
 function isCut(thrown: unknown): boolean {
   const code = systemCode(thrown);

@@ -35,24 +35,8 @@ export interface Sent {
   readonly check?: ((received: Received) => Error | undefined) | undefined;
 }
 
-interface Identity {
-  readonly id: string;
-  /** What the links hold, and who lists and completes parts sends. */
-  readonly token: string;
-  readonly created: Date;
-  readonly expires: Date;
-}
-
 /** A file that is to come, until it has come or its time is over. */
-export class Upload implements Identity {
-  readonly id: string;
-  readonly token: string;
-  readonly created: Date;
-  readonly expires: Date;
-  readonly siteId: string;
-  readonly method: UploadMethod;
-  readonly #wanted: WantedUpload;
-  readonly #store: FileStore;
+export class Upload {
   readonly #parts = new Map<number, KeptFile>();
   /** Parts whose files were deleted or changed by others, until they come again. */
   readonly #lost = new Set<number>();
@@ -60,15 +44,18 @@ export class Upload implements Identity {
   #finished: Received | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(identity: Identity, wanted: WantedUpload, store: FileStore) {
-    this.id = identity.id;
-    this.token = identity.token;
-    this.created = identity.created;
-    this.expires = identity.expires;
-    this.siteId = wanted.siteId;
-    this.method = wanted.method;
-    this.#wanted = wanted;
-    this.#store = store;
+  /** @param token what the links hold, and who lists and completes parts sends. */
+  constructor(
+    readonly id: string,
+    readonly token: string,
+    readonly created: Date,
+    readonly expires: Date,
+    readonly wanted: WantedUpload,
+    private readonly store: FileStore,
+  ) {}
+
+  get method(): UploadMethod {
+    return this.wanted.method;
   }
 
   get isFinished(): boolean {
@@ -82,7 +69,7 @@ export class Upload implements Identity {
 
   /** @throws HttpError 413 when there is no room for a file of this length. */
   checkLength(length: number): void {
-    this.#store.check({ maxBytes: this.#wanted.maxBytes, length });
+    this.store.check({ maxBytes: this.wanted.maxBytes, length });
   }
 
   /**
@@ -91,10 +78,10 @@ export class Upload implements Identity {
    */
   async receiveFile(source: Readable, sent: Sent): Promise<Received> {
     this.#checkSent(sent);
-    const received = await this.#receive(source, sent, this.#wanted.maxBytes);
+    const received = await this.#receive(source, sent, this.wanted.maxBytes);
     return this.#inTurn(async () => {
       if (this.#finished) {
-        await this.#store.remove(received);
+        await this.store.remove(received);
         if (this.#finished.md5 !== received.md5) throw finished();
       } else await this.#finish({ ...received, declaredType: sent.declaredType });
       return received;
@@ -104,17 +91,17 @@ export class Upload implements Identity {
   /** Takes a part, in place of an earlier one with the same number. @throws HttpError as `receiveFile` does. */
   async receivePart(number: number, source: Readable, sent: Sent): Promise<Received> {
     this.#checkSent(sent);
-    const received = await this.#receive(source, sent, this.#wanted.maxBytes - this.#bytesBeside(number));
+    const received = await this.#receive(source, sent, this.wanted.maxBytes - this.#bytesBeside(number));
     return this.#inTurn(async () => {
       const earlier = this.#parts.get(number);
       if (this.#finished) {
-        await this.#store.remove(received);
+        await this.store.remove(received);
         if (earlier?.md5 !== received.md5) throw finished();
         return received;
       }
       this.#parts.set(number, received);
       this.#lost.delete(number);
-      if (earlier) await this.#store.remove(earlier);
+      if (earlier) await this.store.remove(earlier);
       return received;
     }, received);
   }
@@ -131,11 +118,11 @@ export class Upload implements Identity {
       const missing = lostIn(this.#lost) ?? missingIn(numbers);
       if (missing !== undefined) throw new HttpError(409, { code: 'parts_missing', description: missing });
       const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
-      if (this.#bytesBeside(undefined) > this.#wanted.maxBytes) throw tooLarge(this.#wanted.maxBytes);
-      const whole = await this.#store.join(files, this.#ending.signal);
+      if (this.#bytesBeside(undefined) > this.wanted.maxBytes) throw tooLarge(this.wanted.maxBytes);
+      const whole = await this.store.join(files, this.#ending.signal);
       const wrong = check?.(whole);
       if (wrong) {
-        await this.#store.remove(whole);
+        await this.store.remove(whole);
         throw wrong;
       }
       await this.#finish({ ...whole, declaredType: undefined });
@@ -151,7 +138,7 @@ export class Upload implements Identity {
   }
 
   #checkSent({ declaredType }: Sent): void {
-    const { accept } = this.#wanted;
+    const { accept } = this.wanted;
     this.#ending.signal.throwIfAborted();
     if (accept === undefined || declaredType === undefined || saysNothing(declaredType)) return;
     if (typeIs.is(declaredType, [...accept])) return;
@@ -160,18 +147,18 @@ export class Upload implements Identity {
   }
 
   async #receive(source: Readable, { length, contentMd5, check }: Sent, maxBytes: number): Promise<KeptFile> {
-    const received = await this.#store.receive(source, { maxBytes, length }, this.#ending.signal);
+    const received = await this.store.receive(source, { maxBytes, length }, this.#ending.signal);
     const wrong = faultOf(received, contentMd5) ?? check?.(received);
     if (!wrong) return received;
-    await this.#store.remove(received);
+    await this.store.remove(received);
     throw wrong;
   }
 
   async #finish(file: StoredFile): Promise<void> {
     try {
-      await this.#wanted.done(file);
+      await this.wanted.done(file);
     } catch (thrown) {
-      await this.#store.remove(file);
+      await this.store.remove(file);
       throw thrown;
     }
     this.#finished = { size: file.size, md5: file.md5 };
@@ -181,7 +168,7 @@ export class Upload implements Identity {
   #inTurn<Result>(change: () => Promise<Result>, received?: KeptFile): Promise<Result> {
     const changed = this.#turn.then(async () => {
       if (!this.#ending.signal.aborted) return change();
-      if (received) await this.#store.remove(received);
+      if (received) await this.store.remove(received);
       throw over();
     });
     this.#turn = changed.catch(() => undefined);
@@ -191,17 +178,17 @@ export class Upload implements Identity {
   /** Their sizes are no longer counted, and the list shows no entity tag, so that they come again. */
   async #dropLost(): Promise<void> {
     const looks = [...this.#parts].map(async ([number, part]) => {
-      if (await this.#store.has(part)) return;
+      if (await this.store.has(part)) return;
       this.#lost.add(number);
       this.#parts.delete(number);
-      await this.#store.remove(part);
+      await this.store.remove(part);
     });
     await Promise.all(looks);
   }
 
   /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
   async #deleteParts(): Promise<void> {
-    await Promise.all([...this.#parts.values()].map((part) => this.#store.remove(part)));
+    await Promise.all([...this.#parts.values()].map((part) => this.store.remove(part)));
   }
 
   #bytesBeside(number: number | undefined): number {

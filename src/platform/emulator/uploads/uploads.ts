@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Log } from '../../../http/log';
 import { createSemaphore } from '../../../http/semaphore';
-import type { Clock, Timer } from '../clock';
+import type { Clock } from '../clock';
 import { type Fetched, type FetchSettings, fetchFile } from './fetch-file';
 import { FileStore, type FileStoreSettings, type KeptFile } from './file-store';
 import { over, Upload, type WantedUpload } from './upload';
@@ -42,13 +42,12 @@ export class Uploads {
   readonly #surroundings: UploadSurroundings;
   readonly #settings: UploadSettings;
   readonly #store: FileStore;
-  /** Oldest first, so the first is the next whose time is over. */
+  /** Oldest first. */
   readonly #byId = new Map<string, Upload>();
   readonly #overIds = new Set<string>();
   readonly #fetches = createSemaphore(FETCHES);
   /** Ends the fetches of before a reset. */
   #ending = new AbortController();
-  #alarm: Timer | undefined;
 
   constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
     this.#surroundings = surroundings;
@@ -69,10 +68,9 @@ export class Uploads {
     const { clock, newResourceId, newSecret } = this.#surroundings;
     const created = clock.now();
     const expires = new Date(created.getTime() + LIFETIME_MS);
-    const identity = { id: newResourceId(), token: newSecret(), created, expires };
-    const upload = new Upload(identity, wanted, this.#store);
+    const upload = new Upload(newResourceId(), newSecret(), created, expires, wanted, this.#store);
     this.#byId.set(upload.id, upload);
-    if (!this.#alarm) this.#setAlarm(LIFETIME_MS);
+    clock.after(LIFETIME_MS, () => this.cancel(upload));
     return upload;
   }
 
@@ -141,20 +139,6 @@ export class Uploads {
     this.#ending = new AbortController();
     this.#byId.clear();
     this.#overIds.clear();
-    this.#alarm?.cancel();
-    this.#alarm = undefined;
-  }
-
-  /** One timer for all: each upload waits as long as the others. */
-  #setAlarm(ms: number): void {
-    this.#alarm = this.#surroundings.clock.after(ms, () => {
-      const now = this.#surroundings.clock.now();
-      this.#alarm = undefined;
-      for (const upload of this.#byId.values()) {
-        if (upload.expires > now) return this.#setAlarm(upload.expires.getTime() - now.getTime());
-        this.cancel(upload);
-      }
-    });
   }
 }
 
