@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { describeThrown, HttpError, systemCode } from '../../../http/errors';
@@ -7,10 +8,10 @@ import { FETCH_AGENT, failureOf, lookupWithin } from '../webhooks/receiver-call'
 import type { FileStore } from './file-store';
 import type { StoredFile } from './upload';
 
-/** What came of a fetch; `problem` is a sentence for a person. `ended`: by its signal or a reset, so no caller waits for it. */
+/** What came of a fetch; `problem` is a sentence for a person. */
 export type Fetched =
   | { readonly ok: true; readonly file: StoredFile }
-  | { readonly ok: false; readonly problem: string; readonly ended: boolean };
+  | { readonly ok: false; readonly problem: string };
 
 export interface FetchSettings extends ReceiverRules {
   /** How long nothing may come, in milliseconds of real time. */
@@ -24,8 +25,6 @@ interface FetchTask {
   readonly maxBytes: number;
   /** Ends the fetch; nothing is kept then. */
   readonly signal: AbortSignal;
-  /** The header for the address itself; no address that it is redirected to gets it. */
-  readonly authorization?: string | undefined;
   readonly settings: FetchSettings;
 }
 
@@ -38,26 +37,37 @@ class FetchFailure extends Error {}
  * Fetches a file by GET. Where it may come from is what a webhook may call, and each redirect is held to that again.
  * Never rejects.
  */
-export async function fetchFile(address: string, task: FetchTask): Promise<Fetched> {
+export async function fetchFile(address: string, given: FetchTask): Promise<Fetched> {
+  const silence = new AbortController();
+  const task = { ...given, signal: AbortSignal.any([given.signal, silence.signal]) };
   try {
-    const answer = await follow(address, task);
+    const answer = await follow(address, task, silence);
     return { ok: true, file: await keep(answer, task) };
   } catch (thrown) {
-    const ended = task.signal.aborted;
-    if (thrown instanceof FetchFailure) return { ok: false, problem: thrown.message, ended };
-    task.log.error('fetched file not kept', { cause: describeThrown(thrown) });
-    return { ok: false, problem: "The file could not be kept. The emulator's log has the cause.", ended };
+    if (given.signal.aborted) return { ok: false, problem: 'The fetch was ended.' };
+    return { ok: false, problem: problemOf(silence.signal.aborted ? silence.signal.reason : thrown, task) };
   }
 }
 
-/** The answer that holds the file, behind the redirects. */
-async function follow(address: string, task: FetchTask): Promise<IncomingMessage> {
+function problemOf(thrown: unknown, { log }: FetchTask): string {
+  if (thrown instanceof FetchFailure) return thrown.message;
+  if (thrown instanceof HttpError) {
+    const [problem] = thrown.problems;
+    const isOfTheFile = thrown.status === 413 || thrown.status === 507;
+    return isOfTheFile && problem ? problem.description : 'The connection ended before the file had come.';
+  }
+  log.error('fetched file not kept', { cause: describeThrown(thrown) });
+  return "The file could not be kept. The emulator's log has the cause.";
+}
+
+/** The answer that holds the file, behind the redirects. @param silence aborted when nothing comes for too long. */
+async function follow(address: string, task: FetchTask, silence: AbortController): Promise<IncomingMessage> {
   let url = address;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     const subject = redirects === 0 ? 'The address' : 'The address that it is redirected to';
     const faults = receiverUrlFaults(url, task.settings);
     if (faults.length > 0) throw new FetchFailure(`${subject} ${faults.join(', and ')}.`);
-    const answer = await get(new URL(url), redirects === 0 ? task : { ...task, authorization: undefined });
+    const answer = await get(new URL(url), task, silence);
     const { statusCode = 0, headers } = answer;
     if (statusCode === 200) return answer;
     answer.destroy();
@@ -69,68 +79,48 @@ async function follow(address: string, task: FetchTask): Promise<IncomingMessage
   throw new FetchFailure(`The address is redirected more than ${MAX_REDIRECTS} times.`);
 }
 
-function get(url: URL, { settings, signal, authorization }: FetchTask): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const outgoing = (url.protocol === 'https:' ? secureRequest : request)(url, {
-      agent: false,
-      headers: {
-        'user-agent': FETCH_AGENT,
-        accept: '*/*',
-        'accept-encoding': 'identity',
-        ...(authorization !== undefined && { authorization }),
-      },
-      lookup: lookupWithin(url.protocol, settings),
-      signal,
-      timeout: settings.idleMs,
-    });
-    outgoing.on('timeout', () => outgoing.destroy(idle(settings)));
-    outgoing.on('response', resolve);
-    outgoing.on('error', (thrown) => {
-      if (thrown instanceof FetchFailure) reject(thrown);
-      else if (signal.aborted) reject(new FetchFailure(ENDED));
-      else {
-        const failure = failureOf(systemCode(thrown)).replaceAll('_', ' ');
-        reject(new FetchFailure(`The file could not be fetched: ${failure}.`));
-      }
-    });
-    outgoing.end();
+async function get(
+  url: URL,
+  { settings, signal }: FetchTask,
+  silence: AbortController,
+): Promise<IncomingMessage> {
+  const outgoing = (url.protocol === 'https:' ? secureRequest : request)(url, {
+    agent: false,
+    headers: { 'user-agent': FETCH_AGENT, accept: '*/*', 'accept-encoding': 'identity' },
+    lookup: lookupWithin(url.protocol, settings),
+    signal,
+    timeout: settings.idleMs,
   });
+  outgoing.on('timeout', () => {
+    silence.abort(new FetchFailure(`Nothing came from the address for ${settings.idleMs / 1000} s.`));
+  });
+  // What fails after the answer has begun, its body says.
+  outgoing.on('error', () => undefined).end();
+  try {
+    const [answer] = await once(outgoing, 'response');
+    return answer;
+  } catch (thrown) {
+    const failure = failureOf(systemCode(thrown)).replaceAll('_', ' ');
+    throw new FetchFailure(`The file could not be fetched: ${failure}.`);
+  }
 }
 
-const ENDED = 'The fetch was ended.';
-
-function idle({ idleMs }: FetchSettings): FetchFailure {
-  return new FetchFailure(`Nothing came from the address for ${idleMs / 1000} s.`);
-}
-
-async function keep(answer: IncomingMessage, task: FetchTask): Promise<StoredFile> {
-  const { 'content-encoding': encoding = 'identity', 'content-length': length } = answer.headers;
-  const { store, maxBytes, signal } = task;
-  let failure: FetchFailure | undefined;
-  // The request ends then; why, its answer does not say.
-  answer.socket.once('timeout', () => {
-    failure = idle(task.settings);
-  });
+async function keep(answer: IncomingMessage, { store, maxBytes, signal }: FetchTask): Promise<StoredFile> {
+  const {
+    'content-encoding': encoding = 'identity',
+    'content-length': length,
+    'content-type': declaredType,
+  } = answer.headers;
   answer.on('error', () => undefined);
   try {
     if (encoding !== 'identity')
       throw new FetchFailure('The address sends the file compressed, although it was asked not to.');
     const announced = length === undefined ? undefined : Number(length);
     const received = await store.receive(answer, { maxBytes, length: announced }, signal);
-    if (signal.aborted || received.size === 0) {
-      await store.remove(received);
-      throw new FetchFailure(signal.aborted ? ENDED : 'The address answered with an empty file.');
-    }
-    return { ...received, declaredType: answer.headers['content-type'] };
-  } catch (thrown) {
+    if (received.size > 0 && !signal.aborted) return { ...received, declaredType };
+    await store.remove(received);
+    throw new FetchFailure('The address answered with an empty file.');
+  } finally {
     answer.destroy();
-    if (failure) throw failure;
-    if (signal.aborted) throw new FetchFailure(ENDED);
-    if (!(thrown instanceof HttpError)) throw thrown;
-    const [problem] = thrown.problems;
-    const isOfTheFile = thrown.status === 413 || thrown.status === 507;
-    throw new FetchFailure(
-      isOfTheFile && problem ? problem.description : 'The connection ended before the file had come.',
-    );
   }
 }

@@ -33,8 +33,6 @@ const REMEMBERED = 10_000;
 interface WantedFetch {
   readonly maxBytes: number;
   readonly signal?: AbortSignal;
-  /** The header that the address asks for. */
-  readonly authorization?: string | undefined;
 }
 
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */

@@ -49,7 +49,7 @@ function serveRaw(answer: string, then: (socket: Socket) => void = () => undefin
   return addressOf(server);
 }
 
-const failed = (problem: string, ended = false) => ({ ok: false, problem, ended });
+const failed = (problem: string) => ({ ok: false, problem });
 
 test('a file is fetched and kept byte for byte, by a sender that says who it is', async () => {
   const { context, sizesOnDisk } = await startUploads();
@@ -193,7 +193,7 @@ test.each(['a signal', 'a reset'])('%s ends a fetch, and nothing is kept', async
   await until(() => sizesOnDisk().includes(5));
   if (by === 'a signal') ending.abort();
   else context.reset();
-  expect(await fetching).toEqual(failed('The fetch was ended.', true));
+  expect(await fetching).toEqual(failed('The fetch was ended.'));
   await until(() => context.uploads.usedBytes === 0 && sizesOnDisk().length === 0);
 });
 
@@ -233,6 +233,6 @@ test('what waits for its turn is not fetched after a reset', async () => {
   const fetching = Array.from({ length: 20 }, () => context.uploads.fetchFile(url, WANTED));
   await until(() => calls === 16);
   context.reset();
-  expect(await Promise.all(fetching)).toEqual(fetching.map(() => failed('The fetch was ended.', true)));
+  expect(await Promise.all(fetching)).toEqual(fetching.map(() => failed('The fetch was ended.')));
   expect(calls).toBe(16);
 });
