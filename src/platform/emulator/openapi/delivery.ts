@@ -1,10 +1,8 @@
-import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
 import {
   type Answer,
   contentOf,
   jsonSchema,
-  type PathItem,
   parameter,
   queryParameters,
   type Schema,
@@ -12,9 +10,7 @@ import {
 import { DASH, Formatted, HLS, Item } from '../delivery/documents';
 import { PlaylistQuery } from '../delivery/playlists';
 import { field } from '../json-body';
-import { json, operationsAt, type Seeded, text, wordsOf } from './operation';
-
-export const DELIVERY_TAG = 'Public delivery';
+import { type Group, json, type Row, rowsOf, text } from './operation';
 
 /** The body of every refusal: clients read `message`. */
 const MESSAGE = jsonSchema(
@@ -53,21 +49,6 @@ const feedOf = (document: z.ZodType): Contents => ({
   'application/rss+xml': { type: 'string', description: 'The same as Media RSS.' },
 });
 
-/** What players and mobile apps ask for, without a credential. */
-export function deliveryOperations(seeded: Seeded): Record<string, PathItem> {
-  const rows = wordsOf(DELIVERED).map((words) => {
-    const { content, headers, answers, parameters = [] } = DETAILS[words.id] ?? {};
-    const found: Answer = {
-      description: words.summary,
-      ...(headers && { headers }),
-      ...(content && { content: contentOf(content) }),
-    };
-    const absent = json('There is nothing under this id, or nothing that viewers may have now.', MESSAGE);
-    return { ...words, parameters, answers: { ...(content && { 200: found }), ...answers, 404: absent } };
-  });
-  return operationsAt(DELIVERY_TAG, rows, seeded);
-}
-
 /** A stream: its playlist, its manifest, and the files of the packager that these name. */
 const streamOf = (id: string, path: string, name: string, lasts: string) => `
 ${id}Manifest | GET ${path}.m3u8 | ${name} | An HLS playlist, ${lasts} Once there are segments, it leads to the playlist of the packager. Before, and without a packager, it lists none. 404 with the code \`not_available\` if the packager refuses the stream.
@@ -104,6 +85,9 @@ mediaPoster | GET /v2/media/:mediaId/poster.:ending | The poster of a media | Th
 thumbnailPicture | GET /thumbnails/:thumbnailId{.:ending} | The picture of a thumbnail | The picture that was uploaded, or one with the title that the emulator draws. An ending such as \`.jpg\` may follow. A range of it can be asked for.
 `;
 
+const found = (content: Contents, headers?: Answer['headers']): Row['answers'] => ({
+  200: { description: 'It is there.', ...(headers && { headers }), content: contentOf(content) },
+});
 const WRONG_QUERY = { 400: json('A parameter is not of its form.', MESSAGE) };
 const TO_PACKAGER = { 302: { description: 'There are segments: `location` is their address.' } };
 
@@ -115,34 +99,27 @@ const VIDEO_OR_AUDIO = { 'video/*': file('A video.'), 'audio/*': file('An audio.
 const TRACK = { 'text/*': file('The track.'), 'application/*': file('The track.') };
 const PICTURE = { 'image/*': file('The picture.') };
 
-interface Detail {
-  /** By media type; without it, there is no answer 200. */
-  readonly content?: Contents;
-  readonly parameters?: readonly OpenApi.ParameterObject[];
-  readonly headers?: NonNullable<Answer['headers']>;
-  readonly answers?: Readonly<Record<number, Answer>>;
-}
-
 /** What can be read in ranges. */
-const ranged = (content: Contents, others: Readonly<Record<number, Answer>>): Detail => ({
-  content,
-  answers: {
-    206: { description: 'The range of bytes that was asked for.', content: contentOf(content) },
-    416: json('The file has no such range of bytes.', MESSAGE),
-    ...others,
-  },
+const ranged = (content: Contents): Row['answers'] => ({
+  206: { description: 'The range of bytes that was asked for.', content: contentOf(content) },
+  416: json('The file has no such range of bytes.', MESSAGE),
 });
 
-const segmentsOf = (type: string) =>
-  ranged({ ...lists(type), ...VIDEO_OR_AUDIO }, { 502: json('The packager does not answer.', MESSAGE) });
+const segmentsOf = (type: string) => {
+  const content = { ...lists(type), ...VIDEO_OR_AUDIO };
+  return { ...found(content), ...ranged(content), 502: json('The packager does not answer.', MESSAGE) };
+};
+
+const FILE_HEADERS: Answer['headers'] = {
+  etag: { description: 'The MD5 of an uploaded file, in quotes.', schema: { type: 'string' } },
+  'accept-ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
+};
 
 /** A file that is kept here. */
-const fileOf = (content: Contents): Detail => ({
-  ...ranged(content, { 412: json('The file is not the one that `if-match` names.', MESSAGE) }),
-  headers: {
-    etag: { description: 'The MD5 of an uploaded file, in quotes.', schema: { type: 'string' } },
-    'accept-ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
-  },
+const fileOf = (content: Contents) => ({
+  ...found(content, FILE_HEADERS),
+  ...ranged(content),
+  412: json('The file is not the one that `if-match` names.', MESSAGE),
 });
 
 const WIDTH = parameter('width', 'Pixels, of a picture that the emulator draws.', {
@@ -152,31 +129,41 @@ const WIDTH = parameter('width', 'Pixels, of a picture that the emulator draws.'
   default: 1280,
 });
 
-const streamDetails = Object.fromEntries(
-  ['event', 'media', 'preview'].flatMap((id): [string, Detail][] => [
-    [`${id}Manifest`, { content: lists(HLS), answers: TO_PACKAGER }],
-    [`${id}Dash`, { answers: TO_PACKAGER }],
+const streamAnswers = Object.fromEntries(
+  ['event', 'media', 'preview'].flatMap((id) => [
+    [`${id}Manifest`, { ...found(lists(HLS)), ...TO_PACKAGER }],
+    [`${id}Dash`, TO_PACKAGER],
     [`${id}HlsFile`, segmentsOf(HLS)],
     [`${id}DashFile`, segmentsOf(DASH)],
   ]),
 );
 
-const DETAILS: Readonly<Record<string, Detail>> = {
-  channelDocument: { content: { 'application/json': jsonSchema(ChannelDocument) } },
-  mediaDocument: {
-    content: feedOf(MediaDocument),
-    parameters: queryParameters(Formatted),
-    answers: WRONG_QUERY,
-  },
-  playlistDocument: {
-    content: feedOf(PlaylistDocument),
-    parameters: queryParameters(PlaylistQuery),
-    answers: WRONG_QUERY,
-  },
-  ...streamDetails,
+const ANSWERS: Readonly<Record<string, Row['answers']>> = {
+  channelDocument: found({ 'application/json': jsonSchema(ChannelDocument) }),
+  mediaDocument: { ...found(feedOf(MediaDocument)), ...WRONG_QUERY },
+  playlistDocument: { ...found(feedOf(PlaylistDocument)), ...WRONG_QUERY },
+  ...streamAnswers,
   renditionFile: fileOf(VIDEO_OR_AUDIO),
   masterFile: fileOf(VIDEO_OR_AUDIO),
   trackFile: fileOf(TRACK),
-  mediaPoster: { ...fileOf(PICTURE), parameters: [WIDTH] },
-  thumbnailPicture: { ...fileOf({ ...PICTURE, 'video/*': file('A moving one.') }), parameters: [WIDTH] },
+  mediaPoster: fileOf(PICTURE),
+  thumbnailPicture: fileOf({ ...PICTURE, 'video/*': file('A moving one.') }),
+};
+
+const PARAMETERS: Readonly<Record<string, Row['parameters']>> = {
+  mediaDocument: queryParameters(Formatted),
+  playlistDocument: queryParameters(PlaylistQuery),
+  mediaPoster: [WIDTH],
+  thumbnailPicture: [WIDTH],
+};
+
+const ABSENT = json('There is nothing under this id, or nothing that viewers may have now.', MESSAGE);
+
+export const DELIVERY: Group = {
+  tag: 'Public delivery',
+  says: 'What players and mobile apps ask for. No credential is needed.',
+  rows: rowsOf(DELIVERED, ({ id }) => ({
+    parameters: PARAMETERS[id] ?? [],
+    answers: { ...ANSWERS[id], 404: ABSENT },
+  })),
 };

@@ -1,18 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import type { Operation, PathItem } from '../../../http/openapi';
-import { DELIVERY_TAG, deliveryOperations } from './delivery';
-import { PROVIDER_TAG, providerOperations } from './key-provider';
-import { ERRORS_SCHEMA, type Seeded } from './operation';
+import { DELIVERY } from './delivery';
+import { PROVIDER } from './key-provider';
+import { ERRORS_SCHEMA, type Group, operationsOf, type Seeded } from './operation';
 import { resourceOperations, resourceSchemas, resourceTags } from './resources';
-import {
-  NOTIFICATIONS_TAG,
-  notifications,
-  SERVICE_TAG,
-  serviceOperations,
-  UPLOADS_TAG,
-  uploadOperations,
-} from './uploads-and-embed';
+import { NOTIFICATIONS_TAG, notifications, SERVICE, UPLOADS } from './uploads-and-embed';
 import { V1_ERROR_SCHEMA, V1_SIGNATURE, V1_TAG, v1Operations } from './v1';
 
 const API_SECRET =
@@ -40,15 +33,17 @@ Every path is taken with a slash at its end and without. Bodies are read as JSON
 
 Errors of Management API v2 are \`{"errors":[{"code","description"}]}\`, with every problem of a request at once. Public delivery answers 404 with \`{"message"}\`. Errors of v1 have one \`code\`, \`title\` and \`message\`.`;
 
+const tagOf = ({ tag, says }: Group) => ({ name: tag, description: says });
+
 /** The OpenAPI document of the platform port. */
 export function openApiDocument(seeded: Seeded) {
   const paths: Record<string, PathItem> = {
     ...resourceOperations(seeded),
-    ...uploadOperations(seeded),
-    ...deliveryOperations(seeded),
-    ...providerOperations(seeded),
+    ...operationsOf(UPLOADS, seeded),
+    ...operationsOf(DELIVERY, seeded),
+    ...operationsOf(PROVIDER, seeded),
     ...v1Operations(seeded),
-    ...serviceOperations(seeded),
+    ...operationsOf(SERVICE, seeded),
   };
   const about = {
     openapi: '3.1.1',
@@ -62,15 +57,10 @@ export function openApiDocument(seeded: Seeded) {
     servers: [{ url: '/', description: 'The emulator that answered this document.' }],
     tags: [
       ...resourceTags(),
-      { name: UPLOADS_TAG, description: 'Where files are sent to.' },
-      { name: DELIVERY_TAG, description: 'What players and mobile apps ask for. No credential is needed.' },
-      {
-        name: PROVIDER_TAG,
-        description: 'The DRM key provider, its configuration service and a ClearKey license server.',
-      },
+      ...[UPLOADS, DELIVERY, PROVIDER].map(tagOf),
       { name: V1_TAG, description: 'The same resources under their old routes, each call with a signature.' },
       { name: NOTIFICATIONS_TAG, description: 'What webhooks are sent.' },
-      { name: SERVICE_TAG, description: 'The channel embed, and what the emulator reports of itself.' },
+      tagOf(SERVICE),
     ],
     components: {
       schemas: { Errors: ERRORS_SCHEMA, V1Error: V1_ERROR_SCHEMA, ...resourceSchemas() },

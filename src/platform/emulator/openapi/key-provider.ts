@@ -1,15 +1,13 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
 import { SPEKE_VERSIONS } from '../../../drm/cpix/speke-answer';
-import { contentOf, jsonSchema, type PathItem, parameter } from '../../../http/openapi';
+import { contentOf, jsonSchema, parameter } from '../../../http/openapi';
 import { field } from '../json-body';
 import { LicenseRequest } from '../upstreams/clearkey-license';
 import { ClientRecord } from '../upstreams/config-service';
 import { CPIX_PATH, SPEKE_PATHS, STUDIO_PATHS } from '../upstreams/cpix-provider';
 import { deriveKeys, KEY_ANSWERS } from '../upstreams/key-provider';
-import { type AnsweredError, json, operationsAt, type Row, type Seeded, text } from './operation';
-
-export const PROVIDER_TAG = 'Key provider';
+import { type AnsweredError, type Group, json, type Row, text } from './operation';
 
 const XML = 'application/xml';
 
@@ -132,9 +130,10 @@ function studio(name: keyof typeof STUDIO_PATHS, summary: string, description: s
   };
 }
 
-/** What the sidecar and players call: the key provider, the configuration service and the license server. */
-export function providerOperations(seeded: Seeded): Record<string, PathItem> {
-  const rows: readonly Row[] = [
+export const PROVIDER: Group = {
+  tag: 'Key provider',
+  says: 'The DRM key provider, its configuration service and a ClearKey license server.',
+  rows: [
     ...Object.keys(KEY_ANSWERS).map((kind) => keys(kind as Kind)),
     {
       at: 'POST /keyprovider/clearkey',
@@ -184,6 +183,5 @@ export function providerOperations(seeded: Seeded): Record<string, PathItem> {
       'The same for DASH, with a usage rule for video and one for audio.',
     ),
     studio('keys', 'Get the key of a content as JSON', 'The key of the CPIX document.'),
-  ];
-  return operationsAt(PROVIDER_TAG, rows, seeded);
-}
+  ],
+};

@@ -79,19 +79,33 @@ export interface Row {
   readonly errors?: readonly AnsweredError[];
 }
 
-/** Operations in words, one a line: `id | METHOD path | summary | description`. */
-export function wordsOf(table: string): Pick<Row, 'id' | 'at' | 'summary' | 'description'>[] {
+/** Operations with a tag of their own. */
+export interface Group {
+  readonly tag: string;
+  /** Of the tag. */
+  readonly says: string;
+  readonly rows: readonly Row[];
+}
+
+type Words = Pick<Row, 'id' | 'at' | 'summary' | 'description'>;
+
+/** Operations in words, one a line: `id | METHOD path | summary | description`. @param details the rest of each. */
+export function rowsOf(table: string, details: (words: Words) => Omit<Row, keyof Words>): Row[] {
   return table
     .trim()
     .split('\n')
     .map((line) => {
       const [id = '', at = '', summary = '', description = ''] = line.split(' | ');
-      return { id, at, summary, description };
+      const words = { id, at, summary, description };
+      return { ...words, ...details(words) };
     });
 }
 
 /** Operations of the emulator by their paths. */
-export function operationsAt(group: string, rows: readonly Row[], seeded: Seeded): Record<string, PathItem> {
+export function operationsOf(
+  { tag: group, rows }: Pick<Group, 'tag' | 'rows'>,
+  seeded: Seeded,
+): Record<string, PathItem> {
   const paths: Record<string, PathItem> = {};
   for (const row of rows) {
     const { at, id, tag = group, summary, description, access = 'open', parameters = [], body } = row;

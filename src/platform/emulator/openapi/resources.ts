@@ -15,7 +15,7 @@ import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
 import { type Action, type Resource, VERBS, type Verb } from '../resources/resource';
 import { ACTIONS, RESOURCES } from '../resources/table';
-import { type AnsweredError, capital, json, operationsAt, type Row, type Seeded } from './operation';
+import { type AnsweredError, capital, json, operationsOf, type Row, type Seeded } from './operation';
 
 const JSON_TYPE = 'application/json';
 const SITES_TAG = 'Sites';
@@ -34,7 +34,7 @@ export function resourceOperations(seeded: Seeded): Record<string, PathItem> {
     ...resource.verbs.map((verb) => verbRow(resource, verb)),
     ...actionRows(resource.actions ?? {}, resource),
   ]);
-  return operationsAt(SITES_TAG, [...rows, ...actionRows(ACTIONS)], seeded);
+  return operationsOf({ tag: SITES_TAG, rows: [...rows, ...actionRows(ACTIONS)] }, seeded);
 }
 
 /** The tags of the operations, in their order. */

@@ -5,7 +5,6 @@ import {
   contentOf,
   jsonContent,
   jsonSchema,
-  type PathItem,
   parameter,
   queryParameters,
   type Schema,
@@ -13,11 +12,9 @@ import {
 import { field } from '../json-body';
 import { PartsQuery } from '../uploads/upload-api';
 import { EVENT_NAMES, type WebhookEventName } from '../webhooks/notification';
-import { type AnsweredError, json, operationsAt, type Row, type Seeded, text, wordsOf } from './operation';
+import { type AnsweredError, type Group, json, type Row, rowsOf, text } from './operation';
 
-export const UPLOADS_TAG = 'Uploads';
 export const NOTIFICATIONS_TAG = 'Notifications';
-export const SERVICE_TAG = 'Emulator';
 
 const Part = z.object({
   id: field(z.int(), 'Its number, from 1.'),
@@ -75,7 +72,7 @@ const TOKEN = parameter(
   { required: true },
 );
 
-const UPLOADS = `
+const UPLOAD_CALLS = `
 uploadFile | PUT /uploads/:uploadId | Send a file | Takes the file of an upload by the method \`direct\`. The whole address is the \`upload_link\` of the answer that began the upload; it holds for a day.
 uploadPart | PUT /uploads/:uploadId/parts/:part | Send a part | Takes a part of an upload by the method \`multipart\`. The whole address is the \`upload_link\` of the part. A part that is sent again replaces the one before.
 listParts | GET /v2/uploads/:uploadId/parts | List the parts of an upload | The parts with their links. Those with an \`etag\` have been sent, so an upload can be resumed.
@@ -108,12 +105,13 @@ const COMPLETED: Details = {
   ],
 };
 
-/** Where files are sent to. */
-export function uploadOperations(seeded: Seeded): Record<string, PathItem> {
-  const details: Readonly<Record<string, Details>> = { listParts: LISTED, completeUpload: COMPLETED };
-  const rows = wordsOf(UPLOADS).map((words) => ({ ...words, ...(details[words.id] ?? SENT) }));
-  return operationsAt(UPLOADS_TAG, rows, seeded);
-}
+const DETAILS: Readonly<Record<string, Details>> = { listParts: LISTED, completeUpload: COMPLETED };
+
+export const UPLOADS: Group = {
+  tag: 'Uploads',
+  says: 'Where files are sent to.',
+  rows: rowsOf(UPLOAD_CALLS, ({ id }) => DETAILS[id] ?? SENT),
+};
 
 const WHEN: Readonly<Record<WebhookEventName, string>> = {
   channel_created: 'A channel was created.',
@@ -204,12 +202,11 @@ function contentAt(at: string): Readonly<Record<string, Schema>> {
   return { 'text/html': { type: 'string', description: 'A page for browsers.' } };
 }
 
-/** The channel embed, and what the emulator reports of itself. */
-export function serviceOperations(seeded: Seeded): Record<string, PathItem> {
-  const rows = wordsOf(SERVED).map((words) => ({
-    ...words,
-    parameters: PAGE_PARAMETERS[words.id] ?? [],
-    answers: { 200: { description: words.summary, content: contentOf(contentAt(words.at)) } },
-  }));
-  return operationsAt(SERVICE_TAG, rows, seeded);
-}
+export const SERVICE: Group = {
+  tag: 'Emulator',
+  says: 'The channel embed, and what the emulator reports of itself.',
+  rows: rowsOf(SERVED, ({ id, at }) => ({
+    parameters: PAGE_PARAMETERS[id] ?? [],
+    answers: { 200: { description: 'It is there.', content: contentOf(contentAt(at)) } },
+  })),
+};
