@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { json, type RequestHandler } from 'express';
 import * as z from 'zod';
 import { HttpError } from '../../http/errors';
-import { readBody } from '../../http/faults';
+import { bodyProblem, schemaFaults } from '../../http/faults';
 
 /** The bytes of each body that was read, well-formed or not. */
 export const sentBodies = new WeakMap<IncomingMessage, Buffer>();
@@ -25,13 +25,20 @@ export const readJson: RequestHandler = (request, response, next) => {
   parseJson(request, response, next);
 };
 
-/** The body as its schema says. @throws HttpError 400 `invalid_body` with every problem at once. */
-export function checkedBody<Output>(schema: z.ZodType<Output>, body: unknown): Output {
-  const parsed = readBody(schema, body);
-  if (parsed.ok) return parsed.value;
+/** What its schema makes of a body or a query. @throws HttpError 400 with every problem at once. */
+export function validated<Output>(
+  schema: z.ZodType<Output>,
+  given: unknown,
+  code: 'invalid_body' | 'invalid_parameter' = 'invalid_body',
+): Output {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const faults = schemaFaults(schema, parsed.error, given);
+  // As lists say it of their parameters.
+  const end = code === 'invalid_parameter' ? '.' : '';
   throw new HttpError(
     400,
-    parsed.problems.map(({ description }) => ({ code: 'invalid_body', description })),
+    faults.map((fault) => ({ code, description: `${bodyProblem(fault).description}${end}`, fault })),
   );
 }
 

@@ -5,7 +5,7 @@ import { createApp, onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { isPublicName } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { checkedBody, readJson } from '../json-body';
+import { readJson, validated } from '../json-body';
 import { CONNECT_REFUSALS, type ConnectRefusal, type EncoderSession } from '../live/broadcast';
 import { channelOfKey } from '../resources/channels';
 import { dateAnswers } from '../seeded-source';
@@ -63,7 +63,7 @@ function mountEncoder(
   app
     .route('/encoder/connect')
     .post(readJson, (request, response) => {
-      const { stream_key } = checkedBody(EncoderBody, request.body);
+      const { stream_key } = validated(EncoderBody, request.body);
       const connected = broadcast.connect(stream_key);
       if (!connected.ok) throw refusal(connected.reason);
       response.json(renderSession(connected.session));
@@ -73,7 +73,7 @@ function mountEncoder(
   app
     .route('/encoder/disconnect')
     .post(readJson, (request, response) => {
-      const { stream_key } = checkedBody(EncoderBody, request.body);
+      const { stream_key } = validated(EncoderBody, request.body);
       const channel = channelOfKey(state, stream_key);
       if (!channel) throw refusal('unknown_stream_key');
       const session = broadcast.sessionOf(channel.id);

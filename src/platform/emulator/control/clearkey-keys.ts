@@ -13,7 +13,7 @@ import type { ClearKey } from '../../../drm/clearkey';
 import { checkLicenseUrl } from '../../../drm/license-url';
 import { fairPlayKeyId } from '../../../drm/packaging';
 import { onlyMethods } from '../../../http/app';
-import { checkedBody, objectParams, readJson } from '../json-body';
+import { objectParams, readJson, validated } from '../json-body';
 import type { ProviderParts } from '../upstreams/key-provider';
 
 const checked = <T>(check: (text: string) => Checked<T>) =>
@@ -76,7 +76,7 @@ export function mountClearKeyKeys(app: Express, { issuedKeys }: Pick<ProviderPar
   app
     .route('/clearkey/keys')
     .post(readJson, (request, response) => {
-      const { keys } = checkedBody(SuppliedKeys, request.body);
+      const { keys } = validated(SuppliedKeys, request.body);
       for (const key of keys) issuedKeys.remember(key);
       response.json({ keys: keys.map(({ keyId }) => ({ key_id: formatUuid(keyId) })) });
     })

@@ -17,7 +17,7 @@ import {
   type WantedCredential,
 } from '../auth';
 import { wireTime } from '../clock';
-import { checkedBody, readJson } from '../json-body';
+import { readJson, validated } from '../json-body';
 
 /** The body that makes a credential. */
 export const CredentialBody = z
@@ -51,7 +51,7 @@ export function mountCredentials(app: Express, parts: CredentialActions): void {
     })
     .post(readJson, (request, response) => {
       const admin = credentialOf(parts, request);
-      const wanted = checkedBody(CredentialBody, request.body);
+      const wanted = validated(CredentialBody, request.body);
       const made = createCredential(parts, admin, wanted);
       response.status(201).json(renderCredential(made, { reveal: true }));
     })

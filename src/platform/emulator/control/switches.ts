@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Clock, wireTime } from '../clock';
-import { checkedBody, readJson } from '../json-body';
+import { readJson, validated } from '../json-body';
 import type { Webhooks } from '../webhooks/webhooks';
 import { type Fault, type FaultSwitch, type FaultSwitches, whyNoRoute } from './faults';
 
@@ -86,7 +86,7 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: SwitchP
     .route('/clock')
     .get((_request, response) => void response.json({ now: wireTime(clock.now()) }))
     .post(readJson, (request, response) => {
-      const { advance_seconds } = checkedBody(ClockBody, request.body);
+      const { advance_seconds } = validated(ClockBody, request.body);
       clock.advance(Math.round(advance_seconds * 1000));
       response.json({ now: wireTime(clock.now()) });
     })
@@ -96,7 +96,7 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: SwitchP
     .route('/faults')
     .get((_request, response) => void response.json(renderFaults(faults.list())))
     .post(readJson, async (request, response) => {
-      const { target, fault, times, rate } = faultOf(checkedBody(FaultBody, request.body));
+      const { target, fault, times, rate } = faultOf(validated(FaultBody, request.body));
       const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
       const why =
         webhookId === undefined

@@ -13,7 +13,7 @@ import {
 } from '../auth';
 import type { EmulatorContext } from '../context';
 import { CredentialBody } from '../control/credentials';
-import { checkedBody } from '../json-body';
+import { validated } from '../json-body';
 import {
   type Column,
   confirmedAction,
@@ -72,7 +72,7 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
     form: 'new',
     change(request, sent) {
       requireRole(request, 'admin');
-      const wanted = checkedBody(CredentialBody, readFields(fields, sent));
+      const wanted = validated(CredentialBody, readFields(fields, sent));
       createCredential(context, adminOf(context, wanted.siteIds ?? []), wanted);
       return `${PATH}?done=credential-created`;
     },

@@ -188,23 +188,6 @@ export function valuesAfter<F extends SetFields>(
   return Object.fromEntries(values) as ValuesOf<F>;
 }
 
-/** The fields at the top of the body, or in the query, of an action. @throws HttpError 400 with every problem. */
-export function readActionFields(
-  schema: z.ZodType,
-  given: unknown,
-  code: 'invalid_body' | 'invalid_parameter',
-): Readonly<Record<string, unknown>> {
-  const parsed = schema.safeParse(given);
-  if (parsed.success) return parsed.data as Readonly<Record<string, unknown>>;
-  const faults = schemaFaults(schema, parsed.error, given);
-  // As lists say it of their parameters.
-  const end = code === 'invalid_parameter' ? '.' : '';
-  throw new HttpError(
-    400,
-    faults.map((fault) => ({ code, description: `${bodyProblem(fault).description}${end}`, fault })),
-  );
-}
-
 /** The schema of the body of an action that takes a new content. */
 export function uploadSchema({ upload = {} }: Resource): z.ZodType {
   const parts = {
@@ -216,14 +199,14 @@ export function uploadSchema({ upload = {} }: Resource): z.ZodType {
 }
 
 /** The schema of an action's fields. */
-export function actionSchema(fields: SetFields): z.ZodType {
+export function actionSchema(fields: SetFields): z.ZodType<Readonly<Record<string, unknown>>> {
   const shape = Object.entries(fields).map(([name, field]) => [name, givenField(field, 'create')] as const);
   const names = spoken(Object.keys(fields), 'and');
   return z.strictObject(Object.fromEntries(shape), `The body must be a JSON object with ${names}.`);
 }
 
 /** The schema of an action's query. A parameter that is given twice arrives as an array. */
-export function querySchema(fields: SetFields): z.ZodType {
+export function querySchema(fields: SetFields): z.ZodType<Readonly<Record<string, unknown>>> {
   const shape = Object.entries(fields).map(([name, { schema, required }]) => {
     const once = z.string('is given twice').pipe(schema as z.ZodType<unknown, string>);
     return [name, required ? once : once.optional()] as const;

@@ -71,7 +71,6 @@ export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Playe
       player.relationships = { ...player.relationships, ...relationships };
       player.lastModified = clock.now();
     },
-    shown: {},
     relationships: ({ relationships }) =>
       Object.fromEntries(Object.entries(relationships).filter(([, related]) => related !== null)),
   };

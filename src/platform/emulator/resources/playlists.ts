@@ -235,7 +235,7 @@ function changeFilters(
 
 /** The calls for playlists of all types: they show what all have in common, and change none. */
 export function playlistCalls({ state, clock }: Platform): ResourceCalls {
-  return callsOf(PLAYLIST, { ...inSite(state.playlists, 'playlistId'), shown: {} }, clock.now);
+  return callsOf(PLAYLIST, { ...inSite(state.playlists, 'playlistId') }, clock.now);
 }
 
 /** The calls for each type of playlist. */
@@ -262,7 +262,6 @@ function callsOfType(parts: Platform, typed: TypedPlaylist): ResourceCalls {
       state.playlists.add(playlist);
       return playlist;
     },
-    shown: {},
   };
   return callsOf(resource, behaviour, clock.now);
 }

@@ -1,52 +1,26 @@
 import { HttpError } from '../../../http/errors';
 import { wireTime } from '../clock';
+import { validated } from '../json-body';
 import type { Field, Fields } from '../listing/filter';
 import { listPage, type Window } from '../listing/list';
-import {
-  actionSchema,
-  bodySchema,
-  querySchema,
-  readActionFields,
-  readResourceBody,
-  uploadSchema,
-  valuesAfter,
-} from './body';
+import { actionSchema, bodySchema, querySchema, readResourceBody, uploadSchema, valuesAfter } from './body';
 import type { ShownField } from './fields';
 import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View } from './resource';
 
 /** A resource, or a page of them, as the management API shows it. */
 type Rendered = Readonly<Record<string, unknown>>;
 
-/** The calls of a resource, for the routes of v2, those of v1, the dashboard and the control port. */
-export interface ResourceCalls {
-  readonly resource: Resource;
-  /** A page of them, or a window. `query` is that of a list. @throws HttpError 400, 404 */
-  list(ids: PathIds, query: unknown, view: View, window?: Window): Rendered;
-  /** @throws HttpError 400 with every problem of the body. */
-  create(ids: PathIds, body: unknown, view: View): Promise<Rendered>;
-  /** @throws HttpError 404 */
-  read(ids: PathIds, view: View): Rendered;
-  /** @throws HttpError 400, 404 */
-  update(ids: PathIds, body: unknown, view: View): Rendered;
-  /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
-  checkUpdate(ids: PathIds, body: unknown, view: View): void;
-  /** @param view without one, every item is found. @throws HttpError 404 */
-  remove(ids: PathIds, view?: View): void;
-  /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */
-  act(
-    name: string,
-    ids: PathIds,
-    call: { readonly body?: unknown; readonly query?: unknown },
-    view: View,
-  ): Promise<object | undefined>;
-}
+export type ResourceCalls = ReturnType<typeof callsOf>;
 
-/** @param now the platform's clock, for the fields that lists are filtered by. */
+/**
+ * The calls of a resource, for the routes of v2, those of v1, the dashboard and the control port.
+ * @param now the platform's clock, for the fields that lists are filtered by.
+ */
 export function callsOf<R extends Resource, Item extends Kept<R>>(
   resource: R,
   behaviour: Behaviour<R, Item>,
   now: () => Date,
-): ResourceCalls {
+) {
   // Schemas are made when they are needed: those of all resources would be a part of every start.
   const anyView = { origin: '', now };
   const createBody = once(() => bodySchema(resource, 'create'));
@@ -92,21 +66,25 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   };
 
   return {
-    resource,
-    list(ids, query, view, window) {
+    resource: resource as Resource,
+    /** A page of them, or a window. `query` is that of a list. @throws HttpError 400, 404 */
+    list(ids: PathIds, query: unknown, view: View, window?: Window): Rendered {
       const listed = { name: resource.plural, fields: fields(), render: (item: Item) => shown(item, view) };
       const page = listPage(behaviour.list(ids, view), query, listed, window);
       const { alsoListedAs: other } = resource;
       return other === undefined ? page : { ...page, [other]: page[resource.plural] };
     },
-    async create(ids, body, view) {
+    /** @throws HttpError 400 with every problem of the body. */
+    async create(ids: PathIds, body: unknown, view: View): Promise<Rendered> {
       if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
       const given = readResourceBody(resource, createBody(), body, 'create');
       const metadata = valuesAfter(resource.metadata, given.metadata) as MetadataOf<R>;
       return shown(await behaviour.create(ids, { ...given, metadata }, view), view, true);
     },
-    read: (ids, view) => shown(found(ids, view), view),
-    update(ids, body, view) {
+    /** @throws HttpError 404 */
+    read: (ids: PathIds, view: View): Rendered => shown(found(ids, view), view),
+    /** @throws HttpError 400, 404 */
+    update(ids: PathIds, body: unknown, view: View): Rendered {
       const item = found(ids, view);
       const given = readResourceBody(resource, updateBody(), body, 'update');
       const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata) as MetadataOf<R>;
@@ -117,14 +95,20 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       }
       return shown(item, view);
     },
-    checkUpdate(ids, body, view) {
+    /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
+    checkUpdate(ids: PathIds, body: unknown, view: View): void {
       found(ids, view);
       readResourceBody(resource, updateBody(), body, 'update');
     },
-    remove(ids, view = anyView) {
-      behaviour.remove?.(found(ids, view));
-    },
-    async act(name, ids, { body, query }, view) {
+    /** @param view without one, every item is found. @throws HttpError 404 */
+    remove: (ids: PathIds, view: View = anyView): void => behaviour.remove?.(found(ids, view)),
+    /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */
+    async act(
+      name: string,
+      ids: PathIds,
+      { body, query }: { readonly body?: unknown; readonly query?: unknown },
+      view: View,
+    ): Promise<object | undefined> {
       const act = (
         behaviour.actions as Record<string, (item: Item, call: ActionCall) => unknown> | undefined
       )?.[name];
@@ -133,8 +117,8 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       const item = found(ids, view);
       const done = await act(item, {
         upload: read.upload ? readResourceBody<Resource>(resource, read.upload, body, 'create').upload : {},
-        body: read.body ? readActionFields(read.body, body, 'invalid_body') : {},
-        query: read.query ? readActionFields(read.query, query, 'invalid_parameter') : {},
+        body: read.body ? validated(read.body, body) : {},
+        query: read.query ? validated(read.query, query, 'invalid_parameter') : {},
         view,
       });
       return done === 'item' ? shown(item, view, true) : (done as object | undefined);
@@ -169,7 +153,7 @@ function shownValue<R extends Resource, Item extends Kept<R>>(
   item: Item,
   view: View,
 ): unknown {
-  const values: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> = shown;
+  const values: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> = shown ?? {};
   const own = name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
   const fields: object = item;
   return values[name] ? values[name](item, view) : (fields as Readonly<Record<string, unknown>>)[own];

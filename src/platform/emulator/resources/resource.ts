@@ -95,21 +95,6 @@ export interface BodyOf<R extends Resource> {
 
 type NewOf<R extends Resource> = Omit<BodyOf<R>, 'metadata'> & { readonly metadata: MetadataOf<R> };
 
-type CamelCase<Name> = Name extends `${infer First}_${infer Rest}`
-  ? `${First}${Capitalize<CamelCase<Rest>>}`
-  : Name;
-
-/** The fields of an item whose values answers have as they are: no moment is. */
-type OnWire<Item> = { [Name in keyof Item as Date extends Item[Name] ? never : Name]: Item[Name] };
-
-/** The functions for the values of fields; an item has `media_type` itself when it has a `mediaType`. */
-type Shown<Fields extends ShownFields, Item> = {
-  readonly [Name in keyof Fields as CamelCase<Name> extends keyof OnWire<Item> ? never : Name]: (
-    item: Item,
-    view: View,
-  ) => unknown;
-};
-
 /** The part that all items have. */
 export interface Kept<R extends Resource> {
   readonly id: string;
@@ -146,8 +131,11 @@ export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   /** Without it, the metadata and the time of the change are set. @param metadata the new one. `body` is the call's. */
   readonly update?: (item: Item, metadata: MetadataOf<R>, body: BodyOf<R>, view: View) => void;
   readonly remove?: (item: Item) => void;
-  /** The values of the fields that the platform sets, which the item does not have itself. `undefined` leaves one out. */
-  readonly shown: Shown<R['shown'], Item>;
+  /**
+   * The values of the fields that the platform sets, but for those that the item has itself: `media_type` as its
+   * `mediaType`. `undefined` leaves one out.
+   */
+  readonly shown?: { readonly [Name in keyof R['shown']]?: (item: Item, view: View) => unknown };
   readonly relationships?: (item: Item) => object;
   readonly actions?: {
     readonly [Name in keyof NonNullable<R['actions']>]: (

@@ -1,6 +1,6 @@
 import { HttpError } from '../../../http/errors';
-import { text } from '../json-body';
-import { actionSchema, readActionFields } from './body';
+import { text, validated } from '../json-body';
+import { actionSchema } from './body';
 import { row, SITE } from './fields';
 import { updateMedia } from './media-behaviour';
 import { changeTagOfPlaylists } from './playlists';
@@ -46,7 +46,7 @@ export function changeTags(
   siteId: string,
   body: unknown,
 ): number {
-  const given = readActionFields(schemas()[action], body, 'invalid_body');
+  const given = validated(schemas()[action], body);
   // Each tag has two names.
   const names =
     action === 'remove_tag'

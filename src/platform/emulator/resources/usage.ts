@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import type { Clock } from '../clock';
-import { field } from '../json-body';
-import { actionSchema, readActionFields } from './body';
+import { field, validated } from '../json-body';
+import { actionSchema } from './body';
 import { Day, row, type SetFields, type ShownFields, SITE } from './fields';
 import type { Action } from './resource';
 import { once } from './resource-calls';
@@ -132,7 +132,7 @@ export function usageOf(
   siteIds: readonly string[],
   body: unknown,
 ) {
-  const given = readActionFields(askedDays(), body ?? {}, 'invalid_body');
+  const given = validated(askedDays(), body ?? {});
   const end = typeof given.end_date === 'string' ? given.end_date : dayOf(clock.now());
   const start =
     typeof given.start_date === 'string' ? given.start_date : dayOf(new Date(Date.parse(end) - 29 * DAY_MS));

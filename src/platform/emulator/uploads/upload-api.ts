@@ -6,7 +6,7 @@ import { isSameSecret } from '../../../http/secret';
 import { originOf } from '../addresses';
 import { secretOf } from '../auth';
 import { openFor } from '../delivery/answers';
-import { queryNumber } from '../json-body';
+import { queryNumber, validated } from '../json-body';
 import { MAX_PARTS, type Sent, type Upload, type UploadMethod } from './upload';
 import { partLink, partToken, type Uploads } from './uploads';
 
@@ -41,7 +41,7 @@ export function mountUploads(app: Express, { uploads }: { readonly uploads: Uplo
     .route('/v2/uploads/:uploadId/parts')
     .get((request, response) => {
       const upload = uploadOfBearer(uploads, request);
-      const { page, page_length } = readPaging(request.query);
+      const { page, page_length } = validated(PartsQuery, request.query, 'invalid_parameter');
       const first = (page - 1) * page_length + 1;
       const length = Math.max(Math.min(page_length, MAX_PARTS - first + 1), 0);
       const parts = Array.from({ length }, (_, at) => renderPart(upload, first + at, originOf(request)));
@@ -62,17 +62,6 @@ export const PartsQuery = z.object({
   page: queryNumber('The page, from 1.', Number.MAX_SAFE_INTEGER, 1),
   page_length: queryNumber('How many parts a page has at most.', MAX_PAGE_LENGTH, MAX_PAGE_LENGTH),
 });
-
-/** @throws HttpError 400 with everything that is wrong with the query. */
-function readPaging(query: unknown): z.output<typeof PartsQuery> {
-  const read = PartsQuery.safeParse(query);
-  if (read.success) return read.data;
-  const problems = read.error.issues.map(({ path, message }) => ({
-    code: 'invalid_parameter',
-    description: `${path.join('.')}: ${message}.`,
-  }));
-  throw new HttpError(400, problems);
-}
 
 function renderPart(upload: Upload, id: number, origin: string) {
   const upload_link = partLink(upload, id, origin);

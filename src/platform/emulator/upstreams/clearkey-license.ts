@@ -4,7 +4,7 @@ import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../../drm/cl
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { openFor } from '../delivery/answers';
-import { anyBody, checkedBody, field } from '../json-body';
+import { anyBody, field, validated } from '../json-body';
 
 /** The keys that the provider gave out since its start, and supplied ones, by key id. */
 export class IssuedKeys {
@@ -63,7 +63,7 @@ export function mountClearKeyLicense(
     .route(CLEARKEY_PATH)
     // Players declare a license request as they like, or not at all.
     .post(json({ ...anyBody, limit: '16kb' }), (request, response) => {
-      const { kids } = checkedBody(LicenseRequest, request.body);
+      const { kids } = validated(LicenseRequest, request.body);
       const keys = kids.flatMap(({ bytes }) => issuedKeys.find(bytes) ?? []);
       if (keys.length === 0)
         throw new HttpError(

@@ -41,7 +41,6 @@ function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook
       webhooks.update(webhook, metadata);
     },
     remove: ({ id }) => webhooks.remove(id),
-    shown: {},
   };
 }
 
