@@ -1,9 +1,7 @@
 import type { Express } from 'express';
 import { onlyMethods } from '../../../http/app';
 import { originOf } from '../addresses';
-import { isViewable, type LiveEvent } from '../live/live-event';
-import type { Channel } from '../resources/channels';
-import type { EmulatorState } from '../state';
+import { isViewable } from '../live/live-event';
 import {
   answer,
   countBytes,
@@ -40,7 +38,10 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
     .route('/live/channels/:channelId.json')
     .get((request, response) => {
       const channel = state.channels.find(request.params.channelId);
-      answer(response, NO_CHANNEL, channel && renderChannelDocument(eventOnAir(state, channel)));
+      const event = state.events.find(channel?.currentEventId ?? '');
+      // To viewers a channel without an event that they may watch is idle.
+      const onAir = event && isViewable(event.state) && { status: 'active', current_event: event.id };
+      answer(response, NO_CHANNEL, channel && (onAir || { status: 'idle' }));
     })
     .all(get);
 
@@ -62,16 +63,6 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
   mountPictures(app, context);
   mountFiles(app, context);
   mountPlaylists(app, context);
-}
-
-function eventOnAir({ events }: EmulatorState, channel: Channel): LiveEvent | undefined {
-  const event = events.find(channel.currentEventId ?? '');
-  return event && isViewable(event.state) ? event : undefined;
-}
-
-/** The public document of a channel. To viewers a channel without an event that they may watch is idle. */
-function renderChannelDocument(event: LiveEvent | undefined) {
-  return event ? { status: 'active', current_event: event.id } : { status: 'idle' };
 }
 
 const TRACK_TYPES: ReadonlyMap<string, string> = new Map([

@@ -2,7 +2,6 @@ import type { Response } from 'express';
 import * as z from 'zod';
 import { parseUuid } from '../../../drm/bytes';
 import { field } from '../json-body';
-import type { Channel } from '../resources/channels';
 import { type Media, publicationOf } from '../resources/media';
 import { type Rendition, renditionPath } from '../resources/renditions';
 import { once } from '../resources/resource-calls';
@@ -96,7 +95,10 @@ async function renderItem(
     description: description ?? '',
     tags: tags.join(','),
     sources: sourcesOf(context, watchable, origin),
-    tracks: watchable.live ? tracksOfChannel(watchable.channel) : tracksOf(context, watchable.media, origin),
+    // Tracks in the stream itself have no file.
+    tracks: watchable.live
+      ? watchable.channel.metadata.text_tracks.map((track) => ({ kind: 'captions', ...track }))
+      : tracksOf(context, watchable.media, origin),
     variations: {},
   };
 }
@@ -217,11 +219,6 @@ export function contentTypeOf({ mimeType, mediaType, hostingType }: Media): stri
 export function typeOfRendition(media: Media, { file, height }: Rendition): string {
   if (!file) return contentTypeOf(media);
   return height > 0 ? 'video/mp4' : 'audio/mp4';
-}
-
-/** The text tracks that a channel has, as they are given: tracks in the stream itself have no file. */
-function tracksOfChannel({ metadata }: Channel): Track[] {
-  return metadata.text_tracks.map((track) => ({ kind: 'captions', ...track }));
 }
 
 /** The published text tracks, by their places in the menu. */

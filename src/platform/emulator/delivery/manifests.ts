@@ -44,7 +44,12 @@ export function mountManifests(app: Express, parts: DeliveryParts): void {
           const packaged = shown && packaging.deliverable(shown.id)?.[format];
           const why = shown && packaging.whyNothing(shown.id);
           if (packaged) redirect(response, `${path}/${id}`, packaged.path, shown);
-          else if (why !== undefined) refuse(response, shown?.isPreview ? why : NOT_AVAILABLE);
+          // Unlike what has no segment yet, this does not start by itself: the embed reads the code, and shows the message.
+          else if (why !== undefined)
+            answer(response.status(404), '', {
+              message: shown?.isPreview ? why : NOT_AVAILABLE,
+              code: 'not_available',
+            });
           else if (format === 'hls') answer(response, NO_MEDIA, shown && emptyPlaylist(shown), HLS);
           else answer(response, shown ? NO_SEGMENT : NO_MEDIA, undefined);
         })
@@ -55,7 +60,7 @@ export function mountManifests(app: Express, parts: DeliveryParts): void {
         .get(async (request, response) => {
           const { id, file } = request.params;
           const shown = find(parts, id);
-          if (!shown || !packaging.deliverable(shown.id)?.[format] || !file.every(isName))
+          if (!shown || !packaging.deliverable(shown.id)?.[format] || !file.every((part) => NAME.test(part)))
             return answer(response, NO_MEDIA, undefined);
           await forward(parts, shown, [format, ...file].join('/'), request, response);
         })
@@ -71,15 +76,8 @@ const FORMATS = [
 const NO_SEGMENT = 'There is no segment to play under this id yet.';
 const NOT_AVAILABLE = 'The stream is not available.';
 
-/** Unlike what has no segment yet, this does not start by itself: the embed reads the code, and shows the message. */
-function refuse(response: Response, message: string): void {
-  response.status(404).set('cache-control', 'no-store').json({ message, code: 'not_available' });
-}
-
 /** Of a path below a stream; dots alone would lead elsewhere. */
-function isName(part: string): boolean {
-  return /^\w[\w.-]*$/.test(part);
-}
+const NAME = /^\w[\w.-]*$/;
 
 /** The platform has no manifest of content that is elsewhere. */
 function shownUnder({ state, clock }: DeliveryParts, id: string): Shown | undefined {

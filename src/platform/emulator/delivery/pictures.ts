@@ -82,14 +82,12 @@ const sniffed = new WeakMap<StoredFile, Promise<string | undefined>>();
 
 /** What a picture is by its bytes, else by what its sender says, if that can be. */
 async function typeOf({ thumbnailType }: Thumbnail, file: StoredFile): Promise<string> {
-  const known = sniffed.get(file) ?? probe(file).then((facts) => facts?.mimeType, unreadable);
+  const known = sniffed.get(file) ?? probe(file).then((facts) => facts?.mimeType);
   sniffed.set(file, known);
   const type = (await known) ?? file.declaredType?.split(';')[0]?.trim().toLowerCase() ?? '';
   const canBe = ENDINGS.has(type) || (thumbnailType === 'video' && /^video\/[\w.+-]+$/.test(type));
   return canBe ? type : 'application/octet-stream';
 }
-
-const unreadable = () => undefined;
 
 const POSTER_WIDTHS = [320, 640, 1280];
 

@@ -1,9 +1,5 @@
-interface Identified {
-  readonly id: string;
-}
-
 /** Things that belong to an owner, such as a site, found by id and kept in the order of their creation. */
-export class ItemStore<T extends Identified> {
+export class ItemStore<T extends { readonly id: string }> {
   readonly #ownerOf: (item: T) => string;
   readonly #items = new Map<string, T>();
   #watcher: ((item: T) => void) | undefined;

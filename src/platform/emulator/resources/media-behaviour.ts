@@ -61,7 +61,8 @@ export function updateMedia(parts: Platform, media: Media, metadata: MediaMetada
 }
 
 function deleteMedia(parts: Platform, media: Media): void {
-  endProcessing(media);
+  cancelProcessing(media);
+  media.timers.publication?.cancel();
   dropContent(parts, media);
   dropOriginals(parts, media);
   dropRenditions(parts, media);
@@ -236,10 +237,4 @@ function announce(parts: Platform, media: Media): void {
   }
   const wait = publicationOf(media).getTime() - now.getTime();
   if (wait > 0) media.timers.publication = clock.after(wait, () => announce(parts, media));
-}
-
-/** Cancels everything that is still scheduled for a media. */
-function endProcessing({ timers }: Media): void {
-  timers.processing?.cancel();
-  timers.publication?.cancel();
 }

@@ -137,13 +137,9 @@ export function once<T extends object>(make: () => T): () => T {
 
 /** The answer to an id that its owner does not have. */
 export function notFound(resource: Resource): HttpError {
-  const description = `This ${ownerOf(resource)} has no ${resource.noun} with this id.`;
+  const owner = [...resource.one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
+  const description = `This ${owner} has no ${resource.noun} with this id.`;
   return new HttpError(404, { code: 'not_found', description });
-}
-
-/** The owner of an item, for a sentence. */
-function ownerOf({ one }: Resource): string {
-  return [...one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
 }
 
 /** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */

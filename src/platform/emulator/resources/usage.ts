@@ -146,11 +146,11 @@ export function usageOf(
   }
   const results = Array.from({ length: days }, (_, place) =>
     dayOf(new Date(Date.parse(start) + place * DAY_MS)),
-  ).flatMap((date) => siteIds.map((site_id) => dayOfSite(state.usage, site_id, date)));
+  ).flatMap((date) =>
+    siteIds.map((site_id): z.output<typeof DayOfSite> => {
+      const { live_seconds, ...day } = state.usage.on(site_id, date);
+      return { site_id, date, ...day, live_seconds: Math.round(live_seconds) };
+    }),
+  );
   return { start_date: start, end_date: end, results };
-}
-
-function dayOfSite(usage: Usage, site_id: string, date: string): z.output<typeof DayOfSite> {
-  const day = usage.on(site_id, date);
-  return { site_id, date, ...day, live_seconds: Math.round(day.live_seconds) };
 }

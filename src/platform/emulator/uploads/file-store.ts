@@ -97,7 +97,7 @@ export class FileStore {
 
   /** Whether a file is on the disk as it was received. */
   async has({ path, size }: KeptFile): Promise<boolean> {
-    return (await stat(path).catch(unlessAbsent))?.size === size;
+    return (await stat(path).catch(() => undefined))?.size === size;
   }
 
   /** Puts files together as a new one, in this order; they stay. The bytes of both are on the disk until they are removed. */
@@ -304,10 +304,6 @@ const STALLED = 'The upload stopped: nothing came for too long. Send the file ag
 function isCut(thrown: unknown): boolean {
   const code = systemCode(thrown);
   return code === undefined || /^(?:ECONNRESET|EPIPE|ERR_STREAM_\w+|HPE_\w+)$/.test(code);
-}
-
-function unlessAbsent(thrown: unknown): undefined {
-  if (systemCode(thrown) !== 'ENOENT') throw thrown;
 }
 
 function diskError(thrown: unknown): unknown {

@@ -114,8 +114,11 @@ export class Upload {
     return this.#inTurn(async () => {
       if (this.#finished) return;
       await this.#dropLost();
-      const numbers = [...this.#parts.keys()].sort((a, b) => a - b);
-      const missing = lostIn(this.#lost) ?? missingIn(numbers);
+      const numbers = inOrder(this.#parts.keys());
+      const missing =
+        this.#lost.size > 0
+          ? `Files of parts were deleted or changed in the folder of the uploads: ${named(inOrder(this.#lost))}. Upload them, then complete again.`
+          : missingIn(numbers);
       if (missing !== undefined) throw new HttpError(409, { code: 'parts_missing', description: missing });
       const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
       if (this.#bytesBeside(undefined) > this.wanted.maxBytes) throw tooLarge(this.wanted.maxBytes);
@@ -140,7 +143,7 @@ export class Upload {
   #checkSent({ declaredType }: Sent): void {
     const { accept } = this.wanted;
     this.#ending.signal.throwIfAborted();
-    if (accept === undefined || declaredType === undefined || saysNothing(declaredType)) return;
+    if (accept === undefined || declaredType === undefined || SAYS_NOTHING.test(declaredType)) return;
     if (typeIs.is(declaredType, [...accept])) return;
     const description = `This upload takes ${accept.join(', ')}. Send the right file, with its content-type.`;
     throw httpError('unsupported_media_type', description);
@@ -177,13 +180,12 @@ export class Upload {
 
   /** Their sizes are no longer counted, and the list shows no entity tag, so that they come again. */
   async #dropLost(): Promise<void> {
-    const looks = [...this.#parts].map(async ([number, part]) => {
-      if (await this.store.has(part)) return;
+    for (const [number, part] of this.#parts) {
+      if (await this.store.has(part)) continue;
       this.#lost.add(number);
       this.#parts.delete(number);
       await this.store.remove(part);
-    });
-    await Promise.all(looks);
+    }
   }
 
   /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
@@ -199,12 +201,10 @@ export class Upload {
 }
 
 /** Types that clients put to any body. */
-function saysNothing(declaredType: string): boolean {
-  return /^(?:application|binary)\/(?:octet-stream|x-www-form-urlencoded|json)\b|^\s*$/i.test(declaredType);
-}
+const SAYS_NOTHING = /^(?:application|binary)\/(?:octet-stream|x-www-form-urlencoded|json)\b|^\s*$/i;
 
 function faultOf({ size, md5 }: Received, contentMd5: string | undefined): HttpError | undefined {
-  if (size === 0) return empty();
+  if (size === 0) return httpError('invalid_body', 'The file is empty. Send its bytes as the body.');
   if (contentMd5 === undefined || Buffer.from(contentMd5, 'base64').toString('hex') === md5) return undefined;
   const description = 'The body is not the one that the header content-md5 is of. Send it again.';
   return httpError('invalid_body', description);
@@ -212,11 +212,7 @@ function faultOf({ size, md5 }: Received, contentMd5: string | undefined): HttpE
 
 const MAX_NAMED = 20;
 
-function lostIn(lost: ReadonlySet<number>): string | undefined {
-  if (lost.size === 0) return undefined;
-  const numbers = [...lost].sort((a, b) => a - b);
-  return `Files of parts were deleted or changed in the folder of the uploads: ${named(numbers)}. Upload them, then complete again.`;
-}
+const inOrder = (numbers: Iterable<number>) => [...numbers].sort((a, b) => a - b);
 
 function named(parts: readonly (number | string)[]): string {
   return `${parts.slice(0, MAX_NAMED).join(', ')}${parts.length > MAX_NAMED ? ', and more' : ''}`;
@@ -233,10 +229,6 @@ function missingIn(numbers: readonly number[]): string | undefined {
   }
   if (gaps.length === 0) return undefined;
   return `Parts are missing before part ${numbers.at(-1)}: ${named(gaps)}. Upload them, then complete again.`;
-}
-
-function empty(): HttpError {
-  return httpError('invalid_body', 'The file is empty. Send its bytes as the body.');
 }
 
 function finished(): HttpError {

@@ -30,11 +30,6 @@ const LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** Number of uploads that are over and still answer 410 in place of 404; the oldest is forgotten first. */
 const REMEMBERED = 10_000;
 
-interface WantedFetch {
-  readonly maxBytes: number;
-  readonly signal?: AbortSignal;
-}
-
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
 export class Uploads {
   readonly #surroundings: UploadSurroundings;
@@ -96,10 +91,13 @@ export class Uploads {
    * Fetches a file from an address that a client gave, when it is its turn. Never rejects; after a reset, it fails.
    * @param wanted the most bytes, and what may end it.
    */
-  async fetchFile(address: string, { signal, ...wanted }: WantedFetch): Promise<Fetched> {
+  async fetchFile(
+    address: string,
+    { signal, maxBytes }: { readonly maxBytes: number; readonly signal?: AbortSignal },
+  ): Promise<Fetched> {
     const { log } = this.#surroundings;
     const ending = AbortSignal.any([this.#ending.signal, ...(signal ? [signal] : [])]);
-    const task = { ...wanted, store: this.#store, log, signal: ending, settings: this.#settings };
+    const task = { maxBytes, store: this.#store, log, signal: ending, settings: this.#settings };
     const leave = await this.#fetches.enter();
     try {
       return await fetchFile(address, task);
