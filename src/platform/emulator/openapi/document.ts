@@ -6,7 +6,7 @@ import { PROVIDER } from './key-provider';
 import { ERRORS_SCHEMA, type Group, operationsOf, type Seeded } from './operation';
 import { resourceOperations, resourceSchemas, resourceTags } from './resources';
 import { NOTIFICATIONS_TAG, notifications, SERVICE, UPLOADS } from './uploads-and-embed';
-import { V1_ERROR_SCHEMA, V1_SIGNATURE, V1_TAG, v1Operations } from './v1';
+import { V1, V1_ERROR_SCHEMA, V1_SIGNATURE } from './v1';
 
 const API_SECRET =
   'The management API takes the secret of an API credential as `Authorization: Bearer <secret>`, or bare. `Viewer` reads, `Editor` also changes, `Admin` also creates credentials. A credential may be limited to user roles; the header `x-emulator-user` (`viewer`, `editor`, `admin`) names the user of a call. The dashboard shows the secrets.';
@@ -42,7 +42,7 @@ export function openApiDocument(seeded: Seeded) {
     ...operationsOf(UPLOADS, seeded),
     ...operationsOf(DELIVERY, seeded),
     ...operationsOf(PROVIDER, seeded),
-    ...v1Operations(seeded),
+    ...operationsOf(V1, seeded),
     ...operationsOf(SERVICE, seeded),
   };
   const about = {
@@ -57,8 +57,7 @@ export function openApiDocument(seeded: Seeded) {
     servers: [{ url: '/', description: 'The emulator that answered this document.' }],
     tags: [
       ...resourceTags(),
-      ...[UPLOADS, DELIVERY, PROVIDER].map(tagOf),
-      { name: V1_TAG, description: 'The same resources under their old routes, each call with a signature.' },
+      ...[UPLOADS, DELIVERY, PROVIDER, V1].map(tagOf),
       { name: NOTIFICATIONS_TAG, description: 'What webhooks are sent.' },
       tagOf(SERVICE),
     ],

@@ -51,11 +51,12 @@ export type AnsweredError =
   | DescribedError
   | readonly [status: number, code: string, when: string];
 
-/** The credential that a call needs: a management API secret, the token of an upload, a client's API key, or none. */
+/** The credential that a call needs: a management API secret, the token of an upload, a client's API key, a signature of v1, or none. */
 const ACCESS = {
   management: [{ apiSecret: [] }],
   upload: [{ uploadToken: [] }],
   client: [{ clientApiKey: [] }],
+  v1: [{ v1Signature: [] }],
   open: [],
 } as const satisfies Readonly<Record<string, readonly OpenApi.SecurityRequirementObject[]>>;
 
@@ -77,6 +78,8 @@ export interface Row {
   readonly answers: Readonly<Record<number, Answer>>;
   /** Beside those that any request may be answered with. */
   readonly errors?: readonly AnsweredError[];
+  /** In place of all errors, for v1, which has a form of its own. */
+  readonly failures?: Readonly<Record<string, Answer>>;
 }
 
 /** Operations with a tag of their own. */
@@ -104,8 +107,14 @@ export function rowsOf(table: string, details: (words: Words) => Omit<Row, keyof
 /** Operations of the emulator by their paths. */
 export function operationsOf(
   { tag: group, rows }: Pick<Group, 'tag' | 'rows'>,
-  seeded: Seeded,
+  { siteId, client }: Seeded,
 ): Record<string, PathItem> {
+  const examples = new Map([
+    ['site_id', siteId],
+    ['api_key', siteId],
+    ['client', client],
+    ['content_id', 'somecontentid'],
+  ]);
   const paths: Record<string, PathItem> = {};
   for (const row of rows) {
     const { at, id, tag = group, summary, description, access = 'open', parameters = [], body } = row;
@@ -119,9 +128,15 @@ export function operationsOf(
       summary,
       description,
       security: [...ACCESS[access]],
-      parameters: [...pathParameters(path, seeded), ...parameters],
+      parameters: [...pathParameters(path), ...parameters].map((each) => {
+        const example = examples.get(each.name);
+        return example === undefined ? each : { ...each, example };
+      }),
       ...(body && { requestBody: { required: true, content: contentOf(body) } }),
-      responses: { ...row.answers, ...failures(errors.map(describeError), ['rate_limit_exceeded']) },
+      responses: {
+        ...row.answers,
+        ...(row.failures ?? failures(errors.map(describeError), ['rate_limit_exceeded'])),
+      },
     };
     paths[path] = { ...paths[path], [method.toLowerCase()]: made };
   }
@@ -146,22 +161,11 @@ export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** The parameters of a path. What the emulator starts with has an example. */
-function pathParameters(path: string, { siteId, client }: Seeded): OpenApi.ParameterObject[] {
-  const examples: Readonly<Record<string, string>> = {
-    site_id: siteId,
-    client,
-    content_id: 'somecontentid',
-  };
+function pathParameters(path: string): OpenApi.ParameterObject[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     const thing = name.replace(/_id$/, '').replaceAll('_', ' ');
-    const example = examples[name];
-    return parameter(
-      name,
-      DESCRIPTIONS[name] ?? `The id of the ${thing}.`,
-      { type: 'string' },
-      { in: 'path', required: true, ...(example !== undefined && { example }) },
-    );
+    const says = DESCRIPTIONS[name] ?? `The id of the ${thing}.`;
+    return parameter(name, says, { type: 'string' }, { in: 'path', required: true });
   });
 }
 

@@ -4,8 +4,6 @@ import {
   contentOf,
   jsonContent,
   jsonSchema,
-  type Operation,
-  type PathItem,
   parameter,
   type Schema,
   schemaRef,
@@ -17,16 +15,7 @@ import { field } from '../json-body';
 import { V1_ERRORS } from '../v1/errors';
 import { FORMATS } from '../v1/serialize';
 import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-api';
-import { capital, type Seeded, text } from './operation';
-
-export const V1_TAG = 'Management API v1';
-
-/** Every route of v1: those that are mapped to v2, and where the files go. */
-export function v1Operations({ siteId }: Seeded): Record<string, PathItem> {
-  const calls = ROUTES.map((mapping) => [mapping.route, callOf(mapping, siteId)] as const);
-  const forms = Object.entries(FORM_PATHS).map(([kind, path]) => [path, { post: formOf(kind) }] as const);
-  return { ...Object.fromEntries([...calls, ...forms]), [RESUMABLE_PATH]: { post: CHUNK } };
-}
+import { capital, type Group, type Row, text } from './operation';
 
 /** How the calls of v1 are signed, for the description as a whole. */
 export const V1_SIGNATURE =
@@ -54,7 +43,7 @@ function errorsAnd(...others: readonly number[]): Record<string, Answer> {
 
 const CALL_ERRORS = errorsAnd(413);
 
-function callOf(mapping: RouteMapping, siteId: string): PathItem {
+function callRows(mapping: RouteMapping): Row[] {
   const { route, v2, resource, action } = mapping;
   const names = route.split('/').slice(2);
   const id = `v1${names.map(capital).join('')}`;
@@ -62,21 +51,21 @@ function callOf(mapping: RouteMapping, siteId: string): PathItem {
   const custom = '\n\n`custom.<name>` sets a custom parameter, and `custom.-<name>` deletes it.';
   const description = `${describeMapping(mapping)}.${takesCustom ? custom : ''}`;
   const call = {
-    tags: [V1_TAG],
     summary: `${capital(names.join(' '))}${v2.length > 0 ? '' : ' (not supported)'}`,
-    security: [{ v1Signature: [] }],
-    responses: { ...(v2.length > 0 && { 200: answerOf(mapping) }), ...CALL_ERRORS },
-  };
-  return {
-    get: { ...call, operationId: id, description, parameters: parametersIn(mapping, siteId) },
-    post: {
+    access: 'v1',
+    answers: v2.length > 0 ? { 200: answerOf(mapping) } : {},
+    failures: CALL_ERRORS,
+  } as const;
+  return [
+    { ...call, at: `GET ${route}`, id, description, parameters: parametersIn(mapping) },
+    {
       ...call,
-      operationId: `${id}ByForm`,
+      at: `POST ${route}`,
+      id: `${id}ByForm`,
       description: `${description}\n\nThe parameters are those of GET, and are all signed alike.`,
-      parameters: [],
-      requestBody: { required: true, content: contentOf({ 'application/x-www-form-urlencoded': FORM }) },
+      body: { 'application/x-www-form-urlencoded': FORM },
     },
-  };
+  ];
 }
 
 const FORM: Schema = {
@@ -98,7 +87,7 @@ const API_FORMAT = parameter('api_format', 'The format of the answer.', {
   default: 'json',
 });
 
-function parametersIn(mapping: RouteMapping, siteId: string) {
+function parametersIn(mapping: RouteMapping) {
   const listed = listParametersOf(mapping);
   const places = new Map<string, string | undefined>(listed.map(({ v1 }) => [v1, undefined]));
   for (const { v1, request } of parametersOf(mapping)) places.set(v1, request);
@@ -106,9 +95,7 @@ function parametersIn(mapping: RouteMapping, siteId: string) {
     ...[...places].map(([name, place]) =>
       parameter(name, place === undefined ? 'As in v1.' : `In v2: \`${place}\`.`),
     ),
-    ...Object.entries(PROTOCOL).map(([name, says]) =>
-      parameter(name, says, undefined, { required: true, ...(name === 'api_key' && { example: siteId }) }),
-    ),
+    ...Object.entries(PROTOCOL).map(([name, says]) => parameter(name, says, undefined, { required: true })),
     API_FORMAT,
   ];
 }
@@ -185,62 +172,60 @@ const ARRIVED: Answer = {
   content: jsonContent(jsonSchema(FileAnswer)),
 };
 
-type Sent = Pick<Operation, 'operationId' | 'summary' | 'description' | 'parameters' | 'responses'>;
+const FILE_ERRORS = errorsAnd(408, 410, 413, 415, 507);
 
-const fileOperation = (sent: Sent, type: string, schema: Schema): Operation => ({
-  ...sent,
-  tags: [V1_TAG],
-  security: [],
-  requestBody: { required: true, content: contentOf({ [type]: schema }) },
-  responses: { ...sent.responses, ...errorsAnd(408, 410, 413, 415, 507) },
-});
-
-const formOf = (kind: string) =>
-  fileOperation(
-    {
-      operationId: `v1Upload${capital(kind)}`,
-      summary: `Send the file of a ${kind} as a form`,
-      description:
-        'Takes the file that a call of v1 has asked for. The whole address is the `link` of its answer.',
-      parameters: [
-        KEY,
-        parameter('token', 'The secret of the link.', undefined, { required: true }),
-        API_FORMAT,
-      ],
-      responses: { 200: ARRIVED },
-    },
-    'multipart/form-data',
-    {
+const formRow = (kind: string, path: string): Row => ({
+  at: `POST ${path}`,
+  id: `v1Upload${capital(kind)}`,
+  summary: `Send the file of a ${kind} as a form`,
+  description:
+    'Takes the file that a call of v1 has asked for. The whole address is the `link` of its answer.',
+  parameters: [KEY, parameter('token', 'The secret of the link.', undefined, { required: true }), API_FORMAT],
+  body: {
+    'multipart/form-data': {
       type: 'object',
       required: ['file'],
       properties: { file: { type: 'string', format: 'binary', description: 'The file.' } },
     },
-  );
+  },
+  answers: { 200: ARRIVED },
+  failures: FILE_ERRORS,
+});
 
 const header = (name: string, says: string) =>
   parameter(name, says, undefined, { in: 'header', required: true });
 
-const CHUNK = fileOperation(
-  {
-    operationId: 'v1UploadChunk',
-    summary: 'Send a chunk of a large file',
-    description:
-      'Takes a large file in chunks, one after the other. The whole address is the `link` of the answer that asked for the file.',
-    parameters: [
-      KEY,
-      API_FORMAT,
-      header('X-Session-ID', 'The `session_id` of the answer that asked for the file.'),
-      header('X-Content-Range', 'Which bytes these are, as `bytes 0-499/1000`.'),
-    ],
-    responses: {
-      200: ARRIVED,
-      201: {
-        description: 'The chunk has arrived.',
-        headers: { range: { description: 'Which bytes have arrived.', schema: { type: 'string' } } },
-        content: contentOf({ 'text/plain': { type: 'string', description: 'Which bytes have arrived.' } }),
-      },
+const CHUNK: Row = {
+  at: `POST ${RESUMABLE_PATH}`,
+  id: 'v1UploadChunk',
+  summary: 'Send a chunk of a large file',
+  description:
+    'Takes a large file in chunks, one after the other. The whole address is the `link` of the answer that asked for the file.',
+  parameters: [
+    KEY,
+    API_FORMAT,
+    header('X-Session-ID', 'The `session_id` of the answer that asked for the file.'),
+    header('X-Content-Range', 'Which bytes these are, as `bytes 0-499/1000`.'),
+  ],
+  body: { 'application/octet-stream': { type: 'string', format: 'binary' } },
+  answers: {
+    200: ARRIVED,
+    201: {
+      description: 'The chunk has arrived.',
+      headers: { range: { description: 'Which bytes have arrived.', schema: { type: 'string' } } },
+      content: contentOf({ 'text/plain': { type: 'string', description: 'Which bytes have arrived.' } }),
     },
   },
-  'application/octet-stream',
-  { type: 'string', format: 'binary' },
-);
+  failures: FILE_ERRORS,
+};
+
+/** Every route of v1: those that are mapped to v2, and where the files go. */
+export const V1: Group = {
+  tag: 'Management API v1',
+  says: 'The same resources under their old routes, each call with a signature.',
+  rows: [
+    ...ROUTES.flatMap(callRows),
+    ...Object.entries(FORM_PATHS).map(([kind, path]) => formRow(kind, path)),
+    CHUNK,
+  ],
+};
