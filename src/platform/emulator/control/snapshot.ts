@@ -60,8 +60,8 @@ function renderState(context: EmulatorContext, request: Request) {
     events: state.events.all().map((event) => snapshotOfEvent(context, event, reveal)),
     media: state.media.all().map((media) => snapshotOfMedia(media, now)),
     uploads: {
-      bytes: uploads.usedBytes,
-      max_bytes: uploads.maxBytes,
+      bytes: uploads.files.usedBytes,
+      max_bytes: uploads.files.maxBytes,
       // A large library has one for each of its media; what waits for nothing is no news.
       open: uploads.list().flatMap((upload) => (upload.isFinished ? [] : snapshotOfUpload(upload))),
     },

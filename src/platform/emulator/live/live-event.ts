@@ -75,12 +75,12 @@ export function statusOf({ state }: LiveEvent): 'active' | 'idle' {
 }
 
 export function dropMaster(
-  { uploads }: { readonly uploads: { remove(file: StoredFile): Promise<void> } },
+  { uploads }: { readonly uploads: { readonly files: { remove(file: StoredFile): Promise<void> } } },
   event: LiveEvent,
 ): void {
   const file = event.master?.file;
   event.master = undefined;
-  if (file) void uploads.remove(file);
+  if (file) void uploads.files.remove(file);
 }
 
 /** The first state of an event: its encoder has just connected. */

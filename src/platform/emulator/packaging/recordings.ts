@@ -95,8 +95,8 @@ export class Recordings {
       const outcome = await call(client);
       if (signal.aborted) return undefined;
       if (!outcome.ok) return outcome;
-      const file = await this.#uploads.keep(outcome.value, { maxBytes: MAX_FILE_BYTES });
-      if (signal.aborted || wanted.isWanted?.() === false) await this.#uploads.remove(file);
+      const file = await this.#uploads.files.receive(outcome.value, { maxBytes: MAX_FILE_BYTES });
+      if (signal.aborted || wanted.isWanted?.() === false) await this.#uploads.files.remove(file);
       else await wanted.take({ ...file, declaredType: 'video/mp4' });
       return undefined;
     } catch (thrown) {

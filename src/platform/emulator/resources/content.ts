@@ -106,7 +106,7 @@ export function takeContent<Item extends Content>(
     content.errorMessage = null;
     state.usage.count(siteId, clock.now(), 'uploaded_bytes', file.size);
     await arrived(content.file);
-    if (before) await uploads.remove(before);
+    if (before) await uploads.files.remove(before);
   };
   if (method !== 'fetch') {
     const wanted = { siteId, method: method === 'multipart' ? method : 'direct', accept, maxBytes } as const;
@@ -121,7 +121,7 @@ export function takeContent<Item extends Content>(
   void uploads.fetchFile(download_url ?? source_url ?? '', { maxBytes, signal }).then((fetched) => {
     // It may have been deleted, or given another content, meanwhile.
     if (content.fetching !== fetching || store.find(content.id) !== content) {
-      if (fetched.ok) void uploads.remove(fetched.file);
+      if (fetched.ok) void uploads.files.remove(fetched.file);
       return undefined;
     }
     if (fetched.ok) return take(fetched.file);
@@ -164,7 +164,7 @@ export function resumeContent(content: Content): void {
 /** Releases the file of a content, and ends its upload or fetch. */
 export function dropContent({ uploads }: Pick<Platform, 'uploads'>, content: Content): void {
   endComing(uploads, content);
-  if (content.file) void uploads.remove(content.file);
+  if (content.file) void uploads.files.remove(content.file);
   content.file = undefined;
 }
 

@@ -230,7 +230,7 @@ function finish(parts: Platform, media: Media, rendition: Rendition): void {
     signal,
     async take(converted) {
       const { width = 0, height = 0 } = (await probe(converted)) ?? {};
-      if (signal.aborted) return parts.uploads.remove(converted);
+      if (signal.aborted) return parts.uploads.files.remove(converted);
       isMade({ filesize: converted.size, file: converted, width, height });
     },
     unconverted,

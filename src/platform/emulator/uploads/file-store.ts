@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import {
   createReadStream,
   createWriteStream,
+  lstatSync,
   mkdirSync,
   readdirSync,
   rmSync,
@@ -126,27 +127,20 @@ export class FileStore {
   keepOnly(files: readonly KeptFile[]): readonly string[] {
     const { folder, begun, sizes } = this.#run;
     const run = { ...newRun(folder), begun };
-    const listed = new Map<string, ReadonlySet<string>>();
-    const has = (parent: string, name: string) => {
-      const names = listed.get(parent) ?? new Set(filesIn(parent));
-      listed.set(parent, names);
-      return names.has(name);
-    };
     const there = files.filter(({ path, size }) => {
       const [parent, name] = [dirname(path), basename(path)];
-      if (parent !== folder) {
-        const isStores = dirname(parent) === this.#settings.folder;
-        return isStores && basename(parent).startsWith(`emulator-${KIND}-`) && has(parent, name);
-      }
+      if (!NAME.test(name) || !isFile(path)) return false;
+      if (parent !== folder)
+        return dirname(parent) === this.#settings.folder && basename(parent).startsWith(`emulator-${KIND}-`);
       // One that was deleted is on the disk a little longer.
-      if ((begun > 0 && !sizes.has(path)) || !has(parent, name)) return false;
+      if (begun > 0 && !sizes.has(path)) return false;
       if (!run.sizes.has(path)) run.used += size;
       run.sizes.set(path, size);
       run.begun = Math.max(run.begun, Number(name));
       return true;
     });
     this.#run = run;
-    for (const path of folder === undefined ? [] : filesIn(folder).map((name) => join(folder, name)))
+    for (const path of folder === undefined ? [] : filesIn(folder))
       if (!run.sizes.has(path)) rmSync(path, { force: true });
     return there.map(({ path }) => path);
   }
@@ -200,10 +194,17 @@ export class FileStore {
 /** What its files are called. */
 const NAME = /^\d{8}$/;
 
+function isFile(path: string): boolean {
+  try {
+    return lstatSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
 function filesIn(folder: string): string[] {
   try {
-    const entries = readdirSync(folder, { withFileTypes: true });
-    return entries.filter((entry) => entry.isFile() && NAME.test(entry.name)).map(({ name }) => name);
+    return readdirSync(folder).flatMap((name) => (NAME.test(name) ? join(folder, name) : []));
   } catch {
     return [];
   }

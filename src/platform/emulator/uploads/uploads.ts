@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import type { Log } from '../../../http/log';
 import { createSemaphore } from '../../../http/semaphore';
 import type { Clock } from '../clock';
@@ -34,7 +33,8 @@ const REMEMBERED = 10_000;
 export class Uploads {
   readonly #surroundings: UploadSurroundings;
   readonly #settings: UploadSettings;
-  readonly #store: FileStore;
+  /** Those that came, whatever they were sent for. */
+  readonly files: FileStore;
   /** Oldest first. */
   readonly #byId = new Map<string, Upload>();
   readonly #overIds = new Set<string>();
@@ -45,15 +45,7 @@ export class Uploads {
   constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
     this.#surroundings = surroundings;
     this.#settings = settings;
-    this.#store = new FileStore(settings, surroundings.log);
-  }
-
-  get maxBytes(): number {
-    return this.#store.maxBytes;
-  }
-
-  get usedBytes(): number {
-    return this.#store.usedBytes;
+    this.files = new FileStore(settings, surroundings.log);
   }
 
   /** Waits for a file, for a day. */
@@ -61,7 +53,7 @@ export class Uploads {
     const { clock, newResourceId, newSecret } = this.#surroundings;
     const created = clock.now();
     const expires = new Date(created.getTime() + LIFETIME_MS);
-    const upload = new Upload(newResourceId(), newSecret(), created, expires, wanted, this.#store);
+    const upload = new Upload(newResourceId(), newSecret(), created, expires, wanted, this.files);
     this.#byId.set(upload.id, upload);
     clock.after(LIFETIME_MS, () => this.cancel(upload));
     return upload;
@@ -97,7 +89,7 @@ export class Uploads {
   ): Promise<Fetched> {
     const { log } = this.#surroundings;
     const ending = AbortSignal.any([this.#ending.signal, ...(signal ? [signal] : [])]);
-    const task = { maxBytes, store: this.#store, log, signal: ending, settings: this.#settings };
+    const task = { maxBytes, store: this.files, log, signal: ending, settings: this.#settings };
     const leave = await this.#fetches.enter();
     try {
       return await fetchFile(address, task);
@@ -106,26 +98,16 @@ export class Uploads {
     }
   }
 
-  /** Keeps what comes from within the platform. @throws HttpError 413, 507, or that of a source that broke off. */
-  keep(source: Readable, wanted: { readonly maxBytes: number }): Promise<KeptFile> {
-    return this.#store.receive(source, wanted);
-  }
-
-  /** Deletes a file that was taken. Never rejects. */
-  remove(file: Pick<KeptFile, 'path'>): Promise<void> {
-    return this.#store.remove(file);
-  }
-
   /** Forgets every upload, and deletes every file but these. @returns the paths of those that are there. */
   keepOnly(files: readonly KeptFile[]): readonly string[] {
     this.end();
-    return this.#store.keepOnly(files);
+    return this.files.keepOnly(files);
   }
 
   /** Forgets every upload and deletes every file. When it returns, they are gone, and the process can exit. */
   reset(): void {
     this.end();
-    this.#store.clear();
+    this.files.clear();
   }
 
   /** Forgets every upload, and the process can exit. Files that were taken stay. */

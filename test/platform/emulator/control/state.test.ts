@@ -238,7 +238,7 @@ test('a state file has the state of the end, with files, for the next start, for
   expect(await second.logOf(4)).toMatch(/"state not written".*"The state has \d+ bytes, .* at most \d+; /);
   openStateFile(second.context, path).close();
   expect((await second.control.get('/state?reveal=true')).body.saved).toEqual(given.saved);
-  expect(second.context.uploads.usedBytes).toBe(first.context.uploads.usedBytes);
+  expect(second.context.uploads.files.usedBytes).toBe(first.context.uploads.files.usedBytes);
 });
 
 test('restores 10,000 media', async () => {

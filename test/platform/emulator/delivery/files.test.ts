@@ -153,7 +153,7 @@ describe('a file', () => {
   test('answers 404 for a file that somebody has taken from the disk', async () => {
     const { context } = delivery;
     const file = context.state.media.find(media)?.file;
-    if (file) await context.uploads.remove(file);
+    if (file) await context.uploads.files.remove(file);
     expect(await delivery.get(path)).toEqual(NOTHING);
   });
 

@@ -94,13 +94,13 @@ test('of two files that come at the same time the first one to end is taken', as
   const { unauthenticated, beginDirect, taken, context, sizesOnDisk } = emulator;
   const link = beginDirect();
   const slow = sendPart(emulator, link, 5, Buffer.from('sl'));
-  await until(() => context.uploads.usedBytes === 2);
+  await until(() => context.uploads.files.usedBytes === 2);
   await unauthenticated.put(link).send(HELLO).expect(200);
   const refused = new Promise((resolve) => slow.on('data', (data) => resolve(String(data).slice(0, 12))));
   slow.write('ow!');
   expect(await refused).toBe('HTTP/1.1 409');
   slow.destroy();
-  expect([taken.length, sizesOnDisk(), context.uploads.usedBytes]).toEqual([1, [5], 5]);
+  expect([taken.length, sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([1, [5], 5]);
 });
 
 test('of an upload that is cut nothing is kept, and the link takes the file afterwards', async () => {
@@ -109,9 +109,9 @@ test('of an upload that is cut nothing is kept, and the link takes the file afte
   const link = beginDirect();
   const socket = sendPart(emulator, link, 1_000_000, Buffer.alloc(300_000));
   await until(() => sizesOnDisk()[0] === 300_000);
-  expect(context.uploads.usedBytes).toBe(300_000);
+  expect(context.uploads.files.usedBytes).toBe(300_000);
   socket.destroy();
-  await until(() => context.uploads.usedBytes === 0);
+  await until(() => context.uploads.files.usedBytes === 0);
   expect([sizesOnDisk(), taken]).toEqual([[], []]);
   await unauthenticated.put(link).send(HELLO).expect(200);
   expect(sizesOnDisk()).toEqual([5]);
@@ -282,7 +282,7 @@ test('when the disk is full, the sender gets an answer, nothing is kept, and the
   const bytes = Buffer.alloc(1_000_000);
   failNextFile('ENOSPC', 200_000);
   await unauthenticated.put(link).send(bytes).expect(507, FULL);
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
   await unauthenticated.put(link).send(bytes).expect(200);
 });
 
@@ -298,9 +298,9 @@ test('when the disk gets full while parts are put together, they stay, and can b
     unauthenticated.put(`/v2/uploads/${upload.id}/complete`).set('authorization', upload.token);
   failNextFile('EDQUOT', 6);
   await complete().expect(507, FULL);
-  expect([sizesOnDisk(), context.uploads.usedBytes, taken]).toEqual([[5, 5], 10, []]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes, taken]).toEqual([[5, 5], 10, []]);
   await complete().expect(202);
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[10], 10]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[10], 10]);
 });
 
 test('another fault of the disk is a failure of the service, whose cause is in the log', async () => {
@@ -309,14 +309,14 @@ test('another fault of the disk is a failure of the service, whose cause is in t
   const { body } = await unauthenticated.put(beginDirect()).send('hello').expect(500);
   expect(body.errors[0].code).toBe('server_error');
   expect(await logOf(1)).toContain('"code":"EIO"');
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
 
 test('a file that can not be deleted is reported in the log, and no call fails', async () => {
   const { unauthenticated, beginDirect, taken, context, logOf } = await startUploads();
   await unauthenticated.put(beginDirect()).send('hello').expect(200);
   jest.spyOn(fs.promises, 'rm').mockRejectedValueOnce(Object.assign(new Error('no'), { code: 'EPERM' }));
-  await context.uploads.remove({ path: taken[0]?.path ?? '' });
-  expect(context.uploads.usedBytes).toBe(0);
+  await context.uploads.files.remove({ path: taken[0]?.path ?? '' });
+  expect(context.uploads.files.usedBytes).toBe(0);
   expect(await logOf(2)).toMatch(/"message":"upload not deleted".*EPERM/);
 });

@@ -158,7 +158,7 @@ test.each([
   const { context, sizesOnDisk } = await startUploads();
   const url = await serveRaw(answer);
   expect(await context.uploads.fetchFile(url, WANTED)).toEqual(failed(reason));
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
 
 test('an answer that is cut fails and leaves nothing', async () => {
@@ -167,7 +167,7 @@ test('an answer that is cut fails and leaves nothing', async () => {
   expect(await context.uploads.fetchFile(url, WANTED)).toEqual(
     failed('The connection ended before the file had come.'),
   );
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
 
 test.each([
@@ -181,7 +181,7 @@ test.each([
   const uploads = new Uploads({ clock, log, newResourceId: next, newSecret: next }, settings);
   const url = await serveRaw(answer);
   expect(await uploads.fetchFile(url, WANTED)).toEqual(failed('Nothing came from the address for 0.1 s.'));
-  expect(uploads.usedBytes).toBe(0);
+  expect(uploads.files.usedBytes).toBe(0);
   uploads.reset();
 });
 
@@ -194,7 +194,7 @@ test.each(['a signal', 'a reset'])('%s ends a fetch, and nothing is kept', async
   if (by === 'a signal') ending.abort();
   else context.reset();
   expect(await fetching).toEqual(failed('The fetch was ended.'));
-  await until(() => context.uploads.usedBytes === 0 && sizesOnDisk().length === 0);
+  await until(() => context.uploads.files.usedBytes === 0 && sizesOnDisk().length === 0);
 });
 
 test('what the folder does not take fails the fetch, with the cause in the log', async () => {

@@ -42,7 +42,7 @@ test('parts that come in any order and at the same time are put together byte fo
     { path: expect.any(String), size: whole.length, md5: md5Of(whole), declaredType: undefined },
   ]);
   expect(readFileSync(taken[0]?.path ?? '').equals(whole)).toBe(true);
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[whole.length], whole.length]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[whole.length], whole.length]);
 });
 
 test('a client lists the links, sends each part that has no entity tag, completes, and may complete again', async () => {
@@ -152,7 +152,7 @@ test('parts whose files were deleted or changed by others are named until they c
   await complete().expect(409, lost);
   const { body } = await list('?page_length=3').expect(200);
   expect(body.parts.map(({ etag }: { etag?: string }) => etag)).toEqual([undefined, md5Of('ll'), undefined]);
-  expect([emulator.sizesOnDisk(), emulator.context.uploads.usedBytes]).toEqual([[2], 2]);
+  expect([emulator.sizesOnDisk(), emulator.context.uploads.files.usedBytes]).toEqual([[2], 2]);
   await put(3, 'o').expect(200);
   await put(1, 'he').expect(200);
   await complete().expect(202);
@@ -226,9 +226,9 @@ test('what its owner refuses leaves the parts, to complete again', async () => {
   });
   await put(1, 'abc').expect(200);
   await complete().expect(422);
-  expect([emulator.sizesOnDisk(), emulator.context.uploads.usedBytes]).toEqual([[3], 3]);
+  expect([emulator.sizesOnDisk(), emulator.context.uploads.files.usedBytes]).toEqual([[3], 3]);
   await complete().expect(202);
-  expect([emulator.sizesOnDisk(), emulator.context.uploads.usedBytes]).toEqual([[3], 3]);
+  expect([emulator.sizesOnDisk(), emulator.context.uploads.files.usedBytes]).toEqual([[3], 3]);
 });
 
 test('completed twice at the same time, the file is taken once', async () => {

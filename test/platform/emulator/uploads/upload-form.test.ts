@@ -86,7 +86,7 @@ test.each([
 ])('of a bad form (%s, %j) nothing is kept', async (type, body, status, refusal) => {
   const { form, taken, sizesOnDisk, context } = await startForm();
   await form.post('/').set('content-type', type).send(body).expect(status, refusal);
-  await until(() => context.uploads.usedBytes === 0);
+  await until(() => context.uploads.files.usedBytes === 0);
   expect([taken, sizesOnDisk()]).toEqual([[], []]);
 });
 
@@ -126,7 +126,7 @@ test('of a form that is cut on its way nothing is kept', async () => {
   socket.write(formOf('x'.repeat(100_000), undefined, ''));
   await until(() => (sizesOnDisk()[0] ?? 0) > 90_000);
   socket.destroy();
-  await until(() => context.uploads.usedBytes === 0);
+  await until(() => context.uploads.files.usedBytes === 0);
   expect([sizesOnDisk(), taken]).toEqual([[], []]);
   await form.post('/').attach('file', Buffer.from('hello'), 'a').expect(200);
 });
@@ -164,7 +164,7 @@ test('a file that came whole is kept, whatever is wrong with the form behind it'
   await new Promise((resolve) => setTimeout(resolve, 50));
   socket.destroy();
   await form.post('/').set('content-type', FORM_TYPE).send(body).expect(200);
-  expect([taken.length, context.uploads.usedBytes]).toEqual([1, 5]);
+  expect([taken.length, context.uploads.files.usedBytes]).toEqual([1, 5]);
 });
 
 test('whatever a form is made of, wherever it ends, there is an answer, and what is kept was whole', async () => {
@@ -184,7 +184,7 @@ test('whatever a form is made of, wherever it ends, there is an answer, and what
       const { status } = await form.post('/').set('content-type', FORM_TYPE).send(pieces.join(''));
       expect([200, 400, 409, 413, 415]).toContain(status);
       const kept = taken.map(({ size }) => size);
-      await until(() => context.uploads.usedBytes === kept.reduce((sum, size) => sum + size, 0));
+      await until(() => context.uploads.files.usedBytes === kept.reduce((sum, size) => sum + size, 0));
       expect(sizesOnDisk()).toEqual(kept);
     }),
     { numRuns: 100 },

@@ -32,7 +32,7 @@ test('5 GB announced are refused before a byte of them has come', async () => {
       'The emulator keeps at most 10 MB of uploads (EMULATOR_UPLOADSMAXMB), and 10 MB are free. Delete media, or reset the emulator.',
     ),
   );
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
 
 test('who sends all of a file that is too large gets the answer, and may go on over the same connection', async () => {
@@ -52,7 +52,7 @@ test('a body of unknown length is cut off at the limit, its sender is told, and 
   const body = 'x'.repeat(MB + 1);
   const { status, text } = await rawRequest(port, 'PUT', link, { 'transfer-encoding': 'chunked' }, body);
   expect([status, JSON.parse(text).errors[0].code]).toEqual([413, 'body_too_large']);
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[], 0]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
   const whole = await rawRequest(port, 'PUT', link, { 'transfer-encoding': 'chunked' }, body.slice(1));
   expect(whole.status).toBe(200);
 });
@@ -76,9 +76,9 @@ test('all files together have no more than the limit, and a deleted one makes ro
   await put().expect(200);
   expect((await put().expect(413)).body.errors[0].code).toBe('uploads_full');
   const [file] = taken;
-  if (file) await context.uploads.remove(file);
-  if (file) await context.uploads.remove(file);
-  expect(context.uploads.usedBytes).toBe(0);
+  if (file) await context.uploads.files.remove(file);
+  if (file) await context.uploads.files.remove(file);
+  expect(context.uploads.files.usedBytes).toBe(0);
   await put().expect(200);
 });
 
@@ -91,7 +91,7 @@ test('files that come at the same time have together no more than the limit', as
   const refused = answers.filter(({ status }) => status !== 200);
   expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 413));
   const bytes = sizesOnDisk().reduce((sum, size) => sum + size, 0);
-  expect([refused.length >= 3, bytes]).toEqual([true, context.uploads.usedBytes]);
+  expect([refused.length >= 3, bytes]).toEqual([true, context.uploads.files.usedBytes]);
 });
 
 test('a file that is only announced takes no room from the others', async () => {
@@ -128,18 +128,18 @@ test('a reset deletes every file, ends what is on its way, and forgets the links
   socket.write(`PUT ${beginDirect()} HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello`);
   await until(() => sizesOnDisk().length === 3);
   await control.post('/reset').expect(204);
-  expect([existsSync(folder), sizesOnDisk(), context.uploads.usedBytes, context.uploads.list()]).toEqual([
-    false,
-    [],
-    0,
-    [],
-  ]);
+  expect([
+    existsSync(folder),
+    sizesOnDisk(),
+    context.uploads.files.usedBytes,
+    context.uploads.list(),
+  ]).toEqual([false, [], 0, []]);
   expect(await answer).toMatch(/^HTTP\/1.1 410 /);
   socket.destroy();
   await unauthenticated.put(link).send('again').expect(404);
   // The old file is not counted off the new state.
-  for (const file of taken) await context.uploads.remove(file);
-  expect(context.uploads.usedBytes).toBe(0);
+  for (const file of taken) await context.uploads.files.remove(file);
+  expect(context.uploads.files.usedBytes).toBe(0);
   await unauthenticated.put(beginDirect()).send('new').expect(200);
   expect(sizesOnDisk()).toEqual([3]);
 });
@@ -153,7 +153,7 @@ test('a cancelled upload keeps nothing but what was taken, and its link says tha
   await unauthenticated.put(part).send('part').expect(200);
   for (const upload of [direct, multipart]) context.uploads.cancel(upload);
   await until(() => sizesOnDisk().length === 1);
-  expect([sizesOnDisk(), context.uploads.usedBytes]).toEqual([[5], 5]);
+  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[5], 5]);
   await unauthenticated.put(link).send('taken').expect(410);
   await unauthenticated.put(part).send('part').expect(410);
 });
@@ -173,7 +173,7 @@ test('a folder that can not be made is a failure of the service, whose cause is 
   const { body } = await unauthenticated.put(beginDirect()).send('one').expect(500);
   expect(body.errors[0].code).toBe('server_error');
   expect(await logOf(1)).toContain('ENOTDIR');
-  expect(context.uploads.usedBytes).toBe(0);
+  expect(context.uploads.files.usedBytes).toBe(0);
 });
 
 /** The uploads alone, with settings of the test. */
@@ -203,7 +203,7 @@ test('a sender that stops sending is cut off', async () => {
       },
     ],
   });
-  expect(uploads.usedBytes).toBe(0);
+  expect(uploads.files.usedBytes).toBe(0);
   uploads.reset();
 });
 
@@ -309,16 +309,16 @@ test('whatever is sent, cut, completed, cancelled and removed at the same time, 
         else if (step.kind === 'cancel') uploads.cancel(upload);
         else if (step.kind === 'remove') {
           const file = taken.shift();
-          if (file) underWay.push(uploads.remove(file));
+          if (file) underWay.push(uploads.files.remove(file));
         } else await Promise.all(underWay);
-        expect(uploads.usedBytes).toBeLessThanOrEqual(15_000);
+        expect(uploads.files.usedBytes).toBeLessThanOrEqual(15_000);
       }
       await Promise.all(underWay);
       for (const upload of begun) uploads.cancel(upload);
       await new Promise((resolve) => setImmediate(resolve));
-      expect(uploads.usedBytes).toBe(taken.reduce((sum, { size }) => sum + size, 0));
-      await Promise.all(taken.map((file) => uploads.remove(file)));
-      expect(uploads.usedBytes).toBe(0);
+      expect(uploads.files.usedBytes).toBe(taken.reduce((sum, { size }) => sum + size, 0));
+      await Promise.all(taken.map((file) => uploads.files.remove(file)));
+      expect(uploads.files.usedBytes).toBe(0);
       // What was cancelled is deleted in the background.
       await until(() => filesOnDisk().length === 0);
       uploads.reset();

@@ -67,7 +67,7 @@ test.each([
   const parameters = Object.entries({ ...query, ...changed }).filter(([, value]) => value !== undefined);
   const answer = await uploadForm(emulator, { link: { path, query: Object.fromEntries(parameters) } }, 'abc');
   expect([answer.status, answer.body.status, answer.body.code]).toEqual([status, 'error', code]);
-  expect(emulator.context.uploads.usedBytes).toBe(0);
+  expect(emulator.context.uploads.files.usedBytes).toBe(0);
 });
 
 test('a form without the field file, an empty file and another body are refused', async () => {
@@ -86,7 +86,7 @@ test('a form without the field file, an empty file and another body are refused'
     [415, 'FileUploadFailed'],
     [405, 'NotSupported'],
   ]);
-  expect(emulator.context.uploads.usedBytes).toBe(0);
+  expect(emulator.context.uploads.files.usedBytes).toBe(0);
 });
 
 test('pages of any origin may send forms', async () => {
@@ -171,7 +171,7 @@ test.each([
   const { emulator, send, key } = await startChunks(announced);
   expect(await send('0-1/4', 'ab')).toEqual([201, '0-1/4']);
   expect(await send('2-3/4', 'cd')).toEqual([400, code]);
-  expect(emulator.context.uploads.usedBytes).toBe(4);
+  expect(emulator.context.uploads.files.usedBytes).toBe(4);
   expect((await okV1(emulator, 'videos/show', { video_key: key })).video).toMatchObject({
     status: 'created',
   });
@@ -189,7 +189,7 @@ test.each([
 ] as const)('the chunk %s of %j is refused', async (range, bytes, headers, status, code) => {
   const { emulator, send } = await startChunks();
   expect(await send(range, bytes, headers)).toEqual([status, code]);
-  expect(emulator.context.uploads.usedBytes).toBe(0);
+  expect(emulator.context.uploads.files.usedBytes).toBe(0);
 });
 
 test('a file is fetched from an address that webhooks may call', async () => {
