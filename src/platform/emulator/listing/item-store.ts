@@ -1,13 +1,10 @@
 /** Things that belong to an owner, such as a site, found by id and kept in the order of their creation. */
 export class ItemStore<T extends { readonly id: string }> {
-  readonly #ownerOf: (item: T) => string;
   readonly #items = new Map<string, T>();
   #watcher: ((item: T) => void) | undefined;
 
-  /** @param ownerOf the id of the owner of an item. */
-  constructor(ownerOf: (item: T) => string) {
-    this.#ownerOf = ownerOf;
-  }
+  /** @param owner the field with the id of the owner of an item. */
+  constructor(private readonly owner: keyof T) {}
 
   add(item: T): void {
     this.#items.set(item.id, item);
@@ -31,12 +28,12 @@ export class ItemStore<T extends { readonly id: string }> {
   /** The item with this id when it belongs to this owner. */
   findOf(owner: string, id: string): T | undefined {
     const item = this.#items.get(id);
-    return item && this.#ownerOf(item) === owner ? item : undefined;
+    return item && item[this.owner] === owner ? item : undefined;
   }
 
   /** The items of an owner, oldest first. */
   of(owner: string): T[] {
-    return this.all().filter((item) => this.#ownerOf(item) === owner);
+    return this.all().filter((item) => item[this.owner] === owner);
   }
 
   /** Of every owner. */

@@ -26,8 +26,6 @@ export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
 const FETCHES = 16;
 /** How long links and tokens hold. */
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
-/** Number of uploads that are over and still answer 410 in place of 404; the oldest is forgotten first. */
-const REMEMBERED = 10_000;
 
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
 export class Uploads {
@@ -37,6 +35,7 @@ export class Uploads {
   readonly files: FileStore;
   /** Oldest first. */
   readonly #byId = new Map<string, Upload>();
+  /** Of uploads that are over, which answer 410 until a reset. */
   readonly #overIds = new Set<string>();
   readonly #fetches = createSemaphore(FETCHES);
   /** Ends the fetches of before a reset. */
@@ -75,8 +74,6 @@ export class Uploads {
     if (!this.#byId.delete(upload.id)) return;
     upload.end();
     this.#overIds.add(upload.id);
-    const [oldest = ''] = this.#overIds;
-    if (this.#overIds.size > REMEMBERED) this.#overIds.delete(oldest);
   }
 
   /**

@@ -38,10 +38,6 @@ export interface Wanted {
 
 const WANTED = new WeakMap<Upload, Wanted>();
 
-function wantedBy(upload: Upload): Wanted | undefined {
-  return WANTED.get(upload);
-}
-
 /** The size and digest that a call announces. @throws V1Error ParameterInvalid. */
 export function announcedFile(call: Translated): Pick<Wanted, 'md5' | 'size'> {
   const md5 = optional(call, 'md5')?.toLowerCase();
@@ -100,8 +96,9 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
         const isNew = !upload.isFinished;
         const { receiveForm } = await import('../uploads/upload-form');
         const received = await taken(receiveForm(request, upload, { check: checkOf(upload) }));
-        if (isNew) wantedBy(upload)?.arrived?.();
-        await send(response, 200, fileAnswer(upload, received));
+        if (isNew) WANTED.get(upload)?.arrived?.();
+        const file = { md5: received.md5, size: String(received.size) };
+        await send(response, 200, { status: 'ok', ...WANTED.get(upload)?.answer, file });
       })
       .all(onlyPost);
   }
@@ -123,7 +120,11 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
         return;
       }
       await taken(upload.complete(checkOf(upload)));
-      await send(response, 200, { status: 'ok', ...wantedBy(upload)?.answer, file: { size: String(size) } });
+      await send(response, 200, {
+        status: 'ok',
+        ...WANTED.get(upload)?.answer,
+        file: { size: String(size) },
+      });
     })
     .all(onlyPost);
 }
@@ -173,7 +174,7 @@ async function taken<Result>(receiving: Promise<Result>): Promise<Result> {
 
 /** Compares a file with what was said of it. */
 function checkOf(upload: Upload) {
-  const { md5, size } = wantedBy(upload) ?? {};
+  const { md5, size } = WANTED.get(upload) ?? {};
   return (received: Received): Error | undefined => {
     if (size !== undefined && size !== received.size) {
       return new V1Error('FileSizeInvalid', `The file has ${received.size} bytes, and size said ${size}.`);
@@ -181,10 +182,6 @@ function checkOf(upload: Upload) {
     if (md5 === undefined || md5 === received.md5) return undefined;
     return new V1Error('DigestInvalid', `The MD5 of the file is ${received.md5}, and md5 said ${md5}.`);
   };
-}
-
-function fileAnswer(upload: Upload, { size, md5 }: Received): JsonObject {
-  return { status: 'ok', ...wantedBy(upload)?.answer, file: { md5, size: String(size) } };
 }
 
 /** Which bytes of the file a chunk has; one that the header does not fit is refused. */
@@ -197,31 +194,26 @@ function rangeOf(request: Request): { first: number; last: number; total: number
   throw new V1Error('ParameterInvalid', message);
 }
 
-/** Of each upload in chunks, at which byte each of its parts begins. */
-const PART_STARTS = new WeakMap<Upload, number[]>();
-
 /**
- * Chunks come one behind the other; the same one may come again.
+ * The number of a chunk among the parts. Chunks come one behind the other; the same one may come again.
  * @param end the first byte behind it. @throws V1Error PreconditionFailed
  */
-function numberOfChunk(upload: Upload, first: number, end: number): number {
-  const starts = PART_STARTS.get(upload) ?? [];
-  PART_STARTS.set(upload, starts);
-  const known = starts.indexOf(first);
-  const following = starts[known + 1] ?? end;
-  if (known >= 0 && following !== end) {
-    const message = `A chunk from byte ${first} has come before, up to byte ${following - 1}: send the same again.`;
-    throw new V1Error('PreconditionFailed', message);
+function numberOfChunk({ parts }: Upload, first: number, end: number): number {
+  let number = 1;
+  let next = 0;
+  for (let part = parts.get(number); part; part = parts.get(number)) {
+    const following = next + part.size;
+    if (first === next && following === end) return number;
+    if (first === next) {
+      const message = `A chunk from byte ${first} has come before, up to byte ${following - 1}: send the same again.`;
+      throw new V1Error('PreconditionFailed', message);
+    }
+    next = following;
+    number += 1;
   }
-  if (known >= 0) return known + 1;
-  const next = sizeOf(upload);
-  if (first !== next || upload.parts.size < starts.length) {
-    throw new V1Error(
-      'PreconditionFailed',
-      `Bytes up to ${next} are there: the next chunk begins with byte ${next}.`,
-    );
-  }
-  return starts.push(first);
+  if (first === next) return number;
+  const message = `Bytes up to ${next} are there: the next chunk begins with byte ${next}.`;
+  throw new V1Error('PreconditionFailed', message);
 }
 
 function sizeOf(upload: Upload): number {
