@@ -6,12 +6,10 @@ import type { Packaging } from '../packaging/packaging';
 import type { EmulatorState } from '../state';
 import type { StoredFile } from '../uploads/upload';
 
-/** What delivery needs of the platform. */
 export interface DeliveryParts {
   readonly state: EmulatorState;
   readonly clock: Clock;
   readonly packaging: Pick<Packaging, 'client' | 'deliverable' | 'encrypts' | 'isExpected' | 'whyNothing'>;
-  /** A new id of an answer. */
   readonly newId: () => string;
 }
 
@@ -100,7 +98,6 @@ export function countBytes(
   });
 }
 
-/** What a page may read of the answer that has a file. */
 export const FILE_HEADERS = 'accept-ranges, content-length, content-range, etag';
 
 /**

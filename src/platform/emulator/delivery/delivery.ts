@@ -72,7 +72,6 @@ const TRACK_TYPES: ReadonlyMap<string, string> = new Map([
   ['ttml', 'application/ttml+xml; charset=utf-8'],
 ]);
 
-/** The files of published media: renditions and text tracks. */
 function mountFiles(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   const get = onlyMethods('GET');

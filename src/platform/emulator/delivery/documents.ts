@@ -215,13 +215,11 @@ export function contentTypeOf({ mimeType, mediaType, hostingType }: Media): stri
   return mediaType === 'audio' ? 'audio/mp4' : 'video/mp4';
 }
 
-/** That of a converted file, or of the uploaded one. */
 export function typeOfRendition(media: Media, { file, height }: Rendition): string {
   if (!file) return contentTypeOf(media);
   return height > 0 ? 'video/mp4' : 'audio/mp4';
 }
 
-/** The published text tracks, by their places in the menu. */
 function tracksOf({ state }: DeliveryParts, { id }: Media, origin: string): Track[] {
   return state.textTracks
     .of(id)

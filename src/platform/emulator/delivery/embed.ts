@@ -142,7 +142,6 @@ function previewItem(token: string, origin: string): object {
 interface Way {
   readonly format: string | undefined;
   readonly origin: string;
-  /** Whether the emulator has a packager. */
   readonly isPackaging: boolean;
 }
 
@@ -181,7 +180,6 @@ ${shown && isPreview(shown) ? '' : html`<h2>On your own page</h2><pre><code>${ex
 `.toString();
 }
 
-/** Options as a person writes them in a script. */
 function asWritten(options: object): string {
   const written = Object.entries(options).map(([name, value]) => {
     const json = JSON.stringify(value);

@@ -112,7 +112,6 @@ function queryOf(window: number | undefined): string {
   return window === undefined ? '' : `?window=${window}`;
 }
 
-/** What of a request decides which bytes are answered. */
 const ASKED = ['range', 'if-range', 'if-none-match', 'if-modified-since'];
 const ANSWERED = [
   'content-type',

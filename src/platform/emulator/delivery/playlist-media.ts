@@ -16,7 +16,6 @@ type PlaylistParts = Pick<DeliveryParts, 'state' | 'clock'>;
 /** What the request of a viewer asks for in addition to the playlist. */
 export interface Asked {
   readonly search: string;
-  /** The text of the page that the playlist is shown on. */
   readonly article: string;
   readonly relatedId: string | undefined;
   /** The media that are left of the playlist; without values all. */

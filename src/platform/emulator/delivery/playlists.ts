@@ -11,7 +11,6 @@ import { type Asked, watchablesOf } from './playlist-media';
 
 const NO_PLAYLIST = 'There is no playlist with this id.';
 
-/** What documents say of the type of a playlist. */
 const KINDS: Readonly<Record<PlaylistType, string>> = {
   manual_playlist: 'MANUAL',
   dynamic_playlist: 'DYNAMIC',
@@ -72,7 +71,6 @@ export const PlaylistQuery = Formatted.extend({
 
 type Parameters = z.output<typeof PlaylistQuery>;
 
-/** The public documents of playlists. */
 export function mountPlaylists(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   app

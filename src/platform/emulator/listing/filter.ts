@@ -4,7 +4,6 @@ import { foldCase, foldLetters, hasPattern, type Pattern, wordsOf } from './word
 /** How lists are filtered and sorted by a field; `words` is a text that people search by its words. */
 export type FieldKind = 'text' | 'words' | 'number' | 'time';
 
-/** A field of a resource that lists can be filtered and sorted by. */
 export interface Field<T> {
   readonly kind: FieldKind;
   /** A text or several, a number, or a time as a date or as it is written. An absent one is null or undefined. */
@@ -71,10 +70,8 @@ interface Filter<T> {
   readonly faults: readonly string[];
 }
 
-/** A longer query is refused. */
 const MAX_QUERY_LENGTH = 2000;
 
-/** How deep parentheses and NOTs may be nested. */
 const MAX_DEPTH = 50;
 
 class QueryFault extends Error {}

@@ -36,7 +36,6 @@ export class ItemStore<T extends { readonly id: string }> {
     return this.all().filter((item) => item[this.owner] === owner);
   }
 
-  /** Of every owner. */
   all(): T[] {
     return [...this.#items.values()];
   }

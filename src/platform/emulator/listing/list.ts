@@ -14,7 +14,6 @@ import {
   textsOf,
 } from './filter';
 
-/** The items of a list. */
 interface Listed<T> {
   /** The name of the array in the answer. */
   readonly name: string;
@@ -22,7 +21,6 @@ interface Listed<T> {
   readonly render: (item: T) => unknown;
 }
 
-/** Which items of a list are asked for. */
 export interface Window {
   readonly offset: number;
   readonly limit: number;

@@ -35,7 +35,6 @@ function isAscii(text: string): boolean {
   return !/[^\0-\x7f]/.test(text);
 }
 
-/** The words of a folded text, in their order. */
 export function wordsOf(folded: string): readonly string[] {
   return folded.match(isAscii(folded) ? /[a-z0-9]+/g : /[\p{L}\p{N}\p{M}]+/gu) ?? [];
 }

@@ -35,7 +35,6 @@ Errors of Management API v2 are \`{"errors":[{"code","description"}]}\`, with ev
 
 const tagOf = ({ tag, says }: Group) => ({ name: tag, description: says });
 
-/** The OpenAPI document of the platform port. */
 export function openApiDocument(seeded: Seeded) {
   const paths: Record<string, PathItem> = {
     ...resourceOperations(seeded),

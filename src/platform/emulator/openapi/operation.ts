@@ -16,9 +16,7 @@ import {
 
 /** What the description takes from the emulator that it describes. */
 export interface Seeded {
-  /** The site of the examples. */
   readonly siteId: string;
-  /** The client of the key provider. */
   readonly client: string;
 }
 
@@ -85,7 +83,6 @@ export interface Row {
 /** Operations with a tag of their own. */
 export interface Group {
   readonly tag: string;
-  /** Of the tag. */
   readonly says: string;
   readonly rows: readonly Row[];
 }
@@ -184,7 +181,6 @@ export function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-/** An answer in JSON. */
 export function json(description: string, schema: Schema, headers?: Answer['headers']): Answer {
   return { description, ...(headers && { headers }), content: jsonContent(schema) };
 }
@@ -194,7 +190,6 @@ const problem = z.object({
   description: z.string().meta({ description: 'For a person: what is wrong, and what to do.' }),
 });
 
-/** The body of every error. */
 export const ERRORS_SCHEMA = jsonSchema(
   z
     .object({ errors: z.array(problem).min(1).meta({ description: 'Each of its problems.' }) })

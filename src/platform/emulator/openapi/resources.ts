@@ -20,7 +20,6 @@ import { type AnsweredError, capital, json, operationsOf, type Row, type Seeded 
 const JSON_TYPE = 'application/json';
 const SITES_TAG = 'Sites';
 
-/** Every operation of the management API, from the table of resources. */
 export function resourceOperations(seeded: Seeded): Record<string, PathItem> {
   const actionRows = (actions: Readonly<Record<string, Action>>, resource?: Resource) =>
     Object.entries(actions).flatMap(([name, action]) =>
@@ -37,7 +36,6 @@ export function resourceOperations(seeded: Seeded): Record<string, PathItem> {
   return operationsOf({ tag: SITES_TAG, rows: [...rows, ...actionRows(ACTIONS)] }, seeded);
 }
 
-/** The tags of the operations, in their order. */
 export function resourceTags(): { name: string; description: string }[] {
   return [
     ...RESOURCES.map((resource) => ({ name: tagOf(resource), description: resource.says })),
@@ -121,7 +119,6 @@ const RATE_HEADERS: NonNullable<Answer['headers']> = {
   'jw-request-remaining': { description: 'How many of them are left.', schema: count },
 };
 
-/** An answer of the management API. */
 function done(description: string, schema?: Schema): Answer {
   return schema ? json(description, schema, RATE_HEADERS) : { description, headers: RATE_HEADERS };
 }
@@ -183,7 +180,6 @@ function madeName(resource: Resource): string {
 
 const Moment = z.string().meta({ format: 'date-time' });
 
-/** A resource as answers have it. */
 function answerSchema(resource: Resource, isNew: boolean): z.ZodType {
   const { type, noun, says, shown, metadata, relationships = {} } = resource;
   const related = Object.entries(relationships).map(
@@ -204,7 +200,6 @@ function answerSchema(resource: Resource, isNew: boolean): z.ZodType {
   );
 }
 
-/** The fields that the platform sets. */
 function shownSchemas(fields: ShownFields, isNew = false): Record<string, z.ZodType> {
   const shown = Object.entries<ShownField>(fields).flatMap(([name, { schema, says, once, unseen }]) => {
     if (unseen || (once && !isNew)) return [];
@@ -224,7 +219,6 @@ function keptSchemas(fields: SetFields): Record<string, z.ZodType> {
   return Object.fromEntries(kept);
 }
 
-/** The envelope of a list. */
 function pageSchema(resource: Resource): OpenApi.SchemaObject {
   const { plural, alsoListedAs } = resource;
   const items = { type: 'array', items: schemaRef(schemaName(resource)) } as const;

@@ -122,7 +122,6 @@ function answerOf(mapping: RouteMapping): Answer {
   };
 }
 
-/** The body of every error of v1. */
 export const V1_ERROR_SCHEMA = jsonSchema(
   field(
     z.object({

@@ -39,7 +39,6 @@ function emptyAsObject(schema: z.ZodType): z.ZodType {
   return z.preprocess((value) => (Array.isArray(value) && value.length === 0 ? {} : value), schema);
 }
 
-/** The body of a call that makes or changes a resource. */
 export function bodySchema(resource: Resource, use: Use): z.ZodType {
   const { metadata, upload, relationships } = resource;
   const needs = use === 'create' && Object.values(metadata).some((field) => field.required);
@@ -188,7 +187,6 @@ export function valuesAfter<F extends SetFields>(
   return Object.fromEntries(values) as ValuesOf<F>;
 }
 
-/** The schema of the body of an action that takes a new content. */
 export function uploadSchema({ upload = {} }: Resource): z.ZodType {
   const parts = {
     upload: part(givenFields(upload, 'create'), 'Where the content comes from.'),
@@ -198,7 +196,6 @@ export function uploadSchema({ upload = {} }: Resource): z.ZodType {
   return z.strictObject(parts, 'The body must be a JSON object with upload.');
 }
 
-/** The schema of an action's fields. */
 export function actionSchema(fields: SetFields): z.ZodType<Readonly<Record<string, unknown>>> {
   const shape = Object.entries(fields).map(([name, field]) => [name, givenField(field, 'create')] as const);
   const names = spoken(Object.keys(fields), 'and');

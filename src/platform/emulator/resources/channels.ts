@@ -20,7 +20,6 @@ import {
 } from './resource';
 import { notFound } from './resource-calls';
 
-/** The path of a channel, as Express writes it. */
 export const ONE_CHANNEL = `${SITE}/channels/:channelId`;
 
 const SimulcastTarget = z.strictObject(
@@ -126,7 +125,6 @@ export function keyFileOfChannel({ id, metadata }: Channel): string {
   return metadata.custom_params[KEY_FILE_PARAMETER] ?? id;
 }
 
-/** A channel's title, or what stands for it. */
 export function titleOf({ id, metadata }: Channel): string {
   return metadata.title.trim() === '' ? `Channel ${id}` : metadata.title;
 }
@@ -213,7 +211,6 @@ export function channelOf(
   throw notFound(CHANNEL);
 }
 
-/** The channel whose encoder has this key. */
 export function channelOfKey({ channels }: LibraryState, streamKey: string): Channel | undefined {
   return channels.all().find((channel) => channel.streamKey === streamKey);
 }

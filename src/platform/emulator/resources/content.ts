@@ -40,7 +40,6 @@ export const uploadBy = (...methods: readonly [string, ...string[]]) =>
 
 export type ContentStatus = (typeof STATUS)[number];
 
-/** The state of everything whose content is uploaded or fetched. */
 export interface Content {
   readonly id: string;
   readonly siteId: string;
@@ -50,9 +49,7 @@ export interface Content {
   upload: Upload | undefined;
   /** The upload of the file. Its sender may have lost the answer, and sends it again. */
   arrivedBy: Upload | undefined;
-  /** Ends the latest fetch. */
   fetching: AbortController | undefined;
-  /** The file that was uploaded or fetched. */
   file: StoredFile | undefined;
 }
 
@@ -62,7 +59,6 @@ declare module './resource' {
   }
 }
 
-/** The initial state of a content. */
 export function noContent(): Omit<Content, 'id' | 'siteId'> {
   return {
     status: 'created',
@@ -139,7 +135,6 @@ function isWatchable({ status }: Pick<Content, 'status'>): boolean {
   return status === 'ready' || status === 'updating';
 }
 
-/** The status while a content is made ready. */
 export function statusUnderWay(content: Pick<Content, 'status'>): 'updating' | 'processing' {
   return isWatchable(content) ? 'updating' : 'processing';
 }

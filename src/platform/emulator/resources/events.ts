@@ -103,12 +103,10 @@ export const EVENT = {
   },
 } as const satisfies Resource;
 
-/** A request for the recording of an event. */
 export interface WantedRecording {
   readonly eventId: string;
   /** Seconds into the event; without it, the whole of one that is over. */
   readonly piece: { readonly from: number; readonly to: number } | undefined;
-  /** Whether it is still needed. */
   readonly isWanted: () => boolean;
   /** The file is the taker's from then on. */
   readonly take: (file: StoredFile) => void | Promise<void>;
@@ -210,7 +208,6 @@ function timecodeOf(seconds: number): string {
   return new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23);
 }
 
-/** How long a recording's master is available after the request. */
 const MASTER_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
 /**
@@ -256,7 +253,6 @@ export function resumeMaster(parts: EventParts, event: LiveEvent): void {
   else event.master = undefined;
 }
 
-/** Keeps the file of a master as long as it is available. */
 function dropMasterLater(parts: EventParts, event: LiveEvent): void {
   const { clock } = parts;
   const left = (event.masterExpires ?? clock.now()).getTime() - clock.now().getTime();

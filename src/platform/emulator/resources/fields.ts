@@ -11,7 +11,6 @@ export interface SetField<Schema extends z.ZodType = z.ZodType> {
   readonly says: string;
   /** The value of what is left out; without one that is `null`, which may then also be sent. */
   readonly default?: z.output<Schema>;
-  /** A create call must have it. */
   readonly required?: true;
   /** Set when the resource is made, and never changed. */
   readonly fixed?: true;
@@ -36,7 +35,6 @@ export interface ShownField {
 export type SetFields = Readonly<Record<string, SetField>>;
 export type ShownFields = Readonly<Record<string, ShownField>>;
 
-/** A row of a resource's table. */
 export const row = <Schema extends z.ZodType, const Options extends object = object>(
   schema: Schema,
   says: string,
@@ -50,7 +48,6 @@ type ValueOf<F extends SetField> = F extends { required: true } | { default: unk
 /** The values of fields as they are kept, by their names on the wire. */
 export type ValuesOf<F extends SetFields> = { readonly [Name in keyof F]: ValueOf<F[Name]> };
 
-/** The values of fields as a body gives them. */
 export type GivenOf<F extends SetFields> = {
   readonly [Name in keyof F]?: z.output<F[Name]['schema']> | null | undefined;
 };
@@ -162,13 +159,11 @@ export function spoken(values: readonly string[], or: 'or' | 'and' = 'or'): stri
 
 export const Flag = z.boolean('must be true or false');
 
-/** Another resource, by its id. */
 export const Reference = z.strictObject(
   { id: text(200).min(1, 'is empty').meta({ description: 'Its id.' }) },
   objectParams,
 );
 
-/** The path of a site, as Express writes it. */
 export const SITE = '/v2/sites/:siteId';
 
 export const TAGS = row(list(text(200).min(1, 'is empty'), 100), 'Words to find it by.', {

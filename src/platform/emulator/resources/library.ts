@@ -19,7 +19,6 @@ import { TEXT_TRACK, textTrackBehaviour } from './text-tracks';
 import { THUMBNAIL, thumbnailBehaviour } from './thumbnails';
 import { USAGE_ACTIONS, usageOf } from './usage';
 
-/** The calls for every resource of the management API. */
 export type Library = ReturnType<typeof createLibrary>;
 
 export function createLibrary(
@@ -37,14 +36,12 @@ export function createLibrary(
     textTracks: callsOf(TEXT_TRACK, textTrackBehaviour(parts), now),
     thumbnails: callsOf(THUMBNAIL, thumbnailBehaviour(parts), now),
     players: callsOf(PLAYER, playerBehaviour(parts), now),
-    /** Of all types. */
     playlists: playlistCalls(parts),
     typedPlaylists: typedPlaylistCalls(parts),
     imports: callsOf(IMPORT, importBehaviour(parts), now),
   };
 }
 
-/** The routes of the management API. */
 export function mountLibrary(
   app: Express,
   parts: Platform & RouteParts & { readonly library: Library },

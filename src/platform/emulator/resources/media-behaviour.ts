@@ -51,7 +51,6 @@ function createMedia(parts: Platform, siteId: string, metadata: MediaMetadata, u
   return media;
 }
 
-/** Replaces the metadata of a media. */
 export function updateMedia(parts: Platform, media: Media, metadata: MediaMetadata): void {
   media.metadata = metadata;
   media.lastModified = parts.clock.now();
@@ -141,7 +140,6 @@ function mediaTypeOf(mimeType: string | null): 'video' | 'audio' {
   return mimeType?.startsWith('audio/') ? 'audio' : 'video';
 }
 
-/** Takes a recording of an event as the content of a media. */
 export async function takeRecording(parts: Platform, media: Media, file: StoredFile): Promise<void> {
   media.file = file;
   media.errorMessage = null;

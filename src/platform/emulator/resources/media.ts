@@ -14,7 +14,6 @@ import {
 } from './resource';
 import { notFound } from './resource-calls';
 
-/** The path of a media, as Express writes it. */
 export const ONE_MEDIA = `${SITE}/media/:mediaId`;
 
 export const MEDIA = {
@@ -89,11 +88,9 @@ export interface Media extends Content, Stored<typeof MEDIA> {
   height: number;
   trimInPoint: string | null;
   trimOutPoint: string | null;
-  /** Where external content is. */
   sourceUrl: string | null;
   /** Whether viewers never see it, as the replay of an event that was not published. */
   readonly hidden: boolean;
-  /** The live event that it was recorded from. */
   readonly eventId: string | undefined;
   /** The key file that its event was encrypted with. */
   readonly keyFile: string | undefined;
@@ -103,7 +100,6 @@ export interface Media extends Content, Stored<typeof MEDIA> {
   converted: boolean;
   /** Whether webhooks were notified that viewers can have it. */
   announced: boolean;
-  /** What is scheduled for it. */
   readonly timers: { processing: Timer | undefined; publication: Timer | undefined };
   /** How often viewers asked for it. */
   views: number;
@@ -122,7 +118,6 @@ interface NewMedia
   extends Pick<Media, 'id' | 'siteId' | 'created' | 'metadata'>,
     Partial<Omit<Media, 'id' | 'siteId' | 'created' | 'metadata' | 'lastModified' | 'timers'>> {}
 
-/** A media without content, with the given values. */
 export function newMedia(given: NewMedia): Media {
   return {
     ...noContent(),
@@ -159,7 +154,6 @@ export function keyFileOf({ metadata, keyFile }: Pick<Media, 'metadata' | 'keyFi
   return metadata.custom_params[KEY_FILE_PARAMETER] ?? keyFile;
 }
 
-/** From when viewers may watch a media. */
 export function publicationOf({ metadata, created }: Media): Date {
   return metadata.publish_start_date === null ? created : new Date(metadata.publish_start_date);
 }
@@ -183,7 +177,6 @@ export function mediaOf({ state }: Pick<Platform, 'state'>, { siteId = '', media
   throw notFound(MEDIA);
 }
 
-/** The common fields of a new part of a media. */
 export function partOf(parts: Platform, { id: mediaId, siteId }: Media) {
   return { ...newItem(parts, siteId), mediaId };
 }

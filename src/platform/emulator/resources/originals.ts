@@ -48,7 +48,6 @@ export const ORIGINAL = {
 /** A file of a media as it was uploaded. The primary one is the media's own content. */
 export interface Original extends Content, Stored<typeof ORIGINAL> {
   readonly mediaId: string;
-  /** Whether its file is that of the media. */
   readonly isPrimary: boolean;
   containerFormat: string | null;
   /** Seconds. */
@@ -146,7 +145,6 @@ export function keepOriginal(parts: Platform, media: Media, duration: number): v
     });
 }
 
-/** Removes the originals of a media that is deleted. */
 export function dropOriginals(parts: Platform, { id }: Media): void {
   for (const original of parts.state.originals.of(id)) {
     if (!original.isPrimary) dropContent(parts, original);

@@ -18,7 +18,6 @@ import { callsOf, type ResourceCalls } from './resource-calls';
 
 const match = Choice(['any', 'all']);
 
-/** The fields of every type of playlist. */
 const COMMON = {
   title: row(text(1000), 'The title.', { default: '', filter: 'words' }),
   description: row(text(5000), 'What it is about.', { filter: 'words' }),
@@ -162,7 +161,6 @@ const RECOMMENDATIONS_PLAYLIST = playlistOf(
   { media_filter: MEDIA_FILTER, media_limit: mediaLimit(10) },
 );
 
-/** The resource of each type of playlist. */
 export const TYPED_PLAYLISTS = [
   MANUAL_PLAYLIST,
   DYNAMIC_PLAYLIST,
@@ -204,7 +202,6 @@ export function takeFromPlaylists(
   );
 }
 
-/** Changes a tag in the filters of playlists. */
 export function changeTagOfPlaylists(
   parts: Platform,
   siteId: string,
@@ -238,7 +235,6 @@ export function playlistCalls({ state, clock }: Platform): ResourceCalls {
   return callsOf(PLAYLIST, { ...inSite(state.playlists, 'playlistId') }, clock.now);
 }
 
-/** The calls for each type of playlist. */
 export function typedPlaylistCalls(parts: Platform): ReadonlyMap<PlaylistType, ResourceCalls> {
   return new Map(TYPED_PLAYLISTS.map((resource) => [resource.type, callsOfType(parts, resource)]));
 }

@@ -47,7 +47,6 @@ export const MEDIA_RENDITION = {
 export interface Rendition extends Content, Stored<typeof MEDIA_RENDITION> {
   readonly mediaId: string;
   readonly templateId: string;
-  /** Whether the platform made it by itself. */
   readonly isAutomatic: boolean;
   width: number;
   height: number;
@@ -56,11 +55,9 @@ export interface Rendition extends Content, Stored<typeof MEDIA_RENDITION> {
   unconvertedReason: string | null;
 }
 
-/** A conversion of an uploaded file. */
 export interface WantedConversion {
   readonly file: StoredFile;
   readonly order: { readonly height?: number; readonly bitrate?: number };
-  /** Ends it. */
   readonly signal: AbortSignal;
   /** The file is the taker's from then on. */
   readonly take: (file: StoredFile) => Promise<void>;
@@ -77,7 +74,6 @@ declare module './resource' {
   }
   interface Platform {
     readonly recordings: {
-      /** Whether there is a packager. */
       readonly areMade: boolean;
       convert(wanted: WantedConversion): void;
     };
@@ -128,7 +124,6 @@ function isEncrypted({ state, packaging }: Platform, { mediaId }: Rendition): bo
 /** How long a conversion takes, by the platform's clock. */
 export const CONVERSION_MS = 2_000;
 
-/** The path at which viewers get a rendition. */
 export function renditionPath({ mediaId, id }: Rendition): string {
   return `/videos/${mediaId}-${id}.mp4`;
 }

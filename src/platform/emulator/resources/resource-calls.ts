@@ -126,7 +126,6 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   };
 }
 
-/** The result of `make`, which is called once. */
 export function once<T extends object>(make: () => T): () => T {
   let made: T | undefined;
   return () => {
@@ -135,7 +134,6 @@ export function once<T extends object>(make: () => T): () => T {
   };
 }
 
-/** The answer to an id that its owner does not have. */
 export function notFound(resource: Resource): HttpError {
   const owner = [...resource.one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
   const description = `This ${owner} has no ${resource.noun} with this id.`;
@@ -155,7 +153,6 @@ function shownValue<R extends Resource, Item extends Kept<R>>(
   return values[name] ? values[name](item, view) : (fields as Readonly<Record<string, unknown>>)[own];
 }
 
-/** The fields that lists of a resource are filtered and sorted by, from its table. */
 function filterFields<R extends Resource, Item extends Kept<R>>(
   resource: R,
   behaviour: Behaviour<R, Item>,

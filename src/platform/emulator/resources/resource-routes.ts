@@ -36,7 +36,6 @@ const CALLS: Readonly<Record<Verb, Call>> = {
   },
 };
 
-/** The routes of a resource, as its table says. */
 export function mountResource(app: Express, context: RouteParts, calls: ResourceCalls): void {
   const { resource } = calls;
   const view = (request: AnyRequest, response: Response): View => ({
@@ -63,7 +62,6 @@ export function mountResource(app: Express, context: RouteParts, calls: Resource
 /** What a route answers, or undefined. */
 type Act = (request: AnyRequest, response: Response) => Answer | Promise<Answer>;
 
-/** A route that is neither of the verbs. */
 export function mountAction(app: Express, context: RouteParts, action: Action, act: Act): void {
   const { path, methods, status, body, upload } = action;
   const route = app.route(path);

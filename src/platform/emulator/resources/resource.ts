@@ -39,13 +39,11 @@ export interface Action {
 interface Refusal {
   readonly status: 404 | 409;
   readonly code: string;
-  /** As a sentence. */
   readonly when: string;
 }
 
 /** One resource of the management API, as data: routes, validation, description and pages are made from it. */
 export interface Resource {
-  /** The value of `type`. */
   readonly type: string;
   /** The name of the array in a list. */
   readonly plural: string;
@@ -86,7 +84,6 @@ type FieldsOr<F> = F extends SetFields ? F : Record<never, never>;
 /** The metadata of a resource, by the names on the wire. */
 export type MetadataOf<R extends Resource> = ValuesOf<R['metadata']>;
 
-/** The valid body of a create or update call. */
 export interface BodyOf<R extends Resource> {
   readonly metadata: GivenOf<R['metadata']>;
   readonly upload: GivenOf<FieldsOr<R['upload']>>;
@@ -95,7 +92,6 @@ export interface BodyOf<R extends Resource> {
 
 type NewOf<R extends Resource> = Omit<BodyOf<R>, 'metadata'> & { readonly metadata: MetadataOf<R> };
 
-/** The part that all items have. */
 export interface Kept<R extends Resource> {
   readonly id: string;
   readonly created: Date;
@@ -103,7 +99,6 @@ export interface Kept<R extends Resource> {
   metadata: MetadataOf<R>;
 }
 
-/** The part that all items of a site have. */
 export interface Stored<R extends Resource> extends Kept<R> {
   readonly siteId: string;
 }
@@ -118,7 +113,6 @@ export interface View {
   readonly reaches?: (siteId: string) => boolean;
 }
 
-/** The ids in a path, by their names in the route. */
 export type PathIds = Readonly<Record<string, string>>;
 
 /** How a resource differs from others. */

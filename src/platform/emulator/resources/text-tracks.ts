@@ -53,7 +53,6 @@ export const TEXT_TRACK = {
   },
 } as const satisfies Resource;
 
-/** Captions, subtitles or chapters of a media. */
 export interface TextTrack extends Content, Stored<typeof TEXT_TRACK> {
   readonly mediaId: string;
   isPublished: boolean;
@@ -69,7 +68,6 @@ declare module './resource' {
 
 const MAX_TRACK_BYTES = 20 * 1024 ** 2;
 
-/** The path at which viewers get a text track. */
 export function textTrackPath({ id, fileFormat }: TextTrack): string {
   return `/tracks/${id}.${fileFormat}`;
 }

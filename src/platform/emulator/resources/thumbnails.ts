@@ -67,7 +67,6 @@ export const THUMBNAIL = {
 
 type SourceType = (typeof SOURCE_TYPES)[number];
 
-/** A picture of a media. */
 export interface Thumbnail extends Content, Stored<typeof THUMBNAIL> {
   readonly thumbnailType: 'static' | 'video';
   readonly sourceType: SourceType;
@@ -88,7 +87,6 @@ declare module './resource' {
 const PICTURES = ['image/*', 'video/*'];
 const MAX_PICTURE_BYTES = 50 * 1024 ** 2;
 
-/** The path at which viewers get a thumbnail. */
 export function thumbnailPath({ id }: Thumbnail): string {
   return `/thumbnails/${id}`;
 }

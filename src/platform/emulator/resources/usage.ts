@@ -7,7 +7,6 @@ import { Day, row, type SetFields, type ShownFields, SITE } from './fields';
 import type { Action } from './resource';
 import { once } from './resource-calls';
 
-/** What is counted of a site on a day. */
 const Counts = z.object({
   media_created: field(z.int(), 'How many media were made.'),
   uploaded_bytes: field(z.int(), 'Bytes that were uploaded or fetched.'),
@@ -33,7 +32,6 @@ const ASKED_DAYS = {
   end_date: row(Day, 'The last day. Without it, today.'),
 } as const satisfies SetFields;
 
-/** The usage of a site, and of the account. */
 export const USAGE_ACTIONS = {
   query_usage: {
     methods: ['PUT'],
@@ -65,7 +63,6 @@ export interface UsageOfDay {
 export class Usage {
   readonly #days = new Map<string, Counts>();
 
-  /** Adds to the day of a site. */
   count(siteId: string, at: Date, name: keyof Counts, much = 1): void {
     const key = `${siteId} ${dayOf(at)}`;
     const day = this.#days.get(key) ?? { ...NOTHING };
@@ -87,7 +84,6 @@ export class Usage {
     return this.#days.get(`${siteId} ${day}`) ?? NOTHING;
   }
 
-  /** Each day of each site. */
   all(): UsageOfDay[] {
     return [...this.#days].map(([day, counts]) => ({ day, counts }));
   }

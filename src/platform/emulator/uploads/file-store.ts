@@ -17,7 +17,6 @@ import type { Log } from '../../../http/log';
 import { leftOverFolders, makeOwnFolder } from '../own-folders';
 
 export const MB = 1024 * 1024;
-/** What its folders are named after. */
 const KIND = 'uploads';
 
 export interface Received {
@@ -56,7 +55,6 @@ interface Run {
   /** Bytes, with those of files on their way that have come. */
   used: number;
   begun: number;
-  /** The size of each kept file by its path. */
   readonly sizes: Map<string, number>;
 }
 
@@ -191,7 +189,6 @@ export class FileStore {
   }
 }
 
-/** What its files are called. */
 const NAME = /^\d{8}$/;
 
 function isFile(path: string): boolean {

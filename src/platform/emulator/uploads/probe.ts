@@ -134,7 +134,6 @@ interface Box {
   readonly end: number;
 }
 
-/** What a movie may begin with. */
 const FIRST_BOXES = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip', 'pnot'];
 
 async function movieFacts(head: Buffer, bytes: Bytes): Promise<FileFacts | undefined> {

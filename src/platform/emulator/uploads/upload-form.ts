@@ -5,7 +5,6 @@ import { HttpError, httpError, toHttpError } from '../../../http/errors';
 import type { Received } from './file-store';
 import type { Sent, Upload } from './upload';
 
-/** The field of the form that holds the file. */
 const FILE_FIELD = 'file';
 /** What a form has in addition to its file, at most, in bytes. */
 const FORM_BYTES = 64 * 1024;

@@ -62,7 +62,6 @@ export class Upload {
     return this.#finished !== undefined;
   }
 
-  /** The parts that have come, by their numbers. */
   get parts(): ReadonlyMap<number, Received> {
     return this.#parts;
   }

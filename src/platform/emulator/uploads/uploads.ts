@@ -24,7 +24,6 @@ export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
 
 /** How many files are fetched at a time; a client may ask for thousands at once. */
 const FETCHES = 16;
-/** How long links and tokens hold. */
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
 
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
@@ -38,7 +37,6 @@ export class Uploads {
   /** Of uploads that are over, which answer 410 until a reset. */
   readonly #overIds = new Set<string>();
   readonly #fetches = createSemaphore(FETCHES);
-  /** Ends the fetches of before a reset. */
   #ending = new AbortController();
 
   constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
@@ -123,7 +121,6 @@ export function uploadFields(upload: Upload, origin: string): Readonly<Record<st
   return { upload_link: `${origin}/uploads/${upload.id}?token=${upload.token}` };
 }
 
-/** Where a part of a multipart upload goes. */
 export function partLink(upload: Upload, number: number, origin: string): string {
   return `${origin}/uploads/${upload.id}/parts/${number}?token=${partToken(upload, number)}`;
 }

@@ -26,7 +26,6 @@ function remember(signatures: Signatures, signature: string, now: number): boole
   return true;
 }
 
-/** The data that a call is checked against. */
 interface Verifier {
   /** The secret of the site whose id is the key; undefined for a key that is none. */
   readonly secretOf: (apiKey: string) => string | undefined;

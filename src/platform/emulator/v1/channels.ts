@@ -59,7 +59,6 @@ interface Channel {
   readonly ids: PathIds;
 }
 
-/** The channel that `channel_key` means. @throws V1Error */
 function channelIn(call: Translated): Channel {
   return findChannel(call.context, call.siteId, required(call, 'channel_key'));
 }

@@ -57,7 +57,6 @@ export class V1Error extends Error {
   }
 }
 
-/** The body of an error. */
 export function v1ErrorBody({ code, title, message }: V1Error) {
   return { status: 'error', code, title, message };
 }

@@ -4,7 +4,6 @@ import type { V1Parameters } from '../../migration/parameters';
 import { V1Error } from './errors';
 import { type Parameter, readParameters } from './signature';
 
-/** A call as it came. */
 interface SentCall {
   /** The signed parameters: the query and the form, without those that the form repeats. */
   readonly signed: readonly Parameter[];
@@ -12,7 +11,6 @@ interface SentCall {
   readonly parameters: V1Parameters;
 }
 
-/** A call of a site that has been authenticated. */
 export interface V1Call {
   readonly siteId: string;
   readonly parameters: V1Parameters;

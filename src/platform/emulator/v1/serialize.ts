@@ -4,7 +4,6 @@ import { V1Error } from './errors';
 import { queryOf } from './read-call';
 import type { Parameter } from './signature';
 
-/** An answer as text or bytes, with its media type. */
 interface Serialized {
   readonly type: string;
   readonly body: string | Buffer;
@@ -51,7 +50,6 @@ function isFormat(name: string): name is Format {
   return Object.hasOwn(FORMATS, name);
 }
 
-/** Answers in the format that the call asked for. */
 export async function send(response: Response, status: number, fields: JsonObject): Promise<void> {
   const { format = 'json', rateLimit } = response.locals.v1 ?? {};
   const { type, body } = await FORMATS[format]({ ...fields, ...(rateLimit && { rate_limit: rateLimit }) });

@@ -11,7 +11,6 @@ import { viewOf } from '../resources/resource-routes';
 import { V1Error } from './errors';
 import type { V1Call } from './read-call';
 
-/** A call of v1 in the terms of v2. */
 export interface Translated {
   readonly context: EmulatorContext;
   readonly siteId: string;
@@ -105,12 +104,10 @@ export function keysIn(call: Translated, name: string): readonly string[] {
   return [...new Set(keys)];
 }
 
-/** The error of an unknown key. */
 export function notFound(name: string, key: string): V1Error {
   return new V1Error('NotFound', `${name}: there is nothing with the key ${key.slice(0, 50)}.`);
 }
 
-/** A resource of v2 as plain data. */
 export function asJson(resource: object): JsonObject {
   return resource as JsonObject;
 }
@@ -183,7 +180,6 @@ export function windowOf(limit: number | undefined = V1_LIMIT, offset: number | 
   return { limit: limit === 0 ? MAX_LIMIT : limit, offset };
 }
 
-/** The window of a list of the mapping. */
 export function listedWindow({ parts: { list } }: Translated): Window {
   return windowOf(list?.limit, list?.offset);
 }
@@ -193,7 +189,6 @@ function itemsOf(page: JsonObject, name: string): readonly JsonObject[] {
   return Array.isArray(items) ? items.filter(isObject) : [];
 }
 
-/** The fields of a list's answer. */
 export function listAnswer(
   { limit, offset, total }: Window & { readonly total: number },
   name: string,

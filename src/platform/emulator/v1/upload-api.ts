@@ -14,14 +14,12 @@ import { formatOf, send } from './serialize';
 import type { Parameter } from './signature';
 import { optional, type Translated, wholeNumber } from './translate';
 
-/** Where the files of each kind go as a form. */
 export const FORM_PATHS = {
   video: '/v1/videos/upload',
   thumbnail: '/v1/videos/thumbnails/upload',
   track: '/v1/videos/tracks/upload',
 } as const;
 
-/** Where a large file goes in chunks. */
 export const RESUMABLE_PATH = '/v1/videos/upload/resumable';
 
 /** A file of v1 that is expected, with the parameters of its call. */
@@ -32,7 +30,6 @@ export interface Wanted {
   readonly md5: string | undefined;
   /** Bytes. */
   readonly size: number | undefined;
-  /** Called when the file has arrived. */
   readonly arrived?: () => void;
 }
 
@@ -134,7 +131,6 @@ function onlyPost(request: Request): never {
   throw new V1Error('NotSupported', message, { headers: { allow: 'POST' } });
 }
 
-/** The parameters of a link, and the format of the answer. */
 function readLink(request: Request, response: Response) {
   const { signed: query } = readCall({ originalUrl: request.originalUrl, headers: {} });
   response.locals.v1 = { format: formatOf(query) };
@@ -160,7 +156,6 @@ function uploadOf(uploads: Uploads, key: string, method: UploadMethod, token: st
   );
 }
 
-/** Translates the errors of a file to those of v1. */
 async function taken<Result>(receiving: Promise<Result>): Promise<Result> {
   try {
     return await receiving;
@@ -172,7 +167,6 @@ async function taken<Result>(receiving: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Compares a file with what was said of it. */
 function checkOf(upload: Upload) {
   const { md5, size } = WANTED.get(upload) ?? {};
   return (received: Received): Error | undefined => {

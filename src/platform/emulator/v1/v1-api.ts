@@ -40,7 +40,6 @@ const HANDLERS: Readonly<Record<RouteMapping['resource'], Handlers>> = {
   track: TRACKS,
 };
 
-/** Calls that have a rate limit of their own. */
 const LIMITS: Readonly<Record<string, number>> = { '/v1/videos/list': 30 };
 
 const readRaw = raw({ ...anyBody, limit: '256kb' });
@@ -144,7 +143,6 @@ function limitCalls(
   throw new V1Error('RateLimitExceeded', tooMany(limit, wait), { headers: { 'retry-after': String(wait) } });
 }
 
-/** As the shell logs what it answers itself. */
 function logFailure({ log }: EmulatorContext, response: Response, { status, code, cause }: V1Error): void {
   if (status < 500) return;
   const { requestId } = response.locals;
