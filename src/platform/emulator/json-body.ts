@@ -50,6 +50,9 @@ export const objectParams = {
   error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an object' : undefined),
 };
 
+/** An object with these fields and no others. */
+export const objectOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape, objectParams);
+
 /** A field of an answer or a body, with what it is. */
 export const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
 

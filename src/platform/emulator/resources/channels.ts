@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { objectParams, text } from '../json-body';
+import { field, objectOf, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { dropMaster, type LiveEvent, previewPath, statusOf } from '../live/live-event';
 import { channelNotification } from '../webhooks/notification';
@@ -22,16 +22,14 @@ import { notFound } from './resource-calls';
 
 export const ONE_CHANNEL = `${SITE}/channels/:channelId`;
 
-const SimulcastTarget = z.strictObject(
-  {
-    stream_key: text(1000).min(1, 'is empty').meta({ description: 'The key there. It is a secret.' }),
-    stream_url: text(2000)
-      .regex(/^rtmps?:\/\/[^\s/]/, 'must be an rtmps:// address')
-      .meta({ description: 'The address there.' }),
-    title: text(1000).meta({ description: 'The name of the place.' }),
-  },
-  objectParams,
-);
+const SimulcastTarget = objectOf({
+  stream_key: field(text(1000).min(1, 'is empty'), 'The key there. It is a secret.'),
+  stream_url: field(
+    text(2000).regex(/^rtmps?:\/\/[^\s/]/, 'must be an rtmps:// address'),
+    'The address there.',
+  ),
+  title: field(text(1000), 'The name of the place.'),
+});
 
 const STATUS = ['creating', 'active', 'idle'] as const;
 
@@ -87,8 +85,8 @@ export const CHANNEL = {
     recent_events: row(
       z.array(
         z.object({
-          media_id: z.string().meta({ description: 'The media of the event.' }),
-          status: z.enum(['active', 'idle']).meta({ description: '`idle` when it is over.' }),
+          media_id: field(z.string(), 'The media of the event.'),
+          status: field(z.enum(['active', 'idle']), '`idle` when it is over.'),
         }),
       ),
       'The newest 10 events, newest first.',

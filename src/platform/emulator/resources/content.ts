@@ -163,6 +163,17 @@ export function dropContent({ uploads }: Pick<Platform, 'uploads'>, content: Con
   content.file = undefined;
 }
 
+export function dropAll<Item extends Content>(
+  parts: Pick<Platform, 'uploads'>,
+  store: ItemStore<Item>,
+  items: readonly Item[],
+): void {
+  for (const item of items) {
+    dropContent(parts, item);
+    store.remove(item);
+  }
+}
+
 const linkOf =
   (name: string) =>
   ({ upload }: Pick<Content, 'upload'>, { origin }: { readonly origin: string }) =>

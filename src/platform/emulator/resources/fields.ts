@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { wireTime } from '../clock';
-import { objectParams, text } from '../json-body';
+import { field, objectOf, text } from '../json-body';
 import type { FieldKind } from '../listing/filter';
 
 /** A field that clients set. */
@@ -159,10 +159,7 @@ export function spoken(values: readonly string[], or: 'or' | 'and' = 'or'): stri
 
 export const Flag = z.boolean('must be true or false');
 
-export const Reference = z.strictObject(
-  { id: text(200).min(1, 'is empty').meta({ description: 'Its id.' }) },
-  objectParams,
-);
+export const Reference = objectOf({ id: field(text(200).min(1, 'is empty'), 'Its id.') });
 
 export const SITE = '/v2/sites/:siteId';
 

@@ -4,6 +4,7 @@ import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
 import {
   CONTENT_VALUES,
+  dropAll,
   dropContent,
   MAX_FILE_BYTES,
   resumeContent,
@@ -12,9 +13,9 @@ import {
 } from './content';
 import { secondsOf } from './fields';
 import { isPublished, type MEDIA, type Media, type MediaMetadata, newMedia, publicationOf } from './media';
-import { dropOriginals, keepOriginal } from './originals';
+import { keepOriginal } from './originals';
 import { takeFromPlaylists } from './playlists';
-import { CONVERSION_MS, dropRenditions, makeRenditions } from './renditions';
+import { CONVERSION_MS, makeRenditions } from './renditions';
 import { type Behaviour, type GivenUpload, inSite, newItem, type Platform } from './resource';
 import { makePoster, thumbnailsOf } from './thumbnails';
 
@@ -62,18 +63,22 @@ export function updateMedia(parts: Platform, media: Media, metadata: MediaMetada
 function deleteMedia(parts: Platform, media: Media): void {
   cancelProcessing(media);
   media.timers.publication?.cancel();
-  dropContent(parts, media);
-  dropOriginals(parts, media);
-  dropRenditions(parts, media);
+  dropFiles(parts, media);
   // Of all that goes, only the media's own end is reported.
   const { textTracks, thumbnails } = parts.state;
-  for (const part of [...textTracks.of(media.id), ...thumbnailsOf(parts.state, media)])
-    dropContent(parts, part);
-  for (const track of textTracks.of(media.id)) textTracks.remove(track);
-  for (const picture of thumbnailsOf(parts.state, media)) thumbnails.remove(picture);
+  dropAll(parts, textTracks, textTracks.of(media.id));
+  dropAll(parts, thumbnails, thumbnailsOf(parts.state, media));
   takeFromPlaylists(parts, media);
   parts.state.media.remove(media);
   parts.notify(mediaNotification('media_deleted', media));
+}
+
+/** Drops the content of a media, and what was kept and made of it. */
+function dropFiles(parts: Platform, media: Media): void {
+  const { originals, renditions } = parts.state;
+  dropContent(parts, media);
+  dropAll(parts, originals, originals.of(media.id));
+  dropAll(parts, renditions, renditions.of(media.id));
 }
 
 /** From the arrival of its file until a media can be played, by the platform's clock. Its renditions come later. */
@@ -89,9 +94,7 @@ function beginContent(parts: Platform, media: Media, given: GivenUpload): void {
     media.trimOutPoint = given.trim_out_point ?? null;
   };
   if (isExternal) {
-    dropContent(parts, media);
-    dropOriginals(parts, media);
-    dropRenditions(parts, media);
+    dropFiles(parts, media);
     describe();
     Object.assign(media, NOTHING_KNOWN);
     media.mimeType = given.mime_type ?? typeOfAddress(media.sourceUrl ?? '');

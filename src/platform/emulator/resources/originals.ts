@@ -144,10 +144,3 @@ export function keepOriginal(parts: Platform, media: Media, duration: number): v
       ...facts,
     });
 }
-
-export function dropOriginals(parts: Platform, { id }: Media): void {
-  for (const original of parts.state.originals.of(id)) {
-    if (!original.isPrimary) dropContent(parts, original);
-    parts.state.originals.remove(original);
-  }
-}

@@ -1,6 +1,6 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { PLAYLIST_TYPES } from '../../migration/mapping/values';
-import { objectParams, text } from '../json-body';
+import { field, objectOf, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { Choice, CUSTOM_PARAMS, CustomParams, list, row, type SetFields, SITE, WholeNumber } from './fields';
 import {
@@ -28,32 +28,25 @@ const COMMON = {
 
 const MediaIds = list(text(200).min(1, 'is empty'), 5000);
 
-const howMany = match.nullish().meta({ description: 'Whether one of the values is enough.' });
-const byTags = z.strictObject(
-  { match: howMany, values: list(text(200), 100).meta({ description: 'The tags.' }) },
-  objectParams,
-);
-const byParams = z.strictObject(
-  { match: howMany, values: CustomParams.meta({ description: 'Names and their values.' }) },
-  objectParams,
-);
-const criteria = z.strictObject(
-  {
-    tags: byTags.nullish().meta({ description: 'By their tags.' }),
-    custom_params: byParams.nullish().meta({ description: 'By their custom parameters.' }),
-  },
-  objectParams,
-);
+const oneOf = <Values extends z.ZodType>(values: Values, says: string) =>
+  objectOf({
+    match: field(match.nullish(), 'Whether one of the values is enough.'),
+    values: field(values, says),
+  });
+const criteria = objectOf({
+  tags: field(oneOf(list(text(200), 100), 'The tags.').nullish(), 'By their tags.'),
+  custom_params: field(
+    oneOf(CustomParams, 'Names and their values.').nullish(),
+    'By their custom parameters.',
+  ),
+});
 
 /** Which media belong to a playlist that is computed for each viewer. */
 const MEDIA_FILTER = row(
-  z.strictObject(
-    {
-      include: criteria.nullish().meta({ description: 'Which to take.' }),
-      exclude: criteria.nullish().meta({ description: 'Which of these to leave out.' }),
-    },
-    objectParams,
-  ),
+  objectOf({
+    include: field(criteria.nullish(), 'Which to take.'),
+    exclude: field(criteria.nullish(), 'Which of these to leave out.'),
+  }),
   'Which media it has: those with any or all of the tags, or custom parameters, of `include`, without those of `exclude`. Without `include` all media.',
   { default: {} },
 );
@@ -107,18 +100,7 @@ function playlistOf<const T extends PlaylistType, const F extends SetFields>(
 
 const MANUAL_PLAYLIST = playlistOf('manual_playlist', 'A list of media in an order of your own.', {
   media_filter: row(
-    z.strictObject(
-      {
-        include: z
-          .strictObject(
-            { match: howMany, values: MediaIds.meta({ description: 'The ids of the media.' }) },
-            objectParams,
-          )
-          .nullish()
-          .meta({ description: 'Which to take.' }),
-      },
-      objectParams,
-    ),
+    objectOf({ include: field(oneOf(MediaIds, 'The ids of the media.').nullish(), 'Which to take.') }),
     'The ids of the media, in their order, as `include.values`.',
     { default: {} },
   ),

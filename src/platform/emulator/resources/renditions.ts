@@ -4,7 +4,7 @@ import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { mediaNotification } from '../webhooks/notification';
-import { type Content, dropContent, noContent, STATE_FIELDS } from './content';
+import { type Content, dropAll, dropContent, noContent, STATE_FIELDS } from './content';
 import { Choice, Reference, row } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
 import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
@@ -99,7 +99,7 @@ export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_REND
         parts.clock.after(CONVERSION_MS, () => finish(parts, media, rendition));
       return rendition;
     },
-    remove: (rendition) => dropRendition(parts, rendition),
+    remove: (rendition) => dropAll(parts, state.renditions, [rendition]),
     shown: {
       media_type: ({ mediaId }) => state.media.find(mediaId)?.mediaType ?? 'video',
       delivery_url: (rendition, { origin }) =>
@@ -176,7 +176,7 @@ export function makeRenditions(parts: Platform, media: Media): void {
     if (kept?.isAutomatic) state.renditions.add(Object.assign(kept, size));
     else if (!kept) addRendition(parts, media, templateId, { ...size, isAutomatic: true });
   }
-  for (const rendition of before) if (!state.renditions.find(rendition.id)) dropRendition(parts, rendition);
+  for (const rendition of before) if (!state.renditions.find(rendition.id)) dropContent(parts, rendition);
   for (const rendition of state.renditions.of(media.id)) finish(parts, media, rendition);
 }
 
@@ -244,14 +244,4 @@ function settle(parts: Platform, media: Media, rendition: Rendition, status: 're
   if (media.converted || media.timers.processing || all.some((each) => each.status !== 'ready')) return;
   media.converted = true;
   parts.notify(mediaNotification('conversions_complete', media));
-}
-
-function dropRendition(parts: Platform, rendition: Rendition): void {
-  dropContent(parts, rendition);
-  parts.state.renditions.remove(rendition);
-}
-
-/** Removes the renditions of a media that is deleted, or whose content is external now. */
-export function dropRenditions(parts: Platform, { id }: Media): void {
-  for (const rendition of parts.state.renditions.of(id)) dropRendition(parts, rendition);
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { HttpError, type Problem } from '../../../http/errors';
-import { objectParams, text } from '../json-body';
+import { field, objectOf, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { mediaNotification } from '../webhooks/notification';
 import {
@@ -44,13 +44,10 @@ export const THUMBNAIL = {
   relationships: {
     media: row(
       list(
-        z.strictObject(
-          {
-            id: text(200).min(1, 'is empty').meta({ description: 'The media.' }),
-            is_poster: Flag.nullish().meta({ description: 'Whether this is its poster; then no other is.' }),
-          },
-          objectParams,
-        ),
+        objectOf({
+          id: field(text(200).min(1, 'is empty'), 'The media.'),
+          is_poster: field(Flag.nullish(), 'Whether this is its poster; then no other is.'),
+        }),
         1,
       ),
       'The media that it is of, and whether it is its poster.',

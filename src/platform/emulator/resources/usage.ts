@@ -32,26 +32,21 @@ const ASKED_DAYS = {
   end_date: row(Day, 'The last day. Without it, today.'),
 } as const satisfies SetFields;
 
+const usageAction = (path: string, title: string, says: string) =>
+  ({ methods: ['PUT'], path, title, status: 200, says, answer: DAYS, body: ASKED_DAYS }) as const;
+
 export const USAGE_ACTIONS = {
-  query_usage: {
-    methods: ['PUT'],
-    path: `${SITE}/query_usage`,
-    title: 'Query the usage of a site',
-    status: 200,
-    says: 'The usage of a site, day by day.',
-    answer: DAYS,
-    body: ASKED_DAYS,
-  },
-  query_account_usage: {
-    methods: ['PUT'],
-    path: '/v2/query_usage',
-    title: 'Query the usage of the account',
-    status: 200,
-    says: 'The usage of all sites of the credential, day by day.',
-    answer: DAYS,
-    body: ASKED_DAYS,
-  },
-} as const satisfies Readonly<Record<string, Action>>;
+  query_usage: usageAction(
+    `${SITE}/query_usage`,
+    'Query the usage of a site',
+    'The usage of a site, day by day.',
+  ),
+  query_account_usage: usageAction(
+    '/v2/query_usage',
+    'Query the usage of the account',
+    'The usage of all sites of the credential, day by day.',
+  ),
+} satisfies Readonly<Record<string, Action>>;
 
 /** `day` is the id of the site, a space and the date. */
 export interface UsageOfDay {
