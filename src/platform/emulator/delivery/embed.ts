@@ -47,7 +47,7 @@ export function mountEmbed(app: Express, { publicFolder: root, packaging }: Embe
         const origin = originOf(request);
         response.removeHeader('x-frame-options');
         response.set('cache-control', 'no-store').type('html');
-        const shown = page.read(asked, origin);
+        const shown = shownOn(page, asked, origin);
         const isPackaging = packaging.client !== undefined;
         response.send(embedPage(page, shown, { format: asked('format'), origin, isPackaging }));
       })
@@ -87,8 +87,9 @@ interface Page {
   readonly path: string;
   readonly title: string;
   readonly intro: string;
-  readonly field: { readonly name: string; readonly label: string };
-  read(asked: (name: string) => string | undefined, origin: string): Shown | undefined;
+  /** The parameter that says what is played, which is an option of the embed as well. */
+  readonly field: { readonly name: 'channelId' | 'mediaId'; readonly label: string };
+  readonly noun: string;
 }
 
 const CHANNEL_PAGE: Page = {
@@ -96,12 +97,7 @@ const CHANNEL_PAGE: Page = {
   title: 'Channel embed',
   intro: 'Shows a live channel as viewers see it.',
   field: { name: 'channelId', label: 'Channel id' },
-  read(asked) {
-    const channelId = asked('channelId');
-    return channelId === undefined
-      ? undefined
-      : { name: `Channel ${channelId}`, query: { channelId }, options: { channelId } };
-  },
+  noun: 'Channel',
 };
 
 const MEDIA_PAGE: Page = {
@@ -109,17 +105,18 @@ const MEDIA_PAGE: Page = {
   title: 'Player',
   intro: 'Plays one media as viewers see it: a replay, a media of the library, or an event that is on.',
   field: { name: 'mediaId', label: 'Media id' },
-  read(asked, origin) {
-    const preview = asked('preview');
-    if (preview !== undefined) {
-      return { name: 'Preview', query: { preview }, options: { item: previewItem(preview, origin) } };
-    }
-    const mediaId = asked('mediaId');
-    return mediaId === undefined
-      ? undefined
-      : { name: `Media ${mediaId}`, query: { mediaId }, options: { mediaId } };
-  },
+  noun: 'Media',
 };
+
+/** What the parameters of a page name, if anything. */
+function shownOn(page: Page, asked: (name: string) => string | undefined, origin: string): Shown | undefined {
+  const preview = page === MEDIA_PAGE ? asked('preview') : undefined;
+  if (preview !== undefined)
+    return { name: 'Preview', query: { preview }, options: { item: previewItem(preview, origin) } };
+  const id = asked(page.field.name);
+  const query = { [page.field.name]: id ?? '' };
+  return id === undefined ? undefined : { name: `${page.noun} ${id}`, query, options: query };
+}
 
 /** A preview is for the owner of the channel: its address is no one else's to have. */
 function isPreview({ query }: Shown): boolean {

@@ -34,7 +34,7 @@ export function watchablesOf(
 ): readonly Watchable[] {
   const { state, clock } = context;
   const now = clock.now();
-  const hasTags = fitsTags(asked.tags);
+  const hasTags = (tags: readonly string[]) => fitsTags(asked.tags, tags);
   if (playlist.playlistType === 'manual_playlist') {
     const { media_filter: filter } = playlist.metadata as PlaylistMetadata<'manual_playlist'>;
     return [...new Set(filter.include?.values)].flatMap((id) => {
@@ -172,26 +172,22 @@ function membershipOf({ include, exclude }: Dynamic['media_filter']): (media: Me
 function testsOf(criteria: Criteria | null | undefined): ((media: Media) => boolean)[] {
   const { tags, custom_params: params } = criteria ?? {};
   const tests: ((media: Media) => boolean)[] = [];
-  if (tags && tags.values.length > 0) {
-    const hasTags = fitsTags(tags);
-    tests.push(({ metadata }) => hasTags(metadata.tags));
-  }
+  if (tags && tags.values.length > 0) tests.push(({ metadata }) => fitsTags(tags, metadata.tags));
   const wanted = Object.entries(params?.values ?? {});
-  if (wanted.length > 0) {
-    const isAll = params?.match === 'all';
-    tests.push(({ metadata: { custom_params: own } }) => {
-      const has = ([name, value]: [string, string]) => own[name] === value;
-      return isAll ? wanted.every(has) : wanted.some(has);
-    });
-  }
+  if (wanted.length > 0)
+    tests.push(({ metadata: { custom_params: own } }) =>
+      hasAnyOrAll(params?.match, wanted, ([name, value]) => own[name] === value),
+    );
   return tests;
 }
 
 /** Without values, all tags fit. */
-function fitsTags({ match, values }: Tags): (tags: readonly string[]) => boolean {
-  if (values.length === 0) return () => true;
-  if (match === 'all') return (tags) => values.every((value) => tags.includes(value));
-  return (tags) => values.some((value) => tags.includes(value));
+function fitsTags({ match, values }: Tags, tags: readonly string[]): boolean {
+  return values.length === 0 || hasAnyOrAll(match, values, (value) => tags.includes(value));
+}
+
+function hasAnyOrAll<Value>(match: Tags['match'], values: readonly Value[], has: (value: Value) => boolean) {
+  return match === 'all' ? values.every(has) : values.some(has);
 }
 
 function tagsOf(watchable: Watchable): readonly string[] {

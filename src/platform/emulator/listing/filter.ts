@@ -99,26 +99,24 @@ export function readFilter<T>(text: string, fields: Fields<T>): Filter<T> {
 class FilterReader<T> {
   /** What is wrong with fields and bounds, in a query that can be read. */
   readonly faults = new Set<string>();
-  readonly #text: string;
-  readonly #fields: Fields<T>;
   #at = 0;
   #depth = 0;
 
-  constructor(text: string, fields: Fields<T>) {
-    this.#text = text;
-    this.#fields = fields;
-  }
+  constructor(
+    private readonly text: string,
+    private readonly fields: Fields<T>,
+  ) {}
 
   read(): Predicate<T> {
     const predicate = this.#either();
     this.#skipSpace();
-    if (this.#at === this.#text.length) return predicate;
+    if (this.#at === this.text.length) return predicate;
     throw this.#fault('AND, OR or the end', this.#adviceOnWord());
   }
 
   /** Advice on one more word after the end of a condition. */
   #adviceOnWord(): string {
-    const next = this.#text.slice(this.#at);
+    const next = this.text.slice(this.#at);
     const [, joint] = /^(and|or)\s*[\s(](?:not\b)?[\s(]*[a-z_][\w.-]*\s*:/i.exec(next) ?? [];
     if (joint) return `Write ${joint.toUpperCase()} in capital letters.`;
     return /^(?:NOT\b|\(|[a-z_][\w.-]*\s*:)/i.test(next)
@@ -166,9 +164,9 @@ class FilterReader<T> {
     const name = this.#match(/[A-Za-z_][\w.-]*\*?/y);
     if (name === undefined) throw this.#fault('a field, NOT or an opening parenthesis');
     if (!this.#take(':')) throw this.#fault(`a colon after ${name.slice(0, 60)}`, adviceOnField(name));
-    const field = fieldOf(this.#fields, name);
+    const field = fieldOf(this.fields, name);
     if (!field)
-      this.faults.add(`${printable(name)} is not a field to filter by. ${hintOfFields(this.#fields, name)}`);
+      this.faults.add(`${printable(name)} is not a field to filter by. ${hintOfFields(this.fields, name)}`);
     if (this.#take('[')) {
       const range = this.#range();
       if (field && isNumeric(field)) return this.#numericRange(field, name, range);
@@ -176,7 +174,7 @@ class FilterReader<T> {
       return (item) => field !== undefined && textsOf(field, item).some(isWithin);
     }
     this.#skipSpace();
-    const isQuoted = this.#text[this.#at] === '"';
+    const isQuoted = this.text[this.#at] === '"';
     const matches = textMatch(field?.kind === 'words', this.#pattern(), isQuoted);
     return (item) => field !== undefined && textsOf(field, item).some(matches);
   }
@@ -218,16 +216,16 @@ class FilterReader<T> {
     const start = this.#at;
     const pieces = [''];
     for (;;) {
-      const character = this.#text[this.#at];
+      const character = this.text[this.#at];
       end.lastIndex = this.#at;
-      if (end.test(this.#text)) break;
+      if (end.test(this.text)) break;
       if (character === undefined) throw this.#fault('a closing quote');
       this.#at += 1;
       if (character === '*') {
         pieces.push('');
         continue;
       }
-      const literal = character === '\\' ? this.#text[this.#at++] : character;
+      const literal = character === '\\' ? this.text[this.#at++] : character;
       if (literal === undefined) throw this.#fault('a character after the backslash');
       pieces.push(`${pieces.pop()}${literal}`);
     }
@@ -242,7 +240,7 @@ class FilterReader<T> {
 
   #take(sign: string): boolean {
     this.#skipSpace();
-    if (this.#text[this.#at] !== sign) return false;
+    if (this.text[this.#at] !== sign) return false;
     this.#at += 1;
     return true;
   }
@@ -250,17 +248,17 @@ class FilterReader<T> {
   #match(pattern: RegExp): string | undefined {
     this.#skipSpace();
     pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text)?.[0];
+    const found = pattern.exec(this.text)?.[0];
     this.#at += found?.length ?? 0;
     return found;
   }
 
   #skipSpace(): void {
-    while (/\s/.test(this.#text[this.#at] ?? '')) this.#at += 1;
+    while (/\s/.test(this.text[this.#at] ?? '')) this.#at += 1;
   }
 
   #fault(expected: string, advice = ''): QueryFault {
-    const place = Math.min(this.#at, this.#text.length) + 1;
+    const place = Math.min(this.#at, this.text.length) + 1;
     return new QueryFault(`at character ${place}, ${expected} is expected.${advice && ` ${advice}`}`);
   }
 }

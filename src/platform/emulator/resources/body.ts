@@ -8,11 +8,11 @@ import type { BodyOf, Resource } from './resource';
 type Use = 'create' | 'update';
 
 /** The schema of given fields. `null` means the same as leaving a field out, where it has a default. */
-function givenFields(fields: SetFields, use: Use): z.ZodType {
+function givenFields(fields: SetFields, use: Use, params: typeof objectParams | string = objectParams) {
   const shape = Object.entries(fields).flatMap(([name, field]) =>
     use === 'update' && field.fixed ? [] : [[name, givenField(field, use)] as const],
   );
-  return z.strictObject(Object.fromEntries(shape), objectParams);
+  return z.strictObject(Object.fromEntries(shape), params);
 }
 
 function givenField(field: SetField, use: Use): z.ZodType {
@@ -41,19 +41,17 @@ function emptyAsObject(schema: z.ZodType): z.ZodType {
 
 export function bodySchema(resource: Resource, use: Use): z.ZodType {
   const { metadata, upload, relationships } = resource;
-  const needs = use === 'create' && Object.values(metadata).some((field) => field.required);
+  const isNeeded = (fields: SetFields = {}) =>
+    use === 'create' && Object.values(fields).some(({ required }) => required);
   const isAlone = upload === undefined && relationships === undefined;
-  const fields = givenFields(metadata, use);
-  const needsRelationship =
-    use === 'create' && Object.values(relationships ?? {}).some((field) => field.required);
   const related = relationships ? givenFields(relationships, use) : z.looseObject({}, objectParams);
   const parts = {
-    metadata: part(fields, 'What describes it.', needs || isAlone),
+    metadata: part(givenFields(metadata, use), 'What describes it.', isNeeded(metadata) || isAlone),
     upload: part(
       upload && use === 'create' ? givenFields(upload, use) : Empty,
       'Where the content comes from.',
     ),
-    relationships: part(related, 'What it belongs to.', needsRelationship),
+    relationships: part(related, 'What it belongs to.', isNeeded(relationships)),
   };
   const names = ['metadata', ...(upload ? ['upload'] : []), ...(relationships ? ['relationships'] : [])];
   return z.strictObject(parts, `The body must be a JSON object with ${spoken(names, 'or')}.`);
@@ -197,9 +195,8 @@ export function uploadSchema({ upload = {} }: Resource): z.ZodType {
 }
 
 export function actionSchema(fields: SetFields): z.ZodType<Readonly<Record<string, unknown>>> {
-  const shape = Object.entries(fields).map(([name, field]) => [name, givenField(field, 'create')] as const);
   const names = spoken(Object.keys(fields), 'and');
-  return z.strictObject(Object.fromEntries(shape), `The body must be a JSON object with ${names}.`);
+  return givenFields(fields, 'create', `The body must be a JSON object with ${names}.`);
 }
 
 /** The schema of an action's query. A parameter that is given twice arrives as an array. */

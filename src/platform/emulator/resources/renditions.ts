@@ -102,10 +102,12 @@ export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_REND
     remove: (rendition) => dropAll(parts, state.renditions, [rendition]),
     shown: {
       media_type: ({ mediaId }) => state.media.find(mediaId)?.mediaType ?? 'video',
-      delivery_url: (rendition, { origin }) =>
-        rendition.status === 'ready' && !isEncrypted(parts, rendition)
-          ? `${origin}${renditionPath(rendition)}`
-          : null,
+      // Viewers may get the media only encrypted.
+      delivery_url(rendition, { origin }) {
+        const media = state.media.find(rendition.mediaId);
+        const isServed = rendition.status === 'ready' && !(media && parts.packaging.encrypts(media));
+        return isServed ? `${origin}${renditionPath(rendition)}` : null;
+      },
     },
     relationships: ({ templateId }) => ({ media_rendition_template: { id: templateId } }),
   };
@@ -113,12 +115,6 @@ export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_REND
 
 function conflict(description: string): HttpError {
   return new HttpError(409, { code: 'conflict', description });
-}
-
-/** Whether viewers get the media of a rendition only encrypted. */
-function isEncrypted({ state, packaging }: Platform, { mediaId }: Rendition): boolean {
-  const media = state.media.find(mediaId);
-  return media !== undefined && packaging.encrypts(media);
 }
 
 /** How long a conversion takes, by the platform's clock. */

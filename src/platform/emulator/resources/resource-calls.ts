@@ -26,20 +26,6 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   const createBody = once(() => bodySchema(resource, 'create'));
   const updateBody = once(() => bodySchema(resource, 'update'));
   const fields = once(() => filterFields(resource, behaviour, anyView));
-  const actions = once(
-    () =>
-      new Map(
-        Object.entries(resource.actions ?? {}).map(([name, { body, upload, query }]) => [
-          name,
-          {
-            upload: upload && uploadSchema(resource),
-            body: body && actionSchema(body),
-            query: query && querySchema(query),
-          },
-        ]),
-      ),
-  );
-
   const found = (ids: PathIds, view: View): Item => {
     const item = behaviour.find(ids, view);
     if (item) return item;
@@ -109,16 +95,15 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       { body, query }: { readonly body?: unknown; readonly query?: unknown },
       view: View,
     ): Promise<object | undefined> {
-      const act = (
-        behaviour.actions as Record<string, (item: Item, call: ActionCall) => unknown> | undefined
-      )?.[name];
-      const read = actions().get(name);
-      if (!act || !read) throw new Error(`A ${resource.noun} has no action ${name}.`);
+      const action = resource.actions?.[name];
+      const acts: Readonly<Record<string, (item: Item, call: ActionCall) => unknown>> = behaviour.actions ?? {};
+      const act = acts[name];
+      if (!act || !action) throw new Error(`A ${resource.noun} has no action ${name}.`);
       const item = found(ids, view);
+      const upload = () => readResourceBody<Resource>(resource, uploadSchema(resource), body, 'create').upload;
       const done = await act(item, {
-        upload: read.upload ? readResourceBody<Resource>(resource, read.upload, body, 'create').upload : {},
-        body: read.body ? validated(read.body, body) : {},
-        query: read.query ? validated(read.query, query, 'invalid_parameter') : {},
+        upload: action.upload ? upload() : {},
+        query: action.query ? validated(querySchema(action.query), query, 'invalid_parameter') : {},
         view,
       });
       return done === 'item' ? shown(item, view, true) : (done as object | undefined);

@@ -153,7 +153,6 @@ export interface GivenUpload {
 export interface ActionCall {
   /** The new content, for an action that takes one. */
   readonly upload: GivenUpload;
-  readonly body: Readonly<Record<string, unknown>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly view: View;
 }

@@ -104,7 +104,7 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
   return {
     ...inSite(state.thumbnails, 'thumbnailId'),
     create({ siteId = '' }, { upload, relationships }) {
-      const related = relatedMedia(relationships);
+      const related = relationships.media?.[0];
       const taken = takenFrom(upload, related?.id);
       requireMedia(parts, siteId, {
         'relationships.media.0.id': related?.id,
@@ -131,7 +131,7 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
       return thumbnail;
     },
     update(thumbnail, _metadata, { relationships }) {
-      const related = relatedMedia(relationships);
+      const related = relationships.media?.[0];
       requireMedia(parts, thumbnail.siteId, { 'relationships.media.0.id': related?.id });
       if (related) attach(parts, thumbnail, related.id, related.is_poster ?? thumbnail.isPoster);
       thumbnail.lastModified = clock.now();
@@ -169,10 +169,6 @@ function takenFrom(upload: Given['upload'], relatedId: string | undefined): stri
   if (id !== undefined) return id;
   const description = 'upload.source_media_id: is missing; it says of which media the picture is';
   throw new HttpError(400, { code: 'invalid_body', description });
-}
-
-function relatedMedia({ media }: Given['relationships']) {
-  return media?.[0];
 }
 
 /** @param ids by the fields that have them. @throws HttpError 400 that names each media that is missing. */

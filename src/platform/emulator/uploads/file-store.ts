@@ -60,18 +60,17 @@ interface Run {
 
 /** Keeps files in a folder of its own, up to a limit for all together. */
 export class FileStore {
-  readonly #settings: FileStoreSettings;
-  readonly #log: Log;
   #run: Run;
 
-  constructor(settings: FileStoreSettings, log: Log) {
-    this.#settings = settings;
-    this.#log = log;
+  constructor(
+    private readonly settings: FileStoreSettings,
+    private readonly log: Log,
+  ) {
     this.#run = newRun(settings.ownFolder);
   }
 
   get maxBytes(): number {
-    return this.#settings.maxBytes;
+    return this.settings.maxBytes;
   }
 
   /** Bytes that are kept, and those of files on their way that have come. */
@@ -114,7 +113,7 @@ export class FileStore {
     this.#run.sizes.delete(path);
     this.#run.used -= size;
     await rm(path, { force: true }).catch((thrown: unknown) => {
-      this.#log.warn('upload not deleted', { cause: describeThrown(thrown) });
+      this.log.warn('upload not deleted', { cause: describeThrown(thrown) });
     });
   }
 
@@ -129,7 +128,7 @@ export class FileStore {
       const [parent, name] = [dirname(path), basename(path)];
       if (!NAME.test(name) || !isFile(path)) return false;
       if (parent !== folder)
-        return dirname(parent) === this.#settings.folder && basename(parent).startsWith(`emulator-${KIND}-`);
+        return dirname(parent) === this.settings.folder && basename(parent).startsWith(`emulator-${KIND}-`);
       // One that was deleted is on the disk a little longer.
       if (begun > 0 && !sizes.has(path)) return false;
       if (!run.sizes.has(path)) run.used += size;
@@ -146,12 +145,12 @@ export class FileStore {
   /** Deletes every file, those on their way too. When it returns, they are gone. */
   clear(): void {
     const { folder } = this.#run;
-    this.#run = newRun(this.#settings.ownFolder);
+    this.#run = newRun(this.settings.ownFolder);
     if (folder === undefined) return;
     try {
       rmSync(folder, { recursive: true, force: true });
     } catch (thrown) {
-      this.#log.warn('uploads not deleted', { cause: describeThrown(thrown) });
+      this.log.warn('uploads not deleted', { cause: describeThrown(thrown) });
     }
   }
 
@@ -166,9 +165,9 @@ export class FileStore {
       run.used += bytes;
     };
     try {
-      const path = newPath(run, this.#settings.folder);
+      const path = newPath(run, this.settings.folder);
       target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-      const md5 = await write(source, target, { take, stallMs: this.#settings.stallMs, signal });
+      const md5 = await write(source, target, { take, stallMs: this.settings.stallMs, signal });
       run.sizes.set(path, size);
       return { path, size, md5 };
     } catch (thrown) {

@@ -37,6 +37,7 @@ export interface Sent {
 
 /** A file that is to come, until it has come or its time is over. */
 export class Upload {
+  readonly #store: FileStore;
   readonly #parts = new Map<number, KeptFile>();
   /** Parts whose files were deleted or changed by others, until they come again. */
   readonly #lost = new Set<number>();
@@ -51,8 +52,10 @@ export class Upload {
     readonly created: Date,
     readonly expires: Date,
     readonly wanted: WantedUpload,
-    private readonly store: FileStore,
-  ) {}
+    store: FileStore,
+  ) {
+    this.#store = store;
+  }
 
   get method(): UploadMethod {
     return this.wanted.method;
@@ -68,7 +71,7 @@ export class Upload {
 
   /** @throws HttpError 413 when there is no room for a file of this length. */
   checkLength(length: number): void {
-    this.store.check({ maxBytes: this.wanted.maxBytes, length });
+    this.#store.check({ maxBytes: this.wanted.maxBytes, length });
   }
 
   /**
@@ -80,7 +83,7 @@ export class Upload {
     const received = await this.#receive(source, sent, this.wanted.maxBytes);
     return this.#inTurn(async () => {
       if (this.#finished) {
-        await this.store.remove(received);
+        await this.#store.remove(received);
         if (this.#finished.md5 !== received.md5) throw finished();
       } else await this.#finish({ ...received, declaredType: sent.declaredType });
       return received;
@@ -94,13 +97,13 @@ export class Upload {
     return this.#inTurn(async () => {
       const earlier = this.#parts.get(number);
       if (this.#finished) {
-        await this.store.remove(received);
+        await this.#store.remove(received);
         if (earlier?.md5 !== received.md5) throw finished();
         return received;
       }
       this.#parts.set(number, received);
       this.#lost.delete(number);
-      if (earlier) await this.store.remove(earlier);
+      if (earlier) await this.#store.remove(earlier);
       return received;
     }, received);
   }
@@ -121,10 +124,10 @@ export class Upload {
       if (missing !== undefined) throw new HttpError(409, { code: 'parts_missing', description: missing });
       const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
       if (this.#bytesBeside(undefined) > this.wanted.maxBytes) throw tooLarge(this.wanted.maxBytes);
-      const whole = await this.store.join(files, this.#ending.signal);
+      const whole = await this.#store.join(files, this.#ending.signal);
       const wrong = check?.(whole);
       if (wrong) {
-        await this.store.remove(whole);
+        await this.#store.remove(whole);
         throw wrong;
       }
       await this.#finish({ ...whole, declaredType: undefined });
@@ -149,10 +152,10 @@ export class Upload {
   }
 
   async #receive(source: Readable, { length, contentMd5, check }: Sent, maxBytes: number): Promise<KeptFile> {
-    const received = await this.store.receive(source, { maxBytes, length }, this.#ending.signal);
+    const received = await this.#store.receive(source, { maxBytes, length }, this.#ending.signal);
     const wrong = faultOf(received, contentMd5) ?? check?.(received);
     if (!wrong) return received;
-    await this.store.remove(received);
+    await this.#store.remove(received);
     throw wrong;
   }
 
@@ -160,7 +163,7 @@ export class Upload {
     try {
       await this.wanted.done(file);
     } catch (thrown) {
-      await this.store.remove(file);
+      await this.#store.remove(file);
       throw thrown;
     }
     this.#finished = { size: file.size, md5: file.md5 };
@@ -170,7 +173,7 @@ export class Upload {
   #inTurn<Result>(change: () => Promise<Result>, received?: KeptFile): Promise<Result> {
     const changed = this.#turn.then(async () => {
       if (!this.#ending.signal.aborted) return change();
-      if (received) await this.store.remove(received);
+      if (received) await this.#store.remove(received);
       throw over();
     });
     this.#turn = changed.catch(() => undefined);
@@ -180,16 +183,16 @@ export class Upload {
   /** Their sizes are no longer counted, and the list shows no entity tag, so that they come again. */
   async #dropLost(): Promise<void> {
     for (const [number, part] of this.#parts) {
-      if (await this.store.has(part)) continue;
+      if (await this.#store.has(part)) continue;
       this.#lost.add(number);
       this.#parts.delete(number);
-      await this.store.remove(part);
+      await this.#store.remove(part);
     }
   }
 
   /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
   async #deleteParts(): Promise<void> {
-    await Promise.all([...this.#parts.values()].map((part) => this.store.remove(part)));
+    await Promise.all([...this.#parts.values()].map((part) => this.#store.remove(part)));
   }
 
   #bytesBeside(number: number | undefined): number {

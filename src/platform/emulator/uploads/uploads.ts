@@ -28,8 +28,6 @@ const LIFETIME_MS = 24 * 60 * 60 * 1000;
 
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
 export class Uploads {
-  readonly #surroundings: UploadSurroundings;
-  readonly #settings: UploadSettings;
   /** Those that came, whatever they were sent for. */
   readonly files: FileStore;
   /** Oldest first. */
@@ -39,15 +37,16 @@ export class Uploads {
   readonly #fetches = createSemaphore(FETCHES);
   #ending = new AbortController();
 
-  constructor(surroundings: UploadSurroundings, settings: UploadSettings) {
-    this.#surroundings = surroundings;
-    this.#settings = settings;
+  constructor(
+    private readonly surroundings: UploadSurroundings,
+    private readonly settings: UploadSettings,
+  ) {
     this.files = new FileStore(settings, surroundings.log);
   }
 
   /** Waits for a file, for a day. */
   begin(wanted: WantedUpload): Upload {
-    const { clock, newResourceId, newSecret } = this.#surroundings;
+    const { clock, newResourceId, newSecret } = this.surroundings;
     const created = clock.now();
     const expires = new Date(created.getTime() + LIFETIME_MS);
     const upload = new Upload(newResourceId(), newSecret(), created, expires, wanted, this.files);
@@ -82,9 +81,9 @@ export class Uploads {
     address: string,
     { signal, maxBytes }: { readonly maxBytes: number; readonly signal?: AbortSignal },
   ): Promise<Fetched> {
-    const { log } = this.#surroundings;
+    const { log } = this.surroundings;
     const ending = AbortSignal.any([this.#ending.signal, ...(signal ? [signal] : [])]);
-    const task = { maxBytes, store: this.files, log, signal: ending, settings: this.#settings };
+    const task = { maxBytes, store: this.files, log, signal: ending, settings: this.settings };
     const leave = await this.#fetches.enter();
     try {
       return await fetchFile(address, task);

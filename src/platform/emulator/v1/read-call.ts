@@ -53,10 +53,7 @@ function readText(text: string, what: string): readonly Parameter[] {
   throw new V1Error('ParameterEncodingError', `${what} is not UTF-8, percent-encoded once.`);
 }
 
-interface NamedValue {
-  readonly name: string;
-  readonly value: string;
-}
+type NamedValue = Pick<Parameter, 'name' | 'value'>;
 
 function readBody(request: Pick<Request, 'headers'> & { body?: unknown }): {
   readonly form: readonly Parameter[];
