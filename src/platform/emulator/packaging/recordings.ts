@@ -36,8 +36,10 @@ export class Recordings {
     return this.#packaging.client !== undefined;
   }
 
+  /** Without a packager, its absence is reported at once. */
   want(wanted: WantedRecording): void {
-    void this.#follow(wanted, this.#ending.signal);
+    if (!this.areMade) wanted.absent();
+    else void this.#follow(wanted, this.#ending.signal);
   }
 
   convert(wanted: WantedConversion): void {

@@ -147,9 +147,10 @@ export function eventBehaviour(parts: EventParts): Behaviour<typeof EVENT, LiveE
         return undefined;
       },
       request_master(event) {
-        const requested = requestMaster(parts, event);
-        if (!requested) throw refused('event_not_ended', masterHasToWait(channelOfEvent(event)));
-        return undefined;
+        if (requestMaster(parts, event)) return undefined;
+        const { reconnect_window } = channelOfEvent(event).metadata;
+        const description = `The master is made of an event that has ended, and this one runs. It ends ${reconnect_window} s after its encoder is disconnected; wait for the webhook channel_idle, or for the status idle.`;
+        throw refused('event_not_ended', description);
       },
       master(event, { view: { origin } }) {
         const access = renderMasterAccess(event, clock.now());
@@ -188,12 +189,6 @@ function pieceOf(query: Readonly<Record<string, unknown>>): { from: number; to: 
   throw new HttpError(400, { code: 'invalid_parameter', description });
 }
 
-/** Why there is no master yet, and what to wait for. */
-function masterHasToWait({ metadata: { reconnect_window } }: Channel): string {
-  const end = reconnect_window === 0 ? 'as soon as' : `${reconnect_window} s after`;
-  return `The master is made of an event that has ended, and this one runs. It ends ${end} its encoder is disconnected; wait for the webhook channel_idle, or for the status idle.`;
-}
-
 /** Why there is no clip up to this second of the event, and what to wait for. */
 function clipHasToWait(event: LiveEvent, to: number, now: Date): string {
   const recorded = secondsStreamed(event, now);
@@ -222,8 +217,8 @@ function requestMaster(parts: EventParts, event: LiveEvent): boolean {
     event.masterExpires = expires;
     event.lastModified = clock.now();
   };
-  if (event.master ? event.master.file : !recordings.areMade) makeAvailable();
-  if (event.master || !recordings.areMade) return true;
+  if (event.master?.file) makeAvailable();
+  if (event.master) return true;
   const master: Master = { token: newSecret(), file: undefined };
   event.master = master;
   const giveUp = () => {
@@ -270,14 +265,16 @@ function makeClip(
   const { state, clock, newResourceId, notify, recordings } = parts;
   const created = clock.now();
   if (piece.to > secondsStreamed(event, created)) return undefined;
-  const duration = Math.round((piece.to - piece.from) * 1000) / 1000;
   const clip = recorded(event, channel, {
     id: newResourceId(),
     created,
-    duration,
-    hidden: false,
+    duration: Math.round((piece.to - piece.from) * 1000) / 1000,
     clip: piece,
+    status: 'processing',
+    converted: false,
+    announced: false,
   });
+  state.media.add(clip);
   const announce = () => {
     clip.status = 'ready';
     clip.errorMessage = null;
@@ -286,13 +283,6 @@ function makeClip(
     notify(mediaNotification('media_available', clip));
     state.media.changed(clip);
   };
-  if (!recordings.areMade) {
-    state.media.add(clip);
-    announce();
-    return clip;
-  }
-  Object.assign(clip, { status: 'processing', converted: false, announced: false });
-  state.media.add(clip);
   recordings.want({
     eventId: event.id,
     piece,
@@ -317,18 +307,16 @@ export function replayOf(event: LiveEvent, channel: Channel): Media {
     created: ended,
     duration: secondsStreamed(event, ended),
     hidden: !isViewable(event.state),
-    clip: undefined,
   });
 }
 
 function recorded(
   { id: eventId, siteId }: LiveEvent,
   channel: Channel,
-  own: Pick<Media, 'id' | 'created' | 'duration' | 'hidden' | 'clip'>,
+  own: Pick<Media, 'id' | 'created'> & Partial<Media>,
 ): Media {
   const { title, tags, custom_params } = channel.metadata;
   return newMedia({
-    ...own,
     siteId,
     eventId,
     keyFile: keyFileOfChannel(channel),
@@ -336,6 +324,7 @@ function recorded(
     mimeType: 'video/mp4',
     converted: true,
     announced: true,
+    ...own,
     metadata: valuesAfter(MEDIA.metadata, { title, tags, custom_params }),
   });
 }

@@ -114,11 +114,9 @@ declare module './resource' {
   }
 }
 
-interface NewMedia
-  extends Pick<Media, 'id' | 'siteId' | 'created' | 'metadata'>,
-    Partial<Omit<Media, 'id' | 'siteId' | 'created' | 'metadata' | 'lastModified' | 'timers'>> {}
-
-export function newMedia(given: NewMedia): Media {
+export function newMedia(
+  given: Pick<Media, 'id' | 'siteId' | 'created' | 'metadata'> & Partial<Media>,
+): Media {
   return {
     ...noContent(),
     mediaType: 'video',

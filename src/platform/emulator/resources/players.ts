@@ -1,4 +1,4 @@
-import { HttpError } from '../../../http/errors';
+import { httpError } from '../../../http/errors';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { CUSTOM_PARAMS, FreeObject, Reference, row, SITE } from './fields';
@@ -54,8 +54,8 @@ export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Playe
   /** @throws HttpError 400 when the site does not have the playlist that a player continues with. */
   const requirePlaylist = (siteId: string, { recommendations_playlist: playlist }: Relationships) => {
     if (!playlist || state.playlists.findOf(siteId, playlist.id)) return;
-    const description = 'relationships.recommendations_playlist.id: this site has no playlist with this id';
-    throw new HttpError(400, { code: 'invalid_body', description });
+    const field = 'relationships.recommendations_playlist.id';
+    throw httpError('invalid_body', `${field}: this site has no playlist with this id`);
   };
   return {
     ...inSite(state.players, 'playerId'),

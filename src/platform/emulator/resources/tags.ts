@@ -42,20 +42,17 @@ export function changeTags(
 ): number {
   const given = validated(actionSchema(TAG_ACTIONS[action].body), body);
   // Each tag has two names.
-  const names =
+  const named = (field: string, other: string) => ({ field, tag: given[field] ?? given[other] });
+  const asked =
     action === 'remove_tag'
-      ? [['tag', 'name']]
-      : [
-          ['old_tag', 'old_name'],
-          ['new_tag', 'new_name'],
-        ];
-  const tags = names.map(([name = '', other = '']) => given[name] ?? given[other]);
-  const problems = names.flatMap(([name], place) =>
-    typeof tags[place] === 'string' ? [] : [{ code: 'invalid_body', description: `${name}: is missing` }],
+      ? [named('tag', 'name')]
+      : [named('old_tag', 'old_name'), named('new_tag', 'new_name')];
+  const problems = asked.flatMap(({ field, tag }) =>
+    typeof tag === 'string' ? [] : [{ code: 'invalid_body', description: `${field}: is missing` }],
   );
   if (problems.length > 0) throw new HttpError(400, problems);
-  const [tag, into] = tags.map(String);
-  return tag === into ? 0 : changeTag(parts, siteId, tag ?? '', into);
+  const [tag = '', into] = asked.map(({ tag }) => String(tag));
+  return tag === into ? 0 : changeTag(parts, siteId, tag, into);
 }
 
 function changeTag(parts: Platform, siteId: string, tag: string, into: string | undefined): number {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { HttpError, type Problem } from '../../../http/errors';
+import { HttpError, httpError, type Problem } from '../../../http/errors';
 import { field, objectOf, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { mediaNotification } from '../webhooks/notification';
@@ -167,8 +167,10 @@ function takenFrom(upload: Given['upload'], relatedId: string | undefined): stri
   if (sourceTypeOf(upload) === 'custom_upload') return undefined;
   const id = upload.source_media_id || relatedId;
   if (id !== undefined) return id;
-  const description = 'upload.source_media_id: is missing; it says of which media the picture is';
-  throw new HttpError(400, { code: 'invalid_body', description });
+  throw httpError(
+    'invalid_body',
+    'upload.source_media_id: is missing; it says of which media the picture is',
+  );
 }
 
 /** @param ids by the fields that have them. @throws HttpError 400 that names each media that is missing. */
@@ -185,16 +187,15 @@ function requireMedia(
   if (problems.length > 0) throw new HttpError(400, problems);
 }
 
-/** A picture of no media, which is not there yet. */
-function newThumbnail(
-  parts: Platform,
-  siteId: string,
-  of: Pick<Thumbnail, 'thumbnailType' | 'sourceType' | 'videoPosition'>,
-): Thumbnail {
+/** A picture of no media, from the start of one unless it says otherwise. */
+function newThumbnail(parts: Platform, siteId: string, of: Partial<Thumbnail>): Thumbnail {
   return {
     ...noContent(),
     ...newItem(parts, siteId),
     metadata: {},
+    thumbnailType: 'static',
+    sourceType: 'video_position',
+    videoPosition: 0,
     mediaId: undefined,
     isPoster: false,
     ...of,
@@ -214,12 +215,7 @@ function attach({ state }: Platform, thumbnail: Thumbnail, mediaId: string | und
 export function makePoster(parts: Platform, media: Media): void {
   const { state, notify } = parts;
   if (posterOf(parts, media)) return;
-  const thumbnail = newThumbnail(parts, media.siteId, {
-    thumbnailType: 'static',
-    sourceType: 'video_position',
-    videoPosition: 0,
-  });
-  thumbnail.status = 'ready';
+  const thumbnail = newThumbnail(parts, media.siteId, { status: 'ready' });
   state.thumbnails.add(thumbnail);
   attach(parts, thumbnail, media.id, !thumbnailsOf(state, media).some(({ isPoster }) => isPoster));
   notify(mediaNotification('thumbnail_created', media));

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { HttpError } from '../../../http/errors';
+import { httpError } from '../../../http/errors';
 import type { Clock } from '../clock';
 import { field, validated } from '../json-body';
 import { actionSchema } from './body';
@@ -125,13 +125,8 @@ export function usageOf(
   const start =
     typeof given.start_date === 'string' ? given.start_date : dayOf(new Date(Date.parse(end) - 29 * DAY_MS));
   const days = (Date.parse(end) - Date.parse(start)) / DAY_MS + 1;
-  if (days < 1 || days > MAX_DAYS) {
-    const description =
-      days < 1
-        ? 'end_date: must not be before start_date'
-        : `start_date: is more than ${MAX_DAYS} days before`;
-    throw new HttpError(400, { code: 'invalid_body', description });
-  }
+  if (days < 1) throw httpError('invalid_body', 'end_date: must not be before start_date');
+  if (days > MAX_DAYS) throw httpError('invalid_body', `start_date: is more than ${MAX_DAYS} days before`);
   const results = Array.from({ length: days }, (_, place) =>
     dayOf(new Date(Date.parse(start) + place * DAY_MS)),
   ).flatMap((date) =>
