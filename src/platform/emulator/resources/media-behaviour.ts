@@ -52,10 +52,13 @@ function createMedia(parts: Platform, siteId: string, metadata: MediaMetadata, u
   return media;
 }
 
+function change({ clock, state }: Platform, media: Media, to: Partial<Media>): void {
+  Object.assign(media, to, { lastModified: clock.now() });
+  state.media.changed(media);
+}
+
 export function updateMedia(parts: Platform, media: Media, metadata: MediaMetadata): void {
-  media.metadata = metadata;
-  media.lastModified = parts.clock.now();
-  parts.state.media.changed(media);
+  change(parts, media, { metadata });
   parts.notify(mediaNotification('media_updated', media));
   announce(parts, media);
 }
@@ -96,7 +99,7 @@ function beginContent(parts: Platform, media: Media, given: GivenUpload): void {
   if (isExternal) {
     dropFiles(parts, media);
     describe();
-    Object.assign(media, NOTHING_KNOWN);
+    Object.assign(media, { duration: 0, width: 0, height: 0 });
     media.mimeType = given.mime_type ?? typeOfAddress(media.sourceUrl ?? '');
     media.mediaType = mediaTypeOf(media.mimeType);
     process(parts, media);
@@ -113,8 +116,6 @@ function beginContent(parts: Platform, media: Media, given: GivenUpload): void {
   });
   parts.state.media.changed(media);
 }
-
-const NOTHING_KNOWN = { duration: 0, width: 0, height: 0 };
 
 const TYPES: Readonly<Record<string, string>> = {
   m3u8: 'application/vnd.apple.mpegurl',
@@ -165,7 +166,8 @@ async function arrive(parts: Platform, media: Media, file: StoredFile): Promise<
   // A clip begins at the key frame before it, and ends where it was asked to.
   if (!media.clip) media.duration = trimmedLength(media, length);
   keepOriginal(parts, media, length);
-  if (length > 0 && media.duration <= 0) fail(parts, media, length);
+  const errorMessage = `upload.trim_in_point is after the end of the file, which has ${length} s. Reupload it.`;
+  if (length > 0 && media.duration <= 0) change(parts, media, { status: 'failed', errorMessage });
   else process(parts, media);
 }
 
@@ -177,27 +179,14 @@ function trimmedLength({ trimInPoint, trimOutPoint }: Media, length: number): nu
   return Math.max(Math.round((end - begin) * 1000) / 1000, 0);
 }
 
-function fail({ clock, state }: Platform, media: Media, length: number): void {
-  media.status = 'failed';
-  media.errorMessage = `upload.trim_in_point is after the end of the file, which has ${length} s. Reupload it.`;
-  media.lastModified = clock.now();
-  state.media.changed(media);
-}
-
 /** Schedules the processing of a content, on the platform's clock. */
 function process(parts: Platform, media: Media): void {
-  const { clock, state } = parts;
-  media.status = statusUnderWay(media);
-  media.errorMessage = null;
-  media.lastModified = clock.now();
-  state.media.changed(media);
+  const { clock } = parts;
+  change(parts, media, { status: statusUnderWay(media), errorMessage: null });
   cancelProcessing(media);
   media.timers.processing = clock.after(READY_MS, () => {
-    media.status = 'ready';
-    media.lastModified = clock.now();
+    change(parts, media, { status: 'ready', announced: false });
     makePoster(parts, media);
-    state.media.changed(media);
-    media.announced = false;
     announce(parts, media);
     media.timers.processing = media.file && clock.after(CONVERSION_MS, () => makeRenditions(parts, media));
   });
