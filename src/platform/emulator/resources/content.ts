@@ -143,9 +143,7 @@ export function statusUnderWay(content: Pick<Content, 'status'>): 'updating' | '
 function endComing(uploads: Uploads, content: Content): void {
   for (const upload of [content.upload, content.arrivedBy]) if (upload) uploads.cancel(upload);
   content.fetching?.abort();
-  content.upload = undefined;
-  content.arrivedBy = undefined;
-  content.fetching = undefined;
+  Object.assign(content, { upload: undefined, arrivedBy: undefined, fetching: undefined });
 }
 
 /** Ends what was under way when the state was saved: nothing sends or fetches it any more. */

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { HttpError } from '../../../http/errors';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
@@ -9,7 +8,7 @@ import {
   CONTENT_FIELDS,
   CONTENT_VALUES,
   type Content,
-  dropContent,
+  dropAll,
   MAX_FILE_BYTES,
   noContent,
   statusUnderWay,
@@ -19,6 +18,7 @@ import {
 import { row } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
 import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
+import { conflict } from './resource-calls';
 
 export const ORIGINAL = {
   ...named('original', ONE_MEDIA, 'originalId'),
@@ -87,13 +87,9 @@ export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, O
       return original;
     },
     remove(original) {
-      if (original.isPrimary) {
-        const description =
-          'The primary original is the content of the media. Delete the media, or reupload it.';
-        throw new HttpError(409, { code: 'conflict', description });
-      }
-      dropContent(parts, original);
-      state.originals.remove(original);
+      if (original.isPrimary)
+        throw conflict('The primary original is the content of the media. Delete the media, or reupload it.');
+      dropAll(parts, state.originals, [original]);
     },
     shown: {
       ...CONTENT_VALUES,

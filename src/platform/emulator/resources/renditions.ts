@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { HttpError } from '../../../http/errors';
 import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
@@ -8,6 +7,7 @@ import { type Content, dropAll, dropContent, noContent, STATE_FIELDS } from './c
 import { Choice, Reference, row } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
 import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
+import { conflict } from './resource-calls';
 
 export const MEDIA_RENDITION = {
   ...named('media_rendition', ONE_MEDIA, 'renditionId'),
@@ -111,10 +111,6 @@ export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_REND
     },
     relationships: ({ templateId }) => ({ media_rendition_template: { id: templateId } }),
   };
-}
-
-function conflict(description: string): HttpError {
-  return new HttpError(409, { code: 'conflict', description });
 }
 
 /** How long a conversion takes, by the platform's clock. */

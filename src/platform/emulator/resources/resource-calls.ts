@@ -119,6 +119,10 @@ export function once<T extends object>(make: () => T): () => T {
   };
 }
 
+export function conflict(description: string): HttpError {
+  return new HttpError(409, { code: 'conflict', description });
+}
+
 export function notFound(resource: Resource): HttpError {
   const owner = [...resource.one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
   const description = `This ${owner} has no ${resource.noun} with this id.`;

@@ -6,7 +6,7 @@ import {
   CONTENT_FIELDS,
   CONTENT_VALUES,
   type Content,
-  dropContent,
+  dropAll,
   noContent,
   takeContent,
   uploadBy,
@@ -103,8 +103,7 @@ export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK
       return track;
     },
     remove(track) {
-      dropContent(parts, track);
-      state.textTracks.remove(track);
+      dropAll(parts, state.textTracks, [track]);
       notify(mediaNotification('track_deleted', { id: track.mediaId, siteId: track.siteId }));
     },
     shown: {

@@ -7,7 +7,7 @@ import {
   CONTENT_FIELDS,
   CONTENT_VALUES,
   type Content,
-  dropContent,
+  dropAll,
   noContent,
   takeContent,
   uploadBy,
@@ -137,8 +137,7 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
       thumbnail.lastModified = clock.now();
     },
     remove(thumbnail) {
-      dropContent(parts, thumbnail);
-      state.thumbnails.remove(thumbnail);
+      dropAll(parts, state.thumbnails, [thumbnail]);
       const { mediaId: id, siteId } = thumbnail;
       if (id !== undefined) notify(mediaNotification('thumbnail_deleted', { id, siteId }));
     },

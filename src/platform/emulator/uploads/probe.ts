@@ -255,8 +255,11 @@ function textFacts(head: Buffer): FileFacts | undefined {
   return svgFacts(text);
 }
 
+/** What may stand before the first element of an XML document. */
+const PROLOG = /^(?:\s*(?:<\?[^]*?\?>|<!--[^]*?-->|<!DOCTYPE[^>]*>))*\s*/;
+
 function svgFacts(text: string): FileFacts | undefined {
-  const rest = behindProlog(text);
+  const rest = text.replace(PROLOG, '');
   if (!/^<svg[\s/>]/.test(rest)) return undefined;
   const tag = rest.slice(0, rest.indexOf('>'));
   const attribute = (name: string) => new RegExp(`\\s${name}\\s*=\\s*["']([^"']*)["']`).exec(tag)?.[1] ?? '';
@@ -272,22 +275,4 @@ function svgFacts(text: string): FileFacts | undefined {
     width || height ? [width || (height * across) / down, height || (width * down) / across] : [across, down];
   const [wide = 0, high = 0] = shown.map((length) => (length > 0 && length < 1e6 ? Math.round(length) : 0));
   return image('image/svg+xml', wide, high);
-}
-
-/** The text behind what may stand before the first element of an XML document. */
-function behindProlog(text: string): string {
-  let rest = text.trimStart();
-  for (const [opening, closing] of [
-    ['<?', '?>'],
-    ['<!--', '-->'],
-    ['<!DOCTYPE', '>'],
-    ['<!--', '-->'],
-  ] as const) {
-    while (rest.startsWith(opening)) {
-      const end = rest.indexOf(closing);
-      if (end < 0) return '';
-      rest = rest.slice(end + closing.length).trimStart();
-    }
-  }
-  return rest;
 }
