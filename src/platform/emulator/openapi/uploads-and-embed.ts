@@ -11,7 +11,7 @@ import {
 } from '../../../http/openapi';
 import { field } from '../json-body';
 import { PartsQuery } from '../uploads/upload-api';
-import { EVENT_NAMES, type WebhookEventName } from '../webhooks/notification';
+import { EVENT_NAMES, EVENTS, type WebhookEventName } from '../webhooks/notification';
 import { type AnsweredError, type Group, json, type Row, rowsOf, text } from './operation';
 
 export const NOTIFICATIONS_TAG = 'Notifications';
@@ -113,22 +113,6 @@ export const UPLOADS: Group = {
   rows: rowsOf(UPLOAD_CALLS, ({ id }) => DETAILS[id] ?? SENT),
 };
 
-const WHEN: Readonly<Record<WebhookEventName, string>> = {
-  channel_created: 'A channel was created.',
-  channel_active: 'An event of a channel began.',
-  channel_idle: 'An event of a channel ended.',
-  conversions_complete: 'The renditions of a media are all made, for the first time.',
-  media_available: 'Viewers can watch a media: its content is ready, and its publish start date is reached.',
-  media_created: 'A media was created.',
-  media_deleted: 'A media was deleted.',
-  media_reuploaded: 'The content of a media is being replaced.',
-  media_updated: 'The metadata of a media were changed.',
-  thumbnail_created: 'A media has a new thumbnail.',
-  thumbnail_deleted: 'A thumbnail of a media was deleted.',
-  track_created: 'A media has a new text track.',
-  track_deleted: 'A text track of a media was deleted.',
-};
-
 /** What the emulator sends to webhooks, one entry for each event. */
 export function notifications() {
   return Object.fromEntries(EVENT_NAMES.map((event) => [event, { post: notification(event) }]));
@@ -147,7 +131,7 @@ function notification(event: WebhookEventName) {
     operationId: `notifyOf_${event}`,
     tags: [NOTIFICATIONS_TAG],
     summary: event,
-    description: WHEN[event],
+    description: EVENTS[event],
     security: [{ notificationToken: [] }],
     requestBody: { required: true, content: jsonContent(jsonSchema(schema)) },
     responses: {

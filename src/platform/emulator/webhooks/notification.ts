@@ -1,23 +1,25 @@
 import type { KeyObject } from 'node:crypto';
 
-/** Every kind of notification, by its name on the wire. */
-export const EVENT_NAMES = [
-  'channel_created',
-  'channel_active',
-  'channel_idle',
-  'conversions_complete',
-  'media_available',
-  'media_created',
-  'media_deleted',
-  'media_reuploaded',
-  'media_updated',
-  'thumbnail_created',
-  'thumbnail_deleted',
-  'track_created',
-  'track_deleted',
-] as const;
+/** Every kind of notification, by its name on the wire, with when it is sent. */
+export const EVENTS = {
+  channel_created: 'A channel was created.',
+  channel_active: 'An event of a channel began.',
+  channel_idle: 'An event of a channel ended.',
+  conversions_complete: 'The renditions of a media are all made, for the first time.',
+  media_available: 'Viewers can watch a media: its content is ready, and its publish start date is reached.',
+  media_created: 'A media was created.',
+  media_deleted: 'A media was deleted.',
+  media_reuploaded: 'The content of a media is being replaced.',
+  media_updated: 'The metadata of a media were changed.',
+  thumbnail_created: 'A media has a new thumbnail.',
+  thumbnail_deleted: 'A thumbnail of a media was deleted.',
+  track_created: 'A media has a new text track.',
+  track_deleted: 'A text track of a media was deleted.',
+} as const;
 
-export type WebhookEventName = (typeof EVENT_NAMES)[number];
+export type WebhookEventName = keyof typeof EVENTS;
+
+export const EVENT_NAMES = Object.keys(EVENTS) as WebhookEventName[];
 
 /** Something that happened on the platform and that webhooks may have subscribed to. */
 export interface Notification {
