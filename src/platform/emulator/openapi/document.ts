@@ -4,7 +4,7 @@ import type { Operation, PathItem } from '../../../http/openapi';
 import { DELIVERY } from './delivery';
 import { PROVIDER } from './key-provider';
 import { ERRORS_SCHEMA, type Group, operationsOf, type Seeded } from './operation';
-import { resourceOperations, resourceSchemas, resourceTags } from './resources';
+import { resourceSchemas, resourceTags, SITES } from './resources';
 import { NOTIFICATIONS_TAG, notifications, SERVICE, UPLOADS } from './uploads-and-embed';
 import { V1, V1_ERROR_SCHEMA, V1_SIGNATURE } from './v1';
 
@@ -36,14 +36,8 @@ Errors of Management API v2 are \`{"errors":[{"code","description"}]}\`, with ev
 const tagOf = ({ tag, says }: Group) => ({ name: tag, description: says });
 
 export function openApiDocument(seeded: Seeded) {
-  const paths: Record<string, PathItem> = {
-    ...resourceOperations(seeded),
-    ...operationsOf(UPLOADS, seeded),
-    ...operationsOf(DELIVERY, seeded),
-    ...operationsOf(PROVIDER, seeded),
-    ...operationsOf(V1, seeded),
-    ...operationsOf(SERVICE, seeded),
-  };
+  const groups = [SITES, UPLOADS, DELIVERY, PROVIDER, V1, SERVICE];
+  const paths: Record<string, PathItem> = Object.assign({}, ...groups.map((group) => operationsOf(group, seeded)));
   const about = {
     openapi: '3.1.1',
     info: {
@@ -56,7 +50,7 @@ export function openApiDocument(seeded: Seeded) {
     servers: [{ url: '/', description: 'The emulator that answered this document.' }],
     tags: [
       ...resourceTags(),
-      ...[UPLOADS, DELIVERY, PROVIDER, V1].map(tagOf),
+      ...[SITES, UPLOADS, DELIVERY, PROVIDER, V1].map(tagOf),
       { name: NOTIFICATIONS_TAG, description: 'What webhooks are sent.' },
       tagOf(SERVICE),
     ],
@@ -99,7 +93,11 @@ export function servedDocument(seeded: Seeded) {
   const names = new Map<string, string>();
   const share = (kind: keyof typeof shared, title: string, part: object) => {
     const text = JSON.stringify(part);
-    const name = names.get(text) ?? unusedName(shared[kind], title.replaceAll(/\W/g, ''));
+    const word = title.replaceAll(/\W/g, '');
+    let name = names.get(text) ?? word;
+    // `NotFound`, `NotFound2`, …
+    for (let number = 2; !names.has(text) && Object.hasOwn(shared[kind], name); number += 1)
+      name = `${word}${number}`;
     names.set(text, name);
     shared[kind][name] = part;
     return { $ref: `#/components/${kind}/${name}` };
@@ -114,14 +112,6 @@ export function servedDocument(seeded: Seeded) {
     paths: mapped(paths, (item) => mapped(item, operation)),
     components: { ...components, ...shared },
   };
-}
-
-/** `NotFound`, `NotFound2`, … */
-function unusedName(known: object, name: string): string {
-  for (let number = 2, each = name; ; number += 1) {
-    if (!Object.hasOwn(known, each)) return each;
-    each = `${name}${number}`;
-  }
 }
 
 function mapped<Value, Made>(

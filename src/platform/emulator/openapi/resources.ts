@@ -3,7 +3,6 @@ import * as z from 'zod';
 import {
   type Answer,
   jsonSchema,
-  type PathItem,
   parameter,
   queryParameters,
   type Schema,
@@ -15,33 +14,22 @@ import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
 import { type Action, type Resource, VERBS, type Verb } from '../resources/resource';
 import { ACTIONS, RESOURCES } from '../resources/table';
-import { type AnsweredError, capital, json, operationsOf, type Row, type Seeded } from './operation';
+import { type AnsweredError, capital, type Group, json, type Row } from './operation';
 
 const JSON_TYPE = 'application/json';
-const SITES_TAG = 'Sites';
 
-export function resourceOperations(seeded: Seeded): Record<string, PathItem> {
-  const actionRows = (actions: Readonly<Record<string, Action>>, resource?: Resource) =>
-    Object.entries(actions).flatMap(([name, action]) =>
-      action.methods.map((method, place) => {
-        const suffix = place > 0 ? `_by_${method.toLowerCase()}` : '';
-        const id = camelCase(resource ? `${name}_${resource.type}${suffix}` : name);
-        return actionRow(id, method, action, resource);
-      }),
-    );
-  const rows = RESOURCES.flatMap((resource: Resource) => [
-    ...resource.verbs.map((verb) => verbRow(resource, verb)),
-    ...actionRows(resource.actions ?? {}, resource),
-  ]);
-  return operationsOf({ tag: SITES_TAG, rows: [...rows, ...actionRows(ACTIONS)] }, seeded);
+function actionRows(actions: Readonly<Record<string, Action>>, resource?: Resource): Row[] {
+  return Object.entries(actions).flatMap(([name, action]) =>
+    action.methods.map((method, place) => {
+      const suffix = place > 0 ? `_by_${method.toLowerCase()}` : '';
+      const id = camelCase(resource ? `${name}_${resource.type}${suffix}` : name);
+      return actionRow(id, method, action, resource);
+    }),
+  );
 }
 
-export function resourceTags(): { name: string; description: string }[] {
-  return [
-    ...RESOURCES.map((resource) => ({ name: tagOf(resource), description: resource.says })),
-    { name: SITES_TAG, description: 'What acts on all media of a site, and what sites have used.' },
-  ];
-}
+export const resourceTags = () =>
+  RESOURCES.map((resource) => ({ name: tagOf(resource), description: resource.says }));
 
 /** The types of playlists have the plural of all of them in common. */
 function tagOf({ type, plural }: Resource): string {
@@ -268,3 +256,16 @@ const words = (name: string) => name.replaceAll('_', ' ');
 function camelCase(name: string): string {
   return name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
 }
+
+/** Those of each resource have its own tag. */
+export const SITES: Group = {
+  tag: 'Sites',
+  says: 'What acts on all media of a site, and what sites have used.',
+  rows: [
+    ...RESOURCES.flatMap((resource) => [
+      ...resource.verbs.map((verb) => verbRow(resource, verb)),
+      ...actionRows(resource.actions ?? {}, resource),
+    ]),
+    ...actionRows(ACTIONS),
+  ],
+};
