@@ -7,7 +7,7 @@ import { LicenseRequest } from '../upstreams/clearkey-license';
 import { ClientRecord } from '../upstreams/config-service';
 import { CPIX_PATH, SPEKE_PATHS, STUDIO_PATHS } from '../upstreams/cpix-provider';
 import { deriveKeys, KEY_ANSWERS } from '../upstreams/key-provider';
-import { type AnsweredError, type Group, json, type Row, text } from './operation';
+import { type AnsweredError, type Group, json, type Row, rowsOf, text } from './operation';
 
 const XML = 'application/xml';
 
@@ -27,19 +27,11 @@ const KINDS: Readonly<Record<Kind, string>> = {
 
 const SOME_CLIENT = { name: 'client', apiKey: '', sharedSecret: '' };
 
-function keys(kind: Kind): Row {
-  // Only the names of the fields are read.
+/** The names of the fields of an envelope: of the sample nothing else is read. */
+function fieldsOf(kind: Kind): string {
   const sample = { client: SOME_CLIENT.name, contentId: 'id', keys: deriveKeys(SOME_CLIENT, 'id') };
-  const fields = Object.keys(KEY_ANSWERS[kind].fields(sample)).map((name) => `\`${name}\``);
-  return {
-    at: `GET /keyprovider/${kind}/:client/:contentId`,
-    id: `${kind}Keys`,
-    summary: `Get keys for ${KINDS[kind]}`,
-    description: `The keys of a content, in an envelope that the client's shared secret opens: ${fields.join(', ')}. They are the same for the same client and content, also after a restart.`,
-    access: 'client',
-    answers: { 200: json('The keys.', jsonSchema(Envelope)) },
-    errors: KEY_ERRORS,
-  };
+  const names = Object.keys(KEY_ANSWERS[kind].fields(sample)).map((name) => `\`${name}\``);
+  return names.join(', ');
 }
 
 const Envelope = z.object({
@@ -77,21 +69,6 @@ const VERSION_HEADER: OpenApi.ParameterObject = parameter(
   { in: 'header', required: true },
 );
 
-function speke(version: 1 | 2): Row {
-  const isFirst = version === 1;
-  return {
-    at: `POST ${isFirst ? SPEKE_PATHS.speke1 : SPEKE_PATHS.speke2}`,
-    id: isFirst ? 'spekeKeys' : 'speke2Keys',
-    summary: `Get keys by SPEKE v${version}`,
-    description: `The document that was sent, with the provider's key ids, values and signalling. The keys are those of the JSON answers, unless the usage rules name tracks or several periods: each has a key of its own then. A request with a certificate is answered with encrypted values. ${isFirst ? 'The content id is the attribute `id`.' : 'All keys must have one scheme, and a usage rule each. With 2.0 the document is CPIX 2.3, with 2.1 CPIX 2.4.'}`,
-    access: 'client',
-    parameters: isFirst ? [] : [VERSION_HEADER],
-    body: { [XML]: { type: 'string', description: 'A CPIX document.' } },
-    answers: { 200: { description: 'The keys.', content: CPIX } },
-    errors: NOT_A_REQUEST,
-  };
-}
-
 const SCHEME = parameter(
   'scheme',
   '`cenc`: only the key for Widevine and PlayReady. `cbcs`: only the one for FairPlay.',
@@ -117,71 +94,70 @@ const StudioKeys = z.object({
   fairplay_laurl: field(text.optional(), 'The license address of FairPlay.'),
 });
 
-function studio(name: keyof typeof STUDIO_PATHS, summary: string, description: string): Row {
-  const isJson = name === 'keys';
-  return {
-    ...{ at: `GET ${STUDIO_PATHS[name]}`, id: `studio${name}`, summary, description },
-    access: 'client',
-    parameters: [DRM],
-    answers: {
-      200: isJson ? json('The keys.', jsonSchema(StudioKeys)) : { description: 'The keys.', content: CPIX },
-    },
-    errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'A name in `drm` is unknown.']],
-  };
-}
+type Details = Omit<Row, 'id' | 'at' | 'summary' | 'description'>;
 
+const CPIX_KEYS: Row['answers'] = { 200: { description: 'The keys.', content: CPIX } };
+
+const SPEKE: Details = {
+  body: { [XML]: { type: 'string', description: 'A CPIX document.' } },
+  answers: CPIX_KEYS,
+  errors: NOT_A_REQUEST,
+};
+
+const studio = (answers: Row['answers']): Details => ({
+  parameters: [DRM],
+  answers,
+  errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'A name in `drm` is unknown.']],
+});
+
+const DETAILS: Readonly<Record<string, Details>> = {
+  clearKeyLicense: {
+    access: 'open',
+    body: { 'application/json': jsonSchema(LicenseRequest) },
+    answers: { 200: json('The license.', jsonSchema(License)) },
+    errors: [
+      'invalid_body',
+      'malformed_json',
+      'body_too_large',
+      [404, 'key_unknown', 'The key provider has given out none of these keys. One error a key.'],
+    ],
+  },
+  readClient: { answers: { 200: json('The record.', jsonSchema(ClientRecord)) }, errors: CLIENT_ERRORS },
+  spekeKeys: SPEKE,
+  speke2Keys: { ...SPEKE, parameters: [VERSION_HEADER] },
+  cpixKeys: {
+    parameters: [SCHEME],
+    answers: CPIX_KEYS,
+    errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'The scheme is unknown.']],
+  },
+  studiocpix: studio(CPIX_KEYS),
+  studiomultikey: studio(CPIX_KEYS),
+  studiokeys: studio({ 200: json('The keys.', jsonSchema(StudioKeys)) }),
+};
+
+const ENVELOPE: Details = { answers: { 200: json('The keys.', jsonSchema(Envelope)) }, errors: KEY_ERRORS };
+
+const spekeOf = (id: string, path: string, version: number, rules: string) =>
+  `${id} | POST ${path} | Get keys by SPEKE v${version} | The document that was sent, with the provider's key ids, values and signalling. The keys are those of the JSON answers, unless the usage rules name tracks or several periods: each has a key of its own then. A request with a certificate is answered with encrypted values. ${rules}`;
+
+const envelopeOf = ([kind, name]: readonly [string, string]) =>
+  `${kind}Keys | GET /keyprovider/${kind}/:client/:contentId | Get keys for ${name} | The keys of a content, in an envelope that the client's shared secret opens: ${fieldsOf(kind as Kind)}. They are the same for the same client and content, also after a restart.`;
+
+const CALLS = `
+${Object.entries(KINDS).map(envelopeOf).join('\n')}
+clearKeyLicense | POST /keyprovider/clearkey | Get a ClearKey license | The license request and the license of W3C Encrypted Media Extensions § 9.1, as a player sends and takes them. Key ids that are not known are left out.
+readClient | GET /config/v1/clients/:client | Read the record of a client | The configuration service: a client's DRM settings, its shared secret among them.
+${spekeOf('spekeKeys', SPEKE_PATHS.speke1, 1, 'The content id is the attribute `id`.')}
+${spekeOf('speke2Keys', SPEKE_PATHS.speke2, 2, 'All keys must have one scheme, and a usage rule each. With 2.0 the document is CPIX 2.3, with 2.1 CPIX 2.4.')}
+cpixKeys | GET ${CPIX_PATH} | Get keys as a CPIX document | A document with the keys of a content: one for Widevine and PlayReady, one for FairPlay. They are those of the JSON answers.
+studiocpix | GET ${STUDIO_PATHS.cpix} | Get the key of a content as Studio DRM answers it | CPIX 2.1 with one key for all systems: the JSON answers' key of CENC.
+studiomultikey | GET ${STUDIO_PATHS.multikey} | Get one key for pictures and one for sound | The same for DASH, with a usage rule for video and one for audio.
+studiokeys | GET ${STUDIO_PATHS.keys} | Get the key of a content as JSON | The key of the CPIX document.
+`;
+
+/** What the sidecar and players call. */
 export const PROVIDER: Group = {
   tag: 'Key provider',
   says: 'The DRM key provider, its configuration service and a ClearKey license server.',
-  rows: [
-    ...Object.keys(KEY_ANSWERS).map((kind) => keys(kind as Kind)),
-    {
-      at: 'POST /keyprovider/clearkey',
-      id: 'clearKeyLicense',
-      summary: 'Get a ClearKey license',
-      description:
-        'The license request and the license of W3C Encrypted Media Extensions § 9.1, as a player sends and takes them. Key ids that are not known are left out.',
-      body: { 'application/json': jsonSchema(LicenseRequest) },
-      answers: { 200: json('The license.', jsonSchema(License)) },
-      errors: [
-        'invalid_body',
-        'malformed_json',
-        'body_too_large',
-        [404, 'key_unknown', 'The key provider has given out none of these keys. One error a key.'],
-      ],
-    },
-    {
-      at: 'GET /config/v1/clients/:client',
-      id: 'readClient',
-      summary: 'Read the record of a client',
-      description: "The configuration service: a client's DRM settings, its shared secret among them.",
-      access: 'client',
-      answers: { 200: json('The record.', jsonSchema(ClientRecord)) },
-      errors: CLIENT_ERRORS,
-    },
-    speke(1),
-    speke(2),
-    {
-      at: `GET ${CPIX_PATH}`,
-      id: 'cpixKeys',
-      summary: 'Get keys as a CPIX document',
-      description:
-        'A document with the keys of a content: one for Widevine and PlayReady, one for FairPlay. They are those of the JSON answers.',
-      access: 'client',
-      parameters: [SCHEME],
-      answers: { 200: { description: 'The keys.', content: CPIX } },
-      errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'The scheme is unknown.']],
-    },
-    studio(
-      'cpix',
-      'Get the key of a content as Studio DRM answers it',
-      "CPIX 2.1 with one key for all systems: the JSON answers' key of CENC.",
-    ),
-    studio(
-      'multikey',
-      'Get one key for pictures and one for sound',
-      'The same for DASH, with a usage rule for video and one for audio.',
-    ),
-    studio('keys', 'Get the key of a content as JSON', 'The key of the CPIX document.'),
-  ],
+  rows: rowsOf(CALLS, ({ id }) => ({ access: 'client', ...(DETAILS[id] ?? ENVELOPE) })),
 };
