@@ -1,4 +1,5 @@
 import { HttpError } from '../../../http/errors';
+import type { JsonObject } from '../../migration/mapping/values';
 import { wireTime } from '../clock';
 import { validated } from '../json-body';
 import type { Field, Fields } from '../listing/filter';
@@ -6,9 +7,6 @@ import { listPage, type Window } from '../listing/list';
 import { actionSchema, bodySchema, querySchema, readResourceBody, uploadSchema, valuesAfter } from './body';
 import type { ShownField } from './fields';
 import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View } from './resource';
-
-/** A resource, or a page of them, as the management API shows it. */
-type Rendered = Readonly<Record<string, unknown>>;
 
 export type ResourceCalls = ReturnType<typeof callsOf>;
 
@@ -32,7 +30,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     throw notFound(resource);
   };
   /** @param isNew as the call shows it that makes it. */
-  const shown = (item: Item, view: View, isNew = false): Rendered => {
+  const shown = (item: Item, view: View, isNew = false): JsonObject => {
     const values = Object.entries<ShownField>(resource.shown).flatMap(([name, { unseen, once }]) =>
       unseen || (once && !isNew) ? [] : [[name, shownValue(behaviour, name, item, view)] as const],
     );
@@ -48,29 +46,29 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       metadata: Object.fromEntries(metadata),
       relationships: behaviour.relationships?.(item) ?? {},
       schema: null,
-    };
+    } as JsonObject;
   };
 
   return {
     resource: resource as Resource,
     /** A page of them, or a window. `query` is that of a list. @throws HttpError 400, 404 */
-    list(ids: PathIds, query: unknown, view: View, window?: Window): Rendered {
+    list(ids: PathIds, query: unknown, view: View, window?: Window): JsonObject {
       const listed = { name: resource.plural, fields: fields(), render: (item: Item) => shown(item, view) };
       const page = listPage(behaviour.list(ids, view), query, listed, window);
       const { alsoListedAs: other } = resource;
-      return other === undefined ? page : { ...page, [other]: page[resource.plural] };
+      return (other === undefined ? page : { ...page, [other]: page[resource.plural] }) as JsonObject;
     },
     /** @throws HttpError 400 with every problem of the body. */
-    async create(ids: PathIds, body: unknown, view: View): Promise<Rendered> {
+    async create(ids: PathIds, body: unknown, view: View): Promise<JsonObject> {
       if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
       const given = readResourceBody(resource, createBody(), body, 'create');
       const metadata = valuesAfter(resource.metadata, given.metadata) as MetadataOf<R>;
       return shown(await behaviour.create(ids, { ...given, metadata }, view), view, true);
     },
     /** @throws HttpError 404 */
-    read: (ids: PathIds, view: View): Rendered => shown(found(ids, view), view),
+    read: (ids: PathIds, view: View): JsonObject => shown(found(ids, view), view),
     /** @throws HttpError 400, 404 */
-    update(ids: PathIds, body: unknown, view: View): Rendered {
+    update(ids: PathIds, body: unknown, view: View): JsonObject {
       const item = found(ids, view);
       const given = readResourceBody(resource, updateBody(), body, 'update');
       const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata) as MetadataOf<R>;
@@ -94,7 +92,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       ids: PathIds,
       { body, query }: { readonly body?: unknown; readonly query?: unknown },
       view: View,
-    ): Promise<object | undefined> {
+    ): Promise<JsonObject | undefined> {
       const action = resource.actions?.[name];
       const acts: Readonly<Record<string, (item: Item, call: ActionCall) => unknown>> = behaviour.actions ?? {};
       const act = acts[name];
@@ -106,7 +104,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
         query: action.query ? validated(querySchema(action.query), query, 'invalid_parameter') : {},
         view,
       });
-      return done === 'item' ? shown(item, view, true) : (done as object | undefined);
+      return done === 'item' ? shown(item, view, true) : (done as JsonObject | undefined);
     },
   };
 }

@@ -8,7 +8,6 @@ import type { PathIds } from '../resources/resource';
 import type { ResourceCalls } from '../resources/resource-calls';
 import { V1Error } from './errors';
 import {
-  asJson,
   commonHandlers,
   type Handler,
   listAnswer,
@@ -33,7 +32,7 @@ export const CHANNELS: Readonly<Record<string, Handler>> = {
     // The list of all types has only what they have in common.
     show({ context, siteId, view }, { id }) {
       const { calls, ids } = findChannel(context, siteId, String(id));
-      return v1Fields('channel', asJson(calls.read(ids, view)));
+      return v1Fields('channel', calls.read(ids, view));
     },
     metadata(call, before) {
       const { playlist_type: type = before.type } = call.parts.ids;
@@ -48,7 +47,7 @@ export const CHANNELS: Readonly<Record<string, Handler>> = {
     const type = parts.ids.playlist_type ?? 'dynamic_playlist';
     const calls = context.library.typedPlaylists.get(type as PlaylistType);
     if (!calls) throw new V1Error('ParameterInvalid', 'type is not one of a channel.');
-    const made = asJson(await calls.create({ siteId }, { metadata: channelMetadata(call) }, view));
+    const made = await calls.create({ siteId }, { metadata: channelMetadata(call) }, view);
     return { channel: { key: made.id ?? '' } };
   },
 };
@@ -131,7 +130,7 @@ function membersOf({ calls, ids }: Channel, { context, siteId, view }: Translate
   if (calls.resource.type !== 'manual_playlist') {
     throw new V1Error('NotSupported', 'channel_key: only a manual channel has videos of its own.');
   }
-  const { values } = objectIn(asJson(calls.read(ids, view)), ...MEMBERS.split('.'));
+  const { values } = objectIn(calls.read(ids, view), ...MEMBERS.split('.'));
   const keys = Array.isArray(values) ? values.map(String) : [];
   return keys.filter((key) => context.state.media.findOf(siteId, key));
 }
@@ -187,5 +186,5 @@ function outside(name: string, last: number): V1Error {
 }
 
 function memberOf({ context, siteId, view }: Translated, mediaId: string): JsonObject {
-  return videoOf(context, asJson(context.library.media.read({ siteId, mediaId }, view)));
+  return videoOf(context, context.library.media.read({ siteId, mediaId }, view));
 }

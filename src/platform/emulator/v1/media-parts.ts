@@ -5,7 +5,6 @@ import type { ResourceCalls } from '../resources/resource-calls';
 import { posterOf } from '../resources/thumbnails';
 import { V1Error } from './errors';
 import {
-  asJson,
   commonHandlers,
   everything,
   type Handler,
@@ -45,7 +44,7 @@ export const TRACKS = {
     const file = announcedFile(call);
     // In v1 viewers had a track as soon as its file was there.
     const body = { ...parts.body, upload: { method: 'direct', ...parts.body.upload, auto_publish: true } };
-    const track = asJson(await context.library.textTracks.create(ids, body, view));
+    const track = await context.library.textTracks.create(ids, body, view);
     const key = track.id ?? '';
     const answer = { media: { type: 'track', key }, track: { key } };
     return { ...answer, ...uploadAnswer(call, track, 'track', { ...file, answer }) };
@@ -62,7 +61,7 @@ export const THUMBNAILS: Readonly<Record<string, Handler>> = {
     const poster = posterOf(context, media);
     if (!poster) return { thumbnail: { key, status: 'NotBuilt' } };
     const ids = { siteId, thumbnailId: poster.id };
-    const thumbnail = asJson(context.library.thumbnails.read(ids, view));
+    const thumbnail = context.library.thumbnails.read(ids, view);
     return {
       thumbnail: {
         ...v1Fields('thumbnail', thumbnail),
@@ -81,7 +80,7 @@ export const THUMBNAILS: Readonly<Record<string, Handler>> = {
     const media = (is_poster: boolean) => ({ relationships: { media: [{ id: key, is_poster }] } });
     // Until its file is there, viewers keep the poster that they have.
     const isThere = upload.method === undefined;
-    const made = asJson(await thumbnails.create({ siteId }, { upload, ...media(isThere) }, view));
+    const made = await thumbnails.create({ siteId }, { upload, ...media(isThere) }, view);
     const ids = { siteId, thumbnailId: String(made.id) };
     const arrived = () => void thumbnails.update(ids, media(true), view);
     const answer = { media: { type: 'video', key }, video: { key } };
@@ -118,7 +117,7 @@ export const CONVERSIONS: Readonly<Record<string, Handler>> = {
     const { context, siteId, parts, view } = call;
     const ids = { siteId, mediaId: required(call, 'video_key') };
     required(call, 'template_key');
-    const made = asJson(await context.library.renditions.create(ids, parts.body, view));
+    const made = await context.library.renditions.create(ids, parts.body, view);
     return { conversion: { key: made.id ?? '' } };
   },
 
@@ -137,7 +136,7 @@ export const CONVERSIONS: Readonly<Record<string, Handler>> = {
 
   show(call) {
     const { calls, ids } = findConversion(call, required(call, 'conversion_key'));
-    const found = asJson(calls.read(ids, call.view));
+    const found = calls.read(ids, call.view);
     const isOriginal = calls === call.context.library.originals;
     return { conversion: isOriginal ? originalOf(call, found, ids) : renditionOf(found) };
   },
@@ -181,7 +180,7 @@ function renditionOf(rendition: JsonObject): JsonObject {
 function originalOf({ context }: Translated, original: JsonObject, { mediaId = '' }: PathIds): JsonObject {
   const { size = 0, duration = 0 } = original;
   const [track] = Object.values(objectIn(original, 'includes', 'video_track'));
-  const { width = 0, height = 0 } = asJson(Object(track));
+  const { width = 0, height = 0 } = Object(track);
   return {
     ...v1Fields('conversion', original),
     status: statusOf(original),

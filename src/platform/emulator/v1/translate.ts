@@ -108,10 +108,6 @@ export function notFound(name: string, key: string): V1Error {
   return new V1Error('NotFound', `${name}: there is nothing with the key ${key.slice(0, 50)}.`);
 }
 
-export function asJson(resource: object): JsonObject {
-  return resource as JsonObject;
-}
-
 /** The object at a place of another one; an empty one when there is none. */
 export function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
   return path.reduce<JsonObject>((inner, name) => {
@@ -143,19 +139,19 @@ export function commonHandlers({ name, calls, owner, ids, show, metadata = metad
       const window = listedWindow(call);
       const { sort, q } = call.parts.list?.query ?? {};
       const { resource, list } = calls(call);
-      const page = asJson(list(owner(call), { sort, q }, call.view, window));
+      const page = list(owner(call), { sort, q }, call.view, window);
       const items = itemsOf(page, resource.plural).map((item) => shown(call, item));
       return listAnswer({ ...window, total: Number(page.total) }, `${name}s`, items);
     },
     show(call) {
       const key = required(call, `${name}_key`);
-      return { [name]: shown(call, asJson(calls(call, key).read(ids(call, key), call.view))) };
+      return { [name]: shown(call, calls(call, key).read(ids(call, key), call.view)) };
     },
     update(call) {
       const key = required(call, `${name}_key`);
       const { read, update } = calls(call, key);
       const one = ids(call, key);
-      update(one, { metadata: metadata(call, asJson(read(one, call.view))) }, call.view);
+      update(one, { metadata: metadata(call, read(one, call.view)) }, call.view);
       return {};
     },
     /** All or nothing. */
@@ -207,5 +203,5 @@ export function metadataIn({ parts: { body, custom } }: Translated, before: Json
 /** All that belongs to one thing, oldest first; there are never many. */
 export function everything(calls: ResourceCalls, ids: PathIds, view: View): readonly JsonObject[] {
   const query = { page_length: String(MAX_LIMIT), sort: 'created:asc' };
-  return itemsOf(asJson(calls.list(ids, query, view)), calls.resource.plural);
+  return itemsOf(calls.list(ids, query, view), calls.resource.plural);
 }

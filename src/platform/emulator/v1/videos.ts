@@ -6,7 +6,6 @@ import type { PathIds } from '../resources/resource';
 import { changeTags } from '../resources/tags';
 import { usageOf } from '../resources/usage';
 import {
-  asJson,
   commonHandlers,
   type Handler,
   metadataIn,
@@ -36,7 +35,7 @@ export const VIDEOS = {
     requireSource(call);
     const file = announcedFile(call);
     const body = { ...parts.body, metadata: metadataIn(call) };
-    return uploading(call, asJson(await context.library.media.create({ siteId }, body, view)), file);
+    return uploading(call, await context.library.media.create({ siteId }, body, view), file);
   },
 
   async update(call) {
@@ -46,12 +45,12 @@ export const VIDEOS = {
     const { upload } = parts.body;
     if (upload) requireSource(call);
     const file = announcedFile(call);
-    const metadata = metadataIn(call, asJson(media.read(ids, view)));
+    const metadata = metadataIn(call, media.read(ids, view));
     // Both are checked before one of them changes anything.
     media.checkUpdate(ids, { metadata }, view);
     const begun = upload && (await media.act('reupload', ids, { body: { upload } }, view));
     media.update(ids, { metadata }, view);
-    return begun ? uploading(call, asJson(begun), file) : {};
+    return begun ? uploading(call, begun, file) : {};
   },
 } satisfies Handlers;
 
@@ -96,7 +95,7 @@ export const PLAYERS = {
     metadata(call, before) {
       // v2 replaces the options as a whole, and v1 changes those that it is given.
       const options = SETUP_CONFIG.split('.');
-      const given = objectIn(asJson(call.parts.body), ...options);
+      const given = objectIn(call.parts.body, ...options);
       return { ...metadataIn(call, before), setup_config: { ...objectIn(before, ...options), ...given } };
     },
   }),
@@ -105,7 +104,7 @@ export const PLAYERS = {
     const { context, siteId, view } = call;
     required(call, 'name');
     const body = { metadata: metadataIn(call) };
-    const player = asJson(await context.library.players.create({ siteId }, body, view));
+    const player = await context.library.players.create({ siteId }, body, view);
     return { player: { key: player.id ?? '' } };
   },
 } satisfies Handlers;
@@ -133,6 +132,6 @@ export const USAGE = {
     const account = optional(call, 'account_key');
     if (account !== undefined && account !== siteId) throw notFound('account_key', account);
     const { start_date, end_date, results } = usageOf(context, [siteId], parts.body);
-    return { account: { key: siteId }, start_date, end_date, usage: results.map(asJson) };
+    return { account: { key: siteId }, start_date, end_date, usage: results };
   },
 } satisfies Handlers;
