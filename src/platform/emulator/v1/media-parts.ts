@@ -62,12 +62,8 @@ export const THUMBNAILS: Readonly<Record<string, Handler>> = {
     if (!poster) return { thumbnail: { key, status: 'NotBuilt' } };
     const ids = { siteId, thumbnailId: poster.id };
     const thumbnail = context.library.thumbnails.read(ids, view);
-    return {
-      thumbnail: {
-        ...v1Fields('thumbnail', thumbnail),
-        status: THUMBNAIL_STATUS[String(thumbnail.status)] ?? String(thumbnail.status),
-      },
-    };
+    const status = THUMBNAIL_STATUS[String(thumbnail.status)] ?? String(thumbnail.status);
+    return { thumbnail: { ...v1Fields('thumbnail', thumbnail), status } };
   },
 
   async update(call) {
@@ -94,13 +90,12 @@ function sourceOf({ parts }: Translated, source_media_id: string): JsonObject {
   if (video_position !== undefined && thumbstrip_index !== undefined) {
     throw new V1Error('ParameterInvalid', 'position and thumbnail_index cannot be set together.');
   }
-  if (video_position !== undefined) {
-    return { source_type: 'video_position', source_media_id, video_position };
-  }
-  if (thumbstrip_index !== undefined) {
-    return { source_type: 'thumbstrip_index', source_media_id, thumbstrip_index };
-  }
-  return { method: 'direct' };
+  if (video_position === undefined && thumbstrip_index === undefined) return { method: 'direct' };
+  return {
+    source_media_id,
+    video_position: video_position ?? null,
+    thumbstrip_index: thumbstrip_index ?? null,
+  };
 }
 
 const THUMBNAIL_STATUS: Readonly<Record<string, string>> = {
