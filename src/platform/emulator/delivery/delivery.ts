@@ -17,7 +17,7 @@ import { Formatted, mediaFeed, sendFeed, typeOfRendition } from './documents';
 import { mountManifests } from './manifests';
 import { mountPictures } from './pictures';
 import { mountPlaylists } from './playlists';
-import { publishedMedia, siteOf, watchableOf } from './watchable';
+import { publishedMedia, watchableOf } from './watchable';
 
 const NO_CHANNEL = 'There is no channel with this id.';
 
@@ -54,7 +54,7 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
       if (!asked) return;
       await sendFeed(response, await mediaFeed(context, watchable, originOf(request)), asked.format);
       if (request.method !== 'GET') return;
-      state.usage.count(siteOf(watchable), clock.now(), 'deliveries');
+      state.usage.count(watchable.siteId, clock.now(), 'deliveries');
       if (!watchable.live) watchable.media.views += 1;
     })
     .all(get);

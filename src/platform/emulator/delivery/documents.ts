@@ -119,8 +119,8 @@ export interface Feed {
 type Entry = Awaited<ReturnType<typeof entryOf>>;
 
 export async function entryOf(context: DeliveryParts, watchable: Watchable, shown: Shown) {
-  const { custom_params: customParams } = (watchable.live ? watchable.channel : watchable.media).metadata;
-  return { item: await renderItem(context, watchable, shown), customParams };
+  const item = await renderItem(context, watchable, shown);
+  return { item, customParams: watchable.metadata.custom_params };
 }
 
 export async function mediaFeed(context: DeliveryParts, watchable: Watchable, origin: string): Promise<Feed> {

@@ -5,7 +5,7 @@ import { posterOf, type Thumbnail } from '../resources/thumbnails';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/upload';
 import { answer, countBytes, type DeliveryParts, NO_MEDIA, sendFile } from './answers';
-import { publishedMedia, siteOf, titleOf, type Watchable, watchableOf } from './watchable';
+import { publishedMedia, type Watchable, watchableOf } from './watchable';
 
 const DRAWN = 'image/svg+xml';
 /** The endings of a picture's address, by its media type. */
@@ -29,10 +29,10 @@ export function mountPictures(app: Express, context: DeliveryParts): void {
     .get(async ({ params: { mediaId, ending }, query: { width } }, response) => {
       const watchable = isEnding(ending) ? watchableOf(state, clock.now(), mediaId) : undefined;
       if (!watchable) return answer(response, NO_MEDIA, undefined);
-      countBytes(context, response, siteOf(watchable));
+      countBytes(context, response, watchable.siteId);
       const picture = await posterPicture(context, watchable);
       if (picture) sendFile(response, picture.file, picture.type);
-      else drawPoster(response, titleOf(watchable), width);
+      else drawPoster(response, watchable.metadata.title, width);
     })
     .all(get);
 

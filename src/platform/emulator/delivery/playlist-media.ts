@@ -4,7 +4,7 @@ import { isPublished, type Media, publicationOf } from '../resources/media';
 import type { DYNAMIC_PLAYLIST, Playlist, PlaylistMetadata } from '../resources/playlists';
 import type { MetadataOf } from '../resources/resource';
 import type { DeliveryParts } from './answers';
-import { publishedMedia, siteOf, type Watchable, watchableOf } from './watchable';
+import { onDemand, publishedMedia, type Watchable, watchableOf } from './watchable';
 
 type Dynamic = MetadataOf<typeof DYNAMIC_PLAYLIST>;
 type Criteria = NonNullable<Dynamic['media_filter']['include']>;
@@ -39,7 +39,7 @@ export function watchablesOf(
     const { media_filter: filter } = playlist.metadata as PlaylistMetadata<'manual_playlist'>;
     return [...new Set(filter.include?.values)].flatMap((id) => {
       const watchable = watchableOf(state, now, id);
-      return watchable && siteOf(watchable) === playlist.siteId && hasTags(tagsOf(watchable))
+      return watchable && watchable.siteId === playlist.siteId && hasTags(watchable.metadata.tags)
         ? [watchable]
         : [];
     });
@@ -55,7 +55,7 @@ export function watchablesOf(
   const isBackfilled = asked.backfill ?? playlist.playlistType === 'article_matching_playlist';
   const canBackfill = ['article_matching_playlist', 'search_playlist'].includes(playlist.playlistType);
   const shown = found.length === 0 && canBackfill && isBackfilled ? select({ keyOf: byViews }) : found;
-  return shown.map((media) => ({ live: false, media }));
+  return shown.map(onDemand);
 }
 
 /** What a media is ordered by; undefined leaves it out. @param place of the media by its creation, from 0. */
@@ -188,10 +188,6 @@ function fitsTags({ match, values }: Tags, tags: readonly string[]): boolean {
 
 function hasAnyOrAll<Value>(match: Tags['match'], values: readonly Value[], has: (value: Value) => boolean) {
   return match === 'all' ? values.every(has) : values.some(has);
-}
-
-function tagsOf(watchable: Watchable): readonly string[] {
-  return (watchable.live ? watchable.channel : watchable.media).metadata.tags;
 }
 
 /** @param items oldest first. */
