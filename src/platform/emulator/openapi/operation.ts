@@ -44,10 +44,7 @@ const ERRORS = {
 } as const satisfies Readonly<Record<string, readonly [status: number, when: string]>>;
 
 /** An error of the catalogue, or one of an operation alone. */
-export type AnsweredError =
-  | keyof typeof ERRORS
-  | DescribedError
-  | readonly [status: number, code: string, when: string];
+export type AnsweredError = keyof typeof ERRORS | readonly [status: number, code: string, when: string];
 
 /** The credential that a call needs: a management API secret, the token of an upload, a client's API key, a signature of v1, or none. */
 const ACCESS = {
@@ -141,7 +138,6 @@ export function operationsOf(
 }
 
 function describeError(error: AnsweredError): DescribedError {
-  if (typeof error === 'object' && 'code' in error) return error;
   const [status, code, when] =
     typeof error === 'string' ? [ERRORS[error][0], error, ERRORS[error][1]] : error;
   return { code, status, when };

@@ -45,37 +45,27 @@ export const EVENT = {
     ),
   },
   actions: {
-    publish: {
-      ...putAction(
-        `${ONE_EVENT}/publish`,
-        'Publish an event',
-        'Lets viewers watch the event of a channel whose publishing mode is `manual`.',
-      ),
-      refusals: [
-        {
-          status: 409,
-          code: 'event_published_by_channel',
-          when: 'The channel publishes its events automatically.',
-        },
-        { status: 409, code: 'event_already_published', when: 'The event is published already.' },
-        { status: 409, code: 'event_ended', when: 'The event is over.' },
-      ],
-    },
-    request_master: {
-      ...putAction(
-        `${ONE_EVENT}/request_master`,
-        'Request the master of an event',
-        'Makes the master of an event that is over available for 24 hours, once its file has come from the packager.',
-      ),
-      refusals: [{ status: 409, code: 'event_not_ended', when: 'The event is not over.' }],
-    },
+    publish: putAction(
+      `${ONE_EVENT}/publish`,
+      'Publish an event',
+      'Lets viewers watch the event of a channel whose publishing mode is `manual`.',
+      [409, 'event_published_by_channel', 'The channel publishes its events automatically.'],
+      [409, 'event_already_published', 'The event is published already.'],
+      [409, 'event_ended', 'The event is over.'],
+    ),
+    request_master: putAction(
+      `${ONE_EVENT}/request_master`,
+      'Request the master of an event',
+      'Makes the master of an event that is over available for 24 hours, once its file has come from the packager.',
+      [409, 'event_not_ended', 'The event is not over.'],
+    ),
     master: {
       methods: ['GET'],
       path: `${ONE_EVENT}/master`,
       title: 'Read the master of an event',
       status: 200,
       says: 'The master of the recording, while it is available. It has a file where a packager records.',
-      refusals: [{ status: 404, code: 'master_unavailable', when: 'No master is available.' }],
+      refusals: [[404, 'master_unavailable', 'No master is available.']],
       answer: {
         id: row(z.string(), 'The id of the event.'),
         type: row(z.literal('master'), 'What it is.'),
@@ -98,7 +88,7 @@ export const EVENT = {
         trim_out_point: row(Timecode, 'Where it ends.', { required: true }),
       },
       answer: { media_id: row(z.string(), 'The new media.') },
-      refusals: [{ status: 409, code: 'beyond_recording', when: 'The piece goes beyond what is recorded.' }],
+      refusals: [[409, 'beyond_recording', 'The piece goes beyond what is recorded.']],
     },
   },
 } as const satisfies Resource;

@@ -39,9 +39,7 @@ export const ORIGINAL = {
     includes: row(z.looseObject({}), 'Its tracks, by their kind.'),
   },
   refusals: {
-    delete: [
-      { status: 409, code: 'conflict', when: 'It is the primary original: the content of the media.' },
-    ],
+    delete: [[409, 'conflict', 'It is the primary original: the content of the media.']],
   },
 } as const satisfies Resource;
 

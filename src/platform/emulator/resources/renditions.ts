@@ -34,11 +34,7 @@ export const MEDIA_RENDITION = {
   },
   refusals: {
     create: [
-      {
-        status: 409,
-        code: 'conflict',
-        when: 'The media has a rendition of this template already, or its content is external.',
-      },
+      [409, 'conflict', 'The media has a rendition of this template already, or its content is external.'],
     ],
   },
 } as const satisfies Resource;

@@ -35,12 +35,8 @@ export interface Action {
   readonly refusals?: readonly Refusal[];
 }
 
-/** Why a call is refused although its request is right, and what it is about is there. */
-interface Refusal {
-  readonly status: 404 | 409;
-  readonly code: string;
-  readonly when: string;
-}
+/** Why a call is refused although its request is right, and what it is about is there. `when` is a sentence. */
+type Refusal = readonly [status: 404 | 409, code: string, when: string];
 
 /** One resource of the management API, as data: routes, validation, description and pages are made from it. */
 export interface Resource {
@@ -75,8 +71,8 @@ export function named<const T extends string>(type: T, below: string, idName: st
 }
 
 /** An action without a body and without an answer. */
-export function putAction(path: string, title: string, says: string) {
-  return { methods: ['PUT'], path, title, says, status: 204 } as const;
+export function putAction(path: string, title: string, says: string, ...refusals: readonly Refusal[]) {
+  return { methods: ['PUT'], path, title, says, status: 204, refusals } as const;
 }
 
 type FieldsOr<F> = F extends SetFields ? F : Record<never, never>;
