@@ -3,8 +3,7 @@ export type Pattern = readonly string[];
 
 /** A text in one letter case, with each letter and its accents as one character: `É` and `E´` are both `é`. */
 export function foldCase(text: string): string {
-  const lower = text.toLowerCase();
-  return isAscii(lower) ? lower : lower.normalize('NFC');
+  return text.toLowerCase().normalize('NFC');
 }
 
 /** Letters that no decomposition of Unicode resolves, as they are written without their own key. */
@@ -24,19 +23,13 @@ const SPECIAL_LETTERS = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g');
 
 /** A text in one letter case and without accents: `Über` is `uber`. */
 export function foldLetters(text: string): string {
-  const lower = text.toLowerCase();
-  if (isAscii(lower)) return lower;
   // Vowel signs of other scripts are no accents: only the marks of Latin, Greek and Cyrillic letters go.
-  const bare = lower.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '');
+  const bare = text.toLowerCase().normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '');
   return bare.replaceAll(SPECIAL_LETTERS, (letter) => LETTERS[letter] ?? letter);
 }
 
-function isAscii(text: string): boolean {
-  return !/[^\0-\x7f]/.test(text);
-}
-
 export function wordsOf(folded: string): readonly string[] {
-  return folded.match(isAscii(folded) ? /[a-z0-9]+/g : /[\p{L}\p{N}\p{M}]+/gu) ?? [];
+  return folded.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
 }
 
 /**
