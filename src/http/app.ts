@@ -133,23 +133,26 @@ export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   return url.split('?', 1).join();
 }
 
+/** Logs what fails within the service. */
+export function logFailure(
+  log: Log,
+  { locals: { requestId } }: Response,
+  { status, codes, cause }: { status: number; codes: readonly string[]; cause?: unknown },
+): void {
+  if (status < 500) return;
+  const fields = { requestId, status, codes, cause: cause === undefined ? undefined : describeThrown(cause) };
+  // 503 is a lasting state that probes ask for; the others are failures.
+  if (status === 503) log.warn('not available', fields);
+  else log.error('request failed', fields);
+}
+
 /** The one writer of errors: in the JSON form of all, with the cause of a failure in the log and nowhere else. */
 function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
   return (thrown: unknown, request, response, _next) => {
     const error = toHttpError(thrown);
     onError?.(error, request, response);
     const { status, cause, headers } = error;
-    if (status >= 500) {
-      const fields = {
-        requestId: response.locals.requestId,
-        status,
-        codes: error.problems.map((problem) => problem.code),
-        cause: cause === undefined ? undefined : describeThrown(cause),
-      };
-      // 503 is a lasting state that probes ask for; the others are failures.
-      if (status === 503) log.warn('not available', fields);
-      else log.error('request failed', fields);
-    }
+    logFailure(log, response, { status, cause, codes: error.problems.map(({ code }) => code) });
     const isClientGone = request.socket.destroyed && !request.complete;
     // Only a cut connection shows that an answer is incomplete.
     if (isClientGone || response.headersSent) response.destroy();

@@ -99,7 +99,7 @@ function mountPictures(app: Express, { library, state }: EmulatorContext, mountF
     if (picture?.status !== 'ready') throw absent('There is no picture with this id.');
     const media = state.media.find(picture.mediaId ?? '');
     const title = media ? titleOfMedia(media) : '';
-    await sendThumbnail(response, picture, { title, width: request.query.width });
+    await sendThumbnail(response, picture, title, request.query.width);
   });
 }
 

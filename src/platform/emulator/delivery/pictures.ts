@@ -43,23 +43,16 @@ export function mountPictures(app: Express, context: DeliveryParts): void {
       const media = publishedMedia(state, clock.now(), thumbnail?.mediaId);
       if (!media || thumbnail?.status !== 'ready') return answer(response, NO_MEDIA, undefined);
       countBytes(context, response, media.siteId);
-      await sendThumbnail(response, thumbnail, { title: media.metadata.title, width });
+      await sendThumbnail(response, thumbnail, media.metadata.title, width);
     })
     .all(get);
 }
 
-interface Drawing {
-  readonly title: string;
-  /** Pixels, as the query asks for them. */
-  readonly width: unknown;
-}
-
-/** Sends a picture that is ready, whether or not viewers may see it: as it was uploaded, or drawn. */
-export async function sendThumbnail(
-  response: Response,
-  thumbnail: Thumbnail,
-  { title, width }: Drawing,
-): Promise<void> {
+/**
+ * Sends a picture that is ready, whether or not viewers may see it: as it was uploaded, or drawn.
+ * @param width in pixels, as the query asks for it.
+ */
+export async function sendThumbnail(response: Response, thumbnail: Thumbnail, title: string, width: unknown) {
   const { file } = thumbnail;
   if (file) sendFile(response, file, await typeOf(thumbnail, file));
   else drawPoster(response, title, width);

@@ -46,8 +46,19 @@ type Pair = readonly [name: string, value: string];
 
 /** The documented string to sign: encoded, sorted by encoded name, those of one name in their order. */
 export function stringToSign(parameters: readonly Pick<Parameter, 'name' | 'value'>[]): string {
-  return joined(sorted(parameters.map(({ name, value }) => [encode(name), encode(value)])));
+  return joined(pairsOf(parameters, encode));
 }
+
+/** Parameters, sorted by their names as these are written. */
+function pairsOf(
+  parameters: readonly Pick<Parameter, 'name' | 'value'>[],
+  writeName: (name: string) => string,
+  writeValue = writeName,
+): readonly Pair[] {
+  return sorted(parameters.map(({ name, value }) => [writeName(name), writeValue(value)]));
+}
+
+const asItIs = (text: string) => text;
 
 /**
  * The strings that released clients sign in its place. Where a client sends exactly what it signs, the sent form is better than
@@ -60,13 +71,11 @@ function* otherStrings(parameters: readonly Parameter[]): Generator<string> {
   // Names that are not encoded.
   yield joined(sorted(asSent));
   // With `!'()*` left as they are, of which some are encoded on their way.
-  yield joined(
-    sorted(parameters.map(({ name, value }) => [encodeURIComponent(name), encodeURIComponent(value)])),
-  );
+  yield joined(pairsOf(parameters, encodeURIComponent));
   // Names that are not encoded before signing, but on sending.
-  yield joined(sorted(parameters.map(({ name, value }) => [name, encode(value)])));
+  yield joined(pairsOf(parameters, asItIs, encode));
   // Nothing encoded.
-  const plain = sorted(parameters.map(({ name, value }): Pair => [name, value]));
+  const plain = pairsOf(parameters, asItIs);
   yield joined(plain);
   // The same client puts nothing between the values of a repeated name.
   yield plain.map(([name, value], at) => `${separator(plain, at)}${name}=${value}`).join('');

@@ -6,7 +6,7 @@ import {
   type Response,
   raw,
 } from 'express';
-import { describeThrown } from '../../../http/errors';
+import { logFailure } from '../../../http/app';
 import { describeMapping, findRoute, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import type { JsonObject } from '../../migration/mapping/values';
 import type { EmulatorContext } from '../context';
@@ -106,7 +106,7 @@ function mountRest(app: Express, context: EmulatorContext): void {
     const error = toV1Error(thrown);
     // A failure before the call was read is answered in its format, too.
     response.locals.v1 ??= { format: formatAsked(request) };
-    logFailure(context, response, error);
+    logFailure(context.log, response, { status: error.status, codes: [error.code], cause: error.cause });
     response.set(error.headers);
     await send(response, error.status, v1ErrorBody(error));
   };
@@ -141,17 +141,4 @@ function limitCalls(
   if (!seeds.rateLimit || totalHits <= limit) return;
   const wait = secondsUntil(resetTime, clock.now());
   throw new V1Error('RateLimitExceeded', tooMany(limit, wait), { headers: { 'retry-after': String(wait) } });
-}
-
-function logFailure({ log }: EmulatorContext, response: Response, { status, code, cause }: V1Error): void {
-  if (status < 500) return;
-  const { requestId } = response.locals;
-  const fields = {
-    requestId,
-    status,
-    codes: [code],
-    cause: cause === undefined ? undefined : describeThrown(cause),
-  };
-  if (status === 503) log.warn('not available', fields);
-  else log.error('request failed', fields);
 }
