@@ -46,19 +46,8 @@ type Pair = readonly [name: string, value: string];
 
 /** The documented string to sign: encoded, sorted by encoded name, those of one name in their order. */
 export function stringToSign(parameters: readonly Pick<Parameter, 'name' | 'value'>[]): string {
-  return joined(pairsOf(parameters, encode));
+  return joined(sorted(parameters.map(({ name, value }) => [encode(name), encode(value)])));
 }
-
-/** Parameters, sorted by their names as these are written. */
-function pairsOf(
-  parameters: readonly Pick<Parameter, 'name' | 'value'>[],
-  writeName: (name: string) => string,
-  writeValue = writeName,
-): readonly Pair[] {
-  return sorted(parameters.map(({ name, value }) => [writeName(name), writeValue(value)]));
-}
-
-const asItIs = (text: string) => text;
 
 /**
  * The strings that released clients sign in its place. Where a client sends exactly what it signs, the sent form is better than
@@ -71,11 +60,13 @@ function* otherStrings(parameters: readonly Parameter[]): Generator<string> {
   // Names that are not encoded.
   yield joined(sorted(asSent));
   // With `!'()*` left as they are, of which some are encoded on their way.
-  yield joined(pairsOf(parameters, encodeURIComponent));
+  yield joined(
+    sorted(parameters.map(({ name, value }) => [encodeURIComponent(name), encodeURIComponent(value)])),
+  );
   // Names that are not encoded before signing, but on sending.
-  yield joined(pairsOf(parameters, asItIs, encode));
+  yield joined(sorted(parameters.map(({ name, value }) => [name, encode(value)])));
   // Nothing encoded.
-  const plain = pairsOf(parameters, asItIs);
+  const plain = sorted(parameters.map(({ name, value }): Pair => [name, value]));
   yield joined(plain);
   // The same client puts nothing between the values of a repeated name.
   yield plain.map(([name, value], at) => `${separator(plain, at)}${name}=${value}`).join('');
