@@ -13,17 +13,24 @@ export interface Field<T> {
 /** The fields of a resource by their name on the wire. */
 export interface Fields<T> {
   readonly named: Readonly<Record<string, Field<T>>>;
-  /** Fields that have a name of the client's own after a prefix, such as custom parameters. */
-  readonly prefixed?: { readonly prefix: string; readonly field: (name: string) => Field<T> };
+  /** Custom parameters: fields with names of the client's own after a prefix. */
+  readonly paramsOf?: (item: T) => Readonly<Record<string, string>>;
 }
 
-/** The field of this name, with or without `metadata.` before it. */
-export function fieldOf<T>({ named, prefixed }: Fields<T>, written: string): Field<T> | undefined {
+const PREFIX = 'custom_params.';
+
+/** The field of this name, with or without `metadata.` before it. `*` stands for all custom parameters. */
+export function fieldOf<T>({ named, paramsOf }: Fields<T>, written: string): Field<T> | undefined {
   const name = plainName(written);
   if (Object.hasOwn(named, name)) return named[name];
-  return prefixed && name.startsWith(prefixed.prefix)
-    ? prefixed.field(name.slice(prefixed.prefix.length))
-    : undefined;
+  if (!paramsOf || !name.startsWith(PREFIX)) return undefined;
+  const own = name.slice(PREFIX.length);
+  const of = (item: T) => {
+    const params = paramsOf(item);
+    if (own === '*') return Object.values(params);
+    return Object.hasOwn(params, own) ? params[own] : undefined;
+  };
+  return { kind: 'text', of };
 }
 
 export function plainName(written: string): string {
@@ -31,15 +38,14 @@ export function plainName(written: string): string {
 }
 
 /** For a name that no field has: the field that was most likely meant, or all of them. */
-export function hintOfFields<T>({ named, prefixed }: Fields<T>, written: string): string {
+export function hintOfFields<T>({ named, paramsOf }: Fields<T>, written: string): string {
   const names = Object.keys(named);
   const plain = plainName(written);
   const near = nearest(plain, names);
   if (near !== undefined) return `Did you mean ${near}?`;
   const [head = '', own] = plain.split(/(?<=\.)(.*)/);
-  if (prefixed && own && nearest(head, [prefixed.prefix]))
-    return `Did you mean ${printable(`${prefixed.prefix}${own}`)}?`;
-  return `Fields: ${[...names, ...(prefixed ? [`${prefixed.prefix}<name>`] : [])].join(', ')}.`;
+  if (paramsOf && own && nearest(head, [PREFIX])) return `Did you mean ${printable(PREFIX + own)}?`;
+  return `Fields: ${[...names, ...(paramsOf ? [`${PREFIX}<name>`] : [])].join(', ')}.`;
 }
 
 export function isNumeric({ kind }: Field<never>): boolean {

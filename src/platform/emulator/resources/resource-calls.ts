@@ -23,7 +23,32 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   const anyView = { origin: '', now };
   const createBody = once(() => bodySchema(resource, 'create'));
   const updateBody = once(() => bodySchema(resource, 'update'));
-  const fields = once(() => filterFields(resource, behaviour, anyView));
+  const shownBy: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> =
+    behaviour.shown ?? {};
+  /** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */
+  const valueOf = (name: string, item: Item, view: View): unknown => {
+    const own = name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
+    const fields: object = item;
+    return shownBy[name] ? shownBy[name](item, view) : (fields as Readonly<Record<string, unknown>>)[own];
+  };
+  const fields = once((): Fields<Item> => {
+    const named: Record<string, Field<Item>> = {
+      id: { kind: 'text', of: ({ id }) => id },
+      created: { kind: 'time', of: ({ created }) => created },
+      last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
+    };
+    for (const [name, { filter }] of Object.entries<ShownField>(resource.shown))
+      if (filter) named[name] = { kind: filter, of: (item) => valueOf(name, item, anyView) };
+    for (const [name, { filter, otherwise }] of Object.entries(resource.metadata))
+      if (filter)
+        named[name] = { kind: filter, of: (item) => item.metadata[name] ?? (otherwise && item[otherwise]) };
+    if (!('custom_params' in resource.metadata)) return { named };
+    return {
+      named,
+      paramsOf: ({ metadata }) =>
+        (metadata as { readonly custom_params: Readonly<Record<string, string>> }).custom_params,
+    };
+  });
   const found = (ids: PathIds, view: View): Item => {
     const item = behaviour.find(ids, view);
     if (item) return item;
@@ -32,7 +57,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   /** @param isNew as the call shows it that makes it. */
   const shown = (item: Item, view: View, isNew = false): JsonObject => {
     const values = Object.entries<ShownField>(resource.shown).flatMap(([name, { unseen, once }]) =>
-      unseen || (once && !isNew) ? [] : [[name, shownValue(behaviour, name, item, view)] as const],
+      unseen || (once && !isNew) ? [] : [[name, valueOf(name, item, view)] as const],
     );
     const metadata = Object.entries(resource.metadata).flatMap(([name, { unseen }]) =>
       unseen ? [] : [[name, item.metadata[name]] as const],
@@ -125,53 +150,4 @@ export function notFound(resource: Resource): HttpError {
   const owner = [...resource.one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
   const description = `This ${owner} has no ${resource.noun} with this id.`;
   return new HttpError(404, { code: 'not_found', description });
-}
-
-/** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */
-function shownValue<R extends Resource, Item extends Kept<R>>(
-  { shown }: Behaviour<R, Item>,
-  name: string,
-  item: Item,
-  view: View,
-): unknown {
-  const values: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> = shown ?? {};
-  const own = name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
-  const fields: object = item;
-  return values[name] ? values[name](item, view) : (fields as Readonly<Record<string, unknown>>)[own];
-}
-
-function filterFields<R extends Resource, Item extends Kept<R>>(
-  resource: R,
-  behaviour: Behaviour<R, Item>,
-  view: View,
-): Fields<Item> {
-  const named: Record<string, Field<Item>> = {
-    id: { kind: 'text', of: ({ id }) => id },
-    created: { kind: 'time', of: ({ created }) => created },
-    last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
-  };
-  for (const [name, { filter }] of Object.entries<ShownField>(resource.shown)) {
-    if (filter) named[name] = { kind: filter, of: (item) => shownValue(behaviour, name, item, view) };
-  }
-  for (const [name, { filter, otherwise }] of Object.entries(resource.metadata)) {
-    if (!filter) continue;
-    named[name] = { kind: filter, of: (item) => item.metadata[name] ?? (otherwise && item[otherwise]) };
-  }
-  if (!('custom_params' in resource.metadata)) return { named };
-  const paramsOf = ({ metadata }: Item) =>
-    (metadata as { readonly custom_params?: Readonly<Record<string, string>> }).custom_params ?? {};
-  return {
-    named,
-    prefixed: {
-      prefix: 'custom_params.',
-      field: (name) => ({
-        kind: 'text',
-        of(item) {
-          const params = paramsOf(item);
-          if (name === '*') return Object.values(params);
-          return Object.hasOwn(params, name) ? params[name] : undefined;
-        },
-      }),
-    },
-  };
 }

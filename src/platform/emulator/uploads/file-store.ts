@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Readable, Transform, type Writable } from 'node:stream';
+import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
 import type { Log } from '../../../http/log';
@@ -154,26 +154,45 @@ export class FileStore {
     }
   }
 
+  /** The source is not destroyed, as a request has to be answered: what is left of it is read and dropped. */
   async #write(source: Readable, expected: Expected, signal: AbortSignal | undefined): Promise<KeptFile> {
     const run = this.#run;
+    const hash = createHash('md5');
+    const stalling = new AbortController();
+    const stall = () => stalling.abort(httpError('request_timeout', STALLED));
+    const stalled = setTimeout(stall, this.settings.stallMs);
+    const ending = AbortSignal.any([stalling.signal, ...(signal ? [signal] : [])]);
     let target: WriteStream | undefined;
     let size = 0;
-    /** Room for bytes that have come. What is only announced takes none. */
-    const take = (bytes: number) => {
-      this.#requireRoom(run, expected, bytes, size);
-      size += bytes;
-      run.used += bytes;
-    };
+    const count = new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        stalled.refresh();
+        try {
+          // What is only announced takes no room.
+          this.#requireRoom(run, expected, chunk.length, size);
+        } catch (thrown) {
+          done(thrown as Error);
+          return;
+        }
+        size += chunk.length;
+        run.used += chunk.length;
+        hash.update(chunk);
+        done(null, chunk);
+      },
+    });
     try {
       const path = newPath(run, this.settings.folder);
       target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-      const md5 = await write(source, target, { take, stallMs: this.settings.stallMs, signal });
+      await pipeline(source.iterator({ destroyOnReturn: false }), count, target, { signal: ending });
       run.sizes.set(path, size);
-      return { path, size, md5 };
+      return { path, size, md5: hash.digest('hex') };
     } catch (thrown) {
       if (target) await discard(target);
       run.used -= size;
-      throw diskError(thrown);
+      throw ending.aborted ? ending.reason : failureOf(thrown);
+    } finally {
+      clearTimeout(stalled);
+      source.resume();
     }
   }
 
@@ -251,61 +270,16 @@ function megabytes(bytes: number): string {
   return `${Math.floor(bytes / (MB / 10)) / 10} MB`;
 }
 
-interface Writing {
-  /** Counts bytes before they are written. What it throws ends the writing. */
-  readonly take: (bytes: number) => void;
-  readonly stallMs: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/**
- * Sends a source's bytes to a target, as fast as it takes them. The source is not destroyed: a request has to be answered.
- * @returns their MD5.
- */
-async function write(
-  source: Readable,
-  target: Writable,
-  { take, stallMs, signal }: Writing,
-): Promise<string> {
-  const hash = createHash('md5');
-  const stalling = new AbortController();
-  const stalled = setTimeout(() => stalling.abort(httpError('request_timeout', STALLED)), stallMs);
-  const ending = AbortSignal.any([stalling.signal, ...(signal ? [signal] : [])]);
-  const count = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      stalled.refresh();
-      try {
-        take(chunk.length);
-      } catch (thrown) {
-        done(thrown as Error);
-        return;
-      }
-      hash.update(chunk);
-      done(null, chunk);
-    },
-  });
-  try {
-    await pipeline(source.iterator({ destroyOnReturn: false }), count, target, { signal: ending });
-    return hash.digest('hex');
-  } catch (thrown) {
-    if (ending.aborted) throw ending.reason;
-    throw !(thrown instanceof HttpError) && isCut(thrown) ? toHttpError({ type: 'request.aborted' }) : thrown;
-  } finally {
-    clearTimeout(stalled);
-    source.resume();
-  }
-}
-
 const STALLED = 'The upload stopped: nothing came for too long. Send the file again.';
 
-function isCut(thrown: unknown): boolean {
+/** What a sender is answered when a file could not be written. */
+function failureOf(thrown: unknown): unknown {
   const code = systemCode(thrown);
-  return code === undefined || /^(?:ECONNRESET|EPIPE|ERR_STREAM_\w+|HPE_\w+)$/.test(code);
-}
-
-function diskError(thrown: unknown): unknown {
-  const code = systemCode(thrown);
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return thrown;
-  const description = 'The disk of the uploads is full. Make room, or choose another EMULATOR_UPLOADSFOLDER.';
-  return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    const description =
+      'The disk of the uploads is full. Make room, or choose another EMULATOR_UPLOADSFOLDER.';
+    return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
+  }
+  const isCut = code === undefined || /^(?:ECONNRESET|EPIPE|ERR_STREAM_\w+|HPE_\w+)$/.test(code);
+  return isCut && !(thrown instanceof HttpError) ? toHttpError({ type: 'request.aborted' }) : thrown;
 }

@@ -18,10 +18,7 @@ const FIELDS: Fields<Film> = {
     year: { kind: 'number', of: ({ year }) => year },
     created: { kind: 'time', of: ({ created }) => created },
   },
-  prefixed: {
-    prefix: 'custom_params.',
-    field: (name) => ({ kind: 'text', of: ({ title }) => (name === 'first' ? title[0] : undefined) }),
-  },
+  paramsOf: ({ title }) => ({ first: title.slice(0, 1) }),
 };
 
 const film = (title: string, tags: string[], year: number | undefined, day: string): Film => ({
