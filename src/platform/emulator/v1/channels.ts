@@ -27,8 +27,7 @@ export const CHANNELS: Readonly<Record<string, Handler>> = {
     name: 'channel',
     calls: ({ context, siteId }, key) =>
       key === undefined ? context.library.playlists : findChannel(context, siteId, key).calls,
-    owner: ({ siteId }) => ({ siteId }),
-    ids: ({ siteId }, playlistId) => ({ siteId, playlistId }),
+    ids: ({ siteId }, playlistId = '') => ({ siteId, playlistId }),
     // The list of all types has only what they have in common.
     show({ context, siteId, view }, { id }) {
       const { calls, ids } = findChannel(context, siteId, String(id));

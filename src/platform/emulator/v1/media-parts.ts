@@ -19,8 +19,10 @@ import {
 } from './translate';
 import { announcedFile, uploadAnswer } from './upload-api';
 
-/** v1 knows a track by its key alone. @throws V1Error NotFound */
-function trackIds({ context, siteId }: Translated, trackId: string): PathIds {
+/** v1 knows a track by its key alone, and their list by the video. @throws V1Error */
+function trackIds(call: Translated, trackId?: string): PathIds {
+  const { context, siteId } = call;
+  if (trackId === undefined) return { siteId, mediaId: required(call, 'video_key') };
   const track = context.state.textTracks.find(trackId);
   if (track?.siteId === siteId) return { siteId, mediaId: track.mediaId, trackId };
   throw notFound('track_key', trackId);
@@ -30,7 +32,6 @@ export const TRACKS = {
   ...commonHandlers({
     name: 'track',
     calls: ({ context }) => context.library.textTracks,
-    owner: (call) => ({ siteId: call.siteId, mediaId: required(call, 'video_key') }),
     ids: trackIds,
     metadata(call) {
       if (optional(call, 'update_file') === undefined) return call.parts.body.metadata ?? {};
@@ -39,8 +40,8 @@ export const TRACKS = {
   }),
 
   async create(call) {
-    const { context, siteId, parts, view } = call;
-    const ids = { siteId, mediaId: required(call, 'video_key') };
+    const { context, parts, view } = call;
+    const ids = trackIds(call);
     const file = announcedFile(call);
     // In v1 viewers had a track as soon as its file was there.
     const body = { ...parts.body, upload: { method: 'direct', ...parts.body.upload, auto_publish: true } };

@@ -121,10 +121,8 @@ interface V1Kind {
   readonly name: 'video' | 'channel' | 'player' | 'track';
   /** @param key of the one that is meant, unless it is their list. */
   readonly calls: (call: Translated, key?: string) => ResourceCalls;
-  /** The ids in the path of its list. */
-  readonly owner: (call: Translated) => PathIds;
-  /** The ids in the path of the one with this key. @throws V1Error NotFound */
-  readonly ids: (call: Translated, key: string) => PathIds;
+  /** The ids in the path of the one with this key, or of their list. @throws V1Error NotFound */
+  readonly ids: (call: Translated, key?: string) => PathIds;
   /** Its form in v1; without it, that of the mapping. */
   readonly show?: (call: Translated, resource: JsonObject) => JsonObject;
   /** The metadata that an update gives, where it doesn't keep to custom parameters. @param before as v2 has it. */
@@ -132,14 +130,14 @@ interface V1Kind {
 }
 
 /** The calls that lists, single resources, updates and deletions of v1 have in common. */
-export function commonHandlers({ name, calls, owner, ids, show, metadata = metadataIn }: V1Kind) {
+export function commonHandlers({ name, calls, ids, show, metadata = metadataIn }: V1Kind) {
   const shown = show ?? ((_call: Translated, resource: JsonObject) => v1Fields(name, resource));
   return {
     list(call) {
       const window = listedWindow(call);
       const { sort, q } = call.parts.list?.query ?? {};
       const { resource, list } = calls(call);
-      const page = list(owner(call), { sort, q }, call.view, window);
+      const page = list(ids(call), { sort, q }, call.view, window);
       const items = itemsOf(page, resource.plural).map((item) => shown(call, item));
       return listAnswer({ ...window, total: Number(page.total) }, `${name}s`, items);
     },

@@ -19,13 +19,12 @@ import { announcedFile, uploadAnswer, type Wanted } from './upload-api';
 
 type Handlers = Readonly<Record<string, Handler>>;
 
-const mediaIds = ({ siteId }: Translated, mediaId: string): PathIds => ({ siteId, mediaId });
+const mediaIds = ({ siteId }: Translated, mediaId = ''): PathIds => ({ siteId, mediaId });
 
 export const VIDEOS = {
   ...commonHandlers({
     name: 'video',
     calls: ({ context }) => context.library.media,
-    owner: ({ siteId }) => ({ siteId }),
     ids: mediaIds,
     show: ({ context }, media) => videoOf(context, media),
   }),
@@ -90,8 +89,7 @@ export const PLAYERS = {
   ...commonHandlers({
     name: 'player',
     calls: ({ context }) => context.library.players,
-    owner: ({ siteId }) => ({ siteId }),
-    ids: ({ siteId }, playerId) => ({ siteId, playerId }),
+    ids: ({ siteId }, playerId = '') => ({ siteId, playerId }),
     metadata(call, before) {
       // v2 replaces the options as a whole, and v1 changes those that it is given.
       const options = SETUP_CONFIG.split('.');
