@@ -1,5 +1,5 @@
 import { toHttpError } from '../../../http/errors';
-import type { Problem, SchemaFault } from '../../../http/faults';
+import type { SchemaFault } from '../../../http/faults';
 import { FIELDS, SETUP_CONFIG } from '../../migration/mapping/fields';
 import type { V1Resource } from '../../migration/mapping/routes';
 
@@ -38,27 +38,21 @@ type V1Code = keyof typeof V1_ERRORS;
 
 /** An error of v1: one at a time, with a sentence that says what to do. */
 export class V1Error extends Error {
-  readonly code: V1Code;
+  override readonly name = 'V1Error';
   readonly status: number;
   readonly title: string;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
-    code: V1Code,
+    readonly code: V1Code,
     message: string,
     options: { status?: number; headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
-    this.name = 'V1Error';
-    this.code = code;
     this.status = options.status ?? V1_ERRORS[code].status;
     this.title = V1_ERRORS[code].title;
     this.headers = options.headers ?? {};
   }
-}
-
-export function v1ErrorBody({ code, title, message }: V1Error) {
-  return { status: 'error', code, title, message };
 }
 
 /**
@@ -71,36 +65,22 @@ export function toV1Error(thrown: unknown, resource?: V1Resource): V1Error {
   const [problem] = problems;
   const options = { status, headers, cause };
   if (resource && problem?.fault) return parameterError(resource, problem.fault, options);
-  return new V1Error(codeOf(problem, status), problem?.description ?? '', options);
-}
-
-function codeOf(problem: Problem | undefined, status: number): V1Code {
-  return status === 503 ? 'CallUnavailable' : (V1_CODES[problem?.code ?? ''] ?? 'CallFailed');
+  const code = status === 503 ? 'CallUnavailable' : (V1_CODES[problem?.code ?? ''] ?? 'CallFailed');
+  return new V1Error(code, problem?.description ?? '', options);
 }
 
 /** The codes of v1 for those of v2; anything else that fails in v2 is `CallFailed` in v1. */
 const V1_CODES: Readonly<Record<string, V1Code>> = {
   server_error: 'InternalError',
   not_found: 'NotFound',
-  method_not_allowed: 'NoMethod',
   invalid_body: 'ParameterInvalid',
-  unknown_field: 'ParameterInvalid',
   invalid_parameter: 'ParameterInvalid',
-  invalid_query: 'ParameterInvalid',
   invalid_path: 'ParameterEncodingError',
   bad_request: 'CallInvalid',
-  malformed_json: 'CallInvalid',
-  site_forbidden: 'PermissionDenied',
-  permission_insufficient: 'PermissionDenied',
-  other_site_refused: 'PermissionDenied',
-  unauthorized: 'SignatureInvalid',
-  credential_missing: 'SignatureInvalid',
-  credential_refused: 'SignatureInvalid',
   body_too_large: 'FileSizeInvalid',
   upload_expired: 'FileUploadFailed',
   upload_finished: 'FileUploadFailed',
   conflict: 'PreconditionFailed',
-  rate_limit_exceeded: 'RateLimitExceeded',
 };
 
 function parameterError(

@@ -14,7 +14,7 @@ import { anyBody } from '../json-body';
 import { addressKey, countRequest, REQUESTS_A_MINUTE, secondsUntil, tooMany } from '../rate-limit';
 import { authenticate } from './authentication';
 import { CHANNEL_VIDEOS, CHANNELS } from './channels';
-import { toV1Error, V1Error, v1ErrorBody } from './errors';
+import { toV1Error, V1Error } from './errors';
 import { CONVERSIONS, THUMBNAILS, TRACKS } from './media-parts';
 import { readCall, type V1Call } from './read-call';
 import { formatAsked, formatOf, type Shown, send } from './serialize';
@@ -108,7 +108,8 @@ function mountRest(app: Express, context: EmulatorContext): void {
     response.locals.v1 ??= { format: formatAsked(request) };
     logFailure(context.log, response, { status: error.status, codes: [error.code], cause: error.cause });
     response.set(error.headers);
-    await send(response, error.status, v1ErrorBody(error));
+    const { status, code, title, message } = error;
+    await send(response, status, { status: 'error', code, title, message });
   };
   app.use('/v1', answerError);
 }
