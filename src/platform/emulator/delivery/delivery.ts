@@ -24,7 +24,6 @@ const NO_CHANNEL = 'There is no channel with this id.';
 const DOCUMENTS = ['/live', '/manifests', '/v2/media', '/v2/playlists'];
 const FILES = ['/videos', '/thumbnails', '/tracks'];
 
-/** Below them everything is delivered. */
 export const DELIVERY_PATHS = [...DOCUMENTS, ...FILES];
 
 /** Public delivery: what players and mobile apps ask for, without a credential. */

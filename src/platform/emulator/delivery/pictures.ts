@@ -8,7 +8,6 @@ import { answer, countBytes, type DeliveryParts, NO_MEDIA, sendFile } from './an
 import { publishedMedia, type Watchable, watchableOf } from './watchable';
 
 const DRAWN = 'image/svg+xml';
-/** The endings of a picture's address, by its media type. */
 const ENDINGS: ReadonlyMap<string, string> = new Map([
   ['image/jpeg', 'jpg'],
   ['image/png', 'png'],

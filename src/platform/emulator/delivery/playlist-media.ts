@@ -20,7 +20,6 @@ export interface Asked {
   readonly relatedId: string | undefined;
   /** The media that are left of the playlist; without values all. */
   readonly tags: Tags;
-  /** In place of a dynamic playlist's own. */
   readonly sort: Sort | undefined;
   /** Whether a playlist that finds nothing shows what is trending. */
   readonly backfill: boolean | undefined;

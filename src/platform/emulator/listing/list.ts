@@ -15,7 +15,6 @@ import {
 } from './filter';
 
 interface Listed<T> {
-  /** The name of the array in the answer. */
   readonly name: string;
   readonly fields: Fields<T>;
   readonly render: (item: T) => unknown;
@@ -58,7 +57,6 @@ export function listPage<T>(
 }
 
 const MAX_PAGE_LENGTH = 10_000;
-/** Of a page, unless the query has another one. */
 export const PAGE_LENGTH = 10;
 
 /** The parameters of a list; others are ignored. */

@@ -99,7 +99,6 @@ const VIDEO_OR_AUDIO = { 'video/*': file('A video.'), 'audio/*': file('An audio.
 const TRACK = { 'text/*': file('The track.'), 'application/*': file('The track.') };
 const PICTURE = { 'image/*': file('The picture.') };
 
-/** What can be read in ranges. */
 const ranged = (content: Contents): Row['answers'] => ({
   206: { description: 'The range of bytes that was asked for.', content: contentOf(content) },
   416: json('The file has no such range of bytes.', MESSAGE),
@@ -115,7 +114,6 @@ const FILE_HEADERS: Answer['headers'] = {
   'accept-ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
 };
 
-/** A file that is kept here. */
 const fileOf = (content: Contents) => ({
   ...found(content, FILE_HEADERS),
   ...ranged(content),

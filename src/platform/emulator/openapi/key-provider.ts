@@ -155,7 +155,6 @@ studiomultikey | GET ${STUDIO_PATHS.multikey} | Get one key for pictures and one
 studiokeys | GET ${STUDIO_PATHS.keys} | Get the key of a content as JSON | The key of the CPIX document.
 `;
 
-/** What the sidecar and players call. */
 export const PROVIDER: Group = {
   tag: 'Key provider',
   says: 'The DRM key provider, its configuration service and a ClearKey license server.',

@@ -14,13 +14,11 @@ import {
   type Schema,
 } from '../../../http/openapi';
 
-/** What the description takes from the emulator that it describes. */
 export interface Seeded {
   readonly siteId: string;
   readonly client: string;
 }
 
-/** Errors that more than one operation answers. */
 const ERRORS = {
   invalid_path: [400, HTTP_ERRORS.invalid_path.when],
   malformed_json: [400, HTTP_ERRORS.malformed_json.when],
@@ -55,7 +53,6 @@ const ACCESS = {
   open: [],
 } as const satisfies Readonly<Record<string, readonly OpenApi.SecurityRequirementObject[]>>;
 
-/** An operation at its place. */
 export interface Row {
   /** As Express writes it: `GET /media/:mediaId`. */
   readonly at: string;
@@ -68,7 +65,6 @@ export interface Row {
   readonly access?: keyof typeof ACCESS;
   /** Beside those of the path. */
   readonly parameters?: readonly OpenApi.ParameterObject[];
-  /** The body's schema for each media type. */
   readonly body?: Readonly<Record<string, Schema>>;
   readonly answers: Readonly<Record<number, Answer>>;
   /** Beside those that any request may be answered with. */

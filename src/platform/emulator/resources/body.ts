@@ -143,7 +143,6 @@ function uploadFaults(fields: SetFields, body: unknown): string[] {
 
 const BY_PLATFORM = ['id', 'type', 'created', 'last_modified', 'schema'];
 
-/** The sentence of a fault. The table tells fields of the platform from misspelled ones. */
 function describe(fault: SchemaFault, resource: Resource, use: Use): string {
   const { description } = bodyProblem(fault);
   if (fault.kind !== 'unknown') return description;

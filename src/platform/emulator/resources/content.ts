@@ -26,7 +26,6 @@ export const CONTENT_FIELDS = {
   upload_token: shownOnce('The bearer token of this upload, for the method `multipart`.'),
 } as const satisfies ShownFields;
 
-/** Where a content comes from, by one of these methods. */
 export const uploadBy = (...methods: readonly [string, ...string[]]) =>
   ({
     method: row(

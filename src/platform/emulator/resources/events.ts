@@ -182,15 +182,12 @@ function pieceOf(query: Readonly<Record<string, unknown>>): { from: number; to: 
 /** Why there is no clip up to this second of the event, and what to wait for. */
 function clipHasToWait(event: LiveEvent, to: number, now: Date): string {
   const recorded = secondsStreamed(event, now);
-  const most = `trim_out_point lies beyond what is recorded of this event, which is ${timecodeOf(recorded)}`;
+  const timecode = new Date(Math.round(recorded * 1000)).toISOString().slice(11, 23);
+  const most = `trim_out_point lies beyond what is recorded of this event, which is ${timecode}`;
   if (isOver(event.state)) return `${most}. The event has ended: choose a point within it.`;
   if (event.encoderGoneAt)
     return `${most}. Its encoder is disconnected: wait until it is back, or choose an earlier point.`;
   return `${most} by now. Try again in ${Math.ceil(to - recorded)} s, or choose an earlier point.`;
-}
-
-function timecodeOf(seconds: number): string {
-  return new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23);
 }
 
 const MASTER_LIFETIME_MS = 24 * 60 * 60 * 1000;

@@ -5,9 +5,7 @@ import type { FieldKind } from '../listing/filter';
 
 /** A field that clients set. */
 export interface SetField<Schema extends z.ZodType = z.ZodType> {
-  /** Of a value that is given. */
   readonly schema: Schema;
-  /** Its purpose, as a sentence. */
   readonly says: string;
   /** The value of what is left out; without one that is `null`, which may then also be sent. */
   readonly default?: z.output<Schema>;
@@ -134,12 +132,10 @@ export function secondsOf(timecode: string): number {
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(thousandths) / 1000;
 }
 
-export const WebAddress = text(2000).refine(isWebAddress, 'must be an absolute address with https or http');
-
-function isWebAddress(address: string): boolean {
-  if (!URL.canParse(address) || !/^[\x21-\x7e]+$/.test(address)) return false;
-  return ['https:', 'http:'].includes(new URL(address).protocol);
-}
+export const WebAddress = text(2000).refine(
+  (address) => URL.canParse(address) && /^https?:[\x21-\x7e]+$/i.test(address),
+  'must be an absolute address with https or http',
+);
 
 export const MediaType = text(200).regex(
   /^[\w.+-]+\/[\w.+-]+(?:\s*;.*)?$/,

@@ -101,7 +101,6 @@ export interface Media extends Content, Stored<typeof MEDIA> {
   /** Whether webhooks were notified that viewers can have it. */
   announced: boolean;
   readonly timers: { processing: Timer | undefined; publication: Timer | undefined };
-  /** How often viewers asked for it. */
   views: number;
 }
 

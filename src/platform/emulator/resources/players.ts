@@ -39,7 +39,6 @@ export const PLAYER = {
 type Relationships = BodyOf<typeof PLAYER>['relationships'];
 
 export interface Player extends Stored<typeof PLAYER> {
-  /** As they were given. */
   relationships: Relationships;
 }
 

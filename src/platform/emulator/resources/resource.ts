@@ -15,14 +15,11 @@ export type Verb = keyof typeof VERBS;
 
 /** A route below a resource, or below a site, that is neither of its verbs. */
 export interface Action {
-  /** Every one does the same. */
   readonly methods: readonly ('GET' | 'PUT' | 'POST')[];
   /** The whole path, as Express writes it. */
   readonly path: string;
-  /** Of its description. */
   readonly title: string;
   readonly says: string;
-  /** Of the answer. */
   readonly status: 200 | 202 | 204;
   /** The fields at the top of its body; without them no body is read. */
   readonly body?: SetFields;
@@ -45,7 +42,6 @@ export interface Resource {
   readonly plural: string;
   /** Another name under which a list has the array once more, as a released client reads it. */
   readonly alsoListedAs?: string;
-  /** For sentences. */
   readonly noun: string;
   readonly says: string;
   /** The path that lists and creates, as Express writes it. */
@@ -111,7 +107,6 @@ export interface View {
 
 export type PathIds = Readonly<Record<string, string>>;
 
-/** How a resource differs from others. */
 export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   /** Oldest first. @throws HttpError 404 when what the items belong to is not there. */
   readonly list: (ids: PathIds, view: View) => readonly Item[];

@@ -60,7 +60,9 @@ export function authenticate(
   }
   const signed = parameters.filter(({ name }) => name !== 'api_signature');
   if (!isSignature(signature, signed, secret)) {
-    const message = `api_signature is not the SHA-1 of the parameters and the API secret. The string to sign, before the secret, is: ${shortened(stringToSign(signed))}`;
+    const text = stringToSign(signed);
+    const shown = text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`;
+    const message = `api_signature is not the SHA-1 of the parameters and the API secret. The string to sign, before the secret, is: ${shown}`;
     throw new V1Error('SignatureInvalid', message);
   }
   if (!remember(signatures, signature.toLowerCase(), nowS)) {
@@ -97,8 +99,4 @@ function checkTimestamp(written: string, now: number): void {
   if (timestamp < now - MAX_AGE_S) fail('TimestampExpired', `is older than ${MAX_AGE_S / HOUR_S} hours`);
   if (timestamp > now + MAX_AHEAD_S)
     fail('TimestampInvalid', `is more than ${MAX_AHEAD_S / HOUR_S} hours in the future`);
-}
-
-function shortened(text: string): string {
-  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`;
 }

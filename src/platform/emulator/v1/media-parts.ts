@@ -85,7 +85,6 @@ export const THUMBNAILS: Readonly<Record<string, Handler>> = {
   },
 };
 
-/** The picture of a moment, one of the strip, or one that is to be uploaded. */
 function sourceOf({ parts }: Translated, source_media_id: string): JsonObject {
   const { video_position, thumbstrip_index } = parts.body.upload ?? {};
   if (video_position !== undefined && thumbstrip_index !== undefined) {

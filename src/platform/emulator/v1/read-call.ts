@@ -28,7 +28,10 @@ const MAX_DEPTH = 10;
 export function readCall(request: Pick<Request, 'originalUrl' | 'headers'> & { body?: unknown }): SentCall {
   const query = readText(queryOf(request.originalUrl), 'The query');
   const { form, json } = readBody(request);
-  const signed = [...query, ...withoutRepeated(form, query)];
+  // One released client sends the signed set twice, in the query and as a form; another repeats a part of it.
+  const isRepeated = ({ name, value }: Parameter) =>
+    query.some((sent) => sent.name === name && sent.value === value);
+  const signed = [...query, ...form.filter((parameter) => !isRepeated(parameter))];
   const values = new Map<string, string[]>();
   for (const { name, value } of [...signed, ...json]) {
     if (name.startsWith('api_')) continue;
@@ -90,9 +93,4 @@ function flattened(value: unknown, name: string, depth: number): readonly NamedV
   return Object.entries(value).flatMap(([key, item]) =>
     flattened(item, name === '' ? key : `${name}.${key}`, depth + 1),
   );
-}
-
-/** One released client sends the signed set twice, in the query and as a form; another repeats a part of it. */
-function withoutRepeated(form: readonly Parameter[], query: readonly Parameter[]): readonly Parameter[] {
-  return form.filter(({ name, value }) => !query.some((sent) => sent.name === name && sent.value === value));
 }

@@ -14,11 +14,9 @@ import type { V1Call } from './read-call';
 export interface Translated {
   readonly context: EmulatorContext;
   readonly siteId: string;
-  /** The parameters, mapped. */
   readonly parts: V2Parts;
   /** The last value of each parameter. */
   readonly given: Readonly<Record<string, string>>;
-  /** How the resources of v2 look. */
   readonly view: View;
 }
 
@@ -38,7 +36,7 @@ export function translate(context: EmulatorContext, mapping: RouteMapping, call:
     throw new V1Error('NotSupported', message);
   }
   const given = Object.fromEntries(
-    Object.entries(call.parameters).map(([name, value]) => [name, lastOf(value)]),
+    Object.entries(call.parameters).map(([name, value]) => [name, [value].flat().at(-1) ?? '']),
   );
   if (parts.list) checkList(parts.list, given);
   return { context, siteId: call.siteId, parts, given, view: viewOf(context, call.request) };
@@ -63,10 +61,6 @@ function checkList({ notes }: ListQuery, given: Translated['given']): void {
   if (!unlisted) return;
   const message = `${unlisted.field.slice(0, 100)} names a field that this list does not have.`;
   throw new V1Error('ParameterInvalid', message);
-}
-
-function lastOf(value: string | readonly string[]): string {
-  return typeof value === 'string' ? value : (value.at(-1) ?? '');
 }
 
 /** A parameter that the call can't do without. @throws V1Error ParameterMissing, ParameterEmpty. */

@@ -24,7 +24,6 @@ export const RESUMABLE_PATH = '/v1/videos/upload/resumable';
 
 /** A file of v1 that is expected, with the parameters of its call. */
 export interface Wanted {
-  /** As the call has answered. */
   readonly answer: JsonObject;
   /** In hexadecimal. */
   readonly md5: string | undefined;

@@ -103,12 +103,11 @@ function mountRest(app: Express, context: EmulatorContext): void {
       next(thrown);
       return;
     }
-    const error = toV1Error(thrown);
+    const { status, code, title, message, headers, cause } = toV1Error(thrown);
     // A failure before the call was read is answered in its format, too.
     response.locals.v1 ??= { format: formatAsked(request) };
-    logFailure(context.log, response, { status: error.status, codes: [error.code], cause: error.cause });
-    response.set(error.headers);
-    const { status, code, title, message } = error;
+    logFailure(context.log, response, { status, codes: [code], cause });
+    response.set(headers);
     await send(response, status, { status: 'error', code, title, message });
   };
   app.use('/v1', answerError);
