@@ -6,9 +6,10 @@ export class ItemStore<T extends { readonly id: string }> {
   /** @param owner the field with the id of the owner of an item. */
   constructor(private readonly owner: keyof T) {}
 
-  add(item: T): void {
+  add(item: T): T {
     this.#items.set(item.id, item);
     this.#watcher?.(item);
+    return item;
   }
 
   /** Calls a function with each item that is added, changed or removed, before the caller continues. One, for good. */

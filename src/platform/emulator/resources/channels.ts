@@ -188,15 +188,13 @@ export function addChannel(
   state: LibraryState,
   made: Pick<Channel, 'id' | 'siteId' | 'created' | 'streamKey' | 'metadata'>,
 ): Channel {
-  const channel: Channel = {
+  return state.channels.add({
     ...made,
     lastModified: made.created,
     status: 'creating',
     enabled: true,
     currentEventId: undefined,
-  };
-  state.channels.add(channel);
-  return channel;
+  });
 }
 
 /** The channel of a path. @throws HttpError 404 when its site has none with this id. */

@@ -60,11 +60,7 @@ export function importBehaviour(parts: Platform): Behaviour<typeof IMPORT, Impor
   const { state } = parts;
   return {
     ...inSite(state.imports, 'importId'),
-    create({ siteId = '' }, { metadata }) {
-      const made = { ...newItem(parts, siteId), metadata };
-      state.imports.add(made);
-      return made;
-    },
+    create: ({ siteId = '' }, { metadata }) => state.imports.add({ ...newItem(parts, siteId), metadata }),
     shown: {
       total_items_ingested: () => 0,
       error_message: () => null,

@@ -44,8 +44,7 @@ function createMedia(parts: Platform, siteId: string, metadata: MediaMetadata, u
   const { state, notify } = parts;
   const made = newItem(parts, siteId);
   const from = { publish_start_date: metadata.publish_start_date ?? wireTime(made.created) };
-  const media = newMedia({ ...made, metadata: { ...metadata, ...from } });
-  state.media.add(media);
+  const media = state.media.add(newMedia({ ...made, metadata: { ...metadata, ...from } }));
   state.usage.count(siteId, made.created, 'media_created');
   notify(mediaNotification('media_created', media));
   beginContent(parts, media, upload);

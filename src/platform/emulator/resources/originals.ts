@@ -67,7 +67,7 @@ export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, O
   return {
     ...inMedia(parts, state.originals, 'originalId'),
     create(ids, { metadata, upload }) {
-      const original: Original = {
+      const original = state.originals.add({
         ...noContent(),
         ...partOf(parts, mediaOf(parts, ids)),
         metadata,
@@ -76,8 +76,7 @@ export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, O
         duration: 0,
         width: 0,
         height: 0,
-      };
-      state.originals.add(original);
+      });
       takeContent(parts, state.originals, original, upload, {
         maxBytes: MAX_FILE_BYTES,
         arrived: (file) => describe(parts, original, file),

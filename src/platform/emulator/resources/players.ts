@@ -60,9 +60,7 @@ export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Playe
     ...inSite(state.players, 'playerId'),
     create({ siteId = '' }, { metadata, relationships }) {
       requirePlaylist(siteId, relationships);
-      const player = { ...newItem(parts, siteId), metadata, relationships };
-      state.players.add(player);
-      return player;
+      return state.players.add({ ...newItem(parts, siteId), metadata, relationships });
     },
     update(player, metadata, { relationships }) {
       requirePlaylist(player.siteId, relationships);

@@ -174,7 +174,7 @@ function addRendition(
   templateId: string,
   size: Pick<Rendition, 'width' | 'height' | 'isAutomatic'>,
 ): Rendition {
-  const rendition: Rendition = {
+  return parts.state.renditions.add({
     ...noContent(),
     ...partOf(parts, media),
     metadata: {},
@@ -183,9 +183,7 @@ function addRendition(
     ...size,
     filesize: 0,
     unconvertedReason: null,
-  };
-  parts.state.renditions.add(rendition);
-  return rendition;
+  });
 }
 
 /** Has a rendition converted; where nothing converts it, it is the uploaded file, under an address of its own. */

@@ -83,14 +83,13 @@ export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK
     ...inMedia(parts, state.textTracks, 'trackId'),
     create(ids, { metadata, upload }) {
       const media = mediaOf(parts, ids);
-      const track: TextTrack = {
+      const track = state.textTracks.add({
         ...noContent(),
         ...partOf(parts, media),
         metadata,
         isPublished: false,
         fileFormat: formatOf(upload),
-      };
-      state.textTracks.add(track);
+      });
       notify(mediaNotification('track_created', media));
       takeContent(parts, state.textTracks, track, upload, {
         maxBytes: MAX_TRACK_BYTES,

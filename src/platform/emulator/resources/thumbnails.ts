@@ -214,8 +214,7 @@ function attach({ state }: Platform, thumbnail: Thumbnail, mediaId: string | und
 export function makePoster(parts: Platform, media: Media): void {
   const { state, notify } = parts;
   if (posterOf(parts, media)) return;
-  const thumbnail = newThumbnail(parts, media.siteId, { status: 'ready' });
-  state.thumbnails.add(thumbnail);
+  const thumbnail = state.thumbnails.add(newThumbnail(parts, media.siteId, { status: 'ready' }));
   attach(parts, thumbnail, media.id, !thumbnailsOf(state, media).some(({ isPoster }) => isPoster));
   notify(mediaNotification('thumbnail_created', media));
 }
