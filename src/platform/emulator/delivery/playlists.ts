@@ -11,14 +11,10 @@ import { type Asked, watchablesOf } from './playlist-media';
 
 const NO_PLAYLIST = 'There is no playlist with this id.';
 
-const KINDS: Readonly<Record<PlaylistType, string>> = {
-  manual_playlist: 'MANUAL',
-  dynamic_playlist: 'DYNAMIC',
-  trending_playlist: 'TRENDING',
-  article_matching_playlist: 'ARTICLE_MATCHING',
-  search_playlist: 'SEARCH',
-  recommendations_playlist: 'FEED',
-};
+/** What documents say of the type of a playlist. */
+function kindOf(type: PlaylistType): string {
+  return type === 'recommendations_playlist' ? 'FEED' : type.replace('_playlist', '').toUpperCase();
+}
 
 const MAX_PAGE = 500;
 
@@ -100,7 +96,7 @@ async function playlistFeed(
   return {
     title: metadata.title,
     description: metadata.description ?? '',
-    kind: KINDS[playlistType],
+    kind: kindOf(playlistType),
     feedid: id,
     links: linksOf(address, { limit, offset, total: all.length }),
     customParams: metadata.custom_params,

@@ -110,12 +110,12 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
         'relationships.media.0.id': related?.id,
         'upload.source_media_id': taken,
       });
-      const thumbnail = newThumbnail(parts, siteId, {
+      const of = {
         thumbnailType: upload.thumbnail_type ?? 'static',
         sourceType: sourceTypeOf(upload),
         videoPosition: upload.video_position ?? 0,
-      });
-      state.thumbnails.add(thumbnail);
+      };
+      const thumbnail = state.thumbnails.add(newThumbnail(parts, siteId, of));
       attach(parts, thumbnail, related?.id ?? taken, related?.is_poster ?? false);
       const ready = () => {
         thumbnail.status = 'ready';

@@ -97,13 +97,7 @@ declare module './resource' {
   }
 }
 
-const NOTHING: Counts = {
-  media_created: 0,
-  uploaded_bytes: 0,
-  deliveries: 0,
-  delivered_bytes: 0,
-  live_seconds: 0,
-};
+const NOTHING = Object.fromEntries(Object.keys(Counts.shape).map((name) => [name, 0])) as Counts;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 366;
 
