@@ -210,6 +210,13 @@ export function onlyMethods(...methods: string[]): RequestHandler {
   };
 }
 
+/** `get` of an app, for paths that are only read: any other method is answered with 405. */
+export function readOnly(app: express.Express): express.IRouterMatcher<unknown> {
+  const mount = (path: string, ...handlers: RequestHandler[]) =>
+    app.route(path).get(...handlers).all(onlyMethods('GET'));
+  return mount as express.IRouterMatcher<unknown>;
+}
+
 /**
  * Whether the body is declared as one of these media types. A request that announces no body passes.
  * @throws HttpError 415 with the sentence given.

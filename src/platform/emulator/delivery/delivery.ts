@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { onlyMethods } from '../../../http/app';
+import { onlyMethods, readOnly } from '../../../http/app';
 import { originOf } from '../addresses';
 import { isViewable } from '../live/live-event';
 import {
@@ -31,32 +31,26 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   app.use(DOCUMENTS, openToAll);
   app.use(FILES, openFor('GET, HEAD', FILE_HEADERS));
-  const get = onlyMethods('GET');
+  const get = readOnly(app);
 
-  app
-    .route('/live/channels/:channelId.json')
-    .get((request, response) => {
-      const channel = state.channels.find(request.params.channelId);
-      const event = state.events.find(channel?.currentEventId ?? '');
-      // To viewers a channel without an event that they may watch is idle.
-      const onAir = event && isViewable(event.state) && { status: 'active', current_event: event.id };
-      answer(response, NO_CHANNEL, channel && (onAir || { status: 'idle' }));
-    })
-    .all(get);
+  get('/live/channels/:channelId.json', (request, response) => {
+    const channel = state.channels.find(request.params.channelId);
+    const event = state.events.find(channel?.currentEventId ?? '');
+    // To viewers a channel without an event that they may watch is idle.
+    const onAir = event && isViewable(event.state) && { status: 'active', current_event: event.id };
+    answer(response, NO_CHANNEL, channel && (onAir || { status: 'idle' }));
+  });
 
-  app
-    .route('/v2/media/:mediaId')
-    .get(async (request, response) => {
-      const watchable = watchableOf(state, clock.now(), request.params.mediaId);
-      if (!watchable) return answer(response, NO_MEDIA, undefined);
-      const asked = readQuery(response, Formatted);
-      if (!asked) return;
-      await sendFeed(response, await mediaFeed(context, watchable, originOf(request)), asked.format);
-      if (request.method !== 'GET') return;
-      state.usage.count(watchable.siteId, clock.now(), 'deliveries');
-      if (!watchable.live) watchable.media.views += 1;
-    })
-    .all(get);
+  get('/v2/media/:mediaId', async (request, response) => {
+    const watchable = watchableOf(state, clock.now(), request.params.mediaId);
+    if (!watchable) return answer(response, NO_MEDIA, undefined);
+    const asked = readQuery(response, Formatted);
+    if (!asked) return;
+    await sendFeed(response, await mediaFeed(context, watchable, originOf(request)), asked.format);
+    if (request.method !== 'GET') return;
+    state.usage.count(watchable.siteId, clock.now(), 'deliveries');
+    if (!watchable.live) watchable.media.views += 1;
+  });
 
   mountManifests(app, context);
   mountPictures(app, context);
@@ -73,21 +67,18 @@ const TRACK_TYPES: ReadonlyMap<string, string> = new Map([
 
 function mountFiles(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
-  const get = onlyMethods('GET');
+  const get = readOnly(app);
 
-  app
-    .route('/videos/:mediaId-:renditionId.:ending')
-    .get(({ params: { mediaId, renditionId } }, response) => {
-      const media = publishedMedia(state, clock.now(), mediaId);
-      const rendition = state.renditions.findOf(mediaId, renditionId);
-      if (!media?.file || rendition?.status !== 'ready' || context.packaging.encrypts(media))
-        return answer(response, NO_MEDIA, undefined);
-      countBytes(context, response, media.siteId, () => {
-        media.views += 1;
-      });
-      sendFile(response, rendition.file ?? media.file, typeOfRendition(media, rendition));
-    })
-    .all(get);
+  get('/videos/:mediaId-:renditionId.:ending', ({ params: { mediaId, renditionId } }, response) => {
+    const media = publishedMedia(state, clock.now(), mediaId);
+    const rendition = state.renditions.findOf(mediaId, renditionId);
+    if (!media?.file || rendition?.status !== 'ready' || context.packaging.encrypts(media))
+      return answer(response, NO_MEDIA, undefined);
+    countBytes(context, response, media.siteId, () => {
+      media.views += 1;
+    });
+    sendFile(response, rendition.file ?? media.file, typeOfRendition(media, rendition));
+  });
 
   app
     .route('/live/masters/:token.mp4')
@@ -100,18 +91,15 @@ function mountFiles(app: Express, context: DeliveryParts): void {
       countBytes(context, response, event.siteId);
       sendFile(response, file, 'video/mp4');
     })
-    .all(get);
+    .all(onlyMethods('GET'));
 
-  app
-    .route('/tracks/:trackId.:ending')
-    .get(({ params: { trackId } }, response) => {
-      const track = state.textTracks.find(trackId);
-      const media = publishedMedia(state, clock.now(), track?.mediaId);
-      if (!media || !track?.file || !track.isPublished || track.status !== 'ready')
-        return answer(response, NO_MEDIA, undefined);
-      countBytes(context, response, media.siteId);
-      // Whatever ending is asked for: the file is served as it came.
-      sendFile(response, track.file, TRACK_TYPES.get(track.fileFormat) ?? 'text/plain; charset=utf-8');
-    })
-    .all(get);
+  get('/tracks/:trackId.:ending', ({ params: { trackId } }, response) => {
+    const track = state.textTracks.find(trackId);
+    const media = publishedMedia(state, clock.now(), track?.mediaId);
+    if (!media || !track?.file || !track.isPublished || track.status !== 'ready')
+      return answer(response, NO_MEDIA, undefined);
+    countBytes(context, response, media.siteId);
+    // Whatever ending is asked for: the file is served as it came.
+    sendFile(response, track.file, TRACK_TYPES.get(track.fileFormat) ?? 'text/plain; charset=utf-8');
+  });
 }

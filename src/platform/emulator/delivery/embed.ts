@@ -1,6 +1,6 @@
 import type { Express } from 'express';
 import helmet from 'helmet';
-import { onlyMethods } from '../../../http/app';
+import { readOnly } from '../../../http/app';
 import { html } from '../../../http/html';
 import { originOf } from '../addresses';
 import { breakable } from '../dashboard/elements';
@@ -30,28 +30,23 @@ export function mountEmbed(app: Express, { publicFolder: root, packaging }: Embe
   // Browsers ask again with the entity tag of the file that they have.
   app.enable('etag');
   app.use('/embed', openToAll);
+  const get = readOnly(app);
   for (const [path, [name, seconds]] of Object.entries(FILES))
-    app
-      .route(`/embed/${path}`)
-      .get((_request, response) => response.sendFile(name, { root, maxAge: seconds * 1000 }))
-      .all(onlyMethods('GET'));
+    get(`/embed/${path}`, (_request, response) => response.sendFile(name, { root, maxAge: seconds * 1000 }));
 
   for (const page of [CHANNEL_PAGE, MEDIA_PAGE]) {
-    app
-      .route(page.path)
-      .get(pageHeaders, (request, response) => {
-        const asked = (name: string) => {
-          const value = request.query[name];
-          return typeof value === 'string' && value !== '' ? value : undefined;
-        };
-        const origin = originOf(request);
-        response.removeHeader('x-frame-options');
-        response.set('cache-control', 'no-store').type('html');
-        const shown = shownOn(page, asked, origin);
-        const isPackaging = packaging.client !== undefined;
-        response.send(embedPage(page, shown, { format: asked('format'), origin, isPackaging }));
-      })
-      .all(onlyMethods('GET'));
+    get(page.path, pageHeaders, (request, response) => {
+      const asked = (name: string) => {
+        const value = request.query[name];
+        return typeof value === 'string' && value !== '' ? value : undefined;
+      };
+      const origin = originOf(request);
+      response.removeHeader('x-frame-options');
+      response.set('cache-control', 'no-store').type('html');
+      const shown = shownOn(page, asked, origin);
+      const isPackaging = packaging.client !== undefined;
+      response.send(embedPage(page, shown, { format: asked('format'), origin, isPackaging }));
+    });
   }
 }
 

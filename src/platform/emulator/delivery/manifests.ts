@@ -1,5 +1,5 @@
 import type { Express, Request, Response } from 'express';
-import { onlyMethods } from '../../../http/app';
+import { onlyMethods, readOnly } from '../../../http/app';
 import { isOver } from '../live/live-event';
 import type { Channel } from '../resources/channels';
 import { answer, countBytes, type DeliveryParts, FILE_HEADERS, NO_MEDIA, openFor } from './answers';
@@ -34,26 +34,23 @@ const PLACES: readonly Place[] = [
 /** Manifests and playlists, and the segments below them. Each request is held to what viewers may watch now. */
 export function mountManifests(app: Express, parts: DeliveryParts): void {
   const { packaging } = parts;
-  const get = onlyMethods('GET');
+  const get = readOnly(app);
   for (const { path, find } of PLACES)
     for (const [ending, format] of FORMATS) {
-      app
-        .route(`${path}/:id.${ending}`)
-        .get(({ params: { id } }, response) => {
-          const shown = find(parts, id);
-          const packaged = shown && packaging.deliverable(shown.id)?.[format];
-          const why = shown && packaging.whyNothing(shown.id);
-          if (packaged) redirect(response, `${path}/${id}`, packaged.path, shown);
-          // Unlike what has no segment yet, this does not start by itself: the embed reads the code, and shows the message.
-          else if (why !== undefined)
-            answer(response.status(404), '', {
-              message: shown?.isPreview ? why : NOT_AVAILABLE,
-              code: 'not_available',
-            });
-          else if (format === 'hls') answer(response, NO_MEDIA, shown && emptyPlaylist(shown), HLS);
-          else answer(response, shown ? NO_SEGMENT : NO_MEDIA, undefined);
-        })
-        .all(get);
+      get(`${path}/:id.${ending}`, ({ params: { id } }, response) => {
+        const shown = find(parts, id);
+        const packaged = shown && packaging.deliverable(shown.id)?.[format];
+        const why = shown && packaging.whyNothing(shown.id);
+        if (packaged) redirect(response, `${path}/${id}`, packaged.path, shown);
+        // Unlike what has no segment yet, this does not start by itself: the embed reads the code, and shows the message.
+        else if (why !== undefined)
+          answer(response.status(404), '', {
+            message: shown?.isPreview ? why : NOT_AVAILABLE,
+            code: 'not_available',
+          });
+        else if (format === 'hls') answer(response, NO_MEDIA, shown && emptyPlaylist(shown), HLS);
+        else answer(response, shown ? NO_SEGMENT : NO_MEDIA, undefined);
+      });
       app
         .route(`${path}/:id/${format}/*file`)
         .all(openFor('GET, HEAD', FILE_HEADERS))
@@ -64,7 +61,7 @@ export function mountManifests(app: Express, parts: DeliveryParts): void {
             return answer(response, NO_MEDIA, undefined);
           await forward(parts, shown, [format, ...file].join('/'), request, response);
         })
-        .all(get);
+        .all(onlyMethods('GET'));
     }
 }
 

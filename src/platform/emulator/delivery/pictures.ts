@@ -1,5 +1,5 @@
 import type { Express, Response } from 'express';
-import { onlyMethods } from '../../../http/app';
+import { readOnly } from '../../../http/app';
 import { html } from '../../../http/html';
 import { posterOf, type Thumbnail } from '../resources/thumbnails';
 import { probe } from '../uploads/probe';
@@ -21,30 +21,24 @@ const isEnding = (text: string) => text === 'jpeg' || [...ENDINGS.values()].incl
 /** Pictures of media: posters by the media's address, whatever its ending, and thumbnails by their own. */
 export function mountPictures(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
-  const get = onlyMethods('GET');
+  const get = readOnly(app);
 
-  app
-    .route('/v2/media/:mediaId/poster.:ending')
-    .get(async ({ params: { mediaId, ending }, query: { width } }, response) => {
-      const watchable = isEnding(ending) ? watchableOf(state, clock.now(), mediaId) : undefined;
-      if (!watchable) return answer(response, NO_MEDIA, undefined);
-      countBytes(context, response, watchable.siteId);
-      const picture = await posterPicture(context, watchable);
-      if (picture) sendFile(response, picture.file, picture.type);
-      else drawPoster(response, watchable.metadata.title, width);
-    })
-    .all(get);
+  get('/v2/media/:mediaId/poster.:ending', async ({ params: { mediaId, ending }, query: { width } }, response) => {
+    const watchable = isEnding(ending) ? watchableOf(state, clock.now(), mediaId) : undefined;
+    if (!watchable) return answer(response, NO_MEDIA, undefined);
+    countBytes(context, response, watchable.siteId);
+    const picture = await posterPicture(context, watchable);
+    if (picture) sendFile(response, picture.file, picture.type);
+    else drawPoster(response, watchable.metadata.title, width);
+  });
 
-  app
-    .route('/thumbnails/:thumbnailId{.:ending}')
-    .get(async ({ params: { thumbnailId }, query: { width } }, response) => {
-      const thumbnail = state.thumbnails.find(thumbnailId);
-      const media = publishedMedia(state, clock.now(), thumbnail?.mediaId);
-      if (!media || thumbnail?.status !== 'ready') return answer(response, NO_MEDIA, undefined);
-      countBytes(context, response, media.siteId);
-      await sendThumbnail(response, thumbnail, media.metadata.title, width);
-    })
-    .all(get);
+  get('/thumbnails/:thumbnailId{.:ending}', async ({ params: { thumbnailId }, query: { width } }, response) => {
+    const thumbnail = state.thumbnails.find(thumbnailId);
+    const media = publishedMedia(state, clock.now(), thumbnail?.mediaId);
+    if (!media || thumbnail?.status !== 'ready') return answer(response, NO_MEDIA, undefined);
+    countBytes(context, response, media.siteId);
+    await sendThumbnail(response, thumbnail, media.metadata.title, width);
+  });
 }
 
 /**

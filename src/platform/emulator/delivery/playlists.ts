@@ -1,6 +1,6 @@
 import type { Express } from 'express';
 import * as z from 'zod';
-import { onlyMethods } from '../../../http/app';
+import { readOnly } from '../../../http/app';
 import { originOf } from '../addresses';
 import { field, queryText } from '../json-body';
 import type { Playlist } from '../resources/playlists';
@@ -69,18 +69,15 @@ type Parameters = z.output<typeof PlaylistQuery>;
 
 export function mountPlaylists(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
-  app
-    .route('/v2/playlists/:playlistId')
-    .get(async (request, response) => {
-      const playlist = state.playlists.find(request.params.playlistId);
-      if (!playlist) return answer(response, NO_PLAYLIST, undefined);
-      const given = readQuery(response, PlaylistQuery);
-      if (!given) return;
-      const address = `${originOf(request)}${request.originalUrl}`;
-      await sendFeed(response, await playlistFeed(context, playlist, given, new URL(address)), given.format);
-      if (request.method === 'GET') state.usage.count(playlist.siteId, clock.now(), 'deliveries');
-    })
-    .all(onlyMethods('GET'));
+  readOnly(app)('/v2/playlists/:playlistId', async (request, response) => {
+    const playlist = state.playlists.find(request.params.playlistId);
+    if (!playlist) return answer(response, NO_PLAYLIST, undefined);
+    const given = readQuery(response, PlaylistQuery);
+    if (!given) return;
+    const address = `${originOf(request)}${request.originalUrl}`;
+    await sendFeed(response, await playlistFeed(context, playlist, given, new URL(address)), given.format);
+    if (request.method === 'GET') state.usage.count(playlist.siteId, clock.now(), 'deliveries');
+  });
 }
 
 async function playlistFeed(

@@ -1,6 +1,6 @@
 import type { Express, Request, RequestHandler } from 'express';
 import * as z from 'zod';
-import { onlyMethods } from '../../../http/app';
+import { onlyMethods, readOnly } from '../../../http/app';
 import { HttpError, httpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
 import { originOf } from '../addresses';
@@ -37,17 +37,14 @@ export function mountUploads(app: Express, { uploads }: { readonly uploads: Uplo
     })
     .all(put);
 
-  app
-    .route('/v2/uploads/:uploadId/parts')
-    .get((request, response) => {
-      const upload = uploadOfBearer(uploads, request);
-      const { page, page_length } = validated(PartsQuery, request.query, 'invalid_parameter');
-      const first = (page - 1) * page_length + 1;
-      const length = Math.max(Math.min(page_length, MAX_PARTS - first + 1), 0);
-      const parts = Array.from({ length }, (_, at) => renderPart(upload, first + at, originOf(request)));
-      response.set('cache-control', 'no-store').json({ page, page_length, total: MAX_PARTS, parts });
-    })
-    .all(onlyMethods('GET'));
+  readOnly(app)('/v2/uploads/:uploadId/parts', (request, response) => {
+    const upload = uploadOfBearer(uploads, request);
+    const { page, page_length } = validated(PartsQuery, request.query, 'invalid_parameter');
+    const first = (page - 1) * page_length + 1;
+    const length = Math.max(Math.min(page_length, MAX_PARTS - first + 1), 0);
+    const parts = Array.from({ length }, (_, at) => renderPart(upload, first + at, originOf(request)));
+    response.set('cache-control', 'no-store').json({ page, page_length, total: MAX_PARTS, parts });
+  });
 
   const complete: RequestHandler<{ uploadId: string }> = async (request, response) => {
     await uploadOfBearer(uploads, request).complete();
