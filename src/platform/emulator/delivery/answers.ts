@@ -37,10 +37,7 @@ export function readQuery<Schema extends z.ZodType>(
   const read = schema.safeParse(response.req.query);
   if (read.success) return read.data;
   const problems = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}.`);
-  response
-    .status(400)
-    .set('cache-control', 'no-store')
-    .json({ message: problems.join(' ') });
+  answer(response.status(400), '', { message: problems.join(' ') });
   return undefined;
 }
 

@@ -174,10 +174,8 @@ function headersOf(
 }
 
 function fail(response: Response): void {
-  response.status(502).set('cache-control', 'no-store').json({ message: PACKAGER_AWAY });
+  answer(response.status(502), '', { message: 'The packager does not answer. Try again in a moment.' });
 }
-
-const PACKAGER_AWAY = 'The packager does not answer. Try again in a moment.';
 
 /**
  * An HLS media playlist (RFC 8216) that lists no segment, as none is packaged. It is there when a player may have it and

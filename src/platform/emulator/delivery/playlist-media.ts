@@ -15,25 +15,25 @@ type PlaylistParts = Pick<DeliveryParts, 'state' | 'clock'>;
 
 /** What the request of a viewer asks for in addition to the playlist. */
 export interface Asked {
-  readonly search: string;
-  readonly article: string;
-  readonly relatedId: string | undefined;
+  readonly search?: string;
+  readonly article?: string;
+  readonly relatedId?: string | undefined;
   /** The media that are left of the playlist; without values all. */
-  readonly tags: Tags;
-  readonly sort: Sort | undefined;
+  readonly tags?: Tags;
+  readonly sort?: Sort | undefined;
   /** Whether a playlist that finds nothing shows what is trending. */
-  readonly backfill: boolean | undefined;
+  readonly backfill?: boolean | undefined;
 }
 
 /** All of a playlist that viewers may watch now, in its order. Each type has one rule. */
 export function watchablesOf(
   context: PlaylistParts,
   playlist: Pick<Playlist, 'id' | 'siteId' | 'playlistType' | 'metadata'>,
-  asked: Asked,
+  asked: Asked = {},
 ): readonly Watchable[] {
   const { state, clock } = context;
   const now = clock.now();
-  const hasTags = (tags: readonly string[]) => fitsTags(asked.tags, tags);
+  const hasTags = (tags: readonly string[]) => !asked.tags || fitsTags(asked.tags, tags);
   if (playlist.playlistType === 'manual_playlist') {
     const { media_filter: filter } = playlist.metadata as PlaylistMetadata<'manual_playlist'>;
     return [...new Set(filter.include?.values)].flatMap((id) => {
@@ -93,7 +93,7 @@ function ruleOf(
         keyOf: searchKey(asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? '')),
       };
     case 'article_matching_playlist':
-      return { keyOf: articleKey(asked.article) };
+      return { keyOf: articleKey(asked.article ?? '') };
     case 'recommendations_playlist':
       return { keyOf: relatedKey(publishedMedia(state, clock.now(), asked.relatedId)) };
     default:

@@ -134,21 +134,12 @@ function membersOf({ calls, ids }: Channel, { context, siteId, view }: Translate
   return keys.filter((key) => context.state.media.findOf(siteId, key));
 }
 
-const NOTHING_ASKED = {
-  search: '',
-  article: '',
-  relatedId: undefined,
-  tags: { values: [] },
-  sort: undefined,
-  backfill: undefined,
-};
-
 /** The keys of the videos that a channel of any type has now; all but manual ones have what viewers get. */
 function videosOf(channel: Channel, call: Translated): readonly string[] {
   const { context } = call;
   const playlist = context.state.playlists.find(channel.ids.playlistId ?? '');
   if (!playlist || playlist.playlistType === 'manual_playlist') return membersOf(channel, call);
-  const found = watchablesOf(context, playlist, NOTHING_ASKED);
+  const found = watchablesOf(context, playlist);
   return found.flatMap((watchable) => (watchable.live ? [] : watchable.media.id));
 }
 
