@@ -103,9 +103,6 @@ function previewPart(context: EmulatorContext, playlist: Playlist, { query }: As
     search: text,
     article: text,
     relatedId: text === '' ? undefined : text,
-    tags: { match: 'all', values: [] },
-    sort: undefined,
-    backfill: undefined,
   });
   const shown = watchables.slice(0, PREVIEWED).map((each, place) => ({ ...each, place: place + 1 }));
   const none = html`<p>Nothing now. It has what is published and fits its settings${name !== undefined && ' and the request'}.</p>`;
