@@ -1,6 +1,5 @@
 import type { Response } from 'express';
 import * as z from 'zod';
-import { parseUuid } from '../../../drm/bytes';
 import { field } from '../json-body';
 import { type Media, publicationOf } from '../resources/media';
 import { type Rendition, renditionPath } from '../resources/renditions';
@@ -73,6 +72,8 @@ interface Shown {
   readonly feedId?: string;
 }
 
+const OF_NO_EVENT = { permalink: null, description: null };
+
 /**
  * What a player takes as an item of its playlist. Every field is there and of its type, whatever is missing in the media: typed
  * clients decode it strictly.
@@ -82,18 +83,22 @@ async function renderItem(
   watchable: Watchable,
   { origin, feedId }: Shown,
 ): Promise<Item> {
-  const { id, title, description, permalink, tags, duration, published } = described(watchable);
+  const { id, metadata } = watchable;
+  const { permalink, description } = watchable.live ? OF_NO_EVENT : watchable.media.metadata;
+  const published = watchable.live
+    ? (watchable.event.publishedAt ?? watchable.event.created)
+    : publicationOf(watchable.media);
   const address = `${origin}/v2/media/${id}`;
   return {
-    title,
+    title: metadata.title,
     mediaid: id,
     link: permalink ?? address,
     ...(await renderPosters(context, watchable, address)),
     ...(feedId !== undefined && { feedid: feedId }),
-    duration: Math.round(duration),
+    duration: watchable.live ? 0 : Math.round(watchable.media.duration),
     pubdate: Math.floor(published.getTime() / 1000),
     description: description ?? '',
-    tags: tags.join(','),
+    tags: metadata.tags.join(','),
     sources: sourcesOf(context, watchable, origin),
     // Tracks in the stream itself have no file.
     tracks: watchable.live
@@ -129,7 +134,7 @@ export async function mediaFeed(context: DeliveryParts, watchable: Watchable, or
   return { title, description, kind: 'Single Item', entries: [entry], feedInstanceId: context.newId() };
 }
 
-export function renderJson({ entries, feedInstanceId, customParams = {}, ...fields }: Feed): object {
+function renderJson({ entries, feedInstanceId, customParams = {}, ...fields }: Feed): object {
   const playlist = entries.map((entry) => flattened(entry.item, entry.customParams));
   return flattened({ ...fields, playlist, feed_instance_id: feedInstanceId }, customParams);
 }
@@ -148,7 +153,7 @@ function flattened(fields: object, customParams: Readonly<Record<string, string>
 /** Players try sources in their order; external content is played from where it is. */
 function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string): Source[] {
   if (watchable.live)
-    return streamsOf(context, `/live/events/${watchable.event.id}`, watchable.event.id, origin);
+    return streamsOf(context, `/live/events/${watchable.id}`, watchable.id, origin);
   const { state, packaging } = context;
   const { media } = watchable;
   if (media.sourceUrl !== null) return [{ file: media.sourceUrl, type: contentTypeOf(media) }];
@@ -188,7 +193,7 @@ function streamsOf(context: DeliveryParts, path: string, id: string, origin: str
   const clearkey = { url: `${origin}${CLEARKEY_PATH}` };
   const systems = {
     dash: { widevine: { url: WIDEVINE_LICENSE_URL }, playready: { url: PLAYREADY_LICENSE_URL }, clearkey },
-    hls: { fairplay: FAIRPLAY, clearkey: { ...clearkey, ...(packaged?.hls && keyIdsOf(packaged.hls)) } },
+    hls: { fairplay: FAIRPLAY, clearkey: { ...clearkey, ...(packaged?.hls && { keyIds: packaged.hls.keyIds.map(base64Url) }) } },
   };
   return [
     ...(packaged && !packaged.dash ? [] : [{ ...dash, drm: systems.dash }]),
@@ -196,19 +201,12 @@ function streamsOf(context: DeliveryParts, path: string, id: string, origin: str
   ];
 }
 
-function keyIdsOf({ keyIds }: { readonly keyIds: readonly string[] }) {
-  return {
-    keyIds: keyIds.flatMap((text) => {
-      const keyId = parseUuid(text);
-      return keyId.ok ? [keyId.value.toString('base64url')] : [];
-    }),
-  };
-}
+const base64Url = (uuid: string) => Buffer.from(uuid.replaceAll(/[{}-]/g, ''), 'hex').toString('base64url');
 
 const FAIRPLAY = { processSpcUrl: FAIRPLAY_SPC_URL, certificateUrl: FAIRPLAY_CERTIFICATE_URL };
 
 /** The media type that a media is delivered with. It is never one that a browser shows as a page. */
-export function contentTypeOf({ mimeType, mediaType, hostingType }: Media): string {
+function contentTypeOf({ mimeType, mediaType, hostingType }: Media): string {
   const type = mimeType?.split(';')[0]?.trim().toLowerCase() ?? '';
   const streams = hostingType === 'external' && (type === HLS || type === DASH);
   if (streams || /^(?:video|audio)\/[\w.+-]+$/.test(type)) return type;
@@ -236,19 +234,6 @@ function tracksOf({ state }: DeliveryParts, { id }: Media, origin: string): Trac
     });
 }
 
-function described(watchable: Watchable) {
-  if (!watchable.live) {
-    const { media } = watchable;
-    return { ...media.metadata, id: media.id, duration: media.duration, published: publicationOf(media) };
-  }
-  const { event, channel } = watchable;
-  const { title, tags } = channel.metadata;
-  const published = event.publishedAt ?? event.created;
-  return { id: event.id, title, description: null, permalink: null, tags, duration: 0, published };
-}
-
-type Format = 'json' | 'mrss';
-
 export const Formatted = z.object({
   format: field(
     z.enum(['json', 'mrss'], 'must be json or mrss').default('json'),
@@ -256,7 +241,7 @@ export const Formatted = z.object({
   ),
 });
 
-export async function sendFeed(response: Response, feed: Feed, format: Format): Promise<void> {
+export async function sendFeed(response: Response, feed: Feed, format: 'json' | 'mrss'): Promise<void> {
   if (format === 'mrss') answer(response, '', await renderMrss(feed), 'application/rss+xml; charset=utf-8');
   else answer(response, '', renderJson(feed));
 }

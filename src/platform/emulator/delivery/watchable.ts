@@ -12,6 +12,7 @@ export type Watchable = Described &
   );
 
 interface Described {
+  readonly id: string;
   readonly siteId: string;
   /** An event has those of its channel. */
   readonly metadata: Pick<Media['metadata'], 'title' | 'tags' | 'custom_params'>;
@@ -23,15 +24,15 @@ export function watchableOf(state: EmulatorState, now: Date, id: string): Watcha
   const channel = state.channels.find(event?.channelId ?? '');
   if (event && channel && !isOver(event.state)) {
     const { siteId, metadata } = channel;
-    return isViewable(event.state) ? { live: true, event, channel, siteId, metadata } : undefined;
+    return isViewable(event.state) ? { live: true, event, channel, id, siteId, metadata } : undefined;
   }
   const media = publishedMedia(state, now, id);
   return media && onDemand(media);
 }
 
 export function onDemand(media: Media): Watchable {
-  const { siteId, metadata } = media;
-  return { live: false, media, siteId, metadata };
+  const { id, siteId, metadata } = media;
+  return { live: false, media, id, siteId, metadata };
 }
 
 /** The media with this id when viewers may have it: what belongs to it is delivered only then. */
