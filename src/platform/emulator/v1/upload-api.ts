@@ -54,23 +54,17 @@ export function uploadAnswer(
   kind: keyof typeof FORM_PATHS,
   file: Wanted,
 ): JsonObject {
-  const { upload_link: link, upload_id: id, upload_token: token } = resource;
+  const { upload_link: link, upload_id: id } = resource;
   const { origin } = view;
-  if (typeof id === 'string' && typeof token === 'string') {
-    note(context.uploads, id, file);
-    return { link: linkTo(origin, RESUMABLE_PATH, { key: id }), session_id: token };
-  }
-  if (typeof link !== 'string') return {};
-  const { pathname, searchParams } = new URL(link);
-  const key = pathname.split('/').at(-1) ?? '';
-  note(context.uploads, key, file);
-  if (given.upload_method === 's3') return { link: splitUrl(link) };
-  return { link: linkTo(origin, FORM_PATHS[kind], { key, token: searchParams.get('token') ?? '' }) };
-}
-
-function note(uploads: Uploads, id: string, file: Wanted): void {
-  const upload = uploads.find(id);
-  if (upload) WANTED.set(upload, file);
+  const key = String(id ?? link ?? '').replaceAll(/^.*\/|\?.*$/g, '');
+  const upload = context.uploads.find(key);
+  if (!upload) return {};
+  WANTED.set(upload, file);
+  const { method, token } = upload;
+  if (method === 'multipart')
+    return { link: linkTo(origin, RESUMABLE_PATH, { key }), session_id: token };
+  if (given.upload_method === 's3') return { link: splitUrl(String(link)) };
+  return { link: linkTo(origin, FORM_PATHS[kind], { key, token }) };
 }
 
 function linkTo(origin: string, path: string, query: JsonObject): JsonObject {
@@ -106,10 +100,13 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
       const upload = uploadOf(uploads, key, 'multipart', request.get('x-session-id'));
       const { first, last, total } = rangeOf(request);
       const number = numberOfChunk(upload, first, last + 1);
-      await taken(
-        upload.receivePart(number, request, { ...sentBy(request), check: lengthOf(last - first + 1) }),
-      );
-      const size = sizeOf(upload);
+      const said = last - first + 1;
+      const check = ({ size }: Received) =>
+        size === said
+          ? undefined
+          : new V1Error('FileSizeInvalid', `The chunk has ${size} bytes, and X-Content-Range said ${said}.`);
+      await taken(upload.receivePart(number, request, { ...sentBy(request), check }));
+      const size = [...upload.parts.values()].reduce((sum, part) => sum + part.size, 0);
       if (size < total) {
         const range = `0-${size - 1}/${total}`;
         response.status(201).set({ range, 'content-type': 'text/plain; charset=utf-8' }).send(range);
@@ -207,15 +204,4 @@ function numberOfChunk({ parts }: Upload, first: number, end: number): number {
   if (first === next) return number;
   const message = `Bytes up to ${next} are there: the next chunk begins with byte ${next}.`;
   throw new V1Error('PreconditionFailed', message);
-}
-
-function sizeOf(upload: Upload): number {
-  return [...upload.parts.values()].reduce((sum, { size }) => sum + size, 0);
-}
-
-function lengthOf(expected: number) {
-  return ({ size }: Received): Error | undefined =>
-    size === expected
-      ? undefined
-      : new V1Error('FileSizeInvalid', `The chunk has ${size} bytes, and X-Content-Range said ${expected}.`);
 }
