@@ -16,26 +16,21 @@ interface Shown {
   readonly window: number | undefined;
 }
 
-interface Place {
-  /** As Express writes it, without an ending. */
-  readonly path: string;
-  readonly find: (parts: DeliveryParts, id: string) => Shown | undefined;
-}
-
 /** How much of a live stream viewers have that may not go back in it: what players keep before them, and some more. */
 const WINDOW_SECONDS = 30;
 
-const PLACES: readonly Place[] = [
-  { path: '/live/events', find: shownUnder },
-  { path: '/manifests', find: shownUnder },
-  { path: '/live/previews', find: previewUnder },
-];
+/** Paths, as Express writes them without an ending. */
+const PLACES = [
+  ['/live/events', shownUnder],
+  ['/manifests', shownUnder],
+  ['/live/previews', previewUnder],
+] as const;
 
 /** Manifests and playlists, and the segments below them. Each request is held to what viewers may watch now. */
 export function mountManifests(app: Express, parts: DeliveryParts): void {
   const { packaging } = parts;
   const get = readOnly(app);
-  for (const { path, find } of PLACES)
+  for (const [path, find] of PLACES)
     for (const [ending, format] of FORMATS) {
       get(`${path}/:id.${ending}`, ({ params: { id } }, response) => {
         const shown = find(parts, id);

@@ -69,13 +69,6 @@ export function textsOf<T>(field: Field<T>, item: T): readonly string[] {
 
 type Predicate<T> = (item: T) => boolean;
 
-/** What `q` requests of a resource, or everything that is wrong with it. */
-interface Filter<T> {
-  /** Undefined when everything is requested. */
-  readonly predicate?: Predicate<T>;
-  readonly faults: readonly string[];
-}
-
 const MAX_QUERY_LENGTH = 2000;
 
 const MAX_DEPTH = 50;
@@ -85,9 +78,13 @@ class QueryFault extends Error {}
 /**
  * Reads the filter language of the list routes: `field: word`, `field: "several words"`, `field: [from TO to]`, joined
  * by AND, OR, NOT and parentheses; `*` stands for any text, a backslash takes the next character as it is. NOT binds
- * more than AND, AND more than OR. An empty query asks for everything.
+ * more than AND, AND more than OR. An empty query asks for everything, and has no predicate.
+ * @returns everything that is wrong with it as `faults`.
  */
-export function readFilter<T>(text: string, fields: Fields<T>): Filter<T> {
+export function readFilter<T>(
+  text: string,
+  fields: Fields<T>,
+): { readonly predicate?: Predicate<T>; readonly faults: readonly string[] } {
   if (text.trim() === '') return { faults: [] };
   if (text.length > MAX_QUERY_LENGTH) {
     const fault = `has ${text.length} characters, at most ${MAX_QUERY_LENGTH} are allowed. Send several shorter requests.`;
