@@ -1,9 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
-import type { Operation, PathItem } from '../../../http/openapi';
+import { errorsAnswer } from '../../../api/answers';
+import { jsonSchema, type Operation, type PathItem } from '../../../http/openapi';
 import { DELIVERY } from './delivery';
 import { PROVIDER } from './key-provider';
-import { ERRORS_SCHEMA, type Group, operationsOf, type Seeded } from './operation';
+import { type Group, operationsOf, type Seeded } from './operation';
 import { resourceSchemas, resourceTags, SITES } from './resources';
 import { NOTIFICATIONS_TAG, notifications, SERVICE, UPLOADS } from './uploads-and-embed';
 import { V1, V1_ERROR_SCHEMA, V1_SIGNATURE } from './v1';
@@ -55,7 +56,7 @@ export function openApiDocument(seeded: Seeded) {
       tagOf(SERVICE),
     ],
     components: {
-      schemas: { Errors: ERRORS_SCHEMA, V1Error: V1_ERROR_SCHEMA, ...resourceSchemas() },
+      schemas: { Errors: jsonSchema(errorsAnswer), V1Error: V1_ERROR_SCHEMA, ...resourceSchemas() },
       securitySchemes: {
         apiSecret: { type: 'http', scheme: 'bearer', description: API_SECRET },
         uploadToken: {

@@ -176,14 +176,3 @@ export function capital(word: string): string {
 export function json(description: string, schema: Schema, headers?: Answer['headers']): Answer {
   return { description, ...(headers && { headers }), content: jsonContent(schema) };
 }
-
-const problem = z.object({
-  code: z.string().meta({ description: 'For programs: stable, in snake_case.' }),
-  description: z.string().meta({ description: 'For a person: what is wrong, and what to do.' }),
-});
-
-export const ERRORS_SCHEMA = jsonSchema(
-  z
-    .object({ errors: z.array(problem).min(1).meta({ description: 'Each of its problems.' }) })
-    .meta({ description: 'What is wrong with a request, all at once.' }),
-);

@@ -26,16 +26,14 @@ import { PLAYERS, TAGS, USAGE, VIDEOS } from './videos';
 type Handlers = Partial<Readonly<Record<RouteMapping['action'], Handler>>>;
 
 /** Calls that v2 does not support have no handler. */
-const HANDLERS: Readonly<Record<RouteMapping['resource'], Handlers>> = {
+const HANDLERS: Readonly<Partial<Record<RouteMapping['resource'], Handlers>>> = {
   tag: TAGS,
   usage: USAGE,
   channel: CHANNELS,
   channel_video: CHANNEL_VIDEOS,
   player: PLAYERS,
-  status: {},
   video: VIDEOS,
   conversion: CONVERSIONS,
-  video_tag: {},
   thumbnail: THUMBNAILS,
   track: TRACKS,
 };
@@ -74,7 +72,7 @@ export function mountV1(app: Express, context: EmulatorContext): void {
 }
 
 async function answer(context: EmulatorContext, mapping: RouteMapping, call: V1Call): Promise<JsonObject> {
-  const handle = HANDLERS[mapping.resource][mapping.action];
+  const handle = HANDLERS[mapping.resource]?.[mapping.action];
   if (!handle) throw new V1Error('NotSupported', `${describeMapping(mapping)} in Management API v2.`);
   try {
     return await handle(translate(context, mapping, call));
