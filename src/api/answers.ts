@@ -1,21 +1,12 @@
 import * as z from 'zod';
 import { CHECK_KINDS } from '../drm/check/report';
+import { errorsAnswer, problem } from '../http/faults';
+
+export { errorsAnswer, problem };
 
 const streamid = z.string().meta({ description: 'The stream id.' });
 const etag = z.string().meta({ description: 'The entity tag of the file, quotes included.' });
 const lineName = z.string().meta({ description: 'The name of the line.' });
-
-export const problem = z.object({
-  code: z.string().meta({ description: 'For programs: stable, in snake_case.' }),
-  description: z.string().meta({ description: 'For a person: what is wrong and what to do.' }),
-});
-
-/** The body of every answer that is not a success. */
-export const errorsAnswer = z
-  .object({
-    errors: z.array(problem).min(1).meta({ description: 'Every problem of the request at once, up to 50.' }),
-  })
-  .meta({ description: 'What is wrong.' });
 
 /** A key file, where JSON is asked for. */
 export const keyFileAnswer = z

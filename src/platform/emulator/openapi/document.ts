@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
-import { errorsAnswer } from '../../../api/answers';
+import { errorsAnswer } from '../../../http/faults';
 import { jsonSchema, type Operation, type PathItem } from '../../../http/openapi';
 import { DELIVERY } from './delivery';
 import { PROVIDER } from './key-provider';

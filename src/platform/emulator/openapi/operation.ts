@@ -7,7 +7,6 @@ import {
   type DescribedError,
   failures,
   jsonContent,
-  jsonSchema,
   type Operation,
   type PathItem,
   parameter,
