@@ -4,7 +4,7 @@ import { wireTime } from '../clock';
 import { validated } from '../json-body';
 import type { Field, Fields } from '../listing/filter';
 import { listPage, type Window } from '../listing/list';
-import { actionSchema, bodySchema, querySchema, readResourceBody, uploadSchema, valuesAfter } from './body';
+import { bodySchema, querySchema, readResourceBody, uploadSchema, valuesAfter } from './body';
 import type { ShownField } from './fields';
 import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View } from './resource';
 
@@ -110,7 +110,10 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       readResourceBody(resource, updateBody(), body, 'update');
     },
     /** @param view without one, every item is found. @throws HttpError 404 */
-    remove: (ids: PathIds, view: View = anyView): void => behaviour.remove?.(found(ids, view)),
+    remove(ids: PathIds, view: View = anyView): undefined {
+      behaviour.remove?.(found(ids, view));
+      return undefined;
+    },
     /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */
     async act(
       name: string,

@@ -23,19 +23,6 @@ export function viewOf(
   return { origin: originOf(request), now: clock.now };
 }
 
-type Call = (calls: ResourceCalls, request: AnyRequest, view: View) => Answer | Promise<Answer>;
-
-const CALLS: Readonly<Record<Verb, Call>> = {
-  list: (calls, { params, query }, view) => calls.list(params, query, view),
-  create: (calls, { params, body }, view) => calls.create(params, body, view),
-  read: (calls, { params }, view) => calls.read(params, view),
-  update: (calls, { params, body }, view) => calls.update(params, body, view),
-  delete(calls, { params }, view) {
-    calls.remove(params, view);
-    return undefined;
-  },
-};
-
 export function mountResource(app: Express, context: RouteParts, calls: ResourceCalls): void {
   const { resource } = calls;
   const view = (request: AnyRequest, response: Response): View => ({
@@ -46,14 +33,19 @@ export function mountResource(app: Express, context: RouteParts, calls: Resource
     mountAction(app, context, action, (request, response) =>
       calls.act(name, request.params, request, view(request, response)),
     );
+  const acts: Readonly<Record<Verb, Act>> = {
+    list: (request, response) => calls.list(request.params, request.query, view(request, response)),
+    create: (request, response) => calls.create(request.params, request.body, view(request, response)),
+    read: (request, response) => calls.read(request.params, view(request, response)),
+    update: (request, response) => calls.update(request.params, request.body, view(request, response)),
+    delete: (request, response) => calls.remove(request.params, view(request, response)),
+  };
   for (const path of ['one', 'collection'] as const) {
     const verbs = resource.verbs.filter((verb) => VERBS[verb].path === path);
     const route = app.route(resource[path]);
     for (const verb of verbs) {
       const takesBody = verb === 'create' || verb === 'update';
-      mountCall(route, context, { ...VERBS[verb], takesBody }, (request, response) =>
-        CALLS[verb](calls, request, view(request, response)),
-      );
+      mountCall(route, context, { ...VERBS[verb], takesBody }, acts[verb]);
     }
     route.all(onlyMethods(...verbs.map((verb) => VERBS[verb].method)));
   }

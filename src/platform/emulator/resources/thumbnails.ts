@@ -84,7 +84,7 @@ declare module './resource' {
 const PICTURES = ['image/*', 'video/*'];
 const MAX_PICTURE_BYTES = 50 * 1024 ** 2;
 
-export function thumbnailPath({ id }: Thumbnail): string {
+function thumbnailPath({ id }: Thumbnail): string {
   return `/thumbnails/${id}`;
 }
 

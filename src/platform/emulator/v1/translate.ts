@@ -16,7 +16,7 @@ export interface Translated {
   readonly siteId: string;
   readonly parts: V2Parts;
   /** The last value of each parameter. */
-  readonly given: Readonly<Record<string, string>>;
+  readonly given: ReadonlyMap<string, string>;
   readonly view: View;
 }
 
@@ -35,7 +35,7 @@ export function translate(context: EmulatorContext, mapping: RouteMapping, call:
     const message = `${unknown.field.slice(0, 100)} is not a parameter of ${mapping.route}.${meant}`;
     throw new V1Error('NotSupported', message);
   }
-  const given = Object.fromEntries(
+  const given = new Map(
     Object.entries(call.parameters).map(([name, value]) => [name, [value].flat().at(-1) ?? '']),
   );
   if (parts.list) checkList(parts.list, given);
@@ -47,7 +47,7 @@ const MAX_SEARCH_LENGTH = 200;
 
 /** Refuses what the migration tool leaves to a person. @throws V1Error ParameterInvalid. */
 function checkList({ notes }: ListQuery, given: Translated['given']): void {
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of given) {
     const isSearch = name === 'search' || name.startsWith('search:') || name === 'order_by';
     if (isSearch && value.length > MAX_SEARCH_LENGTH) {
       const message = `${name.slice(0, 100)} is longer than ${MAX_SEARCH_LENGTH} characters.`;
@@ -65,7 +65,7 @@ function checkList({ notes }: ListQuery, given: Translated['given']): void {
 
 /** A parameter that the call can't do without. @throws V1Error ParameterMissing, ParameterEmpty. */
 export function required({ given }: Pick<Translated, 'given'>, name: string): string {
-  const value = Object.hasOwn(given, name) ? given[name] : undefined;
+  const value = given.get(name);
   if (value === undefined) throw new V1Error('ParameterMissing', `${name} is missing.`);
   if (value.trim() === '') throw new V1Error('ParameterEmpty', `${name} is empty.`);
   return value;
@@ -73,7 +73,7 @@ export function required({ given }: Pick<Translated, 'given'>, name: string): st
 
 /** A parameter that may be left out, and may be empty then. */
 export function optional({ given }: Pick<Translated, 'given'>, name: string): string | undefined {
-  const value = Object.hasOwn(given, name) ? given[name] : undefined;
+  const value = given.get(name);
   return value === undefined || value.trim() === '' ? undefined : value;
 }
 

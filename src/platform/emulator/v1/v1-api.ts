@@ -1,11 +1,4 @@
-import {
-  type ErrorRequestHandler,
-  type Express,
-  type Request,
-  type RequestHandler,
-  type Response,
-  raw,
-} from 'express';
+import { type ErrorRequestHandler, type Express, type Request, type RequestHandler, raw } from 'express';
 import { logFailure } from '../../../http/app';
 import { describeMapping, findRoute, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import type { JsonObject } from '../../migration/mapping/values';
