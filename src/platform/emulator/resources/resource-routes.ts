@@ -9,8 +9,6 @@ import type { ResourceCalls } from './resource-calls';
 
 type AnyRequest = Request<Record<string, string>>;
 
-type Answer = object | undefined;
-
 export interface RouteParts extends CredentialParts {
   readonly clock: Clock;
 }
@@ -52,7 +50,7 @@ export function mountResource(app: Express, context: RouteParts, calls: Resource
 }
 
 /** What a route answers, or undefined. */
-type Act = (request: AnyRequest, response: Response) => Answer | Promise<Answer>;
+type Act = (request: AnyRequest, response: Response) => object | undefined | Promise<object | undefined>;
 
 export function mountAction(app: Express, context: RouteParts, action: Action, act: Act): void {
   const { path, methods, status, body, upload } = action;
