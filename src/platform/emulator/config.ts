@@ -39,7 +39,7 @@ const addressOf = (protocols: readonly string[], fault: string) =>
       return protocols.includes(protocol) && hostname !== '' && username === '' && password === '';
     }, fault);
 
-const VARIABLES = z.object({
+export const VARIABLES = z.object({
   EMULATOR_HOST: z.string().default('127.0.0.1'),
   EMULATOR_PORT: port.default(8080),
   EMULATOR_TLS: z.enum(['off', 'self-signed'], 'must be off or self-signed').optional(),

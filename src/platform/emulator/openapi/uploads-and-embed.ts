@@ -36,7 +36,7 @@ const EXPIRED: AnsweredError = [
 ];
 const TOO_LARGE: readonly AnsweredError[] = [
   [413, 'body_too_large', 'The file is larger than it may be.'],
-  [413, 'uploads_full', 'The emulator keeps as many bytes already as `EMULATOR_UPLOADS_MAX_BYTES` allows.'],
+  [413, 'uploads_full', 'The emulator keeps as much already as `EMULATOR_UPLOADSMAXMB` allows.'],
   [507, 'insufficient_storage', "The emulator's disk is full."],
 ];
 const LINK_ERRORS: readonly AnsweredError[] = [

@@ -1,4 +1,5 @@
 import request from 'supertest';
+import { VARIABLES } from '../../../../src/platform/emulator/config';
 import { servedDocument } from '../../../../src/platform/emulator/openapi/document';
 import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
 import { EVENT_NAMES } from '../../../../src/platform/emulator/webhooks/notification';
@@ -44,6 +45,12 @@ it('is served with what is repeated as components: the same, in half the length'
   expect(whole).toEqual(JSON.parse(JSON.stringify(DOCUMENT)));
   expect(JSON.stringify(served).length).toBeLessThan(JSON.stringify(DOCUMENT).length * 0.6);
   expect(validateOpenApi(served)).toEqual({ valid: true, version: '3.1', errors: [] });
+});
+
+it('names variables that the emulator reads', () => {
+  const named = new Set(JSON.stringify(DOCUMENT).match(/EMULATOR_\w+/g));
+  // What the first request is sent to is a variable of the reader's shell.
+  expect([...named].filter((name) => !(name in VARIABLES.shape))).toEqual(['EMULATOR_URL']);
 });
 
 it('holds no secret of the emulator', async () => {
