@@ -78,7 +78,7 @@ channelDocument | GET /live/channels/:channelId.json | The state of a channel | 
 mediaDocument | GET /v2/media/:mediaId | The document of a media | What a player takes as its playlist: a media, or a live event under its id. Custom parameters are fields of the item, and never replace another one.
 playlistDocument | GET /v2/playlists/:playlistId | The document of a playlist | The media of a playlist that viewers may watch now. Other parameters are ignored.
 ${STREAMS.map((rows) => rows.trim()).join('\n')}
-renditionFile | GET /videos/:mediaId-:renditionId.:ending | The file of a rendition | The uploaded file, as the emulator converts nothing. A range of it can be asked for.
+renditionFile | GET /videos/:mediaId-:renditionId.:ending | The file of a rendition | The converted file, or the uploaded one where nothing converts it. A range of it can be asked for.
 masterFile | GET /live/masters/:token.mp4 | The file of a master | The recording of a live event as it came from the encoder, at the \`delivery_url\` of its master, until that expires. A range of it can be asked for.
 trackFile | GET /tracks/:trackId.:ending | The file of a text track | The file as it was uploaded, once the track is published. A range of it can be asked for.
 mediaPoster | GET /v2/media/:mediaId/poster.:ending | The poster of a media | The picture that was uploaded as the poster, or one with the title that the emulator draws. A range of it can be asked for.
