@@ -52,12 +52,6 @@ export interface Content {
   file: StoredFile | undefined;
 }
 
-declare module './resource' {
-  interface Platform {
-    readonly uploads: Uploads;
-  }
-}
-
 export function noContent(): Omit<Content, 'id' | 'siteId'> {
   return {
     status: 'created',

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock';
 import type { ItemStore } from '../listing/item-store';
+import type { Uploads } from '../uploads/uploads';
 import type { Notify } from '../webhooks/notification';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
@@ -159,6 +160,7 @@ export interface Platform {
   readonly state: LibraryState;
   readonly clock: Clock;
   readonly notify: Notify;
+  readonly uploads: Uploads;
   /** A new id of 8 letters and digits. */
   readonly newResourceId: () => string;
   /** A new secret of 40 letters and digits. */
