@@ -116,13 +116,11 @@ export class Upload {
     return this.#inTurn(async () => {
       if (this.#finished) return;
       await this.#dropLost();
-      const numbers = inOrder(this.#parts.keys());
-      const missing =
-        this.#lost.size > 0
-          ? `Files of parts were deleted or changed in the folder of the uploads: ${named(inOrder(this.#lost))}. Upload them, then complete again.`
-          : missingIn(numbers);
-      if (missing !== undefined) throw new HttpError(409, { code: 'parts_missing', description: missing });
+      const last = Math.max(0, ...this.#parts.keys(), ...this.#lost);
+      const numbers = Array.from({ length: last }, (_, at) => at + 1);
       const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
+      if (files.length === 0 || files.length < last)
+        throw partsMissing(numbers.filter((number) => !this.#parts.has(number)));
       if (this.#bytesBeside(undefined) > this.wanted.maxBytes) throw tooLarge(this.wanted.maxBytes);
       const whole = await this.#store.join(files, this.#ending.signal);
       const wrong = check?.(whole);
@@ -214,23 +212,13 @@ function faultOf({ size, md5 }: Received, contentMd5: string | undefined): HttpE
 
 const MAX_NAMED = 20;
 
-const inOrder = (numbers: Iterable<number>) => [...numbers].sort((a, b) => a - b);
-
-function named(parts: readonly (number | string)[]): string {
-  return `${parts.slice(0, MAX_NAMED).join(', ')}${parts.length > MAX_NAMED ? ', and more' : ''}`;
-}
-
-/** What is missing in numbers that should go from 1 without a gap. They are sorted. */
-function missingIn(numbers: readonly number[]): string | undefined {
-  if (numbers.length === 0) return 'No part has been uploaded. PUT the parts to their upload_link first.';
-  const gaps: string[] = [];
-  let next = 1;
-  for (const number of numbers) {
-    if (number > next) gaps.push(number - next === 1 ? `${next}` : `${next} to ${number - 1}`);
-    next = number + 1;
-  }
-  if (gaps.length === 0) return undefined;
-  return `Parts are missing before part ${numbers.at(-1)}: ${named(gaps)}. Upload them, then complete again.`;
+function partsMissing(numbers: readonly number[]): HttpError {
+  const named = `${numbers.slice(0, MAX_NAMED).join(', ')}${numbers.length > MAX_NAMED ? ', and more' : ''}`;
+  const description =
+    numbers.length === 0
+      ? 'No part has been uploaded. PUT the parts to their upload_link first.'
+      : `Parts are missing: ${named}. Upload them, then complete again.`;
+  return new HttpError(409, { code: 'parts_missing', description });
 }
 
 function finished(): HttpError {
