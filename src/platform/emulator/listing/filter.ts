@@ -73,6 +73,9 @@ const MAX_QUERY_LENGTH = 2000;
 
 const MAX_DEPTH = 50;
 
+const JOINED = 'Join conditions by AND or OR in capital letters, and put several words in quotes.';
+const NAMED = 'Name the field to look in, as in title: news, and write NOT in capital letters.';
+
 class QueryFault extends Error {}
 
 /**
@@ -114,17 +117,7 @@ class FilterReader<T> {
     const predicate = this.#either();
     this.#skipSpace();
     if (this.#at === this.text.length) return predicate;
-    throw this.#fault('AND, OR or the end', this.#adviceOnWord());
-  }
-
-  /** Advice on one more word after the end of a condition. */
-  #adviceOnWord(): string {
-    const next = this.text.slice(this.#at);
-    const [, joint] = /^(and|or)\s*[\s(](?:not\b)?[\s(]*[a-z_][\w.-]*\s*:/i.exec(next) ?? [];
-    if (joint) return `Write ${joint.toUpperCase()} in capital letters.`;
-    return /^(?:NOT\b|\(|[a-z_][\w.-]*\s*:)/i.test(next)
-      ? 'Write AND or OR between two conditions.'
-      : 'Put several words in quotes.';
+    throw this.#fault('AND, OR or the end', JOINED);
   }
 
   #either(): Predicate<T> {
@@ -148,7 +141,7 @@ class FilterReader<T> {
     }
     if (!this.#take('(')) return this.#clause();
     const part = this.#inside(start, () => this.#either());
-    if (!this.#take(')')) throw this.#fault('AND, OR or a closing parenthesis', this.#adviceOnWord());
+    if (!this.#take(')')) throw this.#fault('AND, OR or a closing parenthesis', JOINED);
     return part;
   }
 
@@ -166,7 +159,7 @@ class FilterReader<T> {
   #clause(): Predicate<T> {
     const name = this.#match(/[A-Za-z_][\w.-]*\*?/y);
     if (name === undefined) throw this.#fault('a field, NOT or an opening parenthesis');
-    if (!this.#take(':')) throw this.#fault(`a colon after ${name.slice(0, 60)}`, adviceOnField(name));
+    if (!this.#take(':')) throw this.#fault(`a colon after ${name.slice(0, 60)}`, NAMED);
     const field = fieldOf(this.fields, name);
     if (!field)
       this.faults.add(`${printable(name)} is not a field to filter by. ${hintOfFields(this.fields, name)}`);
@@ -264,13 +257,6 @@ class FilterReader<T> {
     const place = Math.min(this.#at, this.text.length) + 1;
     return new QueryFault(`at character ${place}, ${expected} is expected.${advice && ` ${advice}`}`);
   }
-}
-
-function adviceOnField(name: string): string {
-  if (/^(?:and|or|to)$/i.test(name)) return '';
-  return /^not$/i.test(name)
-    ? 'Write NOT in capital letters.'
-    : 'Name the field to look in, as in title: news.';
 }
 
 function textMatch(byWords: boolean, pattern: Pattern, isQuoted: boolean): (text: string) => boolean {

@@ -153,7 +153,12 @@ export function eventBehaviour(parts: EventParts): Behaviour<typeof EVENT, LiveE
       clip(event, { query }) {
         const piece = pieceOf(query);
         const media = makeClip(parts, channelOfEvent(event), event, piece);
-        if (!media) throw refused('beyond_recording', clipHasToWait(event, piece.to, clock.now()));
+        if (!media) {
+          const recorded = secondsStreamed(event, clock.now());
+          const timecode = new Date(Math.round(recorded * 1000)).toISOString().slice(11, 23);
+          const description = `trim_out_point lies beyond what is recorded of this event, which is ${timecode}. Choose an earlier point; while the event runs, more is recorded.`;
+          throw refused('beyond_recording', description);
+        }
         return { media_id: media.id };
       },
     },
@@ -177,17 +182,6 @@ function pieceOf(query: Readonly<Record<string, unknown>>): { from: number; to: 
   if (from < to) return { from, to };
   const description = 'trim_out_point: must be after trim_in_point.';
   throw new HttpError(400, { code: 'invalid_parameter', description });
-}
-
-/** Why there is no clip up to this second of the event, and what to wait for. */
-function clipHasToWait(event: LiveEvent, to: number, now: Date): string {
-  const recorded = secondsStreamed(event, now);
-  const timecode = new Date(Math.round(recorded * 1000)).toISOString().slice(11, 23);
-  const most = `trim_out_point lies beyond what is recorded of this event, which is ${timecode}`;
-  if (isOver(event.state)) return `${most}. The event has ended: choose a point within it.`;
-  if (event.encoderGoneAt)
-    return `${most}. Its encoder is disconnected: wait until it is back, or choose an earlier point.`;
-  return `${most} by now. Try again in ${Math.ceil(to - recorded)} s, or choose an earlier point.`;
 }
 
 const MASTER_LIFETIME_MS = 24 * 60 * 60 * 1000;

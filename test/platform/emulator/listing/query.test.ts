@@ -90,21 +90,21 @@ test.each([
 
 /** A query and what is wrong with it, one a line. */
 const FAULTS = String.raw`
-live → at character 5, a colon after live is expected. Name the field to look in, as in title: news.
+live → at character 5, a colon after live is expected. Name the field to look in, as in title: news, and write NOT in capital letters.
 title: → at character 7, a word, a text in quotes or a range is expected.
-title: live show → at character 13, AND, OR or the end is expected. Put several words in quotes.
+title: live show → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
 title: "live → at character 13, a closing quote is expected.
 title: live\ → at character 13, a character after the backslash is expected.
-(title: live → at character 13, AND, OR or a closing parenthesis is expected. Put several words in quotes.
-title: live) → at character 12, AND, OR or the end is expected. Put several words in quotes.
+(title: live → at character 13, AND, OR or a closing parenthesis is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
+title: live) → at character 12, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
 title: live AND → at character 16, a field, NOT or an opening parenthesis is expected.
-AND title: live → at character 5, a colon after AND is expected.
-not title: live → at character 5, a colon after not is expected. Write NOT in capital letters.
-title: live and tags: x → at character 13, AND, OR or the end is expected. Write AND in capital letters.
-title: live or(tags: x) → at character 13, AND, OR or the end is expected. Write OR in capital letters.
-title: live and kicking → at character 13, AND, OR or the end is expected. Put several words in quotes.
-title: live tags: x → at character 13, AND, OR or the end is expected. Write AND or OR between two conditions.
-(title: live NOT tags: x) → at character 14, AND, OR or a closing parenthesis is expected. Write AND or OR between two conditions.
+AND title: live → at character 5, a colon after AND is expected. Name the field to look in, as in title: news, and write NOT in capital letters.
+not title: live → at character 5, a colon after not is expected. Name the field to look in, as in title: news, and write NOT in capital letters.
+title: live and tags: x → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
+title: live or(tags: x) → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
+title: live and kicking → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
+title: live tags: x → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
+(title: live NOT tags: x) → at character 14, AND, OR or a closing parenthesis is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
 year: [1 2] → at character 10, TO, as in [from TO to] is expected.
 year: [1 TO 2 → at character 14, ] at the end of the range is expected.
 year: [1* TO 2] → at character 10, a bound without * is expected.

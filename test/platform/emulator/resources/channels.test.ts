@@ -207,7 +207,7 @@ sort=title → sort: write field:asc or field:dsc, several joined by commas.
 sort=title:desc → sort: write field:asc or field:dsc, several joined by commas.
 sort=created:dsc, → sort: write field:asc or field:dsc, several joined by commas.
 sort=stream_key:asc → sort: stream_key is not a field to sort by. FIELDS
-q=title → q: at character 6, a colon after title is expected. Name the field to look in, as in title: news.
+q=title → q: at character 6, a colon after title is expected. Name the field to look in, as in title: news, and write NOT in capital letters.
 sort=title:asc,tags:asc,metadata.title:dsc → sort: title is given twice. Give one direction for it.
 sort=${Array(1000).fill('title:asc').join(',')} → sort: has more than 10 fields. The first ones decide.
 q=stream_key:x&sort=titel:asc,x&page=x&page_length=0 → page: must be a whole number from 1. → page_length: must be at least 1. → q: stream_key is not a field to filter by. FIELDS → sort: titel is not a field to sort by. Did you mean title? → sort: write field:asc or field:dsc, several joined by commas.
