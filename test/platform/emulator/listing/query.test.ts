@@ -88,23 +88,25 @@ test.each([
   expect(found(q)).toEqual(expected);
 });
 
+const JOINED = 'Join conditions by AND or OR in capital letters, and put several words in quotes.';
+const NAMED = 'Name the field to look in, as in title: news, and write NOT in capital letters.';
 /** A query and what is wrong with it, one a line. */
 const FAULTS = String.raw`
-live → at character 5, a colon after live is expected. Name the field to look in, as in title: news, and write NOT in capital letters.
+live → at character 5, a colon after live is expected. NAMED
 title: → at character 7, a word, a text in quotes or a range is expected.
-title: live show → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
+title: live show → at character 13, AND, OR or the end is expected. JOINED
 title: "live → at character 13, a closing quote is expected.
 title: live\ → at character 13, a character after the backslash is expected.
-(title: live → at character 13, AND, OR or a closing parenthesis is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
-title: live) → at character 12, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
+(title: live → at character 13, AND, OR or a closing parenthesis is expected. JOINED
+title: live) → at character 12, AND, OR or the end is expected. JOINED
 title: live AND → at character 16, a field, NOT or an opening parenthesis is expected.
-AND title: live → at character 5, a colon after AND is expected. Name the field to look in, as in title: news, and write NOT in capital letters.
-not title: live → at character 5, a colon after not is expected. Name the field to look in, as in title: news, and write NOT in capital letters.
-title: live and tags: x → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
-title: live or(tags: x) → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
-title: live and kicking → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
-title: live tags: x → at character 13, AND, OR or the end is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
-(title: live NOT tags: x) → at character 14, AND, OR or a closing parenthesis is expected. Join conditions by AND or OR in capital letters, and put several words in quotes.
+AND title: live → at character 5, a colon after AND is expected. NAMED
+not title: live → at character 5, a colon after not is expected. NAMED
+title: live and tags: x → at character 13, AND, OR or the end is expected. JOINED
+title: live or(tags: x) → at character 13, AND, OR or the end is expected. JOINED
+title: live and kicking → at character 13, AND, OR or the end is expected. JOINED
+title: live tags: x → at character 13, AND, OR or the end is expected. JOINED
+(title: live NOT tags: x) → at character 14, AND, OR or a closing parenthesis is expected. JOINED
 year: [1 2] → at character 10, TO, as in [from TO to] is expected.
 year: [1 TO 2 → at character 14, ] at the end of the range is expected.
 year: [1* TO 2] → at character 10, a bound without * is expected.
@@ -124,7 +126,7 @@ const TOO_LONG = 'has 10007 characters, at most 2000 are allowed. Send several s
 test.each([
   ...FAULTS.trim()
     .split('\n')
-    .map((row) => row.split(' → ')),
+    .map((row) => row.replace('JOINED', JOINED).replace('NAMED', NAMED).split(' → ')),
   [`title: ${'x'.repeat(10_000)}`, TOO_LONG],
   ['('.repeat(2000), `at character 51, ${TOO_DEEP}`],
   [`${'NOT '.repeat(490)}title: live`, `at character 201, ${TOO_DEEP}`],
