@@ -81,7 +81,7 @@ export function readResourceBody<R extends Resource>(
     ...(use === 'create' ? uploadFaults(resource.upload ?? {}, body) : []),
   ];
   const problems = [
-    ...faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource, use), fault })),
+    ...faults.map((fault) => ({ code: 'invalid_body', description: describe(fault, resource), fault })),
     ...others.map((description) => ({ code: 'invalid_body', description })),
   ];
   if (!parsed.success || problems.length > 0) throw new HttpError(400, problems.slice(0, MAX_PROBLEMS));
@@ -143,7 +143,7 @@ function uploadFaults(fields: SetFields, body: unknown): string[] {
 
 const BY_PLATFORM = ['id', 'type', 'created', 'last_modified', 'schema'];
 
-function describe(fault: SchemaFault, resource: Resource, use: Use): string {
+function describe(fault: SchemaFault, resource: Resource): string {
   const { description } = bodyProblem(fault);
   if (fault.kind !== 'unknown') return description;
   const { name } = fault;
@@ -154,16 +154,9 @@ function describe(fault: SchemaFault, resource: Resource, use: Use): string {
   if (part === undefined && Object.hasOwn(resource.metadata, name)) {
     return `${name} belongs into metadata: send it as metadata.${name}.`;
   }
-  if (part === 'metadata' && resource.metadata[name]?.fixed) {
-    return `metadata.${name} is set when the ${resource.noun} is made, and cannot be changed. Leave it out.`;
-  }
-  if (part === 'upload' && use === 'update' && resource.upload) {
-    return `upload.${name} belongs to the call that makes the ${resource.noun}${
-      resource.actions?.reupload ? ', or to reupload' : ''
-    }. Leave it out.`;
-  }
-  if (part !== undefined && fault.known.length === 0) {
-    return `${String(part)}.${printable(name)}: this call takes no ${String(part)}. Leave it out.`;
+  const isFixed = part === 'metadata' && resource.metadata[name]?.fixed;
+  if (isFixed || (part !== undefined && fault.known.length === 0)) {
+    return `${String(part)}.${printable(name)} cannot be set by this call. Leave it out.`;
   }
   return description;
 }

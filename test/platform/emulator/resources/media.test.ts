@@ -212,7 +212,7 @@ describe('an update', () => {
     const body = { metadata: {}, id: 'other', upload: { method: 'direct' } };
     const answer = await admin.patch(`${site}/media/${id}`).send(body).expect(400);
     expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual([
-      'upload.method belongs to the call that makes the media, or to reupload. Leave it out.',
+      'upload.method cannot be set by this call. Leave it out.',
       'id is set by the platform, and a request cannot change it. Leave it out.',
     ]);
     expect(await read(`/media/${id}`)).toEqual(before);

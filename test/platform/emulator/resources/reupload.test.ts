@@ -114,7 +114,7 @@ test('a reupload with faults is refused with each of them, and begins nothing', 
     .expect(400);
   expect(body.errors.map(({ description }: { description: string }) => description)).toEqual([
     'upload.mime_type: must be a string',
-    'metadata.title: this call takes no metadata. Leave it out.',
+    'metadata.title cannot be set by this call. Leave it out.',
     'upload.download_url: goes with the method fetch, not with direct',
   ]);
   expect(await read(`/media/${media.id}`)).toEqual(media);

@@ -238,7 +238,7 @@ describe('text tracks', () => {
         {
           code: 'invalid_body',
           description:
-            'metadata.track_kind is set when the text track is made, and cannot be changed. Leave it out.',
+            'metadata.track_kind cannot be set by this call. Leave it out.',
         },
       ],
     ]);
