@@ -106,7 +106,7 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
           ? undefined
           : new V1Error('FileSizeInvalid', `The chunk has ${size} bytes, and X-Content-Range said ${said}.`);
       await taken(upload.receivePart(number, request, { ...sentBy(request), check }));
-      const size = [...upload.parts.values()].reduce((sum, part) => sum + part.size, 0);
+      const size = sizeOf(upload.parts);
       if (size < total) {
         const range = `0-${size - 1}/${total}`;
         response.status(201).set({ range, 'content-type': 'text/plain; charset=utf-8' }).send(range);
@@ -191,17 +191,16 @@ function rangeOf(request: Request): { first: number; last: number; total: number
 function numberOfChunk({ parts }: Upload, first: number, end: number): number {
   let number = 1;
   let next = 0;
-  for (let part = parts.get(number); part; part = parts.get(number)) {
-    const following = next + part.size;
-    if (first === next && following === end) return number;
-    if (first === next) {
-      const message = `A chunk from byte ${first} has come before, up to byte ${following - 1}: send the same again.`;
-      throw new V1Error('PreconditionFailed', message);
-    }
-    next = following;
+  for (let part = parts.get(1); part && next < first; part = parts.get(number)) {
+    next += part.size;
     number += 1;
   }
-  if (first === next) return number;
-  const message = `Bytes up to ${next} are there: the next chunk begins with byte ${next}.`;
+  const known = parts.get(number);
+  if (first === next && (!known || next + known.size === end)) return number;
+  const message = `${sizeOf(parts)} bytes are there: the next chunk begins with that byte. Send one that has come as it was.`;
   throw new V1Error('PreconditionFailed', message);
+}
+
+function sizeOf(parts: Upload['parts']): number {
+  return [...parts.values()].reduce((sum, { size }) => sum + size, 0);
 }
