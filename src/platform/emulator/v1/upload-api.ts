@@ -195,8 +195,10 @@ function numberOfChunk({ parts }: Upload, first: number, end: number): number {
     next += part.size;
     number += 1;
   }
-  const known = parts.get(number);
-  if (first === next && (!known || next + known.size === end)) return number;
+  const size = parts.get(number)?.size;
+  // As long as no other one follows it, a chunk may come again with another length.
+  const fits = size === undefined || next + size === end || !parts.has(number + 1);
+  if (first === next && fits) return number;
   const message = `${sizeOf(parts)} bytes are there: the next chunk begins with that byte. Send one that has come as it was.`;
   throw new V1Error('PreconditionFailed', message);
 }
