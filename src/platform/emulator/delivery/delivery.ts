@@ -52,23 +52,6 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
     if (!watchable.live) watchable.media.views += 1;
   });
 
-  mountManifests(app, context);
-  mountPictures(app, context);
-  mountFiles(app, context);
-  mountPlaylists(app, context);
-}
-
-const TRACK_TYPES: ReadonlyMap<string, string> = new Map([
-  ['vtt', 'text/vtt; charset=utf-8'],
-  ['srt', 'application/x-subrip; charset=utf-8'],
-  ['dfxp', 'application/ttml+xml; charset=utf-8'],
-  ['ttml', 'application/ttml+xml; charset=utf-8'],
-]);
-
-function mountFiles(app: Express, context: DeliveryParts): void {
-  const { state, clock } = context;
-  const get = readOnly(app);
-
   get('/videos/:mediaId-:renditionId.:ending', ({ params: { mediaId, renditionId } }, response) => {
     const media = publishedMedia(state, clock.now(), mediaId);
     const rendition = state.renditions.findOf(mediaId, renditionId);
@@ -102,4 +85,15 @@ function mountFiles(app: Express, context: DeliveryParts): void {
     // Whatever ending is asked for: the file is served as it came.
     sendFile(response, track.file, TRACK_TYPES.get(track.fileFormat) ?? 'text/plain; charset=utf-8');
   });
+
+  mountManifests(app, context);
+  mountPictures(app, context);
+  mountPlaylists(app, context);
 }
+
+const TRACK_TYPES: ReadonlyMap<string, string> = new Map([
+  ['vtt', 'text/vtt; charset=utf-8'],
+  ['srt', 'application/x-subrip; charset=utf-8'],
+  ['dfxp', 'application/ttml+xml; charset=utf-8'],
+  ['ttml', 'application/ttml+xml; charset=utf-8'],
+]);

@@ -4,18 +4,13 @@ import { V1Error } from './errors';
 import { queryOf } from './read-call';
 import type { Parameter } from './signature';
 
-interface Serialized {
-  readonly type: string;
-  readonly body: string | Buffer;
-}
-
 /** The output formats of v1, by the value of `api_format`. */
 export const FORMATS = {
-  json: (answer) => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(answer) }),
-  xml: async (answer) => ({ type: 'application/xml; charset=utf-8', body: await toXml(answer) }),
-  php: (answer) => ({ type: 'text/plain; charset=utf-8', body: toPhp(answer) }),
-  py: (answer) => ({ type: 'application/octet-stream', body: toPickle(answer) }),
-} as const satisfies Readonly<Record<string, (answer: JsonObject) => Serialized | Promise<Serialized>>>;
+  json: (answer: JsonObject) => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(answer) }),
+  xml: async (answer: JsonObject) => ({ type: 'application/xml; charset=utf-8', body: await toXml(answer) }),
+  php: (answer: JsonObject) => ({ type: 'text/plain; charset=utf-8', body: toPhp(answer) }),
+  py: (answer: JsonObject) => ({ type: 'application/octet-stream', body: toPickle(answer) }),
+};
 
 type Format = keyof typeof FORMATS;
 
