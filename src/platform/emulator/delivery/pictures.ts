@@ -16,7 +16,6 @@ const ENDINGS: ReadonlyMap<string, string> = new Map([
   ['image/avif', 'avif'],
   [DRAWN, 'svg'],
 ]);
-const isEnding = (text: string) => text === 'jpeg' || [...ENDINGS.values()].includes(text);
 
 /** Pictures of media: posters by the media's address, whatever its ending, and thumbnails by their own. */
 export function mountPictures(app: Express, context: DeliveryParts): void {
@@ -24,7 +23,8 @@ export function mountPictures(app: Express, context: DeliveryParts): void {
   const get = readOnly(app);
 
   get('/v2/media/:mediaId/poster.:ending', async ({ params: { mediaId, ending }, query: { width } }, response) => {
-    const watchable = isEnding(ending) ? watchableOf(state, clock.now(), mediaId) : undefined;
+    const isPicture = ending === 'jpeg' || [...ENDINGS.values()].includes(ending);
+    const watchable = isPicture ? watchableOf(state, clock.now(), mediaId) : undefined;
     if (!watchable) return answer(response, NO_MEDIA, undefined);
     countBytes(context, response, watchable.siteId);
     const picture = await posterPicture(context, watchable);

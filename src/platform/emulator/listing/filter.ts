@@ -177,6 +177,7 @@ class FilterReader<T> {
 
   /** Both bounds belong to the range. */
   #numericRange(field: Field<T>, name: string, [from, to]: Range): Predicate<T> {
+    const readNumber = (text: string) => (text.trim() === '' ? Number.NaN : Number(text));
     const read = field.kind === 'time' ? readTime : readNumber;
     const low = from === undefined ? Number.NEGATIVE_INFINITY : read(from, 'first');
     const high = to === undefined ? Number.POSITIVE_INFINITY : read(to, 'last');
@@ -283,10 +284,6 @@ function textRange(range: Range) {
     const folded = foldCase(text);
     return (low === undefined || folded >= low) && (high === undefined || folded <= high);
   };
-}
-
-function readNumber(text: string): number {
-  return text.trim() === '' ? Number.NaN : Number(text);
 }
 
 /** A date without a time means the whole day. */

@@ -6,6 +6,7 @@ import { CONTENT_FIELDS, type Content, noContent, uploadBy } from './content';
 import { Choice, CUSTOM_PARAMS, Moment, row, SITE, TAGS, Timecode, WebAddress } from './fields';
 import {
   type MetadataOf,
+  named,
   newItem,
   type PathIds,
   type Platform,
@@ -17,13 +18,11 @@ import { notFound } from './resource-calls';
 export const ONE_MEDIA = `${SITE}/media/:mediaId`;
 
 export const MEDIA = {
-  type: 'media',
+  ...named('media', SITE, 'mediaId'),
   plural: 'media',
-  noun: 'media',
   says: 'A video or audio on demand: uploaded, or recorded from a live event.',
   collection: `${SITE}/media`,
   one: ONE_MEDIA,
-  verbs: ['list', 'create', 'read', 'update', 'delete'],
   metadata: {
     title: row(text(1000), 'The title.', { default: '', filter: 'words' }),
     description: row(text(5000), 'What it is about.', { filter: 'words' }),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { text } from '../json-body';
 import { EVENT_NAMES } from '../webhooks/notification';
-import { row } from './fields';
+import { list, row } from './fields';
 import { named, type Resource } from './resource';
 
 const isSet = (names: readonly string[]) => new Set(names).size === names.length;
@@ -17,19 +17,14 @@ export const WEBHOOK = {
       { required: true, filter: 'text' },
     ),
     events: row(
-      z
-        .array(z.enum(EVENT_NAMES, `must be one of ${EVENT_NAMES.join(', ')}`), 'must be an array')
+      list(z.enum(EVENT_NAMES, `must be one of ${EVENT_NAMES.join(', ')}`), 1000)
         .min(1, 'names no event')
         .refine(isSet, 'repeats an event'),
       'The events to notify of.',
       { required: true, filter: 'text' },
     ),
     site_ids: row(
-      z
-        .array(text(200), 'must be an array')
-        .min(1, 'names no site')
-        .max(1000, 'has more than 1000 entries')
-        .refine(isSet, 'repeats a site'),
+      list(text(200), 1000).min(1, 'names no site').refine(isSet, 'repeats a site'),
       'The sites to notify of. The credential must reach all of them.',
       { required: true, filter: 'text' },
     ),

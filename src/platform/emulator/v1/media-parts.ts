@@ -148,17 +148,16 @@ export const CONVERSIONS: Readonly<Record<string, Handler>> = {
 
 /** v1 knows a conversion by its key alone. @throws V1Error NotFound */
 function findConversion(
-  { context, siteId }: Translated,
+  { context: { state, library }, siteId }: Translated,
   key: string,
 ): { calls: ResourceCalls; ids: PathIds } {
-  const { state, library } = context;
-  const rendition = state.renditions.find(key);
-  if (rendition?.siteId === siteId) {
-    return { calls: library.renditions, ids: { siteId, mediaId: rendition.mediaId, renditionId: key } };
-  }
-  const original = state.originals.find(key);
-  if (original?.siteId === siteId) {
-    return { calls: library.originals, ids: { siteId, mediaId: original.mediaId, originalId: key } };
+  const kinds = [
+    [library.renditions, state.renditions, 'renditionId'],
+    [library.originals, state.originals, 'originalId'],
+  ] as const;
+  for (const [calls, store, idName] of kinds) {
+    const found = store.find(key);
+    if (found?.siteId === siteId) return { calls, ids: { siteId, mediaId: found.mediaId, [idName]: key } };
   }
   throw notFound('conversion_key', key);
 }
