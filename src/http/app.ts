@@ -213,7 +213,10 @@ export function onlyMethods(...methods: string[]): RequestHandler {
 /** `get` of an app, for paths that are only read: any other method is answered with 405. */
 export function readOnly(app: express.Express): express.IRouterMatcher<unknown> {
   const mount = (path: string, ...handlers: RequestHandler[]) =>
-    app.route(path).get(...handlers).all(onlyMethods('GET'));
+    app
+      .route(path)
+      .get(...handlers)
+      .all(onlyMethods('GET'));
   return mount as express.IRouterMatcher<unknown>;
 }
 

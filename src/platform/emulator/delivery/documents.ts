@@ -152,8 +152,7 @@ function flattened(fields: object, customParams: Readonly<Record<string, string>
 
 /** Players try sources in their order; external content is played from where it is. */
 function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string): Source[] {
-  if (watchable.live)
-    return streamsOf(context, `/live/events/${watchable.id}`, watchable.id, origin);
+  if (watchable.live) return streamsOf(context, `/live/events/${watchable.id}`, watchable.id, origin);
   const { state, packaging } = context;
   const { media } = watchable;
   if (media.sourceUrl !== null) return [{ file: media.sourceUrl, type: contentTypeOf(media) }];
@@ -193,7 +192,10 @@ function streamsOf(context: DeliveryParts, path: string, id: string, origin: str
   const clearkey = { url: `${origin}${CLEARKEY_PATH}` };
   const systems = {
     dash: { widevine: { url: WIDEVINE_LICENSE_URL }, playready: { url: PLAYREADY_LICENSE_URL }, clearkey },
-    hls: { fairplay: FAIRPLAY, clearkey: { ...clearkey, ...(packaged?.hls && { keyIds: packaged.hls.keyIds.map(base64Url) }) } },
+    hls: {
+      fairplay: FAIRPLAY,
+      clearkey: { ...clearkey, ...(packaged?.hls && { keyIds: packaged.hls.keyIds.map(base64Url) }) },
+    },
   };
   return [
     ...(packaged && !packaged.dash ? [] : [{ ...dash, drm: systems.dash }]),

@@ -22,23 +22,29 @@ export function mountPictures(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   const get = readOnly(app);
 
-  get('/v2/media/:mediaId/poster.:ending', async ({ params: { mediaId, ending }, query: { width } }, response) => {
-    const isPicture = ending === 'jpeg' || [...ENDINGS.values()].includes(ending);
-    const watchable = isPicture ? watchableOf(state, clock.now(), mediaId) : undefined;
-    if (!watchable) return answer(response, NO_MEDIA, undefined);
-    countBytes(context, response, watchable.siteId);
-    const picture = await posterPicture(context, watchable);
-    if (picture) sendFile(response, picture.file, picture.type);
-    else drawPoster(response, watchable.metadata.title, width);
-  });
+  get(
+    '/v2/media/:mediaId/poster.:ending',
+    async ({ params: { mediaId, ending }, query: { width } }, response) => {
+      const isPicture = ending === 'jpeg' || [...ENDINGS.values()].includes(ending);
+      const watchable = isPicture ? watchableOf(state, clock.now(), mediaId) : undefined;
+      if (!watchable) return answer(response, NO_MEDIA, undefined);
+      countBytes(context, response, watchable.siteId);
+      const picture = await posterPicture(context, watchable);
+      if (picture) sendFile(response, picture.file, picture.type);
+      else drawPoster(response, watchable.metadata.title, width);
+    },
+  );
 
-  get('/thumbnails/:thumbnailId{.:ending}', async ({ params: { thumbnailId }, query: { width } }, response) => {
-    const thumbnail = state.thumbnails.find(thumbnailId);
-    const media = publishedMedia(state, clock.now(), thumbnail?.mediaId);
-    if (!media || thumbnail?.status !== 'ready') return answer(response, NO_MEDIA, undefined);
-    countBytes(context, response, media.siteId);
-    await sendThumbnail(response, thumbnail, media.metadata.title, width);
-  });
+  get(
+    '/thumbnails/:thumbnailId{.:ending}',
+    async ({ params: { thumbnailId }, query: { width } }, response) => {
+      const thumbnail = state.thumbnails.find(thumbnailId);
+      const media = publishedMedia(state, clock.now(), thumbnail?.mediaId);
+      if (!media || thumbnail?.status !== 'ready') return answer(response, NO_MEDIA, undefined);
+      countBytes(context, response, media.siteId);
+      await sendThumbnail(response, thumbnail, media.metadata.title, width);
+    },
+  );
 }
 
 /**

@@ -24,7 +24,10 @@ const SPECIAL_LETTERS = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g');
 /** A text in one letter case and without accents: `Über` is `uber`. */
 export function foldLetters(text: string): string {
   // Vowel signs of other scripts are no accents: only the marks of Latin, Greek and Cyrillic letters go.
-  const bare = text.toLowerCase().normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '');
+  const bare = text
+    .toLowerCase()
+    .normalize('NFD')
+    .replaceAll(/[\u0300-\u036f]/g, '');
   return bare.replaceAll(SPECIAL_LETTERS, (letter) => LETTERS[letter] ?? letter);
 }
 

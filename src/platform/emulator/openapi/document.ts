@@ -38,7 +38,10 @@ const tagOf = ({ tag, says }: Group) => ({ name: tag, description: says });
 
 export function openApiDocument(seeded: Seeded) {
   const groups = [SITES, UPLOADS, DELIVERY, PROVIDER, V1, SERVICE];
-  const paths: Record<string, PathItem> = Object.assign({}, ...groups.map((group) => operationsOf(group, seeded)));
+  const paths: Record<string, PathItem> = Object.assign(
+    {},
+    ...groups.map((group) => operationsOf(group, seeded)),
+  );
   const about = {
     openapi: '3.1.1',
     info: {

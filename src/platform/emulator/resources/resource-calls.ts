@@ -26,7 +26,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   const shownBy: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> =
     behaviour.shown ?? {};
   /** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */
-  const valueOf = (name: string, item: Item, view: View): unknown => {
+  const shownValue = (name: string, item: Item, view: View): unknown => {
     const own = name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
     const fields: object = item;
     return shownBy[name] ? shownBy[name](item, view) : (fields as Readonly<Record<string, unknown>>)[own];
@@ -38,7 +38,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       last_modified: { kind: 'time', of: ({ lastModified }) => lastModified },
     };
     for (const [name, { filter }] of Object.entries<ShownField>(resource.shown))
-      if (filter) named[name] = { kind: filter, of: (item) => valueOf(name, item, anyView) };
+      if (filter) named[name] = { kind: filter, of: (item) => shownValue(name, item, anyView) };
     for (const [name, { filter, otherwise }] of Object.entries(resource.metadata))
       if (filter)
         named[name] = { kind: filter, of: (item) => item.metadata[name] ?? (otherwise && item[otherwise]) };
@@ -57,7 +57,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   /** @param isNew as the call shows it that makes it. */
   const shown = (item: Item, view: View, isNew = false): JsonObject => {
     const values = Object.entries<ShownField>(resource.shown).flatMap(([name, { unseen, once }]) =>
-      unseen || (once && !isNew) ? [] : [[name, valueOf(name, item, view)] as const],
+      unseen || (once && !isNew) ? [] : [[name, shownValue(name, item, view)] as const],
     );
     const metadata = Object.entries(resource.metadata).flatMap(([name, { unseen }]) =>
       unseen ? [] : [[name, item.metadata[name]] as const],
@@ -122,11 +122,13 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       view: View,
     ): Promise<JsonObject | undefined> {
       const action = resource.actions?.[name];
-      const acts: Readonly<Record<string, (item: Item, call: ActionCall) => unknown>> = behaviour.actions ?? {};
+      const acts: Readonly<Record<string, (item: Item, call: ActionCall) => unknown>> =
+        behaviour.actions ?? {};
       const act = acts[name];
       if (!act || !action) throw new Error(`A ${resource.noun} has no action ${name}.`);
       const item = found(ids, view);
-      const upload = () => readResourceBody<Resource>(resource, uploadSchema(resource), body, 'create').upload;
+      const upload = () =>
+        readResourceBody<Resource>(resource, uploadSchema(resource), body, 'create').upload;
       const done = await act(item, {
         upload: action.upload ? upload() : {},
         query: action.query ? validated(querySchema(action.query), query, 'invalid_parameter') : {},

@@ -256,7 +256,7 @@ function textFacts(head: Buffer): FileFacts | undefined {
 }
 
 /** What may stand before the first element of an XML document. */
-const PROLOG = /^(?:\s*(?:<\?[^]*?\?>|<!--[^]*?-->|<!DOCTYPE[^>]*>))*\s*/;
+const PROLOG = /^(?:\s*(?:<\?[\s\S]*?\?>|<!--[\s\S]*?-->|<!DOCTYPE[^>]*>))*\s*/;
 
 function svgFacts(text: string): FileFacts | undefined {
   const rest = text.replace(PROLOG, '');

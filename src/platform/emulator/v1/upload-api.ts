@@ -61,8 +61,7 @@ export function uploadAnswer(
   if (!upload) return {};
   WANTED.set(upload, file);
   const { method, token } = upload;
-  if (method === 'multipart')
-    return { link: linkTo(origin, RESUMABLE_PATH, { key }), session_id: token };
+  if (method === 'multipart') return { link: linkTo(origin, RESUMABLE_PATH, { key }), session_id: token };
   if (given.get('upload_method') === 's3') return { link: splitUrl(String(link)) };
   return { link: linkTo(origin, FORM_PATHS[kind], { key, token }) };
 }

@@ -237,8 +237,7 @@ describe('text tracks', () => {
       [
         {
           code: 'invalid_body',
-          description:
-            'metadata.track_kind cannot be set by this call. Leave it out.',
+          description: 'metadata.track_kind cannot be set by this call. Leave it out.',
         },
       ],
     ]);

@@ -119,10 +119,7 @@ test('to complete with parts missing in between names them and changes nothing',
   const before = (await list('?page_length=10')).body;
   await complete().expect(
     409,
-    errors(
-      'parts_missing',
-      'Parts are missing: 1, 3, 5, 6, 7, 9. Upload them, then complete again.',
-    ),
+    errors('parts_missing', 'Parts are missing: 1, 3, 5, 6, 7, 9. Upload them, then complete again.'),
   );
   expect((await list('?page_length=10')).body).toEqual(before);
   expect([emulator.taken, emulator.sizesOnDisk()]).toEqual([[], [1, 1, 1, 1]]);
@@ -144,10 +141,7 @@ test('parts whose files were deleted or changed by others are named until they c
   const path = (part: number) => (upload.parts.get(part) as KeptFile).path;
   writeFileSync(path(1), 'h');
   rmSync(path(3));
-  const lost = errors(
-    'parts_missing',
-    'Parts are missing: 1, 3. Upload them, then complete again.',
-  );
+  const lost = errors('parts_missing', 'Parts are missing: 1, 3. Upload them, then complete again.');
   await complete().expect(409, lost);
   await complete().expect(409, lost);
   const { body } = await list('?page_length=3').expect(200);
