@@ -2,7 +2,6 @@ import type { Outcome } from './picture-check';
 
 /** A frame in its ADTS header (ISO/IEC 13818-7 § 6.2). */
 interface AdtsFrame {
-  readonly objectType: number;
   readonly length: number;
   readonly headerLength: number;
 }
@@ -16,7 +15,7 @@ export function readAdtsHeader(bytes: Buffer, at = 0): AdtsFrame | undefined {
   const length = ((high & 3) << 11) | (middle << 3) | (low >> 5);
   const headerLength = protection & 1 ? 7 : 9;
   if (((profile >> 2) & 15) >= FREQUENCIES || length < headerLength) return undefined;
-  return { objectType: (profile >> 6) + 1, length, headerLength };
+  return { length, headerLength };
 }
 
 /** Main, LC, SSR and LTP, and SBR and PS around them: their frames are raw_data_blocks. */

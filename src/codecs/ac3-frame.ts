@@ -1,9 +1,3 @@
-interface Ac3Frame {
-  /** In bytes, with the sync word. */
-  readonly length: number;
-  readonly isEnhanced: boolean;
-}
-
 /** In words of 16 bits at 48 kHz, by half of frmsizecod (table 4.13). */
 const WORDS_48 = [
   64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024, 1152, 1280,
@@ -12,23 +6,19 @@ const WORDS_44 = [
   69, 87, 104, 121, 139, 174, 208, 243, 278, 348, 417, 487, 557, 696, 835, 975, 1114, 1253, 1393,
 ];
 
-export function readAc3Header(bytes: Buffer, at = 0): Ac3Frame | undefined {
+/** The length in bytes, with the sync word, of a frame of AC-3 or E-AC-3; undefined for what is none. */
+export function ac3FrameLength(bytes: Buffer, at = 0): number | undefined {
   if (at + 6 > bytes.length || bytes.readUInt16BE(at) !== 0x0b77) return undefined;
   const version = bytes.readUInt8(at + 5) >> 3;
-  if (version > 10 && version <= 16) {
-    return { length: 2 * ((bytes.readUInt16BE(at + 2) & 0x7ff) + 1), isEnhanced: true };
-  }
+  if (version > 10 && version <= 16) return 2 * ((bytes.readUInt16BE(at + 2) & 0x7ff) + 1);
   const frequency = bytes.readUInt8(at + 4) >> 6;
   const size = bytes.readUInt8(at + 4) & 63;
   const words = [
     WORDS_48[size >> 1],
     (WORDS_44[size >> 1] ?? 0) + (size & 1),
     ((WORDS_48[size >> 1] ?? 0) * 3) / 2,
-  ];
-  const length = words[frequency];
-  return version <= 8 && length !== undefined && size < 38
-    ? { length: 2 * length, isEnhanced: false }
-    : undefined;
+  ][frequency];
+  return version <= 8 && words !== undefined && size < 38 ? 2 * words : undefined;
 }
 
 /**
@@ -38,10 +28,10 @@ export function readAc3Header(bytes: Buffer, at = 0): Ac3Frame | undefined {
 export function hasRightChecksums(bytes: Buffer): boolean {
   let at = 0;
   while (at < bytes.length) {
-    const header = readAc3Header(bytes, at);
-    if (!header || at + header.length > bytes.length) return false;
-    if (crc16(bytes.subarray(at + 2, at + header.length)) !== 0) return false;
-    at += header.length;
+    const length = ac3FrameLength(bytes, at);
+    if (length === undefined || at + length > bytes.length) return false;
+    if (crc16(bytes.subarray(at + 2, at + length)) !== 0) return false;
+    at += length;
   }
   return at > 0;
 }

@@ -20,31 +20,14 @@ export class BitReader {
     return ((this.#bytes[at >> 3] ?? 0) >> (7 - (at & 7))) & 1;
   }
 
-  /** Up to 25 bits without moving on; zeros beyond the end. */
-  peek(count: number): number {
-    const at = this.position >> 3;
-    const bytes = this.#bytes;
-    const word =
-      ((bytes[at] ?? 0) << 24) |
-      ((bytes[at + 1] ?? 0) << 16) |
-      ((bytes[at + 2] ?? 0) << 8) |
-      (bytes[at + 3] ?? 0);
-    return (word << (this.position & 7)) >>> (32 - count);
-  }
-
   skip(count: number): void {
     this.position += count;
     if (this.position > this.length) throw new SyntaxBroken('ended');
   }
 
   bits(count: number): number {
-    if (count === 0) return 0;
-    if (count > 24) {
-      const high = this.bits(count - 16);
-      return high * 65536 + this.bits(16);
-    }
-    const value = this.peek(count);
-    this.skip(count);
+    let value = 0;
+    for (let left = count; left > 0; left -= 1) value = value * 2 + this.bit();
     return value;
   }
 

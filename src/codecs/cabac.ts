@@ -93,16 +93,8 @@ export class Cabac {
     const scaled = range << 7;
     if (this.#value < scaled) {
       this.#states[context] = NEXT_MPS[state] ?? 0;
-      if (range >= 256) this.#range = range;
-      else {
-        this.#range = range << 1;
-        this.#value <<= 1;
-        this.#needed += 1;
-        if (this.#needed === 0) {
-          this.#needed = -8;
-          this.#value |= this.#next();
-        }
-      }
+      this.#range = range;
+      this.#renormalize();
       return state & 1;
     }
     const shift = Math.clz32(lps) - 23;
@@ -117,13 +109,24 @@ export class Cabac {
     return (state & 1) ^ 1;
   }
 
-  bypass(): number {
+  /** By one bit at most, which is enough after a more probable symbol. */
+  #renormalize(): void {
+    if (this.#range >= 256) return;
+    this.#range <<= 1;
+    this.#shift();
+  }
+
+  #shift(): void {
     this.#value <<= 1;
     this.#needed += 1;
     if (this.#needed === 0) {
       this.#needed = -8;
       this.#value |= this.#next();
     }
+  }
+
+  bypass(): number {
+    this.#shift();
     const scaled = this.#range << 7;
     if (this.#value < scaled) return 0;
     this.#value -= scaled;
@@ -141,15 +144,7 @@ export class Cabac {
   terminate(): number {
     this.#range -= 2;
     if (this.#value >= this.#range << 7) return 1;
-    if (this.#range < 256) {
-      this.#range <<= 1;
-      this.#value <<= 1;
-      this.#needed += 1;
-      if (this.#needed === 0) {
-        this.#needed = -8;
-        this.#value |= this.#next();
-      }
-    }
+    this.#renormalize();
     return 0;
   }
 }

@@ -71,13 +71,12 @@ export class BlockReader {
     if (is16x16 && this.#dcFlag(0)) this.#block(0, 16);
     for (let block = 0; block < 16; block += 1) {
       if ((coded & (1 << (block >> 2))) === 0) continue;
-      if (is8x8) {
-        this.#setLuma(block);
-        if ((block & 3) === 0) this.#block(5, 64);
-      } else if (this.#lumaFlag(block, is16x16 ? 1 : 2)) {
-        this.#setLuma(block);
-        this.#block(is16x16 ? 1 : 2, is16x16 ? 15 : 16);
-      }
+      const [x, y] = [BLOCK_X[block] ?? 0, BLOCK_Y[block] ?? 0];
+      const category = is16x16 ? 1 : 2;
+      if (!is8x8 && !this.#flag(CODED_FLAG[category] ?? 0, this.#luma, 4, x, y)) continue;
+      this.#luma[mb * 16 + y * 4 + x] = 1;
+      if (!is8x8) this.#block(category, is16x16 ? 15 : 16);
+      else if ((block & 3) === 0) this.#block(5, 64);
     }
     const rows = this.#chromaRows;
     if (coded & 0x30) {
@@ -86,7 +85,7 @@ export class BlockReader {
     if (coded & 0x20) {
       for (const plane of this.#chroma) {
         for (let block = 0; block < 2 * rows; block += 1) {
-          if (this.#chromaFlag(plane, block & 1, block >> 1)) {
+          if (this.#flag(101, plane, 2, block & 1, block >> 1)) {
             plane[mb * 8 + block] = 1;
             this.#block(4, 15);
           }
@@ -112,31 +111,15 @@ export class BlockReader {
     return flag;
   }
 
-  #setLuma(block: number): void {
-    this.#luma[this.#mb * 16 + (BLOCK_Y[block] ?? 0) * 4 + (BLOCK_X[block] ?? 0)] = 1;
-  }
-
-  #lumaFlag(block: number, category: number): boolean {
-    const x = BLOCK_X[block] ?? 0;
-    const y = BLOCK_Y[block] ?? 0;
-    const own = this.#mb * 16;
-    const left =
-      x > 0
-        ? this.#luma[own + y * 4 + x - 1]
-        : this.#hasLeft
-          ? this.#luma[own - 16 + y * 4 + 3]
-          : this.#outside;
-    const above = own - 16 * this.#width + 12 + x;
-    const top = y > 0 ? this.#luma[own + (y - 1) * 4 + x] : this.#hasTop ? this.#luma[above] : this.#outside;
-    return this.#cabac.decision((CODED_FLAG[category] ?? 0) + (left ?? 0) + 2 * (top ?? 0)) === 1;
-  }
-
-  #chromaFlag(plane: Uint8Array, x: number, y: number): boolean {
-    const own = this.#mb * 8;
-    const left = x > 0 ? plane[own + y * 2] : this.#hasLeft ? plane[own - 8 + y * 2 + 1] : this.#outside;
-    const above = own - 8 * this.#width + (this.#chromaRows - 1) * 2 + x;
-    const top = y > 0 ? plane[own + (y - 1) * 2 + x] : this.#hasTop ? plane[above] : this.#outside;
-    return this.#cabac.decision(101 + (left ?? 0) + 2 * (top ?? 0)) === 1;
+  /** coded_block_flag of a block, by those to the left and above; a plane is as many `columns` wide in a macroblock. */
+  #flag(context: number, plane: Uint8Array, columns: number, x: number, y: number): boolean {
+    const size = 4 * columns;
+    const own = this.#mb * size;
+    const last = own - this.#width * size + ((columns === 4 ? 4 : this.#chromaRows) - 1) * columns + x;
+    const before = x > 0 ? own + y * columns + x - 1 : own - size + y * columns + columns - 1;
+    const left = x > 0 || this.#hasLeft ? plane[before] : this.#outside;
+    const top = y > 0 ? plane[own + (y - 1) * columns + x] : this.#hasTop ? plane[last] : this.#outside;
+    return this.#cabac.decision(context + (left ?? 0) + 2 * (top ?? 0)) === 1;
   }
 
   /** residual_block_cabac (§ 7.3.5.3.3), of which one coefficient at least is not 0. */

@@ -1,9 +1,16 @@
 import { type BitReader, SyntaxBroken } from './bit-reader';
-import { readCode, treeOf } from './code-tree';
 import { BLOCK_X, BLOCK_Y } from './h264-blocks';
 import { CHROMA_ZEROS, CODED_PATTERNS, COEFFICIENT_TOKENS, RUNS, TOTAL_ZEROS } from './h264-codes';
 import type { H264SliceHeader } from './h264-parameters';
-import { B_PARTS, B_SUB_PARTS, type MotionPart, P_PARTS, P_SUB_PARTS, PART_SHAPES } from './h264-partitions';
+import {
+  B_PARTS,
+  B_SUB_PARTS,
+  type MotionPart,
+  P_PARTS,
+  P_SUB_PARTS,
+  partsOf8x8,
+  type SubPart,
+} from './h264-partitions';
 
 const TOKENS = COEFFICIENT_TOKENS.map(treeOf);
 const ZEROS = TOTAL_ZEROS.map(treeOf);
@@ -105,17 +112,13 @@ export class CavlcReader {
     return coded;
   }
 
-  #interOf8x8(table: readonly { readonly lists: number; readonly shape: number }[], isFirst: boolean): void {
-    const parts: MotionPart[] = [];
-    let may8x8 = true;
-    for (let index = 0; index < 4; index += 1) {
-      const sub = table[this.#bits.ue()];
-      if (!sub) throw new SyntaxBroken('has a macroblock type that there is not');
-      if (sub.lists === 0) may8x8 &&= this.#header.sequence.direct8x8;
-      else if (sub.shape > 0) may8x8 = false;
-      const inside = sub.lists === 0 ? [] : (PART_SHAPES[sub.shape] ?? []);
-      parts.push({ lists: sub.lists, x: 0, y: 0, width: 2, height: 2, inside });
-    }
+  #interOf8x8(table: readonly SubPart[], isFirst: boolean): void {
+    const kinds = [0, 1, 2, 3].map(() => {
+      const kind = table[this.#bits.ue()];
+      if (!kind) throw new SyntaxBroken('has a macroblock type that there is not');
+      return kind;
+    });
+    const { parts, may8x8 } = partsOf8x8(kinds, this.#header.sequence.direct8x8);
     this.#inter(parts, may8x8, isFirst);
   }
 
@@ -220,5 +223,38 @@ export class CavlcReader {
       if (length === 0) length = 1;
       if (size > 3 << (length - 1) && length < 6) length += 1;
     }
+  }
+}
+
+/** Nodes of a tree, two numbers each: the next node, or a code as its complement; 0 where no code goes on. */
+type CodeTree = Int16Array;
+
+/** @param words code words with a 1 before their first bit, at the index of their value; 0 for none */
+function treeOf(words: readonly number[]): CodeTree {
+  const nodes: number[] = [0, 0];
+  words.forEach((word, code) => {
+    let node = 0;
+    for (let bit = 30 - Math.clz32(word); bit >= 0; bit -= 1) {
+      const branch = 2 * node + ((word >> bit) & 1);
+      if (bit === 0) nodes[branch] = ~code;
+      else {
+        if (nodes[branch] === 0) {
+          nodes[branch] = nodes.length / 2;
+          nodes.push(0, 0);
+        }
+        node = nodes[branch] ?? 0;
+      }
+    }
+  });
+  return Int16Array.from(nodes);
+}
+
+function readCode(bits: BitReader, tree: CodeTree): number {
+  let node = 0;
+  while (true) {
+    const next = tree[2 * node + bits.bit()] ?? 0;
+    if (next < 0) return ~next;
+    if (next === 0) throw new SyntaxBroken('has a code that there is not');
+    node = next;
   }
 }

@@ -2,7 +2,15 @@ import { SyntaxBroken } from './bit-reader';
 import type { Cabac } from './cabac';
 import { BlockReader } from './h264-blocks';
 import type { H264SliceHeader } from './h264-parameters';
-import { B_PARTS, B_SUB_PARTS, type MotionPart, P_PARTS, P_SUB_PARTS, PART_SHAPES } from './h264-partitions';
+import {
+  B_PARTS,
+  B_SUB_PARTS,
+  type MotionPart,
+  P_PARTS,
+  P_SUB_PARTS,
+  partsOf8x8,
+  type SubPart,
+} from './h264-partitions';
 
 /** What neighbours ask of a macroblock. */
 const SKIPPED = 1;
@@ -234,20 +242,9 @@ export class MacroblockReader {
     this.#residualOfInter(may8x8);
   }
 
-  #interOf8x8(
-    readType: () => number,
-    table: readonly { readonly lists: number; readonly shape: number }[],
-  ): void {
-    const kinds = [readType(), readType(), readType(), readType()];
-    const parts: MotionPart[] = [];
-    let may8x8 = true;
-    kinds.forEach((kind, index) => {
-      const { lists, shape } = table[kind] ?? { lists: 0, shape: 0 };
-      if (lists === 0) may8x8 &&= this.#header.sequence.direct8x8;
-      else if (shape > 0) may8x8 = false;
-      const inside = lists === 0 ? [] : (PART_SHAPES[shape] ?? []);
-      parts.push({ lists, x: (index & 1) * 2, y: (index >> 1) * 2, width: 2, height: 2, inside });
-    });
+  #interOf8x8(readType: () => number, table: readonly SubPart[]): void {
+    const kinds = [readType(), readType(), readType(), readType()].flatMap((kind) => table[kind] ?? []);
+    const { parts, may8x8 } = partsOf8x8(kinds, this.#header.sequence.direct8x8);
     this.#inter(parts, may8x8);
   }
 

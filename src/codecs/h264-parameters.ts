@@ -1,39 +1,7 @@
 import { BitReader, rbspOf, SyntaxBroken } from './bit-reader';
 
-/** What of a sequence parameter set slices are read with (ISO/IEC 14496-10 § 7.3.2.1). */
-interface H264Sequence {
-  readonly chromaFormat: number;
-  readonly separatePlanes: boolean;
-  readonly lumaBits: number;
-  readonly chromaBits: number;
-  readonly frameNumBits: number;
-  readonly orderType: number;
-  readonly orderBits: number;
-  readonly orderAlwaysZero: boolean;
-  /** In macroblocks. */
-  readonly width: number;
-  /** In macroblocks of a frame. */
-  readonly height: number;
-  readonly framesOnly: boolean;
-  readonly adaptive: boolean;
-  readonly direct8x8: boolean;
-}
-
-/** What of a picture parameter set they are read with (§ 7.3.2.2). */
-interface H264Picture {
-  readonly sequence: number;
-  readonly isCabac: boolean;
-  readonly hasOrder: boolean;
-  readonly sliceGroups: number;
-  readonly references: readonly [number, number];
-  readonly isWeighted: boolean;
-  readonly weightedB: number;
-  readonly qp: number;
-  readonly hasDeblocking: boolean;
-  readonly constrainedIntra: boolean;
-  readonly hasRedundant: boolean;
-  readonly transform8x8: boolean;
-}
+type H264Sequence = ReturnType<typeof readSequence>;
+type H264Picture = ReturnType<typeof readPicture>;
 
 export class H264Parameters {
   readonly sequences = new Map<number, H264Sequence>();
@@ -44,47 +12,48 @@ export class H264Parameters {
     const type = (nal[0] ?? 0) & 31;
     try {
       if (type === 7) {
-        const { id, sequence } = readSequence(new BitReader(rbspOf(nal.subarray(1))));
-        this.sequences.set(id, sequence);
+        const sequence = readSequence(new BitReader(rbspOf(nal.subarray(1))));
+        this.sequences.set(sequence.id, sequence);
       } else if (type === 8) {
-        const { id, picture } = this.#readPicture(new BitReader(rbspOf(nal.subarray(1))));
-        this.pictures.set(id, picture);
+        const picture = readPicture(new BitReader(rbspOf(nal.subarray(1))));
+        this.pictures.set(picture.id, picture);
       }
     } catch (error) {
       if (!(error instanceof SyntaxBroken)) throw error;
     }
   }
+}
 
-  #readPicture(bits: BitReader): { id: number; picture: H264Picture } {
-    const id = bits.ue();
-    const sequence = bits.ue();
-    const isCabac = bits.bit() === 1;
-    const hasOrder = bits.bit() === 1;
-    const sliceGroups = bits.ue() + 1;
-    // Slice groups are of the Extended profile, and not read.
-    if (sliceGroups > 1) throw new SyntaxBroken('slice groups');
-    const references = [bits.ue() + 1, bits.ue() + 1] as const;
-    const isWeighted = bits.bit() === 1;
-    const weightedB = bits.bits(2);
-    const qp = 26 + bits.se();
-    bits.se();
-    bits.se();
-    const hasDeblocking = bits.bit() === 1;
-    const constrainedIntra = bits.bit() === 1;
-    const hasRedundant = bits.bit() === 1;
-    const transform8x8 = bits.position < bits.stop && bits.bit() === 1;
-    const picture = {
-      ...{ sequence, isCabac, hasOrder, sliceGroups, references, isWeighted, weightedB, qp },
-      ...{ hasDeblocking, constrainedIntra, hasRedundant, transform8x8 },
-    };
-    return { id, picture };
-  }
+/** A picture parameter set, in the order of its syntax (ISO/IEC 14496-10 § 7.3.2.2). */
+function readPicture(bits: BitReader) {
+  const flag = () => bits.bit() === 1;
+  const picture = {
+    id: bits.ue(),
+    sequence: bits.ue(),
+    isCabac: flag(),
+    hasOrder: flag(),
+    sliceGroups: bits.ue() + 1,
+    references: [bits.ue() + 1, bits.ue() + 1] as const,
+    isWeighted: flag(),
+    weightedB: bits.bits(2),
+    qp: 26 + bits.se(),
+    qs: 26 + bits.se(),
+    chromaOffset: bits.se(),
+    hasDeblocking: flag(),
+    constrainedIntra: flag(),
+    hasRedundant: flag(),
+    transform8x8: bits.position < bits.stop && flag(),
+  };
+  // They are of the Extended profile, and not read.
+  if (picture.sliceGroups > 1) throw new SyntaxBroken('slice groups');
+  return picture;
 }
 
 /** Those whose syntax goes on with the chroma format. */
 const HIGH_PROFILES = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
-function readSequence(bits: BitReader): { id: number; sequence: H264Sequence } {
+/** What of a sequence parameter set slices are read with (§ 7.3.2.1). */
+function readSequence(bits: BitReader) {
   const profile = bits.bits(8);
   bits.skip(16);
   const id = bits.ue();
@@ -113,6 +82,7 @@ function readSequence(bits: BitReader): { id: number; sequence: H264Sequence } {
   }
   bits.ue();
   bits.bit();
+  // In macroblocks, and the height in those of a frame.
   const width = bits.ue() + 1;
   const units = bits.ue() + 1;
   const framesOnly = bits.bit() === 1;
@@ -121,11 +91,10 @@ function readSequence(bits: BitReader): { id: number; sequence: H264Sequence } {
   const height = framesOnly ? units : units * 2;
   // Level 6.2 has 139,264 macroblocks.
   if (width * height > 140_000 || frameNumBits > 16 || orderBits > 16) throw new SyntaxBroken('too large');
-  const sequence = {
-    ...{ chromaFormat, separatePlanes, lumaBits, chromaBits, frameNumBits, orderType, orderBits },
+  return {
+    ...{ id, chromaFormat, separatePlanes, lumaBits, chromaBits, frameNumBits, orderType, orderBits },
     ...{ orderAlwaysZero, width, height, framesOnly, adaptive, direct8x8 },
   };
-  return { id, sequence };
 }
 
 function skipScalingLists(bits: BitReader, lists: number): void {

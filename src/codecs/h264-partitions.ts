@@ -1,17 +1,16 @@
-export interface MotionPart {
-  /** Bit 0: it refers to pictures of list 0; bit 1: of list 1. None: it is predicted directly. */
-  readonly lists: number;
+/** In blocks of 4 x 4. */
+interface Area {
   readonly x: number;
   readonly y: number;
   readonly width: number;
   readonly height: number;
-  /** The parts of it that have vectors of their own. */
-  readonly inside: readonly {
-    readonly x: number;
-    readonly y: number;
-    readonly width: number;
-    readonly height: number;
-  }[];
+}
+
+export interface MotionPart extends Area {
+  /** Bit 0: it refers to pictures of list 0; bit 1: of list 1. None: it is predicted directly. */
+  readonly lists: number;
+  /** The parts of it that have vectors of their own, from its corner on. */
+  readonly inside: readonly Area[];
 }
 
 const L0 = 1;
@@ -60,14 +59,14 @@ export const B_PARTS: readonly (readonly MotionPart[])[] = [
 ];
 
 /** How parts of 8 x 8 are divided: not at all, in two above one another, in two side by side, in four. */
-export const PART_SHAPES: readonly MotionPart['inside'][] = [
+const PART_SHAPES: readonly MotionPart['inside'][] = [
   [{ x: 0, y: 0, width: 2, height: 2 }],
   [0, 1].map((y) => ({ x: 0, y, width: 2, height: 1 })),
   [0, 1].map((x) => ({ x, y: 0, width: 1, height: 2 })),
   [0, 1, 2, 3].map((index) => ({ x: index & 1, y: index >> 1, width: 1, height: 1 })),
 ];
 
-interface SubPart {
+export interface SubPart {
   readonly lists: number;
   /** Of `PART_SHAPES`. */
   readonly shape: number;
@@ -92,3 +91,15 @@ export const B_SUB_PARTS: readonly SubPart[] = [
   { lists: L1, shape: 3 },
   { lists: BI, shape: 3 },
 ];
+
+/** The parts of a macroblock of four blocks of 8 x 8, and whether their transforms may have that size (§ 7.3.5). */
+export function partsOf8x8(
+  kinds: readonly SubPart[],
+  direct8x8: boolean,
+): { readonly parts: readonly MotionPart[]; readonly may8x8: boolean } {
+  const parts = kinds.map(({ lists, shape }, index): MotionPart => {
+    const inside = lists === 0 ? [] : (PART_SHAPES[shape] ?? []);
+    return { lists, x: (index & 1) * 2, y: (index >> 1) * 2, width: 2, height: 2, inside };
+  });
+  return { parts, may8x8: kinds.every(({ lists, shape }) => (lists === 0 ? direct8x8 : shape === 0)) };
+}

@@ -11,42 +11,13 @@ const VERTICAL = 26;
 /** Modes of chroma by intra_chroma_pred_mode. */
 const CHROMA_MODES = [PLANAR, VERTICAL, 10, DC];
 
-/** Parts of a coding unit that is predicted from other pictures: x, y, width and height in quarters of its size. */
-const PARTS = {
-  whole: [[4, 4]],
-  rows: [
-    [4, 2],
-    [4, 2],
-  ],
-  columns: [
-    [2, 4],
-    [2, 4],
-  ],
-  four: [
-    [2, 2],
-    [2, 2],
-    [2, 2],
-    [2, 2],
-  ],
-  upper: [
-    [4, 1],
-    [4, 3],
-  ],
-  lower: [
-    [4, 3],
-    [4, 1],
-  ],
-  left: [
-    [1, 4],
-    [3, 4],
-  ],
-  right: [
-    [3, 4],
-    [1, 4],
-  ],
-} as const;
-
-type Parts = (typeof PARTS)[keyof typeof PARTS];
+/** Width and height together of each part of a coding unit that is predicted from other pictures, in quarters of its size. */
+const WHOLE: readonly number[] = [8];
+const HALVES: readonly number[] = [6, 6];
+const QUARTERS: readonly number[] = [4, 4, 4, 4];
+/** Of asymmetric parts, the first or the second is the smaller one. */
+const SMALL_FIRST: readonly number[] = [5, 7];
+const SMALL_SECOND: readonly number[] = [7, 5];
 
 /**
  * Reads the data of one slice segment (ISO/IEC 23008-2 § 7.3.8), without making a picture of them: a segment that was
@@ -229,10 +200,8 @@ export class CodingTreeReader {
     this.#setModes(x, y, 1 << log2, DC);
     const parts = this.#partMode(log2);
     let isMerged = false;
-    for (const [width, height] of parts) {
-      isMerged = this.#prediction(((width + height) << log2) >> 2, depth);
-    }
-    const isWhole = parts === PARTS.whole;
+    for (const sides of parts) isMerged = this.#prediction((sides << log2) >> 2, depth);
+    const isWhole = parts === WHOLE;
     if (!(isWhole && isMerged) && cabac.decision(CONTEXT.rootCoded) === 0) return;
     const unit = { isIntra, isSplit: false, isWhole, isBypassed, modes: NO_MODES, chromaMode: DC };
     this.#transform.read(unit, log2);
@@ -307,22 +276,17 @@ export class CodingTreeReader {
     }
   }
 
-  #partMode(log2: number): Parts {
+  #partMode(log2: number): readonly number[] {
     const cabac = this.#cabac;
     const { sequence } = this.#segment;
-    if (cabac.decision(CONTEXT.partMode) === 1) return PARTS.whole;
+    if (cabac.decision(CONTEXT.partMode) === 1) return WHOLE;
     const isRows = cabac.decision(CONTEXT.partMode + 1) === 1;
     if (log2 === sequence.minCoding) {
-      if (isRows) return PARTS.rows;
-      if (log2 === 3) return PARTS.columns;
-      return cabac.decision(CONTEXT.partMode + 2) === 1 ? PARTS.columns : PARTS.four;
+      if (isRows || log2 === 3) return HALVES;
+      return cabac.decision(CONTEXT.partMode + 2) === 1 ? HALVES : QUARTERS;
     }
-    if (!sequence.hasAsymmetric || cabac.decision(CONTEXT.partMode + 3) === 1) {
-      return isRows ? PARTS.rows : PARTS.columns;
-    }
-    const isSecond = cabac.bypass() === 1;
-    if (isRows) return isSecond ? PARTS.lower : PARTS.upper;
-    return isSecond ? PARTS.right : PARTS.left;
+    if (!sequence.hasAsymmetric || cabac.decision(CONTEXT.partMode + 3) === 1) return HALVES;
+    return cabac.bypass() === 1 ? SMALL_SECOND : SMALL_FIRST;
   }
 
   #mergeIndex(): void {

@@ -3,7 +3,6 @@ import { blocksOf, type HevcSegment, type HevcSlice } from './hevc-slice-header'
 /** What the slice segments of one picture have in common: where they are, and what neighbours ask for. */
 export class HevcFrame {
   readonly columns: number;
-  readonly rows: number;
   /** Addresses of coding tree blocks in the order in which they come (ISO/IEC 23008-2 § 6.5.1). */
   readonly order: Uint32Array;
   /** The number in `order` of each address. */
@@ -32,7 +31,6 @@ export class HevcFrame {
     const { columns, rows } = blocksOf(sequence);
     const count = columns * rows;
     this.columns = columns;
-    this.rows = rows;
     this.order = new Uint32Array(count);
     this.numbers = new Uint32Array(count);
     this.tiles = new Uint16Array(count);

@@ -6,68 +6,8 @@ interface Reference {
   readonly isUsed: boolean;
 }
 
-/** What of a sequence parameter set slices are read with (ISO/IEC 23008-2 § 7.3.2.2). */
-export interface HevcSequence {
-  /** Whether it is of 4:2:0 and without extensions that change the syntax of slices, as Main and Main 10 are. */
-  readonly isKnown: boolean;
-  /** In luma samples. */
-  readonly width: number;
-  readonly height: number;
-  readonly lumaBits: number;
-  readonly chromaBits: number;
-  readonly orderBits: number;
-  /** Sizes are binary logarithms. */
-  readonly minCoding: number;
-  readonly treeBlock: number;
-  readonly minTransform: number;
-  readonly maxTransform: number;
-  readonly depthInter: number;
-  readonly depthIntra: number;
-  readonly hasAsymmetric: boolean;
-  readonly hasOffset: boolean;
-  readonly pcm:
-    | { readonly min: number; readonly max: number; readonly lumaBits: number; readonly chromaBits: number }
-    | undefined;
-  readonly referenceSets: readonly (readonly Reference[])[];
-  /** Whether the current picture uses each long-term reference; undefined where there are none. */
-  readonly longTerm: readonly boolean[] | undefined;
-  readonly hasTemporalMotion: boolean;
-}
-
-/** What of a picture parameter set they are read with (§ 7.3.2.3). */
-export interface HevcPicture {
-  readonly sequence: number;
-  /** Whether it has no extension that changes the syntax of slices. */
-  readonly isKnown: boolean;
-  readonly hasDependent: boolean;
-  readonly hasOutputFlag: boolean;
-  readonly extraBits: number;
-  readonly hidesSigns: boolean;
-  readonly hasCabacInit: boolean;
-  readonly references: readonly [number, number];
-  readonly qp: number;
-  readonly hasTransformSkip: boolean;
-  /** Undefined where the quantizer does not change within a slice. */
-  readonly qpDeltaDepth: number | undefined;
-  readonly hasChromaOffsets: boolean;
-  readonly isWeighted: boolean;
-  readonly isWeightedB: boolean;
-  readonly hasBypass: boolean;
-  readonly isSynchronized: boolean;
-  /** Undefined where a picture is one tile. */
-  readonly tiles: HevcTiles | undefined;
-  readonly filtersAcross: boolean;
-  readonly overridesDeblocking: boolean;
-  readonly noDeblocking: boolean;
-  readonly changesLists: boolean;
-  readonly hasHeaderExtension: boolean;
-}
-
-interface HevcTiles {
-  readonly columns: number;
-  readonly rows: number;
-  readonly sizes: readonly [readonly number[], readonly number[]] | undefined;
-}
+export type HevcSequence = ReturnType<typeof readSequence>;
+export type HevcPicture = ReturnType<typeof readPicture>;
 
 export class HevcParameters {
   readonly sequences = new Map<number, HevcSequence>();
@@ -79,11 +19,11 @@ export class HevcParameters {
     const type = (nal[0] ?? 0) >> 1;
     try {
       if (type === 33) {
-        const { id, sequence } = readSequence(new BitReader(rbspOf(nal.subarray(2))));
-        this.sequences.set(id, sequence);
+        const sequence = readSequence(new BitReader(rbspOf(nal.subarray(2))));
+        this.sequences.set(sequence.id, sequence);
       } else if (type === 34) {
-        const { id, picture } = readPicture(new BitReader(rbspOf(nal.subarray(2))));
-        this.pictures.set(id, picture);
+        const picture = readPicture(new BitReader(rbspOf(nal.subarray(2))));
+        this.pictures.set(picture.id, picture);
       }
     } catch (error) {
       if (!(error instanceof SyntaxBroken)) throw error;
@@ -95,7 +35,8 @@ export class HevcParameters {
 /** Level 6.2 has 35,651,584 luma samples. */
 const MOST_SAMPLES = 36_000_000;
 
-function readSequence(bits: BitReader): { id: number; sequence: HevcSequence } {
+/** What of a sequence parameter set slices are read with (ISO/IEC 23008-2 § 7.3.2.2). */
+function readSequence(bits: BitReader) {
   bits.skip(4);
   const layers = bits.bits(3);
   bits.skip(1);
@@ -103,6 +44,7 @@ function readSequence(bits: BitReader): { id: number; sequence: HevcSequence } {
   const id = bits.ue();
   const chromaFormat = bits.ue();
   if (chromaFormat === 3) bits.skip(1);
+  // In luma samples.
   const width = bits.ue();
   const height = bits.ue();
   if (bits.bit() === 1) for (let index = 0; index < 4; index += 1) bits.ue();
@@ -112,6 +54,7 @@ function readSequence(bits: BitReader): { id: number; sequence: HevcSequence } {
   for (let layer = bits.bit() === 1 ? 0 : layers; layer <= layers; layer += 1) {
     for (let index = 0; index < 3; index += 1) bits.ue();
   }
+  // Binary logarithms.
   const minCoding = bits.ue() + 3;
   const treeBlock = minCoding + bits.ue();
   const minTransform = bits.ue() + 2;
@@ -128,6 +71,7 @@ function readSequence(bits: BitReader): { id: number; sequence: HevcSequence } {
   for (let index = 0; index < count; index += 1) {
     referenceSets.push(readReferenceSet(bits, index, referenceSets, count));
   }
+  // Whether the current picture uses each long-term reference; undefined where there are none.
   let longTerm: boolean[] | undefined;
   if (bits.bit() === 1) {
     longTerm = [];
@@ -137,6 +81,7 @@ function readSequence(bits: BitReader): { id: number; sequence: HevcSequence } {
     }
   }
   const hasTemporalMotion = bits.bit() === 1;
+  // Of 4:2:0 and without extensions that change the syntax of slices, as Main and Main 10 are.
   const isKnown = chromaFormat === 1 && (isMain || !hasExtensions(bits, layers));
   const isPossible =
     width * height > 0 &&
@@ -147,12 +92,11 @@ function readSequence(bits: BitReader): { id: number; sequence: HevcSequence } {
     maxTransform <= Math.min(treeBlock, 5) &&
     Math.max(lumaBits, chromaBits) <= 16;
   if (!isPossible) throw new SyntaxBroken('has sizes that there are not');
-  const sequence = {
-    ...{ isKnown, width, height, lumaBits, chromaBits, orderBits, minCoding },
+  return {
+    ...{ id, isKnown, width, height, lumaBits, chromaBits, orderBits, minCoding },
     ...{ treeBlock, minTransform, maxTransform, depthInter, depthIntra, hasAsymmetric, hasOffset, pcm },
     ...{ referenceSets, longTerm, hasTemporalMotion },
   };
-  return { id, sequence };
 }
 
 /** Reads profile_tier_level (§ 7.3.3), and says whether the profile is one without extensions. */
@@ -223,7 +167,7 @@ function skipBuffering(bits: BitReader, layers: number): void {
   }
 }
 
-function readPcm(bits: BitReader): HevcSequence['pcm'] {
+function readPcm(bits: BitReader) {
   const lumaBits = bits.bits(4) + 1;
   const chromaBits = bits.bits(4) + 1;
   const min = bits.ue() + 3;
@@ -243,6 +187,12 @@ function skipScalingLists(bits: BitReader): void {
       }
     }
   }
+}
+
+/** One picture that a picture may refer to: how far off, and whether the picture itself does. */
+interface Reference {
+  readonly delta: number;
+  readonly isUsed: boolean;
 }
 
 /** Reads a reference picture set (§ 7.3.7): pictures before, the nearest first, and those behind. A slice's has `count`. */
@@ -294,53 +244,58 @@ function readPredictedSet(
   );
 }
 
-function readPicture(bits: BitReader): { id: number; picture: HevcPicture } {
+/** A picture parameter set, in the order of its syntax (§ 7.3.2.3). */
+function readPicture(bits: BitReader) {
   const flag = () => bits.bit() === 1;
-  const id = bits.ue();
-  const sequence = bits.ue();
-  const hasDependent = flag();
-  const hasOutputFlag = flag();
-  const extraBits = bits.bits(3);
-  const hidesSigns = flag();
-  const hasCabacInit = flag();
-  const references = [bits.ue() + 1, bits.ue() + 1] as const;
-  const qp = 26 + bits.se();
-  bits.skip(1);
-  const hasTransformSkip = flag();
-  const qpDeltaDepth = flag() ? bits.ue() : undefined;
-  bits.se();
-  bits.se();
-  const hasChromaOffsets = flag();
-  const isWeighted = flag();
-  const isWeightedB = flag();
-  const hasBypass = flag();
-  const hasTiles = flag();
-  const isSynchronized = flag();
-  const tiles = hasTiles ? readTiles(bits) : undefined;
-  const filtersAcross = flag();
-  let overridesDeblocking = false;
-  let noDeblocking = false;
-  if (flag()) {
-    overridesDeblocking = flag();
-    noDeblocking = flag();
-    if (!noDeblocking) for (let index = 0; index < 2; index += 1) bits.se();
-  }
-  if (flag()) skipScalingLists(bits);
-  const changesLists = flag();
-  bits.ue();
-  const hasHeaderExtension = flag();
-  // Flags of the range, multilayer, 3D and screen content extensions.
-  const extensions = flag() ? bits.bits(8) >> 4 : 0;
   const picture = {
-    ...{ sequence, isKnown: (extensions & 0b1011) === 0, hasDependent, hasOutputFlag, extraBits, hidesSigns },
-    ...{ hasCabacInit, references, qp, hasTransformSkip, qpDeltaDepth, hasChromaOffsets, isWeighted },
-    ...{ isWeightedB, hasBypass, isSynchronized, tiles, filtersAcross, overridesDeblocking, noDeblocking },
-    ...{ changesLists, hasHeaderExtension },
+    id: bits.ue(),
+    sequence: bits.ue(),
+    hasDependent: flag(),
+    hasOutputFlag: flag(),
+    extraBits: bits.bits(3),
+    hidesSigns: flag(),
+    hasCabacInit: flag(),
+    references: [bits.ue() + 1, bits.ue() + 1] as const,
+    qp: 26 + bits.se(),
+    constrainedIntra: flag(),
+    hasTransformSkip: flag(),
+    /** Undefined where the quantizer does not change within a slice. */
+    qpDeltaDepth: flag() ? bits.ue() : undefined,
+    chromaOffsets: [bits.se(), bits.se()],
+    hasChromaOffsets: flag(),
+    isWeighted: flag(),
+    isWeightedB: flag(),
+    hasBypass: flag(),
+    hasTiles: flag(),
+    isSynchronized: flag(),
   };
-  return { id, picture };
+  const filters = {
+    /** Undefined where a picture is one tile. */
+    tiles: picture.hasTiles ? readTiles(bits) : undefined,
+    filtersAcross: flag(),
+    ...readDeblocking(bits),
+  };
+  if (flag()) skipScalingLists(bits);
+  return {
+    ...picture,
+    ...filters,
+    changesLists: flag(),
+    parallelMerge: bits.ue(),
+    hasHeaderExtension: flag(),
+    /** Whether it has no extension (range, multilayer, 3D, screen content) that changes the syntax of slices. */
+    isKnown: ((flag() ? bits.bits(8) >> 4 : 0) & 0b1011) === 0,
+  };
 }
 
-function readTiles(bits: BitReader): HevcTiles {
+function readDeblocking(bits: BitReader) {
+  const isControlled = bits.bit() === 1;
+  const overridesDeblocking = isControlled && bits.bit() === 1;
+  const noDeblocking = isControlled && bits.bit() === 1;
+  if (isControlled && !noDeblocking) for (let index = 0; index < 2; index += 1) bits.se();
+  return { overridesDeblocking, noDeblocking };
+}
+
+function readTiles(bits: BitReader) {
   const columns = bits.ue() + 1;
   const rows = bits.ue() + 1;
   // Level 6.2 has 20 columns and 22 rows.

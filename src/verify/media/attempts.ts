@@ -29,26 +29,21 @@ export function* attemptsOf(
   fitting: readonly MediaKey[],
   keys: readonly MediaKey[],
 ): Generator<Attempt> {
-  const ivs: { iv: Buffer; description: string }[] = [];
   const hasConstantIv = parts.some(
     ({ track }) => track.constantIv !== undefined || track.scheme === 'sample-aes',
   );
-  for (const { iv } of fitting) {
-    if (iv?.length !== 16) continue;
-    ivs.push({
-      iv,
-      description: 'It decrypts with the IV that the key came with; the media name a different one.',
-    });
-    const reversed = Buffer.from(iv).reverse();
-    ivs.push({
-      iv: reversed,
-      description: 'It decrypts with the IV that the key came with in reverse byte order.',
-    });
-  }
-  ivs.push({
-    iv: Buffer.alloc(16),
-    description: 'It decrypts with an IV of zeros; the media name a different one.',
-  });
+  const given = fitting.flatMap(({ iv }) => (iv?.length === 16 ? [iv] : []));
+  const came = 'It decrypts with the IV that the key came with';
+  const ivs = [
+    ...given.flatMap((iv) => [
+      { iv, description: `${came}; the media name a different one.` },
+      { iv: Buffer.from(iv).reverse(), description: `${came} in reverse byte order.` },
+    ]),
+    {
+      iv: Buffer.alloc(16),
+      description: 'It decrypts with an IV of zeros; the media name a different one.',
+    },
+  ];
   for (const { key } of fitting) {
     if (hasConstantIv) {
       for (const { iv, description } of ivs)

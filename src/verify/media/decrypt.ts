@@ -22,9 +22,9 @@ export function decryptSample(
   for (const range of protectedRanges(encryption.subsamples, data.length)) {
     const from = clear.subarray(range.from, range.to);
     const runs = runsOf(from.length, encryption);
-    const encrypted =
-      runs.length === 1 ? pick(from, runs[0]) : Buffer.concat(runs.map((run) => pick(from, run)));
-    const plain = decrypt(encrypted);
+    const plain = decrypt(
+      Buffer.concat(runs.map(({ offset, length }) => from.subarray(offset, offset + length))),
+    );
     let at = 0;
     for (const { offset, length } of runs) {
       plain.copy(from, offset, at, at + length);
@@ -37,10 +37,6 @@ export function decryptSample(
 interface Run {
   readonly offset: number;
   readonly length: number;
-}
-
-function pick(from: Buffer, run: Run | undefined): Buffer {
-  return run ? from.subarray(run.offset, run.offset + run.length) : Buffer.alloc(0);
 }
 
 /** Where a sample of `size` bytes is protected. */
@@ -93,8 +89,7 @@ export function decryptBlocks(key: Buffer, iv: Buffer, bytes: Buffer): Buffer {
 /** The counter is the lower half alone, and does not carry into the upper (§ 10.1); that of OpenSSL would. */
 function counterCipher(key: Buffer, iv: Buffer): (bytes: Buffer) => Buffer {
   let cipher = createDecipheriv('aes-128-ctr', key, iv);
-  const untilWrap = (HALF - iv.readBigUInt64BE(8)) * BigInt(BLOCK);
-  let left = untilWrap > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(untilWrap);
+  let left = Number(HALF - iv.readBigUInt64BE(8)) * BLOCK;
   return (bytes) => {
     if (bytes.length <= left) {
       left -= bytes.length;
@@ -103,7 +98,7 @@ function counterCipher(key: Buffer, iv: Buffer): (bytes: Buffer) => Buffer {
     const before = cipher.update(bytes.subarray(0, left));
     cipher = createDecipheriv('aes-128-ctr', key, Buffer.concat([iv.subarray(0, 8), Buffer.alloc(8)]));
     const after = cipher.update(bytes.subarray(left));
-    left = Number.MAX_SAFE_INTEGER;
+    left = Number.POSITIVE_INFINITY;
     return Buffer.concat([before, after]);
   };
 }

@@ -25,12 +25,8 @@ export interface MediaTrack {
   readonly scheme: MediaScheme | undefined;
   /** The key ids of encrypted samples, each once, 16 bytes big endian. SAMPLE-AES and AES-128 name none. */
   readonly keyIds: readonly Buffer[];
-  /** The key id of `tenc`, which samples of no group have; undefined if it says that they are clear. */
-  readonly defaultKeyId: Buffer | undefined;
   /** The IV that all samples have, of `tenc`, `seig` or the playlist; undefined where each sample has its own. */
   readonly constantIv: Buffer | undefined;
-  /** Encrypted and clear blocks of 16 bytes in turn, as `tenc` has them; undefined where all blocks are encrypted. */
-  readonly pattern: { readonly crypt: number; readonly skip: number } | undefined;
   readonly samples: number;
   /** Those of `samples` that are said to be encrypted. Fewer than all: a clear lead, or clear parts. */
   readonly encryptedSamples: number;

@@ -116,7 +116,6 @@ class Mp4Reader {
     for (const { keyId } of encrypted) if (keyId && !isAmong(keyId, keyIds)) keyIds.push(keyId);
     const entry = entries[0] ?? UNKNOWN_ENTRY;
     const signalled = entries.find(({ protection }) => protection)?.protection;
-    const own = signalled?.track;
     const timescale = track.mdia.mdhd.timescale;
     const duration = infos.reduce((sum, info) => sum + (info.duration || 0), 0);
     return {
@@ -125,9 +124,7 @@ class Mp4Reader {
       codec: entry.codec,
       scheme: schemeOf(signalled?.scheme),
       keyIds,
-      defaultKeyId: own?.isProtected ? own.keyId : undefined,
-      constantIv: own?.constantIv,
-      pattern: own?.pattern,
+      constantIv: signalled?.track?.constantIv,
       samples: samples.length,
       encryptedSamples: encrypted.length,
       seconds: timescale > 0 ? duration / timescale : 0,

@@ -95,35 +95,33 @@ const SIMPLE: Readonly<Record<string, 'ac3' | 'opus' | 'flac' | 'ttml' | 'webvtt
 
 /** ISO/IEC 14496-15 § 5.3.3.1. */
 function avcParameterSets(config: Buffer): Buffer[] {
-  const sets: Buffer[] = [];
-  let at = 5;
-  for (const mask of [0x1f, 0xff]) {
-    const count = (config[at] ?? 0) & mask;
-    at += 1;
-    for (let index = 0; index < count && at + 2 <= config.length; index += 1) {
-      const length = config.readUInt16BE(at);
-      sets.push(config.subarray(at + 2, at + 2 + length));
-      at += 2 + length;
-    }
-  }
-  return sets;
+  const sequences = setsAt(config, 6, (config[5] ?? 0) & 0x1f);
+  const pictures = setsAt(config, sequences.end + 1, config[sequences.end] ?? 0);
+  return [...sequences.sets, ...pictures.sets];
 }
 
 /** ISO/IEC 14496-15 § 8.3.3.1. */
 function hevcParameterSets(config: Buffer): Buffer[] {
   const sets: Buffer[] = [];
-  const arrays = config[22] ?? 0;
   let at = 23;
-  for (let array = 0; array < arrays && at + 3 <= config.length; array += 1) {
-    const count = config.readUInt16BE(at + 1);
-    at += 3;
-    for (let index = 0; index < count && at + 2 <= config.length; index += 1) {
-      const length = config.readUInt16BE(at);
-      sets.push(config.subarray(at + 2, at + 2 + length));
-      at += 2 + length;
-    }
+  for (let left = config[22] ?? 0; left > 0 && at + 3 <= config.length; left -= 1) {
+    const found = setsAt(config, at + 3, config.readUInt16BE(at + 1));
+    sets.push(...found.sets);
+    at = found.end;
   }
   return sets;
+}
+
+/** So many parameter sets, each behind its length. */
+function setsAt(config: Buffer, start: number, count: number): { sets: Buffer[]; end: number } {
+  const sets: Buffer[] = [];
+  let end = start;
+  for (let left = count; left > 0 && end + 2 <= config.length; left -= 1) {
+    const from = end + 2;
+    end = from + config.readUInt16BE(end);
+    sets.push(config.subarray(from, end));
+  }
+  return { sets, end };
 }
 
 /** The object type and the AudioSpecificConfig of an `esds` box (ISO/IEC 14496-1 § 7.2.6). */

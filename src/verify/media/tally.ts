@@ -32,7 +32,7 @@ export function tallySamples(
 ): Tally {
   const check = sampleCheckOf(format);
   // Both ends of most frames are clear then: only the byte values of all frames prove something.
-  const isSparse = !isClear && isSparseSound(samples, format);
+  const isSparse = !isClear && format.codec === 'aac' && samples[0]?.encryption?.scheme === 'sample-aes';
   const sound: Buffer[] = [];
   const most = isSparse && first > 0 ? MOST : first;
   const counts = { valid: 0, broken: 0, undecided: 0 };
@@ -46,7 +46,8 @@ export function tallySamples(
   for (let index = 0; index < samples.length && looked < most; index += step) {
     const sample = samples[index];
     if (!sample) break;
-    const part = isClear ? wholeOf(sample) : encryptedPartOf(sample, format);
+    const whole = { bytes: sample.data.length, start: true, end: true };
+    const part = isClear ? whole : encryptedPartOf(sample, format);
     if (part.bytes === 0) {
       clear += 1;
       continue;
@@ -114,14 +115,6 @@ export function addTallies(tallies: readonly Tally[]): Tally {
 export function verdictOf({ valid, broken, weight }: Tally): 'valid' | 'broken' | 'undecided' {
   if (valid >= 9 * broken && weight >= SURE) return 'valid';
   return broken >= 2 && broken > valid ? 'broken' : 'undecided';
-}
-
-function isSparseSound(samples: readonly MediaSample[], { codec }: SampleFormat): boolean {
-  return codec === 'aac' && samples[0]?.encryption?.scheme === 'sample-aes';
-}
-
-function wholeOf({ data }: MediaSample): EncryptedPart {
-  return { bytes: data.length, start: true, end: true };
 }
 
 /** What of a sample a cipher changes: how many bytes, and whether the first (behind a header) and the last are among them. */

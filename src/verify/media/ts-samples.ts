@@ -1,5 +1,5 @@
 import { readAdtsHeader } from '../../codecs/aac-frame';
-import { readAc3Header } from '../../codecs/ac3-frame';
+import { ac3FrameLength } from '../../codecs/ac3-frame';
 import { nalUnitsOf } from '../../codecs/nal-units';
 import { refused } from '../../drm/bytes';
 import type { Problem } from '../../drm/finding';
@@ -95,7 +95,7 @@ export function openPackedAudio(
     from += 10 + size;
   }
   const payload = bytes.subarray(from);
-  const number = readAdtsHeader(payload) ? 15 : readAc3Header(payload) ? 129 : undefined;
+  const number = readAdtsHeader(payload) ? 15 : ac3FrameLength(payload) ? 129 : undefined;
   const type = number === undefined ? undefined : STREAM_TYPES[number];
   if (!type) return undefined;
   return {
@@ -170,9 +170,7 @@ function trackOf(
     codec: type.codec === 'avc1' ? avcCodec(samples) : type.codec,
     scheme,
     keyIds: [],
-    defaultKeyId: undefined,
     constantIv: given?.isNamed ? given.iv : undefined,
-    pattern: undefined,
     samples: samples.length,
     encryptedSamples: isEncrypted ? samples.length : 0,
     seconds: secondsOf(packets, samples.length),
@@ -213,8 +211,7 @@ function secondsOf(packets: readonly Buffer[], samples: number): number {
 function framesOf(bytes: Buffer, format: SampleFormat): Buffer[] {
   const frames: Buffer[] = [];
   for (let at = 0; at + 7 <= bytes.length; ) {
-    const length =
-      format.codec === 'aac' ? readAdtsHeader(bytes, at)?.length : readAc3Header(bytes, at)?.length;
+    const length = format.codec === 'aac' ? readAdtsHeader(bytes, at)?.length : ac3FrameLength(bytes, at);
     if (length === undefined) {
       const next = bytes.indexOf(format.codec === 'aac' ? 0xff : 0x0b, at + 1);
       if (next < 0) break;
