@@ -94,13 +94,16 @@ function testIn(
   let forget = () => {};
   const tested = new Promise<TestResult>((resolve, reject) => {
     const end = (code: string, description: string) => {
-      const decrypted = (asked.keyFiles ?? []).length > 0;
-      const report = unfinished(address, {
-        code,
-        description,
-        decrypted,
+      const report: StreamReport = {
+        url: shownAddress(address),
+        type: 'unknown',
+        live: false,
+        decrypted: (asked.keyFiles ?? []).length > 0,
+        systems: [],
+        renditions: [],
+        faults: [{ severity: 'error', code, description }],
         fetched: { ...fetched, ms: now().getTime() - started },
-      });
+      };
       resolve({ report, hasMore: false });
     };
     const onMessage = (message: FromTest) => {
@@ -128,25 +131,4 @@ function testIn(
 
 function tooLarge({ processorSeconds, heapMib }: Fence): string {
   return `The stream was not tested: its manifest or media takes more than the ${processorSeconds} seconds of processor time or the ${heapMib} MiB of memory that a test has; make the manifest shorter: players must read it, too.`;
-}
-
-function unfinished(
-  address: string,
-  {
-    code,
-    description,
-    decrypted,
-    fetched,
-  }: Pick<StreamReport, 'decrypted' | 'fetched'> & { readonly code: string; readonly description: string },
-): StreamReport {
-  return {
-    url: shownAddress(address),
-    type: 'unknown',
-    live: false,
-    decrypted,
-    systems: [],
-    renditions: [],
-    faults: [{ severity: 'error', code, description }],
-    fetched,
-  };
 }

@@ -43,7 +43,6 @@ export interface Fetched {
   readonly url: string;
   /** Unpacked; the part that was asked for. */
   readonly body: Buffer;
-  readonly headers: GetAnswer['headers'];
   /** Whether a part was asked for and the whole file sent. */
   readonly isRangeIgnored: boolean;
 }
@@ -85,7 +84,7 @@ export class Fetches {
       const answer = await this.#get({ ...resource, url }, wanted, most[wanted], until);
       if ('ok' in answer) return answer;
       const { location } = answer.headers;
-      if (!isRedirect(answer.status)) return readAnswer(answer, { ...resource, url }, most[wanted]);
+      if (!REDIRECTS.includes(answer.status)) return readAnswer(answer, { ...resource, url }, most[wanted]);
       if (location === undefined || !URL.canParse(location, url))
         return refused('answer_broken', `answers with ${answer.status} but names no new address`);
       url = new URL(location, url).href;
@@ -142,9 +141,7 @@ export class Fetches {
   }
 }
 
-function isRedirect(status: number): boolean {
-  return status === 301 || status === 302 || status === 303 || status === 307 || status === 308;
-}
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
 function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): Fetched | NotFetched {
   const { status, headers } = answer;
@@ -164,7 +161,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   const body = isRangeIgnored
     ? unpacked.subarray(range.first, range.last === undefined ? undefined : range.last + 1)
     : unpacked;
-  return { ok: true, url, body, headers, isRangeIgnored };
+  return { ok: true, url, body, isRangeIgnored };
 }
 
 function statusFault(status: number): NotFetched {

@@ -66,16 +66,14 @@ function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
   const { claims, secrets, findings: faults } = report;
   const result = maskSecrets({ kind: 'cpix', fields: [], faults }, secrets);
   const checked = { name, result, claims, secrets };
+  const common = { name, changed, isDocument: true, rotates: false };
   const keys = claimsOf(claims, 'key').map(({ at, keyId, contentKey }): ReadKeyFile => {
     const place = at.slice(0, at.lastIndexOf('.') + 1);
     const own = claims.filter((claim) => claim.at.startsWith(place));
     const [fairPlay] = claimsOf(own, 'fairplay');
     const address = claimsOf(own, 'address').find(({ system }) => system === 'fairplay');
     return {
-      name,
-      changed,
-      isDocument: true,
-      rotates: false,
+      ...common,
       checked: { ...checked, claims: claims.filter((claim) => claim.of === 'key' || own.includes(claim)) },
       cenc: contentKey && { keyId, contentKey },
       fairPlay: fairPlay?.key && {
@@ -85,16 +83,7 @@ function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
       },
     };
   });
-  const nothing = {
-    name,
-    changed,
-    isDocument: true,
-    rotates: false,
-    checked,
-    cenc: undefined,
-    fairPlay: undefined,
-  };
-  return keys.length > 0 ? keys : [nothing];
+  return keys.length > 0 ? keys : [{ ...common, checked, cenc: undefined, fairPlay: undefined }];
 }
 
 /**

@@ -1,5 +1,5 @@
 import { formatUuid, isAmong, swapKeyIdOrder } from '../drm/bytes';
-import { below, boxesIn, systemName } from '../drm/check/boxes';
+import { systemName } from '../drm/check/boxes';
 import { type CheckedInput, checkInput } from '../drm/check/check';
 import { compareInputs, withoutAnswered } from '../drm/check/compare';
 import { withTheseKeys } from '../drm/check/comparison';
@@ -140,20 +140,13 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
     : compareInputs([...ofKeyFiles, ofManifest, ...ofInit]).faults;
   return compared.map(({ inputs: _inputs, ...finding }) => {
     const { description } = finding;
-    const names = { [THIS]: signalling.name, [OTHER]: init?.name };
-    if (description.includes(THIS))
-      return withHistory(
-        description.includes(OTHER)
-          ? { ...finding, names }
-          : { ...finding, names: { [THIS]: signalling.name } },
-        options,
-      );
+    if (description.includes(THIS)) {
+      const other = description.includes(OTHER) ? init?.name : undefined;
+      return withHistory({ ...finding, names: { [THIS]: signalling.name, [OTHER]: other } }, options);
+    }
     // A sentence of one file alone is the same for the manifest and for the init segment.
-    const ofInitAlone = {
-      description: description.replaceAll(OTHER, THIS),
-      names: { [THIS]: init?.name ?? '' },
-    };
-    return withHistory({ ...finding, ...ofInitAlone }, options);
+    const alone = { description: description.replaceAll(OTHER, THIS), names: { [THIS]: init?.name ?? '' } };
+    return withHistory({ ...finding, ...alone }, options);
   });
 }
 
@@ -204,11 +197,8 @@ function timeOf(date: Date): string {
 /** Boxes of one system that say different things in manifest and init segment, beyond what their comparison finds. */
 function psshDifference({ rendition, signalling, init }: TestedRendition): StreamFinding[] {
   if (!init) return [];
-  const ofManifest = boxesBySystem(
-    signalsOfManifest(rendition.signalling.text).map(({ content }) => Buffer.from(content, 'base64')),
-  );
-  const movies = boxesIn(init.bytes).filter(({ type }) => type === 'moov');
-  const ofInit = boxesBySystem(below(movies, ['pssh']).map(({ bytes }) => bytes));
+  const ofManifest = boxesBySystem(signalsOfManifest(rendition.signalling.text));
+  const ofInit = boxesBySystem(signalsOfInit(init.bytes));
   return [...ofManifest].flatMap(([system, boxes]) => {
     const others = ofInit.get(system);
     if (!others || [...boxes].every((box) => others.has(box))) return [];
@@ -230,26 +220,25 @@ function boxesOfOtherKeys(tested: TestedRendition, keyFiles: readonly ReadKeyFil
     [init?.name ?? '', init ? signalsOfInit(init.bytes) : []],
   ] as const;
   return files.flatMap(([name, signals]) =>
-    [...boxesBySystem(signals.map(({ content }) => Buffer.from(content, 'base64')))].flatMap(
-      ([system, boxes]) => {
-        const ids = [...boxes].flatMap((box) =>
-          claimsOf(checkInput(Buffer.from(box, 'base64')).claims, 'box').map(({ keyId }) => keyId),
-        );
-        if (ids.length === 0 || ids.some((id) => isAmong(id, keyIds))) return [];
-        const text = `The ${systemName(system) ?? system} pssh box in ${THIS} names key id ${listed(ids.map(formatUuid))}, but the samples have ${listed([...new Set(keyIds.map(formatUuid))])} of ${namesOf(documents)}, so players ask for another key; package the stream again with the box of the document`;
-        return streamFinding('error', 'key_id_mismatch', name, text);
-      },
-    ),
+    [...boxesBySystem(signals)].flatMap(([system, boxes]) => {
+      const ids = [...boxes].flatMap((box) =>
+        claimsOf(checkInput(Buffer.from(box, 'base64')).claims, 'box').map(({ keyId }) => keyId),
+      );
+      if (ids.length === 0 || ids.some((id) => isAmong(id, keyIds))) return [];
+      const text = `The ${systemName(system) ?? system} pssh box in ${THIS} names key id ${listed(ids.map(formatUuid))}, but the samples have ${listed([...new Set(keyIds.map(formatUuid))])} of ${namesOf(documents)}, so players ask for another key; package the stream again with the box of the document`;
+      return streamFinding('error', 'key_id_mismatch', name, text);
+    }),
   );
 }
 
-function boxesBySystem(all: readonly Buffer[]): Map<string, Set<string>> {
+/** The boxes among signals, in base64. */
+function boxesBySystem(signals: readonly { readonly content: string }[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
-  for (const bytes of all) {
-    const parsed = parsePsshBox(bytes);
+  for (const { content } of signals) {
+    const parsed = parsePsshBox(Buffer.from(content, 'base64'));
     if (!parsed.ok) continue;
     const boxes = found.get(parsed.value.systemId) ?? new Set();
-    found.set(parsed.value.systemId, boxes.add(bytes.toString('base64')));
+    found.set(parsed.value.systemId, boxes.add(content));
   }
   return found;
 }

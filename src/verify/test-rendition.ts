@@ -62,9 +62,10 @@ interface RenditionTestOptions {
 /** Fetches the init segment and the newest segment of a rendition, and looks at the samples. */
 export async function testRendition(
   rendition: Rendition,
-  { fetches, keyFiles, formerKeyFiles, live, memory, now }: RenditionTestOptions,
+  options: RenditionTestOptions,
 ): Promise<TestedRendition> {
-  const test = new RenditionTest(rendition, { fetches, keyFiles, formerKeyFiles, memory });
+  const { live, memory, now } = options;
+  const test = new RenditionTest(rendition, options);
   const named = await test.segments();
   const segments = memory ? memory.next(rendition, named, now) : named;
   const wanted = segments.newest[0]?.init ?? rendition.init;
@@ -109,10 +110,7 @@ class RenditionTest {
 
   constructor(
     private readonly rendition: Rendition,
-    private readonly options: Pick<
-      RenditionTestOptions,
-      'fetches' | 'keyFiles' | 'formerKeyFiles' | 'memory'
-    >,
+    private readonly options: RenditionTestOptions,
   ) {}
 
   async segments(): Promise<Segments> {

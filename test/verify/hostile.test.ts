@@ -254,3 +254,12 @@ test('a segment of a few bytes that says that it has half a million samples is r
     },
   ]);
 });
+
+test('a media sequence number of 23 digits does not end the test', async () => {
+  const stream = await startStream('hls');
+  await stream.change('v.m3u8', (text) =>
+    text.replace('#EXTM3U\n', `#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:${'9'.repeat(23)}\n`),
+  );
+  const { renditions } = await stream.verify();
+  expect(renditions.map(({ judgement }) => judgement?.state)).toEqual(['decrypts', 'decrypts']);
+});

@@ -28,8 +28,6 @@ export interface MediaPlaylist {
   readonly started: Date | undefined;
   readonly ended: Date | undefined;
   readonly segments: Segments;
-  /** The number of the newest segment, and the target duration. */
-  readonly last: number;
   readonly targetSeconds: number;
 }
 
@@ -74,7 +72,7 @@ export function readPlaylist(
 type Manifest = Extract<ReturnType<typeof parsePlaylist>, { ok: true }>['value']['manifest'];
 
 function mediaPlaylistOf(manifest: Manifest, segments: Manifest['segments'], url: string): MediaPlaylist {
-  const sequence = Math.max(0, manifest.mediaSequence ?? 0);
+  const sequence = Math.min(Math.max(0, manifest.mediaSequence ?? 0), Number.MAX_SAFE_INTEGER);
   let keys: readonly KeyLine[] = [];
   const named = segments.flatMap((segment, index): SegmentSource[] => {
     const own = segment.custom?.keys;
@@ -101,7 +99,6 @@ function mediaPlaylistOf(manifest: Manifest, segments: Manifest['segments'], url
     started: startOf(manifest, sequence),
     ended: ended === undefined ? undefined : new Date(ended + (newest?.duration ?? 0) * 1000),
     segments: { first: named[0], newest: named.slice(-3).reverse() },
-    last: sequence + segments.length - 1,
     targetSeconds: manifest.targetDuration ?? 10,
   };
 }
