@@ -97,10 +97,6 @@ export function isRandomUuid(bytes: Buffer): boolean {
   return isUuidOfVersion(4, bytes);
 }
 
-function isUuidOfName(bytes: Buffer): boolean {
-  return isUuidOfVersion(5, bytes);
-}
-
 function isUuidOfVersion(version: number, bytes: Buffer): boolean {
   return bytes.length === 16 && bytes.readUInt8(6) >> 4 === version && bytes.readUInt8(8) >> 6 === 2;
 }
@@ -115,7 +111,7 @@ export function uuidOfName(namespace: Uint8Array, name: string): Buffer {
 
 /** Whether a key id reads as random in the other byte order alone. Ids made of a name do so by chance: one in sixteen. */
 export function looksSwapped(keyId: Buffer): boolean {
-  return !isRandomUuid(keyId) && !isUuidOfName(keyId) && isRandomUuid(swapKeyIdOrder(keyId));
+  return ![4, 5].some((version) => isUuidOfVersion(version, keyId)) && isRandomUuid(swapKeyIdOrder(keyId));
 }
 
 export const BYTE_ORDER_SUSPECTED =

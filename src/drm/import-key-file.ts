@@ -45,17 +45,20 @@ type System = 'widevine' | 'playready';
  */
 export function importKeyFile(text: string, keepUnknown: boolean): Imported {
   const read = readImportLines(text);
-  const values: Values = new Map([...read.known.values()].map(({ name, value }) => [name, value]));
-  const problems = [...read.problems, ...valueProblems(read.known, values), ...missingLines(values)];
-  const unknown = read.unknown.map(describeUnknownLine);
+  const known = read.lines.filter(({ name }) => KNOWN_LINES.has(name));
+  const others = read.lines.filter(({ name }) => !KNOWN_LINES.has(name));
+  const values: Values = new Map(known.map(({ name, value }) => [name, value]));
+  const problems = [...read.problems, ...valueProblems(known, values), ...missingLines(values)];
+  const unknown = others.map(describeUnknownLine);
   if (problems.length > 0 || (unknown.length > 0 && !keepUnknown)) {
     const inOrder = problems.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
     return { ok: false, problems: inOrder, unknown: keepUnknown ? [] : unknown };
   }
   const changes = [...unwrapBoxes(values), ...addChecksums(values)];
-  const lines = [
-    ...inTableOrder(values),
-    ...read.unknown.map(({ name, value }): KeyFileLine => ({ name, value })),
+  const inTableOrder = [...KNOWN_LINES].filter((name) => values.has(name));
+  const lines: KeyFileLine[] = [
+    ...inTableOrder.map((name) => ({ name, value: values.get(name) ?? '' })),
+    ...others.map(({ name, value }) => ({ name, value })),
   ];
   const parts = partsOf(values);
   const rendered = renderKeyFile(lines);
@@ -90,8 +93,8 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   [`${HLS}-iv`, decodeHexBlock],
 ]);
 
-function valueProblems(known: ImportLines['known'], values: Values): Problem[] {
-  return [...known.values()].flatMap(({ name, value, number }) => {
+function valueProblems(known: readonly NumberedLine[], values: Values): Problem[] {
+  return known.flatMap(({ name, value, number }) => {
     // Reported elsewhere, or of a system that is switched off: a packager ignores it.
     if (!isLineText(value) || isOfSystemOff(values, name)) return [];
     const checked = RULES.get(name)?.(value);
@@ -178,13 +181,6 @@ function isOn(values: Values, prefix: string, system: System): boolean {
   return values.get(`${prefix}-keyserver-${system}`) === 'true';
 }
 
-function inTableOrder(values: Values): KeyFileLine[] {
-  return [...KNOWN_LINES].flatMap((name) => {
-    const value = values.get(name);
-    return value === undefined ? [] : [{ name, value }];
-  });
-}
-
 /** Unknown lines are reported as kept, and the encoding was checked before. */
 const REPORTED_ELSEWHERE: readonly string[] = ['unknown_line', 'not_utf8'];
 
@@ -226,14 +222,8 @@ export interface UnknownLine {
   readonly near: string | undefined;
 }
 
-interface ImportLines {
-  readonly known: ReadonlyMap<string, NumberedLine>;
-  readonly unknown: readonly NumberedLine[];
-  readonly problems: readonly Problem[];
-}
-
 /** Reads the lines of a key file of another program: line ends, byte order mark, blanks and comments are no matter. */
-function readImportLines(text: string): ImportLines {
+function readImportLines(text: string): { lines: NumberedLine[]; problems: Problem[] } {
   const report = new Report();
   const meant = readMeantText(report, text);
   const problems: Problem[] = report.findings.map(({ code, description }) => ({ code, description }));
@@ -266,22 +256,13 @@ function readImportLines(text: string): ImportLines {
       field: 'The key file',
       description: 'is empty; it must have lines "name: value"',
     });
-  const all = [...seen.values()];
-  return {
-    known: new Map(all.filter(isKnown).map((line) => [line.name, line])),
-    unknown: all.filter((line) => !isKnown(line)),
-    problems,
-  };
+  return { lines: [...seen.values()], problems };
 }
 
 function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
   const { shown, near } = unknownLine(name);
   // It may be in a quoted string of a header.
   return { line: number, name: shown?.replaceAll('"', '?'), near };
-}
-
-function isKnown({ name }: NumberedLine): boolean {
-  return KNOWN_LINES.has(name);
 }
 
 function nameOf(line: NumberedLine): string {

@@ -108,19 +108,17 @@ const SECRET_LINES: ReadonlySet<string> = new Set([...KEY_LINES, `${HLS}-iv`]);
 
 export const MASK = '********';
 
-/** Whether a line's value is key material. A line with an unknown name counts as such. */
-function isSecretLine(name: string): boolean {
-  return SECRET_LINES.has(name) || !KNOWN_LINES.has(name);
-}
-
 /** How lines may be shown: without key material, and without addresses that contain a content key of them. */
 export function maskLines(lines: readonly KeyFileLine[]): KeyFileLine[] {
   const keys = lines.flatMap(({ name, value }) => {
     const read = name === `${HLS}-key` ? decodeHexBlock(value) : decodeBase64Block(value);
     return KEY_LINES.has(name) && read.ok ? [read.value] : [];
   });
+  // A line with an unknown name counts as key material.
   const isHidden = ({ name, value }: KeyFileLine) =>
-    isSecretLine(name) || (name.endsWith('-url') && keys.some((key) => containsBytes(value, key)));
+    SECRET_LINES.has(name) ||
+    !KNOWN_LINES.has(name) ||
+    (name.endsWith('-url') && keys.some((key) => containsBytes(value, key)));
   return lines.map((line) => ({ name: line.name, value: isHidden(line) ? MASK : line.value }));
 }
 

@@ -1,42 +1,37 @@
 import { uuidOfName } from './bytes';
+import type { ExportScheme } from './export/names';
 import type { Problem } from './finding';
 import { importKeyFile } from './import-key-file';
-import { decodeKeys, HLS, keysIn } from './key-file';
+import { decodeKeys, HLS, type KeyFile, keysIn } from './key-file';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from './playready';
 import { buildPsshBox, COMMON_SYSTEM_ID } from './pssh';
 import { WIDEVINE_SYSTEM_ID } from './widevine';
-
-export interface DashKeys {
-  /** 16 bytes, big endian. */
-  readonly keyId: Buffer;
-  /** 16 bytes. */
-  readonly contentKey: Buffer;
-  readonly systems: readonly DrmSystemData[];
-  /** Whole `pssh` boxes: those of the systems that the key file has, then the common one, which ClearKey players take. */
-  readonly boxes: readonly Buffer[];
-}
 
 export interface DrmSystemData {
   readonly systemId: string;
   readonly data: Buffer;
 }
 
-export interface HlsKeys {
-  /** `fairPlayKeyId` of the address: the lines of FairPlay name no key id. */
+/** A key as packagers take it. */
+export interface StreamKey {
+  readonly scheme: ExportScheme;
+  /** 16 bytes, big endian; of HLS, whose lines name none, the one that `fairPlayKeyId` makes of the address. */
   readonly keyId: Buffer;
   /** 16 bytes. */
   readonly key: Buffer;
-  /** 16 bytes, the same for every sample. */
-  readonly iv: Buffer;
-  readonly keyUri: string;
-  /** The common box alone: FairPlay has none. */
+  /** 16 bytes, the same for every sample. Of HLS alone: under `cenc` each packager makes its own. */
+  readonly iv?: Buffer;
+  readonly keyUri?: string;
+  /** Those that a `pssh` box signals. */
+  readonly systems: readonly DrmSystemData[];
+  /** Whole `pssh` boxes of these, and the common one, which ClearKey players take. FairPlay has none of its own. */
   readonly boxes: readonly Buffer[];
 }
 
 /** What a key file has for each kind of stream. */
 export interface PackagingKeys {
-  readonly dash: DashKeys | undefined;
-  readonly hls: HlsKeys | undefined;
+  readonly dash: StreamKey | undefined;
+  readonly hls: (StreamKey & Required<Pick<StreamKey, 'iv' | 'keyUri'>>) | undefined;
 }
 
 export type PackagingCode = 'key_file_torn' | 'key_file_foreign' | 'key_file_incomplete';
@@ -82,8 +77,11 @@ export function readPackagingKeys(text: string, needsSystem = true, needsKey = t
     const data = playReadyObjectOf(keys.keyId, keys.contentKey, licenseUrl, checksum);
     systems.push({ systemId: PLAYREADY_SYSTEM_ID, data });
   }
-  const dash = keys && { ...keys, systems, boxes: [...systems.map(boxOf), commonBox(keys.keyId)] };
-  const hls = fairplay && hlsKeysOf(fairplay);
+  const dash = keys && {
+    ...{ scheme: 'cenc' as const, keyId: keys.keyId, key: keys.contentKey, systems },
+    boxes: [...systems.map(boxOf), commonBox(keys.keyId)],
+  };
+  const hls = fairplay && hlsKeyOf(fairplay);
   if (dash || hls || !needsKey) return { ok: true, keys: { dash, hls } };
   // HLS with a key that players fetch is not packaged here.
   const found = text.includes(`${HLS}-key:`) ? ' (its HLS lines are not of FairPlay)' : '';
@@ -91,13 +89,15 @@ export function readPackagingKeys(text: string, needsSystem = true, needsKey = t
   return refused('key_file_incomplete', sentence);
 }
 
-function hlsKeysOf(fairplay: { licenseUrl: string; key: string; iv: string }): HlsKeys {
-  const keyId = fairPlayKeyId(fairplay.licenseUrl);
+function hlsKeyOf({ licenseUrl: keyUri, key, iv }: NonNullable<KeyFile['fairplay']>) {
+  const keyId = fairPlayKeyId(keyUri);
   return {
+    scheme: 'cbcs' as const,
     keyId,
-    key: Buffer.from(fairplay.key, 'hex'),
-    iv: Buffer.from(fairplay.iv, 'hex'),
-    keyUri: fairplay.licenseUrl,
+    key: Buffer.from(key, 'hex'),
+    iv: Buffer.from(iv, 'hex'),
+    keyUri,
+    systems: [],
     boxes: [commonBox(keyId)],
   };
 }

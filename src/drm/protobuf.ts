@@ -8,8 +8,6 @@ export interface ProtobufField {
   readonly wireType: number;
   readonly varint?: number;
   readonly bytes: Buffer;
-  /** The field with its tag, as it stands in the message. */
-  readonly raw: Buffer;
 }
 
 const FIXED_LENGTHS: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
@@ -24,7 +22,6 @@ export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
   let at = 0;
   while (at < bytes.length) {
     if (fields.length === MAX_FIELDS) return malformed(`it has more than ${MAX_FIELDS} fields`);
-    const start = at;
     const tag = readVarint(bytes, at);
     if (!tag) return malformed('it ends inside a field');
     at = tag.end;
@@ -34,26 +31,16 @@ export function parseProtobuf(message: Uint8Array): Checked<ProtobufField[]> {
     if (wireType === 0) {
       const value = readVarint(bytes, at);
       if (!value) return malformed(`it ends inside field ${number}`);
-      fields.push({
-        number,
-        wireType,
-        varint: value.value,
-        bytes: NOTHING,
-        raw: bytes.subarray(start, value.end),
-      });
+      fields.push({ number, wireType, varint: value.value, bytes: NOTHING });
       at = value.end;
       continue;
     }
-    const length = wireType === 2 ? readVarint(bytes, at) : fixedLength(wireType, at);
+    const fixed = FIXED_LENGTHS[wireType];
+    const length = fixed === undefined ? wireType === 2 && readVarint(bytes, at) : { value: fixed, end: at };
     if (!length) return malformed(`its field ${number} can't be read`);
     const end = length.end + length.value;
     if (end > bytes.length) return malformed(`its field ${number} is cut short`);
-    fields.push({
-      number,
-      wireType,
-      bytes: bytes.subarray(length.end, end),
-      raw: bytes.subarray(start, end),
-    });
+    fields.push({ number, wireType, bytes: bytes.subarray(length.end, end) });
     at = end;
   }
   return { ok: true, value: fields };
@@ -76,11 +63,6 @@ function readVarint(bytes: Buffer, from: number): { value: number; end: number }
     if (byte < 0x80) return { value, end: from + index + 1 };
   }
   return undefined;
-}
-
-function fixedLength(wireType: number, at: number): { value: number; end: number } | undefined {
-  const value = FIXED_LENGTHS[wireType];
-  return value === undefined ? undefined : { value, end: at };
 }
 
 function varint(value: number): Buffer {

@@ -103,13 +103,10 @@ function within(value: number, limits: Limits, tooMuch: string): Checked<string>
 
 export function readLimits(value: unknown): Checked<Limits> {
   const entries = isJsonObject(value) ? Object.entries(value) : [];
-  const isLimit = ([name, most]: [string, unknown]) => QUALITY.pattern.test(name) && isCount(most);
+  const isLimit = ([name, most]: [string, unknown]) =>
+    QUALITY.pattern.test(name) && Number.isSafeInteger(most) && Number(most) > 0;
   if (entries.length === 0 || entries.length > 20 || !entries.every(isLimit)) {
     return refused('wrong_value', 'must be the maximum of each quality, such as {"SD": 576, "HD": 1080}');
   }
   return { ok: true, value: Object.fromEntries(entries) as Limits };
-}
-
-function isCount(value: unknown): boolean {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 }

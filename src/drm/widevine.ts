@@ -191,12 +191,8 @@ function contentIdFindings(contentId: Buffer, at: string): Finding[] {
     [isBase64, 'base64'],
     [isHex, 'hex'],
   ] as const) {
-    if (isEncoded && isPlain(Buffer.from(text, encoding)))
+    if (isEncoded && /^[\x20-\x7e]+$/.test(Buffer.from(text, encoding).toString('latin1')))
       return [warning('encoded_twice', at, `is ${encoding} of a text; write the content id itself`)];
   }
   return [];
-}
-
-function isPlain(bytes: Buffer): boolean {
-  return /^[\x20-\x7e]+$/.test(bytes.toString('latin1'));
 }

@@ -33,7 +33,7 @@ function boxOf(bytes: Buffer | undefined) {
 
 test('a whole key file gives the keys of DASH and HLS, each with the boxes that signal it', () => {
   const { dash, hls } = keysOf(WHOLE);
-  expect([dash?.keyId, dash?.contentKey]).toEqual([KEY_ID, KEY]);
+  expect([dash?.keyId, dash?.key]).toEqual([KEY_ID, KEY]);
   const [widevine, playready, common] = (dash?.boxes ?? []).map(boxOf);
   expect(Buffer.from(widevine?.data ?? []).toString('base64')).toBe(WIDEVINE.psshData);
   const object = parsePlayReadyObject(playready?.data ?? Buffer.alloc(0));

@@ -16,7 +16,8 @@ const HLS_KEY_ID = Buffer.from('aaaaaaaabbbbccccddddeeeeffff0000', 'hex');
 export const PACKAGING_KEYS = {
   dash: {
     keyId: DASH_KEY_ID,
-    contentKey: Buffer.from('00112233445566778899aabbccddeeff', 'hex'),
+    scheme: 'cenc',
+    key: Buffer.from('00112233445566778899aabbccddeeff', 'hex'),
     systems: [],
     boxes: [buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [DASH_KEY_ID])],
   },
@@ -25,6 +26,8 @@ export const PACKAGING_KEYS = {
     key: Buffer.from('ffeeddccbbaa99887766554433221100', 'hex'),
     iv: Buffer.from('0123456789abcdef0123456789abcdef', 'hex'),
     keyUri: 'skd://fairplay.example/demo',
+    scheme: 'cbcs',
+    systems: [],
     boxes: [buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [HLS_KEY_ID])],
   },
 } satisfies PackagingKeys;
@@ -68,7 +71,7 @@ export async function decryptedSamples(
   const joined = await joinSegments(folder, name);
   const clear = join(folder, `${name}-clear.mp4`);
   const { dash, hls } = PACKAGING_KEYS;
-  const [keyId, key] = output === 'dash' ? [dash.keyId, dash.contentKey] : [hls.keyId, hls.key];
+  const [keyId, key] = output === 'dash' ? [dash.keyId, dash.key] : [hls.keyId, hls.key];
   await promisify(execFile)(SHAKA_PACKAGER, [
     '--quiet',
     `in=${joined},stream=${kind},output=${clear}`,

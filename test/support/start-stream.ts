@@ -38,7 +38,7 @@ export function dashPackaging(text = keyFileText()): Packaging {
   return {
     scheme: 'cenc',
     keyId: dash.keyId.toString('hex'),
-    key: dash.contentKey.toString('hex'),
+    key: dash.key.toString('hex'),
     pssh: Buffer.concat(dash.boxes).toString('hex'),
   };
 }

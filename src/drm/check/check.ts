@@ -63,10 +63,6 @@ export interface CheckedInput {
  * an object or as JSON text), `{"value": text}`, a key file's text, a CPIX document, a piece of a manifest or playlist, a
  * license address, or one value in base64, hex or as a UUID, or the bytes of one. Never throws.
  */
-export function check(input: unknown, options: CheckOptions = {}): CheckResult {
-  return checkInput(input, options).result;
-}
-
 export function checkInput(input: unknown, options: CheckOptions = {}): CheckedInput {
   const { reveal = false, name } = options;
   const { report, kind } = readInput(input, options);
@@ -81,22 +77,20 @@ function readInput(
   { name, checkRequest }: CheckOptions,
 ): { report: Report; kind: CheckKind } {
   const report = new Report();
-  if (Buffer.isBuffer(input)) return { report, kind: checkRawBytes(report, input) };
+  if (Buffer.isBuffer(input)) {
+    const isTooLong = input.length > MAX_CHARACTERS;
+    const sentence = `is longer than ${MAX_CHARACTERS} bytes`;
+    return { report, kind: isTooLong ? unknown(report, 'too_long', sentence) : checkBytes(report, input) };
+  }
   const kind =
     typeof input === 'string'
       ? checkText(report, input, checkRequest)
       : checkJson(report, input, checkRequest);
   const isNothingElse = kind === 'unknown' && typeof input === 'string' && input.length <= MAX_CHARACTERS;
-  if (!isNothingElse || !isKeyFileName(name)) return { report, kind };
+  if (!isNothingElse || !/\.key$/i.test(name ?? '')) return { report, kind };
   const ofKeyFile = new Report();
   checkKeyFile(ofKeyFile, input);
   return { report: ofKeyFile, kind: 'key_file' };
-}
-
-function checkRawBytes(report: Report, bytes: Buffer): CheckKind {
-  if (bytes.length > MAX_CHARACTERS)
-    return unknown(report, 'too_long', `is longer than ${MAX_CHARACTERS} bytes`);
-  return checkBytes(report, bytes);
 }
 
 function checkJson(report: Report, input: unknown, checkRequest: CheckOptions['checkRequest']): CheckKind {
@@ -185,13 +179,10 @@ function checkByteText(report: Report, input: string, inner: string, read: ByteT
   if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input)) {
     report.warning('white_space', THE_VALUE, 'has white space in it or after it; write it in one piece');
   }
-  reportEncoding(report, read.form);
+  const [code, sentence] = ENCODINGS[read.form] ?? [];
+  if (code && sentence) report.warning(code, THE_VALUE, sentence);
   if (read.form === 'uuid') return checkKeyId(report, read.bytes);
   return checkBytes(report, read.bytes);
-}
-
-function isKeyFileName(name: string | undefined): boolean {
-  return name !== undefined && /\.key$/i.test(name);
 }
 
 function checkJsonText(report: Report, text: string, checkRequest: CheckOptions['checkRequest']): CheckKind {
@@ -223,11 +214,6 @@ const ENCODINGS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
   not_canonical: ['not_canonical', 'is not canonical base64: bits are set after its last byte'],
   separated_hex: ['separators', 'is hex with separators or 0x; key files and the API accept only the digits'],
 };
-
-function reportEncoding(report: Report, form: ByteForm): void {
-  const named = ENCODINGS[form];
-  if (named) report.warning(named[0], THE_VALUE, named[1]);
-}
 
 function unrecognised(report: Report): CheckKind {
   return unknown(

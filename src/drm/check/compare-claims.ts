@@ -36,7 +36,7 @@ function compareExchanged(comparison: Comparison, reference: Side, other: Side):
     comparison.note('key_id');
     const remedy = `package again with a new key, because anyone can read this one in ${other.called}`;
     const sentence = exchangedSentence(reference, { side: other, keyId: found, remedy }, key.keyId);
-    comparison.error('key_and_key_id_swapped', [...other.names, ...reference.names], sentence);
+    comparison.differ('key_and_key_id_swapped', [other, reference], sentence);
     return true;
   }
   return false;
@@ -107,11 +107,10 @@ function compareIds(
 ): boolean {
   if (found.length === 0) return false;
   comparison.note('key_id');
-  const names = [...other.names, ...reference.names];
   const unknown = found.filter((keyId) => !isAmong(keyId, known));
   const swapped = unknown.filter((keyId) => isAmong(swapKeyIdOrder(keyId), known));
   for (const keyId of swapped)
-    comparison.error('key_id_byte_order', names, swappedSentence(reference, other, keyId));
+    comparison.differ('key_id_byte_order', [other, reference], swappedSentence(reference, other, keyId));
   // One match is enough: a manifest names the keys of all renditions, a key file one key.
   if (swapped.length > 0 || unknown.length < found.length) return swapped.length > 0;
   const is = found.map(formatUuid).slice(0, 3).join(', ');
@@ -124,13 +123,13 @@ function compareIds(
     what === 'samples'
       ? `${other.called} has key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players get no key for it; ${remedy}`
       : `The pssh boxes of ${other.called} name key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players ask for another key; ${remedy}`;
-  comparison.error('key_id_mismatch', names, sentence);
+  comparison.differ('key_id_mismatch', [other, reference], sentence);
   return true;
 }
 
 export function compareOrigin(comparison: Comparison, documents: Side, keyFile: Side): void {
   const known = keyIdsOf(documents);
-  const names = [...keyFile.names, ...documents.names];
+  const sides = [keyFile, documents] as const;
   const again = 'check whether they are of one stream, or write the key file again from the document';
   for (const { keyId } of keyFile.of('key')) {
     comparison.note('key_id');
@@ -139,7 +138,7 @@ export function compareOrigin(comparison: Comparison, documents: Side, keyFile: 
     const sentence = isSwapped
       ? swappedSentence(documents, keyFile, keyId)
       : `${keyFile.called} has key id ${formatUuid(keyId)}, which ${documents.called} ${documents.has} no key for; ${again}`;
-    comparison.error(isSwapped ? 'key_id_byte_order' : 'key_id_mismatch', names, sentence);
+    comparison.differ(isSwapped ? 'key_id_byte_order' : 'key_id_mismatch', sides, sentence);
   }
   const fairPlayKeys = documents.of('fairplay').flatMap(({ key }) => key ?? []);
   for (const { key } of fairPlayKeys.length > 0 ? keyFile.of('fairplay') : []) {
@@ -147,17 +146,12 @@ export function compareOrigin(comparison: Comparison, documents: Side, keyFile: 
     comparison.note('key');
     if (isAmong(key, fairPlayKeys)) continue;
     const sentence = `The FairPlay key of ${keyFile.called} is not one of ${documents.called}; ${again}`;
-    comparison.error('fairplay_key_differs', names, sentence);
+    comparison.differ('fairplay_key_differs', sides, sentence);
   }
-  const [ivs, found] = [documents, keyFile].map((side) => side.of('iv').map(({ iv }) => iv));
-  if (!ivs?.length || !found?.length) return;
-  comparison.note('iv');
-  if (found.some((iv) => isAmong(iv, ivs))) return;
-  comparison.error(
-    'iv_mismatch',
-    names,
-    `The FairPlay IV of ${keyFile.called} is not one of ${documents.called}; ${again}`,
-  );
+  const [ivs = [], found = []] = [documents, keyFile].map((side) => side.of('iv').map(({ iv }) => iv));
+  if (!comparison.notesBoth('iv', ivs, found) || found.some((iv) => isAmong(iv, ivs))) return;
+  const sentence = `The FairPlay IV of ${keyFile.called} is not one of ${documents.called}; ${again}`;
+  comparison.differ('iv_mismatch', sides, sentence);
 }
 
 function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
@@ -195,7 +189,7 @@ function compareRotating(
       ? `${other.called} rotates its keys, and ${reference.called} ${reference.has} none of those that it names; give the document of its key periods`
       : `${other.called} rotates its keys, which a key file can't do, so it was not made from ${reference.called}, and was not ` +
         'compared with its key; check the media that were made with this key file';
-  comparison.warning('key_rotation', [...other.names, ...reference.names], sentence);
+  comparison.differ('key_rotation', [other, reference], sentence, 'warning');
 }
 
 function isForFairPlayAlone(reference: Side, other: Side): boolean {
@@ -212,19 +206,18 @@ function isForFairPlayAlone(reference: Side, other: Side): boolean {
 }
 
 export function compareSchemes(comparison: Comparison, reference: Side, other: Side): void {
-  const allowed = new Set(schemesOf(reference).map(cipherOf));
-  const used = [...new Set(other.of('track').flatMap(({ scheme }) => (cipherOf(scheme) ? [scheme] : [])))];
-  if (allowed.size === 0 || used.length === 0) return;
-  comparison.note('scheme');
-  const wrong = used.find((scheme) => !allowed.has(cipherOf(scheme)));
+  const allowed = [...new Set(schemesOf(reference).map(cipherOf))];
+  const used = other.of('track').flatMap(({ scheme }) => (cipherOf(scheme) ? [scheme] : []));
+  if (!comparison.notesBoth('scheme', allowed, used)) return;
+  const wrong = used.find((scheme) => !allowed.includes(cipherOf(scheme)));
   if (wrong === undefined) return;
-  const asks = [...allowed].join(' and ');
+  const asks = allowed.join(' and ');
   const remedy =
     reference.of('scheme').length > 0 || reference.of('fairplay').length > 0
       ? `package with the scheme of the ${reference.each}${reference.each === 'document' ? '' : ', or write key-file lines for this scheme (FairPlay for cbcs) and restart the stream'}`
       : 'make both in one run of the packager';
   const sentence = `${other.called} is encrypted with ${wrong} (${cipherOf(wrong)}), but ${reference.called} ${reference.has} ${asks}; ${remedy}`;
-  comparison.error('scheme_mismatch', [...other.names, ...reference.names], sentence);
+  comparison.differ('scheme_mismatch', [other, reference], sentence);
 }
 
 function schemesOf(side: Side): string[] {
@@ -282,38 +275,32 @@ function compareProtection(comparison: Comparison, reference: Side, other: Side)
   const remedy =
     reference.each === 'document' ? `restart the stream ${withTheseKeys(reference.each)}` : ofKeyFile;
   const sentence = `${other.called} is not protected, although ${reference.called} ${reference.has} keys; ${remedy}`;
-  comparison.error('not_protected', [...other.names, ...reference.names], sentence);
+  comparison.differ('not_protected', [other, reference], sentence);
 }
 
-function compareChecksums(comparison: Comparison, reference: Side, other: Side): void {
+/** Compares with the keys, or where there are none, with other headers. */
+export function compareChecksums(comparison: Comparison, reference: Side, other: Side): void {
   const keys = reference.of('key');
+  const ofKeys = keys.flatMap(({ keyId, contentKey }) =>
+    contentKey ? [{ keyId, checksum: playReadyChecksum(keyId, contentKey) }] : [],
+  );
   for (const { keyId, checksum } of other.of('checksum')) {
-    const own = keys.filter((key) => key.contentKey && key.keyId.equals(keyId));
-    if (own.length === 0) continue;
-    comparison.note('checksum');
-    if (own.some(({ contentKey }) => contentKey && playReadyChecksum(keyId, contentKey) === checksum))
-      continue;
-    const sentence =
-      `The PlayReady header in ${other.called} has the checksum of a different content key than ${reference.called} under ` +
-      'the same key id, so it was made from another key; restart the stream ' +
-      (reference.each === 'document'
-        ? `${withTheseKeys(reference.each)}, or ask for the document again`
-        : 'so that the packager reads this key file, or write the key file again from the license server');
-    comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
-    return;
-  }
-}
-
-export function compareHeaders(comparison: Comparison, reference: Side, other: Side): void {
-  for (const { keyId, checksum } of other.of('checksum')) {
-    const known = reference.of('checksum').filter((one) => one.keyId.equals(keyId));
+    const all = keys.length > 0 ? ofKeys : reference.of('checksum');
+    const known = all.filter((one) => one.keyId.equals(keyId));
     if (known.length === 0) continue;
     comparison.note('checksum');
     if (known.some((one) => one.checksum === checksum)) continue;
+    const ofKeyFile =
+      reference.each === 'document'
+        ? `${withTheseKeys(reference.each)}, or ask for the document again`
+        : 'so that the packager reads this key file, or write the key file again from the license server';
     const sentence =
-      `The PlayReady headers in ${other.called} and ${reference.called} have different checksums under one key id, so they ` +
-      'were made from two keys; make both in one run of the packager';
-    comparison.error('checksum_mismatch', [...other.names, ...reference.names], sentence);
+      keys.length > 0
+        ? `The PlayReady header in ${other.called} has the checksum of a different content key than ${reference.called} under ` +
+          `the same key id, so it was made from another key; restart the stream ${ofKeyFile}`
+        : `The PlayReady headers in ${other.called} and ${reference.called} have different checksums under one key id, so they ` +
+          'were made from two keys; make both in one run of the packager';
+    comparison.differ('checksum_mismatch', [other, reference], sentence);
     return;
   }
 }
@@ -321,14 +308,13 @@ export function compareHeaders(comparison: Comparison, reference: Side, other: S
 export function compareContentIds(comparison: Comparison, reference: Side, other: Side): void {
   const known = reference.of('content_id').map(({ contentId }) => textOrHex(contentId).value);
   const found = other.of('content_id').map(({ contentId }) => textOrHex(contentId).value);
-  if (known.length === 0 || found.length === 0) return;
-  comparison.note('content_id');
+  if (!comparison.notesBoth('content_id', known, found)) return;
   if (found.some((contentId) => known.includes(contentId))) return;
   const should = known.length <= 3 ? ` (${[...new Set(known)].join(', ')})` : '';
   const sentence =
     `The Widevine data in ${other.called} names content id ${found[0]}, but ${reference.called} has another one` +
     `${should}; check whether they are of one stream, and restart it if the ${reference.each} was changed`;
-  comparison.warning('content_id_mismatch', [...other.names, ...reference.names], sentence);
+  comparison.differ('content_id_mismatch', [other, reference], sentence, 'warning');
 }
 
 function addressesOf(side: Side, system: 'playready' | 'fairplay'): string[] {
@@ -340,23 +326,21 @@ function addressesOf(side: Side, system: 'playready' | 'fairplay'): string[] {
 export function comparePlayReady(comparison: Comparison, reference: Side, other: Side): void {
   const known = addressesOf(reference, 'playready');
   const found = addressesOf(other, 'playready');
-  if (known.length === 0 || found.length === 0) return;
-  comparison.note('license_address');
+  if (!comparison.notesBoth('license_address', known, found)) return;
   if (found.some((address) => hasAddress(known, address))) return;
   for (const address of found) {
     const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
     const sentence =
       `${other.called} has the PlayReady license address ${address}, but ${reference.called} ${reference.has} another ` +
       `one${should}; check which server has the key, and restart the stream if the ${reference.each} was changed`;
-    comparison.warning('license_address_differs', [...other.names, ...reference.names], sentence);
+    comparison.differ('license_address_differs', [other, reference], sentence, 'warning');
   }
 }
 
 export function compareFairPlay(comparison: Comparison, reference: Side, other: Side): void {
   const known = addressesOf(reference, 'fairplay');
   const found = addressesOf(other, 'fairplay');
-  if (known.length === 0 || found.length === 0) return;
-  comparison.note('license_address');
+  if (!comparison.notesBoth('license_address', known, found)) return;
   // The renditions of one playlist may have keys of their own.
   const isSome = found.some((address) => hasAddress(known, address));
   for (const address of found) {
@@ -369,7 +353,7 @@ export function compareFairPlay(comparison: Comparison, reference: Side, other: 
           `${should}, so players ask for the key of other content; check whether they are of one stream, then restart it`
         : `${other.called} has the FairPlay address of ${reference.called} with something appended (${address}), which ` +
           'the license server may not know; set cupertinoAppendQueryParamsToEncUrl to false in the packager';
-    comparison.error('license_address_differs', [...other.names, ...reference.names], sentence);
+    comparison.differ('license_address_differs', [other, reference], sentence);
   }
 }
 
@@ -377,15 +361,14 @@ export function compareFairPlay(comparison: Comparison, reference: Side, other: 
 function compareIvs(comparison: Comparison, reference: Side, other: Side): void {
   const known = reference.of('iv');
   const found = other.of('iv');
-  if (known.length === 0 || found.length === 0) return;
-  comparison.note('iv');
+  if (!comparison.notesBoth('iv', known, found)) return;
   if (found.some(({ iv }) => known.some((one) => one.iv.equals(iv)))) return;
   const sentence =
     `The FairPlay IV in ${other.called} differs from the one in ${reference.called}; ` +
     (reference.each === 'document'
       ? 'let the packager take its explicitIV, or leave the IV out of the playlist, since the license contains it'
       : `set ${HLS}-iv-include-in-chunklist to false so that the license contains it, and restart the stream`);
-  comparison.error('iv_mismatch', [...other.names, ...reference.names], sentence);
+  comparison.differ('iv_mismatch', [other, reference], sentence);
 }
 
 function hasAddress(known: readonly string[], address: string): boolean {

@@ -2,10 +2,10 @@ import { swapKeyIdOrder } from '../bytes';
 import type { Finding } from '../finding';
 import type { CheckedInput } from './check';
 import {
+  compareChecksums,
   compareContent,
   compareContentIds,
   compareFairPlay,
-  compareHeaders,
   compareKeyIdsOf,
   compareOrigin,
   comparePlayReady,
@@ -165,7 +165,7 @@ const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[
   [['scheme_mismatch'], compareSchemes],
   [['content_id_mismatch'], compareContentIds],
   [['license_address_differs'], comparePlayReady],
-  [['checksum_mismatch'], compareHeaders],
+  [['checksum_mismatch'], compareChecksums],
 ];
 
 /** Compares what manifests say with the samples. What was reported against the key files is not repeated. */

@@ -59,6 +59,8 @@ export function sideOf(inputs: readonly CheckedInput[], each: Each = 'file'): Si
   };
 }
 
+const ERROR: Finding['severity'] = 'error';
+
 export class Comparison {
   readonly faults: ComparedFinding[] = [];
   readonly #compared = new Set<ComparedAspect>();
@@ -67,12 +69,21 @@ export class Comparison {
     this.#compared.add(aspect);
   }
 
-  error(code: string, inputs: readonly string[], sentence: string): void {
-    this.faults.push({ severity: 'error', code, inputs, description: `${sentence}.` });
+  /** Whether both sides say something of an aspect, which then is compared. */
+  notesBoth(aspect: ComparedAspect, known: readonly unknown[], found: readonly unknown[]): boolean {
+    if (known.length === 0 || found.length === 0) return false;
+    this.note(aspect);
+    return true;
   }
 
-  warning(code: string, inputs: readonly string[], sentence: string): void {
-    this.faults.push({ severity: 'warning', code, inputs, description: `${sentence}.` });
+  /** Of sides whose values are not alike. */
+  differ(code: string, [other, reference]: readonly [Side, Side], sentence: string, severity = ERROR): void {
+    const inputs = [...other.names, ...reference.names];
+    this.faults.push({ severity, code, inputs, description: `${sentence}.` });
+  }
+
+  error(code: string, inputs: readonly string[], sentence: string): void {
+    this.faults.push({ severity: ERROR, code, inputs, description: `${sentence}.` });
   }
 
   hasReported(codes: readonly string[], name: string): boolean {

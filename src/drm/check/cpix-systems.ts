@@ -1,6 +1,7 @@
-import { type Checked, isZero } from '../bytes';
+import { isZero } from '../bytes';
 import { type CpixKey, type CpixSystem, FAIRPLAY_SYSTEM_ID, plainKey } from '../cpix/document';
-import { fairPlayAddress, type PlayReadySignal, playReadySignal, widevineData } from '../cpix/signalling';
+import { checked } from '../cpix/fault';
+import { fairPlayAddress, playReadySignal, widevineData } from '../cpix/signalling';
 import { checkValues, REQUEST_NAMES, type ValueNames } from '../cross-check';
 import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
@@ -124,11 +125,11 @@ function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void
 function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string, subject: Subject): void {
   const { keyId, explicitIv } = key;
   const contentKey = plainKey(key);
-  const use = ((): Checked<PlayReadySignal | string | undefined> => {
+  const use = checked(() => {
     if (system.systemId === WIDEVINE_SYSTEM_ID) return widevineData(system);
     if (system.systemId === FAIRPLAY_SYSTEM_ID) return fairPlayAddress(system, explicitIv);
-    return contentKey ? playReadySignal(system, keyId, contentKey) : { ok: true, value: undefined };
-  })();
+    return contentKey && playReadySignal(system, keyId, contentKey);
+  });
   if (!use.ok) {
     const isReported = report.findings.some(({ severity }) => severity === 'error');
     if (!isReported) report.problem(subject, use.problem);

@@ -1,4 +1,4 @@
-import { parseUuid } from '../bytes';
+import { isAmong, parseUuid } from '../bytes';
 import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { describeBoxList, foreignSystemOf, systemName } from './boxes';
@@ -116,19 +116,14 @@ function readProtections(report: Report, xml: string): Protection[] {
   }
   const all = [...found.values()].slice(0, MAX_PROTECTIONS);
   // The same key id stands in the element of the scheme and, with some packagers, in each system's.
-  return all.filter(
-    ({ scheme, keyId }) => scheme !== undefined || !all.some((other) => other.scheme && isSame(other, keyId)),
-  );
+  const ofSchemes = all.flatMap(({ scheme, keyId }) => (scheme !== undefined && keyId ? [keyId] : []));
+  return all.filter(({ scheme, keyId }) => scheme !== undefined || (keyId && !isAmong(keyId, ofSchemes)));
 }
 
 /** A pattern would search for the end of each unclosed comment again. */
 function withoutComments(xml: string): string {
   const [before = '', ...comments] = xml.split('<!--');
   return before + comments.map((comment) => comment.split('-->').slice(1).join('-->')).join('');
-}
-
-function isSame({ keyId }: Protection, other: Buffer | undefined): boolean {
-  return keyId !== undefined && other !== undefined && keyId.equals(other);
 }
 
 const MAX_ADDRESSES = 50;

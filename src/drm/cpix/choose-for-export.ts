@@ -1,17 +1,16 @@
 import { formatUuid } from '../bytes';
 import type { Finding } from '../finding';
 import {
-  attempt,
   type CpixChoice,
   type CpixSystemName,
   chosenBareKeys,
   keysWith,
   type Role,
-  refusal,
   requireKey,
   settleRoles,
 } from './choose';
 import type { CpixDocument, CpixKey } from './document';
+import { attempt, refuseChoice } from './fault';
 import { listKeys } from './usage-rules';
 
 export type KeyChoice = Omit<CpixChoice, 'systems'>;
@@ -57,7 +56,7 @@ function rolesOf(document: CpixDocument, choice: KeyChoice, asked: CencScheme | 
     if (asked !== undefined) return asked;
     // FairPlay would be lost under cenc, and players of cenc alone under cbcs.
     const kid = formatUuid(key.keyId);
-    throw refusal(
+    return refuseChoice(
       `has no scheme for the key ${kid}, which is for FairPlay and others; choose the scheme cbcs, or cenc without FairPlay`,
     );
   };
@@ -69,7 +68,7 @@ function rolesOf(document: CpixDocument, choice: KeyChoice, asked: CencScheme | 
     isUsable: () => true,
   }));
   if (roles.some((role) => role.candidates.length > 0)) return roles;
-  throw refusal(
+  return refuseChoice(
     `has no key with the scheme ${asked ?? 'cenc or cbcs'} for this choice; it has ${listKeys(document.keys, document.rules)}`,
   );
 }

@@ -1,4 +1,4 @@
-import { type Checked, formatUuid } from '../bytes';
+import { formatUuid } from '../bytes';
 import { type Finding, type Problem, warning } from '../finding';
 import {
   byKeyId,
@@ -11,14 +11,15 @@ import {
   schemeName,
   THE_DOCUMENT,
 } from './document';
+import { attempt, refuse, refuseChoice, unusable } from './fault';
 import { bareKeys, leftOutFindings, skippedSystems } from './left-out';
 import {
-  knownFilters,
   listKeys,
   listTracks,
   nameTrack,
+  requireKnownFilters,
+  requireSameInAllPeriods,
   rulesInPeriod,
-  rulesOfAllPeriods,
   rulesOfTrack,
 } from './usage-rules';
 
@@ -50,20 +51,6 @@ export type Chosen =
   | { readonly ok: true; readonly value: ChosenKeys }
   | { readonly ok: false; readonly faults: readonly Problem[] };
 
-class ChoiceFault extends Error {
-  readonly faults: readonly Problem[];
-
-  constructor(...faults: readonly Problem[]) {
-    super('No choice');
-    this.faults = faults;
-  }
-}
-
-const noChoice = (sentence: string): Problem => ({ code: 'cpix_choice', description: sentence });
-const notUsable = (sentence: string): Problem => ({ code: 'cpix_not_usable', description: sentence });
-/** Thrown for `attempt`; the sentence goes on after the name of the document. */
-export const refusal = (sentence: string) => new ChoiceFault(noChoice(sentence));
-
 /**
  * Chooses the keys of one key file: one for CENC and one for FairPlay, which may be the same. No value is needed, so that
  * it works on a document that is still encrypted. A role (CENC, FairPlay) without a key in the document is left out. The
@@ -71,20 +58,6 @@ export const refusal = (sentence: string) => new ChoiceFault(noChoice(sentence))
  */
 export function chooseKeys(document: CpixDocument, choice: CpixChoice): Chosen {
   return attempt(() => choose(document, choice));
-}
-
-/** What `work` makes, or the faults of the choice that it throws. */
-export function attempt<Value>(
-  work: () => Value,
-):
-  | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly faults: readonly Problem[] } {
-  try {
-    return { ok: true, value: work() };
-  } catch (thrown) {
-    if (thrown instanceof ChoiceFault) return { ok: false, faults: thrown.faults };
-    throw thrown;
-  }
 }
 
 function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
@@ -98,7 +71,7 @@ function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
   };
 }
 
-/** Chooses a key for each role. @throws for `attempt` to catch. */
+/** Chooses a key for each role. @throws faults */
 export function settleRoles(
   document: CpixDocument,
   choice: CpixChoice,
@@ -107,10 +80,11 @@ export function settleRoles(
   const rules = rulesInForce(document, choice, roles);
   const narrowed = roles.map((role) => narrow(role, choice, rules));
   if (narrowed.every(({ matched }) => matched.length === 0) || isUnknown(choice, narrowed, rules))
-    throw nothingLeft(document, choice, rules);
-  const settled = narrowed.map((one) => settle(one, roles, document.rules, choice));
-  const faults = settled.flatMap((result) => result.faults);
-  if (faults.length > 0) throw new ChoiceFault(...withoutDoubles(faults));
+    refuseWithout(document, choice, rules);
+  const tried = narrowed.map((one) => attempt(() => settle(one, roles, document.rules, choice)));
+  const [fault, ...more] = withoutDoubles(tried.flatMap((one) => (one.ok ? [] : one.faults)));
+  if (fault) refuse(fault.code, fault.description, ...more);
+  const settled = tried.flatMap((one) => (one.ok ? one.value : []));
   const taken = settled.flatMap(({ key }) => key ?? []);
   requireValues(taken);
   const present = narrowed.flatMap((one) => one.present);
@@ -123,19 +97,20 @@ export function settleRoles(
   return { settled, findings };
 }
 
-/** @throws for `attempt` to catch, unless the document has the key, or any where none is named. */
+/** @throws a fault unless the document has the key, or any where none is named. */
 export function requireKey({ keys, rules }: CpixDocument, keyId: Buffer | undefined): void {
-  if (keys.length === 0) throw refusal('has no content keys');
+  if (keys.length === 0) refuseChoice('has no content keys');
   if (keyId === undefined || keys.some((key) => key.keyId.equals(keyId))) return;
-  throw refusal(`has no key ${formatUuid(keyId)}; it has ${listKeys(keys, rules)}`);
+  refuseChoice(`has no key ${formatUuid(keyId)}; it has ${listKeys(keys, rules)}`);
 }
 
 function requireValues(keys: readonly CpixKey[]): void {
   const missing = keys.find(({ value }) => value === undefined);
   if (!missing) return;
   const kid = formatUuid(missing.keyId);
-  const sentence = `has no value for the key ${kid}: it is a request for keys; send what the key server answers to it`;
-  throw new ChoiceFault(notUsable(sentence));
+  unusable(
+    `has no value for the key ${kid}: it is a request for keys; send what the key server answers to it`,
+  );
 }
 
 const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature was not checked');
@@ -168,10 +143,10 @@ function rolesOf(document: CpixDocument, choice: CpixChoice): Role[] {
   }
   if (asked?.includes('fairplay') ?? true) {
     const candidates = keysWith(document, ['fairplay']);
-    if (asked && candidates.length === 0) {
-      const sentence = `has no DRMSystem of FairPlay (${FAIRPLAY_SYSTEM_ID}), and nothing can replace it; leave fairplay out`;
-      throw refusal(sentence);
-    }
+    if (asked && candidates.length === 0)
+      refuseChoice(
+        `has no DRMSystem of FairPlay (${FAIRPLAY_SYSTEM_ID}), and nothing can replace it; leave fairplay out`,
+      );
     roles.push({
       name: 'fairplay',
       called: 'FairPlay',
@@ -229,12 +204,12 @@ function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, rol
   const kidsOf = ({ candidates }: Role) => candidates.map(idOf);
   const candidates = new Set(roles.flatMap(kidsOf));
   const all = document.rules.filter((rule) => candidates.has(idOf(rule)));
-  if (track !== undefined) required(knownFilters(all));
+  if (track !== undefined) requireKnownFilters(all);
   if (period === undefined) {
     const asked = track === undefined ? all : roles.flatMap((role) => rulesOfRole(role, all, track));
-    required(rulesOfAllPeriods(document, asked));
+    requireSameInAllPeriods(document, asked);
   }
-  const inPeriod = period === undefined ? all : required(rulesInPeriod(document, all, period));
+  const inPeriod = period === undefined ? all : rulesInPeriod(document, all, period);
   return { all, inPeriod, byKey: byKeyId(inPeriod), governed: new Set(all.map(idOf)) };
 }
 
@@ -244,11 +219,6 @@ function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: st
     rules.filter((rule) => kids.has(idOf(rule))),
     track,
   );
-}
-
-function required<T>(checked: Checked<T>): T {
-  if (checked.ok) return checked.value;
-  throw new ChoiceFault(checked.problem);
 }
 
 function idOf({ keyId }: { readonly keyId: Buffer }): string {
@@ -286,7 +256,6 @@ function isUnknown({ track }: CpixChoice, narrowed: readonly Narrowed[], { inPer
 export interface Settled {
   readonly role: Role;
   readonly key: CpixKey | undefined;
-  readonly faults: readonly Problem[];
   readonly findings: readonly Finding[];
 }
 
@@ -296,13 +265,8 @@ function settle(
   rules: readonly CpixRule[],
   { keyId, track }: CpixChoice,
 ): Settled {
-  const without = (faults: readonly Problem[], findings: readonly Finding[] = []): Settled => ({
-    role,
-    key: undefined,
-    faults,
-    findings,
-  });
-  if (role.candidates.length === 0) return without([]);
+  const without = (...findings: readonly Finding[]): Settled => ({ role, key: undefined, findings });
+  if (role.candidates.length === 0) return without();
   const isMeant = matched.length > 0 || (keyId === undefined && track === undefined);
   const keys = isMeant ? matched : spare;
   const usable = bestOf(role, keys.filter(role.isUsable));
@@ -310,14 +274,16 @@ function settle(
   if (!isMeant) {
     const isOfOther = roles.some((other) => other !== role && key && other.candidates.includes(key));
     if (key && more.length === 0 && !isOfOther) return take(role, key, keys);
-    if (!role.isAsked) return without([], [leftOut(role)]);
-    const sentence = `does not have exactly one key for ${role.called} with this choice; it has ${listKeys(role.candidates, rules)}`;
-    return without([noChoice(sentence)]);
+    if (!role.isAsked) return without(leftOut(role));
+    return refuseChoice(
+      `does not have exactly one key for ${role.called} with this choice; it has ${listKeys(role.candidates, rules)}`,
+    );
   }
-  if (!key) return without(keys.length === 0 ? [] : [unusable(role, keys)]);
+  if (!key) return keys.length === 0 ? without() : refuseSchemes(role, keys);
   if (more.length === 0) return take(role, key, keys);
-  const sentence = `has several keys for ${role.called}; choose one by track or kid: ${listKeys(usable, rules)}`;
-  return without([noChoice(sentence)]);
+  return refuseChoice(
+    `has several keys for ${role.called}; choose one by track or kid: ${listKeys(usable, rules)}`,
+  );
 }
 
 /** FairPlay under cenc is only used if there is nothing else. */
@@ -327,7 +293,7 @@ function bestOf({ name }: Role, keys: readonly CpixKey[]): readonly CpixKey[] {
 }
 
 function take(role: Role, key: CpixKey, keys: readonly CpixKey[]): Settled {
-  return { role, key, faults: [], findings: schemeFindings(role, key, keys) };
+  return { role, key, findings: schemeFindings(role, key, keys) };
 }
 
 function leftOut({ called }: Role): Finding {
@@ -335,14 +301,13 @@ function leftOut({ called }: Role): Finding {
   return ofDocument('cpix_system_left_out', sentence);
 }
 
-function unusable(role: Role, keys: readonly CpixKey[]): Problem {
+function refuseSchemes(role: Role, keys: readonly CpixKey[]): never {
   const schemes = [...new Set(keys.map(schemeName))].join(' and ');
-  if (role.name === 'fairplay')
-    return notUsable(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
+  if (role.name === 'fairplay') unusable(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
   const hint = keys.every(({ scheme }) => scheme === 'cbcs')
     ? ', or write FairPlay alone with systems fairplay'
     : '';
-  return notUsable(
+  return unusable(
     `has the scheme ${schemes} for ${role.called}, but the packager takes only cenc; ask the key server for cenc${hint}`,
   );
 }
@@ -365,21 +330,23 @@ function ofDocument(code: string, description: string): Finding {
   return warning(code, THE_DOCUMENT, description);
 }
 
-function nothingLeft(
+function refuseWithout(
   { keys, rules: every }: CpixDocument,
   { keyId, track, period }: CpixChoice,
   rules: Rules,
-): ChoiceFault {
+): never {
   const there = listKeys(keys, every);
   if (keyId !== undefined) {
     const kid = formatUuid(keyId);
-    return refusal(`has the key ${kid}, but not for the systems, track and period chosen; it has ${there}`);
+    refuseChoice(`has the key ${kid}, but not for the systems, track and period chosen; it has ${there}`);
   }
-  if (track === undefined) return refusal(`has no key for this choice; it has ${there}`);
+  if (track === undefined) refuseChoice(`has no key for this choice; it has ${there}`);
   const tracks = listTracks(rules.inPeriod);
   if (tracks === '')
-    return refusal(`has no usage rules that identify the key of a track; choose by kid: ${there}`);
-  return refusal(`has no such track${period === undefined ? '' : ' in that key period'}; it has ${tracks}`);
+    refuseChoice(`has no usage rules that identify the key of a track; choose by kid: ${there}`);
+  return refuseChoice(
+    `has no such track${period === undefined ? '' : ' in that key period'}; it has ${tracks}`,
+  );
 }
 
 function withoutDoubles(faults: readonly Problem[]): Problem[] {

@@ -11,7 +11,7 @@ import {
   webcrypto,
   X509Certificate,
 } from 'node:crypto';
-import { type Checked, formatUuid, isAmong, isZero, refusedAs } from '../bytes';
+import { type Checked, formatUuid, isAmong, isZero, refused } from '../bytes';
 import type { Problem } from '../finding';
 import type {
   CpixCipher,
@@ -22,8 +22,13 @@ import type {
   CpixMac,
   CpixValue,
 } from './document';
+import { checked, refuse } from './fault';
 
-const notOpened = refusedAs('cpix_not_opened');
+const NOT_OPENED = 'cpix_not_opened';
+
+function notOpened(sentence: string): never {
+  return refuse(NOT_OPENED, sentence);
+}
 
 /** The algorithms of encrypted content keys; CPIX has one for each purpose (8.1.5, "Mandatory algorithms"). */
 const RSA_OAEP = 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p';
@@ -78,17 +83,18 @@ export async function openCpix(
 ): Promise<Checked<CpixDocument>> {
   const encrypted = document.keys.filter(isEncrypted);
   if (encrypted.length === 0) return { ok: true, value: document };
-  const mixed = whyMixed(document);
-  if (mixed) return mixed;
+  const unmixed = checked(() => requireUnmixed(document));
+  if (!unmixed.ok) return unmixed;
   if (!recipient)
-    return notOpened(
+    return refused(
+      NOT_OPENED,
       'has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
     );
   const wanted = encrypted.filter(({ keyId }) => keyIds === undefined || isAmong(keyId, keyIds));
-  const plan = planOpening(document.deliveries, recipient.certificate, encrypted, wanted);
+  const plan = checked(() => planOpening(document.deliveries, recipient.certificate, encrypted, wanted));
   if (!plan.ok) return plan;
   const values = await openValues(plan.value, recipient.privateKey);
-  if (!values) return NOT_OPENED;
+  if (!values) return UNREADABLE;
   const keys = document.keys.map((key): CpixKey => {
     const bytes = values.get(formatUuid(key.keyId));
     return bytes ? { ...key, value: { kind: 'plain', bytes } } : key;
@@ -96,40 +102,38 @@ export async function openCpix(
   return { ok: true, value: { ...document, keys } };
 }
 
-function whyMixed({ keys }: CpixDocument) {
-  return keys.some(({ value }) => value?.kind === 'plain')
-    ? notOpened('has plain content keys next to encrypted ones; encrypt all of them, or none')
-    : undefined;
+function requireUnmixed({ keys }: CpixDocument): void {
+  if (keys.some(({ value }) => value?.kind === 'plain'))
+    notOpened('has plain content keys next to encrypted ones; encrypt all of them, or none');
 }
 
 /** Why encrypted keys can't be opened by a recipient, as far as the document says so itself; undefined where nothing does. */
 export function sealingFault(document: CpixDocument): Problem | undefined {
   const encrypted = document.keys.filter(isEncrypted);
   if (encrypted.length === 0) return undefined;
-  const mixed = whyMixed(document);
-  if (mixed) return mixed.problem;
-  if (document.deliveries.length === 0)
-    return notOpened('has encrypted content keys and no DeliveryData, so no recipient can open them').problem;
-  for (const { certificate, documentKeys } of document.deliveries) {
-    if (!certificate) return notOpened('has a DeliveryData without a certificate').problem;
-    // A recipient may get some of the keys.
-    const theirs = encrypted.filter(({ keyId }) =>
-      documentKeys.some((documentKey) => isFor(keyId, documentKey)),
-    );
-    // Of one document key, what holds for the first of its keys holds for all.
-    const asked = documentKeys.length === 1 ? theirs.slice(0, 1) : theirs;
-    const odd = [
-      planOpening(document.deliveries, certificate, [], []),
-      ...asked.map(({ keyId }) => documentKeyOf(keyId, documentKeys)),
-    ].find((read) => !read.ok);
-    if (odd && !odd.ok) return odd.problem;
-  }
-  const values = authenticatedOf(encrypted);
-  return values.ok ? undefined : values.problem;
+  const sealed = checked(() => {
+    requireUnmixed(document);
+    if (document.deliveries.length === 0)
+      notOpened('has encrypted content keys and no DeliveryData, so no recipient can open them');
+    for (const { certificate, documentKeys } of document.deliveries) {
+      if (!certificate) return notOpened('has a DeliveryData without a certificate');
+      // A recipient may get some of the keys.
+      const theirs = encrypted.filter(({ keyId }) =>
+        documentKeys.some((documentKey) => isFor(keyId, documentKey)),
+      );
+      planOpening(document.deliveries, certificate, [], []);
+      // Of one document key, what holds for the first of its keys holds for all.
+      for (const { keyId } of documentKeys.length === 1 ? theirs.slice(0, 1) : theirs)
+        documentKeyOf(keyId, documentKeys);
+    }
+    return authenticatedOf(encrypted);
+  });
+  return sealed.ok ? undefined : sealed.problem;
 }
 
 /** One object for all causes, so it does not reveal which one it was. */
-const NOT_OPENED: { readonly ok: false; readonly problem: Problem } = notOpened(
+const UNREADABLE = refused(
+  NOT_OPENED,
   'has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one',
 );
 
@@ -153,70 +157,61 @@ function planOpening(
   certificate: Buffer,
   encrypted: readonly EncryptedKey[],
   wanted: readonly EncryptedKey[],
-): Checked<Opening> {
+): Opening {
   const ours = deliveries.filter((delivery) => delivery.certificate?.equals(certificate));
   const [delivery] = ours;
   if (!delivery)
     return notOpened(
       `has encrypted content keys for other recipients: none of its ${deliveries.length} DeliveryData has the certificate of this service; give it to the sender of the document`,
     );
-  if (ours.length > 1) return notOpened('has two DeliveryData for the certificate of this service');
+  if (ours.length > 1) notOpened('has two DeliveryData for the certificate of this service');
   const macKey = macKeyOf(delivery.mac);
-  if (!macKey.ok) return macKey;
   const authenticated = authenticatedOf(encrypted);
-  if (!authenticated.ok) return authenticated;
   const documentKeys: Buffer[] = [];
   const values: WrappedValue[] = [];
   for (const { keyId, value } of wanted) {
     const found = documentKeyOf(keyId, delivery.documentKeys);
-    if (!found.ok) return found;
-    const known = documentKeys.indexOf(found.value);
-    const documentKey = known >= 0 ? known : documentKeys.push(found.value) - 1;
+    const known = documentKeys.indexOf(found);
+    const documentKey = known >= 0 ? known : documentKeys.push(found) - 1;
     values.push({ keyId, algorithm: value.algorithm, cipher: value.cipher, documentKey });
   }
   if (documentKeys.length > MAX_DOCUMENT_KEYS)
-    return notOpened(`has ${documentKeys.length} document keys; at most ${MAX_DOCUMENT_KEYS} are opened`);
-  return {
-    ok: true,
-    value: { macKey: macKey.value, documentKeys, authenticated: authenticated.value, values },
-  };
+    notOpened(`has ${documentKeys.length} document keys; at most ${MAX_DOCUMENT_KEYS} are opened`);
+  return { macKey, documentKeys, authenticated, values };
 }
 
-function authenticatedOf(encrypted: readonly EncryptedKey[]): Checked<Opening['authenticated']> {
-  const authenticated: { cipher: Buffer; mac: Buffer }[] = [];
-  for (const { keyId, value } of encrypted) {
+function authenticatedOf(encrypted: readonly EncryptedKey[]): Opening['authenticated'] {
+  return encrypted.map(({ keyId, value }) => {
     const of = `the key ${formatUuid(keyId)}`;
-    const odd = whyNotWrapped(value.algorithm, `the value of ${of}`);
-    if (odd) return odd;
+    requireWrapped(value.algorithm, `the value of ${of}`);
     if (!value.mac) return notOpened(`has no ValueMAC of ${of}; without one it is not decrypted`);
-    authenticated.push({ cipher: value.cipher, mac: value.mac });
-  }
-  return { ok: true, value: authenticated };
+    return { cipher: value.cipher, mac: value.mac };
+  });
 }
 
-function macKeyOf(mac: CpixMac | undefined): Checked<Buffer> {
+function macKeyOf(mac: CpixMac | undefined): Buffer {
   if (!mac?.key)
     return notOpened('has no MACMethod with a key for this certificate; unauthenticated values are refused');
-  const odd = whyOdd(mac.algorithm, HMAC_SHA512, 'the MAC') ?? whyNotOaep(mac.key, 'the MAC key');
-  return odd ?? { ok: true, value: mac.key.cipher };
+  requireAlgorithm(mac.algorithm, HMAC_SHA512, 'the MAC');
+  requireOaep(mac.key, 'the MAC key');
+  return mac.key.cipher;
 }
 
 function isFor(keyId: Buffer, { keyIds }: CpixDocumentKey): boolean {
   return keyIds.length === 0 || isAmong(keyId, keyIds);
 }
 
-function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]): Checked<Buffer> {
+function documentKeyOf(keyId: Buffer, documentKeys: readonly CpixDocumentKey[]): Buffer {
   const fitting = documentKeys.filter((documentKey) => isFor(keyId, documentKey));
   const [documentKey] = fitting;
   const of = `the key ${formatUuid(keyId)}`;
   if (!documentKey?.value) return notOpened(`has no DocumentKey of ${of} for this certificate`);
-  if (fitting.length > 1) return notOpened(`has two DocumentKeys of ${of} for this certificate`);
+  if (fitting.length > 1) notOpened(`has two DocumentKeys of ${of} for this certificate`);
   const { algorithm, value } = documentKey;
   // Version 2.4 no longer has it.
-  const odd =
-    (algorithm === '' ? undefined : whyNotWrapped(algorithm, 'a DocumentKey')) ??
-    whyNotOaep(value, 'a DocumentKey');
-  return odd ?? { ok: true, value: value.cipher };
+  if (algorithm !== '') requireWrapped(algorithm, 'a DocumentKey');
+  requireOaep(value, 'a DocumentKey');
+  return value.cipher;
 }
 
 const KNOWN_ALGORITHMS: Readonly<Record<string, string>> = {
@@ -236,21 +231,21 @@ const KNOWN_ALGORITHMS: Readonly<Record<string, string>> = {
   'http://www.w3.org/2001/04/xmldsig-more#hmac-sha384': 'HMAC-SHA384',
 };
 
-function whyOdd(algorithm: string, needed: string, what: string) {
-  if (algorithm === needed) return undefined;
+function requireAlgorithm(algorithm: string, needed: string, what: string): void {
+  if (algorithm === needed) return;
   const known = Object.hasOwn(KNOWN_ALGORITHMS, algorithm) ? KNOWN_ALGORITHMS[algorithm] : undefined;
   const named = algorithm === '' ? 'no algorithm' : (known ?? 'another algorithm');
-  return notOpened(`names ${named} for ${what}; it must be ${KNOWN_ALGORITHMS[needed]}`);
+  notOpened(`names ${named} for ${what}; it must be ${KNOWN_ALGORITHMS[needed]}`);
 }
 
-function whyNotWrapped(algorithm: string, what: string) {
-  return Object.hasOwn(DOCUMENT_KEYS, algorithm) ? undefined : whyOdd(algorithm, AES_256_CBC, what);
+function requireWrapped(algorithm: string, what: string): void {
+  if (!Object.hasOwn(DOCUMENT_KEYS, algorithm)) requireAlgorithm(algorithm, AES_256_CBC, what);
 }
 
-function whyNotOaep({ algorithm, digest = SHA1 }: CpixCipher, what: string) {
-  const odd = whyOdd(algorithm, RSA_OAEP, what);
-  if (odd || digest === SHA1) return odd;
-  return notOpened(`names a digest other than SHA-1 for ${what}; it must be ${KNOWN_ALGORITHMS[RSA_OAEP]}`);
+function requireOaep({ algorithm, digest = SHA1 }: CpixCipher, what: string): void {
+  requireAlgorithm(algorithm, RSA_OAEP, what);
+  if (digest !== SHA1)
+    notOpened(`names a digest other than SHA-1 for ${what}; it must be ${KNOWN_ALGORITHMS[RSA_OAEP]}`);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Checked, formatUuid, refused } from '../bytes';
+import { formatUuid } from '../bytes';
 import { type Finding, type Problem, warning } from '../finding';
 import type { KeyFile } from '../key-file';
 import { playReadyChecksum } from '../playready';
@@ -12,9 +12,8 @@ import {
   type CpixSystemName,
   THE_DOCUMENT,
 } from './document';
+import { attempt, refuse, unusable } from './fault';
 import { fairPlayAddress, playReadySignal, widevineData } from './signalling';
-
-const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
 
 export interface CpixKeyFileOptions {
   readonly playReadyUrl?: string | undefined;
@@ -40,18 +39,17 @@ export function cpixKeyFile(
   { cenc, fairplay }: ChosenKeys,
   options: CpixKeyFileOptions,
 ): MadeKeyFile {
-  const ofCenc = cenc && cencPart(document, cenc, options);
-  const ofFairPlay = fairplay && fairPlayPart(document, fairplay);
-  const faults = [ofCenc, ofFairPlay].flatMap((part) => (part && !part.ok ? part.problem : []));
-  if (ofCenc?.ok === false || ofFairPlay?.ok === false) return { ok: false, faults };
+  const ofCenc = attempt(() => cenc && cencPart(document, cenc, options));
+  const ofFairPlay = attempt(() => fairplay && fairPlayPart(document, fairplay.keyId));
+  if (!ofCenc.ok || !ofFairPlay.ok)
+    return { ok: false, faults: [ofCenc, ofFairPlay].flatMap((part) => (part.ok ? [] : part.faults)) };
+  const { keyFile, findings = [], isChecksumComputed = false } = ofCenc.value ?? {};
+  const isUnused = options.playReadyUrl !== undefined && !cenc?.systems.includes('playready');
   return {
     ok: true,
-    keyFile: { ...ofCenc?.value.keyFile, ...(ofFairPlay && { fairplay: ofFairPlay.value }) },
-    findings: [
-      ...(ofCenc?.value.findings ?? []),
-      ...(options.playReadyUrl !== undefined && !cenc?.systems.includes('playready') ? [ADDRESS_UNUSED] : []),
-    ],
-    isChecksumComputed: ofCenc?.value.isChecksumComputed ?? false,
+    keyFile: { ...keyFile, ...(ofFairPlay.value && { fairplay: ofFairPlay.value }) },
+    findings: [...findings, ...(isUnused ? [ADDRESS_UNUSED] : [])],
+    isChecksumComputed,
   };
 }
 
@@ -65,48 +63,38 @@ function cencPart(
   document: CpixDocument,
   { keyId, systems }: ChosenKey,
   { playReadyUrl, fallbackPlayReadyUrl, contentId = shortContentId(document) }: CpixKeyFileOptions,
-): Checked<CencPart> {
-  const value = plainValue(document, keyId);
-  if (!value.ok) return value;
-  const contentKey = value.value;
+): CencPart {
+  const contentKey = plainValue(document, keyId);
   const findings: Finding[] = [];
   let keyFile: KeyFile = {
     cenc: { keyId: keyId.toString('base64'), contentKey: contentKey.toString('base64') },
   };
   if (systems.includes('widevine')) {
     const system = systemOf(document, keyId, 'widevine');
-    const data = system ? widevineData(system) : ({ ok: true, value: undefined } as const);
-    if (!data.ok) return data;
-    if (data.value === undefined) findings.push(WIDEVINE_MADE);
-    keyFile = { ...keyFile, widevine: { psshData: data.value ?? widevinePsshDataOf(keyId, contentId) } };
+    const data = system && widevineData(system);
+    if (data === undefined) findings.push(WIDEVINE_MADE);
+    keyFile = { ...keyFile, widevine: { psshData: data ?? widevinePsshDataOf(keyId, contentId) } };
   }
-  if (!systems.includes('playready'))
-    return { ok: true, value: { keyFile, findings, isChecksumComputed: false } };
+  if (!systems.includes('playready')) return { keyFile, findings, isChecksumComputed: false };
   const system = systemOf(document, keyId, 'playready');
   const signal = system && playReadySignal(system, keyId, contentKey, playReadyUrl !== undefined);
-  if (signal && !signal.ok) return signal;
-  const inDocument = signal?.value.licenseUrl;
-  const licenseUrl = playReadyUrl ?? inDocument ?? fallbackPlayReadyUrl;
+  const licenseUrl = playReadyUrl ?? signal?.licenseUrl ?? fallbackPlayReadyUrl;
   if (licenseUrl === undefined)
     return unusable(
       `has no PlayReady license address for the key ${formatUuid(keyId)}; give playready.laurl`,
     );
-  if (inDocument !== undefined && inDocument !== licenseUrl) findings.push(ADDRESS_REPLACED);
-  if (signal?.value.isCbc) findings.push(HEADER_IS_CBC);
-  if (signal?.value.isOfOther) findings.push(HEADER_OF_OTHER);
-  const lost = signal?.value.lost ?? [];
-  if (lost.length > 0) {
-    const sentence = `has ${lost.join(', ')}, for which a key file has no line; players get a header without`;
+  if (licenseUrl !== (signal?.licenseUrl ?? licenseUrl)) findings.push(ADDRESS_REPLACED);
+  if (signal?.isCbc) findings.push(HEADER_IS_CBC);
+  if (signal?.isOfOther) findings.push(HEADER_OF_OTHER);
+  if (signal?.lost) {
+    const sentence = `has ${signal.lost.join(', ')}, for which a key file has no line; players get a header without`;
     findings.push(warning('playready_header_reduced', THE_HEADER, sentence));
   }
   const checksum = playReadyChecksum(keyId, contentKey);
   return {
-    ok: true,
-    value: {
-      keyFile: { ...keyFile, playready: { licenseUrl, checksum } },
-      findings,
-      isChecksumComputed: !signal?.value.isProved,
-    },
+    keyFile: { ...keyFile, playready: { licenseUrl, checksum } },
+    findings,
+    isChecksumComputed: !signal?.isProved,
   };
 }
 
@@ -119,27 +107,24 @@ export function shortContentId({ contentId }: CpixDocument): string | undefined 
     : undefined;
 }
 
-export function fairPlayPart(
-  document: CpixDocument,
-  { keyId }: Pick<ChosenKey, 'keyId'>,
-): Checked<NonNullable<KeyFile['fairplay']>> {
-  const value = plainValue(document, keyId);
-  if (!value.ok) return value;
+/** @throws faults */
+export function fairPlayPart(document: CpixDocument, keyId: Buffer): NonNullable<KeyFile['fairplay']> {
+  const key = plainValue(document, keyId);
   const of = `for FairPlay, for the key ${formatUuid(keyId)}`;
-  const { explicitIv, ivFault } = keyOf(document, keyId) ?? {};
+  const own: CpixKey = keyOf(document, keyId) ?? { keyId };
   const system = systemOf(document, keyId, 'fairplay');
-  const address = system ? fairPlayAddress(system, explicitIv) : ({ ok: true, value: undefined } as const);
-  if (!address.ok) return address;
-  if (address.value === undefined)
+  const licenseUrl = system && fairPlayAddress(system, own.explicitIv);
+  if (licenseUrl === undefined)
     return unusable(`has no address ${of}; put it in URIExtXKey or HLSSignalingData`);
-  if (!explicitIv)
-    return ivFault === undefined
-      ? unusable(`has no explicitIV ${of}; ask the key server for it`)
-      : refused('invalid_cpix', `has an explicitIV of the key ${formatUuid(keyId)} that ${ivFault}`);
-  return {
-    ok: true,
-    value: { licenseUrl: address.value, key: upperHex(value.value), iv: upperHex(explicitIv) },
-  };
+  requireReadableIv(own);
+  if (!own.explicitIv) return unusable(`has no explicitIV ${of}; ask the key server for it`);
+  return { licenseUrl, key: upperHex(key), iv: upperHex(own.explicitIv) };
+}
+
+/** @throws a fault where the IV that a key has can't be read */
+export function requireReadableIv({ keyId, ivFault }: CpixKey): void {
+  if (ivFault !== undefined)
+    refuse('invalid_cpix', `has an explicitIV of the key ${formatUuid(keyId)} that ${ivFault}`);
 }
 
 /** As the platform's key files have it. */
@@ -159,16 +144,16 @@ export function systemOf(
   return systems.find((system) => system.systemId === CPIX_SYSTEM_IDS[name] && system.keyId.equals(keyId));
 }
 
-export function plainValue(document: CpixDocument, keyId: Buffer): Checked<Buffer> {
+/** @throws faults */
+export function plainValue(document: CpixDocument, keyId: Buffer): Buffer {
   const value = keyOf(document, keyId)?.value;
-  if (value?.kind === 'plain') return { ok: true, value: value.bytes };
+  if (value?.kind === 'plain') return value.bytes;
   const kid = formatUuid(keyId);
-  return value
-    ? refused(
-        'cpix_not_opened',
-        `has an encrypted value of the key ${kid}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`,
-      )
-    : unusable(`has no value for the key ${kid}`);
+  if (!value) return unusable(`has no value for the key ${kid}`);
+  return refuse(
+    'cpix_not_opened',
+    `has an encrypted value of the key ${kid}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`,
+  );
 }
 
 export const WIDEVINE_MADE = warning(

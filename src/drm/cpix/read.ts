@@ -23,6 +23,7 @@ import {
   SIGNATURE_NAMESPACE,
   SPEKE_NAMESPACE,
 } from './document';
+import { checked, refuse as refuseAs } from './fault';
 
 const invalid = refusedAs('invalid_cpix');
 
@@ -32,10 +33,8 @@ export const MAX_CPIX_BYTES = 256 * 1024;
 /** The sentence about a larger one; it continues its name. */
 export const CPIX_TOO_LARGE = `has more than ${MAX_CPIX_BYTES / 1024} KiB, the most that a CPIX document may have`;
 
-class CpixFault extends Error {}
-
 function refuse(sentence: string): never {
-  throw new CpixFault(sentence);
+  return refuseAs('invalid_cpix', sentence);
 }
 
 /** Whether a text is most likely a CPIX document, well formed or not. An error page that quotes one is none. */
@@ -67,18 +66,18 @@ export function readCpix(
   input: Buffer | string,
   { isSpeke = false }: { readonly isSpeke?: boolean } = {},
 ): Checked<CpixDocument> {
-  const text = typeof input === 'string' ? ({ ok: true, value: input } as const) : decodeXml(input);
-  if (!text.ok) return text;
-  if (text.value.length > MAX_CPIX_BYTES) return invalid(CPIX_TOO_LARGE);
-  if (/^\ufeff?\s*[^\ufeff\s<]/.test(text.value)) return invalid(NOT_XML);
-  const parsed = parseXml(text.value, { characters: MAX_CPIX_BYTES, namespaces: true });
-  if (!parsed.ok) return invalid(parsed.problem.description);
-  try {
-    return { ok: true, value: readRoot(parsed.value, isSpeke) };
-  } catch (thrown) {
-    if (thrown instanceof CpixFault) return invalid(thrown.message);
-    throw thrown;
-  }
+  return checked(() => readRoot(readXml(input), isSpeke));
+}
+
+function readXml(input: Buffer | string): XmlElement {
+  const text = typeof input === 'string' ? input : required(decodeXml(input));
+  if (text.length > MAX_CPIX_BYTES) refuse(CPIX_TOO_LARGE);
+  if (/^\ufeff?\s*[^\ufeff\s<]/.test(text)) refuse(NOT_XML);
+  return required(parseXml(text, { characters: MAX_CPIX_BYTES, namespaces: true }));
+}
+
+function required<Value>(read: Checked<Value>): Value {
+  return read.ok ? read.value : refuse(read.problem.description);
 }
 
 /** The text of an XML document, which says its encoding by its mark, its first zero byte or its declaration. */

@@ -1,4 +1,4 @@
-import { type Checked, decodeBase64, decodeBase64Block, isAmong, refused, swapKeyIdOrder } from '../bytes';
+import { decodeBase64, decodeBase64Block, swapKeyIdOrder } from '../bytes';
 import { attributesOf, keyLinesOf } from '../check/playlist';
 import { isUtf16Xml } from '../check/playready';
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
@@ -18,26 +18,20 @@ import { boxOfSystem, looksLikePsshBox, parsePsshBox } from '../pssh';
 import { readWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { parseXml, type XmlElement } from '../xml';
 import type { CpixSystem } from './document';
+import { unusable, usable } from './fault';
 
-const unusable = (sentence: string) => refused('cpix_not_usable', sentence);
-
-/** A key's Widevine data, base64 without box: of PSSH, else ContentProtectionData, else the playlist lines. */
-export function widevineData(system: CpixSystem): Checked<string | undefined> {
-  const read = (what: string, base64: string): Checked<string> => {
-    const data = readWidevinePsshData(base64);
-    return data.ok
-      ? { ok: true, value: data.value.payload }
-      : unusable(`has a ${what} for Widevine that ${data.problem.description}`);
-  };
+/** A key's Widevine data, base64 without box: of PSSH, else ContentProtectionData, else the playlist lines. @throws faults */
+export function widevineData(system: CpixSystem): string | undefined {
+  const read = (what: string, base64: string) =>
+    usable(readWidevinePsshData(base64), `has a ${what} for Widevine that`).payload;
   if (system.pssh) return read('PSSH', system.pssh.toString('base64'));
   if (system.contentProtectionData !== undefined) {
     const elements = fragmentElements(system.contentProtectionData, WIDEVINE_SYSTEM_ID, 'Widevine');
-    if (!elements.ok) return elements;
-    const box = textOf(elements.value, 'pssh');
+    const box = textOf(elements, 'pssh');
     if (box !== undefined) return read('ContentProtectionData', box);
   }
   const line = inlineData(system, [`urn:uuid:${WIDEVINE_SYSTEM_ID}`]);
-  return line === undefined ? { ok: true, value: undefined } : read('HLSSignalingData', line);
+  return line === undefined ? undefined : read('HLSSignalingData', line);
 }
 
 export interface PlayReadySignal {
@@ -59,57 +53,41 @@ const WITHOUT_LINE: readonly string[] = ['LUI_URL', 'DS_ID', 'CUSTOMATTRIBUTES',
  * protection header, else of the playlist lines. Each header that is read must be of this key. Key and key id have 16
  * bytes, the key id is big endian.
  * @param isReplaced whether another address is written: this one may be anything then.
+ * @throws faults
  */
 export function playReadySignal(
   system: CpixSystem,
   keyId: Buffer,
   contentKey: Buffer,
   isReplaced = false,
-): Checked<PlayReadySignal> {
+): PlayReadySignal {
   let [isProved, isCbc, isOfOther] = [false, false, false];
   const lost = new Set<string>();
   let own: Buffer | undefined;
-  const signal = (licenseUrl: string | undefined) => ({
-    ok: true as const,
-    value: {
-      licenseUrl,
-      isProved,
-      isCbc,
-      isOfOther,
-      ...(own && { object: own }),
-      ...(lost.size > 0 && { lost: [...lost] }),
-    },
-  });
-  for (const source of playReadySources(system)) {
-    if (!source.ok) return source;
-    const { what, object, address } = source.value;
-    let licenseUrl = address;
-    if (object) {
-      const header = readHeader(object, what);
-      if (!header.ok) return header;
-      const keys = headerKeys(header.value);
+  let licenseUrl: string | undefined;
+  for (const { what, object, address } of playReadySources(system)) {
+    const header = object && readHeader(object, what);
+    if (object && header) {
+      const keys = headerKeys(header);
       const held = holdKeys(keys, what, keyId, contentKey);
-      if (!held.ok) return held;
-      isProved ||= held.value.isProved;
-      isOfOther ||= held.value.isOfOther;
-      if (!held.value.isOfOther)
+      isProved ||= held.isProved;
+      isOfOther ||= held.isOfOther;
+      if (!held.isOfOther)
         own ??= isUtf16Xml(object) ? buildPlayReadyObject([{ type: HEADER_RECORD, value: object }]) : object;
       isCbc ||= keys.some(({ algorithm }) => algorithm === 'AESCBC');
-      licenseUrl = headerAddress(header.value);
-      for (const { name } of child(header.value, 'DATA')?.children ?? [])
+      for (const { name } of child(header, 'DATA')?.children ?? [])
         if (WITHOUT_LINE.includes(name)) lost.add(name);
     }
     // For a header that has line breaks.
-    licenseUrl = licenseUrl?.trim() || undefined;
+    licenseUrl = (header ? headerAddress(header) : address)?.trim() || undefined;
     if (licenseUrl === undefined) continue;
     // A given address may replace one that can't be used.
-    if (isReplaced) return signal(licenseUrl);
-    const checked = checkLicenseUrl('playready')(licenseUrl);
-    if (!checked.ok)
-      return unusable(`has a license address in the ${what} that ${checked.problem.description}`);
-    return signal(licenseUrl);
+    if (!isReplaced)
+      usable(checkLicenseUrl('playready')(licenseUrl), `has a license address in the ${what} that`);
+    break;
   }
-  return signal(undefined);
+  const object = own && { object: own };
+  return { licenseUrl, isProved, isCbc, isOfOther, ...object, ...(lost.size > 0 && { lost: [...lost] }) };
 }
 
 interface PlayReadySource {
@@ -118,51 +96,47 @@ interface PlayReadySource {
   readonly address?: string;
 }
 
-function* playReadySources(system: CpixSystem): Generator<Checked<PlayReadySource>> {
+function* playReadySources(system: CpixSystem): Generator<PlayReadySource> {
   const { pssh, contentProtectionData, protectionHeader } = system;
   if (pssh) yield objectIn('PSSH for PlayReady', pssh);
   if (contentProtectionData !== undefined) {
     const elements = fragmentElements(contentProtectionData, PLAYREADY_SYSTEM_ID, 'PlayReady');
-    if (!elements.ok) return yield elements;
     const what = 'ContentProtectionData for PlayReady';
-    const text = textOf(elements.value, 'pro') ?? textOf(elements.value, 'pssh');
+    const text = textOf(elements, 'pro') ?? textOf(elements, 'pssh');
     if (text !== undefined) yield objectInBase64(what, text);
-    const address = addressOf(elements.value);
-    if (address !== undefined) yield { ok: true, value: { what, address } };
+    const address = addressOf(elements);
+    if (address !== undefined) yield { what, address };
   }
   if (protectionHeader) yield objectIn('protection header', protectionHeader);
   const line = inlineData(system, ['com.microsoft.playready', `urn:uuid:${PLAYREADY_SYSTEM_ID}`]);
   if (line !== undefined) yield objectInBase64('HLSSignalingData for PlayReady', line);
 }
 
-function objectInBase64(what: string, base64: string): Checked<PlayReadySource> {
-  const bytes = decodeBase64(base64);
-  return bytes.ok ? objectIn(what, bytes.value) : unusable(`has a ${what} that ${bytes.problem.description}`);
+function objectInBase64(what: string, base64: string): PlayReadySource {
+  return objectIn(what, usable(decodeBase64(base64), `has a ${what} that`));
 }
 
-function objectIn(what: string, bytes: Buffer): Checked<PlayReadySource> {
-  if (!looksLikePsshBox(bytes)) return { ok: true, value: { what, object: bytes } };
+function objectIn(what: string, bytes: Buffer): PlayReadySource {
+  if (!looksLikePsshBox(bytes)) return { what, object: bytes };
   const box = parsePsshBox(boxOfSystem(bytes, PLAYREADY_SYSTEM_ID));
-  if (!box.ok) return unusable(`has a ${what} that ${box.problem.description}`);
-  const { systemId, data } = box.value;
-  return systemId === PLAYREADY_SYSTEM_ID
-    ? { ok: true, value: { what, object: data } }
-    : unusable(`has a ${what} that is a pssh box of system ${systemId}`);
+  const { systemId, data } = usable(box, `has a ${what} that`);
+  if (systemId === PLAYREADY_SYSTEM_ID) return { what, object: data };
+  return unusable(`has a ${what} that is a pssh box of system ${systemId}`);
 }
 
 const HEADER_RECORD = 1;
 
-function readHeader(object: Buffer, what: string): Checked<XmlElement> {
-  let header: Buffer | undefined = isUtf16Xml(object) ? object : undefined;
-  if (!header) {
-    const records = parsePlayReadyObject(object);
-    if (!records.ok) return unusable(`has a ${what} that ${records.problem.description}`);
-    header = records.value.find(({ type }) => type === HEADER_RECORD)?.value;
-    if (!header) return unusable(`has a ${what} without a header record`);
-  }
-  const root = parseXml(header.toString('utf16le'));
-  if (!root.ok) return unusable(`has a PlayReady header in the ${what} that ${root.problem.description}`);
-  return root.value.name === 'WRMHEADER' ? root : unusable(`has a ${what} whose header is not a WRMHEADER`);
+function readHeader(object: Buffer, what: string): XmlElement {
+  const header = headerIn(object, what);
+  if (!header) return unusable(`has a ${what} without a header record`);
+  const root = usable(parseXml(header.toString('utf16le')), `has a PlayReady header in the ${what} that`);
+  return root.name === 'WRMHEADER' ? root : unusable(`has a ${what} whose header is not a WRMHEADER`);
+}
+
+function headerIn(object: Buffer, what: string): Buffer | undefined {
+  if (isUtf16Xml(object)) return object;
+  const records = usable(parsePlayReadyObject(object), `has a ${what} that`);
+  return records.find(({ type }) => type === HEADER_RECORD)?.value;
 }
 
 interface HeldKeys {
@@ -171,49 +145,32 @@ interface HeldKeys {
 }
 
 /** Compares a header's keys with a key. Another key id is no fault: some servers answer each request with one header. */
-function holdKeys(
-  keys: readonly HeaderKey[],
-  what: string,
-  keyId: Buffer,
-  contentKey: Buffer,
-): Checked<HeldKeys> {
+function holdKeys(keys: readonly HeaderKey[], what: string, keyId: Buffer, contentKey: Buffer): HeldKeys {
   const of = `a PlayReady header in the ${what}`;
-  const read: { keyId: Buffer; checksum: string | undefined }[] = [];
-  for (const { value, checksum, algorithm } of keys) {
-    const guid = decodeBase64Block(value.trim());
-    if (!guid.ok) return unusable(`has ${of} whose KID ${guid.problem.description}`);
+  const read = keys.map(({ value, checksum, algorithm }) => {
+    const guid = usable(decodeBase64Block(value.trim()), `has ${of} whose KID`);
     const isOfCtr = algorithm === undefined || algorithm === 'AESCTR';
-    read.push({ keyId: swapKeyIdOrder(guid.value), checksum: isOfCtr ? checksum || undefined : undefined });
-  }
+    return { keyId: swapKeyIdOrder(guid), checksum: isOfCtr ? checksum || undefined : undefined };
+  });
   const own = read.filter((key) => key.keyId.equals(keyId));
-  if (
-    own.length === 0 &&
-    isAmong(
-      swapKeyIdOrder(keyId),
-      read.map((key) => key.keyId),
-    )
-  )
-    return unusable(`has ${of} with its KID in big endian; it must be in PlayReady's byte order`);
+  const swapped = swapKeyIdOrder(keyId);
+  if (own.length === 0 && read.some((key) => key.keyId.equals(swapped)))
+    unusable(`has ${of} with its KID in big endian; it must be in PlayReady's byte order`);
   const held = own.length > 0 ? own : read;
   const proofs = held.flatMap(({ checksum }) => checksum ?? []);
-  for (const checksum of proofs) {
-    const decoded = decodePlayReadyChecksum(checksum);
-    if (!decoded.ok) return unusable(`has ${of} whose checksum ${decoded.problem.description}`);
-  }
+  for (const checksum of proofs) usable(decodePlayReadyChecksum(checksum), `has ${of} whose checksum`);
   const isOfKey = held.some(
     (key) =>
       key.checksum !== undefined && checkPlayReadyChecksum(key.checksum, key.keyId, contentKey) === 'match',
   );
   if (proofs.length > 0 && proofs.length === held.length && !isOfKey)
-    return unusable(`has a PlayReady checksum of another key in the ${what}`);
+    unusable(`has a PlayReady checksum of another key in the ${what}`);
   const isOfOther = own.length === 0 && keys.length > 0;
-  return { ok: true, value: { isProved: isOfKey && !isOfOther, isOfOther } };
+  return { isProved: isOfKey && !isOfOther, isOfOther };
 }
 
-export function fairPlayAddress(
-  system: CpixSystem,
-  explicitIv: Buffer | undefined,
-): Checked<string | undefined> {
+/** FairPlay's address of a key. @throws faults */
+export function fairPlayAddress(system: CpixSystem, explicitIv: Buffer | undefined): string | undefined {
   const found = new Set<string>();
   if (system.uriExtXKey !== undefined) found.add(system.uriExtXKey);
   for (const text of [system.hlsMedia, system.hlsMultivariant]) {
@@ -224,15 +181,13 @@ export function fairPlayAddress(
       found.add(address);
       const iv = /^0x([0-9a-f]{32})$/i.exec(attributes.get('IV') ?? '')?.[1];
       if (iv !== undefined && explicitIv && !explicitIv.equals(Buffer.from(iv, 'hex')))
-        return unusable('has different IVs for FairPlay in HLSSignalingData and explicitIV');
+        unusable('has different IVs for FairPlay in HLSSignalingData and explicitIV');
     }
   }
   const [address, ...others] = found;
-  if (address === undefined) return { ok: true, value: undefined };
-  if (others.length > 0)
-    return unusable('has different addresses for FairPlay in URIExtXKey and HLSSignalingData');
-  const checked = checkLicenseUrl('fairplay')(address);
-  return checked.ok ? checked : unusable(`has an address for FairPlay that ${checked.problem.description}`);
+  if (address === undefined) return undefined;
+  if (others.length > 0) unusable('has different addresses for FairPlay in URIExtXKey and HLSSignalingData');
+  return usable(checkLicenseUrl('fairplay')(address), 'has an address for FairPlay that');
 }
 
 function isOfFairPlay(attributes: ReadonlyMap<string, string>): boolean {
@@ -254,11 +209,12 @@ function inlineData(
 }
 
 /** All elements but those of other systems. It is a piece of a manifest: several roots, and prefixes bound elsewhere. */
-function fragmentElements(fragment: string, systemId: string, called: string): Checked<XmlElement[]> {
+function fragmentElements(fragment: string, systemId: string, called: string): XmlElement[] {
   const pieces = fragment.replace(/^\s*<\?xml\s[^>]*\?>/, '');
-  const parsed = parseXml(`<MPD>${pieces}</MPD>`);
-  if (!parsed.ok)
-    return unusable(`has a ContentProtectionData for ${called} that ${parsed.problem.description}`);
+  const { children } = usable(
+    parseXml(`<MPD>${pieces}</MPD>`),
+    `has a ContentProtectionData for ${called} that`,
+  );
   const all: XmlElement[] = [];
   const walk = (element: XmlElement) => {
     const scheme = element.attributes.schemeIdUri?.trim().toLowerCase();
@@ -266,8 +222,8 @@ function fragmentElements(fragment: string, systemId: string, called: string): C
     all.push(element);
     element.children.forEach(walk);
   };
-  parsed.value.children.forEach(walk);
-  return { ok: true, value: all };
+  children.forEach(walk);
+  return all;
 }
 
 function textOf(elements: readonly XmlElement[], name: string): string | undefined {

@@ -1,7 +1,6 @@
-import { type Checked, formatUuid, refusedAs } from '../bytes';
+import { formatUuid } from '../bytes';
 import type { CpixDocument, CpixKey, CpixLimits, CpixPeriod, CpixRule } from './document';
-
-const refused = refusedAs('cpix_choice');
+import { refuseChoice } from './fault';
 
 /** The track types of SPEKE, with what their filters say of pixels and channels (AWS, "SPEKE v2.0 presets"). */
 export const SPEKE_TRACKS: Readonly<Record<string, CpixLimits>> = {
@@ -25,16 +24,15 @@ export function rulesInPeriod(
   document: CpixDocument,
   rules: readonly CpixRule[],
   period: string,
-): Checked<readonly CpixRule[]> {
+): readonly CpixRule[] {
   const ids = idsOfPeriod(document, period);
   if (ids.size === 0) {
     const there = listPeriods(document.periods, document.rules);
-    return refused(
+    refuseChoice(
       there === '' ? 'has no key periods; leave period out' : `has no such key period; it has ${there}`,
     );
   }
-  const value = rules.filter(({ periods }) => periods.length === 0 || periods.some((id) => ids.has(id)));
-  return { ok: true, value };
+  return rules.filter(({ periods }) => periods.length === 0 || periods.some((id) => ids.has(id)));
 }
 
 /** An id wins over an index: a document may call its second period `1`. */
@@ -45,11 +43,8 @@ function idsOfPeriod({ periods, rules }: CpixDocument, asked: string): Set<strin
   return new Set(periods.filter(({ index }) => isNamed(index?.trim())).flatMap(({ id }) => id ?? []));
 }
 
-/** The same without a period: none is needed where every period allows the same keys. */
-export function rulesOfAllPeriods(
-  { periods: named }: CpixDocument,
-  rules: readonly CpixRule[],
-): Checked<readonly CpixRule[]> {
+/** No period needs to be chosen where every one allows the same keys. */
+export function requireSameInAllPeriods({ periods: named }: CpixDocument, rules: readonly CpixRule[]): void {
   const always = new Set(
     rules.filter(({ periods }) => periods.length === 0).map(({ keyId }) => keyId.toString('hex')),
   );
@@ -61,18 +56,15 @@ export function rulesOfAllPeriods(
       allowed.set(id, always.has(kid) ? kids : kids.add(kid));
     }
   }
-  if (new Set([...allowed.values()].map((kids) => [...kids].sort().join())).size < 2)
-    return { ok: true, value: rules };
-  return refused(`has other keys in each key period; choose one by period: ${listPeriods(named, rules)}`);
+  if (new Set([...allowed.values()].map((kids) => [...kids].sort().join())).size < 2) return;
+  refuseChoice(`has other keys in each key period; choose one by period: ${listPeriods(named, rules)}`);
 }
 
-export function knownFilters(rules: readonly CpixRule[]): Checked<undefined> {
+export function requireKnownFilters(rules: readonly CpixRule[]): void {
   const unknown = [...new Set(rules.flatMap(({ unknownFilters }) => unknownFilters))];
-  if (unknown.length === 0) return { ok: true, value: undefined };
+  if (unknown.length === 0) return;
   const names = list(unknown.map(shown), MAX_NAMES);
-  return refused(
-    `has usage rules with an unknown filter (${names}), so no track can be chosen; choose by kid`,
-  );
+  refuseChoice(`has usage rules with an unknown filter (${names}), so no track can be chosen; choose by kid`);
 }
 
 type Meaning = (rule: CpixRule) => boolean;

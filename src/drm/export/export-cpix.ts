@@ -1,15 +1,27 @@
-import { type Checked, formatUuid, refused } from '../bytes';
-import { type CencScheme, chooseForExport, type KeyChoice } from '../cpix/choose-for-export';
-import { type CpixDocument, type CpixKey, THE_DOCUMENT } from '../cpix/document';
-import { fairPlayPart, plainValue, shortContentId, systemOf, WIDEVINE_MADE } from '../cpix/key-file';
+import {
+  type CencScheme,
+  type ChosenForExport,
+  chooseForExport,
+  type KeyChoice,
+} from '../cpix/choose-for-export';
+import { type CpixDocument, THE_DOCUMENT } from '../cpix/document';
+import { attempt } from '../cpix/fault';
+import {
+  fairPlayPart,
+  plainValue,
+  requireReadableIv,
+  shortContentId,
+  systemOf,
+  WIDEVINE_MADE,
+} from '../cpix/key-file';
 import { readCpix } from '../cpix/read';
 import { playReadySignal, widevineData } from '../cpix/signalling';
 import { type Finding, type Problem, warning } from '../finding';
-import { boxOf, commonBox, type DrmSystemData } from '../packaging';
+import { boxOf, commonBox, type DrmSystemData, type StreamKey } from '../packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyCbcObjectOf, playReadyObjectOf } from '../playready';
 import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../widevine';
 import { type ExportedKeys, notTaken, renderKeys, schemesOf } from './export-key-file';
-import { EXPORT_FORMS, type StreamKey } from './forms';
+import { EXPORT_FORMS } from './forms';
 import type { ExportName, ExportScheme } from './names';
 
 interface CpixExport extends KeyChoice {
@@ -37,9 +49,9 @@ export function exportCpix(input: Buffer | string, { as, scheme, ...choice }: Cp
   if (!chosen.ok) return chosen;
   const { keys, findings } = chosen.value;
   const made = (EXPORT_FORMS[as].holdsBoth ? keys : keys.slice(0, 1)).map((each) =>
-    streamKeyOf(document, each),
+    attempt(() => streamKeyOf(document, each)),
   );
-  const faults = made.flatMap((each) => (each.ok ? [] : each.problem));
+  const faults = made.flatMap((each) => (each.ok ? [] : each.faults));
   const [first, ...more] = made.flatMap((each) => (each.ok ? each.value : []));
   if (faults.length > 0 || !first) return { ok: false, faults };
   const left = scheme === undefined ? keys.slice(made.length) : [];
@@ -53,45 +65,31 @@ interface MadeKey {
   readonly findings: readonly Finding[];
 }
 
-function streamKeyOf(
-  document: CpixDocument,
-  { scheme, key }: { readonly scheme: CencScheme; readonly key: CpixKey },
-): Checked<MadeKey> {
+/** @throws faults */
+function streamKeyOf(document: CpixDocument, { scheme, key }: ChosenForExport['keys'][number]): MadeKey {
   const { keyId } = key;
   const value = plainValue(document, keyId);
-  if (!value.ok) return value;
-  if (scheme === 'cbcs' && key.ivFault !== undefined)
-    return refused('invalid_cpix', `has an explicitIV of the key ${formatUuid(keyId)} that ${key.ivFault}`);
-  const [widevine, playready] = [
-    widevineOf(document, keyId, scheme),
-    playReadyOf(document, keyId, { value: value.value, scheme }),
-  ];
-  if (!widevine.ok) return widevine;
-  if (!playready.ok) return playready;
+  if (scheme === 'cbcs') requireReadableIv(key);
+  const made = [widevineOf(document, keyId, scheme), playReadyOf(document, keyId, { value, scheme })];
+  const systems = made.flatMap(({ system }) => system ?? []);
   const hasFairPlay = systemOf(document, keyId, 'fairplay') !== undefined;
-  const fairplay = hasFairPlay && scheme === 'cbcs' ? fairPlayPart(document, { keyId }) : undefined;
-  if (fairplay && !fairplay.ok) return fairplay;
-  const systems = [widevine.value.system, playready.value.system].flatMap((system) => system ?? []);
-  const keyUri = fairplay?.value.licenseUrl;
+  const isFairPlay = hasFairPlay && scheme === 'cbcs';
+  const keyUri = isFairPlay ? fairPlayPart(document, keyId).licenseUrl : undefined;
   const boxes = systems.map(boxOf);
   return {
-    ok: true,
-    value: {
-      key: {
-        scheme,
-        keyId,
-        key: value.value,
-        ...(scheme === 'cbcs' && key.explicitIv && { iv: key.explicitIv }),
-        ...(keyUri !== undefined && { keyUri }),
-        systems,
-        boxes: boxes.length > 0 || keyUri !== undefined ? boxes : [commonBox(keyId)],
-      },
-      findings: [
-        ...widevine.value.findings,
-        ...playready.value.findings,
-        ...(hasFairPlay && !fairplay ? [FAIRPLAY_LEFT_OUT] : []),
-      ],
+    key: {
+      scheme,
+      keyId,
+      key: value,
+      ...(scheme === 'cbcs' && key.explicitIv && { iv: key.explicitIv }),
+      ...(keyUri !== undefined && { keyUri }),
+      systems,
+      boxes: boxes.length > 0 || keyUri !== undefined ? boxes : [commonBox(keyId)],
     },
+    findings: [
+      ...made.flatMap(({ findings }) => findings),
+      ...(hasFairPlay && !isFairPlay ? [FAIRPLAY_LEFT_OUT] : []),
+    ],
   };
 }
 
@@ -100,18 +98,14 @@ interface MadeSystem {
   readonly findings: readonly Finding[];
 }
 
-function widevineOf(document: CpixDocument, keyId: Buffer, scheme: CencScheme): Checked<MadeSystem> {
+function widevineOf(document: CpixDocument, keyId: Buffer, scheme: CencScheme): MadeSystem {
   const system = systemOf(document, keyId, 'widevine');
-  if (!system) return NONE;
+  if (!system) return { findings: [] };
   const data = widevineData(system);
-  if (!data.ok) return data;
-  const base64 = data.value ?? widevinePsshDataOf(keyId, shortContentId(document), scheme);
+  const base64 = data ?? widevinePsshDataOf(keyId, shortContentId(document), scheme);
   return {
-    ok: true,
-    value: {
-      system: { systemId: WIDEVINE_SYSTEM_ID, data: Buffer.from(base64, 'base64') },
-      findings: data.value === undefined ? [WIDEVINE_MADE] : [],
-    },
+    system: { systemId: WIDEVINE_SYSTEM_ID, data: Buffer.from(base64, 'base64') },
+    findings: data === undefined ? [WIDEVINE_MADE] : [],
   };
 }
 
@@ -119,28 +113,22 @@ function playReadyOf(
   document: CpixDocument,
   keyId: Buffer,
   { value, scheme }: { readonly value: Buffer; readonly scheme: CencScheme },
-): Checked<MadeSystem> {
+): MadeSystem {
   const system = systemOf(document, keyId, 'playready');
-  if (!system) return NONE;
-  const signal = playReadySignal(system, keyId, value);
-  if (!signal.ok) return signal;
-  const { object, licenseUrl, isCbc } = signal.value;
+  if (!system) return { findings: [] };
+  const { object, licenseUrl, isCbc } = playReadySignal(system, keyId, value);
   if (object) {
     const isOther = isCbc !== (scheme === 'cbcs');
-    return {
-      ok: true,
-      value: { system: playReady(object), findings: isOther ? [HEADER_OF_OTHER_SCHEME] : [] },
-    };
+    return { system: playReady(object), findings: isOther ? [HEADER_OF_OTHER_SCHEME] : [] };
   }
-  if (licenseUrl === undefined) return { ok: true, value: { findings: [PLAYREADY_LEFT_OUT] } };
+  if (licenseUrl === undefined) return { findings: [PLAYREADY_LEFT_OUT] };
   const made =
     scheme === 'cbcs' ? playReadyCbcObjectOf(keyId, licenseUrl) : playReadyObjectOf(keyId, value, licenseUrl);
-  return { ok: true, value: { system: playReady(made), findings: [] } };
+  return { system: playReady(made), findings: [] };
 }
 
 const playReady = (data: Buffer): DrmSystemData => ({ systemId: PLAYREADY_SYSTEM_ID, data });
 
-const NONE = { ok: true, value: { findings: [] } } as const;
 const FAIRPLAY_LEFT_OUT = warning(
   'fairplay_scheme',
   THE_DOCUMENT,

@@ -4,14 +4,8 @@ import { NO_SYSTEM } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
 import { ALGORITHM, CMAF, DASH, FAIRPLAY_KEY_FORMAT, HLS, parseKeyFile } from '../key-file';
 import { checkLicenseUrl } from '../license-url';
-import {
-  boxOf,
-  fairPlayKeyId,
-  type PackagingCode,
-  type PackagingKeys,
-  readPackagingKeys,
-} from '../packaging';
-import { EXPORT_FORMS, type StreamKey } from './forms';
+import { boxOf, fairPlayKeyId, type PackagingCode, readPackagingKeys, type StreamKey } from '../packaging';
+import { EXPORT_FORMS } from './forms';
 import type { ExportName, ExportScheme } from './names';
 
 export interface ExportedKeys {
@@ -37,7 +31,14 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const read = readPackagingKeys(text, false, aes.length === 0);
   if (!read.ok) return read;
   const others = otherLines(text);
-  const present = [...streamKeysOf(read.keys), ...aes];
+  const { dash, hls } = read.keys;
+  // Next to the boxes of DRM systems, the common one is for this project's own packager alone.
+  const boxes = dash && dash.systems.length > 0 ? dash.systems.map(boxOf) : dash?.boxes;
+  const present: StreamKey[] = [
+    ...(dash && boxes ? [{ ...dash, boxes }] : []),
+    ...(hls ? [{ ...hls, boxes: [] }] : []),
+    ...aes,
+  ];
   const all = present.filter((key) => taken.includes(key.scheme) && key.scheme === (scheme ?? key.scheme));
   const [first, ...more] = all.filter((key) => others[key.scheme] === undefined);
   if (!first) {
@@ -53,7 +54,7 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const findings = [
     ...rendered.findings,
     ...wanted.flatMap((key) => leftOutFindings(others[key.scheme])),
-    ...(form.holdsBoth && scheme === undefined && !read.keys.hls ? leftOutFindings(others.cbcs) : []),
+    ...(form.holdsBoth && scheme === undefined && !hls ? leftOutFindings(others.cbcs) : []),
   ];
   return { ok: true, ...rendered, findings };
 }
@@ -166,23 +167,4 @@ function aesKeys(text: string): StreamKey[] {
       boxes: [],
     },
   ];
-}
-
-function streamKeysOf({ dash, hls }: PackagingKeys): StreamKey[] {
-  const keys: StreamKey[] = [];
-  if (dash) {
-    const { keyId, contentKey: key, systems } = dash;
-    keys.push({
-      scheme: 'cenc',
-      keyId,
-      key,
-      systems,
-      boxes: systems.length > 0 ? systems.map(boxOf) : dash.boxes,
-    });
-  }
-  if (hls) {
-    const { keyId, key, iv, keyUri } = hls;
-    keys.push({ scheme: 'cbcs', keyId, key, iv, keyUri, systems: [], boxes: [] });
-  }
-  return keys;
 }

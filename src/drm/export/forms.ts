@@ -8,24 +8,10 @@ import {
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signals';
 import { writeCpix } from '../cpix/write';
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
-import type { DrmSystemData } from '../packaging';
+import type { StreamKey } from '../packaging';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import type { ExportName, ExportScheme } from './names';
-
-export interface StreamKey {
-  readonly scheme: ExportScheme;
-  /** 16 bytes, big endian; of HLS, whose lines name none, the one that `fairPlayKeyId` makes of the address. */
-  readonly keyId: Buffer;
-  readonly key: Buffer;
-  /** 16 bytes. Of HLS alone: under `cenc` each packager makes its own. */
-  readonly iv?: Buffer;
-  readonly keyUri?: string;
-  /** Those that a `pssh` box signals. */
-  readonly systems: readonly DrmSystemData[];
-  /** Whole `pssh` boxes of these; of a key without any, the common one. FairPlay has none. */
-  readonly boxes: readonly Buffer[];
-}
 
 export interface ExportForm {
   /** The value of `content-type`. */

@@ -4,9 +4,9 @@ import { fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/sign
 import type { SpekeScheme } from '../cpix/speke';
 import { spekeAnswer, spekeScheme, spekeSystems } from '../cpix/speke-answer';
 import { writeCpix } from '../cpix/write';
+import type { StreamKey } from '../packaging';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
-import type { StreamKey } from './forms';
 
 interface Wanted {
   readonly key: CpixKey;

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { formatUuid } from '../../drm/bytes';
 import { shakaFlags } from '../../drm/export/forms';
-import type { DashKeys, HlsKeys } from '../../drm/packaging';
+import type { StreamKey } from '../../drm/packaging';
 import { ConfigError } from '../../http/config';
 import { secondsOfManifest } from './playlists/dash-manifest';
 import {
@@ -20,8 +20,8 @@ export type System = (typeof SYSTEMS)[number];
 
 /** What a stream is packaged with: a system without keys is left out; `none` leaves it clear. */
 export interface StreamKeys {
-  readonly dash: DashKeys | 'none' | undefined;
-  readonly hls: HlsKeys | 'none' | undefined;
+  readonly dash: StreamKey | 'none' | undefined;
+  readonly hls: StreamKey | 'none' | undefined;
 }
 
 export const CLEAR: StreamKeys = { dash: 'none', hls: 'none' };
@@ -113,10 +113,7 @@ function flagsOf({ system, folder, live, latency = 'default' }: ShakaJob): strin
 function protectionFlagsOf({ system, keys: { dash, hls } }: ShakaJob): string[] {
   const own = system === 'dash' ? dash : hls;
   if (own === undefined) throw new TypeError(`There are no keys for ${system}`);
-  if (own === 'none') return [];
-  return 'contentKey' in own
-    ? shakaFlags({ scheme: 'cenc', keyId: own.keyId, key: own.contentKey, boxes: own.boxes })
-    : shakaFlags({ scheme: 'cbcs', ...own });
+  return own === 'none' ? [] : shakaFlags(own);
 }
 
 /** The descriptors of a job's streams. A comma would begin another field. */

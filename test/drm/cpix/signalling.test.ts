@@ -1,10 +1,7 @@
 import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import type { CpixSystem, CpixSystemName } from '../../../src/drm/cpix/document';
-import {
-  fairPlayAddress,
-  playReadySignal as wholePlayReadySignal,
-  widevineData,
-} from '../../../src/drm/cpix/signalling';
+import { checked } from '../../../src/drm/cpix/fault';
+import * as signalling from '../../../src/drm/cpix/signalling';
 import {
   cpixSystem,
   fairPlaySignals,
@@ -43,12 +40,15 @@ const refused = (sentence: string) => ({
   problem: { code: 'cpix_not_usable', description: expect.stringMatching(sentence) },
 });
 
+const widevineData = (of: CpixSystem) => checked(() => signalling.widevineData(of));
+const fairPlayAddress = (of: CpixSystem, iv?: Buffer) => checked(() => signalling.fairPlayAddress(of, iv));
+
 /** Without the object, which the tests of exports compare. */
-function playReadySignal(...args: Parameters<typeof wholePlayReadySignal>) {
-  const signal = wholePlayReadySignal(...args);
-  if (!signal.ok) return signal;
-  const { object: _, ...value } = signal.value;
-  return { ...signal, value };
+function playReadySignal(...args: Parameters<typeof signalling.playReadySignal>) {
+  return checked(() => {
+    const { object: _, ...signal } = signalling.playReadySignal(...args);
+    return signal;
+  });
 }
 
 describe('Widevine data', () => {
@@ -284,11 +284,11 @@ it('reads all that this project writes, by every signal alone', () => {
   const of = (name: CpixSystemName, signals: object) =>
     Object.entries(signals).map(([signal, value]) => cpixSystem(name, KEY_ID, { [signal]: value }));
   const all = [
-    ...of('widevine', widevineSignals(KEY_ID, DATA, 'cenc')).map(widevineData),
+    ...of('widevine', widevineSignals(KEY_ID, DATA, 'cenc')).map((one) => widevineData(one)),
     ...of('playready', playReadySignals(OBJECT, 'cenc')).map((one) =>
       playReadySignal(one, KEY_ID, CONTENT_KEY),
     ),
-    ...of('fairplay', fairPlaySignals('skd://a')).map((one) => fairPlayAddress(one, undefined)),
+    ...of('fairplay', fairPlaySignals('skd://a')).map((one) => fairPlayAddress(one)),
   ];
   const widevine = ok(DATA.toString('base64'));
   const playReady = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false });

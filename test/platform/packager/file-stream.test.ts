@@ -195,8 +195,7 @@ video_1.m4s
     const told = await readFile(join(root, 'arguments'), 'utf8');
     expect(told).toContain('--flagfile=/dev/fd/3');
     const { dash, hls } = PACKAGING_KEYS;
-    for (const secret of [dash.contentKey, hls.key, hls.iv])
-      expect(told).not.toContain(secret.toString('hex'));
+    for (const secret of [dash.key, hls.key, hls.iv]) expect(told).not.toContain(secret.toString('hex'));
     expect(await readFile(join(root, 'files'), 'utf8')).not.toMatch(/flags/);
   });
 
@@ -223,7 +222,7 @@ video_1.m4s
 
   test('what shaka-packager says of a failure is told without keys and paths', async () => {
     const spy = join(root, 'spy');
-    const key = PACKAGING_KEYS.dash.contentKey.toString('hex');
+    const key = PACKAGING_KEYS.dash.key.toString('hex');
     const script = `#!/bin/sh\ncase "$*" in *dump*) exec "${SHAKA_PACKAGER}" "$@";; esac\necho 'E1122 15:49:14.061605   10467 local_file.cc:83] no room in ${root}/out/dash for ${key}' >&2\nexit 1\n`;
     await writeFile(spy, script, { mode: 0o755 });
     expect(await runAs(spy, { keys: { ...PACKAGING_KEYS, hls: undefined } })).toEqual({
