@@ -6,12 +6,18 @@ import { HttpError } from '../../../http/errors';
 import { openFor } from '../delivery/answers';
 import { anyBody, field, validated } from '../json-body';
 
-/** The keys that the provider gave out since its start, and supplied ones, by key id. */
+/** The keys that the provider gave out since its start, and supplied ones, by key id. Over its limit, the oldest go. */
 export class IssuedKeys {
   readonly #keys = new Map<string, ClearKey>();
 
+  constructor(readonly limit = 100_000) {}
+
   remember(issued: ClearKey): void {
-    this.#keys.set(nameOf(issued.keyId), issued);
+    const name = nameOf(issued.keyId);
+    this.#keys.delete(name);
+    this.#keys.set(name, issued);
+    const [oldest] = this.#keys.keys();
+    if (this.#keys.size > this.limit && oldest !== undefined) this.#keys.delete(oldest);
   }
 
   find(keyId: Uint8Array): ClearKey | undefined {

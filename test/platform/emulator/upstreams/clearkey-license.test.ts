@@ -1,4 +1,5 @@
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
+import { IssuedKeys } from '../../../../src/platform/emulator/upstreams/clearkey-license';
 import { deriveKeys } from '../../../../src/platform/emulator/upstreams/key-provider';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
@@ -131,4 +132,12 @@ test.each<[number, string, string]>([
     .set('content-type', 'application/json')
     .send(body);
   expect([response.status, response.body.errors[0].code]).toEqual([status, code]);
+});
+
+test('drops the oldest key over its limit, of which one that is given out again is none', () => {
+  const keys = new IssuedKeys(2);
+  const keyIdOf = (number: number) => Buffer.alloc(16, number);
+  for (const number of [1, 2, 1, 3])
+    keys.remember({ keyId: keyIdOf(number), key: Buffer.alloc(16, number + 100) });
+  expect([1, 2, 3].filter((number) => keys.find(keyIdOf(number)))).toEqual([1, 3]);
 });
