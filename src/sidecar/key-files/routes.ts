@@ -17,7 +17,7 @@ import { parseKeyFile } from '../../drm/key-file';
 import { addressOf, onlyMethods, requireType } from '../../http/app';
 import { type HttpError, parsedOr400 } from '../../http/errors';
 import { etagOf } from '../../http/etag';
-import { type Parsed, querySwitch, readQuery } from '../../http/faults';
+import { type Parsed, readQuery } from '../../http/faults';
 import type { Provision } from '../../provider/provision';
 import { callerOf, requireRead, requireWrite } from '../access/api-key';
 import { apiError } from '../errors';
@@ -176,11 +176,15 @@ function readLater({ shape }: z.ZodObject) {
   return Object.fromEntries(Object.keys(shape).map((name) => [name, z.unknown().optional()]));
 }
 
-/** Whether lines with unknown names are kept. */
-export const keepUnknownSwitch = querySwitch.meta({
-  description:
-    'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
-});
+/** Whether lines with unknown names are kept. Without a default: Swagger UI sends it, and other bodies refuse it. */
+export const keepUnknownSwitch = z
+  .enum(['true', 'false'], 'must be true or false')
+  .optional()
+  .transform((text) => text === 'true')
+  .meta({
+    description:
+      'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
+  });
 
 /** Reads the request that a body makes, with the rest of its query. */
 function requestIn(
