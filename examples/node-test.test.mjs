@@ -13,8 +13,8 @@ before(async () => {
 });
 
 after(async () => {
-  await sidecar.close();
-  await emulator.close();
+  await sidecar?.close();
+  await emulator?.close();
 });
 
 /** The code that is tested: has the sidecar write the key file of a stream. */

@@ -9,11 +9,11 @@ let sidecar;
 beforeAll(async () => {
   emulator = await startEmulator();
   sidecar = await startSidecar({ emulator });
-});
+}, 30_000);
 
 afterAll(async () => {
-  await sidecar.close();
-  await emulator.close();
+  await sidecar?.close();
+  await emulator?.close();
 });
 
 /** The code that is tested: has the sidecar write the key file of a stream. */

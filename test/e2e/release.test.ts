@@ -292,7 +292,8 @@ describe('what is released', () => {
     const examples = join(unpacked(PLATFORM), 'examples');
     for (const name of await readdir(examples)) await cp(join(examples, name), join(project(), name));
     await writeFile(join(project(), 'jest.config.json'), '{"testMatch":["**/*.test.cjs"]}');
-    const options = { cwd: project(), env: { PATH: process.env.PATH } };
+    // A runner whose hook fails may wait for what the hook has started.
+    const options = { cwd: project(), env: { PATH: process.env.PATH }, timeout: 60_000 };
     const { stdout } = await run(process.execPath, ['--test', 'node-test.test.mjs'], options);
     expect(stdout).toContain('# pass 3\n# fail 0\n');
     const { stderr } = await run(process.execPath, [JEST, '--ci', '--config', 'jest.config.json'], options);
