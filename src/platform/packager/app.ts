@@ -13,7 +13,7 @@ import { mountMedia } from './media-api';
 import { LATENCIES } from './playlists/hls-playlists';
 import { mountRecordings } from './recording';
 import type { Programs } from './shaka-packager';
-import type { Streams } from './streams';
+import type { Stream, Streams } from './streams';
 
 const STREAM_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 
@@ -53,6 +53,8 @@ interface PackagerContext extends Shell {
   readonly streams: Streams;
   readonly programs: Programs;
   readonly clock: () => Date;
+  /** The folder of a stream. */
+  readonly folderOf: (id: string) => string;
   readonly apiKey: string | undefined;
 }
 
@@ -74,7 +76,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
     app
       .route('/streams/:id')
       .get(({ params }, response) => {
-        response.json(streams.get(params.id).document());
+        response.json(streamOf(streams, params.id).document());
       })
       .put(requireJson, express.json({ limit: 64 * 1024 }), ({ params, body }, response) => {
         const id = idOf(params.id);
@@ -85,7 +87,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
         response.status(isNew ? 201 : 200).json(stream.document());
       })
       .delete(async ({ params }, response) => {
-        streams.get(params.id);
+        streamOf(streams, params.id);
         await streams.remove(params.id);
         response.status(204).end();
       })
@@ -103,7 +105,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
     app
       .route('/streams/:id/end')
       .post(async ({ params }, response) => {
-        const stream = streams.get(params.id);
+        const stream = streamOf(streams, params.id);
         if (stream instanceof LiveStream) await stream.end();
         response.json(stream.document());
       })
@@ -125,6 +127,13 @@ function keyFileOf(id: string, { protection: wanted, keyFile }: z.output<typeof 
 function idOf(id: string): string {
   if (!STREAM_ID.test(id)) throw packagerError('invalid_stream_id');
   return id;
+}
+
+/** @throws HttpError 404. */
+function streamOf(streams: Streams, id: string): Stream {
+  const stream = streams.find(id);
+  if (!stream) throw packagerError('stream_not_found');
+  return stream;
 }
 
 function requireApiKey(apiKey: string): RequestHandler {

@@ -51,7 +51,24 @@ export function protectedBy(keyFile: StreamId | undefined) {
   return { keyFile: keyFile ?? null, protection: keyFile === undefined ? 'none' : 'key_file' } as const;
 }
 
-export type StreamDocument = ReturnType<typeof documentOf>;
+/** Where players find a stream below the packager's address. */
+interface Playable {
+  readonly path: string;
+  readonly keyIds: readonly string[];
+}
+
+export interface StreamDocument {
+  readonly id: string;
+  readonly kind: 'live' | 'file';
+  readonly keyFile: string | null;
+  readonly protection: StreamRecord['protection'];
+  readonly state: StreamState;
+  readonly problem: Problem | null;
+  readonly started: string | null;
+  readonly seconds: number;
+  readonly dash: Playable | null;
+  readonly hls: Playable | null;
+}
 
 interface Present {
   readonly state: StreamState;
@@ -62,11 +79,10 @@ interface Present {
   readonly isPlayable: (system: System) => boolean;
 }
 
-export function documentOf(record: StreamRecord, present: Present) {
+export function documentOf(record: StreamRecord, present: Present): StreamDocument {
   const { id, kind, keyFile, protection, started, parts } = record;
   const seconds = parts.reduce((sum, part) => sum + part.seconds, present.partSeconds);
-  /** Where players find a stream, below the packager's address. */
-  const playable = (system: System) => {
+  const playable = (system: System): Playable | null => {
     if (!present.isPlayable(system)) return null;
     const keyIds = [...new Set(parts.flatMap((part) => part[system] ?? []))];
     return { path: `/media/${id}/${system}/${ENTRY_FILES[system]}`, keyIds };

@@ -14,7 +14,6 @@ import {
   startShakaPackager,
   systemsOf,
 } from '../shaka-packager';
-import type { PartRecord } from '../stream-document';
 
 export interface MediaKinds {
   readonly video: boolean;
@@ -24,8 +23,8 @@ export interface MediaKinds {
 interface PartOptions {
   /** The folder of the stream. */
   readonly folder: string;
-  /** Its name is that of the part's folder, which has one for each system, and the recording. */
-  readonly record: PartRecord;
+  /** Names the part's folder in it, which has one for each system, and the recording. */
+  readonly name: string;
   readonly kinds: MediaKinds;
   readonly keys: StreamKeys;
   readonly latency: Latency;
@@ -59,7 +58,7 @@ export class Part {
 
   constructor(options: PartOptions) {
     this.#options = options;
-    this.#path = join(options.folder, options.record.name);
+    this.#path = join(options.folder, options.name);
     try {
       const systems = systemsOf(options.keys);
       for (const system of systems) mkdirSync(join(this.#path, system), { recursive: true });
@@ -68,10 +67,6 @@ export class Part {
     } catch (thrown) {
       process.nextTick(() => this.#fail('part_not_started', describeThrown(thrown)));
     }
-  }
-
-  get record(): PartRecord {
-    return this.#options.record;
   }
 
   /** Bytes that wait for the slowest reader. */
@@ -112,8 +107,8 @@ export class Part {
   }
 
   #start(system: System): void {
-    const { folder, record, kinds, keys, latency, programs } = this.#options;
-    const fifo = join(programs.folder, `${basename(folder)}-${record.name}-${system}`);
+    const { folder, name, kinds, keys, latency, programs } = this.#options;
+    const fifo = join(programs.folder, `${basename(folder)}-${name}-${system}`);
     this.#fifos.push(fifo);
     // Node has no call for it.
     execFileSync('mkfifo', ['-m', '600', fifo], { env: programs.env, stdio: 'ignore' });
@@ -135,8 +130,8 @@ export class Part {
   #fail(code: string, cause: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { log, record, onFailure } = this.#options;
-    log.warn('part of a stream failed', { part: record.name, code, cause });
+    const { log, name, onFailure } = this.#options;
+    log.warn('part of a stream failed', { part: name, code, cause });
     const description =
       code === 'packaging_failed'
         ? `shaka-packager ended: ${cause}. It is started again.`

@@ -2,6 +2,7 @@ import {
   beginsUnit,
   isBefore,
   isRandomAccess,
+  PACKET_BYTES,
   type ProgramStream,
   payloadOf,
   pidOf,
@@ -9,10 +10,9 @@ import {
 } from '../program-map';
 
 /** Bytes for the present part or the one before it; or that the next part becomes the present one, or the one before is over. */
-interface CutStep {
-  readonly to: 'former' | 'present' | 'next' | 'end_of_former';
-  readonly bytes: Buffer;
-}
+export type CutStep =
+  | { readonly to: 'former' | 'present'; readonly bytes: Buffer }
+  | { readonly to: 'next' | 'end_of_former' };
 
 /**
  * Cuts a transport stream of ffmpeg at key frames, so that each frame is in exactly one part: pictures from the key frame
@@ -21,6 +21,7 @@ interface CutStep {
 export class StreamCutter {
   readonly #video: number | undefined;
   readonly #audio: number | undefined;
+  #rest: Buffer = Buffer.alloc(0);
   /** The newest packet of each table: a part starts with them. */
   readonly #tables = new Map<number, Buffer>();
   /** When the present part begins, while sound of the part before may come. */
@@ -34,20 +35,28 @@ export class StreamCutter {
   }
 
   /** @param isDue asked at each key frame whether the next part begins with it. */
-  push(packets: readonly Buffer[], isDue: () => boolean): CutStep[] {
-    const steps: { readonly to: CutStep['to']; readonly packets: Buffer[] }[] = [];
-    const add = (to: CutStep['to'], ...more: Buffer[]) => {
-      const last = steps.at(-1);
-      if (last?.to === to) last.packets.push(...more);
-      else steps.push({ to, packets: more });
+  push(chunk: Buffer, isDue: () => boolean): CutStep[] {
+    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+    const steps: CutStep[] = [];
+    let piece: { to: 'former' | 'present'; packets: Buffer[] } = { to: 'present', packets: [] };
+    const add = (to: 'former' | 'present', packet: Buffer) => {
+      if (to !== piece.to) flush(to);
+      piece.packets.push(packet);
+    };
+    const flush = (to: 'former' | 'present') => {
+      if (piece.packets.length > 0) steps.push({ to: piece.to, bytes: Buffer.concat(piece.packets) });
+      piece = { to, packets: [] };
     };
     const endFormer = () => {
       if (this.#cutAt === undefined) return;
       this.#cutAt = undefined;
       this.#isSoundOfFormer = false;
-      add('end_of_former');
+      flush('present');
+      steps.push({ to: 'end_of_former' });
     };
-    for (const packet of packets) {
+    let at = 0;
+    for (; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
+      const packet = bytes.subarray(at, at + PACKET_BYTES);
       const pid = pidOf(packet);
       const isSound = pid === this.#audio;
       if (!isSound && pid !== this.#video) this.#tables.set(pid, Buffer.from(packet));
@@ -57,8 +66,9 @@ export class StreamCutter {
         // One key frame on, no sound of the part before is to be expected.
         endFormer();
         if (isDue()) {
-          add('next');
-          add('present', ...this.#tables.values());
+          flush('present');
+          steps.push({ to: 'next' });
+          for (const table of this.#tables.values()) add('present', table);
           this.#cutAt = time;
           if (this.#video === undefined || this.#audio === undefined) endFormer();
         }
@@ -68,6 +78,8 @@ export class StreamCutter {
       }
       add(isSound && this.#isSoundOfFormer ? 'former' : 'present', packet);
     }
-    return steps.map(({ to, packets: bytes }) => ({ to, bytes: Buffer.concat(bytes) }));
+    flush('present');
+    this.#rest = Buffer.from(bytes.subarray(at));
+    return steps;
   }
 }

@@ -12,18 +12,16 @@ export class NoSegments extends Error {}
 
 /** What of a stream one run of shaka-packager wrote. */
 export interface PlaylistPart {
-  /** Where its files are, relative to what is joined: `3/hls`, or empty for the same folder. */
+  /** Where its files are, relative to the joined playlist: `3/hls`, or empty for the same folder. */
   readonly folder: string;
-  /** Its media playlist or MPD with every segment that it has; empty while there is none. */
+  /** Its media playlist with every segment that it has; empty while there is none. */
   readonly text: string;
-  /** When that was written: of an MPD, the publishing time. */
-  readonly written?: Date | undefined;
   /** Whether its times go on from those of the part before, and only its keys are others. */
   readonly continues?: boolean;
 }
 
-export interface PlaylistOptions {
-  /** Whether no segment will follow: a static manifest, whose periods follow each other without gaps. */
+interface PlaylistOptions {
+  /** Whether no segment will follow. */
   readonly ended: boolean;
   /** How much of the end is listed; all of it if undefined. */
   readonly windowSeconds: number | undefined;
@@ -163,7 +161,12 @@ export function masterPlaylist(masters: readonly string[], windowSeconds: number
   return `${lines.join('\n')}\n`;
 }
 
-function readMaster(text: string) {
+interface Master {
+  readonly media: readonly string[];
+  readonly streams: readonly { readonly line: string; readonly uri: string }[];
+}
+
+function readMaster(text: string): Master {
   const lines = text.split(/\r?\n/).filter((line) => line !== '');
   return {
     media: lines.filter((line) => line.startsWith('#EXT-X-MEDIA:')),
@@ -207,6 +210,6 @@ function inFolder(folder: string, uri: string): string {
 }
 
 /** Not `Math.max(...)`: a day has more segments than a call may have arguments. */
-export function largest(values: readonly number[]): number {
+function largest(values: readonly number[]): number {
   return values.reduce((most, value) => Math.max(most, value), 0);
 }
