@@ -1,4 +1,4 @@
-import { boxesIn, type Mp4Box, readBoxHeader } from './boxes';
+import { readBoxHeader } from './boxes';
 
 /** Bytes that are read once, from the first to the last. Both reject when the source fails. */
 export interface ForwardReader {
@@ -12,7 +12,7 @@ interface MediaOutline {
   readonly isWhole: boolean;
 }
 
-/** What is kept of a box: all of it, its type, or what its children say. */
+/** What to do with a box: read all of it, keep only its header, or read its children. */
 type Step = 'keep' | 'sign' | Steps;
 interface Steps {
   readonly [type: string]: Step;
@@ -31,47 +31,82 @@ const STEPS: Steps = {
 /** A box that is kept has rarely a tenth of it. */
 const MAX_OF_BOX = 64 * 1024;
 const MAX_BYTES = 512 * 1024;
-/** The tables of a day in one file have half of it. */
-const MAX_INDEX = 64 * 1024 * 1024;
-/** A day of fragments of two seconds has a tenth of it. */
+/** A day of fragments of two seconds has half of it, with all that is in them. */
 const MAX_BOXES = 1_000_000;
 
 /** Reads the boxes of an mp4 file or segment that say how it is protected, as a small file. Bounded, whatever sizes say. */
 export async function outlineMedia(reader: ForwardReader, mostBoxes = MAX_BOXES): Promise<MediaOutline> {
-  // A day of fragments has one key, or some dozens: each is kept once.
-  const kept = new Map<string, Buffer>();
-  let size = 0;
-  for (let boxes = 0; boxes < mostBoxes && size <= MAX_BYTES; boxes += 1) {
-    const head = await reader.read(8);
-    if (head.length < 8) return { bytes: Buffer.concat([...kept.values()]), isWhole: true };
-    const isLarge = head.readUInt32BE(0) === 1;
-    const header = isLarge ? Buffer.concat([head, await reader.read(8)]) : head;
-    const { headerLength, length = Number.POSITIVE_INFINITY } = readBoxHeader(header);
-    const type = head.toString('latin1', 4, 8);
-    const step = STEPS[type];
-    const isPassed = step === undefined || step === 'sign';
-    const body = await reader.read(isPassed ? 0 : Math.min(length - headerLength, MAX_INDEX));
-    const rest = length - headerLength - body.length;
-    if (isPassed || body.length === MAX_INDEX) await reader.skip(rest);
-    for (const box of outlineOf({ type, bytes: Buffer.concat([header, body]), body }, step)) {
-      const content = box.toString('latin1');
-      if (kept.has(content)) continue;
-      size += box.length;
-      if (size <= MAX_BYTES) kept.set(content, box);
-    }
-  }
-  return { bytes: Buffer.concat([...kept.values()]), isWhole: false };
+  const outliner = new Outliner(reader, mostBoxes);
+  const boxes = await outliner.file();
+  return { bytes: Buffer.concat(boxes), isWhole: !outliner.isCut };
 }
 
-/** What is kept of a box; one that is cut is known by its size, which stays. */
-function outlineOf({ type, bytes, body }: Mp4Box, step: Step | undefined): Buffer[] {
-  if (step === undefined) return [];
-  if (step === 'keep') return [bytes.subarray(0, MAX_OF_BOX)];
-  const children =
-    step === 'sign' ? [] : boxesIn(body).flatMap((child) => outlineOf(child, step[child.type]));
+class Outliner {
+  isCut = false;
+  #boxes = 0;
+  #bytes = 0;
+
+  constructor(
+    private readonly reader: ForwardReader,
+    private readonly mostBoxes: number,
+  ) {}
+
+  /** What is kept of a whole file. A day of fragments has one key, or some dozens: each is kept once. */
+  async file(): Promise<Buffer[]> {
+    const seen = new Set<string>();
+    return this.#boxesIn(STEPS, Number.POSITIVE_INFINITY, (box) => {
+      const content = box.toString('latin1');
+      const isNew = !seen.has(content);
+      if (isNew) seen.add(content);
+      else this.#bytes -= box.length;
+      return isNew;
+    });
+  }
+
+  async #boxesIn(steps: Steps, room: number, isKept: (box: Buffer) => boolean): Promise<Buffer[]> {
+    const kept: Buffer[] = [];
+    let left = room;
+    while (left >= 8 && !this.isCut) {
+      const head = await this.reader.read(8);
+      if (head.length < 8) break;
+      const isLarge = head.readUInt32BE(0) === 1 && left >= 16;
+      const header = isLarge ? Buffer.concat([head, await this.reader.read(8)]) : head;
+      const { headerLength, length = left } = readBoxHeader(header);
+      const inside = Math.max(0, Math.min(length, left) - headerLength);
+      left -= headerLength + inside;
+      this.#boxes += 1;
+      const box = await this.#box(steps[head.toString('latin1', 4, 8)], header, inside);
+      if (box && isKept(box)) kept.push(box);
+      this.isCut ||= this.#boxes >= this.mostBoxes || this.#bytes > MAX_BYTES;
+    }
+    if (Number.isFinite(left) && !this.isCut) await this.reader.skip(left);
+    return kept;
+  }
+
+  async #box(step: Step | undefined, header: Buffer, inside: number): Promise<Buffer | undefined> {
+    const type = header.subarray(4, 8);
+    if (typeof step === 'object') {
+      this.#bytes += 8;
+      return boxOf(type, await this.#boxesIn(step, inside, () => true));
+    }
+    if (step !== 'keep') {
+      await this.reader.skip(inside);
+      if (step === 'sign') this.#bytes += 8;
+      return step === 'sign' ? boxOf(type, []) : undefined;
+    }
+    const body = await this.reader.read(Math.min(inside, MAX_OF_BOX));
+    this.#bytes += 8 + body.length;
+    if (body.length === inside) return boxOf(type, [body]);
+    // Kept with its declared size, which shows that it was cut.
+    if (body.length === MAX_OF_BOX) await this.reader.skip(inside - body.length);
+    return Buffer.concat([header, body]);
+  }
+}
+
+function boxOf(type: Buffer, parts: readonly Buffer[]): Buffer {
   const size = Buffer.alloc(4);
-  size.writeUInt32BE(8 + children.reduce((sum, { length }) => sum + length, 0));
-  return [Buffer.concat([size, Buffer.from(type, 'latin1'), ...children])];
+  size.writeUInt32BE(8 + parts.reduce((sum, { length }) => sum + length, 0));
+  return Buffer.concat([size, type, ...parts]);
 }
 
 /** Elements that only name segments; a manifest of a day has them by the ten thousand. */
