@@ -74,11 +74,13 @@ export function rotateManifest(
       streamIds.map((streamid) => ({ streamid, ...(quality === undefined ? { contentId } : { quality }) })),
     );
     const qualities = kept.map(({ quality, own, contentId }) => [quality, { ...own, contentId }]);
+    // With a key for each, the sidecar refuses the limits of qualities.
+    const own = keys === 'each' ? { heights, bitrates, keys } : { keys: Object.fromEntries(qualities) };
     return [
       {
         ...item,
         streamIds: named.map(({ streamid }) => streamid),
-        body: { ...common, members: named, keys: keys === 'each' ? keys : Object.fromEntries(qualities) },
+        body: { ...common, members: named, ...own },
       },
     ];
   });

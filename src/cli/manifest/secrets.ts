@@ -32,7 +32,6 @@ export function createNamedSecrets(
   allowed: Allowances,
 ): NamedSecrets {
   const missing = new Set<string>();
-  const documents = new Map<string, Checked<string>>();
   const refuse = (sentence: string, option: string): Checked<string> => {
     missing.add(option);
     return refused('not_allowed', `${sentence}; add ${option} to allow it`);
@@ -60,7 +59,7 @@ export function createNamedSecrets(
       const sentence = `names ${name}, whose value would be sent as clientApiKey`;
       return refuse(sentence, `--allow-env ${shellWord(name)}`);
     },
-    ofFile: (name) => {
+    ofFile: once((name) => {
       const path = realPath(resolve(folder, name));
       if (path === undefined || !statSync(path).isFile()) return UNREADABLE;
       if (!allowed.file(path)) {
@@ -71,13 +70,18 @@ export function createNamedSecrets(
       }
       const value = readNamedText(path)?.replace(/\r?\n$/, '');
       return value ? { ok: true, value } : UNREADABLE;
-    },
-    // Reading one takes its time, and all streams may name the same.
-    ofDocument: (name) => {
-      const known = documents.get(name) ?? documentOf(name);
-      documents.set(name, known);
-      return known;
-    },
+    }),
+    ofDocument: once(documentOf),
+  };
+}
+
+/** Reads each file once: all streams may name the same. */
+function once(read: (name: string) => Checked<string>): (name: string) => Checked<string> {
+  const known = new Map<string, Checked<string>>();
+  return (name) => {
+    const value = known.get(name) ?? read(name);
+    known.set(name, value);
+    return value;
   };
 }
 

@@ -139,6 +139,16 @@ test.each([
   expect({ code, contents: await contentIds() }).toEqual({ code: 0, contents: expected });
 });
 
+test('leaves what the sidecar refuses of a group with a key for each to the sidecar', async () => {
+  await fs.writeFile(
+    join(cwd, 'manifest.yaml'),
+    MANIFEST.replace('keys: each', 'keys: each, heights: { sd: 720 }'),
+  );
+  const { code, stderr } = await rotate('--yes');
+  expect([code, await sidecar.files()]).toEqual([2, {}]);
+  expect(stderr).toContain('heights: ');
+});
+
 test('makes content ids from those of now, and of the manifest', async () => {
   await run(['apply', 'manifest.yaml', '--yes']);
   await rotate('--yes', '--content-id', '{old}-{time}');
