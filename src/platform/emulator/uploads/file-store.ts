@@ -95,7 +95,7 @@ export class FileStore {
 
   /** Whether a file is on the disk as it was received. */
   async has({ path, size }: KeptFile): Promise<boolean> {
-    return (await stat(path).catch(() => undefined))?.size === size;
+    return (await stat(path).catch(unlessAbsent))?.size === size;
   }
 
   /** Puts files together as a new one, in this order; they stay. The bytes of both are on the disk until they are removed. */
@@ -219,10 +219,15 @@ function isFile(path: string): boolean {
 
 function filesIn(folder: string): string[] {
   try {
-    return readdirSync(folder).flatMap((name) => (NAME.test(name) ? join(folder, name) : []));
+    const paths = readdirSync(folder).map((name) => join(folder, name));
+    return paths.filter((path) => NAME.test(basename(path)) && isFile(path));
   } catch {
     return [];
   }
+}
+
+function unlessAbsent(thrown: unknown): undefined {
+  if (systemCode(thrown) !== 'ENOENT') throw thrown;
 }
 
 /** Deletes a file that is not written to its end. One that is still being opened would come back. */

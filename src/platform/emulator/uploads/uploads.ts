@@ -25,6 +25,8 @@ export const UPLOAD_SETTINGS: Pick<UploadSettings, 'stallMs' | 'idleMs'> = {
 /** How many files are fetched at a time; a client may ask for thousands at once. */
 const FETCHES = 16;
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
+/** How many uploads that are over answer 410 in place of 404; the oldest is forgotten first. */
+const REMEMBERED = 10_000;
 
 /** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
 export class Uploads {
@@ -32,7 +34,7 @@ export class Uploads {
   readonly files: FileStore;
   /** Oldest first. */
   readonly #byId = new Map<string, Upload>();
-  /** Of uploads that are over, which answer 410 until a reset. */
+  /** Of uploads that are over. */
   readonly #overIds = new Set<string>();
   readonly #fetches = createSemaphore(FETCHES);
   #ending = new AbortController();
@@ -71,6 +73,8 @@ export class Uploads {
     if (!this.#byId.delete(upload.id)) return;
     upload.end();
     this.#overIds.add(upload.id);
+    const [oldest = ''] = this.#overIds;
+    if (this.#overIds.size > REMEMBERED) this.#overIds.delete(oldest);
   }
 
   /**
