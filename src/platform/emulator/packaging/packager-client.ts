@@ -98,12 +98,16 @@ export class PackagerClient {
   readonly #limits: PackagerLimits;
   readonly #isSecure: boolean;
   readonly #calls: Agent;
+  /** Viewers don't wait for the calls that bring streams to the packager. */
+  readonly #viewers: Agent;
 
   constructor(address: PackagerAddress, limits: PackagerLimits) {
     this.#address = address;
     this.#limits = limits;
     this.#isSecure = address.url.startsWith('https:');
-    this.#calls = new (this.#isSecure ? SecureAgent : Agent)({ maxSockets: 16 });
+    const agent = this.#isSecure ? SecureAgent : Agent;
+    this.#calls = new agent({ keepAlive: true, maxSockets: 16 });
+    this.#viewers = new agent({ keepAlive: true, maxFreeSockets: 16 });
   }
 
   /** Starts a live stream; changes nothing when it runs. */
@@ -164,7 +168,8 @@ export class PackagerClient {
   }
 
   /**
-   * The packager's answer to a viewer's request, whatever its status. It is requested once more when the connection breaks.
+   * The packager's answer to a viewer's request, whatever its status. It is requested once more when the packager has
+   * closed the kept connection.
    * @param call its path is below `/media`, with its query.
    */
   async forward(
@@ -179,6 +184,7 @@ export class PackagerClient {
 
   stop(): void {
     this.#calls.destroy();
+    this.#viewers.destroy();
   }
 
   /** Reads the answer of a call, when it is one of success. */
@@ -194,8 +200,7 @@ export class PackagerClient {
   }
 
   #open(call: Call): Promise<IncomingMessage> {
-    // Viewers don't wait for the calls that bring streams to the packager.
-    const agent = call.isForwarded ? false : this.#calls;
+    const agent = call.isForwarded ? this.#viewers : this.#calls;
     const { url, apiKey } = this.#address;
     const { method, body, signal, timeout = this.#limits.callMs } = call;
     const isFile = typeof body === 'object';

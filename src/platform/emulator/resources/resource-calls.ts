@@ -23,6 +23,15 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   const anyView = { origin: '', now };
   const createBody = once(() => bodySchema(resource, 'create'));
   const updateBody = once(() => bodySchema(resource, 'update'));
+  const uploadBody = once(() => uploadSchema(resource));
+  const actionQueries = once(
+    () =>
+      new Map(
+        Object.entries(resource.actions ?? {}).flatMap(([name, { query }]) =>
+          query ? [[name, querySchema(query)] as const] : [],
+        ),
+      ),
+  );
   const shownBy: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> =
     behaviour.shown ?? {};
   /** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */
@@ -127,11 +136,12 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       const act = acts[name];
       if (!act || !action) throw new Error(`A ${resource.noun} has no action ${name}.`);
       const item = found(ids, view);
-      const upload = () =>
-        readResourceBody<Resource>(resource, uploadSchema(resource), body, 'create').upload;
+      const asked = actionQueries().get(name);
       const done = await act(item, {
-        upload: action.upload ? upload() : {},
-        query: action.query ? validated(querySchema(action.query), query, 'invalid_parameter') : {},
+        upload: action.upload
+          ? readResourceBody<Resource>(resource, uploadBody(), body, 'create').upload
+          : {},
+        query: asked ? validated(asked, query, 'invalid_parameter') : {},
         view,
       });
       return done === 'item' ? shown(item, view, true) : (done as JsonObject | undefined);

@@ -5,6 +5,7 @@ import { row, SITE } from './fields';
 import { updateMedia } from './media-behaviour';
 import { changeTagOfPlaylists } from './playlists';
 import type { Action, Platform } from './resource';
+import { once } from './resource-calls';
 
 export const TAG_ACTIONS = {
   remove_tag: {
@@ -33,6 +34,11 @@ export const TAG_ACTIONS = {
   },
 } as const satisfies Readonly<Record<string, Action>>;
 
+const schemas = once(() => ({
+  remove_tag: actionSchema(TAG_ACTIONS.remove_tag.body),
+  rename_tag: actionSchema(TAG_ACTIONS.rename_tag.body),
+}));
+
 /** Changes a tag of all media of a site, and returns how many had it. @throws HttpError 400 */
 export function changeTags(
   parts: Platform,
@@ -40,7 +46,7 @@ export function changeTags(
   siteId: string,
   body: unknown,
 ): number {
-  const given = validated(actionSchema(TAG_ACTIONS[action].body), body);
+  const given = validated(schemas()[action], body);
   // Each tag has two names.
   const named = (field: string, other: string) => ({ field, tag: given[field] ?? given[other] });
   const asked =

@@ -5,6 +5,7 @@ import { field, validated } from '../json-body';
 import { actionSchema } from './body';
 import { Day, row, type SetFields, type ShownFields, SITE } from './fields';
 import type { Action } from './resource';
+import { once } from './resource-calls';
 
 const Counts = z.object({
   media_created: field(z.int(), 'How many media were made.'),
@@ -105,6 +106,8 @@ function dayOf(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
 
+const askedDays = once(() => actionSchema(ASKED_DAYS));
+
 /**
  * The usage of sites, day by day, oldest first, with the first and the last day; without a body, on the latest 30 days.
  * @throws HttpError 400 when the days are in the wrong order, or too many.
@@ -114,7 +117,7 @@ export function usageOf(
   siteIds: readonly string[],
   body: unknown,
 ) {
-  const given = validated(actionSchema(ASKED_DAYS), body ?? {});
+  const given = validated(askedDays(), body ?? {});
   const end = typeof given.end_date === 'string' ? given.end_date : dayOf(clock.now());
   const start =
     typeof given.start_date === 'string' ? given.start_date : dayOf(new Date(Date.parse(end) - 29 * DAY_MS));
