@@ -189,12 +189,6 @@ function skipScalingLists(bits: BitReader): void {
   }
 }
 
-/** One picture that a picture may refer to: how far off, and whether the picture itself does. */
-interface Reference {
-  readonly delta: number;
-  readonly isUsed: boolean;
-}
-
 /** Reads a reference picture set (§ 7.3.7): pictures before, the nearest first, and those behind. A slice's has `count`. */
 export function readReferenceSet(
   bits: BitReader,

@@ -36,8 +36,10 @@ export function lookOfFleet(answer: FleetAnswer, { style }: Styled, all: boolean
     `revision  ${revision === null ? 'not known' : number(revision)}`,
     `streams   ${number(streams)} with a key file, ${number(deleted)} deleted${missed}`,
     ...secretLines(answer, style),
-    ...['', ...table(style, serverRows(answer))],
-    ...['', ...table(style, packagerRows(answer, all))],
+    '',
+    ...table(style, serverRows(answer)),
+    '',
+    ...table(style, packagerRows(answer, all)),
     ...missingLines(answer, style, all),
   ];
   const isWell = state === 'level' && packagers.every((packager) => !packager.live || !isLacking(packager));

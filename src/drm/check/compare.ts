@@ -124,7 +124,7 @@ function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly Che
       const [keyFile, side] = [sideOf([input]), sideOf([other.input])];
       const remedy = `swap them in ${side.called}`;
       const sentence = exchangedSentence(keyFile, { side, keyId: other.keyId, remedy }, key.keyId);
-      comparison.error('key_and_key_id_swapped', [...side.names, ...keyFile.names], sentence);
+      comparison.differ('key_and_key_id_swapped', [side, keyFile], sentence);
     }
   }
 }

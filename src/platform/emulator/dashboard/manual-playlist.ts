@@ -1,8 +1,8 @@
-import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { Media } from '../resources/media';
 import type { Playlist, PlaylistMetadata } from '../resources/playlists';
+import { conflict } from '../resources/resource-calls';
 import { action, hiddenFields, live, section } from './elements';
 import { absent, wantsJson } from './forms';
 import type { FormBody } from './inputs';
@@ -66,10 +66,8 @@ export function mountManualPlaylist(context: EmulatorContext, mountForm: MountFo
   for (const [act, change] of Object.entries(CHANGES))
     mountForm(act, (playlist, { request, sent, view }) => {
       const { siteId, id, metadata, playlistType } = playlist;
-      if (playlistType !== 'manual_playlist') {
-        const description = 'This playlist has no order of its own: its media follow from its settings.';
-        throw new HttpError(409, { code: 'conflict', description });
-      }
+      if (playlistType !== 'manual_playlist')
+        throw conflict('This playlist has no order of its own: its media follow from its settings.');
       if (act === 'add' && !context.state.media.findOf(siteId, sent.text('media')))
         throw absent('The site has no media with this id.');
       const { include } = (metadata as PlaylistMetadata<'manual_playlist'>).media_filter;

@@ -1,5 +1,4 @@
 import type { Express } from 'express';
-import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import { sendThumbnail } from '../delivery/pictures';
@@ -7,7 +6,7 @@ import type { Media } from '../resources/media';
 import type { Original } from '../resources/originals';
 import { MEDIA_RENDITION, type Rendition } from '../resources/renditions';
 import type { PathIds } from '../resources/resource';
-import type { ResourceCalls } from '../resources/resource-calls';
+import { conflict, type ResourceCalls } from '../resources/resource-calls';
 import { TEXT_TRACK, type TextTrack } from '../resources/text-tracks';
 import { THUMBNAIL, type Thumbnail, thumbnailsOf } from '../resources/thumbnails';
 import { action, bytes, card, confirmedAction, live, NOTHING, pill, table } from './elements';
@@ -134,7 +133,7 @@ function mountTracks(context: EmulatorContext, mountForm: MountForm<Media>): voi
     if (!track) throw absent('This media has no text track with this id.');
     const upload = waitingUpload(context, track.upload);
     if (upload) return { upload };
-    throw new HttpError(409, { code: 'conflict', description: NOT_WAITING });
+    throw conflict(NOT_WAITING);
   });
 }
 

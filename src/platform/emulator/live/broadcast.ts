@@ -193,8 +193,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       air.encoder = { session: { ...session, pullToken: event.pullToken }, since, drop: undefined };
     },
     publish(event: LiveEvent): Published {
-      const refusal = whyNotPublished(event);
-      if (!take(event, 'publish')) return { ok: false, refusal };
+      if (!take(event, 'publish')) return { ok: false, refusal: whyNotPublished(event) };
       event.publishedAt = clock.now();
       return { ok: true };
     },

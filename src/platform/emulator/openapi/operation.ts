@@ -95,7 +95,7 @@ export function rowsOf(table: string, details: (words: Words) => Omit<Row, keyof
 
 /** Operations of the emulator by their paths. */
 export function operationsOf(
-  { tag: group, rows }: Pick<Group, 'tag' | 'rows'>,
+  { tag: group, rows }: Group,
   { siteId, client }: Seeded,
 ): Record<string, PathItem> {
   const examples = new Map([

@@ -19,7 +19,7 @@ import { TEXT_TRACK, textTrackBehaviour } from './text-tracks';
 import { THUMBNAIL, thumbnailBehaviour } from './thumbnails';
 import { USAGE_ACTIONS, usageOf } from './usage';
 
-export type Library = ReturnType<typeof createLibrary>;
+type Library = ReturnType<typeof createLibrary>;
 
 export function createLibrary(
   parts: Parameters<typeof channelBehaviour>[0] &

@@ -165,9 +165,10 @@ async function arrive(parts: Platform, media: Media, file: StoredFile): Promise<
   // A clip begins at the key frame before it, and ends where it was asked to.
   if (!media.clip) media.duration = trimmedLength(media, length);
   keepOriginal(parts, media, length);
-  const errorMessage = `upload.trim_in_point is after the end of the file, which has ${length} s. Reupload it.`;
-  if (length > 0 && media.duration <= 0) change(parts, media, { status: 'failed', errorMessage });
-  else process(parts, media);
+  if (length > 0 && media.duration <= 0) {
+    const errorMessage = `upload.trim_in_point is after the end of the file, which has ${length} s. Reupload it.`;
+    change(parts, media, { status: 'failed', errorMessage });
+  } else process(parts, media);
 }
 
 /** The seconds between the trim points, within a file of this length; 0 stands for a length that is not known. */

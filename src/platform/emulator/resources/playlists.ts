@@ -214,7 +214,7 @@ function changeFilters(
 
 /** The calls for playlists of all types: they show what all have in common, and change none. */
 export function playlistCalls({ state, clock }: Platform): ResourceCalls {
-  return callsOf(PLAYLIST, { ...inSite(state.playlists, 'playlistId') }, clock.now);
+  return callsOf(PLAYLIST, inSite(state.playlists, 'playlistId'), clock.now);
 }
 
 export function typedPlaylistCalls(parts: Platform): ReadonlyMap<PlaylistType, ResourceCalls> {
