@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import { CHECK_KINDS } from '../drm/check/report';
-import { errorsAnswer, problem } from '../http/faults';
-
-export { errorsAnswer, problem };
+import { problem } from '../http/faults';
 
 const streamid = z.string().meta({ description: 'The stream id.' });
 const etag = z.string().meta({ description: 'The entity tag of the file, quotes included.' });

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { isJsonObject } from '../drm/bytes';
 import { readLimits } from '../drm/quality';
-import { type Parsed, type Problem, readBody } from '../http/faults';
-import { lineChange, problem } from './answers';
+import { type Parsed, type Problem, problem, readBody } from '../http/faults';
+import { lineChange } from './answers';
 import { parseStreamId } from './stream-id';
 
 /** How many streams a batch may have, those of its groups counted. */

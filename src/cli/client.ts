@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { dryRunAnswer, errorsAnswer, readyAnswer } from '../api/answers';
+import { dryRunAnswer, readyAnswer } from '../api/answers';
 import { batchAnswer } from '../api/batch';
 import type { ERRORS } from '../api/errors';
 import {
@@ -14,6 +14,7 @@ import { parseStreamId } from '../api/stream-id';
 import { parseJson } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';
 import type { Problem } from '../http/errors';
+import { errorsAnswer } from '../http/faults';
 import { createGet } from '../http/get';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 import type { Progress } from '../terminal/progress';

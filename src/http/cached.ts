@@ -23,3 +23,8 @@ export function cached<Value>(
     return made.value;
   };
 }
+
+/** The same without an end: runs it once, and again only after a failure. */
+export function kept<Value>(run: () => Promise<Value>): () => Promise<Value> {
+  return cached(Infinity, () => 0, run);
+}

@@ -35,7 +35,7 @@ interface ClientTlsOptions extends Following {
  */
 export function openClientTls(
   { authorities, client }: ClientTlsFiles,
-  { log, clock, intervalMs = 1000, variables, server, message, onCertificate }: ClientTlsOptions,
+  { log, clock, intervalMs, variables, server, message, onCertificate }: ClientTlsOptions,
 ): { readonly tls: () => ClientTls } & WatchedFiles {
   let tls: ClientTls = {};
   const logCertificate = (file: string, { subject, validTo }: X509Certificate, read: string) => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Express, RequestHandler } from 'express';
 import { onlyMethods } from './app';
-import { cached } from './cached';
+import { kept } from './cached';
 import { etagOf } from './etag';
 
 interface Page {
@@ -88,9 +88,9 @@ export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOp
 
 /** Makes an answer with the first of many simultaneous requests, and keeps it. */
 function serveKept(app: Express, path: string, prepare: () => Promise<Prepared>): void {
-  const kept = cached(Infinity, () => 0, prepare);
+  const file = kept(prepare);
   const answer: RequestHandler = async (_request, response) => {
-    const { bytes, etag, headers } = await kept();
+    const { bytes, etag, headers } = await file();
     // Answers 304 to a client that has this entity tag.
     response.set({ ...headers, etag, 'cache-control': 'no-cache' }).send(bytes);
   };

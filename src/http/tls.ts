@@ -39,7 +39,7 @@ const WARN_DAYS = 14;
  * together, are logged, and what is in force stays.
  * @throws ConfigError when they can't be used at the start.
  */
-export function openTls(files: TlsFiles, { log, clock, intervalMs = 1000 }: Following) {
+export function openTls(files: TlsFiles, { log, clock, intervalMs }: Following) {
   const { certificate, key, clientAuthorities } = files;
   const paths = [certificate, key, ...(clientAuthorities === undefined ? [] : [clientAuthorities])];
   const named = paths.map((path): NamedFile => ['TLS', path]);

@@ -9,8 +9,8 @@ import type { Log, LogFields } from './log';
 export interface Following {
   readonly log: Log;
   readonly clock: () => Date;
-  /** How often the files are looked at. */
-  readonly intervalMs?: number;
+  /** How often the files are looked at: a second, where nothing is said. */
+  readonly intervalMs?: number | undefined;
 }
 
 export interface WatchedFiles {
@@ -53,8 +53,8 @@ export function followFiles(named: readonly NamedFile[], options: FollowedFiles)
   };
   const take = (contents: readonly Buffer[]) => {
     options.take(contents);
-    for (const file of openMessage === undefined ? [] : paths.filter(isOpenToAll))
-      log.warn(openMessage ?? '', { file });
+    if (openMessage === undefined) return;
+    for (const file of paths.filter(isOpenToAll)) log.warn(openMessage, { file });
   };
   let taken: readonly Buffer[];
   try {

@@ -3,8 +3,7 @@ import type { CpixRecipient } from '../drm/cpix/encryption';
 import { readRecipient } from '../drm/cpix/recipient';
 import { sentenceOf } from '../drm/finding';
 import { ConfigError } from '../http/config';
-import type { Log } from '../http/log';
-import { followFiles } from '../http/watched-file';
+import { type Following, followFiles, type NamedFile } from '../http/watched-file';
 
 /** Paths of PEM files. */
 export interface CpixFiles {
@@ -19,22 +18,12 @@ interface OpenRecipient {
   close(): void;
 }
 
-interface RecipientOptions {
-  readonly log: Log;
-  readonly clock: () => Date;
-  /** How often the files are looked at. */
-  readonly intervalMs?: number;
-}
-
 /**
  * Reads the certificate and the key that encrypted content keys are received with, and again when one of them changes.
  * Files that can't be used, or don't fit together, are logged, and what is in force stays.
  * @throws ConfigError when they can't be used at the start.
  */
-export function openCpixRecipient(
-  files: CpixFiles,
-  { log, clock, intervalMs = 1000 }: RecipientOptions,
-): OpenRecipient {
+export function openCpixRecipient(files: CpixFiles, { log, clock, intervalMs }: Following): OpenRecipient {
   let inForce: CpixRecipient | undefined;
   const take = ([certificate, key]: readonly Buffer[]) => {
     inForce = recipientOf(`${certificate}`, `${key}`, files);
@@ -47,7 +36,10 @@ export function openCpixRecipient(
         certificate: files.certificate,
       });
   };
-  const named = [[CERTIFICATE, files.certificate] as const, [KEY, files.key] as const];
+  const named: NamedFile[] = [
+    [CERTIFICATE, files.certificate],
+    [KEY, files.key],
+  ];
   const watched = followFiles(named, {
     log,
     intervalMs,

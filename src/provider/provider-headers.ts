@@ -1,7 +1,6 @@
 import { isAscii } from 'node:buffer';
 import { ConfigError } from '../http/config';
-import type { Log } from '../http/log';
-import { followFiles, type WatchedFiles } from '../http/watched-file';
+import { type Following, followFiles, type WatchedFiles } from '../http/watched-file';
 
 /** Headers by their names, as the key provider is sent them. */
 export type ProviderHeaders = Readonly<Record<string, string>>;
@@ -12,12 +11,6 @@ export type ReadProviderHeaders = () => ProviderHeaders;
 /** The variable that names the file. */
 export const HEADERS_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
 
-interface HeadersOptions {
-  readonly log: Log;
-  /** How often the file is looked at. */
-  readonly intervalMs?: number;
-}
-
 /**
  * Reads the file of headers that the key provider wants, and again when it changes. A file that can't be used while the
  * service runs is logged, and the headers read before stay. No message holds a value.
@@ -25,7 +18,7 @@ interface HeadersOptions {
  */
 export function openProviderHeaders(
   file: string,
-  { log, intervalMs = 1000 }: HeadersOptions,
+  { log, intervalMs }: Omit<Following, 'clock'>,
 ): { readonly read: ReadProviderHeaders } & WatchedFiles {
   let headers: ProviderHeaders = {};
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {

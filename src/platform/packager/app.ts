@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import * as z from 'zod';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import { createApp, onlyMethods, requireJson, type Shell } from '../../http/app';
+import { createApp, onlyMethods, readOnly, requireJson, type Shell } from '../../http/app';
 import { parsedOr400 } from '../../http/errors';
 import { readBody, readQuery } from '../../http/faults';
 import { isSameSecret } from '../../http/secret';
@@ -62,17 +62,12 @@ interface PackagerContext extends Shell {
 export function createPackagerApp(context: PackagerContext): RequestListener {
   const { streams, apiKey } = context;
   return createApp({ ...context, quietPaths: ['/healthz', '/streams', '/media'] }, (app) => {
-    app
-      .route('/healthz')
-      .get((_request, response) => void response.json({ status: 'ok' }))
-      .all(onlyMethods('GET'));
+    const read = readOnly(app);
+    read('/healthz', (_request, response) => void response.json({ status: 'ok' }));
     if (apiKey !== undefined) app.use(requireApiKey(apiKey));
-    app
-      .route('/streams')
-      .get((_request, response) => {
-        response.json({ streams: streams.all().map((stream) => stream.document()) });
-      })
-      .all(onlyMethods('GET'));
+    read('/streams', (_request, response) => {
+      response.json({ streams: streams.all().map((stream) => stream.document()) });
+    });
     app
       .route('/streams/:id')
       .get(({ params }, response) => {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Express, Response } from 'express';
 import * as z from 'zod';
-import { onlyMethods } from '../../http/app';
+import { readOnly } from '../../http/app';
 import { parsedOr400, systemCode } from '../../http/errors';
 import { readQuery } from '../../http/faults';
 import { packagerError } from './errors';
@@ -35,21 +35,18 @@ interface RecordingParts {
  * clear. A cut begins at the key frame at or before it; players start where it was asked for.
  */
 export function mountRecordings(app: Express, { streams, programs, folderOf }: RecordingParts): void {
-  app
-    .route('/streams/:id/recording')
-    .get(async ({ params, query }, response) => {
-      const { from, to } = parsedOr400(readQuery(CUT, query));
-      const stream = streams.find(params.id);
-      if (!stream) throw packagerError('stream_not_found');
-      const pieces = await piecesOf(stream.record, stream.document().seconds, folderOf(params.id), from, to);
-      if (pieces.length === 0) {
-        const total = stream.document().seconds;
-        const asked = from === undefined && to === undefined ? '' : `, and nothing from ${from ?? 0} on`;
-        throw packagerError('nothing_recorded', `The stream has ${total} seconds of recorded media${asked}.`);
-      }
-      await sendMade(programs, response, 'recording.mp4', (folder) => write(programs, folder, pieces));
-    })
-    .all(onlyMethods('GET'));
+  readOnly(app)('/streams/:id/recording', async ({ params, query }, response) => {
+    const { from, to } = parsedOr400(readQuery(CUT, query));
+    const stream = streams.find(params.id);
+    if (!stream) throw packagerError('stream_not_found');
+    const pieces = await piecesOf(stream.record, stream.document().seconds, folderOf(params.id), from, to);
+    if (pieces.length === 0) {
+      const total = stream.document().seconds;
+      const asked = from === undefined && to === undefined ? '' : `, and nothing from ${from ?? 0} on`;
+      throw packagerError('nothing_recorded', `The stream has ${total} seconds of recorded media${asked}.`);
+    }
+    await sendMade(programs, response, 'recording.mp4', (folder) => write(programs, folder, pieces));
+  });
 }
 
 /** Makes an MP4 file in a new folder and sends it. Nothing is left of it. @throws what `make` throws. */

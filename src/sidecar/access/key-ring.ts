@@ -17,7 +17,7 @@ interface KeyRingOptions extends Omit<Following, 'clock'> {
  * again when it changes. A file that can't be used while the service runs is logged, and the keys stay.
  * @throws ConfigError when it can't be used at the start.
  */
-export function createKeyRing({ single, file, log, intervalMs = 1000 }: KeyRingOptions) {
+export function createKeyRing({ single, file, log, intervalMs }: KeyRingOptions) {
   const present: readonly HeldKey[] =
     single === undefined
       ? []

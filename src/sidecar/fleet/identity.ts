@@ -1,4 +1,4 @@
-import { cached } from '../../http/cached';
+import { kept } from '../../http/cached';
 import { apiError } from '../errors';
 import type { Engine, Guard } from './engine/engine';
 import type { EngineKeys } from './engine-keys';
@@ -43,7 +43,7 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
     }
   };
 
-  const newGuard = () => cached(Infinity, () => 0, look);
+  const newGuard = () => kept(look);
   let guard = newGuard();
   return {
     /**

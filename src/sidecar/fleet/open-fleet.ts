@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { takes } from '../../api/stream-id';
 import { keysIn } from '../../drm/key-file';
-import { cached } from '../../http/cached';
+import { cached, kept } from '../../http/cached';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError, sentenceOf } from '../errors';
 import { keyIdOf } from '../key-files/changes';
@@ -131,7 +131,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   };
   let present: Member | undefined;
   /** Opens the ledger once; a failed attempt is repeated with the next call. @throws HttpError */
-  const member = cached(Infinity, now, async () => {
+  const member = kept(async () => {
     present = await openMember().catch((thrown: unknown) => {
       throw toLedgerError(thrown);
     });

@@ -18,7 +18,7 @@ const MAX_CHARACTERS = 1000;
  * logged, and the secrets stay.
  * @throws ConfigError when it can't be used at the start.
  */
-export function openFleetSecret({ file, log, intervalMs = 1000, onChange }: FleetSecretOptions) {
+export function openFleetSecret({ file, log, intervalMs, onChange }: FleetSecretOptions) {
   let secrets: readonly string[] = [];
   let isOpen = false;
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {

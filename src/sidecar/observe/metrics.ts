@@ -67,8 +67,9 @@ const ALERTED_FAILURES = [
 type Reading = number | undefined | Readonly<Record<string, number | undefined>>;
 
 /**
- * The sidecar's metrics for Prometheus, in a registry of their own. No method throws; all but `scrape` return at once. No label holds a caller's text: routes are our own patterns, codes our
- * own words, methods and statuses those that there are.
+ * The sidecar's metrics for Prometheus, in a registry of their own. No method throws; all but `scrape` return at once. No
+ * label holds a caller's text: routes are our own patterns, codes our own words, methods and statuses those that there
+ * are.
  */
 export function createMetrics(options: MetricsOptions) {
   const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess } = options;

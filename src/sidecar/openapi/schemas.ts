@@ -5,7 +5,6 @@ import {
   checkAnswer,
   checkedValueBody,
   dryRunAnswer,
-  errorsAnswer,
   keyFileAnswer,
   readyAnswer,
 } from '../../api/answers';
@@ -19,6 +18,7 @@ import {
 } from '../../api/fleet';
 import { cpixBody, importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { listAnswer } from '../../api/list';
+import { errorsAnswer } from '../../http/faults';
 import { schemaRef, simplify } from '../../http/openapi';
 
 /** The body of a batch. The service reads each entry by itself: a faulty one fails alone. */

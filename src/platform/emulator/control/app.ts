@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { Express, RequestHandler } from 'express';
 import * as z from 'zod';
-import { createApp, onlyMethods } from '../../../http/app';
+import { createApp, onlyMethods, readOnly } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { isPublicName } from '../addresses';
 import type { EmulatorContext } from '../context';
@@ -20,10 +20,7 @@ import { mountSwitches } from './switches';
 export function createControlApp(context: EmulatorContext): RequestListener {
   return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
     dateAnswers(app, context);
-    app
-      .route('/healthz')
-      .get((_request, response) => void response.json({ status: 'ok' }))
-      .all(onlyMethods('GET'));
+    readOnly(app)('/healthz', (_request, response) => void response.json({ status: 'ok' }));
     app.use(refusePages, refuseWebhooks);
     mountEncoder(app, context);
     mountSwitches(app, context);

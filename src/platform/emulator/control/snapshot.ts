@@ -1,5 +1,5 @@
 import { type Express, json, type Request } from 'express';
-import { onlyMethods } from '../../../http/app';
+import { onlyMethods, readOnly } from '../../../http/app';
 import { parsedOr400 } from '../../../http/errors';
 import { userOf } from '../auth';
 import { wireTime } from '../clock';
@@ -25,13 +25,9 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
     })
     .all(onlyMethods('GET', 'PUT'));
 
-  app
-    .route('/deliveries')
-    .get(
-      (_request, response) =>
-        void response.json({ deliveries: context.webhooks.history().map(renderDelivery) }),
-    )
-    .all(onlyMethods('GET'));
+  readOnly(app)('/deliveries', (_request, response) => {
+    response.json({ deliveries: context.webhooks.history().map(renderDelivery) });
+  });
 
   app
     .route('/reset')

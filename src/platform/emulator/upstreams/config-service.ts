@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Express } from 'express';
 import * as z from 'zod';
 import { PROVIDER_ID } from '../../../drm/envelope';
-import { onlyMethods } from '../../../http/app';
+import { readOnly } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
 import { field } from '../json-body';
@@ -92,11 +92,8 @@ export function clientRecord({ name, sharedSecret }: Client): z.output<typeof Cl
 
 /** The configuration service: what an account's DRM settings are, its shared secret among them. */
 export function mountConfigService(app: Express, { clients }: { readonly clients: Clients }): void {
-  app
-    .route('/config/v1/clients/:client')
-    .get((request, response) => {
-      const client = authorizedClient(clients, request.params.client, request.headers);
-      response.set('cache-control', 'no-store').json(clientRecord(client));
-    })
-    .all(onlyMethods('GET'));
+  readOnly(app)('/config/v1/clients/:client', ({ params, headers }, response) => {
+    const client = authorizedClient(clients, params.client, headers);
+    response.set('cache-control', 'no-store').json(clientRecord(client));
+  });
 }

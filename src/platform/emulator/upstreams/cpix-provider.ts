@@ -30,7 +30,7 @@ import { fairPlayKeyId } from '../../../drm/packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../drm/playready';
 import { buildPsshBox } from '../../../drm/pssh';
 import { WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
-import { onlyMethods } from '../../../http/app';
+import { onlyMethods, readOnly } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { anyBody } from '../json-body';
 import { authorizedClient, type Client, PLAYREADY_LICENSE_URL, requireContentId } from './config-service';
@@ -84,13 +84,10 @@ export function mountCpixProvider(app: Express, providerParts: CpixParts): void 
     })
     .all(onlyMethods('POST'));
   const get = (path: string, answer: (asked: Asked, query: Request['query'], response: Response) => void) =>
-    app
-      .route(path)
-      .get(({ params, headers, query }, response) => {
-        const client = authorizedClient(clients, String(params.client), headers);
-        answer({ client, contentId: requireContentId(String(params.contentId)) }, query, response);
-      })
-      .all(onlyMethods('GET'));
+    readOnly(app)(path, ({ params, headers, query }, response) => {
+      const client = authorizedClient(clients, String(params.client), headers);
+      answer({ client, contentId: requireContentId(String(params.contentId)) }, query, response);
+    });
   get(CPIX_PATH, (asked, { scheme = 'both' }, response) => {
     if (scheme !== 'cenc' && scheme !== 'cbcs' && scheme !== 'both')
       throw refused(400, 'The scheme must be cenc or cbcs; without one, the keys of both are answered.');

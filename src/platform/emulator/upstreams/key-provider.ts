@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
-import type { Express, Request } from 'express';
+import type { Express } from 'express';
 import { formatUuid, swapKeyIdOrder } from '../../../drm/bytes';
 import type { ClearKey } from '../../../drm/clearkey';
 import { sealEnvelope } from '../../../drm/envelope';
 import { fairPlayKeyId } from '../../../drm/packaging';
 import { playReadyChecksum } from '../../../drm/playready';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, widevinePsshDataOf } from '../../../drm/widevine';
-import { onlyMethods } from '../../../http/app';
+import { readOnly } from '../../../http/app';
 import type { IssuedKeys } from './clearkey-license';
 import {
   AES_KEY_URL,
@@ -28,18 +28,15 @@ export interface ProviderParts {
 /** The key provider: one route for each kind of answer, all of them enveloped. */
 export function mountKeyProvider(app: Express, { clients, issuedKeys }: ProviderParts): void {
   for (const [kind, { fields, gives }] of Object.entries(KEY_ANSWERS)) {
-    app
-      .route(`/keyprovider/${kind}/:client/:contentId`)
-      .get(({ params, headers }: Request<{ client: string; contentId: string }>, response) => {
-        const { name: client, sharedSecret } = authorizedClient(clients, params.client, headers);
-        const contentId = requireContentId(params.contentId);
-        const content = { client, contentId, keys: deriveKeys({ name: client, sharedSecret }, contentId) };
-        const issued = gives?.(content);
-        if (issued) issuedKeys.remember(issued);
-        const key = sealEnvelope(JSON.stringify(fields(content)), { client, sharedSecret });
-        response.set('cache-control', 'no-store').json({ key });
-      })
-      .all(onlyMethods('GET'));
+    readOnly(app)(`/keyprovider/${kind}/:client/:contentId`, ({ params, headers }, response) => {
+      const { name: client, sharedSecret } = authorizedClient(clients, params.client, headers);
+      const contentId = requireContentId(params.contentId);
+      const content = { client, contentId, keys: deriveKeys({ name: client, sharedSecret }, contentId) };
+      const issued = gives?.(content);
+      if (issued) issuedKeys.remember(issued);
+      const key = sealEnvelope(JSON.stringify(fields(content)), { client, sharedSecret });
+      response.set('cache-control', 'no-store').json({ key });
+    });
   }
 }
 

@@ -18,7 +18,7 @@ const KEPT = 'files for the engine of the fleet cannot be used; the previous one
  */
 export function openEngineAccess(
   { user, tls: files }: Pick<FleetConfig, 'user' | 'tls'>,
-  { log, clock, intervalMs = 1000 }: Following,
+  { log, clock, intervalMs }: Following,
 ) {
   const { authorities, client } = files;
   const passwordFile = user?.passwordFile;

@@ -143,8 +143,9 @@ export function createCalls(options: EtcdOptions) {
           failed ??= outcome;
           mayBeDone ||= isChange && outcome.fault.mayBeDone;
         }
-        const unknown = `It is not known whether the change was made: ${failed?.message}`;
-        if (failed) throw mayBeDone ? new EngineError('unknown', unknown) : failed.toEngineError();
+        if (failed && mayBeDone)
+          throw new EngineError('unknown', `It is not known whether the change was made: ${failed.message}`);
+        if (failed) throw failed.toEngineError();
       }
       if (wait > 0) await pause(wait);
       const rest = askFrom(after(server));
