@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createLog } from '../../src/http/log';
 import { joinFleet } from '../../src/sidecar/fleet/join';
-import { createKeyIndex } from '../../src/sidecar/key-files/survey';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import { createKeyFileStore } from '../../src/sidecar/storage/key-file-store';
 
@@ -45,7 +44,7 @@ const followers = Array.from({ length: count }, (_none, index) => {
   };
   const fleet = open(local, {
     ...{ folder: keys, log, newId: randomUUID, random: randomBytes, now, clock, version: '0.0.0' },
-    ...{ audit: () => undefined, index: createKeyIndex(), observer },
+    ...{ audit: () => undefined, observer },
   });
   fleet.start();
   return fleet;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { CHECK_KINDS } from '../drm/check/report';
+import { isSameValue, MASK, maskLines, parseKeyFile } from '../drm/key-file';
 import { problem } from '../http/faults';
 
 const streamid = z.string().meta({ description: 'The stream id.' });
@@ -26,6 +27,39 @@ export const lineChange = z.object({
 
 export type LineChange = z.output<typeof lineChange>;
 
+/** Compares the file that would be written with the present one, line by line. Secret values are masked. */
+export function lineChanges(next: string, present: Buffer | undefined): LineChange[] {
+  const presentLines = parseKeyFile(present?.toString('utf8') ?? '').lines;
+  const before = new Map(presentLines.map(({ name, value }) => [name, value]));
+  const formerShown = new Map(maskLines(presentLines).map(({ name, value }) => [name, value]));
+  const after = parseKeyFile(next).lines;
+  const shown = maskLines(after);
+  const kept = after.map(({ name, value: real }, at): LineChange => {
+    const value = shown[at]?.value ?? MASK;
+    const former = before.get(name);
+    before.delete(name);
+    if (former === undefined) return { name, value, change: 'added' };
+    if (isSameValue(name, former, real)) return { name, value, change: 'same' };
+    return { name, value, change: 'changed', former: formerShown.get(name) ?? MASK };
+  });
+  const removed = [...before.keys()].map(
+    (name): LineChange => ({ name, value: formerShown.get(name) ?? MASK, change: 'removed' }),
+  );
+  return [...kept, ...removed];
+}
+
+/** The same as text: `+` for what comes, `-` for what goes, two spaces before what stays. */
+export function renderLineChanges(changes: readonly LineChange[]): string {
+  const line = (mark: string, name: string, value: string) => `${mark} ${name}: ${value}\n`;
+  return changes
+    .map(({ name, value, change, former }) => {
+      if (change === 'same') return line(' ', name, value);
+      if (change === 'removed') return line('-', name, value);
+      return (former === undefined ? '' : line('-', name, former)) + line('+', name, value);
+    })
+    .join('');
+}
+
 /** The answer of a dry run. */
 export const dryRunAnswer = z
   .object({
@@ -46,6 +80,8 @@ export const dryRunAnswer = z
       .meta({ description: 'Warnings about the keys, which would be written anyway.' }),
   })
   .meta({ description: 'What would be written. Nothing was.' });
+
+export type DryRunAnswer = z.output<typeof dryRunAnswer>;
 
 /** Which folder of its machine a folder is, whatever path leads to it. */
 const folderIdentity = z.object({
@@ -108,5 +144,3 @@ export const checkAnswer = z
     faults: z.array(finding).meta({ description: 'What is wrong, up to 100.' }),
   })
   .meta({ description: 'What key material decodes to, and what is wrong with it.' });
-
-export type DryRunAnswer = z.output<typeof dryRunAnswer>;

@@ -15,11 +15,17 @@ import {
   MAX_PROBLEMS,
   type Parsed,
   type Problem,
-  readQuery,
   type SchemaFault,
   schemaFaults,
 } from '../http/faults';
-import { cpixBody, cpixQuery, importedBody, providerBody, SUPPLYING, suppliedBody } from './key-file-request';
+import {
+  cpixBody,
+  type cpixQuery,
+  importedBody,
+  providerBody,
+  SUPPLYING,
+  suppliedBody,
+} from './key-file-request';
 import { type CpixContent, choiceOf, chooseInDocument, type ReadDocument } from './read-cpix-request';
 
 /**
@@ -351,11 +357,11 @@ function looksLikeJson(body: Buffer): boolean {
 }
 
 /** Reads a body that is a CPIX document, in the encoding that it says itself, with the fields of the query. */
-export function readCpixBody(body: Buffer, query: Readonly<Record<string, unknown>>): Parsed<KeyFileRequest> {
-  const parsed = readQuery(cpixQuery, query);
-  if (!parsed.ok) return parsed;
+export function readCpixBody(
+  body: Buffer,
+  { laurl, contentid, ...fields }: z.output<typeof cpixQuery>,
+): Parsed<KeyFileRequest> {
   if (looksLikeJson(body)) return { ok: false, problems: [{ code: 'invalid_body', description: IS_JSON }] };
-  const { laurl, contentid, ...fields } = parsed.value;
   return chooseInDocument(readCpix(body), { ...fields, playReadyUrl: laurl, contentId: contentid });
 }
 

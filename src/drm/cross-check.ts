@@ -12,8 +12,7 @@ import {
   ZERO_KEY_ID,
 } from './bytes';
 import { error, type Finding, warning } from './finding';
-import type { KeyFile } from './key-file';
-import { addressFindings } from './license-url';
+import { addressFindings, type KeyFile } from './key-file';
 import { checkPlayReadyChecksum, playReadyChecksum } from './playready';
 import {
   PROTECTION_SCHEMES,

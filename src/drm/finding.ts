@@ -54,6 +54,6 @@ export function isError({ severity }: Finding): boolean {
   return severity === 'error';
 }
 
-export function problemsOf(findings: readonly Finding[]): Problem[] {
+export function problemsOf(findings: readonly Problem[]): Problem[] {
   return findings.map(({ code, description }) => ({ code, description }));
 }

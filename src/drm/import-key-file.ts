@@ -6,6 +6,7 @@ import { type Finding, type Problem, warning } from './finding';
 import {
   ALGORITHM,
   CMAF,
+  checkLicenseUrl,
   DASH,
   HLS,
   isLineText,
@@ -17,7 +18,6 @@ import {
   parseNumberedLines,
   renderKeyFile,
 } from './key-file';
-import { checkLicenseUrl } from './license-url';
 import { decodePlayReadyChecksum, playReadyChecksumOf } from './playready';
 import { readWidevinePsshData } from './widevine';
 

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { ErrorEntry, Parsed, Problem } from './faults';
+import type { ErrorEntry, Problem } from './faults';
 
 export type { Problem };
 
@@ -21,12 +21,6 @@ export class HttpError extends Error {
     this.problems = list;
     this.headers = options.headers ?? {};
   }
-}
-
-/** What was parsed. @throws HttpError 400 with every problem. */
-export function parsedOr400<T>(parsed: Parsed<T>): T {
-  if (parsed.ok) return parsed.value;
-  throw new HttpError(400, parsed.problems);
 }
 
 /** The errors that any HTTP service has, by their codes. */

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Problem as ProblemOfValue } from '../drm/finding';
 import { nearestName } from '../drm/nearest';
+import { HttpError } from './errors';
 
 /** One thing that is wrong with a request. */
 export interface Problem extends ProblemOfValue {
@@ -32,6 +33,12 @@ export interface ErrorEntry {
 }
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
+
+/** What was parsed. @throws HttpError 400 with every problem. */
+export function parsedOr400<T>(parsed: Parsed<T>): T {
+  if (parsed.ok) return parsed.value;
+  throw new HttpError(400, parsed.problems);
+}
 
 /** Maximum number of problems of an answer: a body of nonsense must not make a far larger one. */
 export const MAX_PROBLEMS = 50;

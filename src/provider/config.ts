@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { systemNames } from '../api/key-file-request';
 import type { CpixSystemName } from '../drm/cpix/document';
-import { checkLicenseUrl } from '../drm/license-url';
+import { checkLicenseUrl } from '../drm/key-file';
 import { type ClientTlsFiles, openClientTls } from '../http/client-tls';
 import { ConfigError, type Environment, readConfig } from '../http/config';
 import { wholeNumber } from '../http/faults';

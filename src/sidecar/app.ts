@@ -14,21 +14,19 @@ import type { ReadProviderHeaders } from '../provider/provider-headers';
 import { createProvision, createUpstreams, providerRules } from '../provider/provision';
 import type { Tunnel } from '../provider/proxy';
 import { createUpstream, type UpstreamName } from '../provider/upstream';
-import { apiKeyIn, type FindApiKey, limitUnauthenticated, requireApiKey } from './access/api-key';
+import { apiKeyIn, type FindApiKey, limitUnauthenticated, requireApiKey } from './api-key';
 import { createBatch } from './batch';
-import { checkRoutes } from './check-routes';
+import { checkRoutes, exportRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
 import { apiError } from './errors';
-import { exportRoutes } from './export-routes';
 import type { Fleet, OpenFleet } from './fleet/fleet';
 import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { HEALTH_PATHS, healthRoutes } from './health-routes';
-import { createKeyFileChanges } from './key-files/changes';
+import { createKeyFileChanges, createKeyIndex, createSurvey } from './key-files/changes';
 import { keyFileRoutes } from './key-files/routes';
-import { createKeyIndex, createSurvey } from './key-files/survey';
 import { createList, LIST_PATH } from './listing/list';
-import type { Audit, OpenAudit } from './observe/audit';
+import type { OpenAudit } from './observe/audit';
 import { createMetrics, METRICS_PATH, type MetricsOptions, metricsRoutes } from './observe/metrics';
 import { createRefusals } from './observe/refusals';
 import { createProviderCache } from './provider-cache';
@@ -96,17 +94,13 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     faultyKeyFiles: survey.counts,
     observeProcess: config.metrics ? ambient.observeProcess : undefined,
   });
-  const audit: Audit = (entry) => {
-    metrics.changed(entry);
-    ambient.audit.audit(entry);
-  };
+  const audit = metrics.counting(ambient.audit.audit);
   const writer = createDurableWriter(newId, { now, observe: metrics.writePhase });
   const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
   const fleet: Fleet | undefined = ambient.fleet?.(local, {
     ...ambient,
     folder: config.keyFilesPath,
     audit,
-    index,
     observer: metrics.fleet(() => fleet?.figures()),
   });
   const store = fleet?.store ?? local;

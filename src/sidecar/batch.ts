@@ -1,22 +1,33 @@
-import type { Request, RequestHandler } from 'express';
+import { promisify } from 'node:util';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import * as z from 'zod';
+import { lineChanges } from '../api/answers';
 import { type BatchResult, MAX_STREAMS, readBatchBody, tooManyStreams } from '../api/batch';
+import { MAX_BODY_BYTES } from '../api/key-file-request';
 import { planBatch } from '../api/plan-batch';
 import type { Planned, WithStream } from '../api/plan-entry';
 import type { KeyFileRequest } from '../api/read-key-file-request';
+import { problemsOf } from '../drm/finding';
 import { requireJson } from '../http/app';
-import { describeThrown, HttpError, type Problem, parsedOr400, toHttpError } from '../http/errors';
+import { describeThrown, HttpError, toHttpError } from '../http/errors';
+import { parsedOr400 } from '../http/faults';
 import type { Log } from '../http/log';
 import { createSemaphore, type Semaphore, yieldToEventLoop } from '../http/semaphore';
 import type { Provisioned } from '../provider/provision';
 import { RefusalError } from '../provider/upstream';
-import { callerOf, requireScope, requireWrite } from './access/api-key';
+import { callerOf, requireScope, requireWrite } from './api-key';
 import { apiError } from './errors';
 import type { Accepted } from './fleet/wait';
-import { type Actor, changedBy, lineChanges, type PutOutcome } from './key-files/changes';
-import { actorOf, type KeyFileContext, warningText } from './key-files/routes';
+import type { Actor, PutOutcome } from './key-files/changes';
+import {
+  actorOf,
+  dryRunSwitch,
+  isSmall,
+  type KeyFileContext,
+  readChangeQuery,
+  setCommon,
+} from './key-files/routes';
 import type { Refusals } from './observe/refusals';
-import { createReadBatch, dryRunSwitch, readChangeQuery } from './read-request';
 
 export interface BatchContext extends Omit<KeyFileContext, 'store'> {
   readonly refusals: Refusals;
@@ -49,28 +60,6 @@ const MAX_LATE = 24;
 /** After this number of refusals of a client in a row, nothing more is requested for it. */
 const MAX_REFUSED = 5;
 
-/** A batch in progress, with the results of its streams. */
-interface Run {
-  readonly actor: Actor;
-  readonly dryRun: boolean;
-  /** The client waits until every packager of the fleet has everything. */
-  readonly awaited: boolean;
-  readonly breaker: CircuitBreaker;
-  /** Each result as the JSON that it will be in the answer. */
-  readonly results: Map<Planned, string>;
-  readonly summary: Record<BatchResult['result'], number>;
-  /** The changes that a fleet has accepted, in their order. */
-  readonly accepted: Accepted[];
-  /** Of each kind of failure that a single request would have been logged for, the first one. */
-  readonly failures: Map<string, { readonly first: HttpError; count: number }>;
-}
-
-/** Streams with the same keys. */
-interface Group {
-  readonly request: KeyFileRequest;
-  readonly streams: (Planned & WithStream)[];
-}
-
 /**
  * `POST /api/keyfiles`: many streams and groups at once, each stream for itself, so that what fails fails alone. A batch
  * that has begun is done, also when its client goes away, as a single POST is. A key file that would not change is not
@@ -96,20 +85,87 @@ export function createBatch(context: BatchContext) {
     await readBody(request, response);
     if (underWay.size >= MAX_BATCHES) throw apiError('too_many_batches', TOO_MANY_BATCHES);
     if (stopping()) throw apiError('stopping');
-    const actor = actorOf(request, response);
-    const running = run(request, { actor, dryRun, awaited: seconds !== undefined });
+    const running = run(request, actorOf(request, response), { dryRun, awaited: seconds !== undefined });
     underWay.add(running);
     const { text, accepted } = await running.finally(() => underWay.delete(running));
     // A client that waits for packagers holds no place: others may write meanwhile.
-    const { status, warnings, headers } = await wait.settle(accepted, seconds, actor.requestId);
-    response.set(headers);
-    if (warnings.length > 0) response.setHeader('warning', warnings.map(warningText));
-    response.setHeader('cache-control', 'no-store');
-    response.status(status).type('json').send(text);
+    const settled =
+      accepted.length > 0 ? await wait.settle(accepted, seconds, response.locals.requestId) : undefined;
+    if (settled) response.set(settled.headers).status(settled.status);
+    setCommon(response, settled?.warnings ?? [])
+      .type('json')
+      .send(text);
   };
 
-  /** Writes what the request says. */
-  const run = async (request: Request, asked: Pick<Run, 'actor' | 'dryRun' | 'awaited'>) => {
+  /** Writes what the request says, and answers the results as JSON, and the changes that a fleet has accepted. */
+  const run = async (
+    request: Request,
+    actor: Actor,
+    { dryRun, awaited }: { readonly dryRun: boolean; readonly awaited: boolean },
+  ) => {
+    const breaker = createCircuitBreaker();
+    const results = new Map<Planned, string>();
+    const summary = { created: 0, changed: 0, unchanged: 0, failed: 0 };
+    const accepted: Accepted[] = [];
+    /** Of each kind of failure that a single request would have been logged for, the first one. */
+    const failures = new Map<string, { readonly first: HttpError; count: number }>();
+
+    const report = (planned: Planned, outcome: PutOutcome | HttpError): void => {
+      const result = resultOf(planned, outcome, dryRun);
+      summary[result.result] += 1;
+      results.set(planned, JSON.stringify(result));
+      if (!(outcome instanceof HttpError)) {
+        const { fleet } = outcome;
+        if (planned.streamId && fleet) accepted.push({ streamId: planned.streamId, fleet });
+        return;
+      }
+      onError?.(outcome);
+      refusals.failed(outcome, { ...actor.by, streamId: planned.streamId }, dryRun);
+      const code = outcome.problems[0]?.code ?? '';
+      const known = failures.get(code);
+      if (known) known.count += 1;
+      else if (outcome.status >= 500) failures.set(code, { first: outcome, count: 1 });
+    };
+
+    const keysOf = async (asked: KeyFileRequest): Promise<Provisioned> => {
+      if (stopping()) throw apiError('stopping');
+      const ask = () => provision(asked, actor.by.requestId);
+      return asked.source === 'provider' ? breaker(asked, ask) : ask();
+    };
+
+    const write = async (planned: Planned & WithStream, keys: Promise<Provisioned>): Promise<void> => {
+      try {
+        if (stopping()) throw apiError('stopping');
+        const options = { dryRun, skipUnchanged: true, awaited };
+        report(planned, await changes.put(planned.streamId, await keys, actor, options));
+      } catch (thrown) {
+        report(planned, toHttpError(thrown));
+      }
+    };
+
+    /** Writes streams with the same keys. */
+    const writeGroup = async (asked: KeyFileRequest, streams: readonly (Planned & WithStream)[]) => {
+      const keys = keysOf(asked);
+      await keys.catch(() => undefined);
+      const writing: Promise<void>[] = [];
+      for (const stream of streams) {
+        const leave = await writes.enter();
+        writing.push(write(stream, keys).finally(leave));
+      }
+      await Promise.all(writing);
+    };
+
+    const writeGroups = async (isProvided: boolean, { enter }: Semaphore): Promise<void> => {
+      const writing: Promise<void>[] = [];
+      for (const [asked, streams] of groups) {
+        if ((asked.source === 'provider') !== isProvided) continue;
+        await yieldToEventLoop();
+        const leave = await enter();
+        writing.push(writeGroup(asked, streams).finally(leave));
+      }
+      await Promise.all(writing);
+    };
+
     const body = parsedOr400(readBatchBody(request.body, mostStreams));
     const plan: Planned[] = [];
     for (const planned of planBatch(body, { rules })) {
@@ -117,12 +173,21 @@ export function createBatch(context: BatchContext) {
       await yieldToEventLoop();
       if (plan.push(planned) > mostStreams) parsedOr400(tooManyStreams(mostStreams));
     }
-    const summary = { created: 0, changed: 0, unchanged: 0, failed: 0 };
-    const empty = { results: new Map(), accepted: [], failures: new Map() };
-    const started: Run = { ...asked, breaker: createCircuitBreaker(), summary, ...empty };
-    await writePlan(plan, started);
-    const { results, failures, accepted, dryRun } = started;
-    const { requestId } = asked.actor;
+    const groups = new Map<KeyFileRequest, (Planned & WithStream)[]>();
+    for (const planned of plan) {
+      try {
+        if (planned.streamId === undefined) throw new HttpError(400, planned.request.problems);
+        requireWrite(actor.apiKey, planned.streamId);
+        const asked = parsedOr400(planned.request);
+        const streams = groups.get(asked) ?? [];
+        groups.set(asked, streams);
+        streams.push(planned);
+      } catch (thrown) {
+        report(planned, toHttpError(thrown));
+      }
+    }
+    await Promise.all([writeGroups(false, places.supplied), writeGroups(true, places.provider)]);
+    const { requestId } = actor.by;
     for (const [code, { first, count }] of failures) {
       const cause = first.cause === undefined ? undefined : describeThrown(first.cause);
       log.error('streams of a batch failed', { requestId, status: first.status, code, count, cause });
@@ -132,92 +197,6 @@ export function createBatch(context: BatchContext) {
     request.body = undefined;
     const list = plan.map((planned) => results.get(planned)).join(',');
     return { text: `{"results":[${list}],"summary":${JSON.stringify(summary)}}`, accepted };
-  };
-
-  const writePlan = async (plan: readonly Planned[], started: Run): Promise<void> => {
-    const groups = new Map<KeyFileRequest, Group>();
-    for (const planned of plan) {
-      try {
-        if (planned.streamId === undefined) throw new HttpError(400, planned.request.problems);
-        requireWrite(started.actor.apiKey, planned.streamId);
-        const request = parsedOr400(planned.request);
-        const group = groups.get(request) ?? { request, streams: [] };
-        groups.set(request, group);
-        group.streams.push(planned);
-      } catch (thrown) {
-        report(planned, toHttpError(thrown), started);
-      }
-    }
-    const all = [...groups.values()];
-    const isProvided = ({ request }: Group) => request.source === 'provider';
-    await Promise.all([
-      writeGroups(
-        all.filter((group) => !isProvided(group)),
-        places.supplied,
-        started,
-      ),
-      writeGroups(all.filter(isProvided), places.provider, started),
-    ]);
-  };
-
-  const writeGroups = async (groups: readonly Group[], { enter }: Semaphore, started: Run): Promise<void> => {
-    const writing: Promise<void>[] = [];
-    for (const group of groups) {
-      await yieldToEventLoop();
-      const leaveGroup = await enter();
-      writing.push(writeGroup(group, started).finally(leaveGroup));
-    }
-    await Promise.all(writing);
-  };
-
-  const writeGroup = async ({ request, streams }: Group, started: Run): Promise<void> => {
-    const keys = keysOf(request, started);
-    await keys.catch(() => undefined);
-    const writing: Promise<void>[] = [];
-    for (const stream of streams) {
-      const leaveWrite = await writes.enter();
-      writing.push(write(stream, keys, started).finally(leaveWrite));
-    }
-    await Promise.all(writing);
-  };
-
-  const keysOf = async (request: KeyFileRequest, { actor, breaker }: Run): Promise<Provisioned> => {
-    if (stopping()) throw apiError('stopping');
-    const ask = () => provision(request, actor.requestId);
-    return request.source === 'provider' ? breaker(request, ask) : ask();
-  };
-
-  const write = async (
-    planned: Planned & WithStream,
-    keys: Promise<Provisioned>,
-    started: Run,
-  ): Promise<void> => {
-    const { actor, dryRun, awaited } = started;
-    try {
-      if (stopping()) throw apiError('stopping');
-      const options = { dryRun, skipUnchanged: true, awaited };
-      report(planned, await changes.put(planned.streamId, await keys, actor, options), started);
-    } catch (thrown) {
-      report(planned, toHttpError(thrown), started);
-    }
-  };
-
-  const report = (planned: Planned, outcome: PutOutcome | HttpError, started: Run): void => {
-    const { actor, dryRun, results, summary, accepted, failures } = started;
-    const result = resultOf(planned, outcome, dryRun);
-    summary[result.result] += 1;
-    results.set(planned, JSON.stringify(result));
-    if (!(outcome instanceof HttpError)) {
-      const { fleet } = outcome;
-      if (planned.streamId && fleet) accepted.push({ streamId: planned.streamId, fleet });
-      return;
-    }
-    onError?.(outcome);
-    refusals.failed(outcome, { ...changedBy(actor), streamId: planned.streamId }, dryRun);
-    const code = outcome.problems[0]?.code ?? '';
-    const known = failures.get(code);
-    if (known) known.count += 1;
-    else if (outcome.status >= 500) failures.set(code, { first: outcome, count: 1 });
   };
 
   return {
@@ -241,22 +220,18 @@ function resultOf(
 ): BatchResult {
   const entry = { index, streamid: streamId ?? null };
   if (outcome instanceof HttpError)
-    return { ...entry, result: 'failed', errors: outcome.problems.slice(0, MAX_PROBLEMS).map(asProblem) };
+    return { ...entry, result: 'failed', errors: problemsOf(outcome.problems.slice(0, MAX_PROBLEMS)) };
   const { result, etag, warnings, bytes, former } = outcome;
-  const changed = lineChanges(bytes.toString('utf8'), former).flatMap(({ change, ...line }) =>
-    change === 'same' ? [] : [{ ...line, change }],
-  );
+  const lines = dryRun && result !== 'unchanged' ? lineChanges(bytes.toString('utf8'), former) : undefined;
   return {
     ...entry,
     result,
     etag,
-    ...(dryRun && result !== 'unchanged' && { lines: changed }),
-    ...(warnings.length > 0 && { warnings: warnings.map(asProblem) }),
+    ...(lines && {
+      lines: lines.flatMap(({ change, ...line }) => (change === 'same' ? [] : [{ ...line, change }])),
+    }),
+    ...(warnings.length > 0 && { warnings: problemsOf(warnings) }),
   };
-}
-
-function asProblem({ code, description }: Problem): Problem {
-  return { code, description };
 }
 
 /**
@@ -311,3 +286,77 @@ const ADVICE: Readonly<Record<number, string>> = {
   422: 'check client and clientApiKey, and send the batch again',
   504: 'send the batch again later',
 };
+
+/** Each may take sixteen megabytes. */
+const MAX_BODIES = 8;
+/** A slow client holds up its own API key, and no other. */
+const MAX_BODIES_OF_KEY = 2;
+/** At 5 Mbit/s the largest body takes 27 seconds. */
+const MAX_RECEIVE_MS = 30_000;
+/** Ten thousand streams with every field there is have 200,000. */
+const MAX_VALUES = 250_000;
+
+/**
+ * Makes what reads the body of a batch into the request, some at a time; those no larger than a single POST's take no
+ * place of others.
+ * @throws HttpError 400, 408, 413, 503.
+ */
+function createReadBatch(mostMs = MAX_RECEIVE_MS): (request: Request, response: Response) => Promise<void> {
+  const readJson = promisify(
+    express.json({
+      limit: '16mb',
+      type: () => true,
+      verify: (_request, _response, body) => refuseManyValues(body),
+    }),
+  );
+  /** The name of the API key of each large body under way. */
+  const receiving: string[] = [];
+
+  const readInTime = async (request: Request, response: Response): Promise<void> => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      // The connection ends with it: the rest of the body must not go on arriving.
+      timer = setTimeout(() => reject(apiError('request_timeout')), mostMs);
+    });
+    try {
+      await Promise.race([readJson(request, response), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  return async (request, response) => {
+    if (isSmall(request)) {
+      await readInTime(request, response);
+      return;
+    }
+    const { name } = callerOf(response);
+    const own = receiving.filter((each) => each === name).length;
+    if (own >= MAX_BODIES_OF_KEY || receiving.length >= MAX_BODIES)
+      throw apiError('too_many_batches', TOO_MANY_BODIES);
+    receiving.push(name);
+    try {
+      await readInTime(request, response);
+    } finally {
+      receiving.splice(receiving.indexOf(name), 1);
+    }
+  };
+}
+
+/** Sixteen megabytes of `{},{},` would become some hundred megabytes of objects. @throws HttpError 400. */
+function refuseManyValues(body: Buffer): void {
+  if (body.length <= MAX_BODY_BYTES) return;
+  let values = 0;
+  for (const mark of [',', '{', '[']) {
+    for (let at = body.indexOf(mark); at !== -1 && values <= MAX_VALUES; at = body.indexOf(mark, at + 1))
+      values += 1;
+  }
+  if (values > MAX_VALUES)
+    throw apiError(
+      'invalid_body',
+      `The body holds more than ${MAX_VALUES} values. Send several batches. Nothing was written.`,
+    );
+}
+
+const TOO_MANY_BODIES =
+  'Too many batches are being received, with this API key or in all. Nothing of this one was written; send it again when they are.';

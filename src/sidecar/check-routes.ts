@@ -1,36 +1,37 @@
 import { promisify } from 'node:util';
 import express, { type Express, type Request, type Response } from 'express';
 import * as z from 'zod';
-import { MAX_BODY_BYTES } from '../api/key-file-request';
+import { exportBodyQuery, MAX_BODY_BYTES } from '../api/key-file-request';
+import { documentProblems } from '../api/read-cpix-request';
 import type { ProviderRules } from '../api/read-key-file-request';
 import { looksLikeCpixBytes, MAX_CPIX_BYTES } from '../drm/cpix/read';
+import type { ExportedKeys } from '../drm/export/export-key-file';
 import { onlyMethods, requireType } from '../http/app';
-import { parsedOr400 } from '../http/errors';
-import { querySwitch, readQuery } from '../http/faults';
+import { HttpError } from '../http/errors';
+import { parsedOr400, querySwitch, readQuery } from '../http/faults';
 import { apiError } from './errors';
-import { CPIX_TYPES, inKib, readDocument, readJson, tooLarge } from './read-request';
-
-const CHECK_PATH = '/api/check';
+import { answerOf, exportLines } from './key-files/export';
+import { CPIX_TYPES, inKib, readDocument, readJson, setCommon, tooLarge } from './key-files/routes';
 
 const TEXT = 'text/plain';
-const NO_BODY = 'Send a key file, a body of the key-file API or one value to check.';
-const WHICH_TYPES =
-  'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
+const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX document`;
 
 /** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express, rules?: ProviderRules): void {
-  const route = app.route(CHECK_PATH);
+  const route = app.route('/api/check');
   route.post(async (request, response) => {
     const body = await readInput(request, response);
     const { reveal } = parsedOr400(readQuery(checkQuery, request.query));
-    if (body === undefined) throw apiError('invalid_body', NO_BODY);
+    if (body === undefined) throw apiError('invalid_body', NO_INPUT);
     const { check } = await import('../api/check');
     response.set('cache-control', 'no-store').json(check(body, { reveal, rules }));
   });
   route.all(onlyMethods('POST'));
 }
 
-const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX document`;
+const CHECKED_TYPES =
+  'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
+const NO_INPUT = 'Send a key file, a body of the key-file API or one value to check.';
 
 const parseText = promisify(
   express.text({
@@ -44,7 +45,7 @@ const parseText = promisify(
 
 /** Reads what is to be checked: a text, the bytes of a CPIX document, or JSON. */
 async function readInput(request: Request, response: Response): Promise<unknown> {
-  const type = requireType(request, [TEXT, 'application/json', ...CPIX_TYPES], WHICH_TYPES);
+  const type = requireType(request, [TEXT, 'application/json', ...CPIX_TYPES], CHECKED_TYPES);
   if (type === undefined) return undefined;
   if (CPIX_TYPES.includes(type)) return readDocument(request, response);
   if (type !== TEXT) return readJson(request, response);
@@ -55,3 +56,51 @@ async function readInput(request: Request, response: Response): Promise<unknown>
 export const checkQuery = z.strictObject({
   reveal: querySwitch.meta({ description: '`true`: the answer shows key material.' }),
 });
+
+/** `POST /api/export`: the keys of a CPIX document or a key file as another packager takes them. Nothing is kept or written. */
+export function exportRoutes(app: Express): void {
+  const route = app.route('/api/export');
+  route.post(async (request, response) => {
+    const type = requireType(request, [TEXT, ...CPIX_TYPES], EXPORTED_TYPES);
+    const asked = parsedOr400(readQuery(exportBodyQuery, request.query));
+    response.locals.logFields = { as: asked.as };
+    const body = type === undefined ? undefined : await readDocument(request, response);
+    if (!body?.length) throw apiError('invalid_body', 'Send a CPIX document or a key file to export.');
+    const isDocument = type !== TEXT || looksLikeCpixBytes(body);
+    if (!isDocument && body.length > MAX_BODY_BYTES) throw tooLarge(LIMITS);
+    const made = isDocument
+      ? await answerOf(await exportDocument(body, asked), asked.as)
+      : await exportBody(body, asked);
+    response.set('content-disposition', `attachment; filename="keys.${made.extension}"`);
+    setCommon(response, made.warnings).type(made.mediaType).send(made.bytes);
+  });
+  route.all(onlyMethods('POST'));
+}
+
+const EXPORTED_TYPES =
+  'Send the body as application/cpix+xml (a CPIX document) or text/plain (the lines of a key file).';
+
+type Asked = z.output<typeof exportBodyQuery>;
+
+async function exportDocument(
+  body: Buffer,
+  { as, scheme, kid, track, period }: Asked,
+): Promise<ExportedKeys> {
+  const { exportCpix } = await import('../drm/export/export-cpix');
+  const choice = { keyId: kid ?? undefined, track: track ?? undefined, period: period ?? undefined };
+  const exported = exportCpix(body, { as, scheme, ...choice });
+  if (exported.ok) return exported.value;
+  throw new HttpError(400, documentProblems(exported.faults));
+}
+
+/** What is a conflict with a file on the disk is a fault of a body. */
+async function exportBody(body: Buffer, { kid, track, period, ...asked }: Asked) {
+  if (kid || track || period)
+    throw apiError(
+      'invalid_query',
+      'kid, track and period are for CPIX documents; leave them out with a key file.',
+    );
+  return exportLines(body, asked).catch((thrown: unknown) => {
+    throw thrown instanceof HttpError ? new HttpError(400, thrown.problems) : thrown;
+  });
+}

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Express } from 'express';
 import { HttpError, type Problem, toHttpError } from '../http/errors';
-import type { FindApiKey } from './access/api-key';
+import type { FindApiKey } from './api-key';
 import { whyDenied } from './start-up';
 
 export interface HealthContext {

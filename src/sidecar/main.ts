@@ -11,7 +11,7 @@ import { openTls } from '../http/tls';
 import { openUpstreamTls, UPSTREAM_TLS } from '../provider/config';
 import { openCpixRecipient } from '../provider/cpix-recipient';
 import { HEADERS_VARIABLE, openProviderHeaders } from '../provider/provider-headers';
-import { createKeyRing } from './access/key-ring';
+import { createKeyRing } from './api-key';
 import { createSidecar } from './app';
 import { readSidecarConfig, type SidecarConfig } from './config';
 import type { joinFleet as JoinFleet } from './fleet/join';

@@ -7,16 +7,15 @@ import { parseStreamId, type StreamId } from '../api/stream-id';
 import type { Checked } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';
 import { onlyMethods } from '../http/app';
-import { parsedOr400, toHttpError } from '../http/errors';
-import { readQuery } from '../http/faults';
+import { toHttpError } from '../http/errors';
+import { parsedOr400, readQuery } from '../http/faults';
 import { createSemaphore } from '../http/semaphore';
 import { UnknownContentError } from '../provider/upstream';
-import { callerOf, mayRead } from './access/api-key';
+import { callerOf, mayRead } from './api-key';
 import { apiError } from './errors';
-import { changedBy } from './key-files/changes';
-import { actorOf, exportKeyFile, type KeyFileContext, sendExport } from './key-files/routes';
+import { exportKeyFile } from './key-files/export';
+import { actorOf, type KeyFileContext, readDocument, sendExport } from './key-files/routes';
 import type { Refusals } from './observe/refusals';
-import { readDocument } from './read-request';
 
 interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly refusals: Pick<Refusals, 'failed'>;
@@ -132,7 +131,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     const leave = await places.enter();
     try {
       const asked = parsedOr400(parseKeyFileRequest(body, { rules }));
-      const provisioned = await provision(asked, actor.requestId);
+      const provisioned = await provision(asked, actor.by.requestId);
       return (await changes.put(streamId, provisioned, actor, { ifNoneMatch: '*' })).bytes;
     } catch (thrown) {
       const error = toHttpError(thrown);
@@ -143,7 +142,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
         // Of one alone, it was deleted since.
         throw apiError(hasFleet ? 'fleet_joining' : 'key_file_not_found');
       }
-      refusals.failed(error, { ...changedBy(actor), streamId }, false);
+      refusals.failed(error, { ...actor.by, streamId }, false);
       if (error instanceof UnknownContentError) throw apiError('key_file_not_found', UNKNOWN_CONTENT);
       throw error;
     } finally {

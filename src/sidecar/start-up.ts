@@ -5,8 +5,8 @@ import { ConfigError } from '../http/config';
 import { type Problem, systemCode } from '../http/errors';
 import type { Log } from '../http/log';
 import { whyUnreadable } from '../http/watched-file';
-import type { FindApiKey } from './access/api-key';
-import { MIN_CHARACTERS } from './access/key-ring';
+import type { FindApiKey } from './api-key';
+import { MIN_CHARACTERS } from './api-key';
 
 const { R_OK, W_OK, X_OK } = constants;
 

@@ -1,4 +1,4 @@
-import { addressFindings, checkLicenseUrl } from '../../src/drm/license-url';
+import { addressFindings, checkLicenseUrl } from '../../src/drm/key-file';
 
 const PLAYREADY_SCHEME = 'must be an address that starts with https:// or http://';
 const FAIRPLAY_SCHEME = 'must be an address that starts with skd:// or https:// or http://';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { encodeField, parseProtobuf } from '../../src/drm/protobuf';
+import { encodeField, parseProtobuf } from '../../src/drm/widevine';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors } from '../vectors/drm-vectors';
 

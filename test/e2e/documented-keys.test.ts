@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import type { FindApiKey } from '../../src/sidecar/access/api-key';
+import type { FindApiKey } from '../../src/sidecar/api-key';
 import { guardDocumentedKeys } from '../../src/sidecar/start-up';
 import { temporaryFolder } from '../support/after-test';
 import { DIST, type Ended, runScript, startBuilt, untilReady } from '../support/built-program';

@@ -166,7 +166,10 @@ describe('a CPIX document', () => {
     ['?track=SD&track=HD', 'track: must be a string'],
   ])('is refused with the query %s', async (query, description) => {
     const sidecar = await startSidecar();
-    await postXml(sidecar, sampleText(ONE), query).expect(400, errorBody('invalid_query', description));
+    await postXml(sidecar, sampleText(ONE), query).expect(
+      400,
+      errorBody('invalid_query', `${description}. Nothing was changed.`),
+    );
     expect(await sidecar.files()).toEqual({});
   });
 

@@ -226,7 +226,9 @@ describe('CMAF lines', () => {
       .post(`${PATH}?cmaf=cbcs`)
       .set('content-type', 'application/cpix+xml')
       .send('<CPIX/>')
-      .expect(400, { errors: [{ code: 'invalid_query', description: `cmaf: ${NO_CBCS}` }] });
+      .expect(400, {
+        errors: [{ code: 'invalid_query', description: `cmaf: ${NO_CBCS}. Nothing was changed.` }],
+      });
   });
 
   test('refuses CMAF without cenc, which its lines are made of', async () => {

@@ -1,7 +1,12 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import fs from 'fs-extra';
-import { createKeyIndex, type IndexedKeys, indexedKeys } from '../../src/sidecar/key-files/survey';
+import {
+  createKeyIndex,
+  type IndexedKeys,
+  indexedKeys,
+  keyConflictFindings,
+} from '../../src/sidecar/key-files/changes';
 import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY_FILE, POST_MANUAL } from '../support/post-manual';
 import { apiKeysFile, startSidecar } from '../support/start-sidecar';
@@ -76,31 +81,32 @@ const block = (number: number) => Buffer.alloc(16, number);
 const keys = (keyId: number, contentKey: number): IndexedKeys =>
   indexedKeys(block(keyId), block(100 + contentKey));
 
-const NOBODY = { count: 0, names: [] };
-
 test('finds the streams with the same key id and another content key, and the other way round', () => {
   const index = createKeyIndex();
   index.set('a', keys(1, 1));
   index.set('b', keys(1, 1));
   index.set('c', keys(2, 2));
-  expect(index.conflicts('new', keys(1, 1))).toEqual({ otherKeys: NOBODY, otherIds: NOBODY });
+  expect(index.conflicts('new', keys(1, 1))).toEqual({ otherKeys: [], otherIds: [] });
   expect(index.conflicts('new', keys(1, 3))).toEqual({
-    otherKeys: { count: 2, names: ['b', 'a'] },
-    otherIds: NOBODY,
+    otherKeys: ['a', 'b'],
+    otherIds: [],
   });
   expect(index.conflicts('new', keys(3, 2))).toEqual({
-    otherKeys: NOBODY,
-    otherIds: { count: 1, names: ['c'] },
+    otherKeys: [],
+    otherIds: ['c'],
   });
-  expect(index.conflicts('c', keys(2, 4))).toEqual({ otherKeys: NOBODY, otherIds: NOBODY });
-  expect(index.conflicts('c', keys(1, 2))).toMatchObject({ otherKeys: { count: 2 } });
+  expect(index.conflicts('c', keys(2, 4))).toEqual({ otherKeys: [], otherIds: [] });
+  expect(index.conflicts('c', keys(1, 2))).toMatchObject({ otherKeys: ['a', 'b'] });
 });
 
-test('names three of many', () => {
+test('names the latest three of many', () => {
   const index = createKeyIndex();
   for (let each = 0; each < 5; each += 1) index.set(`live/${each}`, keys(1, 1));
-  const { otherKeys } = index.conflicts('new', keys(1, 2));
-  expect(otherKeys).toEqual({ count: 5, names: ['live/4', 'live/3', 'live/2'] });
+  const asking = { name: 'default', scope: 'write', streams: undefined } as const;
+  const [finding] = keyConflictFindings(index, 'new', keys(1, 2), asking);
+  expect(`key_id_reused: ${finding?.description}`).toBe(
+    reused('the key files of live/4, live/3, live/2 and 2 more'),
+  );
 });
 
 test('knows of each stream the keys that were set last, and of a removed one none', () => {
@@ -109,7 +115,7 @@ test('knows of each stream the keys that were set last, and of a removed one non
   index.set('a', keys(1, 2));
   index.set('b', undefined);
   index.set('c', keys(1, 1));
-  expect(index.conflicts('new', keys(1, 1)).otherKeys).toEqual({ count: 1, names: ['a'] });
-  expect(index.conflicts('new', keys(1, 2)).otherKeys).toEqual({ count: 1, names: ['c'] });
+  expect(index.conflicts('new', keys(1, 1)).otherKeys).toEqual(['a']);
+  expect(index.conflicts('new', keys(1, 2)).otherKeys).toEqual(['c']);
   expect(index.size()).toBe(2);
 });

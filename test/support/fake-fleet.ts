@@ -6,13 +6,11 @@ import {
   MAX_LACKS,
 } from '../../src/api/fleet';
 import { parseStreamId, type StreamId, takes } from '../../src/api/stream-id';
-import { keysIn } from '../../src/drm/key-file';
 import type { HttpError } from '../../src/http/errors';
 import { etagOf } from '../../src/http/etag';
 import { apiError } from '../../src/sidecar/errors';
 import type { AwaitedChange, Fleet, FleetHooks, OpenFleet, Step } from '../../src/sidecar/fleet/fleet';
 
-import { indexedKeysIn } from '../../src/sidecar/key-files/survey';
 import {
   type ChangeContext,
   type ChangedBy,
@@ -240,7 +238,6 @@ export function createFakeFleet({
       const accepted = accept(streamId, { bytes, by: origin, from });
       if (!isHere(streamId) || memberOf(here.name).why !== undefined) return;
       await (bytes ? local.write(streamId, bytes) : local.remove(streamId));
-      if (bytes) hooks.index.set(streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
       memberOf(here.name).has.set(streamId, accepted);
       auditArrival(hooks, { streamId, before, bytes, from, by: origin });
     };

@@ -5,7 +5,6 @@ import type { StreamId } from '../../src/api/stream-id';
 import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import type { Engine } from '../../src/sidecar/fleet/engine/engine';
 import { openFleet } from '../../src/sidecar/fleet/open-fleet';
-import { createKeyIndex } from '../../src/sidecar/key-files/survey';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import { createKeyFileStore, type KeyFileStore } from '../../src/sidecar/storage/key-file-store';
@@ -67,7 +66,6 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
       clock,
       version: '1.2.3',
       audit: (entry) => audit.push(entry),
-      index: createKeyIndex(),
       observer: {
         entry: () => undefined,
         applied: () => undefined,

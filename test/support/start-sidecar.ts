@@ -5,7 +5,7 @@ import fs from 'fs-extra';
 import request from 'supertest';
 import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
-import { createKeyRing } from '../../src/sidecar/access/key-ring';
+import { createKeyRing } from '../../src/sidecar/api-key';
 import { type Ambient, createSidecar } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { openAudit } from '../../src/sidecar/observe/audit';

@@ -1,7 +1,7 @@
 import { type Checked, decodeBase64 } from '../bytes';
 import { BOX_FOR_DATA, checkValues, type KeyValues, NO_SYSTEM, type ValuesContext } from '../cross-check';
 import type { Problem, Subject } from '../finding';
-import type { AddressOf } from '../license-url';
+import type { AddressOf } from '../key-file';
 import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, readWidevinePsshData, type WidevinePsshData } from '../widevine';
 import { describeWidevineData } from './boxes';

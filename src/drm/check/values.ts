@@ -11,7 +11,7 @@ import {
   ZERO_KEY_ID,
 } from '../bytes';
 import { type Finding, finding } from '../finding';
-import { type AddressOf, addressFindings, checkLicenseUrl } from '../license-url';
+import { type AddressOf, addressFindings, checkLicenseUrl } from '../key-file';
 import { decodePlayReadyChecksum } from '../playready';
 import type { Report } from './report';
 

@@ -1,8 +1,7 @@
 import { decodeBase64, decodeBase64Block, swapKeyIdOrder } from '../bytes';
 import { attributesOf, keyLinesOf } from '../check/playlist';
 import { isUtf16Xml } from '../check/playready';
-import { FAIRPLAY_KEY_FORMAT } from '../key-file';
-import { checkLicenseUrl } from '../license-url';
+import { checkLicenseUrl, FAIRPLAY_KEY_FORMAT } from '../key-file';
 import {
   buildPlayReadyObject,
   checkPlayReadyChecksum,

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import * as z from 'zod';
 import type { Environment } from '../../http/config';
 import { wholeNumber } from '../../http/faults';
-import { streamIdPrefix } from '../access/key-ring';
+import { streamIdPrefix } from '../api-key';
 import { PACKAGER_NAME } from './engine-keys';
 
 /** How the sidecar takes part in a fleet of packagers. */

@@ -10,7 +10,6 @@ import type {
 } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
 import type { Log } from '../../http/log';
-import type { KeyIndex } from '../key-files/survey';
 import type { Audit } from '../observe/audit';
 import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
 
@@ -64,8 +63,6 @@ export interface FleetHooks {
   readonly version: string;
   /** Called for each change that another sidecar accepted and that is applied here, with `from`. */
   readonly audit: Audit;
-  /** Updated with the keys of each file that is written here; removals update it through the store. */
-  readonly index: KeyIndex;
   readonly observer: FleetObserver;
 }
 

@@ -1,11 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { takes } from '../../api/stream-id';
-import { keysIn } from '../../drm/key-file';
 import { cached, kept } from '../../http/cached';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError, sentenceOf } from '../errors';
 import { keyIdOf } from '../key-files/changes';
-import { indexedKeysIn } from '../key-files/survey';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { toStorageError } from '../storage/open-file';
 import type { FleetConfig } from './config';
@@ -298,8 +296,8 @@ async function rest(ms: number, signal: AbortSignal): Promise<void> {
 const MAX_PENDING = 10_000;
 const MAX_PROPAGATION = 50;
 
-/** Records what is applied here: in the audit, the key index and the metrics. */
-function createChangeLog({ audit, index, observer, clock }: FleetHooks) {
+/** Records what is applied here: in the audit and the metrics. */
+function createChangeLog({ audit, observer, clock }: FleetHooks) {
   /** The ids of changes that this sidecar asked for and has not applied yet. Their requests write the audit lines. */
   const pending = new Set<string>();
   /** Milliseconds from the acceptance of the last changes anywhere to the file here. */
@@ -321,7 +319,6 @@ function createChangeLog({ audit, index, observer, clock }: FleetHooks) {
         if (propagation.length > MAX_PROPAGATION) propagation.shift();
       }
       if (origin === 'made') return;
-      if (bytes) index.set(streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
       if (isOwn) return;
       audit({
         action: bytes ? 'put' : 'delete',

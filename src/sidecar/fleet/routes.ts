@@ -2,13 +2,11 @@ import type { Express, Request, Response } from 'express';
 import * as z from 'zod';
 import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
 import { onlyMethods } from '../../http/app';
-import { parsedOr400 } from '../../http/errors';
-import { readQuery } from '../../http/faults';
+import { parsedOr400, readQuery } from '../../http/faults';
 import type { Log } from '../../http/log';
-import { callerOf, requireAllStreams, requireScope } from '../access/api-key';
+import { callerOf, requireAllStreams, requireScope } from '../api-key';
 import { apiError } from '../errors';
-import { actorOf, streamIdOf } from '../key-files/routes';
-import { readChangeQuery } from '../read-request';
+import { actorOf, readChangeQuery, streamIdOf } from '../key-files/routes';
 import type { Fleet } from './fleet';
 
 export const FLEET_PATH = '/api/fleet';
@@ -43,13 +41,12 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
     `${FLEET_PATH}/${IMPORT}`,
     handle(true, async (present, request, response) => {
       const { found, ...step } = readChangeQuery(fleetImportQuery, request);
-      const { apiKey, address, requestId } = actorOf(request, response);
       if (found) {
         if (step.after !== undefined) throw apiError('invalid_query', FOUNDED_ALREADY);
         await present.found();
         logged(response, 'fleet founded again', {});
       }
-      const answered = await present.importStep(step, { key: apiKey.name, address, requestId });
+      const answered = await present.importStep(step, actorOf(request, response).by);
       const { imported, same, refused } = answered;
       logged(response, 'key files imported into the fleet', { imported, same, refused: refused.length });
       return answered;

@@ -1,32 +1,31 @@
-import type { LineChange } from '../../api/answers';
+import { hash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { groupNameFindings, type StreamId } from '../../api/stream-id';
 import { decodeBase64Block, formatUuid } from '../../drm/bytes';
+import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { Finding } from '../../drm/finding';
-import {
-  isSameKeyFile,
-  isSameValue,
-  type KeyFileLine,
-  keyFileLines,
-  keysIn,
-  MASK,
-  maskLines,
-  parseKeyFile,
-  renderKeyFile,
-} from '../../drm/key-file';
-import { describeThrown, type HttpError } from '../../http/errors';
+import { decodeKeys, isSameKeyFile, keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
+import { describeThrown } from '../../http/errors';
 import { etagOf } from '../../http/etag';
 import type { Log } from '../../http/log';
 import type { Provisioned } from '../../provider/provision';
-import type { ApiKey } from '../access/api-key';
+import { type ApiKey, mayRead } from '../api-key';
 import { apiError } from '../errors';
 import { notHereFindings } from '../fleet/wait';
+import { describeKeyFile, listStreamIds } from '../listing/folder';
 import type { Audit } from '../observe/audit';
-import type { Change, ChangedBy, Conditions, KeyFileStore } from '../storage/key-file-store';
-import { indexedKeysIn, type KeyIndex, keyConflictFindings } from './survey';
+import {
+  type Change,
+  type ChangedBy,
+  type Conditions,
+  isLeftAlone,
+  type KeyFileStore,
+} from '../storage/key-file-store';
 
 /** The client that changes a key file. */
-export interface Actor extends ChangedBy {
+export interface Actor {
   readonly apiKey: ApiKey;
+  readonly by: ChangedBy;
 }
 
 interface ChangeOptions extends Conditions {
@@ -53,66 +52,64 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
    */
   const put = async (
     streamId: StreamId,
-    provisioned: Provisioned,
-    actor: Actor,
+    { keyFile, source, warnings: found }: Provisioned,
+    { apiKey, by }: Actor,
     { awaited = false, ...conditions }: ChangeOptions = {},
   ) => {
-    const { keyFile, source } = provisioned;
-    const by = changedBy(actor);
     const bytes: Buffer = Buffer.from(renderKeyFile(keyFileLines(keyFile)), 'utf8');
-    if (bytes.length > MAX_KEY_FILE_BYTES) throw tooLarge(bytes.length);
+    if (bytes.length > MAX_KEY_FILE_BYTES) {
+      const description = `The key file would have ${bytes.length} bytes; the limit is ${MAX_KEY_FILE_BYTES}. Look for a value that is too long.`;
+      throw apiError('invalid_body', description);
+    }
     const change = await store.write(streamId, bytes, conditions, { by, awaited });
-    const { dryRun, skipUnchanged } = conditions;
     const { former } = change;
-    const keys = keyFile.cenc && indexedKeysIn(keyFile.cenc);
-    if (!dryRun && !isElsewhere(change)) index.set(streamId, keys);
+    const { dryRun, skipUnchanged } = conditions;
+    const isSame = former !== undefined && isSameKeyFile(former, bytes);
+    const result = isSame ? 'unchanged' : former ? 'changed' : 'created';
+    const isKept = skipUnchanged && isSame;
     const warnings = [
-      ...provisioned.warnings,
+      ...found,
       ...groupNameFindings(streamId),
-      ...keyConflictFindings(index, streamId, keys, actor.apiKey),
-      ...storageFindings(streamId, change, actor),
+      ...keyConflictFindings(index, streamId, keyFile.cenc && indexedKeysIn(keyFile.cenc), apiKey),
+      ...storageFindings(streamId, change, by),
     ];
-    const result = resultOf(former, bytes);
     if (!dryRun) {
-      const written = !skipUnchanged || result !== 'unchanged';
-      for (const { code, description } of written ? warnings : []) {
+      for (const { code, description } of isKept ? [] : warnings) {
         const fields = { requestId: by.requestId, streamId, code, description };
         log.warn('key file written with a warning', fields);
       }
       const newKeyId = uuidOf(keyFile.cenc?.keyId);
-      const oldKeyId = result === 'unchanged' ? newKeyId : keyIdOf(former);
-      const more = { ...(source && { source }), ...(isElsewhere(change) && { isElsewhere: true }) };
+      const oldKeyId = isSame ? newKeyId : keyIdOf(former);
+      const more = { ...(source && { source }), ...elsewhere(change) };
       audit({ action: 'put', ...by, streamId, result, oldKeyId, newKeyId, ...more });
     }
     const fleet = dryRun ? undefined : change.fleet;
-    const isLeft = skipUnchanged && result === 'unchanged';
-    return { bytes, former, etag: etagOf(isLeft && former ? former : bytes), result, warnings, fleet };
+    return { bytes, former, etag: etagOf(isKept ? former : bytes), result, warnings, fleet } as const;
   };
 
   /** The warnings about how a change was stored. */
   const storageFindings = (
     streamId: StreamId,
     { notSynced, fleet }: Change,
-    { requestId }: Actor,
+    { requestId }: ChangedBy,
   ): Finding[] => {
     const report = (message: string, cause: unknown) =>
       log.error(message, { requestId, streamId, cause: describeThrown(cause) });
     if (notSynced) report('key-file folder not synced', notSynced.cause);
     if (fleet?.notHere) report('a change of the fleet could not be made here', fleet.notHere);
-    return [...(notSynced ? [NOT_DURABLE] : []), ...notHereFindings({ ...fleet })];
+    return [...(notSynced ? [NOT_DURABLE] : []), ...(fleet ? notHereFindings(fleet) : [])];
   };
 
   return {
     put,
     /** Removes a key file, and answers its bytes; undefined: there was none. */
-    async remove(streamId: StreamId, actor: Actor, { awaited = false, ...conditions }: ChangeOptions = {}) {
-      const by = changedBy(actor);
+    async remove(streamId: StreamId, { by }: Actor, { awaited = false, ...conditions }: ChangeOptions = {}) {
       const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;
-      const more = { oldKeyId: keyIdOf(bytes), ...(isElsewhere(change) && { isElsewhere: true }) };
+      const keyIds = { oldKeyId: keyIdOf(bytes), newKeyId: undefined };
       if (bytes)
-        audit({ action: 'delete', ...by, streamId, result: 'deleted', newKeyId: undefined, ...more });
-      return { bytes, warnings: storageFindings(streamId, change, actor), fleet };
+        audit({ action: 'delete', ...by, streamId, result: 'deleted', ...keyIds, ...elsewhere(change) });
+      return { bytes, warnings: storageFindings(streamId, change, by), fleet };
     },
   };
 }
@@ -127,24 +124,9 @@ const NOT_DURABLE: Finding = {
 /** A key file has one or two KiB; what is far larger is a mistake, and could not be read back. */
 export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
-function tooLarge(bytes: number): HttpError {
-  const description = `The key file would have ${bytes} bytes; the limit is ${MAX_KEY_FILE_BYTES}. Look for a value that is too long.`;
-  return apiError('invalid_body', description);
-}
-
-/** What the audit and the fleet are given of an actor. */
-export function changedBy({ key, address, requestId }: Actor): ChangedBy {
-  return { key, address, requestId };
-}
-
-/** Whether the folder here did not change: the change is in the fleet, and made elsewhere or later. */
-function isElsewhere({ fleet }: Change): boolean {
-  return fleet !== undefined && (!fleet.isHere || fleet.notHere !== undefined);
-}
-
-function resultOf(former: Buffer | undefined, bytes: Buffer): 'created' | 'changed' | 'unchanged' {
-  if (!former) return 'created';
-  return isSameKeyFile(former, bytes) ? 'unchanged' : 'changed';
+/** Says of a change for the audit that the folder here did not change: it is in the fleet, and made elsewhere or later. */
+function elsewhere({ fleet }: Change) {
+  return fleet && (!fleet.isHere || fleet.notHere) ? { isElsewhere: true } : {};
 }
 
 /** The key id of a key file, as a UUID. */
@@ -157,39 +139,182 @@ function uuidOf(keyId: string | undefined): string | undefined {
   return bytes.ok ? formatUuid(bytes.value) : undefined;
 }
 
-/** Compares the file that would be written with the present one, line by line. Secret values are masked. */
-export function lineChanges(next: string, present: Buffer | undefined): LineChange[] {
-  const presentLines = linesOf(present?.toString('utf8') ?? '');
-  const before = new Map(presentLines.map(({ name, value }) => [name, value]));
-  const formerShown = new Map(maskLines(presentLines).map(({ name, value }) => [name, value]));
-  const after = linesOf(next);
-  const shown = maskLines(after);
-  const kept = after.map(({ name, value: real }, at): LineChange => {
-    const value = shown[at]?.value ?? MASK;
-    const former = before.get(name);
-    before.delete(name);
-    if (former === undefined) return { name, value, change: 'added' };
-    if (isSameValue(name, former, real)) return { name, value, change: 'same' };
-    return { name, value, change: 'changed', former: formerShown.get(name) ?? MASK };
-  });
-  const removed = [...before.keys()].map(
-    (name): LineChange => ({ name, value: formerShown.get(name) ?? MASK, change: 'removed' }),
+/** A key id, and a digest of its content key: the key itself is not kept. */
+export interface IndexedKeys {
+  readonly id: string;
+  readonly digest: string;
+}
+
+/** Takes a key id and a content key of 16 bytes each. */
+export function indexedKeys(keyId: Buffer, contentKey: Buffer): IndexedKeys {
+  const digest = hash('sha256', contentKey, 'buffer').subarray(0, 8);
+  return { id: keyId.toString('base64'), digest: digest.toString('base64') };
+}
+
+/** The keys as the index takes them, if both are there and well formed. */
+export function indexedKeysIn(keys: ReturnType<typeof keysIn>): IndexedKeys | undefined {
+  const decoded = decodeKeys(keys);
+  return decoded && indexedKeys(decoded.keyId, decoded.contentKey);
+}
+
+export type KeyIndex = ReturnType<typeof createKeyIndex>;
+
+/** The keys of all key files of a folder, to find those that contradict each other. */
+export function createKeyIndex() {
+  const all = new Map<string, IndexedKeys>();
+  return {
+    /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
+    set(streamId: string, keys: IndexedKeys | undefined): void {
+      const former = all.get(streamId);
+      if (former && former.id === keys?.id && former.digest === keys.digest) return;
+      // The latest ones come last.
+      all.delete(streamId);
+      if (keys) all.set(streamId, keys);
+    },
+    /**
+     * The other streams that have the same key id and another content key, so that a player that has one of the keys shows
+     * black for the other; and those that have the same content key under another key id. The latest come last.
+     */
+    conflicts(streamId: string, { id, digest }: IndexedKeys) {
+      const otherKeys: string[] = [];
+      const otherIds: string[] = [];
+      for (const [other, keys] of all) {
+        if (other === streamId || (keys.id === id) === (keys.digest === digest)) continue;
+        (keys.id === id ? otherKeys : otherIds).push(other);
+      }
+      return { otherKeys, otherIds };
+    },
+    /** How many key files have keys. */
+    size: () => all.size,
+  };
+}
+
+/**
+ * Warnings about a key file's keys in view of the other key files, which do not keep it from being written. Of the
+ * others, those are named that the API key reaches.
+ */
+export function keyConflictFindings(
+  index: KeyIndex,
+  streamId: string,
+  keys: IndexedKeys | undefined,
+  asking: ApiKey,
+): Finding[] {
+  if (!keys) return [];
+  const { otherKeys, otherIds } = index.conflicts(streamId, keys);
+  const [ofKeys, ofIds] = [whoHas(otherKeys, asking), whoHas(otherIds, asking)];
+  const findings = {
+    key_id_reused:
+      ofKeys &&
+      `cenc.keyid is the key id of another content key in ${ofKeys}: players that have one of the keys show black for the other; give each content key its own id`,
+    content_key_reused:
+      ofIds &&
+      `cenc.contentkey has another key id in ${ofIds}; check whether the same key is intended, and then use one id for it`,
+  };
+  return Object.entries(findings).flatMap(([code, description]) =>
+    description ? [{ severity: 'warning', code, description }] : [],
   );
-  return [...kept, ...removed];
 }
 
-/** The same as text: `+` for what comes, `-` for what goes, two spaces before what stays. */
-export function renderLineChanges(changes: readonly LineChange[]): string {
-  const line = (mark: string, name: string, value: string) => `${mark} ${name}: ${value}\n`;
-  return changes
-    .map(({ name, value, change, former }) => {
-      if (change === 'same') return line(' ', name, value);
-      if (change === 'removed') return line('-', name, value);
-      return (former === undefined ? '' : line('-', name, former)) + line('+', name, value);
-    })
-    .join('');
+const MAX_NAMES = 3;
+
+/** The key files of some streams, in words; undefined: there are none. */
+function whoHas(streamIds: readonly string[], asking: ApiKey): string | undefined {
+  const count = streamIds.length;
+  if (count === 0) return undefined;
+  const s = count === 1 ? '' : 's';
+  const latest = streamIds.slice(-MAX_NAMES).reverse();
+  const names = latest.filter((name) => mayRead(asking, name));
+  if (names.length === 0) return `${count} other key file${s}`;
+  const more = count - names.length;
+  return `the key file${s} of ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-function linesOf(text: string): readonly KeyFileLine[] {
-  return parseKeyFile(text).lines;
+/** How many key files have an error, and how many have warnings alone. */
+export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
+
+/** As many files take a millisecond or two. */
+const FILES_AT_A_STRETCH = 20;
+const REST_MS = 10;
+/** Written files are looked at later, and slowly: a look takes a fifth of the time of a write. */
+const WRITTEN_REST_MS = 50;
+
+/** Counts the key files that have faults, and keeps the key index up to date. */
+export function createSurvey(folder: string, log: Log, index: KeyIndex) {
+  const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
+  const waiting = new Set<StreamId>();
+  let looking: Promise<void> = Promise.resolve();
+  let isComplete = false;
+  let isClosed = false;
+
+  const summarise = (text: string, streamId: StreamId) => {
+    index.set(streamId, indexedKeysIn(keysIn(text)));
+    return summariseKeyFile(text);
+  };
+
+  /** Read and noted in one turn: what a change notes later is newer. */
+  const look = (streamId: StreamId) => {
+    const entry = describeKeyFile(folder, streamId, summarise);
+    if (!entry) return;
+    faulty.delete(streamId);
+    const { faults } = entry;
+    if (faults.length > 0)
+      faulty.set(streamId, faults.some(({ severity }) => severity === 'error') ? 'error' : 'warning');
+  };
+
+  const lookAtWaiting = async (): Promise<void> => {
+    while (waiting.size > 0 && !isClosed) {
+      await pause(isComplete ? WRITTEN_REST_MS : REST_MS, undefined, { ref: false });
+      let count = 0;
+      for (const streamId of waiting) {
+        waiting.delete(streamId);
+        look(streamId);
+        count += 1;
+        if (count === FILES_AT_A_STRETCH) break;
+      }
+    }
+  };
+
+  const failed = (thrown: unknown) =>
+    log.warn('key files cannot be surveyed', { cause: describeThrown(thrown) });
+
+  const runAll = async (): Promise<void> => {
+    for (const streamId of await listStreamIds(folder)) waiting.add(streamId);
+    await looking;
+    await lookAtWaiting();
+    isComplete = !isClosed;
+  };
+
+  return {
+    /** Undefined until the files that were there at the start are read. What was written is counted a little later. */
+    counts(): FaultyKeyFiles | undefined {
+      if (!isComplete) return undefined;
+      const counts = { error: 0, warning: 0 };
+      for (const severity of faulty.values()) counts[severity] += 1;
+      return counts;
+    },
+    /** The same store, whose changes are followed. */
+    follow: (store: KeyFileStore): KeyFileStore => ({
+      ...store,
+      async write(streamId, bytes, conditions = {}, context) {
+        const change = await store.write(streamId, bytes, conditions, context);
+        if (isLeftAlone(conditions, change.former, bytes)) return change;
+        index.set(streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
+        waiting.add(streamId);
+        looking = looking.then(lookAtWaiting).catch(failed);
+        return change;
+      },
+      async remove(streamId, conditions, context) {
+        const change = await store.remove(streamId, conditions, context);
+        waiting.delete(streamId);
+        faulty.delete(streamId);
+        index.set(streamId, undefined);
+        return change;
+      },
+    }),
+    /** Reads all key files in the background, at most 2,000 a second. Never rejects. */
+    run: () => runAll().catch(failed),
+    close(): void {
+      isClosed = true;
+    },
+  };
 }

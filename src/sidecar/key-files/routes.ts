@@ -1,38 +1,32 @@
 import { isUtf8 } from 'node:buffer';
-import type { Express, Request, RequestHandler, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import * as z from 'zod';
-import { cpixQuery, exportQuery } from '../../api/key-file-request';
+import { lineChanges, renderLineChanges } from '../../api/answers';
+import { cpixQuery, exportQuery, MAX_BODY_BYTES, sizeOf } from '../../api/key-file-request';
 import {
-  type KeyFileRequest,
   type ProviderRules,
   parseKeyFileRequest,
   readCpixBody,
   readKeyFileLines,
 } from '../../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import type { ExportedKeys } from '../../drm/export/export-key-file';
-import { EXPORT_NAMES, EXPORT_SCHEMES, type ExportName } from '../../drm/export/names';
-import { type Finding, sentenceOf } from '../../drm/finding';
+import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
+import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
+import { type Finding, problemsOf, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
 import { addressOf, onlyMethods, requireType } from '../../http/app';
-import { type HttpError, parsedOr400 } from '../../http/errors';
+import { HttpError, toHttpError } from '../../http/errors';
 import { etagOf } from '../../http/etag';
-import { type Parsed, readQuery } from '../../http/faults';
+import { parsedOr400, querySwitch, readQuery } from '../../http/faults';
 import type { Provision } from '../../provider/provision';
-import { callerOf, requireRead, requireWrite } from '../access/api-key';
+import { callerOf, requireRead, requireWrite } from '../api-key';
 import { apiError } from '../errors';
 import type { FleetWait } from '../fleet/wait';
-import {
-  CPIX_TYPES,
-  conditionsIn,
-  dryRunSwitch,
-  readChangeQuery,
-  readDocument,
-  readJson,
-  readLines,
-} from '../read-request';
-import { type FleetChange, isNamed, type KeyFileStore } from '../storage/key-file-store';
-import { type Actor, type KeyFileChanges, lineChanges, type PutOutcome, renderLineChanges } from './changes';
+import { type Conditions, type FleetChange, isNamed, type KeyFileStore } from '../storage/key-file-store';
+import type { Actor, KeyFileChanges, PutOutcome } from './changes';
+import { exportKeyFile } from './export';
 
 export interface KeyFileContext {
   readonly store: KeyFileStore;
@@ -45,20 +39,34 @@ export interface KeyFileContext {
 
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
+/** The media types of bodies that are CPIX documents; the last two are the same (RFC 7303 § 9.2). */
+export const CPIX_TYPES = ['application/cpix+xml', 'application/xml', 'text/xml'];
 const EXPORT_VALUES: readonly string[] = [...EXPORT_NAMES, ...EXPORT_SCHEMES];
 const WHICH_TYPES =
   'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
+
+/** `?dryrun=` of requests that write. */
+export const dryRunSwitch = querySwitch.meta({
+  description: '`true`: nothing is written, and the answer reports what would be.',
+});
+
+/** Whether lines with unknown names are kept. Without a default: Swagger UI sends it, and other bodies refuse it. */
+export const keepUnknownSwitch = z
+  .enum(['true', 'false'], 'must be true or false')
+  .optional()
+  .transform((text) => text === 'true')
+  .meta({
+    description:
+      'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
+  });
 
 /** GET, POST and DELETE of a stream's key file, behind the guard. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   const { store, changes, provision, wait, rules } = context;
   const removalQuery = z.strictObject({ wait: wait.parameter });
   const changeQuery = z.strictObject({ dryrun: dryRunSwitch, ...removalQuery.shape });
-  const queries: Readonly<Record<Body['type'], z.ZodType<ChangeQuery>>> = {
-    json: changeQuery,
-    lines: changeQuery.extend({ keepunknown: keepUnknownSwitch }),
-    cpix: z.strictObject({ ...readLater(cpixQuery), ...changeQuery.shape }),
-  };
+  const linesQuery = changeQuery.extend({ keepunknown: keepUnknownSwitch });
+  const documentQuery = cpixQuery.extend(changeQuery.shape);
 
   const get: RequestHandler = async (request, response) => {
     const streamId = streamIdOf(request, response);
@@ -71,12 +79,9 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     const asked = isExport ? parsedOr400(readQuery(exportQuery, query)) : undefined;
     const bytes = store.read(streamId);
     if (!bytes) throw apiError('key_file_not_found');
-    if (!asked) {
-      if (isUnchanged(request, etagOf(bytes))) sendUnchanged(response, etagOf(bytes), []);
-      else sendKeyFile(request, response, streamId, bytes, []);
-      return;
-    }
-    await sendExport(request, response, { streamId, bytes, asked });
+    if (asked) await sendExport(request, response, { streamId, bytes, asked });
+    else if (isUnchanged(request, etagOf(bytes))) sendUnchanged(response, etagOf(bytes), []);
+    else sendKeyFile(request, response, streamId, bytes, []);
   };
 
   const post: RequestHandler = async (request, response) => {
@@ -84,15 +89,30 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     const streamId = streamIdOf(request, response);
     const actor = actorOf(request, response);
     requireWrite(actor.apiKey, streamId);
-    const body = await readBody(request, response);
-    const { dryrun: dryRun, wait: seconds, ...query } = readChangeQuery(queries[body.type], request);
+    const { dryrun: dryRun, wait: seconds, asked } = await readRequest(request, response);
     const conditions = conditionsIn(request.headers);
-    const asked = parsedOr400(requestIn(body, query, rules));
-    const provisioned = await provision(asked, actor.requestId);
+    const provisioned = await provision(parsedOr400(asked), actor.by.requestId);
     const options = { ...conditions, dryRun, awaited: seconds !== undefined };
     const outcome = await changes.put(streamId, provisioned, actor, options);
     if (dryRun) sendDryRun(request, response, streamId, outcome);
     else await sendChange(request, response, streamId, outcome, seconds);
+  };
+
+  /** Reads the body of a POST, and the query that belongs to a body of its type. */
+  const readRequest = async (request: Request, response: Response) => {
+    const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES) ?? JSON_TYPE;
+    if (type === JSON_TYPE) {
+      const body = await readJson(request, response);
+      return { ...readChangeQuery(changeQuery, request), asked: parseKeyFileRequest(body, { rules }) };
+    }
+    if (type === TEXT) {
+      const body = await readLines(request, response);
+      const { keepunknown, ...query } = readChangeQuery(linesQuery, request);
+      return { ...query, asked: readKeyFileLines(body, keepunknown) };
+    }
+    const body = await readDocument(request, response);
+    const { dryrun, wait: seconds, ...fields } = readChangeQuery(documentQuery, request);
+    return { dryrun, wait: seconds, asked: readCpixBody(body, fields) };
   };
 
   const remove: RequestHandler = async (request, response) => {
@@ -114,10 +134,9 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     { bytes, warnings, fleet }: Pick<PutOutcome, 'bytes' | 'warnings'> & { fleet?: FleetChange | undefined },
     seconds: number | undefined,
   ): Promise<void> => {
-    const accepted = fleet ? [{ streamId, fleet }] : [];
-    const settled = await wait.settle(accepted, seconds, response.locals.requestId);
-    response.set(settled.headers).status(settled.status);
-    sendKeyFile(request, response, streamId, bytes, [...warnings, ...settled.warnings]);
+    const settled = fleet && (await wait.settle([{ streamId, fleet }], seconds, response.locals.requestId));
+    if (settled) response.set(settled.headers).status(settled.status);
+    sendKeyFile(request, response, streamId, bytes, [...warnings, ...(settled?.warnings ?? [])]);
   };
 
   // One route for all methods: each route that is passed over costs every request a match.
@@ -151,51 +170,99 @@ export function streamIdOf(request: Request, response: Response): StreamId {
 export function actorOf(request: Request, response: Response): Actor {
   const apiKey = callerOf(response);
   const { requestId } = response.locals;
-  return { apiKey, key: apiKey.name, address: addressOf(request), requestId };
+  return { apiKey, by: { key: apiKey.name, address: addressOf(request), requestId } };
 }
 
-type Body =
-  | { readonly type: 'json'; readonly value: unknown }
-  | { readonly type: 'lines' | 'cpix'; readonly bytes: Buffer };
+/** In JSON, a line feed or a quote of a document takes two bytes. */
+const MAX_JSON_BYTES = MAX_BODY_BYTES + 2 * MAX_CPIX_BYTES;
 
-async function readBody(request: Request, response: Response): Promise<Body> {
-  const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES);
-  if (type === TEXT) return { type: 'lines', bytes: await readLines(request, response) };
-  if (type !== undefined && CPIX_TYPES.includes(type))
-    return { type: 'cpix', bytes: await readDocument(request, response) };
-  return { type: 'json', value: await readJson(request, response) };
-}
+/** A request and what its body was read into. */
+type WithBody = IncomingMessage & { body?: unknown };
 
-type ChangeQuery = Readonly<Record<string, unknown>> & {
-  readonly dryrun: boolean;
-  readonly wait?: number | undefined;
-};
+const parseJson = promisify(
+  express.json({
+    limit: MAX_JSON_BYTES,
+    type: () => true,
+    verify: (_request, _response, body) => {
+      if (body.length > MAX_BODY_BYTES && !body.includes('"cpix"')) throw tooLarge(inKib(MAX_BODY_BYTES));
+    },
+  }),
+);
+const parseLines = promisify(express.raw({ limit: MAX_BODY_BYTES, type: () => true }));
+const parseDocument = promisify(express.raw({ limit: MAX_CPIX_BYTES, type: () => true }));
 
-/** The names of a query that is read with the body. */
-function readLater({ shape }: z.ZodObject) {
-  return Object.fromEntries(Object.keys(shape).map((name) => [name, z.unknown().optional()]));
-}
-
-/** Whether lines with unknown names are kept. Without a default: Swagger UI sends it, and other bodies refuse it. */
-export const keepUnknownSwitch = z
-  .enum(['true', 'false'], 'must be true or false')
-  .optional()
-  .transform((text) => text === 'true')
-  .meta({
-    description:
-      'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
+/**
+ * Reads a body of the key-file API as JSON: an object or a list, `undefined` when no body is announced. It may have
+ * `MAX_BODY_BYTES`; the text of a CPIX document in it does not count, and may have `MAX_CPIX_BYTES`. The media type has
+ * been checked.
+ * @throws HttpError 400, 413, 415.
+ */
+export async function readJson(request: WithBody, response: ServerResponse): Promise<unknown> {
+  await parseJson(request, response).catch((thrown: unknown) => {
+    if (thrown instanceof HttpError || toHttpError(thrown).status !== 413) throw thrown;
+    throw tooLarge(`${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_JSON_BYTES)} with a CPIX document`);
   });
-
-/** Reads the request that a body makes, with the rest of its query. */
-function requestIn(
-  body: Body,
-  query: Readonly<Record<string, unknown>>,
-  rules: ProviderRules | undefined,
-): Parsed<KeyFileRequest> {
-  if (body.type === 'json') return parseKeyFileRequest(body.value, { rules });
-  if (body.type === 'lines') return readKeyFileLines(body.bytes, query.keepunknown === true);
-  return readCpixBody(body.bytes, query);
+  const { body } = request;
+  if (isSmall(request)) return body;
+  const { fields, document } = sizeOf(body);
+  if (fields > MAX_BODY_BYTES) throw tooLarge(inKib(MAX_BODY_BYTES));
+  if (document > MAX_CPIX_BYTES) throw tooLarge(`${inKib(MAX_CPIX_BYTES)} for a CPIX document`);
+  return body;
 }
+
+/** Reads the lines of a key file, in UTF-8. */
+async function readLines(request: WithBody, response: ServerResponse): Promise<Buffer> {
+  const { 'content-type': type = '' } = request.headers;
+  const [, charset = 'utf-8'] = /;\s*charset="?([^\s";]+)/i.exec(type) ?? [];
+  if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) throw toHttpError({ type: 'charset.unsupported' });
+  await parseLines(request, response);
+  return bytesOf(request);
+}
+
+/** Reads a document that states itself what it is encoded in, as XML does; a larger one than of CPIX is refused. */
+export async function readDocument(request: WithBody, response: ServerResponse): Promise<Buffer> {
+  await parseDocument(request, response);
+  return bytesOf(request);
+}
+
+function bytesOf({ body }: WithBody): Buffer {
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+export function inKib(bytes: number): string {
+  return `${bytes / 1024} KiB`;
+}
+
+/** The refusal of a body; `limits` are what the route accepts. */
+export function tooLarge(limits: string): HttpError {
+  return apiError('body_too_large', `The body is larger than this route accepts: ${limits}.`);
+}
+
+/** Whether a body is no larger than a single POST's. A body in chunks does not say how long it is. */
+export function isSmall({ headers }: Pick<Request, 'headers'>): boolean {
+  return Number(headers['content-length'] ?? Number.NaN) <= MAX_BODY_BYTES;
+}
+
+/**
+ * Reads the query of a request that changes something. A parameter that it does not know is refused: it might be a misspelt
+ * dry run, which would write. @throws HttpError 400.
+ */
+export function readChangeQuery<Output>(schema: z.ZodType<Output>, { query }: Request): Output {
+  return parsedOr400(readQuery(schema, query, 'Nothing was changed.'));
+}
+
+/** Reads the conditions in the headers of a request that changes something. @throws HttpError 400. */
+function conditionsIn(headers: Request['headers']): Pick<Conditions, 'ifMatch' | 'ifNoneMatch'> {
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers;
+  for (const [name, value] of Object.entries({ 'If-Match': ifMatch, 'If-None-Match': ifNoneMatch })) {
+    if (value === undefined || TAGS.test(value)) continue;
+    const description = `${name} must be * or entity tags in their quotes, as received: ${name}: "…". Nothing was changed.`;
+    throw apiError('invalid_header', description);
+  }
+  return { ifMatch, ifNoneMatch };
+}
+
+const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/;
 
 /** Not left to Express, which sends all of it to a client with `cache-control: no-cache`, as fetch() is one. */
 function isUnchanged({ headers }: Request, etag: string): boolean {
@@ -234,63 +301,16 @@ function sendDryRun(
     response.type(TEXT).send(renderLineChanges(lines));
     return;
   }
-  response.json({
-    streamid,
-    dryrun: true,
-    result,
-    etag,
-    present_etag: former ? etagOf(former) : null,
-    lines,
-    warnings: warnings.map(({ code, description }) => ({ code, description })),
-  });
-}
-
-/** Sets what every answer has, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
-export function setCommon(response: Response, warnings: readonly Finding[]): Response {
-  response.set('cache-control', 'no-store');
-  return warnings.length === 0 ? response : response.set('warning', warnings.map(warningText));
-}
-
-/** A value of the header `warning`. */
-export function warningText({ code, description }: Finding): string {
-  return `299 - "${code}: ${description}"`;
-}
-
-/** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
-function prefersJson(request: Request): boolean {
-  const { accept = '' } = request.headers;
-  // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
-  if (!/json|application\/\*/i.test(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
-  return request.accepts([TEXT, JSON_TYPE]) === JSON_TYPE;
-}
-
-/** @throws HttpError 409 when the file is not lines of `name: value`. */
-function linesOf(bytes: Buffer) {
-  if (!isUtf8(bytes)) throw malformed('The key file is not UTF-8. Read it as text/plain, or write it again.');
-  const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
-  if (unreadable.length > 0)
-    throw malformed(
-      `Line ${unreadable[0]} of the key file is not "name: value". Read the file as text/plain, or write it again.`,
-    );
-  return lines;
-}
-
-function malformed(description: string): HttpError {
-  return apiError('key_file_malformed', description);
-}
-
-interface ExportRequest {
-  readonly streamId: StreamId;
-  /** The key file. */
-  readonly bytes: Buffer;
-  readonly asked: z.output<typeof exportQuery>;
+  const present = former ? etagOf(former) : null;
+  const answer = { streamid, dryrun: true, result, etag, present_etag: present, lines };
+  response.json({ ...answer, warnings: problemsOf(warnings) });
 }
 
 /** Answers a key file as another packager takes it. @throws HttpError 409 when it does not have what the export needs. */
 export async function sendExport(
   request: Request,
   response: Response,
-  { streamId, bytes, asked }: ExportRequest,
+  { streamId, bytes, asked }: { streamId: StreamId; bytes: Buffer; asked: z.output<typeof exportQuery> },
 ): Promise<void> {
   response.locals.logFields = { streamId, as: asked.as };
   const { etag, mediaType, extension, warnings, ...made } = await exportKeyFile(bytes, asked);
@@ -304,59 +324,27 @@ export async function sendExport(
   setCommon(response, warnings).type(mediaType).send(made.bytes);
 }
 
-/** A key file as another packager takes it. */
-type ExportAnswer = Awaited<ReturnType<typeof answerOf>>;
-
-/** As many as a large packager has streams, each of a few KiB. */
-const MAX_EXPORTS = 1000;
-const EXPORT_MS = 60_000;
-/** The last exports. Packagers that pull ask for the same again and again, and to make one takes twice as long as to send it. */
-const lastExports = new Map<string, ExportAnswer>();
-
-/** {@link exportLines} of a file on the disk, which is kept in memory for a minute: a file that is deleted leaves no key there. */
-export async function exportKeyFile(
-  bytes: Buffer,
-  asked: z.output<typeof exportQuery>,
-): Promise<ExportAnswer> {
-  // By the content of the file, so that an export never outlives it.
-  const name = `${etagOf(bytes)} ${asked.as} ${asked.scheme}`;
-  const known = lastExports.get(name);
-  if (known) return known;
-  const answer = await exportLines(bytes, asked);
-  const [oldest] = lastExports.keys();
-  if (oldest !== undefined && lastExports.size >= MAX_EXPORTS) lastExports.delete(oldest);
-  lastExports.set(name, answer);
-  setTimeout(() => lastExports.delete(name), EXPORT_MS).unref();
-  return answer;
+/** Sets what every answer has, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
+export function setCommon(response: Response, warnings: readonly Finding[]): Response {
+  response.set('cache-control', 'no-store');
+  const texts = warnings.map(({ code, description }) => `299 - "${code}: ${description}"`);
+  return texts.length === 0 ? response : response.set('warning', texts);
 }
 
-/** Exports a key file. @throws HttpError 409 when it does not have what the export needs. */
-export async function exportLines(
-  bytes: Buffer,
-  { as, scheme }: z.output<typeof exportQuery>,
-): Promise<ExportAnswer> {
-  if (!isUtf8(bytes))
-    throw apiError(
-      'key_file_malformed',
-      'The key file is not UTF-8, so it cannot be exported. Write it again.',
-    );
-  // Few sidecars export, and what writes the forms would make the start of each longer.
-  const { exportKeyFile: exportText } = await import('../../drm/export/export-key-file');
-  const exported = exportText(bytes.toString('utf8'), as, scheme);
-  if (exported.ok) return await answerOf(exported, as);
-  throw apiError(CODES[exported.problem.code], `The key file ${exported.problem.description}.`);
+/** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
+function prefersJson(request: Request): boolean {
+  const { accept = '' } = request.headers;
+  // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
+  if (!/json|application\/\*/i.test(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
+  return request.accepts([TEXT, JSON_TYPE]) === JSON_TYPE;
 }
 
-export async function answerOf({ text, keys, findings }: ExportedKeys, as: ExportName) {
-  const { EXPORT_FORMS } = await import('../../drm/export/forms');
-  const { mediaType, extension } = EXPORT_FORMS[as];
-  const bytes = Buffer.from(text);
-  return { keys, bytes, etag: etagOf(bytes), mediaType, extension, warnings: findings };
+/** @throws HttpError 409 when the file is not lines of `name: value`. */
+function linesOf(bytes: Buffer) {
+  const malformed = (why: string, how = 'Read the file') =>
+    apiError('key_file_malformed', `${why} ${how} as text/plain, or write it again.`);
+  if (!isUtf8(bytes)) throw malformed('The key file is not UTF-8.', 'Read it');
+  const { lines, unreadable } = parseKeyFile(bytes.toString('utf8'));
+  if (unreadable.length > 0) throw malformed(`Line ${unreadable[0]} of the key file is not "name: value".`);
+  return lines;
 }
-
-const CODES = {
-  key_file_torn: 'key_file_malformed',
-  key_file_foreign: 'key_file_malformed',
-  key_file_incomplete: 'keys_missing',
-  keys_missing: 'keys_missing',
-} as const;

@@ -4,13 +4,12 @@ import { type ListAnswer, type ListedKeyFile, listQuery } from '../../api/list';
 import { parseStreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import { keysIn } from '../../drm/key-file';
-import { parsedOr400 } from '../../http/errors';
-import { readQuery } from '../../http/faults';
+import { parsedOr400, readQuery } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { yieldToEventLoop } from '../../http/semaphore';
-import { type ApiKey, callerOf, mayRead } from '../access/api-key';
+import { type ApiKey, callerOf, mayRead } from '../api-key';
 import { apiError } from '../errors';
-import { indexedKeysIn, type KeyIndex, keyConflictFindings } from '../key-files/survey';
+import { indexedKeysIn, type KeyIndex, keyConflictFindings } from '../key-files/changes';
 import { toStorageError } from '../storage/open-file';
 import { describeKeyFile, listStreamIds } from './folder';
 

@@ -8,10 +8,10 @@ import type { HttpError } from '../../http/errors';
 import type { CertificateEnds } from '../../http/tls';
 import type { CallOutcome, UpstreamName } from '../../provider/upstream';
 import { ENTRY_RESULTS, type FleetFigures, type FleetObserver } from '../fleet/fleet';
-import type { FaultyKeyFiles } from '../key-files/survey';
+import type { FaultyKeyFiles } from '../key-files/changes';
 import { CACHE_EVENTS, type CacheEvent } from '../provider-cache';
 import type { WritePhase } from '../storage/durable-file';
-import type { AuditEntry } from './audit';
+import type { Audit } from './audit';
 
 export const METRICS_PATH = '/metrics';
 
@@ -220,14 +220,18 @@ export function createMetrics(options: MetricsOptions) {
       failures.inc({ code });
       if (REFUSALS.has(status)) refused.inc({ reason: code });
     },
-    /** A change of a key file, or a refused one; keeps the count of key files up to date. */
-    changed({ action, result, isElsewhere = false }: AuditEntry): void {
-      if (keyFiles !== undefined && !isElsewhere) {
-        if (result === 'created') keyFiles += 1;
-        else if (result === 'deleted') keyFiles -= 1;
-      }
-      changes.inc({ action, result });
-    },
+    /** The same audit, whose entries are counted; they keep the count of key files up to date. */
+    counting:
+      (audit: Audit): Audit =>
+      (entry) => {
+        const { action, result, isElsewhere = false } = entry;
+        if (keyFiles !== undefined && !isElsewhere) {
+          if (result === 'created') keyFiles += 1;
+          else if (result === 'deleted') keyFiles -= 1;
+        }
+        changes.inc({ action, result });
+        audit(entry);
+      },
     /** How many key files there were at the start. */
     keyFilesCounted(count: number): void {
       keyFiles = count;

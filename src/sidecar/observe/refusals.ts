@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { addressOf } from '../../http/app';
 import type { HttpError } from '../../http/errors';
-import { API } from '../access/api-key';
+import { API } from '../api-key';
 import type { Audit, AuditEntry } from './audit';
 
 /** A refused attempt, as far as the request was read. */

@@ -14,8 +14,7 @@ import {
   schemaRef,
 } from '../../http/openapi';
 import { checkQuery } from '../check-routes';
-import { keepUnknownSwitch } from '../key-files/routes';
-import { CPIX_TYPES, dryRunSwitch } from '../read-request';
+import { CPIX_TYPES, dryRunSwitch, keepUnknownSwitch } from '../key-files/routes';
 import { AES_128, CPIX_DOCUMENT, FROM_PROVIDER, fileOf, STREAM, SUPPLIED, SWAPPED } from './examples';
 import { ACCEPTED, FLEET_ERRORS, REVISION_HEADER } from './fleet';
 import { type Example, pathItem } from './operation';

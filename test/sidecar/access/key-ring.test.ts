@@ -6,13 +6,14 @@ import { ConfigError } from '../../../src/http/config';
 import { listen } from '../../../src/http/server';
 import {
   callerOf,
+  createKeyRing,
+  digestOf,
   type FindApiKey,
   limitUnauthenticated,
   requireApiKey,
   requireRead,
   requireWrite,
-} from '../../../src/sidecar/access/api-key';
-import { createKeyRing, digestOf } from '../../../src/sidecar/access/key-ring';
+} from '../../../src/sidecar/api-key';
 import { temporaryFolder } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';

@@ -1,4 +1,4 @@
-import { digestOf, parseKeysFile } from '../../../src/sidecar/access/key-ring';
+import { digestOf, parseKeysFile } from '../../../src/sidecar/api-key';
 import { faultsOf } from '../../support/faults-of';
 
 const SECRET = 'a-secret-key-that-no-fault-may-quote';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { ApiKey } from '../../../src/sidecar/access/api-key';
+import type { ApiKey } from '../../../src/sidecar/api-key';
 import type { KeyFileChanges, PutOutcome } from '../../../src/sidecar/key-files/changes';
 import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';

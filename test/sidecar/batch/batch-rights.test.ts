@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { HttpError } from '../../../src/http/errors';
-import type { ApiKey } from '../../../src/sidecar/access/api-key';
+import type { ApiKey } from '../../../src/sidecar/api-key';
 import { createCircuitBreaker } from '../../../src/sidecar/batch';
 import { keyIdOf, kidOf, type SampleKey, sampleText, widevineFile } from '../../support/cpix-sample';
 import { PLAIN } from '../../support/post-manual';

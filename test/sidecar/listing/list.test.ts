@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import fs from 'fs-extra';
 import { listAnswer } from '../../../src/api/list';
-import type { ApiKey } from '../../../src/sidecar/access/api-key';
+import type { ApiKey } from '../../../src/sidecar/api-key';
 import { LIST_PATH } from '../../../src/sidecar/listing/list';
 import { POST_MANUAL_CONTENT_ID, POST_MANUAL_FILE } from '../../support/post-manual';
 import { ALL, place, startListing } from './start-listing';

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { collectDefaultMetrics } from 'prom-client';
 import { CONNECTION_STATES, createConnections, REFUSAL_CAUSES } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
-import type { FaultyKeyFiles } from '../../../src/sidecar/key-files/survey';
+import type { FaultyKeyFiles } from '../../../src/sidecar/key-files/changes';
 import { createMetrics, type MetricsOptions } from '../../../src/sidecar/observe/metrics';
 import { CACHE_EVENTS } from '../../../src/sidecar/provider-cache';
 import { AUDIT_ENTRY } from '../../support/start-audit';
@@ -102,11 +102,12 @@ test('counts upstream calls, write phases, changes and key files', async () => {
   metrics.writePhase('sync', 2);
   metrics.writePhase('folder_sync', 4);
   metrics.keyFilesCounted(10);
-  metrics.changed({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
-  metrics.changed({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
-  metrics.changed({ ...AUDIT_ENTRY, action: 'put', result: 'changed' });
-  metrics.changed({ ...AUDIT_ENTRY, action: 'delete', result: 'deleted' });
-  metrics.changed({ ...AUDIT_ENTRY, action: 'refused', result: 'forbidden' });
+  const counted = metrics.counting(() => undefined);
+  counted({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
+  counted({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
+  counted({ ...AUDIT_ENTRY, action: 'put', result: 'changed' });
+  counted({ ...AUDIT_ENTRY, action: 'delete', result: 'deleted' });
+  counted({ ...AUDIT_ENTRY, action: 'refused', result: 'forbidden' });
   metrics.failed(new HttpError(507, { code: 'insufficient_storage', description: 'Full.' }));
   expect(await series()).toEqual({
     ...AT_REST,

@@ -7,7 +7,7 @@ import type { StreamId } from '../../../src/api/stream-id';
 import { keysIn } from '../../../src/drm/key-file';
 import { createConnections } from '../../../src/http/connections';
 import { ENTRY_RESULTS, type FleetFigures } from '../../../src/sidecar/fleet/fleet';
-import { createKeyIndex, createSurvey, indexedKeys } from '../../../src/sidecar/key-files/survey';
+import { createKeyIndex, createSurvey, indexedKeys } from '../../../src/sidecar/key-files/changes';
 import { createMetrics, type MetricsOptions } from '../../../src/sidecar/observe/metrics';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
 import { type Conditions, createKeyFileStore } from '../../../src/sidecar/storage/key-file-store';
@@ -74,9 +74,9 @@ test('tells the index which keys the files have, and forgets those that are remo
   expect(index.size()).toBe(2);
   const { keyId = '' } = keysIn(SOUND);
   const asked = indexedKeys(Buffer.from(keyId, 'base64'), Buffer.alloc(16));
-  expect(index.conflicts('new', asked).otherKeys.count).toBe(2);
+  expect(index.conflicts('new', asked).otherKeys).toHaveLength(2);
   await remove('one');
-  expect(index.conflicts('new', asked).otherKeys).toEqual({ count: 1, names: ['site/two'] });
+  expect(index.conflicts('new', asked).otherKeys).toEqual(['site/two']);
 });
 
 test('counts no file that was not written', async () => {

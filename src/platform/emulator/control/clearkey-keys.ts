@@ -10,7 +10,7 @@ import {
   ZERO_KEY_ID,
 } from '../../../drm/bytes';
 import type { ClearKey } from '../../../drm/clearkey';
-import { checkLicenseUrl } from '../../../drm/license-url';
+import { checkLicenseUrl } from '../../../drm/key-file';
 import { fairPlayKeyId } from '../../../drm/packaging';
 import { onlyMethods } from '../../../http/app';
 import { objectParams, readJson, validated } from '../json-body';

@@ -1,8 +1,7 @@
 import type express from 'express';
 import * as z from 'zod';
 import { onlyMethods, pathOf } from '../../../http/app';
-import { parsedOr400 } from '../../../http/errors';
-import { readQuery } from '../../../http/faults';
+import { parsedOr400, readQuery } from '../../../http/faults';
 import type { EmulatorContext } from '../context';
 import { queryNumber, queryText, sentBodies } from '../json-body';
 import { isMeant, whyNoRoute } from './faults';

@@ -1,6 +1,6 @@
 import { type Express, json, type Request } from 'express';
 import { onlyMethods, readOnly } from '../../../http/app';
-import { parsedOr400 } from '../../../http/errors';
+import { parsedOr400 } from '../../../http/faults';
 import { userOf } from '../auth';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
