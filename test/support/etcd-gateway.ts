@@ -2,7 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { Engine, Moment, WatchEnd, WatchedEvent } from '../../src/sidecar/fleet/engine/engine';
-import { createEtcd, type EtcdOptions } from '../../src/sidecar/fleet/engine/etcd';
+import { createEtcd } from '../../src/sidecar/fleet/engine/etcd';
+import type { EtcdOptions } from '../../src/sidecar/fleet/engine/etcd-calls';
 import { afterTest } from './after-test';
 import { recordedLog } from './recorded-log';
 

@@ -1,10 +1,11 @@
-import type { Following } from '../../http/watched-file';
+import { openClientTls } from '../../http/client-tls';
+import { ConfigError } from '../../http/config';
+import { type Following, followFiles } from '../../http/watched-file';
+import { refuseUnreadable } from '../start-up';
 import type { FleetConfig } from './config';
-import { openEngineAccess } from './engine/engine-access';
 import { createEtcd } from './engine/etcd';
 import type { OpenFleet } from './fleet';
 import { openFleet } from './open-fleet';
-import { openFleetSecret } from './secret';
 
 /**
  * Reads the files that a sidecar needs to take part in a fleet, and returns the function that opens it.
@@ -31,4 +32,135 @@ export function joinFleet(config: FleetConfig, { log, clock }: Following): OpenF
       },
     };
   };
+}
+
+interface FleetSecretOptions extends Omit<Following, 'clock'> {
+  /** The path of the file. */
+  readonly file: string;
+  /** Called with the secrets of a changed file. */
+  readonly onChange: (secrets: readonly string[]) => void;
+}
+
+const MAX_SECRETS = 10;
+const MIN_CHARACTERS = 32;
+const MAX_CHARACTERS = 1000;
+
+/**
+ * Reads the file of the fleet's secrets, and again when it changes. A file that can't be used while the service runs is
+ * logged, and the secrets stay.
+ * @throws ConfigError when it can't be used at the start.
+ */
+export function openFleetSecret({ file, log, intervalMs, onChange }: FleetSecretOptions) {
+  let secrets: readonly string[] = [];
+  const { close } = followFiles([['PACKAGERDRMAPI_FLEET_SECRET_FILE', file]], {
+    log,
+    intervalMs,
+    message: 'the file of the fleet secret cannot be used; the previous secrets stay in use',
+    fields: { file },
+    openMessage: 'every user of this machine can read the secret of the fleet',
+    take([bytes]) {
+      const read = parseSecrets(linesOf(bytes));
+      const isChange = secrets.length > 0 && read.join('\n') !== secrets.join('\n');
+      secrets = read;
+      log.info('fleet secret read', { file, count: read.length });
+      if (isChange) onChange(read);
+    },
+  });
+  /** Those in force: the first seals, all open. */
+  return { secrets: () => secrets, close };
+}
+
+function linesOf(bytes: Buffer | undefined): readonly string[] {
+  const text = bytes?.toString('utf8') ?? '';
+  return text.replace(/^\ufeff/, '').split(/\r\n|\r|\n/);
+}
+
+/** @throws ConfigError with every fault at once; none quotes a secret. */
+function parseSecrets(all: readonly string[]): readonly string[] {
+  const lines = all
+    .map((text, index) => ({ text, number: index + 1 }))
+    .filter(({ text }) => text.trim() !== '' && !text.startsWith('#'));
+  const faults = lines.flatMap(({ text, number }, index) => {
+    const first = lines.slice(0, index).find((other) => other.text === text);
+    const why = first ? `is the same secret as line ${first.number}` : secretFault(text);
+    return why === undefined ? [] : [`line ${number}: ${why}`];
+  });
+  if (lines.length === 0)
+    faults.push('holds no secret: write one on each line, the same for all sidecars: openssl rand -hex 32');
+  if (lines.length > MAX_SECRETS)
+    faults.push(`holds ${lines.length} secrets; ${MAX_SECRETS} are allowed: remove the old ones`);
+  if (faults.length > 0) throw new ConfigError(faults);
+  return lines.map(({ text }) => text);
+}
+
+function secretFault(text: string): string | undefined {
+  if (!/^[\x21-\x7e]*$/.test(text)) return 'must be printable ASCII without spaces';
+  if (text.length < MIN_CHARACTERS)
+    return `must have at least ${MIN_CHARACTERS} characters: openssl rand -hex 32`;
+  return text.length > MAX_CHARACTERS ? `must have at most ${MAX_CHARACTERS} characters` : undefined;
+}
+
+/** The variables that name the files for the engine. */
+const CA = 'PACKAGERDRMAPI_FLEET_TLSCA';
+const CERTIFICATE = 'PACKAGERDRMAPI_FLEET_TLSCERT';
+const KEY = 'PACKAGERDRMAPI_FLEET_TLSKEY';
+const PASSWORD = 'PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
+
+/**
+ * Reads the certificates, the key and the password for the engine, and again when one of their files changes. Files that
+ * can't be used, or don't fit together, are logged, and what is in force stays.
+ * @throws ConfigError when they can't be used at the start.
+ */
+export function openEngineAccess(
+  { user, tls: files }: Pick<FleetConfig, 'user' | 'tls'>,
+  { log, clock, intervalMs }: Following,
+) {
+  const { authorities, client } = files;
+  const file = user?.passwordFile;
+  refuseUnreadable({
+    [CA]: authorities,
+    [CERTIFICATE]: client?.certificate,
+    [KEY]: client?.key,
+    [PASSWORD]: file,
+  });
+  let password: string | undefined;
+  const message = 'files for the engine of the fleet cannot be used; the previous ones stay in use';
+  const watched = openClientTls(files, {
+    ...{ log, clock, intervalMs, message },
+    variables: { authorities: CA, certificate: CERTIFICATE, key: KEY },
+    server: 'the engine',
+    onCertificate: ({ subject }, certificate) => {
+      if (user && /^CN=/m.test(subject))
+        log.warn(
+          'etcd refuses requests with a client certificate that has a common name (CN) while its users are on; make one without',
+          { file: certificate, subject },
+        );
+    },
+  });
+  const followed = followFiles(file === undefined ? [] : [[PASSWORD, file]], {
+    ...{ log, intervalMs, message },
+    openMessage: "every user of this machine can read the password of the engine's user",
+    take([bytes]) {
+      password = passwordOf(linesOf(bytes)[0] ?? '', file ?? '');
+      log.info("password of the engine's user read", { file });
+    },
+  });
+  return {
+    /** The credentials in force: the same object until a file changes. */
+    tls: watched.tls,
+    /** Of the engine's user; undefined: there is none. */
+    password: () => password,
+    close(): void {
+      watched.close();
+      followed.close();
+    },
+  };
+}
+
+/** @throws ConfigError, which does not quote it. */
+function passwordOf(line: string, path: string): string {
+  if (line === '') throw new ConfigError([`${path}: has no password in its first line`]);
+  if (line.length > MAX_CHARACTERS)
+    throw new ConfigError([`${path}: the password must have at most ${MAX_CHARACTERS} characters`]);
+  return line;
 }

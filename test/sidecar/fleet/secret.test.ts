@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../src/http/config';
-import { openFleetSecret } from '../../../src/sidecar/fleet/secret';
+import { openFleetSecret } from '../../../src/sidecar/fleet/join';
 import { temporaryFolder } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';

@@ -1,15 +1,25 @@
-import type { IncomingMessage } from 'node:http';
-import { setTimeout } from 'node:timers/promises';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isJsonObject, type JsonObject, parseJson } from '../../../drm/bytes';
+import type { ClientTls } from '../../../http/client-tls';
+import { systemCode } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import type { FleetConfig } from '../config';
 import { EngineError } from './engine';
-import { Failed, faultOfAnswer, faultOfForeignAnswer, faultOfNoAnswer, parseAnswer } from './etcd-faults';
-import { type Ask, type Credentials, createEtcdHttp } from './etcd-http';
-import { type Fields, fields, momentOf, text } from './etcd-json';
+import {
+  Failed,
+  faultOfAnswer,
+  faultOfForeignAnswer,
+  faultOfNoAnswer,
+  fields,
+  momentOf,
+  text,
+} from './etcd-answers';
 
 export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
-  /** Another object after each change of the files. */
-  readonly tls?: () => Credentials;
+  /** What connections present and trust: another object after each change of the files. */
+  readonly tls?: () => ClientTls;
   /** The etcd user, read at each sign-in; undefined: there is none. */
   readonly user?: () => { readonly name: string; readonly password: string } | undefined;
   readonly log: Log;
@@ -30,6 +40,17 @@ const PACE = {
 
 export type Calls = ReturnType<typeof createCalls>;
 
+interface Ask {
+  readonly path: string;
+  /** JSON for a POST; undefined: a GET. */
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The longest silence before the answer and between its parts, in ms. */
+  readonly silenceMs: number;
+  /** Called when the answer begins. */
+  readonly onAnswer?: (() => void) | undefined;
+}
+
 /** A server without a leader then refuses at once instead of waiting for one; nothing is done. */
 const LEADER_NEEDED = { 'grpc-metadata-hasleader': 'true' };
 /** Reads and changes of keys, which clients wait for: small, so that a second server can be asked as well. */
@@ -38,6 +59,10 @@ export const TRANSACTION = '/v3/kv/txn';
 export const ALARM = '/v3/maintenance/alarm';
 const FIRST_WAIT_MS = 25;
 const LONGEST_WAIT_MS = 800;
+/** Enough of an answer to see the fault. */
+const MAX_FAULT = 64 * 1024;
+/** More than the largest page that is asked for. */
+const MAX_ANSWER = 256 * 1024 * 1024;
 const NO_CREDENTIALS = {};
 const { why: SILENT } = faultOfNoAnswer('ETIMEDOUT', true);
 
@@ -46,7 +71,7 @@ export function createCalls(options: EtcdOptions) {
   const { urls, timeoutMs, tls = () => NO_CREDENTIALS, log, now } = options;
   const [nearest] = urls;
   if (nearest === undefined) throw new RangeError('An engine needs an address');
-  const http = createEtcdHttp(nearest.startsWith('https:'), tls);
+  const connections = createConnections(nearest.startsWith('https:'), tls);
   const pace = { ...PACE, ...options.pace };
   const attemptMs = Math.min(timeoutMs / 3, pace.attemptMs);
   const clock = createClockCheck(options);
@@ -64,36 +89,40 @@ export function createCalls(options: EtcdOptions) {
     hasAnswered = false;
   };
 
-  const ask = async (server: string, asked: Ask): Promise<Fields> => {
+  const ask = async (server: string, asked: Ask): Promise<JsonObject> => {
     const began = now();
-    const { status, date, body } = await http.ask(server, asked);
-    const json = parseAnswer(body);
-    if (status !== 200 || json === undefined || json.error !== undefined)
-      throw new Failed(server, faultOfAnswer(status, body));
+    const response = await connections.send(server, asked, true);
+    const body = await bodyOf(response, MAX_ANSWER).catch((thrown: unknown) => {
+      throw new Failed(server, faultOfNoAnswer(systemCode(thrown) ?? 'ECONNRESET', true));
+    });
+    const { statusCode = 0, headers } = response;
+    const json = parseJson(body);
+    if (statusCode !== 200 || !isJsonObject(json) || json.error !== undefined)
+      throw new Failed(server, faultOfAnswer(statusCode, body));
     // The gateway puts the messages of a stream into `result`.
     const answer = fields(json.result ?? json);
     if (asked.path !== ALARM && momentOf(answer) === undefined)
-      throw new Failed(server, faultOfForeignAnswer(status));
-    clock.learn(date, now() - began);
+      throw new Failed(server, faultOfForeignAnswer(statusCode));
+    clock.learn(headers.date, now() - began);
     hasAnswered ||= server === current;
     return answer;
   };
 
   const tokens = createTokens(options, ask);
 
-  const attempt = async (
+  /** One attempt at one server. @throws Failed */
+  const once = async (
     server: string,
     path: string,
     body: object,
-    silenceMs: number,
+    silenceMs = pace.attemptMs,
     onAnswer?: () => void,
-  ): Promise<Fields> => {
+  ): Promise<JsonObject> => {
     for (let isFirst = true; ; isFirst = false) {
       const token = tokens.current(server, silenceMs);
       const headers = headersWith(await token);
-      const asked = { path, body: JSON.stringify(body), headers, silenceMs, ...(onAnswer && { onAnswer }) };
       try {
-        return await ask(server, asked);
+        return await ask(server, { path, body: JSON.stringify(body), headers, silenceMs, onAnswer });
       } catch (thrown) {
         const mustSignIn = thrown instanceof Failed && thrown.fault.signIn && options.user !== undefined;
         if (mustSignIn) tokens.drop(token);
@@ -107,63 +136,55 @@ export function createCalls(options: EtcdOptions) {
    * @param isChange whether it matters, when it fails, that it may have been done
    * @throws EngineError
    */
-  const call = (path: string, body: object, isChange = false): Promise<Fields> => {
+  const call = async (path: string, body: object, isChange = false): Promise<JsonObject> => {
     const deadline = now() + timeoutMs;
-    const attempts: Promise<Fields | Failed>[] = [];
-    let isOver = false;
     const silentMs = path === TRANSACTION ? attemptMs / 3 : attemptMs;
-    /** Asks a server. When it fails, and also while it is silent, the next one is asked. */
-    const askFrom = async (server: string): Promise<Fields> => {
-      if (isClosed || isOver)
-        throw new EngineError('unavailable', 'The connections to the engine are closed');
+    const attempts: Promise<JsonObject>[] = [];
+    const silent = new Set<string>();
+    for (let server = current; !isClosed; server = after(server)) {
       // A pause may take longer than it was to.
       const left = Math.max(1, deadline - now());
       // The last attempt has all that is left: two short ones would find out less.
       const silenceMs = left < 2 * attemptMs ? left : attemptMs;
-      let isSilent = true;
-      const onAnswer = () => {
-        isSilent = false;
-      };
-      const own = attempt(server, path, body, silenceMs, onAnswer).catch((thrown: unknown) => {
-        if (!(thrown instanceof Failed)) throw thrown;
-        if (thrown.fault.again) skip(server, thrown.fault.why);
-        return thrown;
+      const asked = server;
+      silent.add(asked);
+      const own = once(asked, path, body, silenceMs, () => silent.delete(asked)).catch((thrown: unknown) => {
+        silent.delete(asked);
+        if (thrown instanceof Failed && thrown.fault.again) skip(asked, thrown.fault.why);
+        throw thrown;
       });
       attempts.push(own);
       // It may be dead, or have passed the change on to a leader that is. Its answer counts also when it comes late.
-      const silence = pause(silentMs).then(() => (isSilent ? undefined : own));
-      const first = await Promise.race([own, silence]);
-      if (first && !(first instanceof Failed)) return first;
-      const wait = first ? pauseBefore(attempts.length - urls.length) : 0;
-      if (first?.fault.again === false || isClosed || now() + wait >= deadline) {
-        let failed = first;
-        let mayBeDone = false;
-        for (const outcome of await Promise.all(attempts)) {
-          if (!(outcome instanceof Failed)) return outcome;
-          failed ??= outcome;
-          mayBeDone ||= isChange && outcome.fault.mayBeDone;
-        }
-        if (failed && mayBeDone)
-          throw new EngineError('unknown', `It is not known whether the change was made: ${failed.message}`);
-        if (failed) throw failed.toEngineError();
-      }
-      if (wait > 0) await pause(wait);
-      const rest = askFrom(after(server));
-      if (first) return rest;
-      const later = rest.then((answer) => {
-        if (isSilent) skip(server, SILENT);
-        return answer;
+      const silence = pause(silentMs, undefined, { ref: false }).then(() =>
+        silent.has(asked) ? undefined : own,
+      );
+      const outcome = await Promise.race([own, Promise.any(attempts), silence]).catch((thrown: unknown) => {
+        if (thrown instanceof Failed) return thrown;
+        throw thrown;
       });
-      return Promise.race([later, own.then((late) => (late instanceof Failed ? rest : late))]);
-    };
-    return askFrom(current).finally(() => {
-      isOver = true;
-    });
+      if (outcome && !(outcome instanceof Failed)) {
+        for (const passedOver of silent) skip(passedOver, SILENT);
+        return outcome;
+      }
+      const wait = outcome ? pauseBefore(attempts.length - urls.length) : 0;
+      if ((outcome && !outcome.fault.again) || now() + wait >= deadline) break;
+      if (wait > 0) await pause(wait, undefined, { ref: false });
+    }
+    let failed: unknown;
+    let mayBeDone = false;
+    for (const ended of await Promise.allSettled(attempts)) {
+      if (ended.status === 'fulfilled') return ended.value;
+      failed = ended.reason;
+      mayBeDone ||= isChange && ended.reason instanceof Failed && ended.reason.fault.mayBeDone === true;
+    }
+    failed ??= new EngineError('unavailable', 'The connections to the engine are closed');
+    if (failed instanceof Failed && mayBeDone)
+      throw new EngineError('unknown', `It is not known whether the change was made: ${failed.message}`);
+    throw failed;
   };
 
   return {
     servers: urls,
-    http,
     pace,
     /** The server that is asked first. */
     get current() {
@@ -171,30 +192,33 @@ export function createCalls(options: EtcdOptions) {
     },
     skip,
     call,
-    /** One attempt at one server. @throws Failed */
-    once: (server: string, path: string, body: object) => attempt(server, path, body, pace.attemptMs),
+    once,
     /** Opens an endless answer; `signInAgain` makes the next call sign in. @throws Failed */
     async open(server: string, path: string, body: object) {
       const silenceMs = pace.attemptMs;
       const token = tokens.current(server, silenceMs);
       const asked = { path, body: JSON.stringify(body), headers: headersWith(await token), silenceMs };
-      const response = await http.open(server, asked);
+      const response = await connections.send(server, asked, false);
       const signInAgain = () => tokens.drop(token);
-      if (response.statusCode === 200) return { response, signInAgain };
-      const fault = faultOfAnswer(response.statusCode ?? 0, await startOf(response, silenceMs));
+      if (response.statusCode === 200) return { response: response.setTimeout(0), signInAgain };
+      // The status is enough.
+      const fault = faultOfAnswer(
+        response.statusCode ?? 0,
+        await bodyOf(response, MAX_FAULT).catch(() => ''),
+      );
       if (fault.signIn) signInAgain();
       throw new Failed(server, fault);
+    },
+    /** The text of a page that is no call. @throws Failed */
+    async page(server: string, path: string): Promise<string> {
+      return bodyOf(await connections.send(server, { path, silenceMs: pace.attemptMs }, true), MAX_ANSWER);
     },
     clockAhead: clock.ahead,
     close() {
       isClosed = true;
-      http.close();
+      connections.close();
     },
   };
-}
-
-async function pause(ms: number): Promise<undefined> {
-  await setTimeout(ms, undefined, { ref: false });
 }
 
 function headersWith(token: string | undefined): Readonly<Record<string, string>> {
@@ -206,18 +230,82 @@ export function pauseBefore(round: number): number {
   return round < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** round, LONGEST_WAIT_MS);
 }
 
-/** Enough of an answer to see the fault. */
-async function startOf(response: IncomingMessage, silenceMs: number): Promise<Buffer> {
+/** To one server. */
+const MAX_CONNECTIONS = 64;
+
+/**
+ * HTTP to the servers, by their addresses.
+ * @param credentials returns another object after a change of the files; new connections use it.
+ */
+function createConnections(isTls: boolean, credentials: () => ClientTls) {
+  const { request, Agent } = isTls ? https : http;
+  let used: ClientTls | undefined;
+  let kept: http.Agent | undefined;
+
+  const agent = (): http.Agent => {
+    const present = credentials();
+    if (kept && present === used) return kept;
+    kept?.destroy();
+    used = present;
+    // A resumed TLS session would skip the check of the certificates.
+    const sessions = { maxCachedSessions: 0 };
+    kept = new Agent({ ...present, ...sessions, keepAlive: true, maxSockets: MAX_CONNECTIONS });
+    return kept;
+  };
+
+  return {
+    /** Resolves with the begun answer, on a kept connection or on one of its own, which ends with it. @throws Failed */
+    send: (url: string, { path, body, headers, silenceMs, onAnswer }: Ask, isKept: boolean) =>
+      new Promise<http.IncomingMessage>((resolve, reject) => {
+        let isSent = false;
+        let received: http.IncomingMessage | undefined;
+        const fail = (code: string) => reject(new Failed(url, faultOfNoAnswer(code, isSent)));
+        const sending = request(`${url}${path}`, {
+          method: body === undefined ? 'GET' : 'POST',
+          ...(isKept ? { agent: agent() } : { ...credentials(), agent: false }),
+          timeout: silenceMs,
+          headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+        });
+        sending.on('socket', (socket) => {
+          const sent = () => {
+            isSent = true;
+          };
+          if (sending.reusedSocket) sent();
+          else socket.once(isTls ? 'secureConnect' : 'connect', sent);
+        });
+        sending.on('timeout', () => {
+          const silence = Object.assign(new Error('silence'), { code: 'ETIMEDOUT' });
+          (received ?? sending).destroy(silence);
+        });
+        sending.on('response', (response) => {
+          received = response;
+          onAnswer?.();
+          // Until the caller reads it: an error without a listener would end the process.
+          response.on('error', () => undefined);
+          resolve(response);
+        });
+        sending.on('upgrade', (_response, socket) => {
+          socket.destroy();
+          fail('ERROR');
+        });
+        sending.on('error', (thrown) => fail(systemCode(thrown) ?? 'ERROR'));
+        sending.on('close', () => fail('ECONNRESET'));
+        sending.end(body);
+      }),
+    close: () => kept?.destroy(),
+  };
+}
+
+/** Rejects with the code `TOO_LARGE` or the system's. */
+async function bodyOf(response: http.IncomingMessage, most: number): Promise<string> {
   const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of response.setTimeout(silenceMs, () => response.destroy())) {
-      chunks.push(chunk);
-      if (chunks.length >= 4) break;
-    }
-  } catch {
-    // The status is enough.
+  let length = 0;
+  for await (const chunk of response) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > most) throw Object.assign(new Error('too large'), { code: 'TOO_LARGE' });
   }
-  return Buffer.concat(chunks);
+  return Buffer.concat(chunks, length).toString('utf8');
 }
 
 /** A refused sign-in is not repeated for so long: each one costs the server as much as 1,000 reads. */
@@ -226,14 +314,19 @@ const REFUSAL_KEPT_MS = 1000;
 type Token = Promise<string | undefined>;
 
 /** The token of the user, which all calls share. */
-function createTokens({ user, log, now }: EtcdOptions, ask: (server: string, asked: Ask) => Promise<Fields>) {
+function createTokens(
+  { user, log, now }: EtcdOptions,
+  ask: (server: string, asked: Ask) => Promise<JsonObject>,
+) {
   let held: Token | undefined;
-  let refusal: { readonly thrown: unknown; readonly at: number } | undefined;
+  let refusal: { readonly failed: Failed; readonly at: number } | undefined;
+  const drop = (token: Token): void => {
+    if (held === token) held = undefined;
+  };
 
-  const signIn = async (server: string, silenceMs: number, who: { name: string; password: string }) => {
-    if (refusal && now() - refusal.at < REFUSAL_KEPT_MS) throw refusal.thrown;
+  const signIn = async (server: string, silenceMs: number, body: string) => {
+    if (refusal && now() - refusal.at < REFUSAL_KEPT_MS) throw refusal.failed;
     try {
-      const body = JSON.stringify(who);
       return text((await ask(server, { path: '/v3/auth/authenticate', body, silenceMs })).token);
     } catch (thrown) {
       if (!(thrown instanceof Failed)) throw thrown;
@@ -243,7 +336,7 @@ function createTokens({ user, log, now }: EtcdOptions, ask: (server: string, ask
       }
       // The call that needed the token was not sent.
       const failed = new Failed(server, { ...thrown.fault, mayBeDone: false, signIn: false });
-      if (!failed.fault.again) refusal = { thrown: failed, at: now() };
+      if (!failed.fault.again) refusal = { failed, at: now() };
       throw failed;
     }
   };
@@ -254,17 +347,13 @@ function createTokens({ user, log, now }: EtcdOptions, ask: (server: string, ask
       const who = user?.();
       if (who === undefined) return Promise.resolve(undefined);
       if (held) return held;
-      const made = signIn(server, silenceMs, who);
+      const made = signIn(server, silenceMs, JSON.stringify(who));
       held = made;
-      made.catch(() => {
-        if (held === made) held = undefined;
-      });
+      made.catch(() => drop(made));
       return made;
     },
     /** Makes the next call sign in again, unless that was done since. */
-    drop(token: Token): void {
-      if (held === token) held = undefined;
-    },
+    drop,
   };
 }
 
@@ -274,12 +363,11 @@ const CLOCK_EVERY_MS = 1000;
 /** Compares this machine's clock with the `Date` of the answers, which has whole seconds. */
 function createClockCheck({ now, clock }: EtcdOptions) {
   const samples: number[] = [];
-  let last: number | undefined;
+  let last = -Infinity;
   return {
     learn(date: string | undefined, tookMs: number): void {
-      if (date === undefined || (last !== undefined && now() - last < CLOCK_EVERY_MS)) return;
-      const theirs = Date.parse(date) + 500;
-      if (Number.isNaN(theirs)) return;
+      const theirs = Date.parse(date ?? '') + 500;
+      if (Number.isNaN(theirs) || now() - last < CLOCK_EVERY_MS) return;
       last = now();
       samples.push(clock().getTime() - tookMs / 2 - theirs);
       if (samples.length > CLOCK_SAMPLES) samples.shift();

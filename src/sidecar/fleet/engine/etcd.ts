@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../drm/bytes';
 import { cached } from '../../../http/cached';
 import {
   type Change,
@@ -13,22 +14,9 @@ import {
   type StoredValue,
   type Watch,
 } from './engine';
+import { encodeKey, Failed, fields, list, momentOf, rangeOf, storedValue, text, whole } from './etcd-answers';
 import { ALARM, type Calls, createCalls, type EtcdOptions, TRANSACTION } from './etcd-calls';
-import { Failed } from './etcd-faults';
-import {
-  encodeKey,
-  type Fields,
-  fields,
-  list,
-  momentOf,
-  rangeOf,
-  storedValue,
-  text,
-  whole,
-} from './etcd-json';
-import { EtcdWatch } from './etcd-watch';
-
-export type { EtcdOptions };
+import { watchRange } from './etcd-watch';
 
 const NO_MOMENT: Moment = { cluster: '', term: 0, revision: 0 };
 
@@ -107,7 +95,7 @@ export function createEtcd(options: EtcdOptions): Engine {
 
     watch(keys, watchOptions) {
       [readable] = rangeOf(keys);
-      const watch = new EtcdWatch(calls, heartbeat, keys, watchOptions);
+      const watch = watchRange(calls, heartbeat, keys, watchOptions);
       watches.add(watch);
       return {
         close() {
@@ -156,7 +144,7 @@ export function createEtcd(options: EtcdOptions): Engine {
   };
 }
 
-function at(answer: Fields): Moment {
+function at(answer: JsonObject): Moment {
   return momentOf(answer) ?? NO_MOMENT;
 }
 
@@ -221,7 +209,7 @@ async function askServer(calls: Calls, url: string): Promise<EngineServer> {
 }
 
 /** The names of the alarms that a member has raised. */
-function alarmsOf(answer: Fields, member: unknown): string[] {
+function alarmsOf(answer: JsonObject, member: unknown): string[] {
   return list(answer.alarms)
     .map(fields)
     .filter(({ memberID }) => memberID === member)
@@ -229,8 +217,7 @@ function alarmsOf(answer: Fields, member: unknown): string[] {
 }
 
 /** From the server's metrics; undefined where they have another address. */
-async function readQuota({ http, pace }: Calls, url: string): Promise<number | undefined> {
-  const { status, body } = await http.ask(url, { path: '/metrics', silenceMs: pace.attemptMs });
-  const [, quota] = /^etcd_server_quota_backend_bytes (\S+)$/m.exec(body.toString('latin1')) ?? [];
-  return status === 200 && quota !== undefined ? Number(quota) : undefined;
+async function readQuota({ page }: Calls, url: string): Promise<number | undefined> {
+  const [, quota] = /^etcd_server_quota_backend_bytes (\S+)$/m.exec(await page(url, '/metrics')) ?? [];
+  return quota === undefined ? undefined : Number(quota);
 }

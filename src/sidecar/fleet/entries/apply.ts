@@ -5,8 +5,7 @@ import { etagOf } from '../../../http/etag';
 import type { Log } from '../../../http/log';
 import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
 import type { EntryResult } from '../fleet';
-import type { Ledger } from '../ledger/ledger';
-import type { LedgerRecord } from '../ledger/ledger-lines';
+import type { Ledger, LedgerRecord } from '../ledger/ledger';
 import type { Entry } from './entry';
 import { reconcile } from './reconcile';
 

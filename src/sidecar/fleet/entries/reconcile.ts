@@ -1,4 +1,4 @@
-import type { LedgerRecord } from '../ledger/ledger-lines';
+import type { LedgerRecord } from '../ledger/ledger';
 
 /** The part of an entry that decides what becomes of the file here. */
 interface Wanted {

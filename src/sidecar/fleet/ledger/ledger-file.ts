@@ -5,21 +5,24 @@ import {
   fdatasync,
   fstatSync,
   ftruncate,
+  linkSync,
   lstatSync,
   mkdirSync,
   open,
   openSync,
   readFile,
   rename,
+  renameSync,
   type Stats,
   unlink,
+  unlinkSync,
 } from 'node:fs';
+import { createConnection, createServer, type Server } from 'node:net';
 import { promisify } from 'node:util';
 import { FLEET_FOLDER } from '../../../api/fleet';
 import { systemCode } from '../../../http/errors';
 import { createDurableWriter, writeBytes } from '../../storage/durable-file';
 import { DESCRIPTORS } from '../../storage/open-file';
-import { type FolderLock, lockFolder } from './folder-lock';
 
 const openFile = promisify(open);
 const readAll = promisify(readFile);
@@ -34,138 +37,131 @@ const FOLDER_MODE = 0o700;
 const MODE = 0o600;
 const NEWLINE = 0x0a;
 
-/** The folder of the ledger, locked for this process. */
-interface Place {
+/**
+ * Opens the ledger of a key-file folder, or creates it, and locks it: a file of lines in a folder of its own. The caller
+ * makes one call at a time.
+ * @throws Error with a sentence for the operator when it is no regular file, or locked; otherwise the system's error.
+ */
+export async function openLedgerFile(keyFiles: string, newId: () => string) {
   /** As configured: for messages, and to notice when something else is mounted or put there. */
-  readonly folder: string;
-  readonly descriptor: number;
+  const folder = `${keyFiles}/${FLEET_FOLDER}`;
+  const held = openFolder(folder);
   /** Leads to the folder that was opened, whatever is at its name now, and is short enough for a socket's name. */
+  const path = DESCRIPTORS === undefined ? folder : `${DESCRIPTORS}/${held}`;
+  let lock: FolderLock | 'taken' | undefined;
+  let descriptor: number | undefined;
+  try {
+    lock = await lockFolder(path, newId);
+    if (lock === 'taken')
+      throw new Error(
+        `${folder} is in use by another sidecar. In a fleet each sidecar needs a key-file folder of its own: stop the other one, or set another PACKAGERDRMAPI_KEYFILESPATH here.`,
+      );
+    await removeIfPresent(`${path}/${NEW_NAME}`);
+    descriptor = await openRegular(`${path}/${NAME}`, `${folder}/${NAME}`);
+    const bytes = await readAll(descriptor);
+    const length = bytes.lastIndexOf(NEWLINE) + 1;
+    if (length < bytes.length) await truncate(descriptor, length);
+    const place = { folder, path, lock, folderDescriptor: held };
+    return ledgerFile(place, descriptor, bytes.subarray(0, length));
+  } catch (thrown) {
+    if (descriptor !== undefined) closeSync(descriptor);
+    if (typeof lock === 'object') await lock.release();
+    closeSync(held);
+    throw thrown;
+  }
+}
+
+interface Place {
+  readonly folder: string;
   readonly path: string;
+  readonly folderDescriptor: number;
   /** undefined: the file system supports no lock. */
   readonly lock: FolderLock | undefined;
 }
 
-/** A file of lines in a folder of its own. The caller makes one call at a time. */
-export class LedgerFile {
-  readonly #syncFolder = createDurableWriter(() => 'ledger').syncFolder;
+/** @param found what the file holds, without an incomplete last line */
+function ledgerFile({ folder, path, lock, folderDescriptor }: Place, opened: number, found: Buffer) {
+  const { syncFolder } = createDurableWriter(() => 'ledger');
+  let descriptor = opened;
   /** Bytes of the complete lines. A failed append may have left more. */
-  #length: number;
-  #isTorn = false;
-  #isFolderSynced = false;
+  let { length } = found;
+  let isTorn = false;
+  let isFolderSynced = false;
 
-  private constructor(
-    readonly place: Place,
-    private descriptor: number,
-    /** What the file held when it was opened, without an incomplete last line. */
-    readonly found: Buffer,
-  ) {
-    this.#length = found.length;
-  }
-
-  /**
-   * Opens the ledger of a key-file folder, or creates it, and locks it.
-   * @throws Error with a sentence for the operator when it is no regular file, or locked; otherwise the system's error.
-   */
-  static async open(keyFiles: string, newId: () => string): Promise<LedgerFile> {
-    const folder = `${keyFiles}/${FLEET_FOLDER}`;
-    const held = openFolder(folder);
-    const path = DESCRIPTORS === undefined ? folder : `${DESCRIPTORS}/${held}`;
-    let lock: FolderLock | 'taken' | undefined;
-    let descriptor: number | undefined;
-    try {
-      lock = await lockFolder(path, newId);
-      if (lock === 'taken')
-        throw new Error(
-          `${folder} is in use by another sidecar. In a fleet each sidecar needs a key-file folder of its own: stop the other one, or set another PACKAGERDRMAPI_KEYFILESPATH here.`,
-        );
-      await removeIfPresent(`${path}/${NEW_NAME}`);
-      descriptor = await openRegular(`${path}/${NAME}`, `${folder}/${NAME}`);
-      const bytes = await readAll(descriptor);
-      const length = bytes.lastIndexOf(NEWLINE) + 1;
-      if (length < bytes.length) await truncate(descriptor, length);
-      const place = { folder, descriptor: held, path, lock };
-      return new LedgerFile(place, descriptor, bytes.subarray(0, length));
-    } catch (thrown) {
-      if (descriptor !== undefined) closeSync(descriptor);
-      if (typeof lock === 'object') await lock.release();
-      closeSync(held);
-      throw thrown;
-    }
-  }
-
-  /**
-   * Appends complete lines; resolves when they survive a power cut. Rejects with the system's error, and then the file has
-   * none of them.
-   */
-  async append(lines: string): Promise<void> {
-    this.#checkPlace();
-    await this.#removeTorn();
-    const bytes = Buffer.from(lines);
-    this.#isTorn = true;
-    try {
-      await writeAll(this.descriptor, bytes);
-      await syncData(this.descriptor);
-      await this.#syncFolders();
-      this.#isTorn = false;
-    } catch (thrown) {
-      // If this fails too, the next append repeats it.
-      await this.#removeTorn().catch(() => undefined);
-      throw thrown;
-    }
-    this.#length += bytes.length;
-  }
-
-  /** Replaces the file with one of other lines. Rejects with the system's error, and then the file is as before. */
-  async replace(lines: string): Promise<void> {
-    this.#checkPlace();
-    const newPath = `${this.place.path}/${NEW_NAME}`;
-    await removeIfPresent(newPath);
-    const created = await openFile(newPath, 'ax', MODE);
-    const bytes = Buffer.from(lines);
-    try {
-      await writeAll(created, bytes);
-      await syncData(created);
-      this.#checkPlace();
-      await renameFile(newPath, `${this.place.path}/${NAME}`);
-    } catch (thrown) {
-      closeSync(created);
-      await removeIfPresent(newPath).catch(() => undefined);
-      throw thrown;
-    }
-    closeSync(this.descriptor);
-    this.descriptor = created;
-    [this.#length, this.#isTorn, this.#isFolderSynced] = [bytes.length, false, false];
-    // New lines last no longer than the rename: if this sync fails, the next append repeats it.
-    await this.#syncFolders().catch(() => undefined);
-  }
-
-  async close(): Promise<void> {
-    closeSync(this.descriptor);
-    await this.place.lock?.release();
-    closeSync(this.place.descriptor);
-  }
-
-  async #removeTorn(): Promise<void> {
-    if (this.#isTorn) await truncate(this.descriptor, this.#length);
-    this.#isTorn = false;
-  }
-
-  async #syncFolders(): Promise<void> {
-    if (this.#isFolderSynced) return;
-    await this.#syncFolder(this.place.path);
-    // The folder itself may be new.
-    await this.#syncFolder(`${this.place.folder}/..`);
-    this.#isFolderSynced = true;
-  }
-
-  #checkPlace(): void {
-    const { folder, lock } = this.place;
+  const checkPlace = (): void => {
     const present = lstatSync(`${folder}/${NAME}`, { throwIfNoEntry: false });
-    const { ino, dev } = fstatSync(this.descriptor);
+    const { ino, dev } = fstatSync(descriptor);
     if (present?.ino !== ino || present.dev !== dev)
       throw noDevice(`${folder} is not the one of the start: it was replaced, or mounted over`);
     if (lock && !lock.isHeld()) throw noDevice(`the lock of ${folder} was removed; restart the service`);
-  }
+  };
+
+  const removeTorn = async (): Promise<void> => {
+    if (isTorn) await truncate(descriptor, length);
+    isTorn = false;
+  };
+
+  const syncFolders = async (): Promise<void> => {
+    if (isFolderSynced) return;
+    await syncFolder(path);
+    // The folder itself may be new.
+    await syncFolder(`${folder}/..`);
+    isFolderSynced = true;
+  };
+
+  return {
+    found,
+    isLocked: lock !== undefined,
+    /**
+     * Appends complete lines; resolves when they survive a power cut. Rejects with the system's error, and then the file has
+     * none of them.
+     */
+    async append(lines: string): Promise<void> {
+      checkPlace();
+      await removeTorn();
+      const bytes = Buffer.from(lines);
+      isTorn = true;
+      try {
+        await writeAll(descriptor, bytes);
+        await syncData(descriptor);
+        await syncFolders();
+        isTorn = false;
+      } catch (thrown) {
+        // If this fails too, the next append repeats it.
+        await removeTorn().catch(() => undefined);
+        throw thrown;
+      }
+      length += bytes.length;
+    },
+    /** Replaces the file with one of other lines. Rejects with the system's error, and then the file is as before. */
+    async replace(lines: string): Promise<void> {
+      checkPlace();
+      const newPath = `${path}/${NEW_NAME}`;
+      await removeIfPresent(newPath);
+      const created = await openFile(newPath, 'ax', MODE);
+      const bytes = Buffer.from(lines);
+      try {
+        await writeAll(created, bytes);
+        await syncData(created);
+        checkPlace();
+        await renameFile(newPath, `${path}/${NAME}`);
+      } catch (thrown) {
+        closeSync(created);
+        await removeIfPresent(newPath).catch(() => undefined);
+        throw thrown;
+      }
+      closeSync(descriptor);
+      descriptor = created;
+      [length, isTorn, isFolderSynced] = [bytes.length, false, false];
+      // New lines last no longer than the rename: if this sync fails, the next append repeats it.
+      await syncFolders().catch(() => undefined);
+    },
+    async close(): Promise<void> {
+      closeSync(descriptor);
+      await lock?.release();
+      closeSync(folderDescriptor);
+    },
+  };
 }
 
 function noDevice(message: string): Error {
@@ -224,4 +220,79 @@ async function removeIfPresent(path: string): Promise<void> {
   } catch (thrown) {
     if (systemCode(thrown) !== 'ENOENT') throw thrown;
   }
+}
+
+type FolderLock = ReturnType<typeof lockOf>;
+
+const LOCK_NAME = 'lock';
+/** A socket refuses connections between the bind and the listen of its process: only one that refuses twice is dead. */
+const PAUSE_MS = 50;
+const TRIES = 10;
+
+/**
+ * Locks a folder for this process. The lock is a Unix socket that the process listens on: the kernel closes it with the
+ * process, and it also works between containers on one machine. Processes of other machines are not detected.
+ * @returns `taken` while another process has the lock; undefined where the file system supports no sockets.
+ */
+async function lockFolder(folder: string, newId: () => string): Promise<FolderLock | 'taken' | undefined> {
+  const path = `${folder}/${LOCK_NAME}`;
+  for (let tries = TRIES; tries > 0; tries -= 1) {
+    const server = await listenAt(path);
+    if (server === 'not possible') return undefined;
+    if (server !== 'taken') return lockOf(server, path);
+    const inode = inodeAt(path);
+    if (inode === undefined) continue;
+    if (await isListening(path)) return 'taken';
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    if (await isListening(path)) return 'taken';
+    if (inodeAt(path) === inode) removeDead(path, `${path}-${newId()}`, inode);
+  }
+  return 'taken';
+}
+
+/** The exclusive use of a folder by this process. */
+function lockOf(server: Server, path: string) {
+  const inode = inodeAt(path);
+  return {
+    /** Whether the lock is still in place. */
+    isHeld: () => inodeAt(path) === inode,
+    // libuv removes the socket file when the server closes.
+    release: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
+
+function listenAt(path: string): Promise<Server | 'taken' | 'not possible'> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (thrown) => resolve(systemCode(thrown) === 'EADDRINUSE' ? 'taken' : 'not possible'));
+    server.listen(path, () => resolve(server.unref()));
+  });
+}
+
+/** Whether a process listens at a socket. The kernel accepts the connection even if that process is stopped. */
+function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', (thrown) =>
+      resolve(!['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'].includes(systemCode(thrown) ?? '')),
+    );
+  });
+}
+
+/** Removes a dead socket under another name: at its own name another process may have made a new one by now. */
+function removeDead(path: string, aside: string, inode: number): void {
+  try {
+    renameSync(path, aside);
+    if (inodeAt(aside) !== inode) linkSync(aside, path);
+    unlinkSync(aside);
+  } catch (thrown) {
+    if (systemCode(thrown) !== 'ENOENT' && systemCode(thrown) !== 'EEXIST') throw thrown;
+  }
+}
+
+function inodeAt(path: string): number | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino;
 }

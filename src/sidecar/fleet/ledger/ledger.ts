@@ -1,15 +1,47 @@
-import type { StreamId } from '../../../api/stream-id';
+import { crc32 } from 'node:zlib';
+import * as z from 'zod';
+import { parseStreamId, type StreamId } from '../../../api/stream-id';
+import { parseJson } from '../../../drm/bytes';
 import { describeThrown } from '../../../http/errors';
+import { etagOf } from '../../../http/etag';
 import type { Log } from '../../../http/log';
-import { queueByName } from '../../storage/key-file-store';
-import { LedgerFile } from './ledger-file';
-import { headLine, type LedgerHead, type LedgerRecord, readLine, recordLine } from './ledger-lines';
+import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
+import { openLedgerFile } from './ledger-file';
 
 /**
  * Which files in the key-file folder are the fleet's: `<keys>/.packagerdrmapi-fleet/ledger`, without key material. Lines
  * are appended, and the last line of a stream counts. All records are also in memory: 100,000 streams take some 20 MB.
  */
 export type Ledger = Awaited<ReturnType<typeof openLedger>>;
+
+/** What this packager last took from the fleet of a stream. */
+export interface LedgerRecord {
+  /** The version of the entry. */
+  readonly version: number;
+  /** The engine's revision of the entry. */
+  readonly revision: number;
+  /** The entity tag of the key file that the fleet wants here; undefined: none, the stream was deleted. */
+  readonly tag: string | undefined;
+  /** The tag of the fleet's file before, which is still there if the change was interrupted. */
+  readonly former?: string | undefined;
+  /** The file here is not the fleet's, and stays until a newer entry replaces it. */
+  readonly kept?: true;
+}
+
+/** What this packager knows of the fleet apart from the streams. */
+export interface LedgerHead {
+  /** Identifies this folder among all packagers; drawn when the ledger was created. */
+  readonly id: string;
+  /** The fleet that this packager joined; undefined: none yet. */
+  readonly fleet?: string;
+  /**
+   * The stream-id prefixes, separated by commas, for which the packager has once had every key file; empty: all streams;
+   * undefined: it never had.
+   */
+  readonly levelled?: string;
+  /** The highest version that was ever seen. */
+  readonly highest: number;
+}
 
 interface LedgerOptions {
   /** Answers an unguessable UUID. */
@@ -19,7 +51,6 @@ interface LedgerOptions {
 
 /** The file is rewritten when so many lines more than there are records were appended to it. */
 const SLACK_LINES = 10_000;
-const NEWLINE = 0x0a;
 
 /** A line that is to be appended. */
 interface Waiting {
@@ -33,12 +64,12 @@ interface Waiting {
  * @throws Error with a sentence for the operator when it is a link or locked by another process; the system's error.
  */
 export async function openLedger(folder: string, { newId, log }: LedgerOptions) {
-  const file = await LedgerFile.open(folder, newId);
+  const file = await openLedgerFile(folder, newId);
   const { records, found, lines, damaged, highest: highestFound } = readLines(file.found);
   let head: Omit<LedgerHead, 'highest'> = found ?? { id: newId() };
   let highest = highestFound;
   if (damaged > 0) log.error('lines of the ledger of the fleet are damaged and ignored', { damaged });
-  if (!file.place.lock)
+  if (!file.isLocked)
     log.warn('the file system of the key files supports no lock; no second sidecar may use this folder');
 
   /** Lines since the file was rewritten, or could not be. */
@@ -80,9 +111,9 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
   };
 
   /** Appends a line, and takes over what it says when it is durable. */
-  const durably = (line: string, takeOver: () => void): Promise<void> => {
-    if (isClosed) return Promise.reject(new Error('The ledger is closed'));
-    return new Promise((resolve, reject) => {
+  const durably = async (line: string, takeOver: () => void): Promise<void> => {
+    if (isClosed) throw new Error('The ledger is closed');
+    await new Promise<void>((resolve, reject) => {
       const done: Waiting['done'] = (failure) => {
         if (failure) return reject(failure.thrown);
         takeOver();
@@ -140,28 +171,131 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
   };
 }
 
-function readLines(bytes: Buffer) {
-  const records = new Map<StreamId, LedgerRecord>();
-  let found: LedgerHead | undefined;
-  let [highest, lines, damaged, start] = [0, 0, 0, 0];
-  for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
-    const line = readLine(bytes.subarray(start, end));
-    start = end + 1;
-    lines += 1;
-    if (line === undefined) damaged += 1;
-    else if (line.kind === 'forgotten') records.delete(line.streamId);
-    else {
-      if (line.kind === 'head') found = line.head;
-      else records.set(line.streamId, line.record);
-      highest = Math.max(highest, line.kind === 'head' ? line.head.highest : line.record.version);
-    }
-  }
-  return { records, found, highest, lines, damaged };
-}
-
 /** A change that is interrupted after it was noted leaves the file before, which this tag identifies as the fleet's. */
 function withFormer(record: LedgerRecord, present: LedgerRecord | undefined): LedgerRecord {
   const { version, revision, tag, kept } = record;
   const former = record.former ?? (present?.tag === tag ? undefined : present?.tag);
   return kept ? { version, revision, tag, former, kept } : { version, revision, tag, former };
+}
+
+/** `[1, id, highest, fleet, levelled]`; 1 is the format of the whole file. */
+const FORMAT = 1;
+const headFields = z.tuple([
+  z.literal(FORMAT),
+  z.string().min(1),
+  z.int().min(0),
+  z.string().nullable(),
+  z.string().nullable(),
+]);
+
+function headLine({ id, highest, fleet, levelled }: LedgerHead): string {
+  return summed([FORMAT, id, highest, fleet ?? null, levelled ?? null]);
+}
+
+/** `[stream, version, revision, tag, former, kept]`, without what is absent at its end. */
+function recordLine(streamId: StreamId, { version, revision, tag, former, kept }: LedgerRecord): string {
+  const fields = [streamId, version, revision, tag ?? null, former ?? null, kept ? 1 : 0];
+  if (!kept) fields.length = former === undefined ? 4 : 5;
+  return summed(fields);
+}
+
+/** A line with the CRC-32 of its JSON before it, in hex: a disk may lose or turn single bytes. */
+function summed(fields: readonly unknown[]): string {
+  const json = JSON.stringify(fields);
+  return `${sumOf(json)} ${json}\n`;
+}
+
+function sumOf(json: string | Buffer): string {
+  return crc32(json).toString(16).padStart(8, '0');
+}
+
+const NEWLINE = 0x0a;
+
+/** Reads the lines of a file. The last head, and the last line of a stream, are in force. */
+function readLines(bytes: Buffer) {
+  const records = new Map<StreamId, LedgerRecord>();
+  let found: LedgerHead | undefined;
+  let [highest, lines, damaged, start] = [0, 0, 0, 0];
+  for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
+    const fields = readLine(bytes.subarray(start, end));
+    const streamId = fields && streamIdIn(fields);
+    const head = fields && streamId === undefined ? headFields.safeParse(fields).data : undefined;
+    const record = fields && readRecord(fields);
+    start = end + 1;
+    lines += 1;
+    if (head) {
+      const [, id, seen, fleet, levelled] = head;
+      found = { id, highest: seen, ...(fleet !== null && { fleet }), ...(levelled !== null && { levelled }) };
+      highest = Math.max(highest, seen);
+    } else if (streamId !== undefined && record) {
+      records.set(streamId, record);
+      highest = Math.max(highest, record.version);
+      // Former releases wrote `[stream]` to forget a record.
+    } else if (streamId !== undefined && fields?.length === 1) records.delete(streamId);
+    else damaged += 1;
+  }
+  return { records, found, highest, lines, damaged };
+}
+
+/** The array of a line without its end; undefined: it is damaged. */
+function readLine(line: Buffer): readonly unknown[] | undefined {
+  const [sum, json] = [line.toString('latin1', 0, 9), line.subarray(9)];
+  const fields = sum === `${sumOf(json)} ` ? parseJson(json.toString()) : undefined;
+  return Array.isArray(fields) ? fields : undefined;
+}
+
+function streamIdIn([stream]: readonly unknown[]): StreamId | undefined {
+  const parsed = parseStreamId(typeof stream === 'string' ? stream : '');
+  return parsed.ok ? parsed.value : undefined;
+}
+
+/** Without a schema: there are a hundred thousand at a start. */
+function readRecord(fields: readonly unknown[]): LedgerRecord | undefined {
+  const [, version, revision, tag, former, kept] = fields;
+  if (!isWhole(version) || !isWhole(revision) || !isTag(tag) || !isTag(former)) return undefined;
+  // All records have the same fields in the same order: that takes the least memory.
+  const record = { version, revision, tag: tag ?? undefined, former: former ?? undefined };
+  return kept === 1 ? { ...record, kept: true } : record;
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isTag(value: unknown): value is string | null | undefined {
+  return typeof value === 'string' || value === null || value === undefined;
+}
+
+/**
+ * Checks the folder against the ledger, some files a call and then from the start again. Returns the streams whose files
+ * were removed, edited or made by hand. Unreadable files are skipped.
+ */
+export function createFolderCheck(
+  { records }: Pick<Ledger, 'records'>,
+  { read }: Pick<KeyFileStore, 'read'>,
+) {
+  let left = records();
+  return (count: number): readonly StreamId[] => {
+    const found: StreamId[] = [];
+    for (let step = 0; step < count; step += 1) {
+      const { value, done } = left.next();
+      if (done) {
+        left = records();
+        return found;
+      }
+      const [streamId, record] = value;
+      try {
+        if (isOther(record, read(streamId))) found.push(streamId);
+      } catch {
+        // The other files are checked all the same.
+      }
+    }
+    return found;
+  };
+}
+
+function isOther({ tag, kept }: LedgerRecord, bytes: Buffer | undefined): boolean {
+  const present = bytes && etagOf(bytes);
+  // Of a kept file it is known that it is not the fleet's: only that it is gone, or the fleet's by now, is new.
+  return kept ? present === undefined || present === tag : present !== tag;
 }

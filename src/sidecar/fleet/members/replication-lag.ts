@@ -1,7 +1,7 @@
 import { type FleetPackager, type FleetStreamAnswer, type LackReason, MAX_LACKS } from '../../../api/fleet';
 import { type StreamId, takes } from '../../../api/stream-id';
 import { appliedTo } from '../engine-keys';
-import type { LedgerRecord } from '../ledger/ledger-lines';
+import type { LedgerRecord } from '../ledger/ledger';
 import type { Packager, Report } from './member-records';
 
 type Version = readonly [streamId: StreamId, record: Pick<LedgerRecord, 'version' | 'revision'>];

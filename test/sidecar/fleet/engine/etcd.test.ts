@@ -5,7 +5,7 @@ import {
   faultOfAnswer,
   faultOfNoAnswer,
   faultOfText,
-} from '../../../../src/sidecar/fleet/engine/etcd-faults';
+} from '../../../../src/sidecar/fleet/engine/etcd-answers';
 import {
   type Answer,
   type Asked,
@@ -366,7 +366,7 @@ describe('faults', () => {
     ['Not Found', 404, 'refused, again', 'is an etcd of version 3.4 or later there'],
     ['hello', 200, 'refused, again, may be done', 'answered 200, but not as'],
   ])('%s with the status %i is %s', (body, status, fault, why) => {
-    const answered = faultOfAnswer(status, Buffer.from(body));
+    const answered = faultOfAnswer(status, body);
     expect(row(answered)).toBe(fault);
     expect(answered.why).toContain(why);
   });

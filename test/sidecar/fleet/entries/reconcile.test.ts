@@ -6,7 +6,7 @@ import { type FileAction, reconcile } from '../../../../src/sidecar/fleet/entrie
 import { createReplication } from '../../../../src/sidecar/fleet/entries/replicate';
 import { createSeal } from '../../../../src/sidecar/fleet/entries/seal';
 import { collectDeleted } from '../../../../src/sidecar/fleet/entries/steps';
-import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
+import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
 import { FakeCluster } from '../../../support/fake-engine';
 import { FLEET_SECRET } from '../../../support/start-member';
 import { until } from '../../../support/until';

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../../../src/api/stream-id';
+import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
 import { type Ledger, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
-import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger-lines';
 import { temporaryFolder } from '../../../support/after-test';
 import * as faulty from '../../../support/faulty-fs';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
