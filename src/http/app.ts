@@ -1,11 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import express, {
-  type ErrorRequestHandler,
-  type NextFunction,
-  type Request,
-  type RequestHandler,
-  type Response,
-} from 'express';
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
 import helmet, { type HelmetOptions } from 'helmet';
 import typeIs from 'type-is';
 import { describeThrown, errorBody, type HttpError, httpError, toHttpError } from './errors';
@@ -77,21 +71,16 @@ const API_HEADERS: HelmetOptions = {
  * errors as JSON, and a 404 for everything that `mount` does not answer.
  */
 export function createApp(shell: Shell, mount: (app: express.Express) => void): express.Express {
-  const app = newApp();
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', 'simple');
   app.use(requestLog(shell), helmet(API_HEADERS));
   mount(app);
   app.use(() => {
     throw httpError('not_found');
   });
   app.use(errorAnswer(shell));
-  return app;
-}
-
-function newApp(): express.Express {
-  const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.set('query parser', 'simple');
   return app;
 }
 
@@ -158,47 +147,6 @@ function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
     if (isClientGone || response.headersSent) response.destroy();
     else response.status(status).type('json').set(headers).json(errorBody(error));
   };
-}
-
-/**
- * Routes that are made with the first request below one of these paths: Express compiles each handler of each route,
- * which a start with hundreds of them would wait for. What none of them answers goes on behind; what was thrown before
- * them meets their error handlers, as it would if they stood here.
- * @returns makes the routes, or answers those that are made.
- */
-export function mountLazily(
-  app: express.Express,
-  paths: readonly string[],
-  mount: (app: express.Express) => void | Promise<void>,
-): () => Promise<express.Express> {
-  let made: Promise<express.Express> | undefined;
-  /** Requests, with the error that was thrown before. */
-  const entered = new WeakMap<Request, unknown>();
-  const make = async () => {
-    const inner = newApp();
-    // As `app.use(inner)` does: what `app` adds to its responses, these have.
-    inner.emit('mount', app);
-    inner.use((request, _response, next) => next(entered.get(request)));
-    await mount(inner);
-    return inner;
-  };
-  const routes = () => {
-    made ??= make();
-    return made;
-  };
-  const enter = async (thrown: unknown, request: Request, response: Response, next: NextFunction) => {
-    // Express takes paths in any letter case.
-    const path = `${request.path.toLowerCase()}/`;
-    if (entered.has(request) || !paths.some((each) => path.startsWith(`${each}/`))) {
-      next(thrown);
-      return;
-    }
-    entered.set(request, thrown);
-    (await routes())(request, response, next);
-  };
-  app.use((request, response, next) => enter(undefined, request, response, next));
-  app.use(enter);
-  return routes;
 }
 
 /** For a path whose methods are all routed: answers 405 with the methods that exist. */

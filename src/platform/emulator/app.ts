@@ -1,10 +1,11 @@
 import type { RequestListener } from 'node:http';
-import { createApp, mountLazily, readOnly } from '../../http/app';
+import { createApp, readOnly } from '../../http/app';
 import { mountApiPage } from '../../http/page';
 import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
 import { keepJournal } from './control/journal';
-import { DELIVERY_PATHS, mountDelivery } from './delivery/delivery';
+import { mountDashboard } from './dashboard/dashboard';
+import { mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
 import { limitRate } from './rate-limit';
 import { mountLibrary } from './resources/library';
@@ -12,7 +13,9 @@ import { dateAnswers } from './seeded-source';
 import { mountUploads } from './uploads/upload-api';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
+import { mountCpixProvider } from './upstreams/cpix-provider';
 import { mountKeyProvider } from './upstreams/key-provider';
+import { mountV1 } from './v1/v1-api';
 
 /** What probes, embeds, players and open dashboards ask for every few seconds. */
 const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
@@ -31,35 +34,14 @@ export function createEmulatorApp(context: EmulatorContext): RequestListener {
     mountConfigService(app, context);
     mountKeyProvider(app, context);
     mountClearKeyLicense(app, context);
-    const later = [
-      mountLazily(app, ['/v2/sites', '/v2/webhooks', '/v2/query_usage'], (routes) =>
-        mountLibrary(routes, context),
-      ),
-      mountLazily(
-        app,
-        ['/keyprovider/speke1', '/keyprovider/speke2', '/keyprovider/cpix', '/v1/cpix', '/v1/keys'],
-        async (routes) => {
-          const { mountCpixProvider } = await import('./upstreams/cpix-provider');
-          mountCpixProvider(routes, context);
-        },
-      ),
-      mountLazily(app, ['/uploads', '/v2/uploads'], (routes) => mountUploads(routes, context)),
-      mountLazily(app, ['/v1'], async (routes) => {
-        const { mountV1 } = await import('./v1/v1-api');
-        mountV1(routes, context);
-      }),
-      mountLazily(app, DELIVERY_PATHS, (routes) => mountDelivery(routes, context)),
-      mountLazily(app, ['/embed'], (routes) => mountEmbed(routes, context)),
-      mountLazily(app, ['/dashboard', '/verify'], async (routes) => {
-        const { mountDashboard } = await import('./dashboard/dashboard');
-        mountDashboard(routes, context, (request, response) => platform(request, response));
-      }),
-    ];
-    const now = app.router.stack.slice(faultable);
-    context.faults.routes = async () => {
-      const made = await Promise.all(later.map((make) => make()));
-      return routesOf([...now, ...made.flatMap(({ router }) => router.stack)]);
-    };
+    mountLibrary(app, context);
+    mountCpixProvider(app, context);
+    mountUploads(app, context);
+    mountV1(app, context);
+    mountDelivery(app, context);
+    mountEmbed(app, context);
+    mountDashboard(app, context, (request, response) => platform(request, response));
+    context.faults.routes = routesOf(app.router.stack.slice(faultable));
   });
   return platform;
 }

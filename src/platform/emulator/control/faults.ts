@@ -23,7 +23,7 @@ export interface FaultSwitch {
 /** The fault switches that the control port sets. */
 export class FaultSwitches {
   /** What a target can mean; the platform's app sets it. */
-  routes: () => Promise<readonly PlatformRoute[]> = () => Promise.resolve([]);
+  routes: readonly PlatformRoute[] = [];
   #switches: FaultSwitch[] = [];
   readonly #held = new Set<() => void>();
   readonly #chance: () => number;

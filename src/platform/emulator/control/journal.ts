@@ -186,10 +186,10 @@ function withoutSecrets(text: string, known: readonly string[]): string {
 }
 
 /** An exchange as the control port and the dashboard show it. */
-export type ShownExchange = Awaited<ReturnType<typeof renderExchanged>>;
+export type ShownExchange = ReturnType<typeof renderExchanged>;
 
 /** Without secrets, and with what a client may have meant that was answered 400 or 404. */
-export async function renderExchanged(context: EmulatorContext, exchanged: Exchanged) {
+export function renderExchanged(context: EmulatorContext, exchanged: Exchanged) {
   const { id, at, ms, method, url, status, headers, body, length, answer } = exchanged;
   const hide = secretsOf(context);
   const path = pathOf({ url });
@@ -209,7 +209,7 @@ export async function renderExchanged(context: EmulatorContext, exchanged: Excha
       body: shownBody(answer.body, answer.length, hide),
       body_bytes: answer.length ?? null,
     },
-    hint: hide((await hintOf(context, exchanged)) ?? '') || null,
+    hint: hide(hintOf(context, exchanged) ?? '') || null,
   };
 }
 
@@ -257,9 +257,9 @@ function shownBody(
   }
 }
 
-async function hintOf({ faults }: EmulatorContext, { method, url, status, answer }: Exchanged) {
+function hintOf({ faults }: EmulatorContext, { method, url, status, answer }: Exchanged) {
   if (status === 404) {
-    const why = await faults.routes().then((routes) => whyNoRoute(`${method} ${pathOf({ url })}`, routes));
+    const why = whyNoRoute(`${method} ${pathOf({ url })}`, faults.routes);
     return why && `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
   }
   if (status !== 400) return undefined;
@@ -291,14 +291,14 @@ export function mountJournal(app: express.Express, context: EmulatorContext): vo
   const { journal } = context;
   app
     .route('/requests')
-    .get(async (request, response) => {
+    .get((request, response) => {
       const { method, path, status, since, limit } = parsedOr400(readQuery(RequestsQuery, request.query));
       const found = journal.list().filter((each) => {
         const target = `${method === '*' ? each.method : method} ${path ?? pathOf(each)}`;
         const isOfStatus = status === undefined || `${each.status}`.startsWith(status.replace('xx', ''));
         return each.id > since && isOfStatus && isMeant(target, `${each.method} ${pathOf(each)}`);
       });
-      const requests = await Promise.all(found.slice(-limit).map((each) => renderExchanged(context, each)));
+      const requests = found.slice(-limit).map((each) => renderExchanged(context, each));
       response.set('cache-control', 'no-store').json({ requests, last: journal.last });
     })
     .delete((_request, response) => {

@@ -95,12 +95,12 @@ export function mountSwitches(app: Express, { clock, faults, webhooks }: SwitchP
   app
     .route('/faults')
     .get((_request, response) => void response.json(renderFaults(faults.list())))
-    .post(readJson, async (request, response) => {
+    .post(readJson, (request, response) => {
       const { target, fault, times, rate } = faultOf(validated(FaultBody, request.body));
       const [, webhookId] = /^webhook:(.*)$/.exec(target) ?? [];
       const why =
         webhookId === undefined
-          ? whyNoRoute(target, await faults.routes())
+          ? whyNoRoute(target, faults.routes)
           : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
       if (why) throw new HttpError(400, { code: 'invalid_body', description: `target: ${why}` });
       faults.add(target, fault, times, rate);

@@ -77,11 +77,11 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
       },
     },
   );
-  mountPage(app, `${PATH}/:id`, async (asked) => {
+  mountPage(app, `${PATH}/:id`, (asked) => {
     const { id } = asked.request.params;
     const found = journal.list().find((each) => `${each.id}` === id);
     if (!found) throw absent('The journal has no request with this number.');
-    const shown = await renderExchanged(context, found);
+    const shown = renderExchanged(context, found);
     const { method, path, query, status, hint, headers, body, body_bytes, answer } = shown;
     return layout({
       asked,

@@ -24,8 +24,6 @@ const NO_CHANNEL = 'There is no channel with this id.';
 const DOCUMENTS = ['/live', '/manifests', '/v2/media', '/v2/playlists'];
 const FILES = ['/videos', '/thumbnails', '/tracks'];
 
-export const DELIVERY_PATHS = [...DOCUMENTS, ...FILES];
-
 /** Public delivery: what players and mobile apps ask for, without a credential. */
 export function mountDelivery(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
