@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import { isIPv4, isIPv6, type Server, type Socket } from 'node:net';
+import { isIP, type Server, type Socket } from 'node:net';
+import { ipKeyGenerator } from 'express-rate-limit';
 import { errorBody, type HttpError, httpError } from './errors';
 import { PiecewiseSocket } from './piecewise';
 
@@ -328,22 +329,6 @@ function lastAnswer(error: HttpError) {
  * The address that a client can't choose freely: of IPv6 the first 64 bits, since a subscriber has all addresses
  * below them; IPv4 written as IPv6 (`::ffff:192.0.2.1`) is IPv4.
  */
-export function networkOf(address: string | undefined): string {
-  if (address === undefined) return 'unknown';
-  const [bare = ''] = address.toLowerCase().split('%');
-  const mapped = bare.slice(bare.lastIndexOf(':') + 1);
-  if (isIPv4(mapped)) return mapped;
-  if (!isIPv6(bare)) return 'unknown';
-  const [head = '', tail = ''] = bare.split('::');
-  const first = groupsOf(head);
-  const last = groupsOf(tail);
-  const zeros = Array.from({ length: 8 - first.length - last.length }, () => '0');
-  return [...first, ...zeros, ...last]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
-}
-
-function groupsOf(part: string): string[] {
-  return part === '' ? [] : part.split(':');
+export function networkOf(address = ''): string {
+  return isIP(address) === 0 ? 'unknown' : ipKeyGenerator(address, 64);
 }
