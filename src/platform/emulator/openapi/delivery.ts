@@ -1,24 +1,15 @@
 import * as z from 'zod';
-import {
-  type Answer,
-  contentOf,
-  jsonSchema,
-  parameter,
-  queryParameters,
-  type Schema,
-} from '../../../http/openapi';
+import { type Answer, jsonSchema, parameter, queryParameters, type Schema } from '../../../http/openapi';
 import { DASH, Formatted, HLS, Item } from '../delivery/documents';
 import { PlaylistQuery } from '../delivery/playlists';
 import { field } from '../json-body';
-import { type Group, json, type Row, rowsOf, text } from './operation';
+import { answer, type Group, json, type Row, rowsOf, text } from './operation';
 
 /** The body of every refusal: clients read `message`. */
-const MESSAGE = jsonSchema(
-  z.object({
-    message: field(text, 'What is wrong.'),
-    code: field(z.literal('not_available').optional(), 'The packager refuses the stream.'),
-  }),
-);
+const MESSAGE = z.object({
+  message: field(text, 'What is wrong.'),
+  code: field(z.literal('not_available').optional(), 'The packager refuses the stream.'),
+});
 
 const ChannelDocument = z.object({
   status: field(z.enum(['active', 'idle']), 'Whether there is an event that viewers may watch.'),
@@ -86,10 +77,10 @@ thumbnailPicture | GET /thumbnails/:thumbnailId{.:ending} | The picture of a thu
 `;
 
 const found = (content: Contents, headers?: Answer['headers']): Row['answers'] => ({
-  200: { description: 'It is there.', ...(headers && { headers }), content: contentOf(content) },
+  200: answer('It is there.', content, headers),
 });
 const WRONG_QUERY = { 400: json('A parameter is not of its form.', MESSAGE) };
-const TO_PACKAGER = { 302: { description: 'There are segments: `location` is their address.' } };
+const TO_PACKAGER = { 302: answer('There are segments: `location` is their address.') };
 
 const file = (description: string): Schema => ({ type: 'string', format: 'binary', description });
 const lists = (type: string): Contents => ({
@@ -100,7 +91,7 @@ const TRACK = { 'text/*': file('The track.'), 'application/*': file('The track.'
 const PICTURE = { 'image/*': file('The picture.') };
 
 const ranged = (content: Contents): Row['answers'] => ({
-  206: { description: 'The range of bytes that was asked for.', content: contentOf(content) },
+  206: answer('The range of bytes that was asked for.', content),
   416: json('The file has no such range of bytes.', MESSAGE),
 });
 

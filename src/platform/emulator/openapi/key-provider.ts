@@ -1,19 +1,25 @@
-import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
 import { SPEKE_VERSIONS } from '../../../drm/cpix/speke-answer';
-import { contentOf, jsonSchema, parameter } from '../../../http/openapi';
+import { parameter } from '../../../http/openapi';
 import { field } from '../json-body';
 import { LicenseRequest } from '../upstreams/clearkey-license';
 import { ClientRecord } from '../upstreams/config-service';
 import { CPIX_PATH, SPEKE_PATHS, STUDIO_PATHS } from '../upstreams/cpix-provider';
 import { deriveKeys, KEY_ANSWERS } from '../upstreams/key-provider';
-import { type AnsweredError, type Group, json, type Row, rowsOf, text } from './operation';
-
-const XML = 'application/xml';
+import {
+  type AnsweredError,
+  answer,
+  type Details,
+  type Group,
+  json,
+  type Row,
+  rowsOf,
+  text,
+} from './operation';
 
 const CLIENT_ERRORS = ['api_key_missing', 'api_key_refused', 'client_unknown'] as const;
 const KEY_ERRORS = ['invalid_content_id', ...CLIENT_ERRORS] as const;
-const CPIX = contentOf({ [XML]: { type: 'string', description: 'A CPIX document.' } });
+const CPIX = { 'application/xml': { type: 'string', description: 'A CPIX document.' } } as const;
 
 type Kind = keyof typeof KEY_ANSWERS;
 
@@ -62,7 +68,7 @@ const NOT_A_REQUEST: readonly AnsweredError[] = [
   ],
 ];
 
-const VERSION_HEADER: OpenApi.ParameterObject = parameter(
+const VERSION_HEADER = parameter(
   'X-Speke-Version',
   'The version of the protocol.',
   { type: 'string', enum: [...SPEKE_VERSIONS.keys()] },
@@ -78,10 +84,8 @@ const SCHEME = parameter(
 const DRM = parameter(
   'drm',
   'Only these of `fairplay`, `playready` and `widevine`, with commas between them.',
-  {
-    type: 'string',
-  },
 );
+
 const StudioKeys = z.object({
   key_id_hex: field(text, 'The key id.'),
   content_key_hex: field(text, 'The content key.'),
@@ -94,12 +98,10 @@ const StudioKeys = z.object({
   fairplay_laurl: field(text.optional(), 'The license address of FairPlay.'),
 });
 
-type Details = Omit<Row, 'id' | 'at' | 'summary' | 'description'>;
-
-const CPIX_KEYS: Row['answers'] = { 200: { description: 'The keys.', content: CPIX } };
+const CPIX_KEYS = { 200: answer('The keys.', CPIX) };
 
 const SPEKE: Details = {
-  body: { [XML]: { type: 'string', description: 'A CPIX document.' } },
+  body: CPIX,
   answers: CPIX_KEYS,
   errors: NOT_A_REQUEST,
 };
@@ -113,8 +115,8 @@ const studio = (answers: Row['answers']): Details => ({
 const DETAILS: Readonly<Record<string, Details>> = {
   clearKeyLicense: {
     access: 'open',
-    body: { 'application/json': jsonSchema(LicenseRequest) },
-    answers: { 200: json('The license.', jsonSchema(License)) },
+    body: { 'application/json': LicenseRequest },
+    answers: { 200: json('The license.', License) },
     errors: [
       'invalid_body',
       'malformed_json',
@@ -122,7 +124,7 @@ const DETAILS: Readonly<Record<string, Details>> = {
       [404, 'key_unknown', 'The key provider has given out none of these keys. One error a key.'],
     ],
   },
-  readClient: { answers: { 200: json('The record.', jsonSchema(ClientRecord)) }, errors: CLIENT_ERRORS },
+  readClient: { answers: { 200: json('The record.', ClientRecord) }, errors: CLIENT_ERRORS },
   spekeKeys: SPEKE,
   speke2Keys: { ...SPEKE, parameters: [VERSION_HEADER] },
   cpixKeys: {
@@ -132,10 +134,10 @@ const DETAILS: Readonly<Record<string, Details>> = {
   },
   studiocpix: studio(CPIX_KEYS),
   studiomultikey: studio(CPIX_KEYS),
-  studiokeys: studio({ 200: json('The keys.', jsonSchema(StudioKeys)) }),
+  studiokeys: studio({ 200: json('The keys.', StudioKeys) }),
 };
 
-const ENVELOPE: Details = { answers: { 200: json('The keys.', jsonSchema(Envelope)) }, errors: KEY_ERRORS };
+const ENVELOPE: Details = { answers: { 200: json('The keys.', Envelope) }, errors: KEY_ERRORS };
 
 const spekeOf = (id: string, path: string, version: number, rules: string) =>
   `${id} | POST ${path} | Get keys by SPEKE v${version} | The document that was sent, with the provider's key ids, values and signalling. The keys are those of the JSON answers, unless the usage rules name tracks or several periods: each has a key of its own then. A request with a certificate is answered with encrypted values. ${rules}`;

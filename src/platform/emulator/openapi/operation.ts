@@ -6,7 +6,7 @@ import {
   contentOf,
   type DescribedError,
   failures,
-  jsonContent,
+  jsonSchema,
   type Operation,
   type PathItem,
   parameter,
@@ -64,7 +64,7 @@ export interface Row {
   readonly access?: keyof typeof ACCESS;
   /** Beside those of the path. */
   readonly parameters?: readonly OpenApi.ParameterObject[];
-  readonly body?: Readonly<Record<string, Schema>>;
+  readonly body?: Bodies;
   readonly answers: Readonly<Record<number, Answer>>;
   /** Beside those that any request may be answered with. */
   readonly errors?: readonly AnsweredError[];
@@ -81,8 +81,11 @@ export interface Group {
 
 type Words = Pick<Row, 'id' | 'at' | 'summary' | 'description'>;
 
+/** The rest of an operation. */
+export type Details = Omit<Row, keyof Words>;
+
 /** Operations in words, one a line: `id | METHOD path | summary | description`. @param details the rest of each. */
-export function rowsOf(table: string, details: (words: Words) => Omit<Row, keyof Words>): Row[] {
+export function rowsOf(table: string, details: (words: Words) => Details): Row[] {
   return table
     .trim()
     .split('\n')
@@ -121,7 +124,7 @@ export function operationsOf(
         const example = examples.get(each.name);
         return example === undefined ? each : { ...each, example };
       }),
-      ...(body && { requestBody: { required: true, content: contentOf(body) } }),
+      ...(body && { requestBody: { required: true, content: contentsOf(body) } }),
       responses: {
         ...row.answers,
         ...(row.failures ?? failures(errors.map(describeError), ['rate_limit_exceeded'])),
@@ -172,6 +175,23 @@ export function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-export function json(description: string, schema: Schema, headers?: Answer['headers']): Answer {
-  return { description, ...(headers && { headers }), content: jsonContent(schema) };
+/** Bodies by media type, as zod has them or as OpenAPI does. */
+type Bodies = Readonly<Record<string, Schema | z.ZodType>>;
+
+const contentsOf = (bodies: Bodies) =>
+  contentOf(
+    Object.fromEntries(
+      Object.entries(bodies).map(([type, body]) => [
+        type,
+        body instanceof z.ZodType ? jsonSchema(body) : body,
+      ]),
+    ),
+  );
+
+export function answer(description: string, bodies?: Bodies, headers?: Answer['headers']): Answer {
+  return { description, ...(headers && { headers }), ...(bodies && { content: contentsOf(bodies) }) };
+}
+
+export function json(description: string, body: Schema | z.ZodType, headers?: Answer['headers']): Answer {
+  return answer(description, { 'application/json': body }, headers);
 }

@@ -14,10 +14,11 @@ import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
 import { type Action, type Resource, VERBS, type Verb } from '../resources/resource';
 import { ACTIONS, RESOURCES } from '../resources/table';
-import { type AnsweredError, capital, type Group, json, type Row } from './operation';
+import { type AnsweredError, answer, capital, type Group, type Row } from './operation';
 
 const JSON_TYPE = 'application/json';
 
+/** @param resource without one, they act on a site. */
 function actionRows(actions: Readonly<Record<string, Action>>, resource?: Resource): Row[] {
   return Object.entries(actions).flatMap(([name, action]) =>
     action.methods.map((method, place) => {
@@ -107,9 +108,8 @@ const RATE_HEADERS: NonNullable<Answer['headers']> = {
   'jw-request-remaining': { description: 'How many of them are left.', schema: count },
 };
 
-function done(description: string, schema?: Schema): Answer {
-  return schema ? json(description, schema, RATE_HEADERS) : { description, headers: RATE_HEADERS };
-}
+const done = (description: string, schema?: Schema | z.ZodType): Answer =>
+  answer(description, schema && { [JSON_TYPE]: schema }, RATE_HEADERS);
 
 function listParameters({ shown, metadata }: Resource): OpenApi.ParameterObject[] {
   const named = [...Object.entries(shown), ...Object.entries(metadata)];
@@ -121,16 +121,11 @@ function listParameters({ shown, metadata }: Resource): OpenApi.ParameterObject[
   );
 }
 
-/** @param resource without one, it acts on a site. */
 function actionRow(id: string, method: string, action: Action, resource: Resource | undefined): Row {
-  const { title, says, status, body, upload, query, answer, refusals = [] } = action;
+  const { title, says, status, body, upload, query, answer: answered, refusals = [] } = action;
   const reuploaded = upload && resource;
-  const given = reuploaded
-    ? schemaRef(`${schemaName(resource)}Reupload`)
-    : body && jsonSchema(actionSchema(body));
-  const schema = reuploaded
-    ? schemaRef(madeName(resource))
-    : answer && jsonSchema(z.object(shownSchemas(answer)));
+  const given = reuploaded ? schemaRef(`${schemaName(resource)}Reupload`) : body && actionSchema(body);
+  const schema = reuploaded ? schemaRef(madeName(resource)) : answered && z.object(shownSchemas(answered));
   return {
     at: `${method} ${action.path}/`,
     id,

@@ -1,18 +1,19 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
-import {
-  type Answer,
-  contentOf,
-  jsonContent,
-  jsonSchema,
-  parameter,
-  queryParameters,
-  type Schema,
-} from '../../../http/openapi';
+import { jsonContent, jsonSchema, parameter, queryParameters } from '../../../http/openapi';
 import { field } from '../json-body';
 import { PartsQuery } from '../uploads/upload-api';
 import { EVENT_NAMES, EVENTS, type WebhookEventName } from '../webhooks/notification';
-import { type AnsweredError, type Group, json, type Row, rowsOf, text } from './operation';
+import {
+  type AnsweredError,
+  answer,
+  type Details,
+  type Group,
+  json,
+  type Row,
+  rowsOf,
+  text,
+} from './operation';
 
 export const NOTIFICATIONS_TAG = 'Notifications';
 
@@ -56,21 +57,15 @@ const TOKEN_ERRORS: readonly AnsweredError[] = [
   EXPIRED,
 ];
 
-const RECEIVED: Answer = {
-  description: 'It has arrived.',
-  headers: {
-    etag: {
-      description: 'The MD5 of what was received, in hexadecimal and in quotes.',
-      schema: { type: 'string', pattern: '^"[0-9a-f]{32}"$' },
-    },
+const RECEIVED = answer('It has arrived.', undefined, {
+  etag: {
+    description: 'The MD5 of what was received, in hexadecimal and in quotes.',
+    schema: { type: 'string', pattern: '^"[0-9a-f]{32}"$' },
   },
-};
-const TOKEN = parameter(
-  'token',
-  'The secret of the link, which has it already.',
-  { type: 'string' },
-  { required: true },
-);
+});
+const TOKEN = parameter('token', 'The secret of the link, which has it already.', undefined, {
+  required: true,
+});
 
 const UPLOAD_CALLS = `
 uploadFile | PUT /uploads/:uploadId | Send a file | Takes the file of an upload by the method \`direct\`. The whole address is the \`upload_link\` of the answer that began the upload; it holds for a day.
@@ -79,8 +74,6 @@ listParts | GET /v2/uploads/:uploadId/parts | List the parts of an upload | The 
 completeUpload | PUT /v2/uploads/:uploadId/complete | Complete an upload | Joins the parts in the order of their numbers, which must begin with 1 and have no gap.
 `;
 
-type Details = Pick<Row, 'access' | 'parameters' | 'body' | 'answers' | 'errors'>;
-
 const SENT: Details = {
   parameters: [TOKEN],
   body: { 'application/octet-stream': { type: 'string', format: 'binary' } },
@@ -88,24 +81,23 @@ const SENT: Details = {
   errors: LINK_ERRORS,
 };
 
-const LISTED: Details = {
-  access: 'upload',
-  parameters: queryParameters(PartsQuery),
-  answers: { 200: json('A page.', jsonSchema(Parts)) },
-  errors: ['invalid_parameter', ...TOKEN_ERRORS],
+const DETAILS: Readonly<Record<string, Details>> = {
+  listParts: {
+    access: 'upload',
+    parameters: queryParameters(PartsQuery),
+    answers: { 200: json('A page.', Parts) },
+    errors: ['invalid_parameter', ...TOKEN_ERRORS],
+  },
+  completeUpload: {
+    access: 'upload',
+    answers: { 202: answer('The file has arrived.') },
+    errors: [
+      ...TOKEN_ERRORS,
+      [409, 'parts_missing', 'Parts are missing; the description names them.'],
+      ...TOO_LARGE,
+    ],
+  },
 };
-
-const COMPLETED: Details = {
-  access: 'upload',
-  answers: { 202: { description: 'The file has arrived.' } },
-  errors: [
-    ...TOKEN_ERRORS,
-    [409, 'parts_missing', 'Parts are missing; the description names them.'],
-    ...TOO_LARGE,
-  ],
-};
-
-const DETAILS: Readonly<Record<string, Details>> = { listParts: LISTED, completeUpload: COMPLETED };
 
 export const UPLOADS: Group = {
   tag: 'Uploads',
@@ -144,13 +136,6 @@ function notification(event: WebhookEventName) {
   } satisfies OpenApi.OperationObject;
 }
 
-const Alive = z.object({ status: field(z.literal('ok'), 'It answers.') });
-const DOCUMENT: Schema = {
-  type: 'object',
-  description: 'An OpenAPI document.',
-  required: ['openapi', 'info', 'paths'],
-};
-
 const SERVED = `
 embedScript | GET /embed/channel.js | The channel embed | A script for any page. \`channelEmbed.setup({ channelId, element })\` shows the channel there, and a waiting screen while there is no event; \`mediaId\` in place of \`channelId\` plays one media.
 embedPage | GET /embed/channel.html | A page with the channel embed | Shows a channel as viewers see it, or asks for one.
@@ -178,19 +163,29 @@ const PAGE_PARAMETERS: Readonly<Record<string, readonly OpenApi.ParameterObject[
   ],
 };
 
-function contentAt(at: string): Readonly<Record<string, Schema>> {
-  if (at.endsWith('/healthz')) return { 'application/json': jsonSchema(Alive) };
-  if (at.endsWith('.json')) return { 'application/json': DOCUMENT };
-  if (at.endsWith('.js')) return { 'text/javascript': { type: 'string', description: 'A script.' } };
-  if (at.endsWith('.css')) return { 'text/css': { type: 'string', description: 'A style sheet.' } };
-  return { 'text/html': { type: 'string', description: 'A page for browsers.' } };
-}
+/** What a path answers, by its ending. */
+const CONTENTS: readonly (readonly [ending: string, content: NonNullable<Row['body']>])[] = [
+  ['/healthz', { 'application/json': z.object({ status: field(z.literal('ok'), 'It answers.') }) }],
+  [
+    '.json',
+    {
+      'application/json': {
+        type: 'object',
+        description: 'An OpenAPI document.',
+        required: ['openapi', 'info', 'paths'],
+      },
+    },
+  ],
+  ['.js', { 'text/javascript': { type: 'string', description: 'A script.' } }],
+  ['.css', { 'text/css': { type: 'string', description: 'A style sheet.' } }],
+  ['', { 'text/html': { type: 'string', description: 'A page for browsers.' } }],
+];
 
 export const SERVICE: Group = {
   tag: 'Emulator',
   says: 'The channel embed, and what the emulator reports of itself.',
   rows: rowsOf(SERVED, ({ id, at }) => ({
     parameters: PAGE_PARAMETERS[id] ?? [],
-    answers: { 200: { description: 'It is there.', content: contentOf(contentAt(at)) } },
+    answers: { 200: answer('It is there.', CONTENTS.find(([ending]) => at.endsWith(ending))?.[1]) },
   })),
 };

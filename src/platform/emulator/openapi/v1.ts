@@ -1,13 +1,5 @@
 import * as z from 'zod';
-import {
-  type Answer,
-  contentOf,
-  jsonContent,
-  jsonSchema,
-  parameter,
-  type Schema,
-  schemaRef,
-} from '../../../http/openapi';
+import { type Answer, jsonSchema, parameter, type Schema, schemaRef } from '../../../http/openapi';
 import { CUSTOM, parametersOf } from '../../migration/mapping/fields';
 import { listParametersOf } from '../../migration/mapping/lists';
 import { describeMapping, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
@@ -15,7 +7,7 @@ import { field } from '../json-body';
 import { V1_ERRORS } from '../v1/errors';
 import { FORMATS } from '../v1/serialize';
 import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-api';
-import { capital, type Group, type Row, text } from './operation';
+import { answer, capital, type Group, json, type Row, text } from './operation';
 
 /** How the calls of v1 are signed, for the description as a whole. */
 export const V1_SIGNATURE =
@@ -27,6 +19,9 @@ const PROTOCOL = {
   api_nonce: 'Eight digits, different for each call.',
 } as const;
 
+const needed = (name: string, says: string, place: 'query' | 'header' = 'query') =>
+  parameter(name, says, undefined, { in: place, required: true });
+
 /** The errors of v1 as answers. @param others the statuses with which a body is refused, beside those of the codes. */
 function errorsAnd(...others: readonly number[]): Record<string, Answer> {
   const errors = Object.entries(V1_ERRORS);
@@ -35,8 +30,7 @@ function errorsAnd(...others: readonly number[]): Record<string, Answer> {
     const lines = errors.flatMap(([code, error]) =>
       error.status === status ? [`\`${code}\`: ${error.title}`] : [],
     );
-    const description = lines.join('\n\n') || 'The body is refused.';
-    return [status, { description, content: jsonContent(schemaRef('V1Error')) }] as const;
+    return [status, json(lines.join('\n\n') || 'The body is refused.', schemaRef('V1Error'))] as const;
   });
   return Object.fromEntries(answers);
 }
@@ -95,7 +89,7 @@ function parametersIn(mapping: RouteMapping) {
     ...[...places].map(([name, place]) =>
       parameter(name, place === undefined ? 'As in v1.' : `In v2: \`${place}\`.`),
     ),
-    ...Object.entries(PROTOCOL).map(([name, says]) => parameter(name, says, undefined, { required: true })),
+    ...Object.entries(PROTOCOL).map(([name, says]) => needed(name, says)),
     API_FORMAT,
   ];
 }
@@ -113,13 +107,13 @@ function answerOf(mapping: RouteMapping): Answer {
     ...answerFields(mapping),
     rate_limit: field(RateLimit, 'The rate limit of the site.'),
   });
-  const others = ['application/xml', 'text/plain', 'application/octet-stream'].map(
-    (type) => [type, { type: 'string', description: 'The same in another format.' }] as const,
-  );
-  return {
-    description: 'It is done.',
-    content: contentOf({ 'application/json': jsonSchema(schema), ...Object.fromEntries(others) }),
-  };
+  const other = { type: 'string', description: 'The same in another format.' } as const;
+  return answer('It is done.', {
+    'application/json': schema,
+    'application/xml': other,
+    'text/plain': other,
+    'application/octet-stream': other,
+  });
 }
 
 export const V1_ERROR_SCHEMA = jsonSchema(
@@ -165,12 +159,8 @@ const FileAnswer = z.looseObject({
   ),
 });
 
-const KEY = parameter('key', 'The key of the link.', undefined, { required: true });
-const ARRIVED: Answer = {
-  description: 'The file has arrived.',
-  content: jsonContent(jsonSchema(FileAnswer)),
-};
-
+const KEY = needed('key', 'The key of the link.');
+const ARRIVED = json('The file has arrived.', FileAnswer);
 const FILE_ERRORS = errorsAnd(408, 410, 413, 415, 507);
 
 const formRow = (kind: string, path: string): Row => ({
@@ -179,7 +169,7 @@ const formRow = (kind: string, path: string): Row => ({
   summary: `Send the file of a ${kind} as a form`,
   description:
     'Takes the file that a call of v1 has asked for. The whole address is the `link` of its answer.',
-  parameters: [KEY, parameter('token', 'The secret of the link.', undefined, { required: true }), API_FORMAT],
+  parameters: [KEY, needed('token', 'The secret of the link.'), API_FORMAT],
   body: {
     'multipart/form-data': {
       type: 'object',
@@ -191,9 +181,6 @@ const formRow = (kind: string, path: string): Row => ({
   failures: FILE_ERRORS,
 });
 
-const header = (name: string, says: string) =>
-  parameter(name, says, undefined, { in: 'header', required: true });
-
 const CHUNK: Row = {
   at: `POST ${RESUMABLE_PATH}`,
   id: 'v1UploadChunk',
@@ -203,17 +190,17 @@ const CHUNK: Row = {
   parameters: [
     KEY,
     API_FORMAT,
-    header('X-Session-ID', 'The `session_id` of the answer that asked for the file.'),
-    header('X-Content-Range', 'Which bytes these are, as `bytes 0-499/1000`.'),
+    needed('X-Session-ID', 'The `session_id` of the answer that asked for the file.', 'header'),
+    needed('X-Content-Range', 'Which bytes these are, as `bytes 0-499/1000`.', 'header'),
   ],
   body: { 'application/octet-stream': { type: 'string', format: 'binary' } },
   answers: {
     200: ARRIVED,
-    201: {
-      description: 'The chunk has arrived.',
-      headers: { range: { description: 'Which bytes have arrived.', schema: { type: 'string' } } },
-      content: contentOf({ 'text/plain': { type: 'string', description: 'Which bytes have arrived.' } }),
-    },
+    201: answer(
+      'The chunk has arrived.',
+      { 'text/plain': { type: 'string', description: 'Which bytes have arrived.' } },
+      { range: { description: 'Which bytes have arrived.', schema: { type: 'string' } } },
+    ),
   },
   failures: FILE_ERRORS,
 };
