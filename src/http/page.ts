@@ -14,20 +14,6 @@ interface Page {
   readonly files: readonly string[];
 }
 
-/** What a route answers, as it is sent. */
-interface Prepared {
-  readonly bytes: Buffer;
-  readonly etag: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.svg': 'image/svg+xml',
-};
-
 /** Lets a page use its own files and call its own service; Swagger UI has small images in its style sheet. */
 const PAGE_POLICY = [
   "default-src 'none'",
@@ -40,22 +26,17 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join(';');
 
-/**
- * A page with its files, without a key. All are read when they are first asked for, and kept: a slow
- * client holds no file open.
- */
+/** A page with its files, without a key. */
 export function mountPage(app: Express, { path, folder, html, files }: Page): void {
-  const file = async (name: string, headers = {}) => {
-    const bytes = await readFile(join(folder, name));
-    return prepared(bytes, { 'content-type': MEDIA_TYPES[extname(name)] ?? '', ...headers });
-  };
   app.get(path, (request, response, next) => {
     // The addresses in the page are relative, so that a proxy may put a prefix before them.
     if (request.path.endsWith('/')) response.redirect(308, `..${path}`);
     else next();
   });
-  serveKept(app, path, () => file(html, { 'content-security-policy': PAGE_POLICY }));
-  for (const name of files) serveKept(app, `${path}/${name}`, () => file(name));
+  const serve = (at: string, name: string, headers = {}) =>
+    serveKept(app, at, extname(name), () => readFile(join(folder, name)), headers);
+  serve(path, html, { 'content-security-policy': PAGE_POLICY });
+  for (const name of files) serve(`${path}/${name}`, name);
 }
 
 interface ApiPageOptions {
@@ -79,24 +60,29 @@ const API_PAGE_FILES = [
 
 /** `/openapi.json` and `/docs`, the page that shows it. */
 export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOptions): void {
-  serveKept(app, '/openapi.json', async () => {
-    const bytes = Buffer.from(JSON.stringify(await document()));
-    return prepared(bytes, { 'content-type': 'application/json; charset=utf-8' });
-  });
+  serveKept(app, '/openapi.json', '.json', async () => Buffer.from(JSON.stringify(await document())));
   mountPage(app, { path: '/docs', folder: publicFolder, html: 'docs.html', files: API_PAGE_FILES });
 }
 
-/** Makes an answer with the first of many simultaneous requests, and keeps it. */
-function serveKept(app: Express, path: string, prepare: () => Promise<Prepared>): void {
-  const file = kept(prepare);
+/** Reads or makes an answer with the first of many simultaneous requests, and keeps it: slow clients hold no file open. */
+function serveKept(
+  app: Express,
+  path: string,
+  type: string,
+  make: () => Promise<Buffer>,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const made = kept(async () => {
+    const bytes = await make();
+    return { bytes, etag: etagOf(bytes) };
+  });
   const answer: RequestHandler = async (_request, response) => {
-    const { bytes, etag, headers } = await file();
+    const { bytes, etag } = await made();
     // Answers 304 to a client that has this entity tag.
-    response.set({ ...headers, etag, 'cache-control': 'no-cache' }).send(bytes);
+    response
+      .type(type)
+      .set({ ...headers, etag, 'cache-control': 'no-cache' })
+      .send(bytes);
   };
   app.route(path).get(answer).all(onlyMethods('GET', 'HEAD'));
-}
-
-function prepared(bytes: Buffer, headers: Readonly<Record<string, string>>): Prepared {
-  return { bytes, etag: etagOf(bytes), headers };
 }
