@@ -30,9 +30,8 @@ cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
 cupertinostreaming-aes128-key-format-version: 1
 `;
 
-async function openTester(screen: Screen, address: string, { hasClock = false } = {}): Promise<Page> {
+async function openTester(screen: Screen, address: string): Promise<Page> {
   const page = await browser.open(SCREENS[screen]);
-  if (hasClock) await page.clock.install();
   await page.goto(`${emulator.url}/verify?url=${encodeURIComponent(address)}`);
   return page;
 }
@@ -65,6 +64,8 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   await page.evaluate("document.querySelector('video').play()");
   await plays.waitFor();
   expect(await picture(page, `tester-${screen}`)).toEqual([]);
+  expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe(keyFile(KEYS, FAIRPLAY_KEYS));
+  expect(page.url()).not.toContain(KEYS.key.toString('base64'));
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
 });
 
@@ -81,30 +82,10 @@ test.each([
   const page = await openTester('laptop', address);
   await page.getByLabel('Key file', { exact: true }).fill(keyFile(given, FAIRPLAY_KEYS));
   await page.getByRole('button', { name: 'Test' }).click();
-  await page.locator('#renditions').getByText(judged, { exact: true }).first().waitFor();
+  await page.getByRole('region', { name: 'Renditions' }).getByText(judged, { exact: true }).first().waitFor();
   await page.getByText(played).first().waitFor();
   expect(await picture(page, `tester-${name.replaceAll(' ', '-')}`)).toEqual([]);
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
-});
-
-test('repeats the test while the stream plays on, and keeps what is in the form', async () => {
-  emulator.context.issuedKeys.remember(KEYS);
-  const address = await servedClip('dash', KEYS);
-  const page = await openTester('laptop', address, { hasClock: true });
-  const text = keyFile(KEYS, FAIRPLAY_KEYS);
-  await page.getByLabel('Key file', { exact: true }).fill(text);
-  let tests = 0;
-  page.on('response', (response) => {
-    if (response.request().method() === 'POST' && response.url().includes('/stream-tester')) tests += 1;
-  });
-  await page.getByLabel('Repeat every 10 s').check();
-  await page.getByText('DASH, decrypted with ClearKey').waitFor();
-  await page.evaluate("document.querySelector('video').id = 'same'");
-  await page.clock.fastForward(10_000);
-  await until(() => tests > 1);
-  expect(await page.locator('video#same').count()).toBe(1);
-  expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe(text);
-  expect(page.url()).not.toContain(KEYS.key.toString('base64'));
 });
 
 test('tests without script, too', async () => {

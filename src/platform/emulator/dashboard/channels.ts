@@ -1,13 +1,13 @@
 import type { Express } from 'express';
 import { HttpError } from '../../../http/errors';
-import { type Html, html } from '../../../http/html';
+import { type Content, type Html, html } from '../../../http/html';
 import { type Addresses, addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { EVENT_REFUSALS } from '../live/live-event';
+import { EVENT_REFUSALS, type EventState, isOver, isViewable, type LiveEvent } from '../live/live-event';
 import { CHANNEL, type Channel, eventsOf, previewUrls, titleOf } from '../resources/channels';
-
 import {
   action,
+  type Column,
   card,
   choicesOf,
   copyable,
@@ -25,13 +25,14 @@ import {
   unseen,
   type Words,
 } from './elements';
-import { eventActions, eventColumns, eventPill } from './events';
-import { absent } from './forms';
-import { askedOf, filterBy } from './list';
+import { absent, mountPage } from './forms';
+import { layout } from './layout';
+import { askedOf, filterBy, listOf } from './list';
 import { packagingFacts } from './packaging';
 import { mountResourcePages, type ResourcePages } from './resource-pages';
 
 const PATH = '/dashboard/channels';
+const EVENTS = '/dashboard/events';
 // What may be secret, as the stream key of a simulcast target, is in no form.
 const { text_tracks: _tracks, simulcast_targets: _targets, ...SETTINGS } = CHANNEL.metadata;
 const { title, publishing_mode, tags, dvr, reconnect_window } = SETTINGS;
@@ -56,7 +57,9 @@ export function channelState(
   return status === 'creating' ? 'unused' : status;
 }
 
+/** The pages of channels and of their events. */
 export function mountChannelPages(app: Express, context: EmulatorContext): void {
+  mountEventsPage(app, context);
   const { state, broadcast, library } = context;
   const stateOf = (channel: Channel) => channelState(context, channel);
   const kind: ResourcePages<Channel> = {
@@ -95,13 +98,18 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
       ...channelParts(context, channel, addressesFor(context, request)),
       settings,
     }),
-    facts: ({ metadata: { simulcast_targets: targets, text_tracks } }) => [
-      [
-        'Simulcast targets',
-        targets.length === 0 ? NONE : html`<ul class="tags">${targets.map(targetItem)}</ul>`,
-      ],
-      ['Text tracks', text_tracks.length],
-    ],
+    facts: ({ metadata: { simulcast_targets, text_tracks } }) => {
+      const targets = simulcast_targets.map(
+        ({ title: name, stream_url }) => html`<li>${name} ${stream_url}</li>`,
+      );
+      return [
+        [
+          'Simulcast targets',
+          targets.length > 0 ? html`<ul class="tags">${targets}</ul>` : html`<span class="muted">none</span>`,
+        ],
+        ['Text tracks', text_tracks.length],
+      ];
+    },
     farewell: [
       'Its events and its stream key go with it; the replays of its events stay.',
       'A broadcast under way ends at once.',
@@ -126,18 +134,10 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
   });
 }
 
-const NONE = html`<span class="muted">none</span>`;
-
-function targetItem({ title: name, stream_url }: Channel['metadata']['simulcast_targets'][number]): Html {
-  return html`<li>${name} ${stream_url}</li>`;
-}
-
 /** The button that lets encoders connect, or not. */
 function switchButton(channel: Channel, query = ''): Html {
-  const path = `${PATH}/${channel.id}`;
-  return channel.enabled
-    ? action(`${path}/disable${query}`, 'Disable', titleOf(channel))
-    : action(`${path}/enable${query}`, 'Enable', titleOf(channel));
+  const label = channel.enabled ? 'Disable' : 'Enable';
+  return action(`${PATH}/${channel.id}/${label.toLowerCase()}${query}`, label, titleOf(channel));
 }
 
 const EVENTS_SHOWN = 10;
@@ -188,56 +188,125 @@ const NOT_PULLED = [
 ] as const;
 
 function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresses): Html {
-  const key = secret('encoder-key', 'stream key', streamKey);
-  const command = (place: string, label: string, line: string) =>
-    disclosure(place, label, copyableLines(`${place}-line`, label, line));
-  const server =
+  const command = (place: string, label: string, lines: readonly string[]) =>
+    disclosure(place, label, copyableLines(`${place}-line`, label, lines.join(' \\\n  ')));
+  const how =
     rtmp === undefined
-      ? html`<p>No encoder can connect: RTMP is off (EMULATOR_RTMP_PORT).</p>${facts([['Stream key', key]])}`
-      : html`<p>In OBS, choose Settings, Stream, the service <b>Custom…</b>, and fill in these two. Any RTMP encoder takes them.</p>
-        ${facts([
-          ['Server', copyableAddress('server address', rtmp)],
-          ['Stream key', key],
-        ])}${command(`ffmpeg-${id}`, 'the ffmpeg command', ffmpegLine(rtmp, streamKey))}`;
+      ? html`<p>No encoder can connect: RTMP is off (EMULATOR_RTMP_PORT).</p>`
+      : html`<p>In OBS, choose Settings, Stream, the service <b>Custom…</b>, and fill in these two. Any RTMP encoder takes them.</p>`;
+  const known = facts([
+    rtmp !== undefined && ['Server', copyableAddress('server address', rtmp)],
+    ['Stream key', secret('encoder-key', 'stream key', streamKey)],
+  ]);
+  // A test picture and a tone.
+  const ffmpeg =
+    rtmp !== undefined &&
+    command(`ffmpeg-${id}`, 'the ffmpeg command', [
+      'ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30',
+      '-f lavfi -i sine=frequency=440:sample_rate=48000',
+      '-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 60 -b:v 2500k',
+      '-c:a aac -b:a 128k',
+      `-f flv '${rtmp}/${streamKey}'`,
+    ]);
   const simulated =
     control !== undefined &&
-    command(
-      `simulated-${id}`,
-      'the command of a simulated encoder',
-      simulatedEncoderLine(control, streamKey),
-    );
-  return card('encoder', 'Stream to this channel', html`${server}${simulated}`);
-}
-
-/** An address to take away, and to open. */
-function addressWithLink(name: string, address: string): Html {
-  return html`<div class="actions">${copyableAddress(name, address)} <a class="button outline small" href="${address}">Open${unseen(`the ${name}`)}</a></div>`;
+    command(`simulated-${id}`, 'the command of a simulated encoder', [
+      `curl -sS ${control}/encoder/connect`,
+      "-H 'content-type: application/json'",
+      `-d '${JSON.stringify({ stream_key: streamKey })}'`,
+    ]);
+  return card('encoder', 'Stream to this channel', html`${how}${known}${ffmpeg}${simulated}`);
 }
 
 function playerAddresses({ id }: Channel, { origin, embedScript }: Addresses): Html {
+  const openable = (name: string, at: string) =>
+    html`<div class="actions">${copyableAddress(name, at)} <a class="button outline small" href="${at}">Open${unseen(`the ${name}`)}</a></div>`;
   return facts([
-    ['Channel document', addressWithLink('channel document', `${origin}/live/channels/${id}.json`)],
-    ['Embed page', addressWithLink('embed page', `${origin}/embed/channel.html?channelId=${id}`)],
+    ['Channel document', openable('channel document', `${origin}/live/channels/${id}.json`)],
+    ['Embed page', openable('embed page', `${origin}/embed/channel.html?channelId=${id}`)],
     ['Embed script', copyableAddress('address of the embed script', embedScript)],
   ]);
 }
 
-/** The command that streams a test picture and a tone to a channel over RTMP. */
-function ffmpegLine(rtmpAddress: string, streamKey: string): string {
-  return [
-    'ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30',
-    '-f lavfi -i sine=frequency=440:sample_rate=48000',
-    '-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 60 -b:v 2500k',
-    '-c:a aac -b:a 128k',
-    `-f flv '${rtmpAddress}/${streamKey}'`,
-  ].join(' \\\n  ');
+const EVENT_WORDS: Words<EventState | 'refused'> = {
+  preview: ['preview', 'special'],
+  preview_interrupted: ['preview, encoder gone', 'warning'],
+  live: ['live', 'success'],
+  live_interrupted: ['live, encoder gone', 'warning'],
+  refused: ['refused', 'danger'],
+  ended: ['ended', 'neutral'],
+  ended_unpublished: ['ended unpublished', 'neutral'],
+};
+
+/** Whether viewers have an event matters less than that the packager does not package it. */
+function shownState({ packaging }: EmulatorContext, { id, state }: LiveEvent): keyof typeof EVENT_WORDS {
+  return !isOver(state) && packaging.isRefused(id) ? 'refused' : state;
 }
 
-/** The command that connects a simulated encoder through the control port. */
-function simulatedEncoderLine(controlAddress: string, streamKey: string): string {
+function eventPill(context: EmulatorContext, event: LiveEvent): Html {
+  return pill(...EVENT_WORDS[shownState(context, event)]);
+}
+
+/** The page of the events of all channels. */
+function mountEventsPage(app: Express, context: EmulatorContext): void {
+  const { channels, events } = context.state;
+  mountPage(app, EVENTS, (asked) =>
+    layout({
+      asked,
+      title: 'Events',
+      section: EVENTS,
+      intro:
+        'Every broadcast of every channel. Events of manual channels are shown here before they are published.',
+      content: listOf('events', events.all(), asked.query, {
+        path: EVENTS,
+        noun: { one: 'event', many: 'events' },
+        caption: 'Live events',
+        columns: () => eventColumns(context),
+        hint: 'event id, channel title or id',
+        texts: ({ id, channelId }) => {
+          const channel = channels.find(channelId);
+          return [id, channelId, channel ? titleOf(channel) : ''];
+        },
+        filters: [filterBy('state', choicesOf(EVENT_WORDS), (event) => shownState(context, event))],
+        empty: html`<p>There is no event yet. One begins when an encoder connects to a channel.</p>`,
+      }),
+    }),
+  );
+}
+
+/** The columns of a table of events, of one channel or of all. */
+function eventColumns(context: EmulatorContext, isOfOneChannel = false): Column<LiveEvent>[] {
+  const { channels } = context.state;
+  const channelLink = ({ channelId }: LiveEvent) => {
+    const channel = isOfOneChannel ? undefined : channels.find(channelId);
+    return (
+      channel &&
+      html`<span class="sub"><a href="/dashboard/channels/${channel.id}">${titleOf(channel)}</a></span>`
+    );
+  };
   return [
-    `curl -sS ${controlAddress}/encoder/connect`,
-    "-H 'content-type: application/json'",
-    `-d '${JSON.stringify({ stream_key: streamKey })}'`,
-  ].join(' \\\n  ');
+    ['Event', (event) => html`<code>${event.id}</code>${channelLink(event)}`],
+    ['State', (event) => eventPill(context, event)],
+    ['Started', ({ created }) => time(created)],
+    ['Published', ({ publishedAt }) => time(publishedAt)],
+    ['Ended', ({ endedAt }) => time(endedAt)],
+    ['Actions', eventActions],
+  ];
+}
+
+/** The actions of an event: preview and publish before viewers see it, watch when they do. */
+function eventActions(event: LiveEvent): Content {
+  const { id, mode, state, channelId, publishedAt, previewToken } = event;
+  const isRunning = !isOver(state);
+  const link = (path: string, label: string) =>
+    html`<a class="button outline small" href="${path}">${label}${unseen(`of event ${id}`)}</a>`;
+  // The player for the owner, who sees an event before viewers do, and sees what is wrong with it.
+  const preview = `/embed/media.html?${new URLSearchParams({ preview: previewToken })}`;
+  const publish = `${PATH}/${channelId}/events/${id}/publish`;
+  return html`<div class="actions">
+    ${isRunning && link(preview, 'Preview')}
+    ${isRunning && mode === 'manual' && publishedAt === undefined && action(publish, 'Publish', `event ${id}`, {}, 'small')}
+    ${isViewable(state) && link(`/v2/media/${id}`, isRunning ? 'Playlist' : 'Replay')}
+    ${state === 'ended_unpublished' && html`<span class="muted">hidden from viewers</span>`}
+  </div>`;
 }

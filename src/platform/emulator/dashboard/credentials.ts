@@ -26,9 +26,8 @@ import {
 } from './elements';
 import { type Asked, absent, formCard, mountPage, refusedFirst } from './forms';
 import { readFields } from './inputs';
-import { layout } from './layout';
+import { credentialsFor, layout, requireRole, roleOf } from './layout';
 import { filterBy, type List, listOf } from './list';
-import { credentialsFor, requireRole, roleOf } from './user';
 
 const PATH = '/dashboard/credentials';
 

@@ -10,9 +10,8 @@ import type { EmulatorContext } from '../context';
 import { refuseWebhooks } from '../webhooks/receiver-call';
 import { mountChannelPages } from './channels';
 import { mountCredentialPages } from './credentials';
-import { mountEventsPage } from './events';
 import { wantsJson } from './forms';
-import { layout } from './layout';
+import { layout, mountUser, refuseViewers } from './layout';
 import { mountMediaPages } from './media';
 import { mountMigrationPage } from './migration';
 import { mountOverviewPages } from './overview';
@@ -22,7 +21,6 @@ import { mountRequestPages } from './requests';
 import { mountStreamTester } from './stream-tester';
 import { mountTagsPage } from './tags';
 import { mountUsagePage } from './usage';
-import { mountUser, refuseViewers } from './user';
 import { mountWebhookPages } from './webhooks';
 
 /** Below them are the pages; `/verify` is short for the stream tester. */
@@ -40,7 +38,6 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   mountAssets(app, context.publicFolder);
   mountOverviewPages(app, context);
   mountChannelPages(app, context);
-  mountEventsPage(app, context);
   mountMediaPages(app, context);
   mountPlaylistPages(app, context);
   mountPlayerPages(app, context);

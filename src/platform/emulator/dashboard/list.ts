@@ -95,7 +95,7 @@ function searchForm<T>({ path, noun, hint, filters = [] }: List<T>, asked: URLSe
     const options = [{ value: '', label: `Any ${name.replaceAll('_', ' ')}` }, ...choices];
     return html`<label class="unseen" for="search-${name}">${label}</label><select id="search-${name}" name="${name}">${optionsOf(options, asked.get(name) ?? '')}</select>`;
   });
-  return html`<form class="search" role="search" aria-label="Search ${noun.many}" action="${path}" data-search>
+  return html`<form class="search" role="search" aria-label="Search ${noun.many}" action="${path}">
     <label class="unseen" for="search-q">Search ${noun.many}</label>
     <input id="search-q" name="q" type="search" value="${asked.get('q') ?? ''}" placeholder="Search ${hint}" maxlength="${MAX_WORDS_LENGTH}" autocomplete="off" spellcheck="false">
     ${fields}

@@ -4,7 +4,7 @@ import type { EmulatorContext } from '../context';
 import { sendThumbnail } from '../delivery/pictures';
 import type { Media } from '../resources/media';
 import type { Original } from '../resources/originals';
-import { MEDIA_RENDITION, type Rendition } from '../resources/renditions';
+import type { Rendition } from '../resources/renditions';
 import type { PathIds } from '../resources/resource';
 import { conflict, type ResourceCalls } from '../resources/resource-calls';
 import { TEXT_TRACK, type TextTrack } from '../resources/text-tracks';
@@ -36,10 +36,6 @@ const FOR_GOOD = 'This can’t be undone.';
 /** The ids of the part that a path below a media names, as the calls of this part take them. */
 type IdsOf = (media: Media, request: PageRequest) => PathIds;
 
-const partIds =
-  (name: string): IdsOf =>
-  ({ siteId, id }, { params }) => ({ siteId, mediaId: id, [name]: params.partId ?? '' });
-
 /** The form that deletes a part. @param done what was done, as `picture-deleted`. */
 const deletion =
   (calls: ResourceCalls, idsOf: IdsOf, done: string) =>
@@ -48,21 +44,12 @@ const deletion =
     return done;
   };
 
-/** Mounts the forms for the pictures, the text tracks and the renditions of a media, and the pictures. */
-export function mountMediaParts(app: Express, context: EmulatorContext, mountForm: MountForm<Media>): void {
-  mountPictures(app, context, mountForm);
-  mountTracks(context, mountForm);
-  const { renditions } = context.library;
-  mountForm('renditions/:partId/delete', deletion(renditions, partIds('renditionId'), 'rendition-deleted'));
-  const makeRendition = async ({ siteId, id }: Media, { sent, view }: Sent) => {
-    const relationships = readFields(MEDIA_RENDITION.relationships, sent);
-    await renditions.create({ siteId, mediaId: id }, { relationships }, view);
-    return 'rendition-created';
-  };
-  mountForm('renditions', makeRendition, 'rendition-new');
-}
-
-function mountPictures(app: Express, { library, state }: EmulatorContext, mountForm: MountForm<Media>): void {
+/** Mounts the forms for the pictures of a media, and the pictures. */
+export function mountPictures(
+  app: Express,
+  { library, state }: EmulatorContext,
+  mountForm: MountForm<Media>,
+): void {
   const calls = library.thumbnails;
   const create = async ({ siteId, id }: Media, upload: object, { view }: Sent) => {
     const body = { upload, relationships: { media: [{ id }] } };
@@ -102,10 +89,15 @@ function mountPictures(app: Express, { library, state }: EmulatorContext, mountF
   });
 }
 
-function mountTracks(context: EmulatorContext, mountForm: MountForm<Media>): void {
+/** Mounts the forms for the text tracks of a media. */
+export function mountTracks(context: EmulatorContext, mountForm: MountForm<Media>): void {
   const { textTracks: calls } = context.library;
   const { textTracks } = context.state;
-  const idsOf = partIds('trackId');
+  const idsOf: IdsOf = ({ siteId, id }, { params }) => ({
+    siteId,
+    mediaId: id,
+    trackId: params.partId ?? '',
+  });
   mountForm('tracks/:partId/delete', deletion(calls, idsOf, 'text-track-deleted'));
   const create = async ({ siteId, id }: Media, { request, sent, view }: Sent) => {
     const source = readFields(TRACK_SOURCE, sent);
@@ -142,7 +134,7 @@ export function mediaParts(context: EmulatorContext, media: Media, asked: Asked)
   return {
     picture: picturesCard(context, media, asked),
     track: tracksCard(context, media, asked),
-    rendition: renditionsCard(context, media, asked),
+    rendition: renditionsCard(context, media),
   };
 }
 
@@ -277,8 +269,7 @@ function whyOf({ status, errorMessage, unconvertedReason }: Rendition): Content 
   return unconvertedReason !== null && `The uploaded file. ${unconvertedReason}`;
 }
 
-function renditionsCard({ state }: EmulatorContext, { id }: Media, asked: Asked): Html {
-  const path = `/dashboard/media/${id}/renditions`;
+function renditionsCard({ state }: EmulatorContext, { id }: Media): Html {
   const isOriginal = (file: Original | Rendition): file is Original => 'isPrimary' in file;
   const list = table<Original | Rendition>(
     'Originals and renditions',
@@ -299,22 +290,9 @@ function renditionsCard({ state }: EmulatorContext, { id }: Media, asked: Asked)
           !isOriginal(file) && html`<span class="sub">${whyOf(file)}</span>`,
         ],
       ],
-      [
-        'Actions',
-        (file) => {
-          if (isOriginal(file)) return NOTHING;
-          const consequence = 'Players don’t get it any more.';
-          return confirmedAction(`${path}/${file.id}/delete`, 'Delete', file.templateId, consequence);
-        },
-      ],
     ],
     [...state.originals.of(id), ...state.renditions.of(id)],
     html`<p>None yet. The platform makes them of the content.</p>`,
   );
-  const form = { id: 'rendition-new', path, submit: 'Make rendition', fields: MEDIA_RENDITION.relationships };
-  return card(
-    'renditions-card',
-    'Renditions',
-    html`${live('renditions', list)}${formMore(asked, 'Make another rendition', form)}`,
-  );
+  return card('renditions-card', 'Renditions', live('renditions', list));
 }

@@ -20,7 +20,7 @@ import {
 import { type Asked, formMore, invalid, refusalOf } from './forms';
 import { FormBody, inputsOf, readFields } from './inputs';
 import { filterBy } from './list';
-import { mediaParts, mountMediaParts } from './media-parts';
+import { mediaParts, mountPictures, mountTracks } from './media-parts';
 import { mediaName, publication, STATUS_WORDS, statusPill, titleOfMedia } from './media-words';
 import { packagingFacts } from './packaging';
 import { mountResourcePages, type Sent, siteField } from './resource-pages';
@@ -110,7 +110,8 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
     return 'content-requested';
   };
   mountForm('source', useSource, 'content-source');
-  mountMediaParts(app, context, mountForm);
+  mountPictures(app, context, mountForm);
+  mountTracks(context, mountForm);
 }
 
 const NO_ADDRESS = 'Fill in one of the addresses: where to fetch the content from, or where it stays.';

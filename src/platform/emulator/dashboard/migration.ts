@@ -25,9 +25,8 @@ import { callPlatform } from './call-platform';
 import { card, copyableLines, pill, type Words } from './elements';
 import { type Asked, formCard, invalid, mountPage, type PageRequest } from './forms';
 import { Lines } from './inputs';
-import { layout } from './layout';
+import { credentialsFor, layout, requireRole } from './layout';
 import { siteField, siteOf } from './resource-pages';
-import { credentialsFor, requireRole } from './user';
 
 const PATH = '/dashboard/migration';
 
@@ -100,25 +99,27 @@ interface Answered {
   readonly instead?: string;
 }
 
-interface BothAnswers {
-  readonly v1: Answered;
-  readonly v2: readonly Answered[];
-}
-
 const LIMITS = { maxBytes: 16 * 1024 * 1024, timeoutMs: 60_000 };
 
 /** Makes the call of v1, and then those of v2 in their order, each with the answers of those before. */
-async function runBoth(runner: Runner, call: V1Call, migration: Migration): Promise<BothAnswers> {
+async function runBoth(runner: Runner, call: V1Call, migration: Migration) {
   const { context, request, site } = runner;
   const own = await callPlatform(runner.platform);
   const host = request.get('host') ?? '';
-  const run = (method: HttpMethod, target: string, headers: object, body: string | undefined) => {
+  const run = async (
+    method: HttpMethod,
+    target: string,
+    headers: object,
+    body?: string,
+  ): Promise<Answered> => {
     const name = `${method} ${target}`;
     const given = body === undefined ? undefined : Buffer.from(body);
-    return own.call(target, { method, headers: { host, ...headers }, body: given, ...LIMITS }).then(
-      (answer): Answered => ({ name, answer }),
-      (): Answered => ({ name, instead: 'The connection broke before there was an answer.' }),
-    );
+    try {
+      const sent = { method, headers: { host, ...headers }, body: given, ...LIMITS };
+      return { name, answer: await own.call(target, sent) };
+    } catch {
+      return { name, instead: 'The connection broke before there was an answer.' };
+    }
   };
   const admin = credentialsFor(request, context.state).find(
     (each) => each.permission === 'Admin' && reachesSite(each, site),
@@ -130,11 +131,8 @@ async function runBoth(runner: Runner, call: V1Call, migration: Migration): Prom
     if (!admin) return { name, instead: 'No Admin credential reaches this site.' };
     if ([path, body, query].some(hasPlaceholder))
       return { name, instead: 'This was not called: replace the words in braces by hand.' };
-    const headers = {
-      authorization: `Bearer ${admin.secret}`,
-      ...(body && { 'content-type': 'application/json' }),
-    };
-    return run(method, target, headers, body && JSON.stringify(body));
+    const authorization = `Bearer ${admin.secret}`;
+    return run(method, target, { authorization }, body && JSON.stringify(body));
   };
   try {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -211,18 +209,37 @@ const VERDICTS: Words<Verdict> = {
   unknown: ['Not a call of the mapping', 'danger'],
 };
 
-function resultOf(call: V1Call, migration: Migration, origin: string, answers?: BothAnswers): Html {
-  const { verdict, calls, notes } = migration;
+function resultOf(
+  call: V1Call,
+  { verdict, calls, notes }: Migration,
+  origin: string,
+  answers: Awaited<ReturnType<typeof runBoth>> | undefined,
+): Html {
+  const shown = calls.map((each, place) => {
+    const name = calls.length === 1 ? 'The call of v2' : `Call ${place + 1} of v2`;
+    const purpose = each.purpose !== undefined && html`<p>${marked(each.purpose)}</p>`;
+    return html`${purpose}${copyableLines(`v2-call-${place}`, name, asCurl(each, origin))}`;
+  });
   const differences =
     notes.length > 0 && html`<h3>What is different</h3><ul class="notes">${notes.map(noteOf)}</ul>`;
   const inV2 = html`<p><code>${call.route}</code> ${pill(...VERDICTS[verdict])}</p>
-    ${calls.map((each, place) => v2Call(each, place, calls.length, origin))}${differences}`;
-  return html`${card('v2-calls', 'In v2', inV2)}${answers && answersOf(answers)}`;
-}
-
-function v2Call(call: V2Call, place: number, count: number, origin: string): Html {
-  const name = count === 1 ? 'The call of v2' : `Call ${place + 1} of v2`;
-  return html`${call.purpose !== undefined && html`<p>${marked(call.purpose)}</p>`}${copyableLines(`v2-call-${place}`, name, asCurl(call, origin))}`;
+    ${shown}${differences}`;
+  const both =
+    answers &&
+    card(
+      'answers',
+      'What both answered here',
+      html`<p class="muted">Both ran on what the emulator holds, the call of v1 first: what it deletes, v2 does not find any more.</p>
+    <div class="answers">
+      <div><h3>v1</h3>${answerText('v1', answers.v1, 0)}</div>
+      <div><h3>v2</h3>${
+        answers.v2.length === 0
+          ? html`<p>There is no call of v2 to run.</p>`
+          : answers.v2.map((each, place) => answerText('v2', each, place))
+      }</div>
+    </div>`,
+    );
+  return html`${card('v2-calls', 'In v2', inV2)}${both}`;
 }
 
 const NOTES: Words<Note['kind']> = {
@@ -242,33 +259,12 @@ function marked(sentence: string): Content {
   return sentence.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
-function answersOf({ v1, v2 }: BothAnswers): Html {
-  const ofV2 =
-    v2.length === 0
-      ? html`<p>There is no call of v2 to run.</p>`
-      : v2.map((each, place) => answerText('v2', each, place));
-  return card(
-    'answers',
-    'What both answered here',
-    html`<p class="muted">Both ran on what the emulator holds, the call of v1 first: what it deletes, v2 does not find any more.</p>
-    <div class="answers">
-      <div><h3>v1</h3>${answerText('v1', v1, 0)}</div>
-      <div><h3>v2</h3>${ofV2}</div>
-    </div>`,
-  );
-}
-
 function answerText(version: string, { name, answer, instead }: Answered, place: number): Html {
-  const status = answer && pill(String(answer.status), answer.status < 400 ? 'success' : 'danger');
-  const text = answer && (prettyOf(answer.body.toString()) || 'No body.');
-  return html`<p><code>${name}</code> ${status}</p>${
-    text === undefined
-      ? html`<p>${instead}</p>`
-      : copyableLines(`answer-${version}-${place}`, `The answer of ${version}`, text)
-  }`;
-}
-
-function prettyOf(text: string): string {
+  const head = (status: Content) => html`<p><code>${name}</code> ${status}</p>`;
+  if (!answer) return html`${head(undefined)}<p>${instead}</p>`;
+  const text = answer.body.toString();
   const parsed = parsedJson(text);
-  return parsed === undefined ? text : JSON.stringify(parsed, null, 2);
+  const pretty = (parsed === undefined ? text : JSON.stringify(parsed, null, 2)) || 'No body.';
+  const status = pill(String(answer.status), answer.status < 400 ? 'success' : 'danger');
+  return html`${head(status)}${copyableLines(`answer-${version}-${place}`, `The answer of ${version}`, pretty)}`;
 }

@@ -20,8 +20,7 @@ import {
   time,
 } from './elements';
 import { mountPage, type PageRequest } from './forms';
-import { layout } from './layout';
-import { credentialsFor } from './user';
+import { credentialsFor, layout } from './layout';
 
 /** The first page, and the page of the key provider's accounts. */
 export function mountOverviewPages(app: Express, context: EmulatorContext): void {
@@ -66,10 +65,8 @@ function counts(context: EmulatorContext, request: PageRequest): Html {
   const { state, webhooks } = context;
   const channels = state.channels.all();
   const states = channels.map((channel) => channelState(context, channel));
-  const [active = 0, refused = 0] = ['active', 'refused'].map(
-    (wanted) => states.filter((each) => each === wanted).length,
-  );
-  const isOne = refused === 1;
+  const active = states.filter((each) => each === 'active').length;
+  const refused = states.filter((each) => each === 'refused').length;
   const tiles: readonly [path: string, count: number, one: string, many?: string][] = [
     ['channels', channels.length, 'channel'],
     ['channels?state=active', active, 'active now', 'active now'],
@@ -82,7 +79,7 @@ function counts(context: EmulatorContext, request: PageRequest): Html {
   ];
   const problem =
     refused > 0 &&
-    html`<p class="message" data-variant="danger"><a href="/dashboard/channels?state=refused">${refused} ${isOne ? 'stream is' : 'streams are'} refused</a> by the packager: viewers have no picture. The page of the channel says why.</p>`;
+    html`<p class="message" data-variant="danger"><a href="/dashboard/channels?state=refused">${refused} ${refused === 1 ? 'stream is' : 'streams are'} refused</a> by the packager: viewers have no picture. The page of the channel says why.</p>`;
   return html`${problem}<ul class="tiles" aria-label="Counts">${tiles.map(
     ([path, count, one, many = `${one}s`]) =>
       html`<li><a class="tile" href="/dashboard/${path}"><b>${count}</b> <span>${count === 1 ? one : many}</span></a></li>`,

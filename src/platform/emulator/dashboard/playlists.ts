@@ -3,14 +3,32 @@ import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import { watchablesOf } from '../delivery/playlist-media';
 import { Choice } from '../resources/fields';
-import { PLAYLIST, type Playlist, type PlaylistType, TYPED_PLAYLISTS } from '../resources/playlists';
-import { copyableAddress, counted, duration, live, NOTHING, section, table, time } from './elements';
-import { type Asked, invalid } from './forms';
+import type { Media } from '../resources/media';
+import {
+  PLAYLIST,
+  type Playlist,
+  type PlaylistMetadata,
+  type PlaylistType,
+  TYPED_PLAYLISTS,
+} from '../resources/playlists';
+import { conflict } from '../resources/resource-calls';
+import {
+  action,
+  copyableAddress,
+  counted,
+  duration,
+  hiddenFields,
+  live,
+  NOTHING,
+  section,
+  table,
+  time,
+} from './elements';
+import { type Asked, absent, invalid, wantsJson } from './forms';
 import { FormBody } from './inputs';
-import { filterBy } from './list';
-import { idsIn, manualParts, mountManualPlaylist } from './manual-playlist';
-import { MEDIA_NOUN, mediaName } from './media-words';
-import { mountResourcePages } from './resource-pages';
+import { filterBy, type List, listOf, type PageQuery, pageIn, pageLinks } from './list';
+import { MEDIA_NOUN, mediaName, publication, statusPill, titleOfMedia } from './media-words';
+import { type MountForm, mountResourcePages } from './resource-pages';
 
 const [FIRST = 'manual_playlist', ...OTHERS] = TYPED_PLAYLISTS.map(({ type }) => type);
 const TYPE = { type: { schema: Choice([FIRST, ...OTHERS]), default: FIRST, says: 'The type.' } };
@@ -122,10 +140,126 @@ function previewPart(context: EmulatorContext, playlist: Playlist, { query }: As
     watchables.length > 0 && html`<p class="found">${counted(watchables.length, MEDIA_NOUN)}${more}</p>`;
   const form =
     name !== undefined &&
-    html`<form class="search" aria-label="The request of a viewer" action="/dashboard/playlists/${playlist.id}" data-search>
+    html`<form class="search" aria-label="The request of a viewer" action="/dashboard/playlists/${playlist.id}">
     <label class="unseen" for="preview-asked">${label}</label>
     <input id="preview-asked" name="${name}" value="${text}" placeholder="${label}" maxlength="${MAX_LENGTH}" autocomplete="off" dir="auto">
     <button>Show</button>
   </form>`;
   return section('preview', 'What it delivers now', html`${form}${live('preview', html`${count}${list}`)}`);
+}
+
+/** The ids of the media of a manual playlist, in their order and each once, as viewers get them. */
+function idsIn({ metadata }: Playlist): readonly string[] {
+  return [...new Set((metadata as PlaylistMetadata<'manual_playlist'>).media_filter.include?.values)];
+}
+
+type Change = (ids: readonly string[], sent: FormBody) => readonly string[];
+
+/** The changes of an order by their forms. Others change it as well: an id that is gone changes nothing. */
+const CHANGES: Readonly<Record<string, Change>> = {
+  add: (ids, sent) => [...new Set([...ids, sent.text('media')])],
+  remove: (ids, sent) => ids.filter((id) => id !== sent.text('media')),
+  move(ids, sent) {
+    const from = ids.indexOf(sent.text('media'));
+    if (from === -1) return ids;
+    const to = Math.max(from + (Math.trunc(Number(sent.text('by'))) || 0), 0);
+    return ids.toSpliced(from, 1).toSpliced(to, 0, ...ids.slice(from, from + 1));
+  },
+  // Those that are named go to the places that they have together.
+  order(ids, sent) {
+    const wanted = new Set(
+      sent
+        .text('order')
+        .split(',')
+        .filter((id) => ids.includes(id)),
+    );
+    const next = wanted.values();
+    return ids.map((id) => (wanted.has(id) ? (next.next().value ?? id) : id));
+  },
+};
+
+/** The forms that change the media of a manual playlist, and their order. */
+function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Playlist>): void {
+  for (const [act, change] of Object.entries(CHANGES))
+    mountForm(act, (playlist, { request, sent, view }) => {
+      const { siteId, id, metadata, playlistType } = playlist;
+      if (playlistType !== 'manual_playlist')
+        throw conflict('This playlist has no order of its own: its media follow from its settings.');
+      if (act === 'add' && !context.state.media.findOf(siteId, sent.text('media')))
+        throw absent('The site has no media with this id.');
+      const { include } = (metadata as PlaylistMetadata<'manual_playlist'>).media_filter;
+      const media_filter = { include: { ...include, values: change(idsIn(playlist), sent) } };
+      const calls = context.library.typedPlaylists.get(playlistType);
+      calls?.update({ siteId, playlistId: id }, { metadata: { media_filter } }, view);
+      // The query of the page that the form was on, and nothing else.
+      const back = new URLSearchParams(sent.text('back')).toString();
+      return wantsJson(request) ? undefined : `/dashboard/playlists/${id}${back && `?${back}`}`;
+    });
+}
+
+/** A page of the order. Beyond it, media are moved with their buttons. */
+const PLACES_SHOWN = 100;
+
+/** The media of a manual playlist in their order, and a search for others to add. */
+function manualParts(context: EmulatorContext, playlist: Playlist, query: PageQuery) {
+  const ids = idsIn(playlist);
+  const path = `/dashboard/playlists/${playlist.id}`;
+  const pages = Math.max(Math.ceil(ids.length / PLACES_SHOWN), 1);
+  const page = pageIn(query.places, pages);
+  const first = (page - 1) * PLACES_SHOWN;
+  const backFrom = (places: number) => {
+    const back = new URLSearchParams(typeof query.q === 'string' && query.q !== '' ? { q: query.q } : {});
+    if (places > 1) back.set('places', String(places));
+    return back.toString();
+  };
+  const back = backFrom(page);
+  const row = (id: string, index: number): Html => {
+    const media = context.state.media.findOf(playlist.siteId, id);
+    const name = media ? titleOfMedia(media) : id;
+    const fields = { media: id, back };
+    const move = (by: number, sign: string, label: string): Html => {
+      const to = first + index + by;
+      return html`<form method="post" action="${path}/move">${hiddenFields({ ...fields, by })}<button class="outline small" data-by="${by}"${(to < 0 || to >= ids.length) && html` disabled`}><span aria-hidden="true">${sign}</span><span class="unseen">${label} ${name}</span></button></form>`;
+    };
+    const shown = media
+      ? mediaName(context, media)
+      : html`<div class="with-thumb"><span class="thumb" aria-hidden="true"></span><div><span class="name"><code>${id}</code></span><span class="sub">There is no such media in the library. Viewers don’t see it.</span></div></div>`;
+    return html`<li data-id="${id}" data-name="${name}">
+    <button type="button" class="handle" aria-label="Move ${name}: drag it, or press the arrow keys"><span aria-hidden="true"></span></button>
+    ${shown}${media && media.status !== 'ready' && statusPill(media.status)}
+    <div class="actions">${move(-1, '↑', 'Up:')}${move(1, '↓', 'Down:')}${action(`${path}/remove`, 'Remove', name, fields)}</div>
+  </li>`;
+  };
+  const rows = ids.slice(first, first + PLACES_SHOWN).map(row);
+  const links = pageLinks(page, pages, (to) => `${path}?${backFrom(to)}`, ['Earlier', 'Later']);
+  const order =
+    rows.length === 0
+      ? html`<div class="empty"><p>No media yet. Search for some below and add them.</p></div>`
+      : html`<ol class="order" start="${first + 1}" data-order="${path}/order">${rows}</ol>${links}`;
+  const add = (media: Media) =>
+    ids.includes(media.id)
+      ? html`<span class="muted">in the playlist</span>`
+      : action(`${path}/add`, 'Add', titleOfMedia(media), { media: media.id, back });
+  const list: List<Media> = {
+    path,
+    noun: MEDIA_NOUN,
+    caption: 'Media of the site',
+    columns: () => [
+      ['Media', (media) => mediaName(context, media)],
+      ['Status', ({ status }) => statusPill(status)],
+      ['Viewers', (media) => publication(media, context.clock.now())],
+      ['Actions', add],
+    ],
+    hint: 'title, id or tag',
+    texts: ({ id, metadata: { title, tags } }) => [title, id, ...tags],
+    empty: html`<p>The site has no media yet. <a href="/dashboard/media#upload-media">Upload some</a> first.</p>`,
+    pageLength: 10,
+  };
+  const how =
+    rows.length > 1 &&
+    html`<span class="muted" data-scripted>Drag them, or move them with the arrow keys.</span>`;
+  return {
+    order: section('order', 'Media in their order', live('order', order), how),
+    add: section('add', 'Add media', listOf('found', context.state.media.of(playlist.siteId), query, list)),
+  };
 }

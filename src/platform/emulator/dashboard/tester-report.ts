@@ -16,6 +16,7 @@ import {
   facts,
   NOTHING,
   pill,
+  section,
   table,
   time,
   type Words,
@@ -29,19 +30,17 @@ interface ShownReport {
   readonly clearKeyUrl: string;
 }
 
-/** What a test found, next to the stream as it plays. Its parts have ids, so that the script renews them one by one. */
+/** What a test found, next to the stream as it plays. */
 export function reportView({ report, address, tested, clearKeyUrl }: ShownReport): Html {
   const { faults, renditions, systems, type } = report;
   const item = type === 'unknown' ? undefined : playerItem(report, address, clearKeyUrl);
-  const part = (id: string, title: string, content: Content, look = 'card') =>
-    html`<section class="${look}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2><div id="${id}">${content}</div></section>`;
   const none = html`<p class="muted">None is signalled.</p>`;
   return html`<div id="report">
-    <div id="verdict">${verdict(report)}</div>
-    <div class="tested">${part('findings', 'Findings', findings(report))}${item && player(item)}</div>
-    ${renditions.length > 0 && part('renditions', 'Renditions', renditionTable(report), '')}
-    ${part('systems', 'DRM systems', systems.length > 0 ? systems.map(systemView) : none)}
-    ${part('test', 'The test', testFacts(report, tested))}
+    ${verdict(report)}
+    <div class="tested">${card('findings', 'Findings', findings(report))}${item && player(item)}</div>
+    ${renditions.length > 0 && section('renditions', 'Renditions', renditionTable(report))}
+    ${card('systems', 'DRM systems', systems.length > 0 ? systems.map(systemView) : none)}
+    ${card('test', 'The test', testFacts(report, tested))}
     <p class="unseen" role="status" id="summary">${summaryOf(faults)}</p>
   </div>`;
 }
@@ -68,7 +67,7 @@ function verdict({ faults, renditions, decrypted }: StreamReport): Html {
       : encrypted > 0 && !decrypted
         ? 'Nothing was decrypted: paste the key file to have the content key tested, too.'
         : undefined;
-  return html`<div class="message" data-variant="${tone}"><p><b>${summaryOf(faults)}.</b> ${how}</p></div>`;
+  return html`<div class="message" id="verdict" data-variant="${tone}"><p><b>${summaryOf(faults)}.</b> ${how}</p></div>`;
 }
 
 function findings({ faults, decrypted, renditions }: StreamReport): Html {

@@ -2,9 +2,17 @@ import type { Express } from 'express';
 import { type Html, html } from '../../../http/html';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
-
 import { USAGE_ACTIONS, usageOf } from '../resources/usage';
-import { bytes, type Column, duration, labelOf, optionsOf, plainChoices, table } from './elements';
+import {
+  bytes,
+  type Column,
+  disclosure,
+  duration,
+  labelOf,
+  optionsOf,
+  plainChoices,
+  table,
+} from './elements';
 import { type Asked, mountPage, problemList, problemsOf } from './forms';
 import { layout } from './layout';
 
@@ -13,13 +21,8 @@ const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body);
 const SPANS = [7, 30, 90, 365];
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-type Used = ReturnType<typeof usageOf>;
-type Measure = Exclude<keyof Used['results'][number], 'site_id' | 'date'>;
-
-/** A day of all sites together. */
-interface Day extends Record<Measure, number> {
-  readonly date: string;
-}
+type Day = ReturnType<typeof usageOf>['results'][number];
+type Measure = Exclude<keyof Day, 'site_id' | 'date'>;
 
 /** The page of what sites use. */
 export function mountUsagePage(app: Express, context: EmulatorContext): void {
@@ -38,39 +41,57 @@ export function mountUsagePage(app: Express, context: EmulatorContext): void {
 /** @throws HttpError 400 when the query asks for days that can't be shown. */
 function usagePage(context: EmulatorContext, page: Asked, problems: readonly string[] = []): string {
   const { query } = page;
-  const { seeds, clock } = context;
-  const site = seeds.siteIds.find((id) => id === query.site);
+  const { siteIds } = context.seeds;
+  const site = siteIds.find((id) => id === query.site);
   const asked = DAY_FIELDS.flatMap((name) => (query[name] ? [[name, query[name]] as const] : []));
-  const used = usageOf(context, site === undefined ? seeds.siteIds : [site], Object.fromEntries(asked));
-  const measures = measuresOf(used);
-  const days = daysOf(used, measures);
-  const total = (measure: Measure) => days.reduce((sum, day) => sum + day[measure], 0);
+  const used = usageOf(context, site === undefined ? siteIds : [site], Object.fromEntries(asked));
+  const { start_date, end_date, results } = used;
+  const measures = Object.keys(results[0] ?? {}).filter(
+    (name): name is Measure => name !== 'site_id' && name !== 'date',
+  );
+  const added = (those: readonly Day[], date: string): Day => {
+    const sums = measures.map((name) => [name, those.reduce((sum, day) => sum + day[name], 0)] as const);
+    return { ...(Object.fromEntries(sums) as Record<Measure, number>), site_id: '', date };
+  };
+  const dates = [...new Set(results.map(({ date }) => date))];
+  const days = dates.map((date) =>
+    added(
+      results.filter((day) => day.date === date),
+      date,
+    ),
+  );
+  const total = added(days, 'Total');
   const shown =
     measures.find((measure) => measure === query.show) ??
-    (['deliveries', ...measures] as const).find((measure) => total(measure) > 0) ??
+    (['deliveries', ...measures] as const).find((measure) => total[measure] > 0) ??
     'deliveries';
-  const addressOf = (changed: Readonly<Record<string, string>>) => {
-    const { start_date, end_date } = used;
-    return `${PATH}?${new URLSearchParams({ start_date, end_date, ...(site !== undefined && { site }), show: shown, ...changed }).toString()}`;
-  };
+  const addressOf = (changed: Readonly<Record<string, string>>) =>
+    `${PATH}?${new URLSearchParams({ start_date, end_date, ...(site !== undefined && { site }), show: shown, ...changed })}`;
   const tiles = measures.map(
     (measure) =>
-      html`<li><a class="tile" href="${addressOf({ show: measure })}"${measure === shown && html` aria-current="true"`}><b>${said(measure, total(measure))}</b> <span>${nameOf(measure)}</span></a></li>`,
+      html`<li><a class="tile" href="${addressOf({ show: measure })}"${measure === shown && html` aria-current="true"`}><b>${said(measure, total[measure])}</b> <span>${nameOf(measure)}</span></a></li>`,
   );
   const dayOf = (daysAgo: number) =>
-    wireTime(new Date(clock.now().getTime() - daysAgo * DAY_MS)).slice(0, 10);
+    wireTime(new Date(context.clock.now().getTime() - daysAgo * DAY_MS)).slice(0, 10);
   const spans = SPANS.map((count) => {
-    const span = { start_date: dayOf(count - 1), end_date: dayOf(0) };
-    const isShown = used.start_date === span.start_date && used.end_date === span.end_date;
-    return html`<li><a class="button outline small" href="${addressOf(span)}"${isShown && html` aria-current="true"`}>${count === 365 ? 'A year' : `${count} days`}</a></li>`;
+    const [first, last] = [dayOf(count - 1), dayOf(0)];
+    const isShown = start_date === first && end_date === last;
+    return html`<li><a class="button outline small" href="${addressOf({ start_date: first, end_date: last })}"${isShown && html` aria-current="true"`}>${count === 365 ? 'A year' : `${count} days`}</a></li>`;
   });
   const dayField = (name: 'start_date' | 'end_date', label: string) =>
     html`<div class="field"><label for="${name}">${label}</label><input type="date" id="${name}" name="${name}" value="${used[name]}"></div>`;
-  const sites = [{ value: '', label: 'All sites' }, ...plainChoices(seeds.siteIds)];
+  const sites = [{ value: '', label: 'All sites' }, ...plainChoices(siteIds)];
   const siteChoice =
-    sites.length > 2 &&
+    siteIds.length > 1 &&
     html`<div class="field"><label for="site">Site</label><select id="site" name="site">${optionsOf(sites, site ?? '')}</select></div>`;
-  const span = `from ${used.start_date} to ${used.end_date}`;
+  const span = `from ${start_date} to ${end_date}`;
+  // On the other days, nothing was used.
+  const busy = days.filter((day) => measures.some((measure) => day[measure] > 0)).toReversed();
+  const columns: Column<Day>[] = [
+    ['Day', ({ date }) => html`<b>${date}</b>`],
+    ...measures.map((measure): Column<Day> => [nameOf(measure), (day) => said(measure, day[measure])]),
+  ];
+  const caption = 'Usage, the latest day first. On days that are not listed, nothing was used.';
   return layout({
     asked: page,
     title: 'Usage',
@@ -82,7 +103,7 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
         <ul class="spans" aria-label="The latest days">${spans}</ul></form>
       <ul class="tiles" aria-label="Totals ${span}">${tiles}</ul>
       ${
-        measures.every((measure) => total(measure) === 0)
+        busy.length === 0
           ? html`<div class="empty"><p>Nothing was used in these days. <a href="/dashboard/media#upload-media">Upload a media</a>, or ask for one as a player does.</p></div>`
           : html`<section class="card" aria-labelledby="plot-title"><h2 id="plot-title">${nameOf(shown)}, day by day</h2>
         ${plot({
@@ -91,24 +112,10 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
           said: (value) => said(shown, value),
           unit: shown.endsWith('_seconds') ? 'seconds' : 'decimal',
         })}
-        <details id="figures"><summary class="link"><span class="closed">Show</span><span class="opened">Hide</span> the figures</summary>${figures(days, measures, total)}</details>
+        ${disclosure('figures', 'the figures', html`<div class="figures">${table(caption, columns, [total, ...busy], undefined)}</div>`)}
       </section>`
       }`,
   });
-}
-
-function measuresOf({ results: [first] }: Used): Measure[] {
-  return Object.keys(first ?? {}).filter((name): name is Measure => name !== 'site_id' && name !== 'date');
-}
-
-function daysOf({ results }: Used, measures: readonly Measure[]): Day[] {
-  const days = new Map<string, Day>();
-  for (const result of results) {
-    const day = days.get(result.date);
-    if (!day) days.set(result.date, { ...result });
-    else for (const measure of measures) day[measure] += result[measure];
-  }
-  return [...days.values()];
 }
 
 function nameOf(measure: Measure): string {
@@ -118,25 +125,6 @@ function nameOf(measure: Measure): string {
 function said(measure: Measure, value: number): string {
   if (measure.endsWith('_bytes')) return bytes(value);
   return measure.endsWith('_seconds') ? duration(value) : String(value);
-}
-
-/** The table behind the plot. Days on which nothing was used are left out. */
-function figures(
-  days: readonly Day[],
-  measures: readonly Measure[],
-  total: (measure: Measure) => number,
-): Html {
-  const used = days.filter((day) => measures.some((measure) => day[measure] > 0)).toReversed();
-  const totals = Object.fromEntries(measures.map((measure) => [measure, total(measure)])) as Record<
-    Measure,
-    number
-  >;
-  const columns: Column<Day>[] = [
-    ['Day', ({ date }) => html`<b>${date}</b>`],
-    ...measures.map((measure): Column<Day> => [nameOf(measure), (day) => said(measure, day[measure])]),
-  ];
-  const caption = 'Usage, the latest day first. On days that are not listed, nothing was used.';
-  return html`<div class="figures">${table(caption, columns, [{ date: 'Total', ...totals }, ...used], undefined)}</div>`;
 }
 
 interface Plot {

@@ -1,8 +1,7 @@
-/* Adds to every page: copy buttons, lists that are searched while typing, states that are kept up to date, new rows of names and values. */
+/* Adds to every page: copy buttons, states that are kept up to date, new rows of names and values, filters that apply at once. */
 'use strict';
 
 const REFRESH_MS = 4000;
-const TYPING_MS = 200;
 document.documentElement.classList.add('js');
 /** For screen readers; the other scripts call it as well. */
 const announce = (text) => {
@@ -59,18 +58,15 @@ function isInUse(region) {
   );
 }
 
-/** Brings the live regions up to date: those in use only when the page is to show something else than before. */
-async function refresh(isOther) {
+/** Brings the live regions up to date, but those in use. */
+async function refresh() {
   if (regions().length === 0) return;
-  const asked = location.href;
-  const answer = await fetch(location.pathname + location.search, { headers: { accept: 'text/html' } });
+  const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  // The search may have changed in the meantime.
-  if (location.href !== asked) return;
   for (const region of regions()) {
     const next = fresh.getElementById(region.id);
-    if (!next || next.innerHTML === sent.get(region.id) || (!isOther && isInUse(region))) continue;
+    if (!next || next.innerHTML === sent.get(region.id) || isInUse(region)) continue;
     sent.set(region.id, next.innerHTML);
     for (const { id } of region.querySelectorAll('details[open]'))
       next.querySelector(`[id="${CSS.escape(id)}"]`)?.setAttribute('open', '');
@@ -80,31 +76,8 @@ async function refresh(isOther) {
 
 setInterval(() => {
   // While the emulator is away, the page stays as it is.
-  if (document.visibilityState !== 'hidden') refresh(false).catch(() => undefined);
+  if (document.visibilityState !== 'hidden') refresh().catch(() => undefined);
 }, REFRESH_MS);
-document.addEventListener('dashboard-changed', () => refresh(false).catch(() => undefined));
+document.addEventListener('dashboard-changed', () => refresh().catch(() => undefined));
 
-const search = document.querySelector('[data-search]');
-let typing;
-
-/** Shows the matches, at an address of their own. */
-async function find() {
-  clearTimeout(typing);
-  const wanted = new URLSearchParams([...new FormData(search)].filter(([, value]) => value.trim() !== ''));
-  history.replaceState(null, '', location.pathname + (wanted.size === 0 ? '' : `?${wanted}`));
-  try {
-    await refresh(true);
-    announce(document.querySelector('.found, [data-live] .empty')?.textContent ?? '');
-  } catch {
-    search.submit();
-  }
-}
-
-search?.addEventListener('input', () => {
-  clearTimeout(typing);
-  typing = setTimeout(find, TYPING_MS);
-});
-search?.addEventListener('submit', (event) => {
-  event.preventDefault();
-  find();
-});
+document.addEventListener('change', ({ target }) => target.closest('.search select')?.form.requestSubmit());

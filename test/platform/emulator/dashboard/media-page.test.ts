@@ -63,13 +63,7 @@ test('takes the file of a media as a form, where there is no script', async () =
   for (let tries = 0; media.status !== 'ready' && tries < 100; tries += 1) await advance(5);
   expect([media.status, media.file?.size]).toEqual(['ready', 9]);
   const renditions = rowsOf((await page(`media/${media.id}`)).split('id="renditions"')[1] ?? '');
-  expect(renditions[0]).toEqual([
-    expect.stringMatching(/^Original primary original /),
-    '–',
-    '9 B',
-    'ready',
-    '–',
-  ]);
+  expect(renditions[0]).toEqual([expect.stringMatching(/^Original primary original /), '–', '9 B', 'ready']);
 });
 
 test('gives the script the link that the media waits at, and for a new content another one', async () => {
@@ -161,19 +155,6 @@ test('makes a text track, takes its file, publishes, changes and deletes it', as
   expect(context.state.textTracks.of(media.id)).toEqual([]);
 });
 
-test('makes and deletes a rendition, or says why not', async () => {
-  const { post, createMedia, createReady, context } = await startLibraryPages();
-  const external = await createReady();
-  const refused = await post(`media/${external.id}/renditions`, { media_rendition_template: 't1' });
-  expect(complaintsOf(refused.text)).toEqual([expect.stringContaining('is external')]);
-  const media = await createMedia();
-  await post(`media/${media.id}/renditions`, { media_rendition_template: 't1' });
-  const [rendition] = context.state.renditions.of(media.id);
-  expect(rendition?.templateId).toBe('t1');
-  await post(`media/${media.id}/renditions/${rendition?.id}/delete`);
-  expect(context.state.renditions.of(media.id)).toEqual([]);
-});
-
 test('deletes a media; what is asked of it then says that it may have been deleted', async () => {
   const { post, unauthenticated, createReady, context } = await startLibraryPages();
   const media = await createReady();
@@ -182,7 +163,7 @@ test('deletes a media; what is asked of it then says that it may have been delet
   );
   expect(context.state.media.all()).toEqual([]);
   const sentence = 'There is no media with this id. It may have been deleted.';
-  for (const path of ['', '/delete', '/upload', '/file', '/pictures/position', '/tracks', '/renditions']) {
+  for (const path of ['', '/delete', '/upload', '/file', '/pictures/position', '/tracks']) {
     const answer = await post(`media/${media.id}${path}`);
     expect([answer.status, textOf(answer.text).includes(sentence)]).toEqual([404, true]);
   }
@@ -192,7 +173,7 @@ test('deletes a media; what is asked of it then says that it may have been delet
 test('answers 404 to a part that the media does not have', async () => {
   const { post, createReady } = await startLibraryPages();
   const media = await createReady();
-  for (const path of ['pictures/nothing1/poster', 'tracks/nothing1/publish', 'renditions/nothing1/delete'])
+  for (const path of ['pictures/nothing1/poster', 'tracks/nothing1/publish'])
     expect((await post(`media/${media.id}/${path}`)).status).toBe(404);
 });
 
