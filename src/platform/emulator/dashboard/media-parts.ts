@@ -5,8 +5,7 @@ import { sendThumbnail } from '../delivery/pictures';
 import type { Media } from '../resources/media';
 import type { Original } from '../resources/originals';
 import type { Rendition } from '../resources/renditions';
-import type { PathIds } from '../resources/resource';
-import { conflict, type ResourceCalls } from '../resources/resource-calls';
+import { conflict } from '../resources/resource-calls';
 import { TEXT_TRACK, type TextTrack } from '../resources/text-tracks';
 import { THUMBNAIL, type Thumbnail, thumbnailsOf } from '../resources/thumbnails';
 import { action, bytes, card, confirmedAction, live, NOTHING, pill, table } from './elements';
@@ -33,17 +32,6 @@ const { method: _method, ...TRACK_SOURCE } = TEXT_TRACK.upload;
 const NOT_WAITING = 'This text track waits for no file. For another file, make a new text track.';
 const FOR_GOOD = 'This can’t be undone.';
 
-/** The ids of the part that a path below a media names, as the calls of this part take them. */
-type IdsOf = (media: Media, request: PageRequest) => PathIds;
-
-/** The form that deletes a part. @param done what was done, as `picture-deleted`. */
-const deletion =
-  (calls: ResourceCalls, idsOf: IdsOf, done: string) =>
-  (media: Media, { request }: Sent) => {
-    calls.remove(idsOf(media, request));
-    return done;
-  };
-
 /** Mounts the forms for the pictures of a media, and the pictures. */
 export function mountPictures(
   app: Express,
@@ -55,12 +43,15 @@ export function mountPictures(
     const body = { upload, relationships: { media: [{ id }] } };
     return String((await calls.create({ siteId }, body, view)).id);
   };
-  const idsOf: IdsOf = ({ siteId, id }, { params }) => {
+  const idsOf = ({ siteId, id }: Media, { params }: PageRequest) => {
     const picture = state.thumbnails.find(params.partId ?? '');
     if (picture?.mediaId === id) return { siteId, thumbnailId: picture.id };
     throw absent('This media has no picture with this id.');
   };
-  mountForm('pictures/:partId/delete', deletion(calls, idsOf, 'picture-deleted'));
+  mountForm('pictures/:partId/delete', (media, { request }) => {
+    calls.remove(idsOf(media, request));
+    return 'picture-deleted';
+  });
   mountUpload(mountForm, 'pictures/', 'picture-file', 'picture-added', async (media, sent) => {
     const thumbnailId = await create(media, { method: 'direct' }, sent);
     return {
@@ -93,12 +84,14 @@ export function mountPictures(
 export function mountTracks(context: EmulatorContext, mountForm: MountForm<Media>): void {
   const { textTracks: calls } = context.library;
   const { textTracks } = context.state;
-  const idsOf: IdsOf = ({ siteId, id }, { params }) => ({
-    siteId,
-    mediaId: id,
-    trackId: params.partId ?? '',
+  const idsOf = ({ siteId, id }: Media, { params }: PageRequest) => {
+    const { partId: trackId = '' } = params;
+    return { siteId, mediaId: id, trackId };
+  };
+  mountForm('tracks/:partId/delete', (media, { request }) => {
+    calls.remove(idsOf(media, request));
+    return 'text-track-deleted';
   });
-  mountForm('tracks/:partId/delete', deletion(calls, idsOf, 'text-track-deleted'));
   const create = async ({ siteId, id }: Media, { request, sent, view }: Sent) => {
     const source = readFields(TRACK_SOURCE, sent);
     const upload = { ...source, method: source.download_url ? 'fetch' : 'direct' };
@@ -129,17 +122,8 @@ export function mountTracks(context: EmulatorContext, mountForm: MountForm<Media
   });
 }
 
-/** The cards with the parts of a media, and the forms for them, by the names that the ids of the forms start with. */
-export function mediaParts(context: EmulatorContext, media: Media, asked: Asked) {
-  return {
-    picture: picturesCard(context, media, asked),
-    track: tracksCard(context, media, asked),
-    rendition: renditionsCard(context, media),
-  };
-}
-
 /** The pictures of a media, of which one is its poster. */
-function picturesCard({ state }: EmulatorContext, media: Media, asked: Asked): Html {
+export function picturesCard({ state }: EmulatorContext, media: Media, asked: Asked): Html {
   const path = `/dashboard/media/${media.id}/pictures`;
   const pictures = thumbnailsOf(state, media);
   const items = pictures.map((picture, place) => pictureItem(picture, place + 1, media, path));
@@ -183,13 +167,23 @@ function pictureItem(picture: Thumbnail, number: number, media: Media, pictures:
   </li>`;
 }
 
-function tracksCard(context: EmulatorContext, { id }: Media, asked: Asked): Html {
+/** The text tracks of a media, and the forms for them. */
+export function tracksCard(context: EmulatorContext, { id }: Media, asked: Asked): Html {
   const path = `/dashboard/media/${id}/tracks`;
   const tracks = context.state.textTracks.of(id);
   const list = table<TextTrack>(
     'Text tracks',
     [
-      ['Text track', (track) => named(nameOf(track), html`${languageOf(track)}<code>${track.id}</code>`)],
+      [
+        'Text track',
+        (track) => {
+          const { label, srclang } = track.metadata;
+          return named(
+            nameOf(track),
+            html`${label && srclang ? `${srclang} · ` : ''}<code>${track.id}</code>`,
+          );
+        },
+      ],
       ['Kind', ({ metadata }) => metadata.track_kind],
       [
         'Status',
@@ -239,10 +233,6 @@ function nameOf({ metadata: { label, srclang } }: TextTrack): string {
   return label || srclang || 'Untitled';
 }
 
-function languageOf({ metadata: { label, srclang } }: TextTrack): Content {
-  return label && srclang ? `${srclang} · ` : undefined;
-}
-
 /** A name in a list, and what it is. */
 function named(name: string, what: Content): Html {
   return html`<span class="name" dir="auto">${name}</span><span class="sub">${what}</span>`;
@@ -264,12 +254,8 @@ function trackActions(path: string, track: TextTrack, asked: Asked): Html {
   return html`<div class="actions">${publish}${formButton(asked, 'Change', name, edit)}${confirmedAction(`${path}/delete`, 'Delete', name, FOR_GOOD)}</div>`;
 }
 
-function whyOf({ status, errorMessage, unconvertedReason }: Rendition): Content {
-  if (status !== 'ready') return errorMessage ?? undefined;
-  return unconvertedReason !== null && `The uploaded file. ${unconvertedReason}`;
-}
-
-function renditionsCard({ state }: EmulatorContext, { id }: Media): Html {
+/** The files of a media: its originals, and what was made of them. */
+export function renditionsCard({ state }: EmulatorContext, { id }: Media): Html {
   const isOriginal = (file: Original | Rendition): file is Original => 'isPrimary' in file;
   const list = table<Original | Rendition>(
     'Originals and renditions',
@@ -285,10 +271,13 @@ function renditionsCard({ state }: EmulatorContext, { id }: Media): Html {
       ['Bytes', (file) => bytes(isOriginal(file) ? (file.file?.size ?? 0) : file.filesize)],
       [
         'Status',
-        (file) => [
-          statusPill(file.status),
-          !isOriginal(file) && html`<span class="sub">${whyOf(file)}</span>`,
-        ],
+        (file) => {
+          const status = statusPill(file.status);
+          if (isOriginal(file)) return status;
+          const { errorMessage, unconvertedReason } = file;
+          const unconverted = unconvertedReason !== null && `The uploaded file. ${unconvertedReason}`;
+          return html`${status}<span class="sub">${file.status === 'ready' ? unconverted : (errorMessage ?? '')}</span>`;
+        },
       ],
     ],
     [...state.originals.of(id), ...state.renditions.of(id)],

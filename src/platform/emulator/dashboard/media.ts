@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { type Content, type Html, html } from '../../../http/html';
+import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import { isPublished, MEDIA, type Media } from '../resources/media';
 import { viewOf } from '../resources/resource-routes';
@@ -20,7 +20,7 @@ import {
 import { type Asked, formMore, invalid, refusalOf } from './forms';
 import { FormBody, inputsOf, readFields } from './inputs';
 import { filterBy } from './list';
-import { mediaParts, mountPictures, mountTracks } from './media-parts';
+import { mountPictures, mountTracks, picturesCard, renditionsCard, tracksCard } from './media-parts';
 import { mediaName, publication, STATUS_WORDS, statusPill, titleOfMedia } from './media-words';
 import { packagingFacts } from './packaging';
 import { mountResourcePages, type Sent, siteField } from './resource-pages';
@@ -79,12 +79,19 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
     },
     calls: () => calls,
     fields: () => ({ metadata: MEDIA.metadata }),
-    aside: (each) =>
-      live('state', html`<div class="actions">${statusPill(each.status)}${watchLink(context, each)}</div>`),
+    aside(each) {
+      const player = `/embed/media.html?${new URLSearchParams({ mediaId: each.id })}`;
+      const watch =
+        isPublished(each, clock.now()) &&
+        html`<a class="button outline small" href="${player}">Watch${unseen(titleOfMedia(each))}</a>`;
+      return live('state', html`<div class="actions">${statusPill(each.status)}${watch}</div>`);
+    },
     parts: (each, asked, settings) => ({
       content: contentCard(context, each, asked),
       settings,
-      ...mediaParts(context, each, asked),
+      picture: picturesCard(context, each, asked),
+      track: tracksCard(context, each, asked),
+      rendition: renditionsCard(context, each),
     }),
     facts: ({ id }, origin) => [
       ['For players', copyableAddress('address for players', `${origin}/v2/media/${id}`)],
@@ -105,7 +112,8 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
   });
   const useSource = async (media: Media, { sent, view }: Sent) => {
     const source = readSource(sent);
-    if (source.method !== 'fetch' && source.method !== 'external') throw invalid(NO_ADDRESS);
+    if (source.method !== 'fetch' && source.method !== 'external')
+      throw invalid('Fill in one of the addresses: where to fetch the content from, or where it stays.');
     await calls.act('reupload', idsOf(media), { body: { upload: source } }, view);
     return 'content-requested';
   };
@@ -114,21 +122,10 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
   mountTracks(context, mountForm);
 }
 
-const NO_ADDRESS = 'Fill in one of the addresses: where to fetch the content from, or where it stays.';
-
 /** How a content comes, as a form asks for it: from an address if it has one. */
 function readSource(sent: FormBody) {
   const given = readFields(SOURCE, sent);
   return { ...given, method: given.download_url ? 'fetch' : given.source_url ? 'external' : methodOf(sent) };
-}
-
-/** The player, for media that viewers may have. */
-function watchLink({ clock }: EmulatorContext, media: Media): Content {
-  const target = `/embed/media.html?${new URLSearchParams({ mediaId: media.id })}`;
-  return (
-    isPublished(media, clock.now()) &&
-    html`<a class="button outline small" href="${target}">Watch${unseen(titleOfMedia(media))}</a>`
-  );
 }
 
 /** What a media is, and where its content comes from. */

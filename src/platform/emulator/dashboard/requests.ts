@@ -2,7 +2,13 @@ import type { Express } from 'express';
 import { pathOf } from '../../../http/app';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import { type Exchanged, JOURNAL_LIMITS, renderExchanged, secretsOf } from '../control/journal';
+import {
+  type Exchanged,
+  JOURNAL_LIMITS,
+  renderExchanged,
+  type ShownExchange,
+  secretsOf,
+} from '../control/journal';
 import {
   action,
   address,
@@ -82,7 +88,7 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
     const found = journal.list().find((each) => `${each.id}` === id);
     if (!found) throw absent('The journal has no request with this number.');
     const shown = renderExchanged(context, found);
-    const { method, path, query, status, hint, headers, body, body_bytes, answer } = shown;
+    const { method, path, query, status, hint, answer } = shown;
     return layout({
       asked,
       title: `${method} ${path}`,
@@ -94,19 +100,13 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
           ['Took', `${shown.ms} ms`],
           query !== '' && ['Query', address(query)],
         ])}
-        ${section('sent', 'Request', part('request', { headers, body, body_bytes }))}
+        ${section('sent', 'Request', part('request', shown))}
         ${section('answered', 'Answer', part('answer', answer))}`,
     });
   });
 }
 
-interface Part {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: unknown;
-  readonly body_bytes: number | null;
-}
-
-function part(name: string, { headers, body, body_bytes: bytes }: Part): Html {
+function part(name: string, { headers, body, body_bytes: bytes }: ShownExchange['answer']): Html {
   const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
   const text = typeof body === 'string' ? body : JSON.stringify(body, null, 2);
   const none = bytes ? `A body of ${bytes} bytes, which is not kept.` : 'No body.';

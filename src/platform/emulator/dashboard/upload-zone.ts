@@ -45,14 +45,8 @@ export function methodOf(sent: FormBody): UploadMethod {
   return sent.text('method') === 'multipart' ? 'multipart' : 'direct';
 }
 
-/** An upload that is open, and what was made for it. */
-interface Opened {
-  readonly upload: Upload | undefined;
-  /** The path that removes what was made for the file. */
-  readonly undo?: string;
-  /** Removes it. */
-  readonly remove?: () => void;
-}
+/** An upload that is open, the path that removes what was made for it, and what removes it. */
+type Opened = { readonly upload: Upload | undefined; readonly undo?: string; readonly remove?: () => void };
 
 type Open = (media: Media, sent: Sent, method: UploadMethod) => Opened | Promise<Opened>;
 

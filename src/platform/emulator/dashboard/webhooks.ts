@@ -81,16 +81,27 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     },
     fields: () => ({ metadata: fields }),
     parts: (webhook, { request, query }, settings) => ({
-      secret: request.method === 'GET' && unshown.delete(webhook.id) && secretCard(webhook),
+      secret:
+        request.method === 'GET' &&
+        unshown.delete(webhook.id) &&
+        card(
+          'secret',
+          'The webhook was created. This is its secret',
+          html`<p>Copy it now: it is shown this once. With it, your receiver checks the token of every call.</p><p>${copyable('secret of the webhook', webhook.secret)}</p>`,
+          'card-current',
+        ),
       history: historyPart(webhooks.history(webhook.id), webhook, query),
       settings,
     }),
-    facts: () => [['Secret', html`<span class="muted">${SHOWN_ONCE}</span>`]],
+    facts: () => [
+      [
+        'Secret',
+        html`<span class="muted">Shown once, when it was created. For a new one, delete the webhook and make another.</span>`,
+      ],
+    ],
     farewell: ['Notifications that still wait are dropped.', 'Its secret is gone with it.'],
   });
 }
-
-const SHOWN_ONCE = 'Shown once, when it was created. For a new one, delete the webhook and make another.';
 
 const DELIVERY_COLUMNS: readonly Column<Delivery>[] = [
   ['Time', ({ at }) => time(at)],
@@ -121,9 +132,4 @@ function historyPart(history: readonly Delivery[], { id }: Webhook, query: PageQ
     empty: html`<p>Nothing has happened yet that this webhook asked for.</p>`,
   });
   return section('history', 'Deliveries', tries);
-}
-
-function secretCard({ secret }: Webhook): Html {
-  const once = html`<p>Copy it now: it is shown this once. With it, your receiver checks the token of every call.</p><p>${copyable('secret of the webhook', secret)}</p>`;
-  return card('secret', 'The webhook was created. This is its secret', once, 'card-current');
 }
