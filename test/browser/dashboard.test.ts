@@ -105,17 +105,3 @@ test('script applies a filter as soon as it is chosen', async () => {
   await page.getByText('The one channel doesn’t match.').waitFor();
   expect(page.url()).toBe(`${url}/dashboard/channels?q=news&state=idle&mode=`);
 });
-
-test('switching the user hides the credentials of another role at once, on a phone without script', async () => {
-  const { page, control } = await open({ screen: 'phone', javaScriptEnabled: false });
-  const limited = { name: 'Newsroom', permission: 'Editor', roles: ['editor'] };
-  await control.post('/credentials').send(limited).expect(201);
-  await page.goto('/dashboard/credentials');
-  await page.locator('.name', { hasText: 'Newsroom' }).waitFor();
-  await page.getByRole('button', { name: 'Menu' }).click();
-  await page.getByLabel('User', { exact: true }).selectOption('Viewer');
-  await page.getByRole('button', { name: 'Switch' }).click();
-  await page.locator('.name', { hasText: 'seeded' }).waitFor();
-  expect(await page.getByText('Newsroom').count()).toBe(0);
-  expect(await page.getByLabel('User', { exact: true }).inputValue()).toBe('viewer');
-});

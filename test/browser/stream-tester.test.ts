@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { picture, SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
 import { FAINT_TEXTS } from '../support/faint-texts';
-import { type ClipKeys, FAIRPLAY_KEYS, KEY_URI, KEYS, servedClip } from '../support/packaged-clip';
+import { KEYS, keyFileOf, servedClip } from '../support/packaged-clip';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import { until } from '../support/until';
 
@@ -13,22 +13,6 @@ let emulator: TestEmulator;
 beforeEach(async () => {
   emulator = await startEmulator();
 });
-
-/** As the sidecar writes it, with the lines that a test decrypts with. */
-const keyFile = (
-  cenc: ClipKeys,
-  fairPlay: ClipKeys,
-) => `mpegdashstreaming-cenc-key-id: ${cenc.keyId.toString('base64')}
-mpegdashstreaming-cenc-content-key: ${cenc.key.toString('base64')}
-mpegdashstreaming-cenc-algorithm: AESCTR
-cupertinostreaming-aes128-method: SAMPLE-AES
-cupertinostreaming-aes128-url: ${KEY_URI}
-cupertinostreaming-aes128-key: ${fairPlay.key.toString('hex')}
-cupertinostreaming-aes128-iv: 0123456789abcdef0123456789abcdef
-cupertinostreaming-aes128-iv-include-in-chunklist: false
-cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
-cupertinostreaming-aes128-key-format-version: 1
-`;
 
 async function openTester(screen: Screen, address: string): Promise<Page> {
   const page = await browser.open(SCREENS[screen]);
@@ -46,7 +30,7 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   const address = await servedClip('dash', KEYS);
   const page = await openTester(screen, address);
   await picture(page, `tester-form-${screen}`);
-  await page.getByLabel('Key file', { exact: true }).fill(keyFile(KEYS, FAIRPLAY_KEYS));
+  await page.getByLabel('Key file', { exact: true }).fill(keyFileOf(KEYS));
   await page.getByRole('button', { name: 'Test' }).click();
   // What came of the test is seen without scrolling.
   await page.locator('#verdict').waitFor();
@@ -64,7 +48,7 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   await page.evaluate("document.querySelector('video').play()");
   await plays.waitFor();
   expect(await picture(page, `tester-${screen}`)).toEqual([]);
-  expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe(keyFile(KEYS, FAIRPLAY_KEYS));
+  expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe(keyFileOf(KEYS));
   expect(page.url()).not.toContain(KEYS.key.toString('base64'));
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
 });
@@ -80,7 +64,7 @@ test.each([
   emulator.context.issuedKeys.remember(KEYS);
   const address = await servedClip('dash', packaged);
   const page = await openTester('laptop', address);
-  await page.getByLabel('Key file', { exact: true }).fill(keyFile(given, FAIRPLAY_KEYS));
+  await page.getByLabel('Key file', { exact: true }).fill(keyFileOf(given));
   await page.getByRole('button', { name: 'Test' }).click();
   await page.getByRole('region', { name: 'Renditions' }).getByText(judged, { exact: true }).first().waitFor();
   await page.getByText(played).first().waitFor();
@@ -92,7 +76,7 @@ test('tests without script, too', async () => {
   const address = await servedClip('dash', KEYS);
   const page = await browser.open({ ...SCREENS.laptop, javaScriptEnabled: false });
   await page.goto(`${emulator.url}/verify?url=${encodeURIComponent(address)}`);
-  await page.getByLabel('Key file', { exact: true }).fill(keyFile(KEYS, FAIRPLAY_KEYS));
+  await page.getByLabel('Key file', { exact: true }).fill(keyFileOf(KEYS));
   await page.getByRole('button', { name: 'Test' }).click();
   await page.getByText('Nothing wrong was found').first().waitFor();
   expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe('');

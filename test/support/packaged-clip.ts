@@ -28,6 +28,19 @@ export const FAIRPLAY_KEYS: ClipKeys = {
   key: Buffer.from('ffeeddccbbaa99887766554433221100', 'hex'),
 };
 
+/** As the sidecar writes it, with the lines that a test decrypts with. */
+export const keyFileOf = (cenc: ClipKeys) => `mpegdashstreaming-cenc-key-id: ${cenc.keyId.toString('base64')}
+mpegdashstreaming-cenc-content-key: ${cenc.key.toString('base64')}
+mpegdashstreaming-cenc-algorithm: AESCTR
+cupertinostreaming-aes128-method: SAMPLE-AES
+cupertinostreaming-aes128-url: ${KEY_URI}
+cupertinostreaming-aes128-key: ${FAIRPLAY_KEYS.key.toString('hex')}
+cupertinostreaming-aes128-iv: ${IV}
+cupertinostreaming-aes128-iv-include-in-chunklist: false
+cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
+cupertinostreaming-aes128-key-format-version: 1
+`;
+
 const packaged = new Map<string, Promise<string>>();
 
 /** The address of the packaged test clip, which is packaged and served once for the tests of a file. */

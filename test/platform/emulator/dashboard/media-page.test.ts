@@ -155,26 +155,11 @@ test('makes a text track, takes its file, publishes, changes and deletes it', as
   expect(context.state.textTracks.of(media.id)).toEqual([]);
 });
 
-test('deletes a media; what is asked of it then says that it may have been deleted', async () => {
-  const { post, unauthenticated, createReady, context } = await startLibraryPages();
-  const media = await createReady();
-  expect((await post(`media/${media.id}/delete`)).headers.location).toBe(
-    '/dashboard/media?done=media-deleted',
-  );
-  expect(context.state.media.all()).toEqual([]);
-  const sentence = 'There is no media with this id. It may have been deleted.';
-  for (const path of ['', '/delete', '/upload', '/file', '/pictures/position', '/tracks']) {
-    const answer = await post(`media/${media.id}${path}`);
-    expect([answer.status, textOf(answer.text).includes(sentence)]).toEqual([404, true]);
-  }
-  expect((await unauthenticated.get(`/dashboard/media/${media.id}`)).status).toBe(404);
-});
-
-test('answers 404 to a part that the media does not have', async () => {
+test('answers 404 to a form of a part, or of a media, that is not there', async () => {
   const { post, createReady } = await startLibraryPages();
-  const media = await createReady();
-  for (const path of ['pictures/nothing1/poster', 'tracks/nothing1/publish'])
-    expect((await post(`media/${media.id}/${path}`)).status).toBe(404);
+  const { id } = await createReady();
+  for (const path of [`${id}/pictures/nothing1/poster`, `${id}/tracks/nothing1/publish`, 'nothing1/tracks'])
+    expect((await post(`media/${path}`)).status).toBe(404);
 });
 
 test('finds media by title, tag, author and external id, and by status and type', async () => {

@@ -1,24 +1,14 @@
 import type { RequestListener } from 'node:http';
 import { listen } from '../../../../src/http/server';
 import { afterTest } from '../../../support/after-test';
-import { FAIRPLAY_KEYS, KEY_URI, KEYS, servedClip } from '../../../support/packaged-clip';
+import { FAIRPLAY_KEYS, KEYS, keyFileOf, servedClip } from '../../../support/packaged-clip';
 import { textOf } from '../../../support/read-page';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
 const PATH = '/dashboard/stream-tester';
 
-const KEY_FILE = `mpegdashstreaming-cenc-key-id: ${KEYS.keyId.toString('base64')}
-mpegdashstreaming-cenc-content-key: ${KEYS.key.toString('base64')}
-mpegdashstreaming-cenc-algorithm: AESCTR
-cupertinostreaming-aes128-method: SAMPLE-AES
-cupertinostreaming-aes128-url: ${KEY_URI}
-cupertinostreaming-aes128-key: ${FAIRPLAY_KEYS.key.toString('hex')}
-cupertinostreaming-aes128-iv: 0123456789abcdef0123456789abcdef
-cupertinostreaming-aes128-iv-include-in-chunklist: false
-cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
-cupertinostreaming-aes128-key-format-version: 1
-`;
+const KEY_FILE = keyFileOf(KEYS);
 
 async function serve(listener: RequestListener): Promise<string> {
   const server = await listen(listener, '127.0.0.1', 0);
