@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { Problem } from './finding';
 
 /** The value, or what is wrong with it; the description continues the name of what was checked. */
@@ -165,4 +165,9 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** The strong entity tag of some bytes, quotes included: it changes with every byte, and with nothing else. */
+export function etagOf(bytes: Buffer): string {
+  return `"${hash('sha256', bytes, 'base64url').slice(0, 27)}"`;
 }

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Express, RequestHandler } from 'express';
+import { etagOf } from '../drm/bytes';
 import { onlyMethods } from './app';
 import { kept } from './cached';
-import { etagOf } from './etag';
 
 interface Page {
   /** Where it is served; its files are below it. */

@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+import type { Express } from 'express';
 import { MemoryStore } from 'express-rate-limit';
 import { MAX_PARTS } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
@@ -5,7 +7,7 @@ import { createApp, onlyMethods, pathOf, type Shell } from '../http/app';
 import { cached } from '../http/cached';
 import type { ClientTls } from '../http/client-tls';
 import { createConnections } from '../http/connections';
-import type { Problem } from '../http/errors';
+import { HttpError, type Problem, toHttpError } from '../http/errors';
 import type { Log } from '../http/log';
 import { mountApiPage, mountPage } from '../http/page';
 import { createRefusalLog } from '../http/refusal-log';
@@ -22,15 +24,14 @@ import { apiError } from './errors';
 import type { Fleet, OpenFleet } from './fleet/fleet';
 import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
-import { HEALTH_PATHS, healthRoutes } from './health-routes';
 import { createKeyFileChanges, createKeyIndex, createSurvey } from './key-files/changes';
 import { keyFileRoutes } from './key-files/routes';
 import { createList, LIST_PATH } from './listing/list';
-import type { OpenAudit } from './observe/audit';
+import { createRefusals, type OpenAudit } from './observe/audit';
 import { createMetrics, METRICS_PATH, type MetricsOptions, metricsRoutes } from './observe/metrics';
-import { createRefusals } from './observe/refusals';
 import { createProviderCache } from './provider-cache';
 import { pullRoutes } from './pull';
+import { whyDenied } from './start-up';
 import { createDurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
@@ -186,8 +187,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     });
     exportRoutes(routes);
     fleetRoutes(routes, fleet, log);
-    const { keyFilesPath } = config;
-    healthRoutes(routes, { checkReady, findApiKey, keyFilesPath, warnings: ambient.warnings ?? [] });
+    healthRoutes(routes, checkReady, config.keyFilesPath, ambient);
     if (config.metrics) metricsRoutes(routes, metrics, now);
     // Without a fleet, the page shows what to set.
     mountPage(routes, { path: '/fleet', folder: publicFolder, html: 'fleet.html', files: FLEET_PAGE_FILES });
@@ -241,4 +241,45 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
 async function describe(version: string): Promise<object> {
   const { openApiDocument } = await import('./openapi/document');
   return openApiDocument(version);
+}
+
+const HEALTH_PATHS = ['/healthz', '/readyz'];
+
+/**
+ * `/healthz`: the process answers. `/readyz`: a key file could be written now. Both without a key, for probes; a client
+ * with one also gets the identity of the folder and the warnings of the start, for `packager-drm doctor`.
+ */
+function healthRoutes(
+  app: Express,
+  checkReady: () => Promise<void>,
+  keyFilesPath: string,
+  { findApiKey, warnings = [] }: Ambient,
+): void {
+  app.get('/healthz', (_request, response) => {
+    response.json({ status: 'ok' });
+  });
+
+  app.get('/readyz', async ({ headers }, response) => {
+    try {
+      await checkReady();
+      if (!findApiKey(headers['x-api-key'])) {
+        response.json({ status: 'ready' });
+        return;
+      }
+      // The same by every path to the folder. The numbers may have 64 bits: text.
+      const { dev, ino } = await stat(keyFilesPath, { bigint: true });
+      const folder = { device: String(dev), inode: String(ino) };
+      response.json({ status: 'ready', folder, ...(warnings.length > 0 && { warnings }) });
+    } catch (thrown) {
+      // 503 for every cause: load balancers and orchestrators understand it.
+      const { problems, cause } = toHttpError(thrown);
+      // Many users only see the failing probe: it says who owns the folder, and what to do if rights are wrong.
+      const why = whyDenied(cause);
+      const described = (problem: Problem) =>
+        why === undefined
+          ? problem
+          : { code: problem.code, description: `The key-file folder is not usable: ${why}` };
+      throw new HttpError(503, problems.map(described), { cause });
+    }
+  });
 }

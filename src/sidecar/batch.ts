@@ -27,7 +27,7 @@ import {
   readChangeQuery,
   setCommon,
 } from './key-files/routes';
-import type { Refusals } from './observe/refusals';
+import type { Refusals } from './observe/audit';
 
 export interface BatchContext extends Omit<KeyFileContext, 'store'> {
   readonly refusals: Refusals;

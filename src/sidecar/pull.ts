@@ -15,7 +15,7 @@ import { callerOf, mayRead } from './api-key';
 import { apiError } from './errors';
 import { exportKeyFile } from './key-files/export';
 import { actorOf, type KeyFileContext, readDocument, sendExport } from './key-files/routes';
-import type { Refusals } from './observe/refusals';
+import type { Refusals } from './observe/audit';
 
 interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly refusals: Pick<Refusals, 'failed'>;

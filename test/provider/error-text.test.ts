@@ -1,4 +1,4 @@
-import { errorText } from '../../src/provider/error-text';
+import { errorText } from '../../src/provider/upstream';
 import { processorMs } from '../support/processor-time';
 import { CONTENT_ID, SPEKE_PATH, startSpeke } from '../support/start-speke';
 

@@ -6,8 +6,8 @@ import {
   MAX_LACKS,
 } from '../../src/api/fleet';
 import { parseStreamId, type StreamId, takes } from '../../src/api/stream-id';
+import { etagOf } from '../../src/drm/bytes';
 import type { HttpError } from '../../src/http/errors';
-import { etagOf } from '../../src/http/etag';
 import { apiError } from '../../src/sidecar/errors';
 import type { AwaitedChange, Fleet, FleetHooks, OpenFleet, Step } from '../../src/sidecar/fleet/fleet';
 

@@ -10,14 +10,15 @@ import { HttpError } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { openUpstreamTls, type ProviderConfig, readProviderConfig } from '../../provider/config';
 import { openCpixRecipient } from '../../provider/cpix-recipient';
-import { errorText, withoutSecrets } from '../../provider/error-text';
 import { openProviderHeaders } from '../../provider/provider-headers';
 import { createProvision, createUpstreams, providerRules } from '../../provider/provision';
 import {
   createUpstream,
+  errorText,
   PROVIDER_PROTOCOLS,
   type ProviderProtocol,
   type TracedCall,
+  withoutSecrets,
 } from '../../provider/upstream';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';

@@ -1,6 +1,6 @@
 import { type FleetAnswer, type FleetStreamAnswer, MAX_LACKS } from '../../api/fleet';
 import type { StreamId } from '../../api/stream-id';
-import { etagOf } from '../../http/etag';
+import { etagOf } from '../../drm/bytes';
 import { apiError } from '../errors';
 import type { EngineServer } from './engine/engine';
 import type { Grouped } from './engine/grouped';

@@ -1,12 +1,11 @@
 import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { groupNameFindings, type StreamId } from '../../api/stream-id';
-import { decodeBase64Block, formatUuid } from '../../drm/bytes';
+import { decodeBase64Block, etagOf, formatUuid } from '../../drm/bytes';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import type { Finding } from '../../drm/finding';
 import { decodeKeys, isSameKeyFile, keyFileLines, keysIn, renderKeyFile } from '../../drm/key-file';
 import { describeThrown } from '../../http/errors';
-import { etagOf } from '../../http/etag';
 import type { Log } from '../../http/log';
 import type { Provisioned } from '../../provider/provision';
 import { type ApiKey, mayRead } from '../api-key';

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type * as z from 'zod';
 import type { exportQuery } from '../../api/key-file-request';
+import { etagOf } from '../../drm/bytes';
 import type { ExportedKeys } from '../../drm/export/export-key-file';
 import type { ExportName } from '../../drm/export/names';
-import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
 
 /** A key file as another packager takes it. */

@@ -12,13 +12,13 @@ import {
   readKeyFileLines,
 } from '../../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
+import { etagOf } from '../../drm/bytes';
 import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
 import { type Finding, problemsOf, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
 import { addressOf, onlyMethods, requireType } from '../../http/app';
 import { HttpError, toHttpError } from '../../http/errors';
-import { etagOf } from '../../http/etag';
 import { parsedOr400, querySwitch, readQuery } from '../../http/faults';
 import type { Provision } from '../../provider/provision';
 import { callerOf, requireRead, requireWrite } from '../api-key';

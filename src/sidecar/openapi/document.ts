@@ -1,11 +1,28 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
-import type { PathItem } from '../../http/openapi';
-import { FLEET_TAG, fleetOperations } from './fleet';
-import { CHECK_TAG, KEY_FILES_TAG, keyFileOperations, MANY_TAG } from './key-files';
-import { API_KEY_VARIABLE, errorAnswer, URL_VARIABLE } from './operation';
-import { PULL_TAG, pullOperations } from './pull';
-import { componentSchemas } from './schemas';
-import { SERVICE_TAG, serviceOperations } from './service';
+import * as z from 'zod';
+import {
+  aliveAnswer,
+  checkAnswer,
+  checkedValueBody,
+  dryRunAnswer,
+  keyFileAnswer,
+  readyAnswer,
+} from '../../api/answers';
+import { batchAnswer, groupEntry, memberEntry, streamEntry } from '../../api/batch';
+import {
+  fleetAnswer,
+  fleetImportAnswer,
+  fleetResealAnswer,
+  fleetRetireAnswer,
+  fleetStreamAnswer,
+} from '../../api/fleet';
+import { cpixBody, importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
+import { listAnswer } from '../../api/list';
+import { errorsAnswer } from '../../http/faults';
+import { type Method, type Operation, schemaRef, simplify } from '../../http/openapi';
+import { FLEET, SERVICE } from './fleet-and-service';
+import { CHECK, KEY_FILES, MANY_KEY_FILES, PULL } from './key-files';
+import { API_KEY_VARIABLE, errorAnswer, type Operations, operation, URL_VARIABLE } from './operation';
 
 const API_KEY = `Every request to \`/api\`, \`/cpix\` and \`/speke\` needs an API key in the header \`x-api-key\`. A key may be limited to reading, or to streams whose ids begin with certain prefixes. A service with \`PACKAGERDRMAPI_TLSCLIENTCA\` also requires a client certificate, except from probes.`;
 
@@ -32,14 +49,41 @@ Errors are \`{"errors":[{"code","description"}]}\`, with every problem of a requ
 
 Every answer carries \`x-request-id\`: the one that came with the request, or a new one. The log has its lines under it.`;
 
+/** The operations under each tag. */
+const TAGS: readonly { name: string; description: string; operations: Operations }[] = [
+  { name: 'Key files', description: 'One stream, one key file.', operations: KEY_FILES },
+  {
+    name: 'Many key files',
+    description: 'A list of what there is, and a batch that writes many at once.',
+    operations: MANY_KEY_FILES,
+  },
+  { name: 'Check', description: 'Before a viewer sees a black screen.', operations: CHECK },
+  {
+    name: 'Packagers that pull',
+    description: 'For packagers that ask for their keys instead of reading a file.',
+    operations: PULL,
+  },
+  {
+    name: 'Fleet',
+    description: 'Many packagers that get each key file from one request to any of them.',
+    operations: FLEET,
+  },
+  {
+    name: 'Service',
+    description: 'For probes, monitoring and readers. No API key is needed.',
+    operations: SERVICE,
+  },
+];
+
 /** The OpenAPI document of the service. */
 export function openApiDocument(version: string) {
-  const paths: Record<string, PathItem> = {
-    ...keyFileOperations(),
-    ...pullOperations(),
-    ...fleetOperations(),
-    ...serviceOperations(),
-  };
+  const paths: Record<string, { [method in Method]?: Operation }> = {};
+  for (const { name: tag, operations } of TAGS) {
+    for (const [place, described] of Object.entries(operations)) {
+      const [method = '', path = ''] = place.split(' ');
+      paths[path] = { ...paths[path], [method]: operation(path, method as Method, tag, described) };
+    }
+  }
   const about = {
     openapi: '3.1.1',
     info: {
@@ -50,17 +94,7 @@ export function openApiDocument(version: string) {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'The service that answered this document.' }],
-    tags: [
-      { name: KEY_FILES_TAG, description: 'One stream, one key file.' },
-      { name: MANY_TAG, description: 'A list of what there is, and a batch that writes many at once.' },
-      { name: CHECK_TAG, description: 'Before a viewer sees a black screen.' },
-      { name: PULL_TAG, description: 'For packagers that ask for their keys instead of reading a file.' },
-      {
-        name: FLEET_TAG,
-        description: 'Many packagers that get each key file from one request to any of them.',
-      },
-      { name: SERVICE_TAG, description: 'For probes, monitoring and readers. No API key is needed.' },
-    ],
+    tags: TAGS.map(({ name, description }) => ({ name, description })),
     components: {
       schemas: componentSchemas(),
       responses: {
@@ -74,4 +108,74 @@ export function openApiDocument(version: string) {
   } satisfies OpenApi.Document;
   // Each operation is checked against the type of OpenAPI where it is made.
   return { ...about, paths };
+}
+
+/** The body of a batch. The service reads each entry by itself: a faulty one fails alone. */
+const batchRequest = z
+  .object({
+    streams: z
+      .array(streamEntry)
+      .nullish()
+      .meta({ description: `Streams with keys of their own. ${streamEntry.meta()?.description}` }),
+    groups: z
+      .array(
+        groupEntry
+          .extend({
+            members: z
+              .array(z.union([z.string(), memberEntry]))
+              .nullish()
+              .meta({
+                description: groupEntry.shape.members.meta()?.description ?? '',
+              }),
+          })
+          .meta({ description: groupEntry.meta()?.description ?? '' }),
+      )
+      .nullish()
+      .meta({
+        description: `Groups, as of the renditions of one programme: each member gets a file, the group's own name gets none. ${groupEntry.meta()?.description}`,
+      }),
+  })
+  .meta({ description: 'Streams, groups or both: 10,000 streams at most, members counted, and 16 MiB.' });
+
+const NAMED: Readonly<Record<string, z.ZodType>> = {
+  SuppliedKeys: suppliedBody,
+  CpixDocument: cpixBody,
+  ProviderContent: providerBody,
+  ImportedKeyFile: importedBody,
+  KeyFile: keyFileAnswer,
+  DryRun: dryRunAnswer,
+  KeyFileList: listAnswer,
+  Batch: batchRequest,
+  BatchResult: batchAnswer,
+  CheckedValue: checkedValueBody,
+  CheckResult: checkAnswer,
+  Fleet: fleetAnswer,
+  FleetStream: fleetStreamAnswer,
+  FleetImport: fleetImportAnswer,
+  FleetReseal: fleetResealAnswer,
+  FleetRetired: fleetRetireAnswer,
+  Alive: aliveAnswer,
+  Ready: readyAnswer,
+  Errors: errorsAnswer,
+};
+
+/** The schemas of bodies and answers as JSON Schema, made of the ones that the service itself checks with. */
+function componentSchemas(): Record<string, OpenApi.SchemaObject> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(NAMED)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, {
+    // What a client may send, before any decoding; answers are open for fields that come later.
+    io: 'input',
+    uri: (id) => `#/components/schemas/${id}`,
+  });
+  simplify(schemas);
+  const components = Object.entries(schemas).map(
+    ([id, { $schema, $id, ...schema }]) => [id, schema as OpenApi.SchemaObject] as const,
+  );
+  return {
+    KeyFileRequest: {
+      oneOf: ['SuppliedKeys', 'CpixDocument', 'ProviderContent', 'ImportedKeyFile'].map(schemaRef),
+    },
+    ...Object.fromEntries(components),
+  };
 }

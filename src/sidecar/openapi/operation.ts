@@ -6,8 +6,9 @@ import {
   failures,
   type Method,
   type Operation,
-  type PathItem,
+  parameter,
   type Schema,
+  schemaRef,
 } from '../../http/openapi';
 import { ALL_ERRORS, type ErrorCode } from '../errors';
 
@@ -15,20 +16,48 @@ import { ALL_ERRORS, type ErrorCode } from '../errors';
 export const URL_VARIABLE = 'PACKAGERDRM_URL';
 export const API_KEY_VARIABLE = 'PACKAGERDRM_APIKEY';
 
+export const JSON_TYPE = 'application/json';
+
+/** A schema of the document's components as a JSON body. */
+export function json(name: string): Record<string, Schema> {
+  return { [JSON_TYPE]: schemaRef(name) };
+}
+
+export const IF_NONE_MATCH = parameter(
+  'If-None-Match',
+  '`*`: there must be no key file yet. Otherwise the answer is 412, and nothing is changed.',
+  { type: 'string' },
+  { in: 'header' },
+);
+export const IF_CHANGED: OpenApi.ParameterObject = {
+  ...IF_NONE_MATCH,
+  description:
+    'The `ETag` of what the client has, in its quotes. While it is still that, the answer is 304 without a body.',
+};
+export const ETAG: OpenApi.HeaderObject = {
+  description: 'The entity tag of the answer: it changes with every byte of it.',
+  schema: { type: 'string' },
+};
+/** The answer to `If-None-Match`. */
+export const NOT_MODIFIED: Answer = {
+  description: 'It still has the entity tag of `If-None-Match`.',
+  headers: { ETag: ETAG },
+};
+
 /** An error of the catalogue, with another status if given. */
 type AnsweredError = ErrorCode | { readonly code: ErrorCode; readonly status: number };
 
 /** A request, and the answer to it. */
-export interface Example {
+interface Example {
   readonly summary: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: { readonly type: string; readonly value: unknown };
-  /** The media type and the body of the answer 200. */
-  readonly answer: { readonly type: string; readonly value?: unknown };
+  readonly body?: { readonly type: string; readonly value: unknown } | undefined;
+  /** The media type and the body of the answer 200, where it is always this one. */
+  readonly answer?: { readonly type: string; readonly value: unknown };
 }
 
-export interface Described {
+interface Described {
   readonly id: string;
   readonly summary: string;
   readonly description: string;
@@ -42,7 +71,8 @@ export interface Described {
   readonly headers?: Record<string, OpenApi.HeaderObject>;
   /** In addition to 200. */
   readonly answers?: Readonly<Record<number, Answer>>;
-  readonly errors: readonly AnsweredError[];
+  /** In addition to those of any operation with this access. */
+  readonly errors?: readonly AnsweredError[];
   readonly examples: readonly Example[];
 }
 
@@ -63,23 +93,13 @@ const BUT_FOR_PROBES: readonly ErrorCode[] = [
 /** What any request with an API key may be answered with, too. */
 const BEHIND_THE_KEY: readonly ErrorCode[] = ['invalid_path', 'unauthorized', 'too_many_attempts'];
 
-/** The operations of a path, under one tag. */
-export function pathItem(
-  path: string,
-  tag: string,
-  operations: Partial<Record<Method, Described>>,
-): Record<string, PathItem> {
-  const items = Object.entries(operations).map(([method, described]) => [
-    method,
-    operation(path, method as Method, tag, described),
-  ]);
-  return { [path]: Object.fromEntries(items) };
-}
+/** Operations by method and path, as `get /healthz`. */
+export type Operations = Readonly<Record<string, Described>>;
 
-function operation(path: string, method: Method, tag: string, described: Described): Operation {
+export function operation(path: string, method: Method, tag: string, described: Described): Operation {
   const { id, summary, description, access = 'key', parameters = [], body, examples } = described;
   const errors = [
-    ...described.errors,
+    ...(described.errors ?? []),
     ...(access === 'key' ? BEHIND_THE_KEY : []),
     ...(access === 'probe' ? [] : BUT_FOR_PROBES),
     ...ALWAYS,
@@ -89,7 +109,7 @@ function operation(path: string, method: Method, tag: string, described: Describ
     ...(described.headers && { headers: described.headers }),
     content: shown(
       described.content,
-      examples.map(({ answer, ...example }) => ({ ...example, body: answer })),
+      examples.map(({ summary: name, answer }) => ({ summary: name, body: answer })),
     ),
   };
   const filled = parameters.reduce(
@@ -137,7 +157,7 @@ function errorAnswers(errors: readonly AnsweredError[]): Record<string, Answer> 
 /** Schemas with the bodies of the examples of each media type. */
 function shown(
   schemas: Readonly<Record<string, Schema>>,
-  examples: readonly { summary: string; body?: { type: string; value?: unknown } }[],
+  examples: readonly Pick<Example, 'summary' | 'body'>[],
 ): Content {
   const content = contentOf(schemas);
   for (const { summary, body } of examples) {

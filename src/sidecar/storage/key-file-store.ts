@@ -2,9 +2,9 @@ import { chmodSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamId } from '../../api/stream-id';
+import { etagOf } from '../../drm/bytes';
 import { isSameKeyFile } from '../../drm/key-file';
 import type { HttpError } from '../../http/errors';
-import { etagOf } from '../../http/etag';
 import { apiError } from '../errors';
 import type { DurableWriter, NotSynced } from './durable-file';
 import {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { etagOf } from '../../../src/http/etag';
+import { etagOf } from '../../../src/drm/bytes';
 import type { ApiKey } from '../../../src/sidecar/api-key';
 import { PLAIN, PLAIN_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';

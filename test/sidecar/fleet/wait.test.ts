@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { etagOf } from '../../../src/http/etag';
+import { etagOf } from '../../../src/drm/bytes';
 import { apiError } from '../../../src/sidecar/errors';
 import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
 import { createFleetWait } from '../../../src/sidecar/fleet/wait';

@@ -1,7 +1,7 @@
 import type { LackReason } from '../../../api/fleet';
 import type { StreamId } from '../../../api/stream-id';
+import { etagOf } from '../../../drm/bytes';
 import { HttpError, toHttpError } from '../../../http/errors';
-import { etagOf } from '../../../http/etag';
 import type { Log } from '../../../http/log';
 import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
 import type { EntryResult } from '../fleet';

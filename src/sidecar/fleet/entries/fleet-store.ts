@@ -1,7 +1,7 @@
 import type { StreamId } from '../../../api/stream-id';
+import { etagOf } from '../../../drm/bytes';
 import { isSameKeyFile } from '../../../drm/key-file';
 import { HttpError, toHttpError } from '../../../http/errors';
-import { etagOf } from '../../../http/etag';
 import { apiError } from '../../errors';
 import {
   type Change,

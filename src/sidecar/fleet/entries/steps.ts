@@ -1,8 +1,8 @@
 import type { FleetImportAnswer, FleetResealAnswer } from '../../../api/fleet';
 import type { StreamId } from '../../../api/stream-id';
+import { etagOf } from '../../../drm/bytes';
 import { parseKeyFile } from '../../../drm/key-file';
 import { HttpError } from '../../../http/errors';
-import { etagOf } from '../../../http/etag';
 import { yieldToEventLoop } from '../../../http/semaphore';
 import { apiError } from '../../errors';
 import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';

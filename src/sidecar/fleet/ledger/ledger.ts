@@ -1,9 +1,8 @@
 import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { parseStreamId, type StreamId } from '../../../api/stream-id';
-import { parseJson } from '../../../drm/bytes';
+import { etagOf, parseJson } from '../../../drm/bytes';
 import { describeThrown } from '../../../http/errors';
-import { etagOf } from '../../../http/etag';
 import type { Log } from '../../../http/log';
 import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
 import { openLedgerFile } from './ledger-file';
