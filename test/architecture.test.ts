@@ -85,7 +85,6 @@ const PURE: readonly string[] = [
   'sidecar/fleet/entries/entry',
   'sidecar/fleet/entries/seal',
   'sidecar/fleet/entries/reconcile',
-  'sidecar/fleet/ledger/ledger',
   'sidecar/fleet/members/replication-lag',
   'sidecar/fleet/engine-keys',
 

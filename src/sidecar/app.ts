@@ -72,10 +72,7 @@ export interface Ambient {
 /** In milliseconds. */
 const PROBE_KEPT_MS = 1000;
 
-const FLEET_PAGE_FILES = [
-  ...['fleet.css', 'fleet.js', 'fleet-findings.js', 'fleet-parts.js'],
-  ...['fleet-plot.js', 'fleet-tables.js', 'fleet-words.js'],
-];
+const FLEET_PAGE_FILES = ['fleet.css', 'fleet.js', 'fleet-findings.js', 'fleet-parts.js', 'fleet-tables.js'];
 
 /** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient) {

@@ -8,7 +8,7 @@ import {
   REASONS,
   STATES,
   some,
-} from './fleet-words.js';
+} from './fleet-parts.js';
 
 /** In these states the registered packagers may be of another fleet: no advice to retire them. */
 const FOREIGN = ['wrong_secret', 'other_fleet', 'lost_fleet'];

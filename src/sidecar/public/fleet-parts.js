@@ -1,5 +1,135 @@
-/* Parts of the page of the fleet. All text from elsewhere is text here, never markup. */
-import { REASONS, STATES } from './fleet-words.js';
+/* The words and the parts of the page of the fleet. All text from elsewhere is text here, never markup. */
+
+/** The membership states of a sidecar: variant of its label, what it means, and what to do. */
+export const STATES = {
+  level: ['success', 'It has every change of the engine, and receives every change.', ''],
+  joining: [
+    'warning',
+    'It has not yet received every key file of the fleet.',
+    'Wait: this takes seconds, and up to a minute for 100,000 key files. If it lasts, read in the log what the engine answers.',
+  ],
+  away: [
+    'danger',
+    'It does not reach the engine. The key files in its folder stay, and can be read; changes are refused.',
+    'Check the servers of the engine below, and the network between them and this machine: `packager-drm doctor` reports what is wrong.',
+  ],
+  wrong_secret: [
+    'danger',
+    'The fleet is sealed with a secret that it does not have. Nothing is written here.',
+    'Put the secret of the fleet into `PACKAGERDRMAPI_FLEET_SECRET_FILE`. It is read again within seconds.',
+  ],
+  other_fleet: [
+    'danger',
+    'The engine holds a different fleet than the one that it joined. Nothing is written here.',
+    'Check `PACKAGERDRMAPI_FLEET_URLS` and `PACKAGERDRMAPI_FLEET_PREFIX`. To move a packager to another fleet, follow `docs/fleet.md`.',
+  ],
+  lost_fleet: [
+    'danger',
+    'The engine is empty, though it has joined a fleet. Nothing is written or removed here.',
+    'Make sure that these are the right servers. Restore their backup, or found the fleet again from the key files here: `packager-drm fleet import --found`.',
+  ],
+  name_taken: [
+    'warning',
+    'Another sidecar runs under its name. Key files still arrive.',
+    'Give each sidecar a `PACKAGERDRMAPI_FLEET_NAME` of its own, and check that no copied machine runs twice.',
+  ],
+  denied: [
+    'danger',
+    'The engine refuses its user, its certificate, or a right that it needs.',
+    'Check `PACKAGERDRMAPI_FLEET_USER`, its password file and certificate, and the rights of its role.',
+  ],
+  no_folder: [
+    'danger',
+    'Its key-file folder cannot be used.',
+    'Check that the folder is mounted, and belongs to the user of the sidecar: `/readyz` reports more.',
+  ],
+};
+
+/** The reasons why a stream is missing at a packager: variant, what it means, and what to do. */
+export const REASONS = {
+  failed: [
+    'danger',
+    'could not be written or removed; the sidecar retries',
+    'Check the disk and the folder of the packager: most often it is full, or belongs to another user.',
+  ],
+  unreadable: [
+    'danger',
+    'cannot be opened: sealed with another secret, or damaged',
+    'Compare the files of secrets. If they are the same, send the POST of the stream again.',
+  ],
+  kept: [
+    'warning',
+    "has a file in its place that is not the fleet's, and stays",
+    "If the fleet is right, remove the file from the folder of the packager: the fleet's file then arrives automatically. If the file is right, provision the stream with its keys.",
+  ],
+  older: [
+    'warning',
+    'is older in the engine than at the packager: a backup was restored, or an old entry replayed',
+    'Send the POST of the stream again, or import the file from a packager that has it: `packager-drm fleet import`.',
+  ],
+  behind: [
+    'warning',
+    'has not arrived yet',
+    'It arrives automatically once the packager runs and reaches the engine.',
+  ],
+};
+
+/** From this difference on, a clock is called wrong: it is known to about a second. */
+export const CLOCK_WRONG_MS = 5000;
+/** A packager that is behind for longer is late. */
+export const BEHIND_SECONDS = 5;
+
+export const isWrongClock = ({ clock_ahead_ms: ms }) => ms !== null && Math.abs(ms) >= CLOCK_WRONG_MS;
+export const isLate = ({ behind_seconds: seconds }) => seconds >= BEHIND_SECONDS;
+
+/** The severity of the trouble of a packager; 0: none. */
+export function troubleOf(packager) {
+  const { live, state, lacks } = packager;
+  if (!live) return 4;
+  if (STATES[state]?.[0] === 'danger' || lacks.some(({ why }) => REASONS[why]?.[0] === 'danger')) return 3;
+  if (isLate(packager)) return 2;
+  return isWrongClock(packager) || state !== 'level' || lacks.some(({ why }) => why !== 'behind') ? 1 : 0;
+}
+
+const WHOLE = new Intl.NumberFormat('en');
+export const number = (value) => WHOLE.format(value);
+export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
+
+/** @param ms milliseconds */
+export function duration(ms) {
+  if (ms < 0) return `−${duration(-ms)}`;
+  if (ms < 9.95) return `${Number(ms.toFixed(1))} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return count(Math.floor(seconds / 86_400), 'day');
+}
+
+export function bytes(size) {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, size)) / 10));
+  const value = size / 1024 ** power;
+  return `${power === 0 || value >= 99.5 ? Math.round(value) : Number(value.toFixed(1))} ${units[power]}`;
+}
+
+export const clock = (time) => new Date(time).toLocaleTimeString('en-GB');
+export const moment = (time) =>
+  new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+
+const SOME = 5;
+/** Names some of a list, and the number of the others. */
+export function some(names) {
+  const named = names.slice(0, SOME);
+  const others = names.length - named.length;
+  if (others > 0) return `${named.join(', ')} and ${number(others)} more`;
+  return named.length > 1 ? `${named.slice(0, -1).join(', ')} and ${named.at(-1)}` : named.join('');
+}
+
+/** The order of names in which 2 comes before 10. */
+export const compareNames = new Intl.Collator('en', { numeric: true }).compare;
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -52,14 +182,15 @@ export const withCode = (text) =>
     );
 
 /**
- * Shows a list as the rows of a table. A column is its title, and what makes a cell of an item; the first one names the
- * row. Only cells whose content has changed are replaced.
+ * Shows a list as the rows of a table. `columns` holds what makes a cell of an item, by the title of the column; the first
+ * one names the row. Only cells whose content has changed are replaced.
  */
 export function showRows(table, columns, items, keyOf) {
+  const [titles, shows] = [Object.keys(columns), Object.values(columns)];
   if (!table.tHead) {
     // On phones rows are blocks, and would be no rows to a screen reader.
     table.setAttribute('role', 'table');
-    const heads = columns.map(([title]) => part('th', { scope: 'col', role: 'columnheader' }, title));
+    const heads = titles.map((title) => part('th', { scope: 'col', role: 'columnheader' }, title));
     table.append(
       part('thead', { role: 'rowgroup' }, part('tr', { role: 'row' }, heads)),
       part('tbody', { role: 'rowgroup' }),
@@ -68,8 +199,8 @@ export function showRows(table, columns, items, keyOf) {
   const [body] = table.tBodies;
   const present = new Map([...body.rows].map((row) => [row.dataset.key, row]));
   const wanted = items.map((item) => {
-    const row = present.get(keyOf(item)) ?? newRow(keyOf(item), columns);
-    for (const [at, [, show]] of columns.entries()) fill(row.cells[at].firstChild, show(item));
+    const row = present.get(keyOf(item)) ?? newRow(keyOf(item), titles);
+    for (const [at, show] of shows.entries()) fill(row.cells[at].firstChild, show(item));
     return row;
   });
   const isSame = wanted.length === body.rows.length && wanted.every((row, at) => body.rows[at] === row);
@@ -82,11 +213,11 @@ export function showRows(table, columns, items, keyOf) {
   table.hidden = items.length === 0;
 }
 
-const newRow = (key, columns) =>
+const newRow = (key, titles) =>
   part(
     'tr',
     { role: 'row', 'data-key': key },
-    columns.map(([title], at) =>
+    titles.map((title, at) =>
       at === 0
         ? part('th', { scope: 'row', role: 'rowheader' }, part('div'))
         : part('td', { role: 'cell', 'data-label': title }, part('div')),

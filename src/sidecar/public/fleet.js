@@ -3,10 +3,33 @@
  * seconds while the page is visible.
  */
 import { findingsIn } from './fleet-findings.js';
-import { badge, byId, fill, message, muted, part, stateBadge, sub, withCode } from './fleet-parts.js';
-import { showPlot, timesOf } from './fleet-plot.js';
-import { showEngine, showMissing, showNowhere, showPackagers, showWhere } from './fleet-tables.js';
-import { bytes, clock, duration, moment, number, STATES, some } from './fleet-words.js';
+import {
+  badge,
+  byId,
+  bytes,
+  clock,
+  duration,
+  fill,
+  message,
+  moment,
+  muted,
+  number,
+  part,
+  STATES,
+  some,
+  stateBadge,
+  sub,
+  withCode,
+} from './fleet-parts.js';
+import {
+  showEngine,
+  showMissing,
+  showNowhere,
+  showPackagers,
+  showTimes,
+  showWhere,
+  timesOf,
+} from './fleet-tables.js';
 
 const REFRESH_MS = 2000;
 /** After this time an answer is given up. */
@@ -88,7 +111,7 @@ function showTrouble(mine, says) {
 
 function show(mine) {
   const { fleet, answered } = mine;
-  const { name, state, packagers } = fleet;
+  const { name, state } = fleet;
   const isFirst = byId('fleet').hidden;
   byId('access').hidden = true;
   for (const id of ['fleet', 'controls']) byId(id).hidden = false;
@@ -99,22 +122,15 @@ function show(mine) {
   fill(byId('about'), aboutOf(fleet));
   fill(
     byId('tiles'),
-    tilesOf(fleet).map(([title, value, note]) =>
+    Object.entries(tilesOf(fleet)).map(([title, [value, note]]) =>
       part('li', { class: 'tile' }, part('span', {}, title), part('b', {}, value), sub(note)),
     ),
   );
   const findings = findingsIn(fleet);
-  const nothing = {
-    variant: 'success',
-    label: 'Nothing',
-    says: 'Every packager has its streams, or is receiving them.',
-  };
-  fill(byId('findings'), (findings.length > 0 ? findings : [nothing]).map(findingOf));
+  fill(byId('findings'), (findings.length > 0 ? findings : [NOTHING]).map(findingOf));
   showPackagers(mine);
   showMissing(mine);
-  const { none, note } = showPlot(byId('times'), packagers);
-  fill(byId('times-none'), none);
-  fill(byId('times-note'), note);
+  showTimes(fleet);
   showEngine(fleet);
   document.title = findings.length > 0 ? `(${findings.length}) Fleet` : 'Fleet';
   fill(byId('announcement'), `${STATES[state]?.[1] ?? state} ${findings[0]?.says ?? ''}`);
@@ -133,31 +149,31 @@ function tilesOf({ packagers, streams, deleted, engine }) {
   const all = number(packagers.length);
   const live = packagers.filter((packager) => packager.live).length;
   const incomplete = packagers.filter(({ lacking, behind }) => lacking > 0 || behind > 0);
+  const missing =
+    incomplete.length === 0 ? 'none is missing' : `not ${some(incomplete.map(({ name }) => name))}`;
   const times = timesOf(packagers);
   const answering = engine.filter(({ fault }) => fault === undefined);
   const largest = Math.max(0, ...answering.map(({ size = 0 }) => size));
-  const missing =
-    incomplete.length === 0 ? 'none is missing' : `not ${some(incomplete.map(({ name }) => name))}`;
-  return [
-    ['Sidecars that run', `${number(live)} of ${all}`, 'and reach the engine'],
-    [
-      'Have every change',
+  return {
+    'Sidecars that run': [`${number(live)} of ${all}`, 'and reach the engine'],
+    'Have every change': [
       `${number(packagers.length - incomplete.length)} of ${all}`,
       packagers.length === 0 ? 'not known: no packager is shown' : missing,
     ],
-    ['Key files here', number(streams), `${number(deleted)} noted as deleted`],
-    [
-      'Propagation',
-      times ? duration(times.p50) : '–',
-      times ? `median; p99 ${duration(times.p99)}` : 'no change yet',
-    ],
-    [
-      'Engine servers',
+    'Key files here': [number(streams), `${number(deleted)} noted as deleted`],
+    Propagation: times ? [duration(times.p50), `median; p99 ${duration(times.p99)}`] : ['–', 'no change yet'],
+    'Engine servers': [
       `${answering.length} of ${engine.length}`,
       answering.length > 0 ? bytes(largest) : 'none answers',
     ],
-  ];
+  };
 }
+
+const NOTHING = {
+  variant: 'success',
+  label: 'Nothing',
+  says: 'Every packager has its streams, or is receiving them.',
+};
 
 const findingOf = ({ variant, label = variant === 'danger' ? 'Act' : 'Look', says, todo }) =>
   part(
@@ -173,11 +189,8 @@ async function look(mine) {
   if (stream === undefined) return;
   const answer = await ask(`api/fleet/${encodeURIComponent(stream)}`, mine);
   if (session !== mine || mine.stream !== stream) return;
-  if (answer?.status !== 200) {
-    showNowhere(answer?.says ?? AWAY);
-    return;
-  }
-  showWhere(answer.body);
+  if (answer?.status === 200) showWhere(answer.body);
+  else showNowhere(answer?.says ?? AWAY);
 }
 
 function lookFor(stream) {

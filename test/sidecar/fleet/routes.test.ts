@@ -255,16 +255,7 @@ test('the sidecar is ready when its fleet says so', async () => {
   );
 });
 
-const FILES = [
-  '',
-  '/fleet.css',
-  '/fleet.js',
-  '/fleet-findings.js',
-  '/fleet-parts.js',
-  '/fleet-plot.js',
-  '/fleet-tables.js',
-  '/fleet-words.js',
-];
+const FILES = ['', '/fleet.css', '/fleet.js', '/fleet-findings.js', '/fleet-parts.js', '/fleet-tables.js'];
 
 test.each(FILES)('/fleet%s is answered without an API key, in a fleet or not', async (file) => {
   const { unauthenticated } = await startSidecar();
