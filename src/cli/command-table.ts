@@ -358,7 +358,7 @@ old one. Run it again after a failure or a stop. Ends with 1 when an entry can't
       usage: 'retire <name>',
       description: 'remove a packager that no longer runs, so that no request waits for it',
       options: [YES],
-      load: async () => (await import('./fleet/retire')).retire,
+      load: async () => (await import('./fleet/steps')).retire,
     },
   ],
 };

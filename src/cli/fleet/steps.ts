@@ -4,6 +4,7 @@ import { type Progress, showProgress } from '../../terminal/progress';
 import { count, shown, showSome } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
 import { type FleetStep, withRetries } from '../client';
+import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { countsText, endAs, stopFields } from '../outcome';
 
@@ -150,4 +151,22 @@ async function inSteps(
 function endless(address: string): CliError {
   const description = `The server at ${address} does not continue: it returned the same step twice. Check the address.`;
   return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
+}
+
+/** `fleet retire`: removes a packager that no longer runs. */
+export async function retire(
+  context: CliContext,
+  name: string,
+  { yes = false }: { readonly yes?: boolean },
+): Promise<void> {
+  const { out } = context;
+  if (!yes) {
+    requireTerminal(context, 'retire the packager', '');
+    const question = `Retire the packager ${shown(name)} of the fleet of ${context.sidecar().address}?`;
+    if (!(await confirm(context, question, 'Nothing was changed.'))) return;
+  }
+  await context.sidecar().fleet.retire(name);
+  if (out.json) out.document({ name, retired: true });
+  else
+    out.note(`Retired ${shown(name)}. Its key files stay; a sidecar of that name may join again.`, 'green');
 }

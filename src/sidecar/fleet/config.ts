@@ -18,18 +18,13 @@ const listOf = (text: string) =>
     .filter((part) => part !== '');
 
 /** Answers what is wrong with the address of an engine's server. None is quoted: it may hold a password. */
-function urlFault(text: string): string | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+function urlFault(url: URL | undefined): string | undefined {
   if (url && (url.username !== '' || url.password !== ''))
     return 'must hold no user and no password: set PACKAGERDRMAPI_FLEET_USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
-  if (!url || !isHttp(url)) return 'must be one like http://etcd-1:2379';
+  if (!url || !/^https?:$/.test(url.protocol)) return 'must be one like http://etcd-1:2379';
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
     return "must end after the port: the engine's servers have no path";
   return undefined;
-}
-
-function isHttp({ protocol }: URL): boolean {
-  return protocol === 'http:' || protocol === 'https:';
 }
 
 const urls = z
@@ -37,18 +32,16 @@ const urls = z
   .transform(listOf)
   .superRefine((list, context) => {
     const add = (message: string) => context.addIssue({ code: 'custom', message });
-    const parsed = list.flatMap((text) => {
-      const url = URL.canParse(text) ? new URL(text) : undefined;
-      return url && isHttp(url) ? [url] : [];
-    });
-    list.forEach((text, index) => {
-      const fault = urlFault(text);
+    const all = list.map((text) => (URL.canParse(text) ? new URL(text) : undefined));
+    for (const [index, url] of all.entries()) {
+      const fault = urlFault(url);
       if (fault !== undefined) add(`address ${index + 1} ${fault}`);
-    });
+    }
+    const parsed = all.filter((url) => url !== undefined && /^https?:$/.test(url.protocol));
     if (list.length === 0 || list.length > MAX_URLS)
       add(`must be 1 to ${MAX_URLS} addresses, with commas between`);
-    if (new Set(parsed.map((url) => url.protocol)).size > 1) add('must be all http:// or all https://');
-    if (new Set(parsed.map((url) => url.origin)).size < parsed.length) add('holds an address twice');
+    if (new Set(parsed.map((url) => url?.protocol)).size > 1) add('must be all http:// or all https://');
+    if (new Set(parsed.map((url) => url?.origin)).size < parsed.length) add('holds an address twice');
   })
   .transform((list): readonly string[] => list.map((text) => new URL(text).origin));
 

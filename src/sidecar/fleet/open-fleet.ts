@@ -11,11 +11,10 @@ import { type Engine, type EngineServer, toFleetError } from './engine/engine';
 import { groupCalls } from './engine/grouped';
 import { engineKeysUnder } from './engine-keys';
 import { type Applied, type Apply, createApply, type Origin } from './entries/apply';
-import { createVersions, type Entry } from './entries/entry';
 import { createFleetStore } from './entries/fleet-store';
 import { createReplication, type Replication } from './entries/replicate';
-import { createSeal } from './entries/seal';
-import { collectDeleted, createImport, createReseal, tryAgain } from './entries/steps';
+import { createSeal, createVersions, type Entry } from './entries/seal';
+import { collectDeleted, importStep, resealStep, tryAgain } from './entries/steps';
 import type { Fleet, FleetHooks } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import { createFolderCheck, type Ledger, openLedger } from './ledger/ledger';
@@ -203,8 +202,6 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     },
     onConflict: observer.conflict,
   });
-  const importStep = createImport({ folder, local, offer: store.offer, isTaken });
-  const resealStep = createReseal({ engine, keys, seal, grouped });
 
   /** Asks the engine, and turns its errors into those of the API. */
   const asked = async <Answer>(ask: (member: Member) => Promise<Answer>): Promise<Answer> => {
@@ -254,15 +251,19 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     },
     status: cached(STATUS_KEPT_MS, now, () => fleetStatus(options, state, present, list)),
     whereIs: (streamId) =>
-      asked(({ membership }) => whereStream({ streamId, keys, grouped, seal: sealNow, membership })),
+      asked(({ membership: { list } }) =>
+        whereStream(streamId, keys.entry(streamId), { grouped, seal: sealNow, list }),
+      ),
     waitFor: (awaited, seconds) => asked(({ membership }) => membership.waitFor(awaited, seconds)),
-    importStep: (step, by) => asked(({ ledger }) => importStep(step, by, ledger)),
+    importStep: (step, by) =>
+      asked(({ ledger }) => importStep(step, by, { folder, local, offer: store.offer, isTaken, ledger })),
     found: () =>
       asked(async ({ identity }) => {
         await identity.found();
         restart();
       }),
-    resealStep: (step) => asked(({ identity }) => resealStep(step, identity)),
+    resealStep: (step) =>
+      asked(({ identity }) => resealStep(step, { engine, keys, seal, grouped, identity })),
     retire: (gone) => asked(({ membership }) => membership.retire(gone)),
     figures: () => fleetFigures(state, present?.apply.lacks.values() ?? [], servers),
     async close() {

@@ -4,11 +4,9 @@ import { etagOf } from '../../drm/bytes';
 import { apiError } from '../errors';
 import type { EngineServer } from './engine/engine';
 import type { Grouped } from './engine/grouped';
-import type { EngineKeys } from './engine-keys';
 import type { Seal } from './entries/seal';
 import type { FleetFigures } from './fleet';
 import type { Packager } from './members/member-records';
-import type { Membership } from './members/membership';
 import { replicationLag, streamLag } from './members/replication-lag';
 import type { MembershipState } from './membership-state';
 import type { FleetOptions, Member } from './open-fleet';
@@ -61,19 +59,17 @@ function entriesOf(streams: { readonly size: number; keys(): Iterable<StreamId> 
   return { entries: streams?.size ?? 0, streamids: [...(streams?.keys() ?? [])].slice(0, MAX_LACKS) };
 }
 
-interface WhereOptions {
-  readonly streamId: StreamId;
-  readonly keys: EngineKeys;
-  readonly grouped: Grouped;
-  readonly seal: Seal;
-  readonly membership: Membership;
-}
-
-/** The packagers that have a stream as the fleet has it, and those that do not. @throws HttpError 404 @throws EngineError */
-export async function whereStream(options: WhereOptions): Promise<FleetStreamAnswer> {
-  const { streamId, keys, grouped, seal, membership } = options;
-  const key = keys.entry(streamId);
-  const [{ present }, packagers] = await Promise.all([grouped.read(key), membership.list()]);
+/**
+ * The packagers that have a stream as the fleet has it, and those that do not.
+ * @param key of the stream's entry in the engine
+ * @throws HttpError 404 @throws EngineError
+ */
+export async function whereStream(
+  streamId: StreamId,
+  key: string,
+  { grouped, seal, list }: { grouped: Grouped; seal: Seal; list: () => Promise<readonly Packager[]> },
+): Promise<FleetStreamAnswer> {
+  const [{ present }, packagers] = await Promise.all([grouped.read(key), list()]);
   if (!present) throw apiError('fleet_entry_not_found');
   const entry = seal.open(key, present.value, streamId);
   return {

@@ -78,8 +78,6 @@ export interface ListOptions {
   readonly limit: number;
   /** As it was at a revision. */
   readonly revision?: number;
-  /** Without the values, which are empty then. */
-  readonly keysOnly?: boolean;
 }
 
 export interface Page extends Snapshot<StoredValue> {

@@ -140,30 +140,31 @@ export function createCalls(options: EtcdOptions) {
     const deadline = now() + timeoutMs;
     const silentMs = path === TRANSACTION ? attemptMs / 3 : attemptMs;
     const attempts: Promise<JsonObject>[] = [];
-    const silent = new Set<string>();
+    /** The attempts at which nothing has come yet. */
+    const silent = new Set<{ readonly server: string }>();
     for (let server = current; !isClosed; server = after(server)) {
       // A pause may take longer than it was to.
       const left = Math.max(1, deadline - now());
       // The last attempt has all that is left: two short ones would find out less.
       const silenceMs = left < 2 * attemptMs ? left : attemptMs;
-      const asked = server;
-      silent.add(asked);
-      const own = once(asked, path, body, silenceMs, () => silent.delete(asked)).catch((thrown: unknown) => {
-        silent.delete(asked);
-        if (thrown instanceof Failed && thrown.fault.again) skip(asked, thrown.fault.why);
+      const mine = { server };
+      silent.add(mine);
+      const own = once(server, path, body, silenceMs, () => silent.delete(mine)).catch((thrown: unknown) => {
+        silent.delete(mine);
+        if (thrown instanceof Failed && thrown.fault.again) skip(mine.server, thrown.fault.why);
         throw thrown;
       });
       attempts.push(own);
       // It may be dead, or have passed the change on to a leader that is. Its answer counts also when it comes late.
       const silence = pause(silentMs, undefined, { ref: false }).then(() =>
-        silent.has(asked) ? undefined : own,
+        silent.has(mine) ? undefined : own,
       );
       const outcome = await Promise.race([own, Promise.any(attempts), silence]).catch((thrown: unknown) => {
         if (thrown instanceof Failed) return thrown;
         throw thrown;
       });
       if (outcome && !(outcome instanceof Failed)) {
-        for (const passedOver of silent) skip(passedOver, SILENT);
+        for (const each of silent) skip(each.server, SILENT);
         return outcome;
       }
       const wait = outcome ? pauseBefore(attempts.length - urls.length) : 0;

@@ -58,9 +58,9 @@ export function createEtcd(options: EtcdOptions): Engine {
       return { at: parts.at(-1)?.at ?? NO_MOMENT, values: parts.flatMap(({ values }) => values) };
     },
 
-    async list(keys, { limit, revision, keysOnly = false }) {
+    async list(keys, { limit, revision }) {
       const [key, range_end] = rangeOf(keys);
-      const body = { key, range_end, limit, keys_only: keysOnly, ...atRevision(revision) };
+      const body = { key, range_end, limit, ...atRevision(revision) };
       const answer = await calls.call('/v3/kv/range', body);
       readable = key;
       return {

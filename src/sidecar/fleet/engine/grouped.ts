@@ -27,29 +27,25 @@ const MAX_CALLS = 2;
 
 /** Reads and changes of single keys. Those that come while others are under way are sent together. */
 export function groupCalls(engine: Engine) {
-  const read = createGroups<string, KeyRead>(async (keys) => {
-    const { at, values } = await engine.read(keys);
+  const read = createGroups<{ readonly key: string }, KeyRead>(async (asked) => {
+    const { at, values } = await engine.read(asked.map(({ key }) => key));
     return values.map((present) => ({ present, revision: at.revision, cluster: at.cluster }));
   });
-  const change = createGroups<{ readonly change: Change; readonly guard: Guard }, KeyChange>(
-    async (asked) => {
-      const [first] = asked;
-      // All of a group have one guard. A change with another guard is answered as refused, and decided again.
-      const same = asked.filter(({ guard }) => guard.revision === first?.guard.revision);
-      const changes = same.map((each) => each.change);
-      const done = await engine.change(changes, first?.guard);
-      return asked.map((each) => {
-        const answer = done?.answers[same.indexOf(each)];
-        return done && answer && { ...answer, revision: answer.made ? answer.revision : done.at.revision };
-      });
-    },
-    ({ change: { key, value } }) => ({ key, bytes: value?.length ?? 0 }),
-  );
+  const change = createGroups<Change & { readonly guard: Guard }, KeyChange>(async (asked) => {
+    const guard = asked[0]?.guard;
+    // All of a group have one guard. A change with another guard is answered as refused, and decided again.
+    const same = asked.filter((each) => each.guard.revision === guard?.revision);
+    const done = await engine.change(same, guard);
+    return asked.map((each) => {
+      const answer = done?.answers[same.indexOf(each)];
+      return done && answer && { ...answer, revision: answer.made ? answer.revision : done.at.revision };
+    });
+  });
   return {
     /** @throws EngineError */
-    read,
+    read: (key: string) => read({ key }),
     /** @throws EngineError */
-    change: (asked: Change, guard: Guard) => change({ change: asked, guard }),
+    change: (asked: Change, guard: Guard) => change({ ...asked, guard }),
   };
 }
 
@@ -59,10 +55,9 @@ interface Waiting<Asked, Answer> {
   readonly reject: (thrown: unknown) => void;
 }
 
-/** @param sizeOf the bytes of what is asked, and the key that only one of a group may have */
-function createGroups<Asked, Answer>(
+/** A group has a key once. */
+function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answer>(
   call: (asked: readonly Asked[]) => Promise<readonly Answer[]>,
-  sizeOf?: (asked: Asked) => { readonly key: string; readonly bytes: number },
 ): (asked: Asked) => Promise<Answer> {
   const waiting: Waiting<Asked, Answer>[] = [];
   let underWay = 0;
@@ -70,12 +65,9 @@ function createGroups<Asked, Answer>(
   const take = (): Waiting<Asked, Answer>[] => {
     let total = 0;
     const keys = new Set<string>();
-    const end = waiting.findIndex(({ asked }, index) => {
-      if (index === MAX_CHANGES) return true;
-      if (!sizeOf) return false;
-      const { key, bytes } = sizeOf(asked);
-      total += bytes;
-      const isFull = keys.has(key) || (index > 0 && total > MAX_GROUP_BYTES);
+    const end = waiting.findIndex(({ asked: { key, value } }, index) => {
+      total += value?.length ?? 0;
+      const isFull = index === MAX_CHANGES || (index > 0 && total > MAX_GROUP_BYTES) || keys.has(key);
       keys.add(key);
       return isFull;
     });

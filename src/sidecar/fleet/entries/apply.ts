@@ -6,8 +6,8 @@ import type { Log } from '../../../http/log';
 import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
 import type { EntryResult } from '../fleet';
 import type { Ledger, LedgerRecord } from '../ledger/ledger';
-import type { Entry } from './entry';
 import { reconcile } from './reconcile';
+import type { Entry } from './seal';
 
 type Lack = Exclude<LackReason, 'behind'>;
 

@@ -18,8 +18,7 @@ import type { Grouped } from '../engine/grouped';
 import type { EngineKeys } from '../engine-keys';
 import type { Identity } from '../identity';
 import type { Applied } from './apply';
-import type { Entry, Versions } from './entry';
-import type { Seal } from './seal';
+import type { Entry, Seal, Versions } from './seal';
 
 interface FleetStoreOptions {
   /** Of the packager. */

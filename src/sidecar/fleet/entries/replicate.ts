@@ -14,8 +14,7 @@ import type { EngineKeys } from '../engine-keys';
 import type { EntryResult } from '../fleet';
 import type { Ledger } from '../ledger/ledger';
 import type { Applied, Apply, Origin } from './apply';
-import type { Entry, Versions } from './entry';
-import type { Seal } from './seal';
+import type { Entry, Seal, Versions } from './seal';
 
 interface ReplicationOptions {
   readonly engine: Engine;

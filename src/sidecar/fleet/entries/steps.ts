@@ -22,43 +22,45 @@ interface ImportOptions {
   readonly local: KeyFileStore;
   readonly offer: Offer;
   readonly isTaken: (streamId: StreamId) => boolean;
+  readonly ledger: Ledger;
 }
 
-/** Imports the key files of this folder that the fleet has nothing of, step by step. */
-export function createImport({ folder, local, offer, isTaken }: ImportOptions) {
-  /** Imports one key file. */
-  const one = async (
-    streamId: StreamId,
-    by: ChangedBy,
-    { get }: Ledger,
-  ): Promise<'imported' | 'same' | Refusal> => {
-    if (!isTaken(streamId)) return 'not_taken';
-    const bytes = readOr(() => local.read(streamId));
-    if (!bytes || !isKeyFile(bytes)) return 'not_a_key_file';
-    const record = get(streamId);
-    const isOurs = record !== undefined && !record.kept && record.tag === etagOf(bytes);
-    // The engine was restored from a backup that is older than what this packager has had from the fleet.
-    return offer(streamId, bytes, by, ({ version }) => isOurs && version < record.version);
+/** One step of importing the key files of this folder that the fleet has nothing of. */
+export async function importStep(
+  { after, limit }: Step,
+  by: ChangedBy,
+  options: ImportOptions,
+): Promise<FleetImportAnswer> {
+  const all = await listStreamIds(options.folder);
+  const rest = after === undefined ? all : all.filter((streamId) => streamId > after);
+  const chosen = rest.slice(0, limit);
+  const results = await Promise.all(chosen.map((streamId) => importOne(streamId, by, options)));
+  const count = (wanted: string) => results.filter((result) => result === wanted).length;
+  return {
+    imported: count('imported'),
+    same: count('same'),
+    refused: results.flatMap((code, index) =>
+      code === 'imported' || code === 'same'
+        ? []
+        : [{ streamid: chosen[index] ?? '', code, description: REFUSALS[code] }],
+    ),
+    next: rest.length > limit ? (chosen.at(-1) ?? null) : null,
+    total: all.length,
   };
+}
 
-  return async ({ after, limit }: Step, by: ChangedBy, ledger: Ledger): Promise<FleetImportAnswer> => {
-    const all = await listStreamIds(folder);
-    const rest = after === undefined ? all : all.filter((streamId) => streamId > after);
-    const chosen = rest.slice(0, limit);
-    const results = await Promise.all(chosen.map((streamId) => one(streamId, by, ledger)));
-    const count = (wanted: string) => results.filter((result) => result === wanted).length;
-    return {
-      imported: count('imported'),
-      same: count('same'),
-      refused: results.flatMap((code, index) =>
-        code === 'imported' || code === 'same'
-          ? []
-          : [{ streamid: chosen[index] ?? '', code, description: REFUSALS[code] }],
-      ),
-      next: rest.length > limit ? (chosen.at(-1) ?? null) : null,
-      total: all.length,
-    };
-  };
+async function importOne(
+  streamId: StreamId,
+  by: ChangedBy,
+  { local, offer, isTaken, ledger }: ImportOptions,
+): Promise<'imported' | 'same' | keyof typeof REFUSALS> {
+  if (!isTaken(streamId)) return 'not_taken';
+  const bytes = readOr(() => local.read(streamId));
+  if (!bytes || !isKeyFile(bytes)) return 'not_a_key_file';
+  const record = ledger.get(streamId);
+  const isOurs = record !== undefined && !record.kept && record.tag === etagOf(bytes);
+  // The engine was restored from a backup that is older than what this packager has had from the fleet.
+  return offer(streamId, bytes, by, ({ version }) => isOurs && version < record.version);
 }
 
 const REFUSALS = {
@@ -70,8 +72,6 @@ const REFUSALS = {
   not_a_key_file: 'This is not a readable key file. Examine it with packager-drm check.',
   not_taken: 'This packager does not take this stream: PACKAGERDRMAPI_FLEET_STREAMS.',
 } as const;
-
-type Refusal = keyof typeof REFUSALS;
 
 /** Undefined for what is no file that can be read. */
 function readOr(read: () => Buffer | undefined): Buffer | undefined {
@@ -91,77 +91,73 @@ function isKeyFile(bytes: Buffer): boolean {
 
 interface ResealOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal'> {
   readonly grouped: Grouped;
+  readonly identity: Identity;
 }
 
 /** Maximum number of compare-and-set retries of one entry. */
 const MAX_TRIES = 20;
 
-/** Reseals with the first secret what is sealed with another, step by step. Entries keep id and version: no file changes. */
-export function createReseal({ engine, keys, seal, grouped }: ResealOptions) {
-  /** The description of the fleet; it guards what follows. */
-  const resealFleet = async (identity: Identity): Promise<void> => {
-    const { values } = await engine.read([keys.fleet]);
-    const [present] = values;
-    if (!present || seal().isCurrent(present.value)) return;
-    const text = seal().openText(keys.fleet, present.value);
-    if (text === undefined) return;
-    const value = seal().sealText(keys.fleet, text);
-    await engine.change([{ key: keys.fleet, expected: present.revision, value }]);
-    identity.doubt();
-  };
+/** One step of resealing with the first secret what is sealed with another. Entries keep id and version: no file changes. */
+export async function resealStep({ after, limit }: Step, options: ResealOptions): Promise<FleetResealAnswer> {
+  const { engine, keys, identity } = options;
+  await identity.guard();
+  if (after === undefined) await resealFleet(options);
+  const range = keys.everyEntry;
+  const from = after === undefined ? undefined : keys.entry(after as StreamId);
+  const page = await engine.list({ ...range, after: from }, { limit });
+  const results: (Resealed | undefined)[] = [];
+  for (let begin = 0; begin < page.values.length; begin += MAX_CHANGES) {
+    const group = page.values.slice(begin, begin + MAX_CHANGES);
+    results.push(...(await Promise.all(group.map((found) => resealOne(found, options)))));
+    await yieldToEventLoop();
+  }
+  const count = (wanted: Resealed) => results.filter((result) => result === wanted).length;
+  const unreadable = page.values.flatMap(({ key }, index) =>
+    results[index] === 'unreadable' ? [keys.streamOf(key) ?? ''] : [],
+  );
+  const last = page.values.at(-1)?.key;
+  const total = (await engine.list(range, { limit: 1 })).count;
+  // A step may also end at a key that is no stream's.
+  const next = page.more && last ? last.slice(range.prefix.length) : null;
+  return { resealed: count('resealed'), current: count('current'), unreadable, next, total };
+}
 
-  return async ({ after, limit }: Step, identity: Identity): Promise<FleetResealAnswer> => {
-    await identity.guard();
-    if (after === undefined) await resealFleet(identity);
-    const range = keys.everyEntry;
-    const from = after === undefined ? undefined : keys.entry(after as StreamId);
-    const page = await engine.list({ ...range, after: from }, { limit });
-    const unreadable: string[] = [];
-    let resealed = 0;
-    let current = 0;
-    const reseal = async (found: StoredValue): Promise<void> => {
-      const { key } = found;
-      const streamId = keys.streamOf(key);
-      if (streamId === undefined) return;
-      let present: StoredValue | undefined = found;
-      for (let tries = 0; present && tries < MAX_TRIES; tries += 1) {
-        const { value, revision }: StoredValue = present;
-        const opened = seal().open(key, value, streamId);
-        if (!opened) {
-          unreadable.push(streamId);
-          return;
-        }
-        if (seal().isCurrent(value)) {
-          if (tries === 0) current += 1;
-          else resealed += 1;
-          return;
-        }
-        const entry = { ...opened, awaited: false };
-        const answer = await grouped.change(
-          { key, expected: revision, value: seal().seal(key, entry) },
-          await identity.guard(),
-        );
-        if (answer?.made) {
-          resealed += 1;
-          return;
-        }
-        // The entry was changed meanwhile, or the fleet itself was resealed.
-        if (answer) present = answer.present;
-        else identity.doubt();
-      }
-      // One that was removed meanwhile is none any more.
-      if (present) throw apiError('fleet_unavailable');
-    };
-    for (let begin = 0; begin < page.values.length; begin += MAX_CHANGES) {
-      await Promise.all(page.values.slice(begin, begin + MAX_CHANGES).map(reseal));
-      await yieldToEventLoop();
-    }
-    const last = page.values.at(-1)?.key;
-    const total = (await engine.list(range, { limit: 1, keysOnly: true })).count;
-    // A step may also end at a key that is no stream's.
-    const next = page.more && last ? last.slice(range.prefix.length) : null;
-    return { resealed, current, unreadable, next, total };
-  };
+type Resealed = 'resealed' | 'current' | 'unreadable';
+
+/** Reseals the description of the fleet, which guards the entries. */
+async function resealFleet({ engine, keys, seal, identity }: ResealOptions): Promise<void> {
+  const [present] = (await engine.read([keys.fleet])).values;
+  if (!present || seal().isCurrent(present.value)) return;
+  const text = seal().openText(keys.fleet, present.value);
+  if (text === undefined) return;
+  const value = seal().sealText(keys.fleet, text);
+  await engine.change([{ key: keys.fleet, expected: present.revision, value }]);
+  identity.doubt();
+}
+
+/** undefined: it is no entry, or none any more. */
+async function resealOne(
+  found: StoredValue,
+  { keys, seal, grouped, identity }: ResealOptions,
+): Promise<Resealed | undefined> {
+  const { key } = found;
+  const streamId = keys.streamOf(key);
+  if (streamId === undefined) return undefined;
+  let present: StoredValue | undefined = found;
+  for (let tries = 0; present; tries += 1) {
+    if (tries === MAX_TRIES) throw apiError('fleet_unavailable');
+    const { value, revision }: StoredValue = present;
+    const opened = seal().open(key, value, streamId);
+    if (!opened) return 'unreadable';
+    if (seal().isCurrent(value)) return tries === 0 ? 'current' : 'resealed';
+    const sealed = seal().seal(key, { ...opened, awaited: false });
+    const answer = await grouped.change({ key, expected: revision, value: sealed }, await identity.guard());
+    if (answer?.made) return 'resealed';
+    // The entry was changed meanwhile, or the fleet itself was resealed.
+    if (answer) present = answer.present;
+    else identity.doubt();
+  }
+  return undefined;
 }
 
 /** Entries in one read that are tried again. */

@@ -49,7 +49,8 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
   /** Leads to the folder that was opened, whatever is at its name now, and is short enough for a socket's name. */
   const path = DESCRIPTORS === undefined ? folder : `${DESCRIPTORS}/${held}`;
   let lock: FolderLock | 'taken' | undefined;
-  let descriptor: number | undefined;
+  let descriptor = -1;
+  let found: Buffer;
   try {
     lock = await lockFolder(path, newId);
     if (lock === 'taken')
@@ -59,30 +60,18 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
     await removeIfPresent(`${path}/${NEW_NAME}`);
     descriptor = await openRegular(`${path}/${NAME}`, `${folder}/${NAME}`);
     const bytes = await readAll(descriptor);
-    const length = bytes.lastIndexOf(NEWLINE) + 1;
-    if (length < bytes.length) await truncate(descriptor, length);
-    const place = { folder, path, lock, folderDescriptor: held };
-    return ledgerFile(place, descriptor, bytes.subarray(0, length));
+    // Without an incomplete last line.
+    found = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+    if (found.length < bytes.length) await truncate(descriptor, found.length);
   } catch (thrown) {
-    if (descriptor !== undefined) closeSync(descriptor);
+    if (descriptor !== -1) closeSync(descriptor);
     if (typeof lock === 'object') await lock.release();
     closeSync(held);
     throw thrown;
   }
-}
-
-interface Place {
-  readonly folder: string;
-  readonly path: string;
-  readonly folderDescriptor: number;
   /** undefined: the file system supports no lock. */
-  readonly lock: FolderLock | undefined;
-}
-
-/** @param found what the file holds, without an incomplete last line */
-function ledgerFile({ folder, path, lock, folderDescriptor }: Place, opened: number, found: Buffer) {
+  const folderLock = lock;
   const { syncFolder } = createDurableWriter(() => 'ledger');
-  let descriptor = opened;
   /** Bytes of the complete lines. A failed append may have left more. */
   let { length } = found;
   let isTorn = false;
@@ -93,7 +82,8 @@ function ledgerFile({ folder, path, lock, folderDescriptor }: Place, opened: num
     const { ino, dev } = fstatSync(descriptor);
     if (present?.ino !== ino || present.dev !== dev)
       throw noDevice(`${folder} is not the one of the start: it was replaced, or mounted over`);
-    if (lock && !lock.isHeld()) throw noDevice(`the lock of ${folder} was removed; restart the service`);
+    if (folderLock && !folderLock.isHeld())
+      throw noDevice(`the lock of ${folder} was removed; restart the service`);
   };
 
   const removeTorn = async (): Promise<void> => {
@@ -110,8 +100,9 @@ function ledgerFile({ folder, path, lock, folderDescriptor }: Place, opened: num
   };
 
   return {
+    /** What the file held when it was opened. */
     found,
-    isLocked: lock !== undefined,
+    isLocked: folderLock !== undefined,
     /**
      * Appends complete lines; resolves when they survive a power cut. Rejects with the system's error, and then the file has
      * none of them.
@@ -158,8 +149,8 @@ function ledgerFile({ folder, path, lock, folderDescriptor }: Place, opened: num
     },
     async close(): Promise<void> {
       closeSync(descriptor);
-      await lock?.release();
-      closeSync(folderDescriptor);
+      await folderLock?.release();
+      closeSync(held);
     },
   };
 }

@@ -77,18 +77,14 @@ function read<Output>(schema: z.ZodType<Output>, value: Buffer): Output {
   return schema.parse(isJsonObject(found) ? found : {});
 }
 
-export function readRegistration(value: Buffer): Registration {
-  return read(registration, value);
-}
+export const readRegistration = (value: Buffer) => read(registration, value);
 
 export function registrationValue({ id, streams, since, version }: Registration): Buffer {
   return Buffer.from(JSON.stringify({ id, streams: streams ?? null, since, version }));
 }
 
 /** Who holds a name. The lease distinguishes two sidecars whose folders are copies. */
-export function readHeartbeat(value: Buffer): { readonly id: string; readonly lease: string } {
-  return read(heartbeat, value);
-}
+export const readHeartbeat = (value: Buffer) => read(heartbeat, value);
 
 export function heartbeatValue(id: string, lease: Lease): Buffer {
   return Buffer.from(JSON.stringify({ id, lease }));
