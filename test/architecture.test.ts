@@ -82,7 +82,7 @@ const PURE: readonly string[] = [
   'terminal/text',
 
   'http/cached',
-  'sidecar/fleet/entries/entry',
+  'sidecar/fleet/entries/seal',
   'sidecar/fleet/entries/seal',
   'sidecar/fleet/entries/reconcile',
   'sidecar/fleet/members/replication-lag',

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { type EtcdCluster, startKeptEtcdCluster } from '../support/etcd-cluster';
+import { type EtcdCluster, startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
 import { type FleetPackager, startFleet, type TestFleet } from '../support/start-fleet';
 import { until } from '../support/until';
@@ -10,7 +10,7 @@ const keyOf = (stream: string) => Buffer.from(`packagerdrmapi/keys/${stream}`).t
 let etcd: EtcdCluster;
 
 beforeAll(async () => {
-  etcd = await startKeptEtcdCluster({ servers: 1 });
+  etcd = await startEtcdCluster({ kept: true, servers: 1 });
 });
 
 beforeEach(() => etcd.wipe());

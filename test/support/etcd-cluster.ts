@@ -15,6 +15,8 @@ export interface ClusterOptions {
   readonly servers?: 1 | 3;
   /** Further flags of each server, such as `--quota-backend-bytes=16777216`. */
   readonly flags?: readonly string[];
+  /** Whether it lasts until all tests of the file are done. */
+  readonly kept?: boolean;
 }
 
 interface Member {
@@ -26,15 +28,6 @@ interface Member {
   output: string;
 }
 
-export interface MemberStatus {
-  readonly memberId: string;
-  /** undefined: there is none. */
-  readonly leader: string | undefined;
-  readonly revision: number;
-  readonly term: number;
-  readonly cluster: string;
-}
-
 const running = new Set<EtcdCluster>();
 
 afterAll(() => closeAll(true));
@@ -44,21 +37,14 @@ async function closeAll(withKept: boolean): Promise<void> {
   await Promise.all([...running].filter(({ kept }) => withKept || !kept).map((cluster) => cluster.close()));
 }
 
-/** Starts servers of etcd itself on free ports of loopback; they are killed after the test. */
-export function startEtcdCluster(options: ClusterOptions = {}): Promise<EtcdCluster> {
-  return start(options, false);
-}
-
-/** The same for all tests of a file. */
-export function startKeptEtcdCluster(options: ClusterOptions = {}): Promise<EtcdCluster> {
-  return start(options, true);
-}
-
-async function start(options: ClusterOptions, kept: boolean): Promise<EtcdCluster> {
+/** Starts servers of etcd itself on free ports of loopback; they are killed after the test, or after those of the file. */
+export async function startEtcdCluster({
+  servers = 3,
+  flags = [],
+  kept = false,
+}: ClusterOptions = {}): Promise<EtcdCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'packager-drm-etcd-'));
-  const count = options.servers ?? 3;
-  const ports = await freePorts(count * 2);
-  const cluster = new EtcdCluster(folder, ports, options.flags ?? [], kept);
+  const cluster = new EtcdCluster(folder, await freePorts(servers * 2), flags, kept);
   running.add(cluster);
   await cluster.startAll();
   return cluster;
@@ -73,7 +59,6 @@ export class EtcdCluster {
     private readonly folder: string,
     ports: readonly number[],
     private readonly flags: readonly string[],
-    /** Whether it lasts until all tests of the file are done. */
     readonly kept: boolean,
   ) {
     this.members = ports.slice(0, ports.length / 2).map((client, index) => ({
@@ -137,17 +122,11 @@ export class EtcdCluster {
   }
 
   /** undefined: it does not answer. */
-  async status(index: number): Promise<MemberStatus | undefined> {
+  async status(index: number) {
     const answer = await this.post(index, '/v3/maintenance/status', {}).catch(() => undefined);
     if (answer === undefined) return undefined;
     const { header, leader } = answer as { header: Record<string, string>; leader?: string };
-    return {
-      memberId: header.member_id ?? '',
-      leader,
-      revision: Number(header.revision),
-      term: Number(header.raft_term),
-      cluster: header.cluster_id ?? '',
-    };
+    return { memberId: header.member_id, leader, revision: Number(header.revision) };
   }
 
   /**
@@ -175,23 +154,16 @@ export class EtcdCluster {
   /** Saves a backup, and answers the path of its file. */
   async snapshot(): Promise<string> {
     const path = join(this.folder, `snapshot-${this.token}-${Date.now()}.db`);
-    const [url = ''] = this.urls.filter((_, index) => this.member(index).child);
+    const url = this.urls.find((_, index) => this.member(index).child) ?? '';
     await run('etcdctl', ['--endpoints', url, 'snapshot', 'save', path], { env: ENVIRONMENT });
     return path;
   }
 
   /** Puts new servers with the data of a backup under the same addresses. */
   async restore(path: string): Promise<void> {
-    await this.replace(async ({ name, peer, folder }) => {
-      const own = ['--name', name, '--data-dir', folder, '--initial-cluster', this.initialCluster()];
-      const place = [
-        '--initial-cluster-token',
-        this.tokenName(),
-        '--initial-advertise-peer-urls',
-        peerUrl(peer),
-      ];
-      await run('etcdctl', ['snapshot', 'restore', path, ...own, ...place], { env: ENVIRONMENT });
-    });
+    await this.replace((member) =>
+      run('etcdctl', ['snapshot', 'restore', path, ...flagsOf(this.placeOf(member))], { env: ENVIRONMENT }),
+    );
   }
 
   /** Puts new servers without data under the same addresses. */
@@ -224,35 +196,32 @@ export class EtcdCluster {
     return member;
   }
 
-  private initialCluster(): string {
-    return this.members.map(({ name, peer }) => `${name}=${peerUrl(peer)}`).join(',');
-  }
-
-  private tokenName(): string {
-    return `${this.folder}-${this.token}`;
+  /** The flags of a server that a restored backup needs, too. */
+  private placeOf({ name, folder, peer }: Member) {
+    return {
+      name,
+      'data-dir': folder,
+      'initial-advertise-peer-urls': peerUrl(peer),
+      'initial-cluster': this.members.map((each) => `${each.name}=${peerUrl(each.peer)}`).join(','),
+      'initial-cluster-token': `${this.folder}-${this.token}`,
+    };
   }
 
   private spawn(index: number): void {
     const member = this.member(index);
     if (member.child) return;
-    const { name, client, peer, folder } = member;
-    const clients = `http://127.0.0.1:${client}`;
+    const clients = `http://127.0.0.1:${member.client}`;
     const flags = {
-      name,
-      'data-dir': folder,
+      ...this.placeOf(member),
       'listen-client-urls': clients,
       'advertise-client-urls': clients,
-      'listen-peer-urls': peerUrl(peer),
-      'initial-advertise-peer-urls': peerUrl(peer),
-      'initial-cluster': this.initialCluster(),
-      'initial-cluster-token': this.tokenName(),
+      'listen-peer-urls': peerUrl(member.peer),
       // Faster than by default, so that tests need not wait for an election of seconds.
       'heartbeat-interval': '50',
       'election-timeout': '500',
     };
-    const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
     // The kernel kills it with this process, however that ends.
-    const all = ['--pdeathsig', 'KILL', 'etcd', ...args, ...this.flags];
+    const all = ['--pdeathsig', 'KILL', 'etcd', ...flagsOf(flags), ...this.flags];
     const child = spawn('setpriv', all, { env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'] });
     member.child = child;
     member.output = '';
@@ -289,6 +258,9 @@ export class EtcdCluster {
 
 /** Its own variables, so that none of the user's for etcd counts. */
 const ENVIRONMENT = { PATH: process.env.PATH, ETCDCTL_API: '3' };
+
+const flagsOf = (values: Readonly<Record<string, string>>) =>
+  Object.entries(values).map(([flag, value]) => `--${flag}=${value}`);
 
 const peerUrl = (port: number) => `http://127.0.0.1:${port}`;
 

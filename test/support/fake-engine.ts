@@ -30,16 +30,14 @@ interface Held {
   readonly lease: Lease | undefined;
 }
 
-interface State {
+/** A backup of a fake cluster. */
+export interface Backup {
   readonly revision: number;
   readonly compacted: number;
   readonly keys: ReadonlyMap<string, Held>;
   readonly history: readonly WatchedEvent[];
   readonly leases: ReadonlyMap<Lease, number>;
 }
-
-/** A backup of a fake cluster. */
-export interface Backup extends State {}
 
 /** The servers of an engine, in memory: every revision is kept until it is compacted, and leases end by hand. */
 export class FakeCluster {
@@ -224,10 +222,6 @@ export class FakeEngine implements Engine {
     }
   }
 
-  get watches(): number {
-    return this.#watches.size;
-  }
-
   read(keys: readonly string[]) {
     return this.#do({ method: 'read', keys }, () => ({
       at: this.cluster.moment,
@@ -235,13 +229,13 @@ export class FakeEngine implements Engine {
     }));
   }
 
-  list(range: KeyRange, { limit, revision, keysOnly = false }: ListOptions) {
+  list(range: KeyRange, { limit, revision }: ListOptions) {
     return this.#do({ method: 'list', keys: [range.prefix] }, () => {
       const found = this.cluster.range(within(range), revision);
       const page = found.slice(0, limit);
       return {
         at: this.cluster.moment,
-        values: keysOnly ? page.map((each) => ({ ...each, value: Buffer.alloc(0) })) : page,
+        values: page,
         more: page.length < found.length,
         count: found.length,
       };

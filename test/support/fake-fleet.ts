@@ -9,8 +9,7 @@ import { parseStreamId, type StreamId, takes } from '../../src/api/stream-id';
 import { etagOf } from '../../src/drm/bytes';
 import type { HttpError } from '../../src/http/errors';
 import { apiError } from '../../src/sidecar/errors';
-import type { AwaitedChange, Fleet, FleetHooks, OpenFleet, Step } from '../../src/sidecar/fleet/fleet';
-
+import type { AwaitedChange, Fleet, OpenFleet, Step } from '../../src/sidecar/fleet/fleet';
 import {
   type ChangeContext,
   type ChangedBy,
@@ -73,7 +72,21 @@ interface Member extends FakePackager {
   readonly has: Map<string, number>;
 }
 
-const NOBODY: ChangedBy = { key: 'default', address: '127.0.0.1', requestId: 'request-elsewhere' };
+const ELSEWHERE: ChangedBy = { key: 'default', address: '127.0.0.1', requestId: 'request-elsewhere' };
+
+interface Knobs {
+  /** Every change, and every question to the engine, fails so. */
+  fault: HttpError | undefined;
+  /** The fleet accepts changes, and they can't be written here. */
+  faultHere: HttpError | undefined;
+  /** Each wait for packagers fails so. */
+  waitFault: Error | undefined;
+  /** The key files of the folder that an import finds, since a store does not list them. */
+  files: readonly string[];
+  /** The streams whose entries were sealed with a former secret, and those that no secret opens. */
+  former: readonly string[];
+  unreadable: readonly string[];
+}
 
 /** A fleet in memory, of which one packager is the sidecar at test; the others have what they are said to have. */
 export function createFakeFleet({
@@ -81,35 +94,24 @@ export function createFakeFleet({
   others = [{ name: 'origin-2' }, { name: 'origin-3' }],
   secondMs = 10,
 }: FakeFleetOptions = {}) {
+  const knobs: Knobs = {
+    ...{ fault: undefined, faultHere: undefined, waitFault: undefined },
+    ...{ files: [], former: [], unreadable: [] },
+  };
   const entries = new Map<StreamId, FakeEntry>();
   const members = new Map<string, Member>(
-    [here, ...others].map((each) => [
-      each.name,
-      { ...each, isLive: true, why: undefined, has: new Map<string, number>() },
-    ]),
+    [here, ...others].map((each) => [each.name, { ...each, isLive: true, why: undefined, has: new Map() }]),
   );
   const inTurn = queueByName();
-  const [waits, contexts, calls]: [
-    { changes: readonly AwaitedChange[]; seconds: number }[],
-    (ChangeContext | ChangedBy | undefined)[],
-    string[],
-  ] = [[], [], []];
+  const waits: { changes: readonly AwaitedChange[]; seconds: number }[] = [];
+  const contexts: (ChangeContext | ChangedBy | undefined)[] = [];
+  const calls: string[] = [];
   let revision = 1;
-  let fault: HttpError | undefined;
-  let faultHere: HttpError | undefined;
-  let waitFault: Error | undefined;
   let unready: HttpError | undefined;
   let state: FleetState = 'level';
   let said: Partial<FleetAnswer> = {};
-  let files: readonly StreamId[] = [];
-  let former = new Set<string>();
-  let unreadable = new Set<string>();
-  let deliver = (
-    _streamId: string,
-    _bytes: Buffer | undefined,
-    _from?: string,
-    _by?: Partial<ChangedBy>,
-  ): Promise<void> => Promise.reject(new TypeError('No sidecar takes part'));
+  let deliver = (_stream: string, _bytes?: Buffer, _from?: string, _by?: Partial<ChangedBy>): Promise<void> =>
+    Promise.reject(new TypeError('No sidecar takes part'));
   const onRelease = new Set<() => void>();
 
   const memberOf = (name: string): Member => {
@@ -118,12 +120,8 @@ export function createFakeFleet({
     return member;
   };
   const isHere = (streamId: string) => takes(here.streams, streamId);
-  /** The streams that a member takes and has not as they are. */
-  const lacksOf = (member: Member) =>
-    [...entries]
-      .filter(([id, entry]) => takes(member.streams, id) && (member.has.get(id) ?? 0) < entry.revision)
-      .map(([streamid]) => streamid)
-      .sort();
+  const has = (member: Member, streamId: string, wanted: number) =>
+    !takes(member.streams, streamId) || (member.has.get(streamId) ?? 0) >= wanted;
   const catchUp = (member: Member) => {
     if (member.why !== undefined || !member.isLive) return;
     if (member.name !== here.name)
@@ -137,7 +135,7 @@ export function createFakeFleet({
     return revision;
   };
   const refuseFaulty = () => {
-    if (fault) throw fault;
+    if (knobs.fault) throw knobs.fault;
   };
 
   const changing =
@@ -147,99 +145,89 @@ export function createFakeFleet({
         refuseFaulty();
         const known = entries.get(streamId);
         const present = known ? known.bytes : isHere(streamId) ? local.read(streamId) : undefined;
-        const standing = known && { fleet: { revision: known.revision, isHere: isHere(streamId) } };
         requireMatch(conditions, present);
+        const answer = { former: present, notSynced: undefined };
         const isKept = bytes ? isLeftAlone(conditions, present, bytes) : present === undefined;
-        if (isKept) return { former: present, notSynced: undefined, ...standing };
+        if (isKept)
+          return known
+            ? { ...answer, fleet: { revision: known.revision, isHere: isHere(streamId) } }
+            : answer;
         contexts.push(context);
-        const accepted = accept(streamId, { bytes, by: context?.by ?? NOBODY, from: here.name });
+        const accepted = accept(streamId, { bytes, by: context?.by ?? ELSEWHERE, from: here.name });
         const fleet = { revision: accepted, isHere: isHere(streamId) };
-        if (!fleet.isHere) return { former: present, notSynced: undefined, fleet };
-        if (faultHere)
-          return { former: present, notSynced: undefined, fleet: { ...fleet, notHere: faultHere } };
+        if (!fleet.isHere) return { ...answer, fleet };
+        if (knobs.faultHere) return { ...answer, fleet: { ...fleet, notHere: knobs.faultHere } };
         const { notSynced } = await (bytes ? local.write(streamId, bytes) : local.remove(streamId));
         memberOf(here.name).has.set(streamId, accepted);
-        return { former: present, notSynced, fleet };
+        return { ...answer, notSynced, fleet };
       });
 
   const packagerAnswer = (member: Member): FleetPackager => {
-    const lacking = lacksOf(member);
+    const { name, isLive: live, streams, why = 'behind' } = member;
+    const lacking = [...entries].filter(([id, entry]) => !has(member, id, entry.revision)).map(([id]) => id);
     return {
-      name: member.name,
-      live: member.isLive,
-      streams: member.streams ? [...member.streams] : null,
-      since: TIME,
-      version: '1.2.3',
-      state: member.name === here.name ? state : 'level',
+      ...PACKAGER,
+      ...{ name, live, streams: streams ? [...streams] : null },
+      state: name === here.name ? state : 'level',
       applied: Math.max(1, ...member.has.values()),
-      reported: TIME,
-      behind: (member.why ?? 'behind') === 'behind' ? lacking.length : 0,
+      behind: why === 'behind' ? lacking.length : 0,
       behind_seconds: lacking.length,
-      lacks: lacking.slice(0, MAX_LACKS).map((streamid) => ({ streamid, why: member.why ?? 'behind' })),
+      lacks: lacking
+        .sort()
+        .slice(0, MAX_LACKS)
+        .map((streamid) => ({ streamid, why })),
       lacking: lacking.length,
       clock_ahead_ms: 12,
       propagation_ms: [...member.has.values()].slice(-50).map(() => 21.5),
     };
   };
 
-  const holding = (holds: (entry: FakeEntry) => boolean) => [...entries.values()].filter(holds).length;
-  const status = (): FleetAnswer => ({
-    name: here.name,
-    fleet: FLEET_ID,
-    state,
-    since: TIME,
-    revision,
-    engine: [
-      {
-        url: 'http://etcd-1:2379',
-        version: '3.4.23',
-        leader: true,
-        size: 24_576,
-        size_in_use: 16_384,
-        quota: 2_147_483_648,
-        alarms: [],
-      },
-    ],
-    compacted: true,
-    streams: holding(({ bytes }) => bytes !== undefined),
-    deleted: holding(({ bytes }) => bytes === undefined),
-    missing: 0,
-    packagers: [...members.values()]
-      .map(packagerAnswer)
-      .sort((one, other) => (one.name < other.name ? -1 : 1)),
-    ...said,
-  });
+  const status = (): FleetAnswer => {
+    const streams = [...entries.values()].filter(({ bytes }) => bytes !== undefined).length;
+    return {
+      ...{ name: here.name, fleet: FLEET_ID, state, since: TIME, revision },
+      engine: [
+        {
+          ...{ url: 'http://etcd-1:2379', version: '3.4.23', leader: true, alarms: [] },
+          ...{ size: 24_576, size_in_use: 16_384, quota: 2_147_483_648 },
+        },
+      ],
+      ...{ compacted: true, streams, deleted: entries.size - streams, missing: 0 },
+      packagers: [...members.values()]
+        .map(packagerAnswer)
+        .sort((one, other) => (one.name < other.name ? -1 : 1)),
+      ...said,
+    };
+  };
 
   /** One step over sorted stream ids: those of the step, and what the next one is asked for with. */
-  const stepOf = (all: readonly StreamId[], { after, limit }: Step) => {
+  const stepOf = (all: readonly string[], { after, limit }: Step) => {
     const left = [...all].sort().filter((id) => after === undefined || id > after);
-    const chosen = left.slice(0, limit);
+    const chosen = left.slice(0, limit).map(asStreamId);
     return { chosen, next: left.length > limit ? (chosen.at(-1) ?? null) : null, total: all.length };
   };
 
   const behind = (changes: readonly AwaitedChange[]) =>
     [...members.values()]
-      .filter((member) =>
-        changes.some(
-          (change) =>
-            takes(member.streams, change.streamId) &&
-            (member.has.get(change.streamId) ?? 0) < change.revision,
-        ),
-      )
+      .filter((member) => !changes.every((change) => has(member, change.streamId, change.revision)))
       .map(({ name }) => name)
       .sort();
 
-  const open: OpenFleet = (local, hooks): Fleet => {
+  const open: OpenFleet = (local, { audit, observer }): Fleet => {
     const change = changing(local);
-    deliver = async (given, bytes, from = others[0]?.name ?? 'origin-2', by = {}) => {
+    deliver = async (given, bytes, from = others[0]?.name ?? 'origin-2', origin = {}) => {
       const streamId = asStreamId(given);
       const before = local.read(streamId);
-      const origin = { ...NOBODY, ...by };
-      const accepted = accept(streamId, { bytes, by: origin, from });
+      const by = { ...ELSEWHERE, ...origin };
+      const accepted = accept(streamId, { bytes, by, from });
       if (!isHere(streamId) || memberOf(here.name).why !== undefined) return;
       await (bytes ? local.write(streamId, bytes) : local.remove(streamId));
       memberOf(here.name).has.set(streamId, accepted);
-      auditArrival(hooks, { streamId, before, bytes, from, by: origin });
+      const result = bytes ? (before ? 'changed' : 'created') : 'deleted';
+      const keyIds = { oldKeyId: undefined, newKeyId: undefined };
+      audit({ action: bytes ? 'put' : 'delete', ...by, streamId, result, ...keyIds, from });
+      observer.entry(bytes ? 'written' : 'removed');
+      observer.applied(0.02);
     };
     return {
       store: {
@@ -252,36 +240,29 @@ export function createFakeFleet({
         if (unready) throw unready;
       },
       status: () => Promise.resolve(status()),
-      async whereIs(streamId) {
+      async whereIs(streamid) {
         refuseFaulty();
-        const entry = entries.get(streamId);
+        const entry = entries.get(streamid);
         if (!entry) throw apiError('fleet_entry_not_found');
-        const isFile = entry.bytes !== undefined;
-        const isOpen = !unreadable.has(streamId);
+        const state = entry.bytes ? ('file' as const) : ('deleted' as const);
+        const etag = entry.bytes ? etagOf(entry.bytes) : null;
+        const known = { state, etag, changed: TIME, key: entry.by.key, from: entry.from };
+        const closed = { state: 'unreadable', etag: null, changed: null, key: null, from: null } as const;
         return {
-          streamid: streamId,
-          revision: entry.revision,
-          state: isOpen ? (isFile ? 'file' : 'deleted') : 'unreadable',
-          etag: isOpen && entry.bytes ? etagOf(entry.bytes) : null,
-          changed: isOpen ? TIME : null,
-          key: isOpen ? entry.by.key : null,
-          from: isOpen ? entry.from : null,
+          ...{ streamid, revision: entry.revision },
+          ...(knobs.unreadable.includes(streamid) ? closed : known),
           packagers: [...members.values()]
-            .filter(({ streams }) => takes(streams, streamId))
-            .map(({ name, isLive, has, why }) => {
-              const isThere = (has.get(streamId) ?? 0) >= entry.revision;
-              return {
-                name,
-                live: isLive,
-                has: isThere,
-                ...(!isThere && { why: why ?? ('behind' as const) }),
-              };
+            .filter(({ streams }) => takes(streams, streamid))
+            .map((member) => {
+              const { name, isLive: live, why = 'behind' } = member;
+              const isThere = has(member, streamid, entry.revision);
+              return { name, live, has: isThere, ...(!isThere && { why }) };
             }),
         };
       },
       waitFor(changes, seconds) {
         waits.push({ changes, seconds });
-        if (waitFault) return Promise.reject(waitFault);
+        if (knobs.waitFault) return Promise.reject(knobs.waitFault);
         return new Promise((resolve) => {
           const end = () => {
             clearTimeout(timer);
@@ -299,7 +280,7 @@ export function createFakeFleet({
       async importStep(step, by) {
         refuseFaulty();
         contexts.push(by);
-        const { chosen, next, total } = stepOf(files, step);
+        const { chosen, next, total } = stepOf(knobs.files, step);
         let [imported, same] = [0, 0];
         const refused: Awaited<ReturnType<Fleet['importStep']>>['refused'] = [];
         for (const streamid of chosen) {
@@ -307,15 +288,11 @@ export function createFakeFleet({
           const entry = entries.get(streamid);
           if (!bytes) continue;
           if (entry?.bytes?.equals(bytes)) same += 1;
-          else if (entry)
-            refused.push({
-              streamid,
-              code: entry.bytes ? 'differs' : 'deleted',
-              description: 'It stays as it is, here and in the fleet.',
-            });
-          else {
-            const accepted = accept(streamid, { bytes, by, from: here.name });
-            memberOf(here.name).has.set(streamid, accepted);
+          else if (entry) {
+            const code = entry.bytes ? 'differs' : 'deleted';
+            refused.push({ streamid, code, description: 'It stays as it is, here and in the fleet.' });
+          } else {
+            memberOf(here.name).has.set(streamid, accept(streamid, { bytes, by, from: here.name }));
             imported += 1;
           }
         }
@@ -330,36 +307,26 @@ export function createFakeFleet({
       async resealStep(step) {
         refuseFaulty();
         const { chosen, next, total } = stepOf([...entries.keys()], step);
-        const closed = chosen.filter((id) => unreadable.has(id));
-        const resealed = chosen.filter((id) => former.delete(id)).length;
-        return {
-          resealed,
-          current: chosen.length - resealed - closed.length,
-          unreadable: closed,
-          next,
-          total,
-        };
+        const unreadable = chosen.filter((id) => knobs.unreadable.includes(id));
+        const resealed = chosen.filter((id) => knobs.former.includes(id)).length;
+        knobs.former = knobs.former.filter((id) => !chosen.some((each) => each === id));
+        const current = chosen.length - resealed - unreadable.length;
+        return { resealed, current, unreadable, next, total };
       },
       async retire(name) {
         refuseFaulty();
         const member = members.get(name);
-        if (!member)
-          throw apiError(
-            'packager_not_found',
-            `No packager of the fleet is called ${name}. GET /api/fleet lists them.`,
-          );
-        if (member.isLive)
-          throw apiError(
-            'packager_live',
-            `The packager ${name} is running. Stop its sidecar, wait half a minute, then retire it.`,
-          );
+        const absent = `No packager of the fleet is called ${name}. GET /api/fleet lists them.`;
+        if (!member) throw apiError('packager_not_found', absent);
+        const live = `The packager ${name} is running. Stop its sidecar, wait half a minute, then retire it.`;
+        if (member.isLive) throw apiError('packager_live', live);
         members.delete(name);
         calls.push(`retire ${name}`);
       },
       figures: () => ({
         state,
         behindSeconds: state === 'level' ? 0 : undefined,
-        lacks: { kept: 0, unreadable: unreadable.size, failed: 0, older: 0 },
+        lacks: { kept: 0, unreadable: knobs.unreadable.length, failed: 0, older: 0 },
         engineSize: 24_576,
         engineQuota: 2_147_483_648,
       }),
@@ -367,7 +334,7 @@ export function createFakeFleet({
     };
   };
 
-  return {
+  return Object.assign(knobs, {
     /** Hand it to the sidecar as `fleet`. One sidecar takes part. */
     open,
     /** From now on the packager gets no change, for this reason. */
@@ -386,18 +353,6 @@ export function createFakeFleet({
     },
     /** A change that the sidecar of another packager took; without bytes a deletion. It is made in the folder here. */
     arrive: (...change: Parameters<typeof deliver>) => deliver(...change),
-    /** Has every change, and every question to the engine, fail so; undefined: no longer. */
-    fail(error: HttpError | undefined) {
-      fault = error;
-    },
-    /** Has the fleet accept changes that can't be written here. */
-    failHere(error: HttpError | undefined) {
-      faultHere = error;
-    },
-    /** Has each wait for packagers fail so. */
-    failWaits(error: Error | undefined) {
-      waitFault = error;
-    },
     /** Every state but `level` and `away` makes this sidecar unready, with the error if one is given. */
     setState(next: FleetState, error?: HttpError) {
       state = next;
@@ -407,44 +362,12 @@ export function createFakeFleet({
     say(answer: Partial<FleetAnswer>) {
       said = answer;
     },
-    /** The key files of the folder that an import finds, since a store does not list them. */
-    setFiles(...streamIds: readonly string[]) {
-      files = streamIds.map(asStreamId);
-    },
-    /** The entries that were sealed with a former secret, and those that no secret opens. */
-    setSealed(sealed: { readonly former?: readonly string[]; readonly unreadable?: readonly string[] }) {
-      former = new Set(sealed.former);
-      unreadable = new Set(sealed.unreadable);
-    },
     waits,
     /** On whose behalf each change, and each step of an import, was made. */
     contexts,
     /** `start`, `found`, `retire origin-2`, `close`, in their order. */
     calls,
-  };
-}
-
-interface Arrival {
-  readonly streamId: StreamId;
-  readonly before: Buffer | undefined;
-  readonly bytes: Buffer | undefined;
-  readonly from: string;
-  readonly by: ChangedBy;
-}
-
-function auditArrival({ audit, observer }: FleetHooks, { streamId, before, bytes, from, by }: Arrival): void {
-  const result = bytes ? (before ? 'changed' : 'created') : 'deleted';
-  audit({
-    action: bytes ? 'put' : 'delete',
-    ...by,
-    streamId,
-    result,
-    oldKeyId: undefined,
-    newKeyId: undefined,
-    from,
   });
-  observer.entry(bytes ? 'written' : 'removed');
-  observer.applied(0.02);
 }
 
 function asStreamId(text: string): StreamId {

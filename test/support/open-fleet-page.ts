@@ -1,28 +1,15 @@
 import type { BrowserContextOptions } from 'playwright-core';
 import type { FleetAnswer, FleetPackager } from '../../src/api/fleet';
 import { openPage } from './browser';
-import { createFakeFleet } from './fake-fleet';
+import { createFakeFleet, PACKAGER } from './fake-fleet';
 import { API_KEY, startSidecar } from './start-sidecar';
 
-export const TIME = '2030-06-01T12:00:00.000Z';
 export const DESKTOP: BrowserContextOptions = { viewport: { width: 1280, height: 900 } };
 
 /** A packager with which all is well. */
 export const packagerOf = (name: string, more: Partial<FleetPackager> = {}): FleetPackager => ({
-  name,
-  live: true,
-  streams: null,
-  since: TIME,
-  version: '1.2.3',
-  state: 'level',
-  applied: 7,
-  reported: TIME,
-  behind: 0,
-  behind_seconds: 0,
-  lacks: [],
-  lacking: 0,
-  clock_ahead_ms: 12,
-  propagation_ms: [],
+  ...PACKAGER,
+  ...{ name, applied: 7, clock_ahead_ms: 12 },
   ...more,
 });
 

@@ -31,7 +31,7 @@ function run(args: readonly string[], options: Partial<CliOptions> = {}): Promis
 /** Key files in the folder, which the fleet does not know. */
 async function writeFiles(...streams: readonly string[]): Promise<void> {
   for (const stream of streams) await fs.outputFile(join(sidecar.folder, `${stream}.key`), FILE);
-  fleet.setFiles(...streams);
+  fleet.files = streams;
 }
 
 /** A proxy before the sidecar that cuts the answers of some requests, by their number from 1. */
@@ -148,7 +148,7 @@ Key files: 500 imported.
 describe('reseal', () => {
   test('reseals entries, names those that no secret opens, and ends with 1', async () => {
     for (const stream of ['a', 'b', 'c']) await fleet.arrive(stream, Buffer.from(FILE));
-    fleet.setSealed({ former: ['a'], unreadable: ['c'] });
+    Object.assign(fleet, { former: ['a'], unreadable: ['c'] });
     expect(await run(['reseal'])).toEqual({
       code: 1,
       stdout: `\
@@ -158,7 +158,7 @@ describe('reseal', () => {
       stderr:
         'Entries: 1 resealed, 1 had the first secret already, 1 not opened. Remove no secret from any file: these entries may need it.\n',
     });
-    fleet.setSealed({});
+    Object.assign(fleet, { former: [], unreadable: [] });
     const { code, stdout } = await run(['reseal', '--json']);
     expect({ code, document: JSON.parse(stdout) }).toEqual({
       code: 0,
@@ -225,7 +225,7 @@ test.each([['status'], ['import'], ['reseal'], ['retire', 'a', '--yes']])(
 test('distinguishes a sidecar that is away from one that refuses', async () => {
   const { code } = await run(['status'], { env: { PACKAGERDRM_URL: await refusedUrl() } });
   expect(code).toBe(3);
-  fleet.fail(apiError('fleet_denied'));
+  fleet.fault = apiError('fleet_denied');
   expect(await run(['reseal'])).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^error: The engine of the fleet refuses/),

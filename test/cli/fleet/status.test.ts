@@ -209,7 +209,7 @@ site-b    yes   yes
   test('says when the fleet has none, and when it can’t be opened', async () => {
     expect(await status(['live/a'])).toEqual(refused(1, 'The fleet has no entry for this stream.'));
     await fleet.arrive('live/a', FILE);
-    fleet.setSealed({ unreadable: ['live/a'] });
+    Object.assign(fleet, { unreadable: ['live/a'] });
     expect(await status(['live/a'])).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^stream {4}live\/a has an entry that can’t be opened here\n/),

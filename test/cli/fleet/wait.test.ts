@@ -63,7 +63,7 @@ describe('of one stream', () => {
   });
 
   test('without --wait, what is accepted and not yet here is done, with a warning', async () => {
-    fleet.failHere(apiError('insufficient_storage'));
+    fleet.faultHere = apiError('insufficient_storage');
     const { code, stderr } = await run(['put', 'live/a', ...KEY]);
     expect(code).toBe(0);
     expect(stderr).toContain('warning: fleet_not_here: the fleet has accepted the change');

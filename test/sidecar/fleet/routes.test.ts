@@ -166,8 +166,8 @@ test('an import and a reseal hand on their step and who asks for it, and are log
   for (const name of ['a', 'b', 'c']) await api.post(`/api/keyfile/${name}`).send(CENC_ONLY).expect(200);
   await fleet.arrive('c', Buffer.from('another: file\n'));
   await fs.writeFile(join(sidecar.folder, 'c.key'), CENC_ONLY_FILE);
-  fleet.setFiles('a', 'b', 'c');
-  fleet.setSealed({ former: ['a'], unreadable: ['c'] });
+  fleet.files = ['a', 'b', 'c'];
+  Object.assign(fleet, { former: ['a'], unreadable: ['c'] });
   const { body: imported, headers } = await api.post('/api/fleet/import?limit=2&after=a').expect(200);
   expect(headers['cache-control']).toBe('no-store');
   expect(imported).toEqual({
@@ -240,7 +240,7 @@ test.each([
   ['delete', '/api/fleet/packagers/origin-2'],
 ] as const)('%s %s says it when the engine is away', async (method, path) => {
   const { api, fleet } = await startInFleet();
-  fleet.fail(apiError('fleet_unavailable'));
+  fleet.fault = apiError('fleet_unavailable');
   const { status, body } = await api[method](path);
   expect([status, body]).toEqual([503, errorBody('fleet_unavailable', sentenceOf('fleet_unavailable'))]);
 });

@@ -185,7 +185,7 @@ test('without a fleet, no answer speaks of one', async () => {
 test('a change that fails in the fleet changes nothing, here or there', async () => {
   const { api, fleet, sidecar } = await startInFleet();
   await api.post(PATH).send(PLAIN).expect(200);
-  fleet.fail(apiError('fleet_unavailable'));
+  fleet.fault = apiError('fleet_unavailable');
   const { body } = await api.post(`${PATH}?wait=1`).send(POST_MANUAL).expect(503);
   expect(body.errors[0].code).toBe('fleet_unavailable');
   expect([await sidecar.files(), fleet.waits]).toEqual([{ 'news.key': PLAIN_FILE }, []]);
@@ -193,7 +193,7 @@ test('a change that fails in the fleet changes nothing, here or there', async ()
 
 test('a change that this packager has not made though the fleet has accepted it is a 202, without a wait, too', async () => {
   const { api, fleet, sidecar } = await startInFleet();
-  fleet.failHere(apiError('insufficient_storage'));
+  fleet.faultHere = apiError('insufficient_storage');
   const { headers, text } = await api.post(PATH).send(PLAIN).expect(202);
   expect([headers.warning, headers['x-fleet-revision'], text]).toEqual([
     '299 - "fleet_not_here: the fleet has accepted the change, but it is not applied in the folder of this sidecar: There is no space left for key files; none was damaged. Free some space and try again."',
@@ -211,7 +211,7 @@ test('a change that this packager has not made though the fleet has accepted it 
 
 test('a change whose packagers cannot be asked for is a 202 all the same', async () => {
   const { api, fleet, sidecar } = await startInFleet();
-  fleet.failWaits(new EngineError('unavailable', 'http://etcd-1:2379 does not answer'));
+  fleet.waitFault = new EngineError('unavailable', 'http://etcd-1:2379 does not answer');
   const { headers } = await api.post(`${PATH}?wait=1`).send(PLAIN).expect(202);
   expect(headers.warning).toBe(
     '299 - "fleet_behind: it is not known which packagers have it, because the engine of the fleet cannot be read; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it"',
@@ -285,7 +285,7 @@ describe('a batch', () => {
 
   test('warns of each stream that the folder here has not', async () => {
     const { api, fleet } = await startInFleet();
-    fleet.failHere(apiError('insufficient_storage'));
+    fleet.faultHere = apiError('insufficient_storage');
     const streams = [{ streamid: 'news', ...PLAIN }];
     const { headers, body } = await api.post('/api/keyfiles').send({ streams }).expect(202);
     expect(headers.warning).toBeUndefined();
@@ -328,7 +328,7 @@ test('what is not written here is no key file here: it is not counted, and contr
   const { headers } = await api.post('/api/keyfile/a%2Fnews').send(otherKey).expect(200);
   expect(headers.warning).not.toContain('key_id_reused');
   expect(await keyFiles()).toBe(1);
-  fleet.failHere(apiError('insufficient_storage'));
+  fleet.faultHere = apiError('insufficient_storage');
   await api.post('/api/keyfile/a%2Flater').send(PLAIN).expect(202);
   await api.delete('/api/keyfile/b%2Fnews').expect(200);
   expect(await keyFiles()).toBe(1);

@@ -227,7 +227,7 @@ const alone =
 const inFleet =
   (code: ErrorCode, ask: Provoke): Provoke =>
   (described) => {
-    described.fleet.fail(apiError(code, sentenceOf(code)));
+    described.fleet.fault = apiError(code, sentenceOf(code));
     return ask(described);
   };
 

@@ -67,11 +67,11 @@ test.each([
     more: true,
     count: 3,
   });
-  await engine.list({ prefix, after: `${prefix}z` }, { limit: 2, revision: 9, keysOnly: true });
+  await engine.list({ prefix, after: `${prefix}z` }, { limit: 2, revision: 9 });
   const range_end = base64(end);
   expect(bodies(gateway)).toEqual([
-    ['/v3/kv/range', { key: base64(start), range_end, limit: 1, keys_only: false }],
-    ['/v3/kv/range', { key: base64(`${prefix}z\0`), range_end, limit: 2, keys_only: true, revision: '9' }],
+    ['/v3/kv/range', { key: base64(start), range_end, limit: 1 }],
+    ['/v3/kv/range', { key: base64(`${prefix}z\0`), range_end, limit: 2, revision: '9' }],
   ]);
 });
 

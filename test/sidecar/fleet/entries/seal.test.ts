@@ -1,7 +1,7 @@
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import type { StreamId } from '../../../../src/api/stream-id';
-import type { Entry } from '../../../../src/sidecar/fleet/entries/entry';
+import type { Entry } from '../../../../src/sidecar/fleet/entries/seal';
 import { createSeal } from '../../../../src/sidecar/fleet/entries/seal';
 import { anyCharacter } from '../../../support/any-character';
 
