@@ -39,20 +39,16 @@ export const REQUEST_NAMES = {
 /** What the values are called where they come from: in a request, or in the lines of a key file. */
 export type ValueNames = Readonly<Record<keyof typeof REQUEST_NAMES, string>>;
 
-interface CrossCheckOptions {
-  /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
-  readonly isChecksumComputed?: boolean;
-}
-
 /**
  * Checks the values of a well-formed key file, by themselves, against each other, and against the content id when one is
  * known. It is the gate before every write, and finds what a check of the same values finds. Descriptions name fields as
  * the key-file API does and quote no value.
+ * @param isChecksumComputed whether the PlayReady checksum was made of key id and key, so that it proves nothing
  */
 export function crossCheck(
   keyFile: KeyFile,
   contentId: string | undefined,
-  { isChecksumComputed = false }: CrossCheckOptions = {},
+  { isChecksumComputed = false }: { readonly isChecksumComputed?: boolean } = {},
 ): Finding[] {
   const values = valuesOf(keyFile, isChecksumComputed);
   const { widevine } = values;
@@ -75,20 +71,14 @@ export interface KeyValues {
   readonly checksum?: string | undefined;
   readonly widevine?: WidevinePsshData | undefined;
   readonly playReadyUrl?: string | undefined;
-  readonly fairplay?:
-    | {
-        readonly licenseUrl?: string | undefined;
-        readonly key?: Buffer | undefined;
-        readonly iv?: Buffer | undefined;
-      }
-    | undefined;
-  readonly aes?:
-    | {
-        readonly url?: string | undefined;
-        readonly key?: Buffer | undefined;
-        readonly iv?: Buffer | undefined;
-      }
-    | undefined;
+  readonly fairplay?: HlsValues | undefined;
+  readonly aes?: HlsValues | undefined;
+}
+
+interface HlsValues {
+  readonly url?: string | undefined;
+  readonly key?: Buffer | undefined;
+  readonly iv?: Buffer | undefined;
 }
 
 export interface ValuesContext {
@@ -130,13 +120,13 @@ function valuesOf(
     checksum: isChecksumComputed ? undefined : playready?.checksum,
     widevine: read?.ok ? read.value.data : undefined,
     playReadyUrl: playready?.licenseUrl,
-    fairplay: fairplay && {
-      licenseUrl: fairplay.licenseUrl,
-      key: blockOf(fairplay.key, decodeHexBlock),
-      iv: blockOf(fairplay.iv, decodeHexBlock),
-    },
-    aes: aes && { url: aes.url, key: blockOf(aes.key, decodeHexBlock), iv: blockOf(aes.iv, decodeHexBlock) },
+    fairplay: fairplay && hlsValues(fairplay, fairplay.licenseUrl),
+    aes: aes && hlsValues(aes, aes.url),
   };
+}
+
+function hlsValues({ key, iv }: { readonly key: string; readonly iv?: string }, url: string): HlsValues {
+  return { url, key: blockOf(key, decodeHexBlock), iv: blockOf(iv, decodeHexBlock) };
 }
 
 function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Buffer | undefined {
@@ -224,7 +214,7 @@ function contentIdFindings(
   { keyId, widevine, fairplay }: KeyValues,
   { contentId, names }: ValuesContext,
 ): Finding[] {
-  const licenseUrl = fairplay?.licenseUrl;
+  const licenseUrl = fairplay?.url;
   const named = widevine?.contentId?.toString('utf8');
   const mismatch = (at: keyof ValueNames, sentence: string) =>
     warning('content_id_mismatch', names[at], sentence);
@@ -274,9 +264,9 @@ function ivFindings(values: KeyValues, names: ValueNames): Finding[] {
 
 /** EZDRM sends the key id as IV. A provider may write the IV itself behind a colon in the address. */
 function keyIdAsIvFindings({ keyId, fairplay }: KeyValues, names: ValueNames): Finding[] {
-  const { iv, licenseUrl = '' } = fairplay ?? {};
+  const { iv, url = '' } = fairplay ?? {};
   if (!iv || isZero(iv)) return [];
-  if (!keyId?.equals(iv) && !containsBytes(licenseUrl.replace(/:[^:/]*$/, ''), iv)) return [];
+  if (!keyId?.equals(iv) && !containsBytes(url.replace(/:[^:/]*$/, ''), iv)) return [];
   return [warning('iv_is_key_id', names['fairplay.iv'], IV_IS_KEY_ID)];
 }
 
@@ -293,7 +283,7 @@ function keyInAddressFindings(
   );
   const addresses = [
     ['playready.laurl', playReadyUrl],
-    ['fairplay.laurl', fairplay?.licenseUrl ?? ''],
+    ['fairplay.laurl', fairplay?.url ?? ''],
     ['aes.url', aes?.url ?? ''],
   ] as const;
   const sentence =

@@ -1,5 +1,5 @@
 import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from './bytes';
-import { readMeantText, unknownLine } from './check/key-file-lines';
+import { readMeantText, UNREADABLE, unknownLine } from './check/key-file-lines';
 import { checkKeyFile, hlsParts } from './check/key-file-text';
 import { Report } from './check/report';
 import { type Finding, type Problem, warning } from './finding';
@@ -22,11 +22,7 @@ import { decodePlayReadyChecksum, playReadyChecksumOf } from './playready';
 import { readWidevinePsshData } from './widevine';
 
 type Imported =
-  | {
-      readonly ok: true;
-      readonly keyFile: KeyFile;
-      readonly findings: readonly Finding[];
-    }
+  | { readonly ok: true; readonly keyFile: KeyFile; readonly findings: readonly Finding[] }
   | {
       readonly ok: false;
       /** A description continues the field's name, else the line; without both, it is whole. */
@@ -75,9 +71,7 @@ const checkKeyId = (text: string): Checked<Buffer> => {
   return uuid.ok ? uuid : decodeBase64Block(text);
 };
 
-type Rule = (text: string) => Checked<unknown>;
-
-const cencRules = (prefix: string): [name: string, rule: Rule][] => [
+const cencRules = (prefix: string): [name: string, rule: (text: string) => Checked<unknown>][] => [
   [`${prefix}-key-id`, checkKeyId],
   [`${prefix}-content-key`, decodeBase64Block],
   [`${prefix}-keyserver-widevine-pssh-data`, readWidevinePsshData],
@@ -85,7 +79,7 @@ const cencRules = (prefix: string): [name: string, rule: Rule][] => [
   [`${prefix}-keyserver-playready-checksum`, decodePlayReadyChecksum],
 ];
 
-const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+const RULES = new Map([
   ...cencRules(DASH),
   ...cencRules(CMAF),
   [`${HLS}-url`, checkLicenseUrl('fairplay')],
@@ -181,14 +175,12 @@ function isOn(values: Values, prefix: string, system: System): boolean {
   return values.get(`${prefix}-keyserver-${system}`) === 'true';
 }
 
-/** Unknown lines are reported as kept, and the encoding was checked before. */
-const REPORTED_ELSEWHERE: readonly string[] = ['unknown_line', 'not_utf8'];
-
 function checkFindings(text: string): Finding[] {
   const report = new Report();
   checkKeyFile(report, text);
+  // Unknown lines are reported as kept, and the encoding was checked before.
   return report.findings
-    .filter(({ code }) => !REPORTED_ELSEWHERE.includes(code))
+    .filter(({ code }) => code !== 'unknown_line' && code !== 'not_utf8')
     .map((finding) => ({ ...finding, description: inHeader(finding.description) }));
 }
 
@@ -228,13 +220,7 @@ function readImportLines(text: string): { lines: NumberedLine[]; problems: Probl
   const meant = readMeantText(report, text);
   const problems: Problem[] = report.findings.map(({ code, description }) => ({ code, description }));
   const { lines, unreadable } = parseNumberedLines(meant);
-  for (const line of unreadable) {
-    problems.push({
-      line,
-      code: 'unreadable_line',
-      description: 'is not "name: value"; correct it, or start it with # to make it a comment',
-    });
-  }
+  for (const line of unreadable) problems.push({ line, code: 'unreadable_line', description: UNREADABLE });
   const seen = new Map<string, NumberedLine>();
   for (const line of lines) {
     const former = seen.get(line.name);
@@ -242,20 +228,14 @@ function readImportLines(text: string): { lines: NumberedLine[]; problems: Probl
       seen.set(line.name, line);
       problems.push(...textProblems(line));
     } else if (former.value !== line.value) {
-      problems.push({
-        line: line.number,
-        code: 'duplicate_line',
-        field: nameOf(line),
-        description: `is already on line ${former.number} with another value; remove the wrong one`,
-      });
+      const description = `is already on line ${former.number} with another value; remove the wrong one`;
+      problems.push(problemOf(line, 'duplicate_line', description));
     }
   }
-  if (lines.length === 0 && problems.length === 0)
-    problems.push({
-      code: 'no_lines',
-      field: 'The key file',
-      description: 'is empty; it must have lines "name: value"',
-    });
+  if (lines.length === 0 && problems.length === 0) {
+    const description = 'is empty; it must have lines "name: value"';
+    problems.push({ code: 'no_lines', field: 'The key file', description });
+  }
   return { lines: [...seen.values()], problems };
 }
 
@@ -265,19 +245,13 @@ function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
   return { line: number, name: shown?.replaceAll('"', '?'), near };
 }
 
-function nameOf(line: NumberedLine): string {
-  return describeUnknownLine(line).name ?? 'this line';
+function problemOf(line: NumberedLine, code: string, description: string): Problem {
+  return { line: line.number, code, field: describeUnknownLine(line).name ?? 'this line', description };
 }
 
 function textProblems(line: NumberedLine): Problem[] {
-  const { name, value, number } = line;
-  const report = (code: string, description: string) => [
-    { line: number, code, field: nameOf(line), description },
-  ];
-  if (value === '') return report('empty', 'has no value; give it one, or remove the line');
+  const { name, value } = line;
+  if (value === '') return [problemOf(line, 'empty', 'has no value; give it one, or remove the line')];
   if (isLineText(name) && isLineText(value)) return [];
-  return report(
-    'control_character',
-    'holds a control character or an end of line, which no key file can have',
-  );
+  return [problemOf(line, 'control_character', 'holds a control character, which no key file can have')];
 }

@@ -163,28 +163,22 @@ export function isSameValue(name: string, one: string, other: string): boolean {
   return one === other || withoutCase(`${name}: ${one}`) === withoutCase(`${name}: ${other}`);
 }
 
-/** What a key file's text says, and the numbers (from 1) of the lines that are no `name: value`. */
-interface ParsedKeyFile {
-  readonly lines: readonly KeyFileLine[];
-  readonly unreadable: readonly number[];
-}
-
 /** A line with its number in the text, from 1. */
 export interface NumberedLine extends KeyFileLine {
   readonly number: number;
 }
 
-/** Reads a key file as a packager does: empty lines and lines starting with `#` say nothing; CRLF and CR end a line, too. */
-export function parseKeyFile(text: string): ParsedKeyFile {
+/**
+ * Reads a key file as a packager does: empty lines and lines starting with `#` say nothing; CRLF and CR end a line, too.
+ * `unreadable` are the numbers (from 1) of the lines that are no `name: value`.
+ */
+export function parseKeyFile(text: string) {
   const { lines, unreadable } = parseNumberedLines(text);
-  return { lines: lines.map(({ name, value }) => ({ name, value })), unreadable };
+  return { lines: lines.map(({ name, value }): KeyFileLine => ({ name, value })), unreadable };
 }
 
 /** The same with line numbers. */
-export function parseNumberedLines(text: string): {
-  readonly lines: readonly NumberedLine[];
-  readonly unreadable: readonly number[];
-} {
+export function parseNumberedLines(text: string) {
   const lines: NumberedLine[] = [];
   const unreadable: number[] = [];
   text.split(/\r\n|\r|\n/).forEach((line, index) => {

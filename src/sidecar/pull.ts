@@ -158,10 +158,9 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
   };
 
   const post: RequestHandler<{ client: string }> = async (request, response) => {
-    const [{ readSpekeRequest, SPEKE_VERSIONS }, { answerWithKey, wantedKey }] = await Promise.all([
-      import('../drm/cpix/speke-answer'),
-      import('../drm/export/speke'),
-    ]);
+    const { answerWithKey, readSpekeRequest, SPEKE_VERSIONS, wantedKey } = await import(
+      '../drm/cpix/speke-answer'
+    );
     const { 'x-speke-version': speke } = request.headers;
     response.set('x-speke-user-agent', USER_AGENT);
     if (typeof speke !== 'string' || !SPEKE_VERSIONS.has(speke))

@@ -38,7 +38,7 @@ it.each<[body: object, faults: readonly unknown[]]>([
   [
     { cpix: SAMPLE, track: 'HD' },
     [
-      'warning cpix_system_left_out: The CPIX document does not have exactly one key for FairPlay that fits this choice; the key file is written without it.',
+      'warning cpix_system_left_out: The CPIX document does not have exactly one key for FairPlay with this choice; it is left out.',
       `error cpix_not_usable: The CPIX document has no PlayReady license address for the key ${kidOf(2)}; give playready.laurl.`,
     ],
   ],

@@ -245,7 +245,7 @@ vendor-tier: gold-9f3c
       'Line 4 is not "name: value"; correct it, or start it with # to make it a comment.',
       'Line 6: mpegdashstreaming-cenc-keyserver-playready-license-url must be an address that starts with https:// or http://.',
       'Line 7: mpegdashstreaming-cenc-keyserver-playready-checksum has no value; give it one, or remove the line.',
-      'Line 9: cupertinostreaming-aes128-url holds a control character or an end of line, which no key file can have.',
+      'Line 9: cupertinostreaming-aes128-url holds a control character, which no key file can have.',
       'Line 10: cupertinostreaming-aes128-key looks like base64; send 32 hex digits.',
       'These lines are not known: vendor-tier (line 11). Send ?keepunknown=true to keep them as they are, or remove them.',
     ]);

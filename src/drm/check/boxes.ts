@@ -59,9 +59,8 @@ function describeBox(report: Report, at: string, bytes: Buffer, depth = 0): KeyS
   report.field(`${at}.data`, `${box.data.length} bytes`);
   const named = describeData(report, at, box, depth);
   const own: KeySignalling = { keyIds: box.keyIds, ciphers: [] };
-  if (box.keyIds.length > 0 && named.keyIds.length > 0) {
+  if (box.keyIds.length > 0 && named.keyIds.length > 0)
     compareKeyIds(report, { at, ...own }, { at: `${at}.data`, ...named });
-  }
   return joinSignalling([own, named]);
 }
 
@@ -85,26 +84,22 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
     return { keyIds: widevine.value.keyIds, ciphers: cipher ? [cipher] : [] };
   }
   if (systemId === PLAYREADY_SYSTEM_ID) {
-    if (looksLikePlayReadyObject(data) || isUtf16Xml(data))
-      return describePlayReadyObject(report, `${name}.`, data);
-    if (parseWidevinePsshData(data).ok) return otherSystem(report, name, 'Widevine PSSH data', 'PlayReady');
+    const isPlayReady = looksLikePlayReadyObject(data) || isUtf16Xml(data);
+    if (!isPlayReady && parseWidevinePsshData(data).ok)
+      return otherSystem(report, name, 'Widevine PSSH data', 'PlayReady');
     return describePlayReadyObject(report, `${name}.`, data);
   }
   if (systemId === COMMON_SYSTEM_ID) {
-    if (version === 0 || keyIds.length === 0) {
+    if (version === 0 || keyIds.length === 0)
       report.error('names_nothing', at, 'is a common box without key ids; write one of version 1 with them');
-    }
     if (data.length > 0) report.warning('data_in_common_box', name, 'is not empty; a common box has no data');
   }
   return NO_SIGNALLING;
 }
 
 function otherSystem(report: Report, name: string, found: string, system: string): KeySignalling {
-  report.error(
-    'data_of_other_system',
-    name,
-    `is ${found} in a box of ${system}; put it in a box of its own system`,
-  );
+  const sentence = `is ${found} in a box of ${system}; put it in a box of its own system`;
+  report.error('data_of_other_system', name, sentence);
   return NO_SIGNALLING;
 }
 

@@ -77,20 +77,19 @@ function readInput(
   { name, checkRequest }: CheckOptions,
 ): { report: Report; kind: CheckKind } {
   const report = new Report();
-  if (Buffer.isBuffer(input)) {
-    const isTooLong = input.length > MAX_CHARACTERS;
-    const sentence = `is longer than ${MAX_CHARACTERS} bytes`;
-    return { report, kind: isTooLong ? unknown(report, 'too_long', sentence) : checkBytes(report, input) };
-  }
-  const kind =
-    typeof input === 'string'
-      ? checkText(report, input, checkRequest)
-      : checkJson(report, input, checkRequest);
-  const isNothingElse = kind === 'unknown' && typeof input === 'string' && input.length <= MAX_CHARACTERS;
-  if (!isNothingElse || !/\.key$/i.test(name ?? '')) return { report, kind };
+  if ((Buffer.isBuffer(input) || typeof input === 'string') && input.length > MAX_CHARACTERS)
+    return { report, kind: tooLong(report, Buffer.isBuffer(input) ? 'bytes' : 'characters') };
+  if (Buffer.isBuffer(input)) return { report, kind: checkBytes(report, input) };
+  if (typeof input !== 'string') return { report, kind: checkJson(report, input, checkRequest) };
+  const kind = checkText(report, input, checkRequest);
+  if (kind !== 'unknown' || !/\.key$/i.test(name ?? '')) return { report, kind };
   const ofKeyFile = new Report();
   checkKeyFile(ofKeyFile, input);
   return { report: ofKeyFile, kind: 'key_file' };
+}
+
+function tooLong(report: Report, units: 'bytes' | 'characters'): CheckKind {
+  return unknown(report, 'too_long', `is longer than ${MAX_CHARACTERS} ${units}`);
 }
 
 function checkJson(report: Report, input: unknown, checkRequest: CheckOptions['checkRequest']): CheckKind {
@@ -107,16 +106,12 @@ function checkJson(report: Report, input: unknown, checkRequest: CheckOptions['c
 }
 
 function checkText(report: Report, input: string, checkRequest: CheckOptions['checkRequest']): CheckKind {
-  if (input.length > MAX_CHARACTERS)
-    return unknown(report, 'too_long', `is longer than ${MAX_CHARACTERS} characters`);
+  if (input.length > MAX_CHARACTERS) return tooLong(report, 'characters');
   const text = input.trim();
-  if (text.startsWith('#EXTM3U') || !looksLikeKeyFile(input)) return checkOther(report, input, checkRequest);
-  checkKeyFile(report, input);
-  return 'key_file';
-}
-
-function checkOther(report: Report, input: string, checkRequest: CheckOptions['checkRequest']): CheckKind {
-  const text = input.trim();
+  if (!text.startsWith('#EXTM3U') && looksLikeKeyFile(input)) {
+    checkKeyFile(report, input);
+    return 'key_file';
+  }
   const inner = unwrapped(text);
   if (text === '') return unknown(report, 'empty', 'is empty');
   const known = EXPORTS.find(([, pattern]) => pattern.test(text.slice(0, 2000)))?.[0];
@@ -151,7 +146,7 @@ function isNginxVodKey(value: unknown): boolean {
 }
 
 function exported(report: Report, called: string): CheckKind {
-  const sentence = `is ${called}, which is not read; check the key file that it was made of, and the media that are made with it`;
+  const sentence = `is ${called}, which is not read; check the key file that it was made of`;
   return unknown(report, 'export_not_checked', sentence);
 }
 
@@ -171,14 +166,9 @@ function checkXml(report: Report, xml: string): CheckKind {
 
 function checkByteText(report: Report, input: string, inner: string, read: ByteText): CheckKind {
   if (inner !== input.trim())
-    report.warning(
-      'wrapped',
-      THE_VALUE,
-      'is in quotes, an element or a data: address; its content was checked',
-    );
-  if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input)) {
+    report.warning('wrapped', THE_VALUE, 'is in quotes, an element or a data: address; that was left out');
+  if (/\s/.test(inner) || /[^\S\r\n]$/m.test(input))
     report.warning('white_space', THE_VALUE, 'has white space in it or after it; write it in one piece');
-  }
   const [code, sentence] = ENCODINGS[read.form] ?? [];
   if (code && sentence) report.warning(code, THE_VALUE, sentence);
   if (read.form === 'uuid') return checkKeyId(report, read.bytes);
@@ -203,26 +193,17 @@ function unwrapped(text: string): string {
 }
 
 const ENCODINGS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {
-  base64url: [
-    'base64url',
-    'is base64url; key files and the API take standard base64 (+ and /, padded with =)',
-  ],
-  unpadded: [
-    'padding_missing',
-    'is base64 without its padding; end it with =, and check whether it is cut short',
-  ],
+  base64url: ['base64url', 'is base64url; key files and the API take standard base64 (+ and /, with =)'],
+  unpadded: ['padding_missing', 'is base64 without its padding (=); check whether it is cut short'],
   not_canonical: ['not_canonical', 'is not canonical base64: bits are set after its last byte'],
   separated_hex: ['separators', 'is hex with separators or 0x; key files and the API accept only the digits'],
 };
 
 function unrecognised(report: Report): CheckKind {
-  return unknown(
-    report,
-    'unrecognised',
-    'is not recognized; send a key file, a body of the key-file API, a CPIX document, a license address, ' +
-      'the protection elements of a manifest or playlist, or a box, PSSH data, PlayReady object or header, or key id in ' +
-      'base64, hex or as a UUID',
-  );
+  const sentence =
+    'is not recognized; send a key file, a body of the key-file API, a CPIX document, a license address, a manifest or ' +
+    'playlist, or a box, PSSH data, PlayReady object or header, or key id in base64, hex or as a UUID';
+  return unknown(report, 'unrecognised', sentence);
 }
 
 function unknown(report: Report, code: string, sentence: string): CheckKind {
@@ -293,18 +274,12 @@ function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
 /** Data that can't be a random key id: it names a real scheme. */
 function isSurelyWidevine(bytes: Buffer): boolean {
   const data = parseWidevinePsshData(bytes);
-  return (
-    data.ok &&
-    data.value.protectionScheme !== undefined &&
-    schemeName(data.value.protectionScheme) !== undefined
-  );
+  return data.ok && schemeName(data.value.protectionScheme ?? 0) !== undefined;
 }
 
 function isXml(bytes: Buffer): boolean {
-  const isBigEndian = bytes.length > 3 && bytes.readUInt16BE(0) === 0x3c;
+  // In UTF-16 of either byte order, or in UTF-8.
   return (
-    isUtf16Xml(bytes) ||
-    isBigEndian ||
-    /^(?:\xef\xbb\xbf)?\s*<[A-Za-z?!]/.test(bytes.toString('latin1', 0, 200))
+    isUtf16Xml(bytes) || /^(?:\0<..|(?:\xef\xbb\xbf)?\s*<[A-Za-z?!])/s.test(bytes.toString('latin1', 0, 200))
   );
 }

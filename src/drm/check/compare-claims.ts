@@ -12,15 +12,11 @@ export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: 
   const known = keyIdsOf(reference);
   if (known.length === 0) return;
   if (compareExchanged(comparison, reference, other)) return;
-  if (other.of('rotation').length > 0) {
-    compareRotating(comparison, reference, other, known);
-    return;
-  }
+  const rotates = other.of('rotation').length > 0;
+  if (rotates) compareRotating(comparison, reference, other, known);
   // FairPlay finds its key by the playlist's address; its key has no id in a key file.
-  if (isForFairPlayAlone(reference, other)) return;
-  const ofSamples = unique(
-    other.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : [])),
-  );
+  if (rotates || isForFairPlayAlone(reference, other)) return;
+  const ofSamples = trackIdsOf(other);
   const ofBoxes = unique(other.of('box').map(({ keyId }) => keyId));
   const differ = compareIds(comparison, reference, other, known, ofSamples, 'samples');
   if (!differ) compareIds(comparison, reference, other, known, ofBoxes, 'boxes');
@@ -67,10 +63,7 @@ export function exchangedSentence(
   const where =
     wrong === undefined ? ' in one of them' : `${isProven ? '' : ', most likely'} in ${wrong.called}`;
   const ask = isProven ? '' : 'ask the license server which of the two is the key id, then ';
-  return (
-    `The key id of ${of.side.called} is the content key of ${keyFile.called}, so key and key id are ` +
-    `swapped${where}; ${ask}${remedy}`
-  );
+  return `The key id of ${of.side.called} is the content key of ${keyFile.called}, so key and key id are swapped${where}; ${ask}${remedy}`;
 }
 
 /** The side that contradicts itself, or else the one whose key id is not a random UUID if the other's is. */
@@ -90,11 +83,11 @@ function exchangedSide(
 /** What is encrypted: the key of a key file, or the tracks of media and manifests. */
 function keyIdsOf(side: Side): Buffer[] {
   const keys = side.of('key').map(({ keyId }) => keyId);
-  const ids =
-    keys.length > 0
-      ? keys
-      : side.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : []));
-  return unique(ids);
+  return keys.length > 0 ? unique(keys) : trackIdsOf(side);
+}
+
+function trackIdsOf(side: Side): Buffer[] {
+  return unique(side.of('track').flatMap(({ keyId }) => (keyId && !isZero(keyId) ? [keyId] : [])));
 }
 
 function compareIds(
@@ -114,15 +107,16 @@ function compareIds(
   // One match is enough: a manifest names the keys of all renditions, a key file one key.
   if (swapped.length > 0 || unknown.length < found.length) return swapped.length > 0;
   const is = found.map(formatUuid).slice(0, 3).join(', ');
-  const should = known.length <= 3 ? ` (${known.map(formatUuid).join(', ')})` : '';
+  const should = few(known.map(formatUuid));
   const isKeyFile = reference.of('key').length > 0;
   const remedy = isKeyFile
     ? `check whether they are of one stream, then restart it ${withTheseKeys(reference.each)}`
     : 'make both in one run of the packager';
-  const sentence =
+  const [named, effect] =
     what === 'samples'
-      ? `${other.called} has key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players get no key for it; ${remedy}`
-      : `The pssh boxes of ${other.called} name key id ${is}, but ${reference.called} ${reference.has} another one${should}, so players ask for another key; ${remedy}`;
+      ? [`${other.called} has`, 'players get no key for it']
+      : [`The pssh boxes of ${other.called} name`, 'players ask for another key'];
+  const sentence = `${named} key id ${is}, but ${reference.called} ${reference.has} another one${should}, so ${effect}; ${remedy}`;
   comparison.differ('key_id_mismatch', [other, reference], sentence);
   return true;
 }
@@ -161,10 +155,7 @@ function swappedSentence(reference: Side, other: Side, keyId: Buffer): string {
     wrong === undefined
       ? 'ask the license server which one is right, and correct the other'
       : `correct the one in ${wrong.called}`;
-  return (
-    `The byte order of the key id differs: ${other.called} has ${formatUuid(keyId)} where ${reference.called} ` +
-    `${reference.has} ${formatUuid(right)}; both must be big endian (as in a UUID), so ${remedy}`
-  );
+  return `The byte order of the key id differs: ${other.called} has ${formatUuid(keyId)} where ${reference.called} ${reference.has} ${formatUuid(right)}; both must be big endian (as in a UUID), so ${remedy}`;
 }
 
 function wrongOrder(reference: Side, other: Side, keyId: Buffer): Side | undefined {
@@ -187,8 +178,7 @@ function compareRotating(
   const sentence =
     reference.each === 'document'
       ? `${other.called} rotates its keys, and ${reference.called} ${reference.has} none of those that it names; give the document of its key periods`
-      : `${other.called} rotates its keys, which a key file can't do, so it was not made from ${reference.called}, and was not ` +
-        'compared with its key; check the media that were made with this key file';
+      : `${other.called} rotates its keys, which a key file can't do, so it was not made from ${reference.called}; check the media that were`;
   comparison.differ('key_rotation', [other, reference], sentence, 'warning');
 }
 
@@ -240,10 +230,8 @@ export function compareRotation(
     for (const segment of segments) {
       comparison.note('key_rotation');
       if (claimsOf(segment.claims, 'rotation').length > 0) continue;
-      const sentence =
-        `${init.name} names no key (all zeros), and ${segment.name} has none (seig), so no player can decrypt it; ` +
-        'package again with a key id, or with key rotation';
-      comparison.error('all_zero', [init.name, segment.name], sentence);
+      const sentence = `${init.name} names no key (all zeros), and ${segment.name} has none (seig); package again with a key id, or with key rotation`;
+      comparison.fault('all_zero', [init.name, segment.name], sentence);
     }
   }
 }
@@ -296,10 +284,8 @@ export function compareChecksums(comparison: Comparison, reference: Side, other:
         : 'so that the packager reads this key file, or write the key file again from the license server';
     const sentence =
       keys.length > 0
-        ? `The PlayReady header in ${other.called} has the checksum of a different content key than ${reference.called} under ` +
-          `the same key id, so it was made from another key; restart the stream ${ofKeyFile}`
-        : `The PlayReady headers in ${other.called} and ${reference.called} have different checksums under one key id, so they ` +
-          'were made from two keys; make both in one run of the packager';
+        ? `The PlayReady header in ${other.called} has the checksum of a different content key than ${reference.called} under the same key id; restart the stream ${ofKeyFile}`
+        : `The PlayReady headers in ${other.called} and ${reference.called} have different checksums under one key id; make both in one run of the packager`;
     comparison.differ('checksum_mismatch', [other, reference], sentence);
     return;
   }
@@ -310,17 +296,18 @@ export function compareContentIds(comparison: Comparison, reference: Side, other
   const found = other.of('content_id').map(({ contentId }) => textOrHex(contentId).value);
   if (!comparison.notesBoth('content_id', known, found)) return;
   if (found.some((contentId) => known.includes(contentId))) return;
-  const should = known.length <= 3 ? ` (${[...new Set(known)].join(', ')})` : '';
-  const sentence =
-    `The Widevine data in ${other.called} names content id ${found[0]}, but ${reference.called} has another one` +
-    `${should}; check whether they are of one stream, and restart it if the ${reference.each} was changed`;
+  const sentence = `The Widevine data in ${other.called} names content id ${found[0]}, but ${reference.called} has another one${few([...new Set(known)])}; check whether they are of one stream, and restart it if the ${reference.each} was changed`;
   comparison.differ('content_id_mismatch', [other, reference], sentence, 'warning');
 }
 
+/** Values for a sentence, in parentheses, where they are few. */
+function few(values: readonly string[]): string {
+  return values.length <= 3 ? ` (${values.join(', ')})` : '';
+}
+
 function addressesOf(side: Side, system: 'playready' | 'fairplay'): string[] {
-  return [
-    ...new Set(side.of('address').flatMap((claim) => (claim.system === system ? [claim.address] : []))),
-  ];
+  const own = side.of('address').filter((claim) => claim.system === system);
+  return [...new Set(own.map(({ address }) => address))];
 }
 
 export function comparePlayReady(comparison: Comparison, reference: Side, other: Side): void {
@@ -329,10 +316,7 @@ export function comparePlayReady(comparison: Comparison, reference: Side, other:
   if (!comparison.notesBoth('license_address', known, found)) return;
   if (found.some((address) => hasAddress(known, address))) return;
   for (const address of found) {
-    const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
-    const sentence =
-      `${other.called} has the PlayReady license address ${address}, but ${reference.called} ${reference.has} another ` +
-      `one${should}; check which server has the key, and restart the stream if the ${reference.each} was changed`;
+    const sentence = `${other.called} has the PlayReady license address ${address}, but ${reference.called} ${reference.has} another one${few(known)}; check which server has the key, and restart the stream if the ${reference.each} was changed`;
     comparison.differ('license_address_differs', [other, reference], sentence, 'warning');
   }
 }
@@ -346,13 +330,10 @@ export function compareFairPlay(comparison: Comparison, reference: Side, other: 
   for (const address of found) {
     const appended = known.find((one) => address.startsWith(one) && /^[?&;]/.test(address.slice(one.length)));
     if (hasAddress(known, address) || (isSome && appended === undefined)) continue;
-    const should = known.length <= 3 ? ` (${known.join(', ')})` : '';
     const sentence =
       appended === undefined
-        ? `${other.called} has the FairPlay address ${address}, but ${reference.called} ${reference.has} another one` +
-          `${should}, so players ask for the key of other content; check whether they are of one stream, then restart it`
-        : `${other.called} has the FairPlay address of ${reference.called} with something appended (${address}), which ` +
-          'the license server may not know; set cupertinoAppendQueryParamsToEncUrl to false in the packager';
+        ? `${other.called} has the FairPlay address ${address}, but ${reference.called} ${reference.has} another one${few(known)}; check whether they are of one stream, then restart it`
+        : `${other.called} has the FairPlay address of ${reference.called} with something appended (${address}); set cupertinoAppendQueryParamsToEncUrl to false in the packager`;
     comparison.differ('license_address_differs', [other, reference], sentence);
   }
 }
@@ -363,11 +344,11 @@ function compareIvs(comparison: Comparison, reference: Side, other: Side): void 
   const found = other.of('iv');
   if (!comparison.notesBoth('iv', known, found)) return;
   if (found.some(({ iv }) => known.some((one) => one.iv.equals(iv)))) return;
-  const sentence =
-    `The FairPlay IV in ${other.called} differs from the one in ${reference.called}; ` +
-    (reference.each === 'document'
-      ? 'let the packager take its explicitIV, or leave the IV out of the playlist, since the license contains it'
-      : `set ${HLS}-iv-include-in-chunklist to false so that the license contains it, and restart the stream`);
+  const remedy =
+    reference.each === 'document'
+      ? 'let the packager take its explicitIV, or leave the IV out of the playlist'
+      : `set ${HLS}-iv-include-in-chunklist to false, and restart the stream`;
+  const sentence = `The FairPlay IV in ${other.called} differs from the one in ${reference.called}; ${remedy}`;
   comparison.differ('iv_mismatch', [other, reference], sentence);
 }
 

@@ -15,7 +15,7 @@ import {
   isExchangeable,
 } from './compare-claims';
 import { type ComparedFinding, Comparison, type ComparisonResult, type Side, sideOf } from './comparison';
-import { type CheckKind, claimsOf, MAX_FINDINGS } from './report';
+import { claimsOf, MAX_FINDINGS } from './report';
 import { hideKeys, maskSecrets, SecretFinder } from './secrets';
 
 /** Compares media and manifests with key files and requests, and manifests with the media. */
@@ -34,7 +34,7 @@ export function compareInputs(
   compareDocuments(comparison, documents, ofPackager);
   // The key file is compared, and a document only if no key file was made from it yet.
   const keyFiles = ofPackager.length > 0 ? ofPackager : documents;
-  const media = others.filter(({ result }) => isMedia(result.kind));
+  const media = others.filter(isMedia);
   const manifests = others.filter(({ result }) => result.kind === 'manifest');
   const hasKeyFiles = hasKeys(keyFiles);
   if (hasKeyFiles) {
@@ -46,7 +46,7 @@ export function compareInputs(
       compareContent(comparison, reference, side);
     }
   }
-  compareMedia(comparison, media, manifests, { hasKeyFiles });
+  compareMedia(comparison, media, manifests, hasKeyFiles);
   compareRotation(
     comparison,
     media,
@@ -54,18 +54,15 @@ export function compareInputs(
   );
   const { compared, faults } = comparison.result();
   const first = faults.slice(0, MAX_FINDINGS);
-  const isShown = reveal || first.length === 0;
-  return { compared, faults: isShown ? first : maskFaults(first, hideKeys(inputs)) };
+  return { compared, faults: reveal ? first : maskFaults(first, inputs) };
 }
 
 /** The inputs without faults about what another input has, and without texts that another input shows to be keys. */
 export function withoutAnswered<Input extends CheckedInput>(inputs: readonly Input[]): Input[] {
-  const media = inputs.filter(({ result }) => isMedia(result.kind));
+  const media = inputs.filter(isMedia);
   const manifests = inputs.filter(({ result }) => result.kind === 'manifest');
-  const hasTracks = media.some(({ claims }) => claimsOf(claims, 'track').length > 0);
-  const hasBoxes = inputs.some(
-    ({ result, claims }) => result.kind === 'manifest' && claimsOf(claims, 'box').length > 0,
-  );
+  const hasTracks = media.some(isEncrypted);
+  const hasBoxes = manifests.some(({ claims }) => claimsOf(claims, 'box').length > 0);
   const unanswered = inputs.map((input) => {
     const { kind, faults } = input.result;
     const isAnswered = ({ code, field }: Finding) =>
@@ -82,7 +79,7 @@ function hasKeys(inputs: readonly CheckedInput[]): boolean {
   return inputs.some(({ claims }) => claims.some((claim) => claim.of === 'key' || claim.of === 'fairplay'));
 }
 
-function isMedia(kind: CheckKind): boolean {
+function isMedia({ result: { kind } }: CheckedInput): boolean {
   return kind === 'init_segment' || kind === 'media_file';
 }
 
@@ -98,10 +95,8 @@ function compareKeyFiles(comparison: Comparison, keyFiles: readonly CheckedInput
       if (!former || former.name === name) continue;
       comparison.note('key');
       if (former.contentKey.equals(contentKey)) continue;
-      const sentence =
-        `${name} and ${former.name} share a key id but have different content keys, so viewers of one of them see nothing; ` +
-        'give each key its own id, or both the same key';
-      comparison.error('content_keys_differ', [name, former.name], sentence);
+      const sentence = `${name} and ${former.name} share a key id but have different content keys; give each key its own id, or both the same key`;
+      comparison.fault('content_keys_differ', [name, former.name], sentence);
     }
   }
 }
@@ -130,7 +125,9 @@ function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly Che
 }
 
 /** A sentence may quote values of the inputs that it names; of inputs that it only counts, an address or a key id. */
-function maskFaults(faults: readonly ComparedFinding[], inputs: readonly CheckedInput[]): ComparedFinding[] {
+function maskFaults(faults: readonly ComparedFinding[], given: readonly CheckedInput[]): ComparedFinding[] {
+  if (faults.length === 0) return [];
+  const inputs = hideKeys(given);
   const finder = SecretFinder.ofKeys(inputs);
   return faults.map((fault) => {
     const quoted = inputs.flatMap(({ name, secrets }) =>
@@ -173,7 +170,7 @@ function compareMedia(
   comparison: Comparison,
   media: readonly CheckedInput[],
   manifests: readonly CheckedInput[],
-  { hasKeyFiles }: { readonly hasKeyFiles: boolean },
+  hasKeyFiles: boolean,
 ): void {
   for (const [codes, compare] of ASPECTS) {
     const isNew = ({ name }: CheckedInput) => !comparison.hasReported(codes, name);
@@ -244,10 +241,8 @@ function compareProtection(
   const clear = manifests.filter(isClear);
   if (media.length > 0 && clear.length > 0) comparison.note('protection');
   for (const manifest of encrypted ? clear.filter(isNew) : []) {
-    const sentence =
-      `${manifest.name} does not signal the protection of ${encrypted?.name}, so players request no license; package ` +
-      'again with signalling, or check whether a proxy removes it';
-    comparison.error('not_protected', [manifest.name, encrypted?.name ?? ''], sentence);
+    const sentence = `${manifest.name} does not signal the protection of ${encrypted?.name}, so players request no license; package again with signalling`;
+    comparison.fault('not_protected', [manifest.name, encrypted?.name ?? ''], sentence);
   }
   const promising = sideOf(manifests.filter(promisesProtection), 'manifest');
   // Clear sound with encrypted pictures may be intended.
@@ -255,10 +250,8 @@ function compareProtection(
   for (const file of media.filter(isClear)) {
     comparison.note('protection');
     if (!isNew(file)) continue;
-    const sentence =
-      `${file.name} is not protected, although ${promising.called} ${promising.has} signalling for protection, so anyone ` +
-      'can play it; give the key file the name of the stream, so that the packager finds it, and restart the stream';
-    comparison.error('not_protected', [file.name, ...promising.names], sentence);
+    const sentence = `${file.name} is not protected, although ${promising.called} ${promising.has} signalling for protection; give the key file the name of the stream, and restart the stream`;
+    comparison.fault('not_protected', [file.name, ...promising.names], sentence);
   }
 }
 

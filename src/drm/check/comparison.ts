@@ -78,12 +78,11 @@ export class Comparison {
 
   /** Of sides whose values are not alike. */
   differ(code: string, [other, reference]: readonly [Side, Side], sentence: string, severity = ERROR): void {
-    const inputs = [...other.names, ...reference.names];
-    this.faults.push({ severity, code, inputs, description: `${sentence}.` });
+    this.fault(code, [...other.names, ...reference.names], sentence, severity);
   }
 
-  error(code: string, inputs: readonly string[], sentence: string): void {
-    this.faults.push({ severity: ERROR, code, inputs, description: `${sentence}.` });
+  fault(code: string, inputs: readonly string[], sentence: string, severity = ERROR): void {
+    this.faults.push({ severity, code, inputs, description: `${sentence}.` });
   }
 
   hasReported(codes: readonly string[], name: string): boolean {

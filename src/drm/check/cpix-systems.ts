@@ -36,25 +36,17 @@ const PLACES: Readonly<Record<string, string>> = {
   [FAIRPLAY_SYSTEM_ID]: 'fairplay',
 };
 
-export interface DocumentContext {
-  readonly isRequest: boolean;
-  readonly subject: Subject;
-}
-
 /** Checks what a document says about a system for a key, in a separate report without a limit. */
 export function describeSystem(
   system: CpixSystem,
   key: PlacedKey,
-  { isRequest, subject }: DocumentContext,
+  { isRequest, subject }: { readonly isRequest: boolean; readonly subject: Subject },
 ): Report {
   const report = new Report();
   const { systemId, pssh, protectionHeader, contentProtectionData, uriExtXKey } = system;
   const at = `${key.at}.${PLACES[systemId] ?? 'system'}`;
-  report.field(
-    PLACES[systemId] ? `${at}.system` : at,
-    systemId,
-    systemName(systemId) ?? 'an unknown DRM system',
-  );
+  const called = systemName(systemId) ?? 'an unknown DRM system';
+  report.field(PLACES[systemId] ? `${at}.system` : at, systemId, called);
   const seen = new Map<string, string>();
   const signal = (name: string, describe: (part: Report, at: string) => void) => {
     const part = describeSignal(key, `${at}.${name}`, describe);
@@ -71,10 +63,7 @@ export function describeSystem(
   if (pssh) signal('pssh', (part, name) => describePssh(part, name, pssh, systemId));
   if (contentProtectionData !== undefined)
     signal('content_protection', (part, name) => {
-      const { boxes, named } = describeElements(part, contentProtectionData, {
-        at: `${name}.`,
-        subject: name,
-      });
+      const { boxes, named } = describeElements(part, contentProtectionData, `${name}.`, name);
       reportOtherBoxes(part, name, boxes, systemId);
       if (named.length === 0) part.warning('names_nothing', name, 'has no pssh and no pro element');
     });
@@ -109,10 +98,12 @@ function contentOf({ claims }: Report): string {
 
 function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void {
   const { scheme, explicitIv, ivFault } = key;
-  if (scheme === 'cenc') {
-    const sentence = 'is cenc, but FairPlay plays only cbcs; ask the key provider for a document with cbcs';
-    report.warning('scheme_mismatch', `${key.at}.scheme`, sentence);
-  }
+  if (scheme === 'cenc')
+    report.warning(
+      'scheme_mismatch',
+      `${key.at}.scheme`,
+      'is cenc, but FairPlay plays only cbcs; ask for that',
+    );
   if (isRequest) return;
   if (ivFault !== undefined) report.error('malformed_iv', `${key.at}.iv`, ivFault);
   else if (!explicitIv)
@@ -133,13 +124,10 @@ function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string
   if (!use.ok) {
     const isReported = report.findings.some(({ severity }) => severity === 'error');
     if (!isReported) report.problem(subject, use.problem);
-  } else if (system.systemId === FAIRPLAY_SYSTEM_ID && use.value === undefined) {
-    const sentence = 'is missing: FairPlay needs an address, in URIExtXKey or HLSSignalingData';
-    report.error('missing', `${at}.uri`, sentence);
-  } else if (typeof use.value === 'object' && use.value.licenseUrl === undefined) {
-    const sentence = 'has no license address; give one (playready.laurl) when you make a key file from it';
-    report.warning('no_license_address', at, sentence);
-  }
+  } else if (system.systemId === FAIRPLAY_SYSTEM_ID && use.value === undefined)
+    report.error('missing', `${at}.uri`, 'is missing: FairPlay needs URIExtXKey or HLSSignalingData');
+  else if (typeof use.value === 'object' && use.value.licenseUrl === undefined)
+    report.warning('no_license_address', at, 'has no license address; give playready.laurl for a key file');
 }
 
 function describeSignal(key: PlacedKey, at: string, describe: (part: Report, at: string) => void): Report {

@@ -72,14 +72,9 @@ export function describeCpix(
   const isRequest = keys.length > 0 && keys.every(({ value }) => value === undefined);
   if (keys.length === 0) report.error('no_keys', subject, 'has no ContentKey; ask for a document with keys');
   if (isRequest) {
-    const sentence = 'is a request for keys and has no values; check what the key provider answers to it';
-    report.warning('request_document', subject, sentence);
+    report.warning('request_document', subject, 'is a request for keys; check what the provider answers');
     if (version !== undefined && !/^\s*2(?:\.[0-4])?\s*$/.test(version))
-      report.warning(
-        'unknown_version',
-        'version',
-        'is not a version of CPIX, 2.0 to 2.4; key servers refuse it',
-      );
+      report.warning('unknown_version', 'version', 'is not 2.0 to 2.4; key servers refuse it');
   }
   const placed = keys.map((key, index) => ({ ...key, at: keys.length > 1 ? `key[${index}]` : 'key' }));
   const keyOf = new Map(placed.map((key) => [formatUuid(key.keyId), key]));
@@ -136,13 +131,11 @@ function describeValue(report: Report, at: string, value: CpixValue | undefined,
     if (!isRequest) report.error('missing', at, 'is missing, although other keys have one; ask for it again');
     return;
   }
-  if (value.kind === 'plain') {
-    report.secretField(at, value.bytes.toString('base64'), '16 bytes, plain');
-    return;
+  if (value.kind === 'plain') report.secretField(at, value.bytes.toString('base64'), '16 bytes, plain');
+  else {
+    const mac = value.mac ? 'with a MAC' : 'without a MAC';
+    report.field(at, 'encrypted', `${shortName(value.algorithm)}, ${mac}; it is not opened here`);
   }
-  const algorithm = shortName(value.algorithm);
-  const mac = value.mac ? 'with a MAC' : 'without a MAC';
-  report.field(at, 'encrypted', `${algorithm}, ${mac}; it is not opened here`);
 }
 
 function shortName(algorithm: string): string {
@@ -158,10 +151,8 @@ function describeRules(
   rules.forEach((rule, index) => {
     const name = rules.length > 1 ? `${at}.use[${index}]` : `${at}.use`;
     report.field(name, useOf(rule));
-    if (rule.unknownFilters.length > 0) {
-      const sentence = 'has an unknown filter; choose a key by its id (kid), not by track';
-      report.warning('unknown_filter', name, sentence);
-    }
+    if (rule.unknownFilters.length > 0)
+      report.warning('unknown_filter', name, 'has an unknown filter; choose a key by its id, not by track');
     if (!rule.periods.every((id) => periodIds.has(id)))
       report.warning('unknown_period', name, 'names a period that is not in the list of periods');
   });
@@ -203,12 +194,9 @@ function describeCertificate(report: Report, at: string, certificate: Buffer | u
   try {
     const { subject, fingerprint256, validTo, publicKey } = new X509Certificate(certificate);
     const bits = publicKey.asymmetricKeyDetails?.modulusLength;
-    const kind = `${publicKey.asymmetricKeyType ?? ''}${bits === undefined ? '' : `, ${bits} bits`}`;
-    report.field(
-      at,
-      (subject ?? '').replaceAll('\n', ', ').slice(0, 400),
-      kind.toUpperCase().replace('BITS', 'bits'),
-    );
+    const kind = (publicKey.asymmetricKeyType ?? '').toUpperCase();
+    const name = (subject ?? '').replaceAll('\n', ', ').slice(0, 400);
+    report.field(at, name, bits === undefined ? kind : `${kind}, ${bits} bits`);
     report.field(`${at}.fingerprint`, fingerprint256, 'SHA-256');
     report.field(`${at}.valid_until`, validTo);
   } catch {

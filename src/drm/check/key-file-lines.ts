@@ -12,11 +12,7 @@ export function readLines(report: Report, text: string): Lines {
   checkText(report, meant);
   const { lines, unreadable } = parseKeyFile(meant);
   for (const number of unreadable) {
-    report.error(
-      'unreadable_line',
-      { called: `Line ${number}` },
-      'is not "name: value"; correct it, or start it with # to make it a comment',
-    );
+    report.error('unreadable_line', { called: `Line ${number}` }, UNREADABLE);
   }
   const values = new Map<string, string>();
   for (const { name, value } of lines) {
@@ -32,6 +28,8 @@ export function readLines(report: Report, text: string): Lines {
   }
   return values;
 }
+
+export const UNREADABLE = 'is not "name: value"; correct it, or start it with # to make it a comment';
 
 /** Whether a text is a key file or a failed attempt at one; it may have only comments. */
 export function looksLikeKeyFile(text: string): boolean {
@@ -49,31 +47,19 @@ export function looksLikeKeyFile(text: string): boolean {
 }
 
 function checkText(report: Report, text: string): void {
-  if (text.startsWith('\ufeff')) {
-    const sentence =
-      'starts with a byte order mark, which a packager may read as part of a name; save it without one';
-    report.warning('byte_order_mark', THE_FILE, sentence);
-  }
-  if (text.includes('\r')) {
-    report.warning(
-      'carriage_return',
-      THE_FILE,
-      'has Windows line ends (CR LF); save it with line feeds (LF)',
-    );
-  }
+  if (text.startsWith('\ufeff'))
+    report.warning('byte_order_mark', THE_FILE, 'starts with a byte order mark; save it without one');
+  if (text.includes('\r'))
+    report.warning('carriage_return', THE_FILE, 'has Windows line ends; save it with line feeds (LF)');
   // The blank after the colon of a line without a value is not reported separately.
   const blank = text.search(/(?<![:\s])[^\S\r\n]+(?:\r|\n|$)/);
   if (blank >= 0) {
     const number = text.slice(0, blank).split(/\r\n|\r|\n/).length;
-    report.warning(
-      'white_space',
-      { called: `Line ${number}` },
-      'ends with white space; remove it, a packager may treat it as part of the value',
-    );
+    const sentence = 'ends with white space; remove it, a packager may treat it as part of the value';
+    report.warning('white_space', { called: `Line ${number}` }, sentence);
   }
-  if (text.includes('\ufffd') || text.includes('\0')) {
+  if (text.includes('\ufffd') || text.includes('\0'))
     report.error('not_utf8', THE_FILE, 'holds bytes that are not UTF-8 text; save it as UTF-8');
-  }
 }
 
 export function unknownLine(name: string): UnknownName {
@@ -83,16 +69,12 @@ export function unknownLine(name: string): UnknownName {
 function checkUnknown(report: Report, name: string): void {
   const { shown, near } = unknownLine(name);
   const code = 'unknown_line';
-  if (shown === undefined) {
-    const sentence = 'has an invalid name; check whether a value is in its place';
-    report.error(code, { called: 'A line' }, sentence);
-  } else if (near) {
-    // Packagers know more lines than are listed here; the line that a misspelt one was meant to be is reported as missing.
-    const sentence = `is an unknown line, and was not checked; did you mean ${near}?`;
-    report.warning(code, subjectOf(shown), sentence);
-  } else {
-    report.warning(code, subjectOf(shown), 'is not a line of DASH, CMAF or FairPlay, and was not checked');
-  }
+  // Packagers know more lines than are listed here; the line that a misspelt one was meant to be is reported as missing.
+  const sentence = near
+    ? `is an unknown line, and was not checked; did you mean ${near}?`
+    : 'is not a line of DASH, CMAF or FairPlay, and was not checked';
+  if (shown !== undefined) report.warning(code, subjectOf(shown), sentence);
+  else report.error(code, { called: 'A line' }, 'has an invalid name; check whether a value is in its place');
 }
 
 const WITH_EQUALS = /^([^\S\r\n]*)([a-z0-9-]{1,100})[^\S\r\n]*=[^\S\r\n]*/;
@@ -123,11 +105,9 @@ function withColons(report: Report, text: string): string {
   });
   const [first, last] = [numbers[0], numbers.at(-1)];
   if (first === undefined) return text;
-  const [called, has] =
-    first === last
-      ? [`Line ${first}`, 'has']
-      : [`${numbers.length} lines, from ${first} to ${last},`, 'have'];
-  const sentence = `${has} = instead of ": " between name and value; write name: value`;
+  const isOne = first === last;
+  const called = isOne ? `Line ${first}` : `${numbers.length} lines, from ${first} to ${last},`;
+  const sentence = `${isOne ? 'has' : 'have'} = instead of ": " between name and value; write name: value`;
   report.error('equals_sign', { called }, sentence);
   return lines.join('');
 }

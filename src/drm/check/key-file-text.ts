@@ -90,10 +90,8 @@ function readFamily(report: Report, lines: Lines, prefix: string): Family {
   const widevine = isOn(report, lines, prefix, 'widevine');
   const playready = isOn(report, lines, prefix, 'playready');
   const checksum = get('keyserver-playready-checksum');
-  if (playready && scheme === 'cenc' && checksum === undefined) {
-    const sentence = 'is missing; some PlayReady players do not play without it';
-    report.warning('missing_line', `${prefix}-keyserver-playready-checksum`, sentence);
-  }
+  if (playready && scheme === 'cenc' && checksum === undefined)
+    report.warning('missing_line', context.names['playready.checksum'], 'is missing; some players need it');
   const parts: Parts = {
     cenc: { keyid: get('key-id'), contentkey: get('content-key') },
     ...(widevine && { widevine: { psshdata: get('keyserver-widevine-pssh-data') } }),
@@ -167,25 +165,21 @@ const COMPARED = ['key-id', 'content-key', 'keyserver-playready-license-url', PS
 function compareFamilies(report: Report, lines: Lines, dash: KeyValues, cmaf: KeyValues): void {
   const isSameId = dash.keyId && cmaf.keyId?.equals(dash.keyId);
   const isSameKey = dash.contentKey && cmaf.contentKey?.equals(dash.contentKey);
-  if (isSameKey && dash.keyId && cmaf.keyId?.equals(swapKeyIdOrder(dash.keyId)) && !isSameId) {
+  const isSwapped = isSameKey && dash.keyId && cmaf.keyId?.equals(swapKeyIdOrder(dash.keyId)) && !isSameId;
+  const isOtherKey = isSameId && dash.contentKey && cmaf.contentKey && !isSameKey;
+  if (isSwapped) {
     const sentence = `is ${DASH}-key-id in the other byte order; both must be big endian (as in a UUID)`;
     report.error('key_id_byte_order', `${CMAF}-key-id`, sentence);
-    return;
-  }
-  if (isSameId && dash.contentKey && cmaf.contentKey && !dash.contentKey.equals(cmaf.contentKey)) {
+  } else if (isOtherKey) {
     const sentence = `differs from ${DASH}-content-key though the key id is the same; give both the key of that key id`;
     report.error('cmaf_disagrees', `${CMAF}-content-key`, sentence);
-    return;
   }
-  for (const name of COMPARED) {
+  for (const name of isSwapped || isOtherKey ? [] : COMPARED) {
     const [one, other] = [lines.get(`${DASH}-${name}`), lines.get(`${CMAF}-${name}`)];
     if (one === undefined || other === undefined || one === other) continue;
     if (name === PSSH_DATA && isOfSameContent(dash.widevine, cmaf.widevine)) continue;
-    report.warning(
-      'cmaf_disagrees',
-      `${CMAF}-${name}`,
-      `differs from ${DASH}-${name}; check whether this is intended`,
-    );
+    const sentence = `differs from ${DASH}-${name}; check whether this is intended`;
+    report.warning('cmaf_disagrees', `${CMAF}-${name}`, sentence);
   }
 }
 
@@ -227,10 +221,9 @@ export function hlsParts(report: Report, lines: Lines): Pick<Parts, 'fairplay' |
   for (const name of ['url', 'key', 'iv']) {
     if (get(name) === undefined) missing(report, `${HLS}-${name}`, 'FairPlay needs it');
   }
-  const include = `${HLS}-iv-include-in-chunklist`;
   if (get('iv-include-in-chunklist') !== 'false') {
     const sentence = 'should be false: Apple wants no IV in a FairPlay playlist, the license contains it';
-    report.warning('iv_in_playlist', include, sentence);
+    report.warning('iv_in_playlist', `${HLS}-iv-include-in-chunklist`, sentence);
   }
   return { fairplay: { key: part.key, iv: part.iv, laurl: url } };
 }
@@ -250,8 +243,7 @@ function checkFetchedKey(report: Report, lines: Lines, isAes: boolean): void {
     const sentence = `${fault}, though the other lines of HLS look like FairPlay's; write ${FAIRPLAY_KEY_FORMAT}, unless players fetch the key itself`;
     report.warning('not_fairplay', `${HLS}-key-format`, sentence);
   } else if (get('iv') !== undefined && include === 'false') {
-    const sentence =
-      'should be true: players that find no IV in the playlist take the number of the segment, and decrypt nothing';
+    const sentence = 'should be true: players that find no IV there take the number of the segment';
     report.warning('iv_not_in_playlist', `${HLS}-iv-include-in-chunklist`, sentence);
   }
 }
@@ -261,12 +253,10 @@ function constant(
   name: string,
   value: string | undefined,
   expected: string,
-  severity: 'error' | 'warning',
+  severity: Finding['severity'],
 ): void {
-  if (value === expected) return;
-  report.add(
-    value === undefined
-      ? finding(severity, 'missing_line', name, `is missing; add ${name}: ${expected}`)
-      : finding(severity, 'wrong_constant', name, `must be ${expected} for FairPlay`),
-  );
+  if (value === undefined)
+    report.add(finding(severity, 'missing_line', name, `is missing; add ${name}: ${expected}`));
+  else if (value !== expected)
+    report.add(finding(severity, 'wrong_constant', name, `must be ${expected} for FairPlay`));
 }

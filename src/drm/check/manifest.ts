@@ -42,7 +42,7 @@ export function describeManifest(report: Report, manifest: string): void {
   const xml = withoutComments(manifest);
   if (root !== undefined) report.field('type', root);
   const protections = readProtections(report, xml);
-  const { named } = describeElements(report, xml, { at: '', subject: THE_MANIFEST });
+  const { named } = describeElements(report, xml, '', THE_MANIFEST);
   compareBoxes(report, named, protections);
   describeProtections(report, protections, named, { rotates: false, hasAllBoxes: false });
   const elements = systemElements(xml);
@@ -61,27 +61,24 @@ export function describeManifest(report: Report, manifest: string): void {
       report.warning('no_default_kid', THE_MANIFEST, NO_DEFAULT_KID);
     return;
   }
+  // ISO/IEC 23009-4: whole segments, without a DRM system.
+  const hasEncryptedSegments = /<(?:[\w-]{1,20}:)?SegmentEncryption\b/.test(xml);
   if (xml.search(PROTECTION) < 0) {
     report.claim({ of: 'clear', at: 'manifest' });
     report.warning('not_protected', THE_MANIFEST, 'has no ContentProtection element: it is not protected');
-    return;
-  }
-  if (/<(?:[\w-]{1,20}:)?SegmentEncryption\b/.test(xml)) {
-    // ISO/IEC 23009-4: whole segments, without a DRM system.
+  } else if (hasEncryptedSegments)
     report.field('protection', 'segment encryption', 'CryptoPeriod has the address of the key');
-    return;
-  }
-  const sentence =
-    'has no pssh or pro element and no default_KID here; the init segment must have them, or with key rotation the ' +
-    'media segments';
-  report.warning('names_nothing', THE_MANIFEST, sentence);
+  else report.warning('names_nothing', THE_MANIFEST, NAMES_NOTHING);
 }
+
+const NAMES_NOTHING = 'has no pssh or pro element and no default_KID here; the init segment must have them';
 
 /** Shows boxes and PlayReady objects in elements, each once. Fields begin with `at`; `subject` has the elements. */
 export function describeElements(
   report: Report,
   xml: string,
-  { at, subject }: { readonly at: string; readonly subject: Subject },
+  at: string,
+  subject: Subject,
 ): { readonly boxes: readonly Buffer[]; readonly named: readonly KeySignallingAt[] } {
   const texts = new Map<string, string>();
   for (const [, name = '', text = ''] of xml.matchAll(ELEMENT)) texts.set(text.replaceAll(/\s+/g, ''), name);
@@ -159,9 +156,8 @@ function checkSystems(report: Report, elements: readonly SystemElement[]): void 
     for (const [, name, text = ''] of inner.matchAll(ELEMENT)) {
       const box = name === 'pssh' ? readByteText(text.replaceAll(/\s+/g, ''))?.bytes : undefined;
       const other = box && foreignSystemOf(box, systemId);
-      if (other === undefined) continue;
-      const sentence = `has a box of ${other} in the ContentProtection element of ${systemName(systemId) ?? systemId}; players look for it in the element of its own system`;
-      report.error('system_mismatch', THE_MANIFEST, sentence);
+      const sentence = `has a box of ${other} in the ContentProtection element of ${systemName(systemId) ?? systemId}; put it in that of its own system`;
+      if (other !== undefined) report.error('system_mismatch', THE_MANIFEST, sentence);
     }
   }
 }
@@ -181,12 +177,10 @@ function hasSeveralKeyIds(set: string): boolean {
   return new Set([...set.matchAll(DEFAULT_KEY_ID)].map(([, text = '']) => text.toLowerCase())).size > 1;
 }
 
-const NO_SCHEME =
-  'has a ContentProtection element of mp4protection without value; write value="cenc" or value="cbcs", as the samples are encrypted';
-const UNKNOWN_SCHEME =
-  'has a ContentProtection element of mp4protection whose value is not one of cenc, cens, cbc1, cbcs; players cannot decrypt it';
-const NO_DEFAULT_KID =
-  'has a ContentProtection element of mp4protection without default_KID; players that do not read the init segment need it to choose the key';
+const OF_SCHEME = 'has a ContentProtection element of mp4protection';
+const NO_SCHEME = `${OF_SCHEME} without value; write value="cenc" or value="cbcs", as the samples are encrypted`;
+const UNKNOWN_SCHEME = `${OF_SCHEME} whose value is not one of cenc, cens, cbc1, cbcs`;
+const NO_DEFAULT_KID = `${OF_SCHEME} without default_KID, by which players choose the key`;
 
 function describeLicenseAddresses(report: Report, elements: readonly SystemElement[]): void {
   const found = new Map<string, { systemId: string; address: string }>();

@@ -43,7 +43,7 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
       fairplay: {
         key: readSecretBlock(report, names['fairplay.key'], fairplay.key, 'hex'),
         iv: readSecretBlock(report, names['fairplay.iv'], fairplay.iv, 'hex'),
-        licenseUrl: readAddress(report, names['fairplay.laurl'], 'fairplay', fairplay.laurl),
+        url: readAddress(report, names['fairplay.laurl'], 'fairplay', fairplay.laurl),
       },
     }),
     ...(aes && {
@@ -82,10 +82,10 @@ function claimParts(report: Report, parts: Parts, values: KeyValues, { scheme, n
   if (playReadyUrl !== undefined)
     report.claim({ of: 'address', at: names['playready.laurl'], system: 'playready', address: playReadyUrl });
   if (!fairplay) return;
-  const { key, licenseUrl, iv } = fairplay;
+  const { key, url, iv } = fairplay;
   report.claim({ of: 'fairplay', at: names['fairplay.laurl'], key });
-  if (licenseUrl !== undefined)
-    report.claim({ of: 'address', at: names['fairplay.laurl'], system: 'fairplay', address: licenseUrl });
+  if (url !== undefined)
+    report.claim({ of: 'address', at: names['fairplay.laurl'], system: 'fairplay', address: url });
   if (iv) report.claim({ of: 'iv', at: names['fairplay.iv'], iv });
 }
 
@@ -151,9 +151,9 @@ function meantWidevineData(
     report.error('encoded_twice', name, 'was encoded twice; decode it once');
   else if (!isBase64) report.error(encodingFault(text, 'base64'), name, sentence);
   else if (looksLikePsshBox(bytes)) report.error('box_of_other_system', name, sentence);
-  else if (looksLikePlayReadyObject(bytes) || isUtf16Xml(bytes)) {
+  else if (looksLikePlayReadyObject(bytes) || isUtf16Xml(bytes))
     report.error('data_of_other_system', name, 'is a PlayReady object or header; write Widevine data');
-  } else report.error('malformed_data', name, sentence);
+  else report.error('malformed_data', name, sentence);
   if (!data.ok) return undefined;
   describeWidevineData(report, `${name}.`, data.value);
   return data.value;

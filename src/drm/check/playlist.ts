@@ -44,7 +44,7 @@ export function describePlaylist(
   const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
   encrypted.forEach((line, index) => {
     const at = encrypted.length > 1 ? `${called}[${index}]` : called;
-    if (!report.isFull) describeLine(report, at, withValues(line, variables), { describeBytes, isWhole });
+    if (!report.isFull) describeLine(report, at, withValues(line, variables), isWhole, describeBytes);
   });
   if (isWhole && isMultivariant) {
     describeVariants(report, text, encrypted.length > 0);
@@ -73,28 +73,23 @@ function checkVersion(report: Report, text: string, lines: readonly string[]): v
   const version = /^#EXT-X-VERSION:(\d{1,3})\b/m.exec(text)?.[1];
   if (version === undefined || Number(version) >= 5) return;
   if (!lines.some((line) => attributesOf(line).has('KEYFORMAT'))) return;
-  const sentence = `says EXT-X-VERSION:${version}, but KEYFORMAT needs at least 5; players may ignore the key line`;
+  const sentence = `says EXT-X-VERSION:${version}, but KEYFORMAT needs at least 5`;
   report.warning('version_too_low', { called: 'The playlist' }, sentence);
 }
 
 function describeVariants(report: Report, text: string, hasSessionKeys: boolean): void {
-  if (!hasSessionKeys) {
-    const note = 'no session keys, which is right: the keys are in the media playlists; check these next';
-    report.field('protection', 'not stated here', note);
-  }
+  if (!hasSessionKeys)
+    report.field('protection', 'not stated here', 'the keys are in the media playlists; check these next');
+  // A query may hold a token, and is not needed here.
+  const withoutQuery = (address: string) =>
+    address
+      .trim()
+      .replace(/[?#].*$/s, '')
+      .slice(0, 300);
   const next = new Set([...text.matchAll(NEXT)].map(([, line, uri]) => withoutQuery(line ?? uri ?? '')));
-  [...next].slice(0, MAX_NEXT).forEach((address, index) => {
+  for (const [index, address] of [...next].slice(0, MAX_NEXT).entries())
     report.field(`playlist[${index}]`, address);
-  });
   if (next.size > MAX_NEXT) report.field('playlists', String(next.size), `the first ${MAX_NEXT} are shown`);
-}
-
-/** A query may hold a token, and is not needed here. */
-function withoutQuery(address: string): string {
-  return address
-    .trim()
-    .replace(/[?#].*$/s, '')
-    .slice(0, 300);
 }
 
 export function keyLinesOf(text: string): string[] {
@@ -108,17 +103,12 @@ export function attributesOf(line: string): Map<string, string> {
   return attributes;
 }
 
-interface LineContext {
-  readonly describeBytes: DescribeBytes;
-  /** Whether the line is one of a whole playlist. */
-  readonly isWhole: boolean;
-}
-
 function describeLine(
   report: Report,
   at: string,
   line: string,
-  { describeBytes, isWhole }: LineContext,
+  isWhole: boolean,
+  describeBytes: DescribeBytes,
 ): void {
   const attributes = attributesOf(line);
   if (line.search(VARIABLE) >= 0) {
@@ -127,11 +117,7 @@ function describeLine(
   }
   const method = attributes.get('METHOD') ?? '';
   if (METHOD.test(method)) report.field(`${at}.method`, method);
-  else {
-    const sentence =
-      'is not one of AES-128, SAMPLE-AES and SAMPLE-AES-CTR; players ignore the line or refuse it';
-    report.warning('unknown_method', `${at}.method`, sentence);
-  }
+  else report.warning('unknown_method', `${at}.method`, 'is not AES-128, SAMPLE-AES or SAMPLE-AES-CTR');
   const format = attributes.get('KEYFORMAT') ?? 'identity';
   if (KEY_FORMAT.test(format)) report.field(`${at}.keyformat`, format);
   const address = attributes.get('URI');
@@ -139,7 +125,7 @@ function describeLine(
   const before = report.claims.length;
   if (address === undefined)
     report.error('missing', `${at}.uri`, 'is missing; players ask for the key there');
-  else describeAddress(report, at, { method, format, address }, describeBytes);
+  else describeAddress(report, at, method, format, address, describeBytes);
   const named = signallingIn(report.claims.slice(before), `${at}.uri`);
   const keyId = attributes.get('KEYID');
   // The older format com.widevine has the key ids in the address.
@@ -186,7 +172,7 @@ function describeKeyId(
   const name = `${at}.keyid`;
   const keyId = hexOf(text);
   if (!keyId) {
-    report.warning('not_hex', name, 'is not 0x and 32 hex digits; write the key id in this form, big endian');
+    report.warning('not_hex', name, 'is not 0x and 32 hex digits; write the key id so, big endian');
     return;
   }
   keyIdField(report, name, keyId);
@@ -206,16 +192,12 @@ function hexOf(text: string): Buffer | undefined {
   return digits === undefined ? undefined : Buffer.from(digits, 'hex');
 }
 
-interface KeyLine {
-  readonly method: string;
-  readonly format: string;
-  readonly address: string;
-}
-
 function describeAddress(
   report: Report,
   at: string,
-  { method, format, address }: KeyLine,
+  method: string,
+  format: string,
+  address: string,
   describeBytes: DescribeBytes,
 ): void {
   const isFairPlay = format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(address);
@@ -230,18 +212,13 @@ function describeAddress(
     report.claim({ of: 'track', at: `${at}.method`, scheme: SCHEMES[method], keyId: undefined });
   } else if (format === 'identity') {
     // The content of such an address, or the address itself, is the key: it is not shown.
+    const own = `is identity, so that the key itself is fetched; FairPlay has ${FAIRPLAY_KEY_FORMAT}`;
     if (/^http:/i.test(address))
       report.warning('plain_http', `${at}.uri`, 'is plain http, so that others may read the key on its way');
     if (inline !== undefined)
-      report.warning(
-        'content_key_in_address',
-        `${at}.uri`,
-        'contains the key itself, so that everyone has it',
-      );
-    if (method === 'SAMPLE-AES' && /fairplay|\bfps\b/i.test(address)) {
-      const sentence = `is identity, so that the key itself is fetched; FairPlay has ${FAIRPLAY_KEY_FORMAT}`;
-      report.warning('not_fairplay', `${at}.keyformat`, sentence);
-    }
+      report.warning('content_key_in_address', `${at}.uri`, 'contains the key, so that everyone has it');
+    if (method === 'SAMPLE-AES' && /fairplay|\bfps\b/i.test(address))
+      report.warning('not_fairplay', `${at}.keyformat`, own);
   } else if (inline !== undefined) {
     const read = readByteText(inline);
     const systemId = SYSTEM_OF_FORMAT[format.toLowerCase()];

@@ -28,11 +28,8 @@ export function isUtf16Xml(bytes: Buffer): boolean {
 export function describePlayReadyObject(report: Report, at: string, bytes: Buffer): KeySignalling {
   const object = wholeOf(at, 'The object');
   if (isUtf16Xml(bytes)) {
-    report.error(
-      'header_for_object',
-      object,
-      'is a PlayReady header without its object; write the whole object',
-    );
+    const sentence = 'is a PlayReady header without its object; write the whole object';
+    report.error('header_for_object', object, sentence);
     return describeHeaderBytes(report, at, bytes);
   }
   const records = parsePlayReadyObject(bytes);
@@ -44,16 +41,10 @@ export function describePlayReadyObject(report: Report, at: string, bytes: Buffe
   if (bytes.length > MAX_BYTES)
     report.warning('too_long', object, 'is longer than the 15 KB that PlayReady asks for');
   const headers = records.value.filter(({ type }) => type === HEADER_RECORD);
-  if (headers.length !== 1) {
+  if (headers.length !== 1)
     report.error('header_count', object, `has ${headers.length} header records (type 1); it must have one`);
-  }
-  if (records.value.some(({ type }) => type !== HEADER_RECORD && type !== LICENSE_STORE_RECORD)) {
-    report.warning(
-      'unknown_record',
-      object,
-      'has a record of a type other than 1 (header) and 3 (license store)',
-    );
-  }
+  if (records.value.some(({ type }) => type !== HEADER_RECORD && type !== LICENSE_STORE_RECORD))
+    report.warning('unknown_record', object, 'has a record of a type other than 1 (header) and 3 (licenses)');
   return joinSignalling(headers.map(({ value }) => describeHeaderBytes(report, `${at}header.`, value)));
 }
 
@@ -131,10 +122,9 @@ function describeAddresses(report: Report, at: string, root: XmlElement): void {
     const element = child(data, tag);
     const name = `${at}${tag.toLowerCase()}`;
     if (!element) continue;
-    if (element.text !== element.text.trim()) {
-      report.warning('white_space', name, 'has white space around it; remove it, players may send it');
-    }
     const address = element.text.trim();
+    if (element.text !== address)
+      report.warning('white_space', name, 'has white space around it; remove it, players may send it');
     checkAddress(report, name, 'playready', address);
     if (tag === 'LA_URL') report.claim({ of: 'address', at: name, system: 'playready', address });
   }
@@ -152,12 +142,7 @@ const PLACES: Readonly<Record<string, HeaderKey['place']>> = {
   '4.3.0.0': 'PROTECTINFO/KIDS/KID',
 };
 
-const WARNINGS: ReadonlySet<string> = new Set([
-  'xml_declaration',
-  'self_closing_element',
-  'old_algorithm',
-  'attribute_order',
-]);
+const WARNINGS = new Set(['xml_declaration', 'self_closing_element', 'old_algorithm', 'attribute_order']);
 
 function faultsOf(root: XmlElement, xml: string, keys: readonly HeaderKey[]): Record<string, string | false> {
   const { version } = root.attributes;

@@ -84,14 +84,11 @@ export function compareTrack(
   severity: 'error' | 'warning',
 ): void {
   if (isAmong(keyId, boxes.keyIds)) return;
-  if (isAmong(swapKeyIdOrder(keyId), boxes.keyIds)) {
-    compareKeyIds(report, boxes, { at, keyIds: [keyId], ciphers: [] });
-    return;
-  }
   const sentence =
-    'is in none of these boxes, so players ask for another key than the samples need; package again with boxes for this ' +
-    'key id, or encrypt with the key that the boxes name';
-  report.add(finding(severity, 'key_id_mismatch', at, sentence));
+    'is in none of these boxes, so players ask for another key than the samples need; package again with boxes for it';
+  if (isAmong(swapKeyIdOrder(keyId), boxes.keyIds))
+    compareKeyIds(report, boxes, { at, keyIds: [keyId], ciphers: [] });
+  else report.add(finding(severity, 'key_id_mismatch', at, sentence));
 }
 
 /** Boxes of different keys are no fault if each belongs to a track. */
@@ -112,9 +109,7 @@ export function compareKeyIds(report: Report, one: KeySignallingAt, other: KeySi
   const known = new Set(one.keyIds.map(formatUuid));
   if (other.keyIds.some((keyId) => known.has(formatUuid(keyId)))) return;
   if (other.keyIds.some((keyId) => known.has(formatUuid(swapKeyIdOrder(keyId))))) {
-    const sentence =
-      `names the key id of ${one.at} in the other byte order; it must be big endian in boxes and Widevine data, and ` +
-      "in PlayReady's order only in a PlayReady header";
+    const sentence = `names the key id of ${one.at} in the other byte order; it must be big endian, but in a PlayReady header`;
     report.error('key_id_byte_order', other.at, sentence);
   } else {
     report.warning('key_id_mismatch', other.at, `names another key id than ${one.at}`);

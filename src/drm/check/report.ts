@@ -88,17 +88,16 @@ export class Report {
 
   /** Two checks may report the same finding in different words: the first is kept. */
   add(...findings: readonly Finding[]): void {
-    for (const finding of findings) this.#addOne(finding);
+    for (const finding of findings) {
+      if (this.findings.some((known) => isSame(known, finding))) continue;
+      if (this.isFull) this.#displace(finding);
+      else this.findings.push(finding);
+    }
   }
 
-  #addOne(finding: Finding): void {
-    if (this.findings.some((known) => isSame(known, finding))) return;
-    if (!this.isFull) {
-      this.findings.push(finding);
-      return;
-    }
+  /** An error refuses a write, so warnings must not displace it. */
+  #displace(finding: Finding): void {
     this.#cut();
-    // An error refuses a write, so warnings must not displace it.
     const last = this.findings.findLastIndex((known) => known.severity === 'warning' && known !== CUT_SHORT);
     if (finding.severity === 'error' && last >= 0) this.findings[last] = finding;
   }
@@ -116,11 +115,8 @@ export class Report {
   }
 }
 
-const CUT_SHORT = warning(
-  'cut_short',
-  { called: 'There' },
-  'is more than this list shows; correct this first, or check it in parts',
-);
+const MORE = 'is more than this list shows; correct this first, or check it in parts';
+const CUT_SHORT = warning('cut_short', { called: 'There' }, MORE);
 
 function isSame(known: Finding, { code, severity, field, description }: Finding): boolean {
   if (known.code !== code || known.severity !== severity || known.field !== field) return false;

@@ -40,7 +40,9 @@ function formsOf(secret: string): string[] {
   const read = readByteText(secret);
   const twice = read && readTwiceEncoded(read.bytes);
   const byteForms = [read, twice].flatMap((text) => (text ? byteFormsOf(text.bytes) : []));
-  return [secret, compact, encodeURIComponent(wellFormed(compact)), ...byteForms];
+  // Half of a surrogate pair can't be percent-encoded.
+  const wellFormed = Buffer.from(compact, 'utf8').toString('utf8');
+  return [secret, compact, encodeURIComponent(wellFormed), ...byteForms];
 }
 
 /** How bytes are written, in both byte orders where they may be a key id; none for bytes that are too few to be found. */
@@ -48,11 +50,6 @@ function byteFormsOf(bytes: Buffer): string[] {
   if (bytes.length < 8) return [];
   const orders = bytes.length === 16 ? [bytes, swapKeyIdOrder(bytes)] : [bytes];
   return orders.flatMap(formsOfBytes);
-}
-
-/** Half of a surrogate pair can't be percent-encoded. */
-function wellFormed(text: string): string {
-  return Buffer.from(text, 'utf8').toString('utf8');
 }
 
 /**
@@ -118,10 +115,10 @@ export class SecretFinder {
       const keys = this.#forms.get(form) ?? new Set();
       this.#forms.set(form, key === undefined ? keys : keys.add(key));
       const head = form.slice(0, SHORTEST);
-      const lengths = new Set(this.#lengths.get(head)).add(form.length);
+      const lengths = [...new Set(this.#lengths.get(head)).add(form.length)];
       this.#lengths.set(
         head,
-        [...lengths].sort((one, other) => other - one),
+        lengths.toSorted((one, other) => other - one),
       );
     }
   }

@@ -43,12 +43,7 @@ export function describeSegment(report: Report, bytes: Buffer): CheckKind {
   fragments.forEach(({ keyIds, boxes }, index) => {
     const at = fragments.length > 1 ? `fragment[${index}]` : 'fragment';
     const own = joinSignalling(namedOf(boxes));
-    describeFragment(
-      report,
-      at,
-      keyIds,
-      own.keyIds.length > 0 ? { at, ...own } : { at, ...joinSignalling(ofMovie) },
-    );
+    describeFragment(report, keyIds, { at, ...(own.keyIds.length > 0 ? own : joinSignalling(ofMovie)) });
   });
   if (segment.fragments.length > fragments.length) {
     const note = `the first ${MAX_FRAGMENTS} are shown`;
@@ -70,22 +65,14 @@ function findRotation(report: Report, segment: Segment, ofMovie: readonly KeySig
     joinSignalling(ofMovie).keyIds.length === 0;
   if (isProven || isMeant) report.claim({ of: 'rotation', at: 'key_rotation', isProven });
   if (isProven) report.field('key_rotation', 'yes', 'the fragments have their own keys (seig)');
-  else if (isMeant) {
-    const note =
-      'no key in the init segment: the fragments have their own (seig, pssh in moof); check one of them, too';
-    report.field('key_rotation', 'expected', note);
-  }
+  else if (isMeant)
+    report.field('key_rotation', 'expected', 'the init segment has no key; check a fragment, too');
   return isProven || isMeant;
 }
 
-function describeFragment(
-  report: Report,
-  at: string,
-  keyIds: readonly Buffer[],
-  boxes: KeySignallingAt,
-): void {
+function describeFragment(report: Report, keyIds: readonly Buffer[], boxes: KeySignallingAt): void {
   keyIds.forEach((keyId, index) => {
-    const name = `${at}.key_id${keyIds.length > 1 ? `[${index}]` : ''}`;
+    const name = `${boxes.at}.key_id${keyIds.length > 1 ? `[${index}]` : ''}`;
     keyIdField(report, name, keyId);
     report.claim({ of: 'track', at: name, scheme: undefined, keyId });
     if (boxes.keyIds.length > 0) compareTrack(report, name, keyId, boxes, 'error');
@@ -106,24 +93,18 @@ function reportProtection(
     report.warning('no_init_segment', THE_SEGMENT, sentence);
   } else if (protections.length === 0) {
     report.claim({ of: 'clear', at: 'protection' });
-    const sentence =
-      named.length > 0
-        ? 'has pssh boxes, but no track of it is encrypted: it is not protected'
-        : 'has no encrypted track and no pssh box: it is not protected';
+    const sentence = `has ${named.length > 0 ? 'pssh boxes, but no encrypted track' : 'no encrypted track and no pssh box'}: it is not protected`;
     report.warning('not_protected', segment.hasMedia ? { called: 'The file' } : THE_SEGMENT, sentence);
   } else if (named.length === 0 && !rotates) reportWithoutBoxes(report, protections);
 }
 
 /** FairPlay's key stands in the playlist: a segment for Apple's players alone has no box. */
 function reportWithoutBoxes(report: Report, protections: readonly Protection[]): void {
-  if (protections.every(({ scheme }) => scheme === 'cbcs')) {
-    const note =
-      "right for FairPlay, whose key is named in the playlist's EXT-X-KEY; for Widevine and PlayReady the manifest must have the boxes";
-    report.field('protection', 'cbcs without a pssh box', note);
-    return;
-  }
+  const note = 'right for FairPlay; for Widevine and PlayReady the manifest must have the boxes';
   const sentence = 'holds no pssh box; its tracks are encrypted, and the manifest must have the boxes';
-  report.warning('no_pssh_box', THE_SEGMENT, sentence);
+  if (protections.every(({ scheme }) => scheme === 'cbcs'))
+    report.field('protection', 'cbcs without a pssh box', note);
+  else report.warning('no_pssh_box', THE_SEGMENT, sentence);
 }
 
 /** Each box once: fragments of one key repeat theirs. */

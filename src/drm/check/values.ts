@@ -16,12 +16,8 @@ import { decodePlayReadyChecksum } from '../playready';
 import type { Report } from './report';
 
 export type ByteForm =
-  | 'base64'
-  | 'base64url'
-  | 'unpadded'
-  | 'not_canonical'
-  | 'hex'
-  | 'separated_hex'
+  | ('base64' | 'base64url' | 'unpadded' | 'not_canonical')
+  | ('hex' | 'separated_hex')
   | 'uuid';
 
 export interface ByteText {
@@ -102,24 +98,20 @@ export function encodingFault(text: string, wanted: 'base64' | 'hex'): string {
   const isHex = meant.form === 'hex' || meant.form === 'separated_hex';
   if (isHex !== (wanted === 'hex')) return isHex ? 'hex_for_base64' : 'base64_for_hex';
   if (/\s/.test(text)) return 'white_space';
-  switch (meant.form) {
-    case 'separated_hex':
-      return 'separators';
-    case 'unpadded':
-      return 'padding_missing';
-    case 'base64url':
-    case 'not_canonical':
-      return meant.form;
-    default:
-      return 'wrong_length';
-  }
+  return FORM_CODES[meant.form] ?? 'wrong_length';
 }
+
+const FORM_CODES: Partial<Record<ByteForm, string>> = {
+  separated_hex: 'separators',
+  unpadded: 'padding_missing',
+  base64url: 'base64url',
+  not_canonical: 'not_canonical',
+};
 
 export function readChecksum(report: Report, name: string, text: string): string | undefined {
   const decoded = decodePlayReadyChecksum(text);
   if (decoded.ok) return text;
-  report.error(encodingFault(text, 'base64'), name, decoded.problem.description);
-  return undefined;
+  return void report.error(encodingFault(text, 'base64'), name, decoded.problem.description);
 }
 
 export function showKeyId(report: Report, name: string, keyId: Buffer): void {
@@ -159,12 +151,8 @@ export function checkAddress(
   }
   // Of an address that is not valid, its form is reported, and what would come back in the next one.
   report.add(...addressFindings(system, text, name).filter((one) => checked.ok || one.severity === 'error'));
-  if (checked.ok) report.field(name, maskParts(report, text), note);
-}
-
-function maskParts(report: Report, address: string): string {
-  for (const [, name = '', value = ''] of address.matchAll(SECRET_PART)) {
-    if (!/key[_-]?id[:=]$/i.test(name)) report.secrets.add(value);
-  }
-  return address;
+  if (!checked.ok) return;
+  for (const [, part = '', value = ''] of text.matchAll(SECRET_PART))
+    if (!/key[_-]?id[:=]$/i.test(part)) report.secrets.add(value);
+  report.field(name, text, note);
 }

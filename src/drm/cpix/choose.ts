@@ -91,7 +91,7 @@ export function settleRoles(
   const findings = [
     ...(document.isSigned ? [SIGNED] : []),
     ...settled.flatMap((result) => result.findings),
-    ...leftOutFindings(document, taken, { present, rules: rules.byKey }),
+    ...leftOutFindings(document, taken, present, rules.byKey),
     ...(choice.systems?.length ? [] : skippedSystems(document, taken)),
   ];
   return { settled, findings };
@@ -108,9 +108,7 @@ function requireValues(keys: readonly CpixKey[]): void {
   const missing = keys.find(({ value }) => value === undefined);
   if (!missing) return;
   const kid = formatUuid(missing.keyId);
-  unusable(
-    `has no value for the key ${kid}: it is a request for keys; send what the key server answers to it`,
-  );
+  unusable(`has no value for the key ${kid}: it is a request for keys; send the answer of the key server`);
 }
 
 const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature was not checked');
@@ -144,9 +142,7 @@ function rolesOf(document: CpixDocument, choice: CpixChoice): Role[] {
   if (asked?.includes('fairplay') ?? true) {
     const candidates = keysWith(document, ['fairplay']);
     if (asked && candidates.length === 0)
-      refuseChoice(
-        `has no DRMSystem of FairPlay (${FAIRPLAY_SYSTEM_ID}), and nothing can replace it; leave fairplay out`,
-      );
+      refuseChoice(`has no DRMSystem of FairPlay (${FAIRPLAY_SYSTEM_ID}); leave fairplay out`);
     roles.push({
       name: 'fairplay',
       called: 'FairPlay',
@@ -215,10 +211,8 @@ function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, rol
 
 function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: string): readonly CpixRule[] {
   const kids = new Set(candidates.map(idOf));
-  return rulesOfTrack(
-    rules.filter((rule) => kids.has(idOf(rule))),
-    track,
-  );
+  const own = rules.filter((rule) => kids.has(idOf(rule)));
+  return rulesOfTrack(own, track);
 }
 
 function idOf({ keyId }: { readonly keyId: Buffer }): string {
@@ -274,16 +268,14 @@ function settle(
   if (!isMeant) {
     const isOfOther = roles.some((other) => other !== role && key && other.candidates.includes(key));
     if (key && more.length === 0 && !isOfOther) return take(role, key, keys);
-    if (!role.isAsked) return without(leftOut(role));
-    return refuseChoice(
-      `does not have exactly one key for ${role.called} with this choice; it has ${listKeys(role.candidates, rules)}`,
-    );
+    const notOne = `does not have exactly one key for ${role.called} with this choice`;
+    if (!role.isAsked) return without(ofDocument('cpix_system_left_out', `${notOne}; it is left out`));
+    return refuseChoice(`${notOne}; it has ${listKeys(role.candidates, rules)}`);
   }
   if (!key) return keys.length === 0 ? without() : refuseSchemes(role, keys);
   if (more.length === 0) return take(role, key, keys);
-  return refuseChoice(
-    `has several keys for ${role.called}; choose one by track or kid: ${listKeys(usable, rules)}`,
-  );
+  const listed = listKeys(usable, rules);
+  return refuseChoice(`has several keys for ${role.called}; choose one by track or kid: ${listed}`);
 }
 
 /** FairPlay under cenc is only used if there is nothing else. */
@@ -296,34 +288,24 @@ function take(role: Role, key: CpixKey, keys: readonly CpixKey[]): Settled {
   return { role, key, findings: schemeFindings(role, key, keys) };
 }
 
-function leftOut({ called }: Role): Finding {
-  const sentence = `does not have exactly one key for ${called} that fits this choice; the key file is written without it`;
-  return ofDocument('cpix_system_left_out', sentence);
-}
-
 function refuseSchemes(role: Role, keys: readonly CpixKey[]): never {
   const schemes = [...new Set(keys.map(schemeName))].join(' and ');
   if (role.name === 'fairplay') unusable(`has FairPlay with the scheme ${schemes}; FairPlay takes cbcs`);
-  const hint = keys.every(({ scheme }) => scheme === 'cbcs')
-    ? ', or write FairPlay alone with systems fairplay'
-    : '';
-  return unusable(
-    `has the scheme ${schemes} for ${role.called}, but the packager takes only cenc; ask the key server for cenc${hint}`,
-  );
+  const isCbcs = keys.every(({ scheme }) => scheme === 'cbcs');
+  const hint = isCbcs ? ', or write FairPlay alone with systems fairplay' : '';
+  const has = `has the scheme ${schemes} for ${role.called}, but the packager takes only cenc`;
+  return unusable(`${has}; ask the key server for cenc${hint}`);
 }
 
 function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Finding[] {
-  const findings: Finding[] = [];
-  if (role.name === 'fairplay' && key.scheme === 'cenc') {
-    const sentence = 'has FairPlay with the scheme cenc, which is written, but Apple players take only cbcs';
-    findings.push(ofDocument('fairplay_scheme', sentence));
-  }
+  const isOfCenc = role.name === 'fairplay' && key.scheme === 'cenc';
+  const ofCenc = 'has FairPlay with the scheme cenc, which is written, but Apple players take only cbcs';
   const other = keys.find((candidate) => !role.isUsable(candidate));
-  if (other) {
-    const sentence = `has a key for ${role.called} with the scheme ${schemeName(other)}, too, which the packager does not take; it is left out`;
-    findings.push(ofDocument('cpix_scheme_left_out', sentence));
-  }
-  return findings;
+  const ofOther = `has a key for ${role.called} with the scheme ${other && schemeName(other)}, too, which is left out`;
+  return [
+    ...(isOfCenc ? [ofDocument('fairplay_scheme', ofCenc)] : []),
+    ...(other ? [ofDocument('cpix_scheme_left_out', ofOther)] : []),
+  ];
 }
 
 function ofDocument(code: string, description: string): Finding {
@@ -344,9 +326,7 @@ function refuseWithout(
   const tracks = listTracks(rules.inPeriod);
   if (tracks === '')
     refuseChoice(`has no usage rules that identify the key of a track; choose by kid: ${there}`);
-  return refuseChoice(
-    `has no such track${period === undefined ? '' : ' in that key period'}; it has ${tracks}`,
-  );
+  return refuseChoice(`has no such track${period === undefined ? '' : ' in that period'}; it has ${tracks}`);
 }
 
 function withoutDoubles(faults: readonly Problem[]): Problem[] {

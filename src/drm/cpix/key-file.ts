@@ -23,14 +23,15 @@ export interface CpixKeyFileOptions {
   readonly contentId?: string | undefined;
 }
 
+interface MadeParts {
+  readonly keyFile: KeyFile;
+  readonly findings: readonly Finding[];
+  /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
+  readonly isChecksumComputed: boolean;
+}
+
 export type MadeKeyFile =
-  | {
-      readonly ok: true;
-      readonly keyFile: KeyFile;
-      readonly findings: readonly Finding[];
-      /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
-      readonly isChecksumComputed: boolean;
-    }
+  | ({ readonly ok: true } & MadeParts)
   | { readonly ok: false; readonly faults: readonly Problem[] };
 
 /** Makes the key file of the keys that were chosen in a document, whose values must be plain. */
@@ -53,17 +54,11 @@ export function cpixKeyFile(
   };
 }
 
-interface CencPart {
-  readonly keyFile: KeyFile;
-  readonly findings: readonly Finding[];
-  readonly isChecksumComputed: boolean;
-}
-
 function cencPart(
   document: CpixDocument,
   { keyId, systems }: ChosenKey,
   { playReadyUrl, fallbackPlayReadyUrl, contentId = shortContentId(document) }: CpixKeyFileOptions,
-): CencPart {
+): MadeParts {
   const contentKey = plainValue(document, keyId);
   const findings: Finding[] = [];
   let keyFile: KeyFile = {
@@ -156,29 +151,19 @@ export function plainValue(document: CpixDocument, keyId: Buffer): Buffer {
   );
 }
 
-export const WIDEVINE_MADE = warning(
+const ofDocument = (code: string, description: string) => warning(code, THE_DOCUMENT, description);
+export const WIDEVINE_MADE = ofDocument(
   'widevine_data_made',
-  THE_DOCUMENT,
   'has no Widevine data; it was made from key id and content id, which suits most license servers',
 );
-const ADDRESS_UNUSED = warning(
-  'playready_address_unused',
-  'playready.laurl',
-  'is not used, because no PlayReady is written; name playready in systems',
-);
-const ADDRESS_REPLACED = warning(
+const UNUSED = 'is not used, because no PlayReady is written; name playready in systems';
+const ADDRESS_UNUSED = warning('playready_address_unused', 'playready.laurl', UNUSED);
+const ADDRESS_REPLACED = ofDocument(
   'playready_address_replaced',
-  THE_DOCUMENT,
   'has another license address for PlayReady; playready.laurl is written in its place',
 );
 const THE_HEADER = { called: 'The PlayReady header in the CPIX document' };
-const HEADER_IS_CBC = warning(
-  'scheme_mismatch',
-  THE_HEADER,
-  'says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc)',
-);
-const HEADER_OF_OTHER = warning(
-  'key_id_mismatch',
-  THE_HEADER,
-  'is for another key id than its key; only its license address is written',
-);
+const IS_CBC = 'says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc)';
+const HEADER_IS_CBC = warning('scheme_mismatch', THE_HEADER, IS_CBC);
+const IS_OF_OTHER = 'is for another key id than its key; only its license address is written';
+const HEADER_OF_OTHER = warning('key_id_mismatch', THE_HEADER, IS_OF_OTHER);

@@ -18,18 +18,16 @@ export function bareKeys({ keys, systems }: CpixDocument): readonly CpixKey[] {
   return keys.filter(({ keyId }) => !kids.has(formatUuid(keyId)));
 }
 
-interface Candidates {
-  /** The keys of the key period that the systems are for. */
-  readonly present: readonly CpixKey[];
-  /** The usage rules in force, by the UUID of their key. */
-  readonly rules: ReadonlyMap<string, readonly CpixRule[]>;
-}
-
-/** Keys that the caller may miss. A separate key for audio fits no key file: the packager encrypts all tracks with one. */
+/**
+ * Keys that the caller may miss. A separate key for audio fits no key file: the packager encrypts all tracks with one.
+ * @param present the keys of the key period that the systems are for
+ * @param rules the usage rules in force, by the UUID of their key
+ */
 export function leftOutFindings(
   document: CpixDocument,
   taken: readonly CpixKey[],
-  { present, rules }: Candidates,
+  present: readonly CpixKey[],
+  rules: ReadonlyMap<string, readonly CpixRule[]>,
 ): Finding[] {
   const every = byKeyId(document.rules);
   const isOfSound = ({ keyId }: CpixKey) => {

@@ -1,4 +1,7 @@
 import { type Checked, formatUuid, refusedAs } from '../bytes';
+import type { StreamKey } from '../packaging';
+import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import {
   type CpixDocument,
   type CpixKey,
@@ -11,8 +14,9 @@ import {
 import { sealCpix } from './encryption';
 import { readCpix } from './read';
 import { readCertificate } from './recipient';
-import { cpixSystem, type Signals } from './signals';
+import { cpixSystem, fairPlaySignals, playReadySignals, type Signals, widevineSignals } from './signals';
 import { CPIX_VERSIONS, type SpekeScheme } from './speke';
+import { writeCpix } from './write';
 
 /** `invalid_cpix`: it can't be read. `speke_refused`: it asks for what is not answered. The sentences are whole. */
 const unreadable = refusedAs('invalid_cpix');
@@ -98,7 +102,7 @@ export function spekeSystems(
   return { ok: true, value: systems };
 }
 
-export interface GivenOut {
+interface GivenOut {
   /** The key id that was asked for. */
   readonly asked: Buffer;
   readonly key: CpixKey;
@@ -135,4 +139,40 @@ export function spekeAnswer(
     certificates.push(read.value);
   }
   return { ok: true, value: sealCpix(document, certificates, random) };
+}
+
+/** The one key that a SPEKE request may ask a key file for. The fault is a whole sentence. */
+export function wantedKey({ keys }: CpixDocument): Checked<{ key: CpixKey; scheme: SpekeScheme }> {
+  const [key, ...more] = keys;
+  if (!key || more.length > 0)
+    return refused(
+      `The document asks for ${keys.length} content keys, but a key file has one for all tracks and periods; ask for one (in AWS encoders the encryption contract SHARED, without key rotation).`,
+    );
+  const scheme = spekeScheme(key);
+  return scheme.ok ? { ok: true, value: { key, scheme: scheme.value } } : scheme;
+}
+
+/**
+ * The answer to a SPEKE request with a key of a key file. The key id of the file takes the place of the one that was asked.
+ * @param random so many unguessable bytes
+ */
+export function answerWithKey(
+  asked: CpixDocument,
+  { key: wanted, scheme }: { readonly key: CpixKey; readonly scheme: SpekeScheme },
+  { keyId, key, iv, systems: own, keyUri }: StreamKey,
+  random: (bytes: number) => Buffer,
+): Checked<string> {
+  const dataOf = (id: string) => own.find(({ systemId }) => systemId === id)?.data;
+  const widevine = dataOf(WIDEVINE_SYSTEM_ID);
+  const playready = dataOf(PLAYREADY_SYSTEM_ID);
+  const systems = spekeSystems(wanted, keyId, asked.systems, {
+    ...(widevine && { widevine: () => widevineSignals(keyId, widevine, scheme) }),
+    ...(playready && { playready: () => playReadySignals(playready, scheme) }),
+    ...(keyUri !== undefined && { fairplay: () => fairPlaySignals(keyUri) }),
+  });
+  if (!systems.ok) return systems;
+  const issued: CpixKey = { ...wanted, keyId, value: { kind: 'plain', bytes: key }, explicitIv: iv };
+  const given = [{ asked: wanted.keyId, key: issued, systems: systems.value }];
+  const answer = spekeAnswer(asked, given, random);
+  return answer.ok ? { ok: true, value: writeCpix(answer.value) } : answer;
 }

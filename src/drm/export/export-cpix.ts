@@ -1,11 +1,15 @@
+import { formatUuid } from '../bytes';
 import {
-  type CencScheme,
-  type ChosenForExport,
-  chooseForExport,
-  type KeyChoice,
-} from '../cpix/choose-for-export';
-import { type CpixDocument, THE_DOCUMENT } from '../cpix/document';
-import { attempt } from '../cpix/fault';
+  type CpixChoice,
+  type CpixSystemName,
+  chosenBareKeys,
+  keysWith,
+  type Role,
+  requireKey,
+  settleRoles,
+} from '../cpix/choose';
+import { type CpixDocument, type CpixKey, THE_DOCUMENT } from '../cpix/document';
+import { attempt, refuseChoice } from '../cpix/fault';
 import {
   fairPlayPart,
   plainValue,
@@ -16,6 +20,7 @@ import {
 } from '../cpix/key-file';
 import { readCpix } from '../cpix/read';
 import { playReadySignal, widevineData } from '../cpix/signalling';
+import { listKeys } from '../cpix/usage-rules';
 import { type Finding, type Problem, warning } from '../finding';
 import { boxOf, commonBox, type DrmSystemData, type StreamKey } from '../packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyCbcObjectOf, playReadyObjectOf } from '../playready';
@@ -60,17 +65,15 @@ export function exportCpix(input: Buffer | string, { as, scheme, ...choice }: Cp
   return { ok: true, value: { ...rendered, findings: all } };
 }
 
-interface MadeKey {
-  readonly key: StreamKey;
-  readonly findings: readonly Finding[];
-}
-
 /** @throws faults */
-function streamKeyOf(document: CpixDocument, { scheme, key }: ChosenForExport['keys'][number]): MadeKey {
+function streamKeyOf(
+  document: CpixDocument,
+  { scheme, key }: { readonly scheme: CencScheme; readonly key: CpixKey },
+): { readonly key: StreamKey; readonly findings: readonly Finding[] } {
   const { keyId } = key;
   const value = plainValue(document, keyId);
   if (scheme === 'cbcs') requireReadableIv(key);
-  const made = [widevineOf(document, keyId, scheme), playReadyOf(document, keyId, { value, scheme })];
+  const made = [widevineOf(document, keyId, scheme), playReadyOf(document, keyId, value, scheme)];
   const systems = made.flatMap(({ system }) => system ?? []);
   const hasFairPlay = systemOf(document, keyId, 'fairplay') !== undefined;
   const isFairPlay = hasFairPlay && scheme === 'cbcs';
@@ -109,11 +112,7 @@ function widevineOf(document: CpixDocument, keyId: Buffer, scheme: CencScheme): 
   };
 }
 
-function playReadyOf(
-  document: CpixDocument,
-  keyId: Buffer,
-  { value, scheme }: { readonly value: Buffer; readonly scheme: CencScheme },
-): MadeSystem {
+function playReadyOf(document: CpixDocument, keyId: Buffer, value: Buffer, scheme: CencScheme): MadeSystem {
   const system = systemOf(document, keyId, 'playready');
   if (!system) return { findings: [] };
   const { object, licenseUrl, isCbc } = playReadySignal(system, keyId, value);
@@ -129,18 +128,67 @@ function playReadyOf(
 
 const playReady = (data: Buffer): DrmSystemData => ({ systemId: PLAYREADY_SYSTEM_ID, data });
 
-const FAIRPLAY_LEFT_OUT = warning(
-  'fairplay_scheme',
-  THE_DOCUMENT,
-  'has FairPlay for a key of cenc, which Apple players refuse; it is left out',
-);
-const PLAYREADY_LEFT_OUT = warning(
+const ofDocument = (code: string, description: string) => warning(code, THE_DOCUMENT, description);
+const FAIRPLAY_LEFT_OUT = ofDocument('fairplay_scheme', 'has FairPlay for a key of cenc; it is left out');
+const PLAYREADY_LEFT_OUT = ofDocument(
   'no_license_address',
-  THE_DOCUMENT,
   'has PlayReady without a header and without a license address; it is left out',
 );
-const HEADER_OF_OTHER_SCHEME = warning(
+const HEADER_OF_OTHER_SCHEME = ofDocument(
   'scheme_mismatch',
-  THE_DOCUMENT,
-  'has a PlayReady header for another scheme than its key; ask the key server for one of version 4.3 for cbcs, or for cenc',
+  'has a PlayReady header for another scheme than its key; ask the key server for the right one',
 );
+
+type KeyChoice = Omit<CpixChoice, 'systems'>;
+
+const SCHEMES = ['cenc', 'cbcs'] as const;
+type CencScheme = (typeof SCHEMES)[number];
+
+/**
+ * Chooses the keys of an export as those of a key file, but one for each scheme, whatever its DRM systems are.
+ * @param asked undefined: both, where the document has both
+ */
+function chooseForExport(document: CpixDocument, choice: KeyChoice, asked: CencScheme | undefined) {
+  return attempt(() => {
+    const { settled, findings } = settleRoles(document, choice, rolesOf(document, choice, asked));
+    const keys = SCHEMES.flatMap((scheme) => {
+      const key = settled.find(({ role }) => role.name === scheme)?.key;
+      return key ? [{ scheme, key }] : [];
+    });
+    return { keys, findings };
+  });
+}
+
+const OF_CENC: readonly CpixSystemName[] = ['widevine', 'playready'];
+
+function rolesOf(document: CpixDocument, choice: KeyChoice, asked: CencScheme | undefined): Role[] {
+  requireKey(document, choice.keyId);
+  const [ofCenc, ofFairPlay] = [keysWith(document, OF_CENC), keysWith(document, ['fairplay'])];
+  const signalled = document.keys.filter((key) => ofCenc.includes(key) || ofFairPlay.includes(key));
+  const candidates = [
+    ...(signalled.length > 0 ? signalled : document.keys),
+    ...chosenBareKeys(document, choice),
+  ].filter(({ keyId }) => choice.keyId?.equals(keyId) ?? true);
+  const schemeOf = (key: CpixKey) => {
+    if (key.scheme !== undefined) return key.scheme;
+    if (!ofFairPlay.includes(key)) return ofCenc.includes(key) ? 'cenc' : (asked ?? 'cenc');
+    if (!ofCenc.includes(key)) return 'cbcs';
+    if (asked !== undefined) return asked;
+    // FairPlay would be lost under cenc, and players of cenc alone under cbcs.
+    const kid = formatUuid(key.keyId);
+    return refuseChoice(
+      `has no scheme for the key ${kid}, which is for FairPlay and others; choose the scheme cbcs, or cenc without FairPlay`,
+    );
+  };
+  const roles = SCHEMES.filter((name) => asked === undefined || name === asked).map((name) => ({
+    name,
+    called: name,
+    isAsked: asked !== undefined,
+    candidates: candidates.filter((key) => schemeOf(key) === name),
+    isUsable: () => true,
+  }));
+  if (roles.some((role) => role.candidates.length > 0)) return roles;
+  return refuseChoice(
+    `has no key with the scheme ${asked ?? 'cenc or cbcs'} for this choice; it has ${listKeys(document.keys, document.rules)}`,
+  );
+}

@@ -207,8 +207,8 @@ describe('a folder', () => {
         'keys/live/talk.key',
         expect.stringMatching(/^warning: .*checksum is missing/),
         'Compared: key.',
-        'error: keys/news.key and keys/live/talk.key share a key id but have different content keys, so viewers of one of ' +
-          'them see nothing; give each key its own id, or both the same key.',
+        'error: keys/news.key and keys/live/talk.key share a key id but have different content keys; give each key its ' +
+          'own id, or both the same key.',
       ],
     });
   });

@@ -192,7 +192,7 @@ a SMIL document can’t be read:
 key files are faulty:
   fault key_file_faulty: news_720p: mpegdashstreaming-cenc-algorithm is missing; add it, the other mpegdashstreaming-cenc lines need it. And 1 more fault. → packager-drm check shows all of it; correct the values and provision news_720p again
 key files are faulty:
-  warning key_file_doubtful: camera.stream: The file has Windows line ends (CR LF); save it with line feeds (LF)."
+  warning key_file_doubtful: camera.stream: The file has Windows line ends; save it with line feeds (LF)."
 `);
   });
 

@@ -120,16 +120,16 @@ describe('media and several manifests', () => {
       faults: [],
     });
     expect(said({ ...INIT, ...withChecksum('AAAAAAAAAAA=') })).toEqual([
-      'E checksum_mismatch: The PlayReady headers in header.mpd and init.mp4 have different checksums under one key id, ' +
-        'so they were made from two keys; make both in one run of the packager.',
+      'E checksum_mismatch: The PlayReady headers in header.mpd and init.mp4 have different checksums under one key id; ' +
+        'make both in one run of the packager.',
     ]);
   });
 });
 
 describe('clear media', () => {
   const sentence = (promising: string) =>
-    `E not_protected: init.mp4 is not protected, although ${promising} signalling for protection, so anyone can ` +
-    'play it; give the key file the name of the stream, so that the packager finds it, and restart the stream.';
+    `E not_protected: init.mp4 is not protected, although ${promising} signalling for protection; give the key file ` +
+    'the name of the stream, and restart the stream.';
 
   it('differ from a manifest that promises protection', () => {
     expect(said({ ...CLEAR, ...MPD })).toEqual([sentence('stream.mpd has')]);

@@ -35,7 +35,7 @@ describe('media of a packager', () => {
       'track.scheme': 'cenc',
       'track.key_id': ZEROS,
     });
-    expect(notesOf(bytes).key_rotation).toContain('check one of them, too');
+    expect(notesOf(bytes).key_rotation).toContain('check a fragment, too');
   });
 
   it('names the key of its period in a fragment when keys rotate', () => {
@@ -118,7 +118,7 @@ describe('a manifest of a packager', () => {
       {
         name: 'protection',
         value: 'not stated here',
-        note: 'no session keys, which is right: the keys are in the media playlists; check these next',
+        note: 'the keys are in the media playlists; check these next',
       },
       { name: 'playlist[0]', value: 'audio/a.m3u8' },
       { name: 'playlist[1]', value: 'v.m3u8' },

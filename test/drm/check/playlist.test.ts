@@ -95,7 +95,7 @@ test('each line is compared with its own box', () => {
   expect(check(lines).faults.map(({ description }) => description)).toEqual([
     'key[0].method is SAMPLE-AES (AESCBC), but the data in key[0].uri are for AESCTR; make them agree.',
     'key[1].keyid is in none of these boxes, so players ask for another key than the samples need; package again with ' +
-      'boxes for this key id, or encrypt with the key that the boxes name.',
+      'boxes for it.',
   ]);
 });
 

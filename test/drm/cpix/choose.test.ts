@@ -219,7 +219,7 @@ it.each<Row>([
     'are refused without the track',
     notInIt,
     { period: 'second', track: 'SD' },
-    `${NO_TRACK} in that key period; it has HD`,
+    `${NO_TRACK} in that period; it has HD`,
   ],
 ])('key periods %s', expectChoice);
 
@@ -250,7 +250,7 @@ it.each<Row>([
 const ofWidevine = made('1', 'widevine:1');
 const apart = made('1 2', 'widevine:1 playready:2');
 const NO_FAIRPLAY =
-  'cpix_choice: has no DRMSystem of FairPlay (94ce86fb-07ff-4f43-adb8-93d2fa968ca2), and nothing can replace it; leave fairplay out';
+  'cpix_choice: has no DRMSystem of FairPlay (94ce86fb-07ff-4f43-adb8-93d2fa968ca2); leave fairplay out';
 
 it.each<Row>([
   ['are written', multiDrm, { systems: ['widevine'] }, '1 widevine | -'],
@@ -299,7 +299,7 @@ it.each([
 
 const SIGNATURE = '<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"/>';
 const signed = { ...multiDrm, after: SIGNATURE };
-const REQUEST = `cpix_not_usable: has no value for the key ${kidOf(1)}: it is a request for keys; send what the key server answers to it`;
+const REQUEST = `cpix_not_usable: has no value for the key ${kidOf(1)}: it is a request for keys; send the answer of the key server`;
 
 it.each<Row>([
   ['warns of a signature, which is not checked', signed, {}, `${ALL_OF_1} ! signature_not_checked`],
