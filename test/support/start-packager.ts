@@ -117,7 +117,6 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
   };
   const app = createPackagerApp({
     ...{ log, clock, now, newId, streams, programs, apiKey },
-    folderOf: folder.of,
   });
   const server = await listen(app, '127.0.0.1', 0);
   let isStopped = false;

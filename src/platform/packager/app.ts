@@ -12,7 +12,7 @@ import { mountMedia } from './media-api';
 import { LATENCIES } from './playlists/hls-playlists';
 import { mountRecordings } from './recording';
 import type { Programs } from './shaka-packager';
-import type { Stream, Streams } from './streams';
+import type { Streams } from './streams';
 
 const STREAM_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 
@@ -52,8 +52,6 @@ interface PackagerContext extends Shell {
   readonly streams: Streams;
   readonly programs: Programs;
   readonly clock: () => Date;
-  /** The folder of a stream. */
-  readonly folderOf: (id: string) => string;
   readonly apiKey: string | undefined;
 }
 
@@ -70,7 +68,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
     app
       .route('/streams/:id')
       .get(({ params }, response) => {
-        response.json(streamOf(streams, params.id).document());
+        response.json(streams.get(params.id).document());
       })
       .put(requireJson, express.json({ limit: 64 * 1024 }), ({ params, body }, response) => {
         const id = idOf(params.id);
@@ -81,7 +79,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
         response.status(isNew ? 201 : 200).json(stream.document());
       })
       .delete(async ({ params }, response) => {
-        streamOf(streams, params.id);
+        streams.get(params.id);
         await streams.remove(params.id);
         response.status(204).end();
       })
@@ -99,7 +97,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
     app
       .route('/streams/:id/end')
       .post(async ({ params }, response) => {
-        const stream = streamOf(streams, params.id);
+        const stream = streams.get(params.id);
         if (stream instanceof LiveStream) await stream.end();
         response.json(stream.document());
       })
@@ -121,13 +119,6 @@ function keyFileOf(id: string, { protection: wanted, keyFile }: z.output<typeof 
 function idOf(id: string): string {
   if (!STREAM_ID.test(id)) throw packagerError('invalid_stream_id');
   return id;
-}
-
-/** @throws HttpError 404. */
-function streamOf(streams: Streams, id: string): Stream {
-  const stream = streams.find(id);
-  if (!stream) throw packagerError('stream_not_found');
-  return stream;
 }
 
 function requireApiKey(apiKey: string): RequestHandler {

@@ -36,8 +36,6 @@ const VARIABLES = z.object({
   PACKAGER_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
-export type PackagerConfig = ReturnType<typeof readPackagerConfig>;
-
 /** Reads the `PACKAGER_*` variables; every one has a default. @throws ConfigError with every fault at once. */
 export function readPackagerConfig(env: Environment) {
   const variables = readConfig(VARIABLES, env);

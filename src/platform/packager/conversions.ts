@@ -31,16 +31,14 @@ const CONVERSIONS = 1;
 const LONGEST_MS = 2 * 60 * 60 * 1000;
 const OUTPUT = 'converted.mp4';
 
-interface ConversionParts {
-  readonly streams: Streams;
-  readonly programs: Programs;
-}
-
 /**
  * Answers the media file of the body in another size, as MP4 with H.264 and AAC, **clear**. Nothing is kept; a caller who
  * goes away ends it.
  */
-export function mountConversions(app: Express, { streams, programs }: ConversionParts): void {
+export function mountConversions(
+  app: Express,
+  { streams, programs }: { readonly streams: Streams; readonly programs: Programs },
+): void {
   const turns = createSemaphore(CONVERSIONS);
   app
     .route('/conversions')
@@ -108,15 +106,10 @@ async function convert(
   ];
   const { size } = await stat(join(folder, 'source'));
   const limited = withinMemory('/bin/sh', ['-c', WHILE_WANTED, ffmpeg, ...args], size);
-  const program = runProgram(...limited, { cwd: folder, env, paths: [folder] });
+  const options = { cwd: folder, env, paths: [folder], signal, timeout: LONGEST_MS };
+  const program = runProgram(...limited, options);
   program.stdout.resume();
-  const kill = () => program.kill();
-  const late = setTimeout(kill, LONGEST_MS).unref();
-  signal.addEventListener('abort', kill, { once: true });
-  if (signal.aborted) kill();
   const end = await program.ended;
-  clearTimeout(late);
-  signal.removeEventListener('abort', kill);
   if (end.code === 0) return;
   if (NO_PROGRAM.includes(end.code ?? 0)) throw packagerError('ffmpeg_missing');
   throw packagerError('conversion_failed', `ffmpeg can't convert the file: ${wordsOf(end)}.`);

@@ -1,12 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Problem } from '../../http/faults';
-import { joinManifests } from './playlists/dash-manifest';
-import { joinMediaPlaylists, masterPlaylist } from './playlists/hls-playlists';
 import { wordsOf } from './running-program';
 import {
-  ENTRY_FILES,
   type Programs,
   readStreamInfo,
   type ShakaJob,
@@ -26,7 +23,6 @@ export interface FileStream {
   /** Must not exist yet. `dash` and `hls` are made in it, with what they name, and nothing is left of it if that fails. */
   readonly folder: string;
   readonly keys: StreamKeys;
-  readonly now: Date;
   readonly signal: AbortSignal;
 }
 
@@ -39,8 +35,8 @@ type PackagedFile =
 const CODECS = { video: /^avc[13]\./, audio: /^mp4a\.40\./ };
 
 /**
- * Packages a media file: `<folder>/dash/manifest.mpd` (static, `cenc`) and `<folder>/hls/master.m3u8` (VOD, `cbcs`), each
- * one if there are keys for it. Takes the first video track and all sound tracks.
+ * Packages a media file as a part of a stream: `<folder>/dash/manifest.mpd` (static, `cenc`) and `<folder>/hls/master.m3u8`
+ * (VOD, `cbcs`), each one if there are keys for it. Takes the first video track and all sound tracks. @throws when aborted.
  */
 export async function packageFile(file: FileStream): Promise<PackagedFile> {
   const { folder, keys, signal } = file;
@@ -53,18 +49,19 @@ export async function packageFile(file: FileStream): Promise<PackagedFile> {
       streams: read.streams,
       folder: join(folder, system),
       live: false,
+      signal,
     }),
   );
   try {
     for (const job of jobs) await mkdir(job.folder, { recursive: true });
     const faults = await Promise.all(jobs.map((job) => run(file, job)));
-    const fault = signal.aborted ? CANCELLED : faults.find((each) => each !== undefined);
+    signal.throwIfAborted();
+    const fault = faults.find((each) => each !== undefined);
     if (fault) {
       await rm(folder, { recursive: true, force: true });
       return { ok: false, problem: fault };
     }
-    const seconds: number[] = [];
-    for (const job of jobs) seconds.push(await finish(job, file.now));
+    const seconds = jobs.flatMap((job) => writtenSeconds(job.folder, job.system));
     return { ok: true, seconds: Math.max(0, ...seconds), systems: jobs.map(({ system }) => system) };
   } catch (thrown) {
     await rm(folder, { recursive: true, force: true });
@@ -76,8 +73,8 @@ async function readTracks(
   file: FileStream,
 ): Promise<{ ok: true; streams: readonly ShakaStream[] } | Refused> {
   const { source, signal } = file;
-  const text = signal.aborted ? '' : await dumpStreams(file);
-  if (signal.aborted) return { ok: false, problem: CANCELLED };
+  const text = await dumpStreams(file);
+  signal.throwIfAborted();
   // It takes what there is of a file that was cut off, and says nothing.
   const broken = await faultOfBoxes(source);
   if (broken) return { ok: false, problem: broken };
@@ -163,11 +160,6 @@ const BROKEN_BOXES: Problem = {
     'The file has a box that is shorter than its own header, or over a million boxes. Write the file anew.',
 };
 
-const CANCELLED: Problem = {
-  code: 'cancelled',
-  description: 'It was cancelled before the file was packaged.',
-};
-
 const MAX_DUMP_BYTES = 1024 * 1024;
 
 function dumpStreams({ programs: { shakaPackager, env }, source, signal }: FileStream): Promise<string> {
@@ -179,32 +171,11 @@ function dumpStreams({ programs: { shakaPackager, env }, source, signal }: FileS
   });
 }
 
-async function run({ programs, signal }: FileStream, job: ShakaJob): Promise<Problem | undefined> {
-  const program = startShakaPackager(programs, job);
-  const kill = () => program.kill();
-  signal.addEventListener('abort', kill, { once: true });
-  if (signal.aborted) kill();
-  const end = await program.ended;
-  signal.removeEventListener('abort', kill);
+async function run({ programs }: FileStream, job: ShakaJob): Promise<Problem | undefined> {
+  const end = await startShakaPackager(programs, job).ended;
   if (end.code === 0) return undefined;
   const description = `shaka-packager can't package the file: ${wordsOf(end)}.`;
   return { code: 'packaging_failed', description };
-}
-
-/** Brings the playlists of shaka-packager into the form of live ones: no `identity` keys, default renditions. Answers its seconds. */
-async function finish({ system, folder, streams }: ShakaJob, now: Date): Promise<number> {
-  const seconds = Math.max(0, ...writtenSeconds(folder, system));
-  const whole = { ended: true, windowSeconds: undefined };
-  const rewrite = async (file: string, change: (text: string) => string) =>
-    writeFile(join(folder, file), change(await readFile(join(folder, file), 'utf8')));
-  if (system === 'dash') {
-    await rewrite(ENTRY_FILES.dash, (text) => joinManifests([{ folder: '', text }], { ...whole, now }));
-    return seconds;
-  }
-  await rewrite(ENTRY_FILES.hls, (text) => masterPlaylist([text], undefined));
-  for (const { name } of streams)
-    await rewrite(`${name}.m3u8`, (text) => joinMediaPlaylists([{ folder: '', text }], whole));
-  return seconds;
 }
 
 function refused(code: string, description: string): Refused {

@@ -1,13 +1,12 @@
 #!/usr/bin/env node
 import { randomUUID } from 'node:crypto';
 import { config as loadDotenv } from 'dotenv';
-import { ConfigError } from '../../http/config';
 import { createConnections } from '../../http/connections';
 import { createLog } from '../../http/log';
 import { createRefusalLog } from '../../http/refusal-log';
 import { answerHelp, configOrExit, listen, runAsProcess } from '../../http/server';
 import { createPackagerApp } from './app';
-import { type PackagerConfig, readPackagerConfig } from './config';
+import { readPackagerConfig } from './config';
 import { LIVE_LIMITS } from './live/session';
 import { openMediaFolder } from './media-folder';
 import { type Programs, shakaPackagerOfNpm } from './shaka-packager';
@@ -31,7 +30,9 @@ function main(): void {
   const folder = configOrExit(VARIABLES, () => openMediaFolder(config.folder, Date.now));
   const programs: Programs = {
     ffmpeg: config.ffmpeg,
-    shakaPackager: config.shakaPackager ?? configOrExit(VARIABLES, shakaPackagerHere),
+    shakaPackager:
+      config.shakaPackager ??
+      configOrExit(VARIABLES, () => shakaPackagerOfNpm(process.platform, process.arch, __filename)),
     // Playlists are written there before they are moved to their place, which must be on the same file system.
     env: { PATH: process.env.PATH ?? '', TMPDIR: folder.temporary },
     folder: folder.temporary,
@@ -39,11 +40,12 @@ function main(): void {
   const now = () => performance.now();
   const start = async () => {
     for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
-    const streams = new Streams({ ...surroundingsOf(config), folder, programs, log, clock, now });
-    const app = createPackagerApp({
-      ...{ log, clock, now, streams, programs, newId: randomUUID, apiKey: config.apiKey },
-      folderOf: folder.of,
+    const { apiKey, keyFilesPath, maxBytes, rotate } = config;
+    const streams = new Streams({
+      ...{ keyFilesPath, maxBytes, rotate, lookMs: LOOK_MS, limits: LIVE_LIMITS },
+      ...{ folder, programs, log, clock, now },
     });
+    const app = createPackagerApp({ log, clock, now, streams, programs, newId: randomUUID, apiKey });
     const connections = createConnections({
       isProbe: ({ url }) => url === '/healthz',
       onRefused: createRefusalLog(log),
@@ -58,20 +60,6 @@ function main(): void {
     };
   };
   void runAsProcess({ name: 'packager', log, start });
-}
-
-function shakaPackagerHere(): string {
-  try {
-    return shakaPackagerOfNpm(process.platform, process.arch, __filename);
-  } catch {
-    const fault =
-      'PACKAGER_SHAKAPACKAGER: is not set, and the npm package shaka-packager is not installed for this machine; set the path of its program';
-    throw new ConfigError([fault]);
-  }
-}
-
-function surroundingsOf({ keyFilesPath, maxBytes, rotate }: PackagerConfig) {
-  return { keyFilesPath, maxBytes, rotate, lookMs: LOOK_MS, limits: LIVE_LIMITS };
 }
 
 main();

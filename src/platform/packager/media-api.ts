@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Express, Response } from 'express';
 import * as z from 'zod';
@@ -6,11 +6,11 @@ import { onlyMethods } from '../../http/app';
 import { systemCode } from '../../http/errors';
 import { parsedOr400, readQuery } from '../../http/faults';
 import { packagerError } from './errors';
-import { atPresent, joinManifests } from './playlists/dash-manifest';
+import { joinManifests } from './playlists/dash-manifest';
 import { joinMediaPlaylists, masterPlaylist, NoSegments, type PlaylistPart } from './playlists/hls-playlists';
 import { ENTRY_FILES, type System } from './shaka-packager';
-import type { StreamRecord } from './stream-document';
-import type { Streams } from './streams';
+import type { PartRecord } from './stream-document';
+import type { Stream, Streams } from './streams';
 
 const WINDOW = z.strictObject({
   window: z
@@ -29,70 +29,63 @@ const TYPES: Readonly<Record<string, string>> = {
 const PLAYLIST = /^[a-z0-9-]+\.m3u8$/;
 const MEDIA_FILE = /^[a-z0-9-]+_(?:init\.mp4|\d+\.m4s)$/;
 
-interface MediaParts {
-  readonly streams: Streams;
-  readonly clock: () => Date;
-  /** The folder of a stream. */
-  readonly folderOf: (id: string) => string;
-}
-
 /** What players load: playlists, which are joined from those of the parts, and the files that they name. */
-export function mountMedia(app: Express, { streams, clock, folderOf }: MediaParts): void {
+export function mountMedia(
+  app: Express,
+  { streams, clock }: { readonly streams: Streams; readonly clock: () => Date },
+): void {
   const get = onlyMethods('GET', 'HEAD');
 
-  const recordOf = (id: string): StreamRecord => {
+  const streamOf = (id: string): Stream => {
     const stream = streams.find(id);
     if (!stream) throw packagerError('media_not_found');
-    return stream.record;
+    return stream;
   };
 
-  const kept = new Map<string, KeptPart>();
-  /** Only a part that is written still is looked at again: keys that rotate make hundreds in an hour. */
-  const readPart = async ({ path, isDone, ...part }: PartPath): Promise<PlaylistPart> => {
-    const before = kept.get(path);
-    if (before?.isDone) return before.part;
-    const state = await stateOf(path);
-    if (before?.state === state && !isDone) return before.part;
-    const text = (await orAbsent(readFile(path, 'utf8'))) ?? '';
-    const read = { state, isDone, part: { ...part, text } };
-    if (kept.size >= MAX_KEPT_PARTS) kept.clear();
-    kept.set(path, read);
-    return read.part;
+  /** Complete parts, which do not change any more: keys that rotate make hundreds in an hour. */
+  const complete = new Map<string, PlaylistPart>();
+  const readPart = async ({ name, continues, isDone }: PartRecord, path: string): Promise<PlaylistPart> => {
+    const known = complete.get(path);
+    if (known) return known;
+    const text = await readFile(path, 'utf8').catch((thrown: unknown) => {
+      if (systemCode(thrown) === 'ENOENT') return '';
+      throw thrown;
+    });
+    const part = { folder: name, continues, text };
+    if (isDone) {
+      if (complete.size >= MAX_KEPT_PARTS) complete.clear();
+      complete.set(path, part);
+    }
+    return part;
   };
 
-  const texts = new Map<string, { readonly state: readonly unknown[]; readonly text: string }>();
-  /** Joins the parts' playlists when one of them has changed since: that of a day takes the time of many requests. */
-  const joined = async (
-    record: StreamRecord,
-    system: System,
-    file: string,
-    windowSeconds: number | undefined,
-    join: (parts: readonly PlaylistPart[]) => string,
-  ): Promise<string> => {
-    const paths = listedParts(record, folderOf(record.id), system, file);
-    const key = JSON.stringify([record.id, system, file, windowSeconds ?? null]);
-    const parts = await Promise.all(paths.map(readPart));
-    const state = [record.isEnded, ...parts];
-    const found = texts.get(key);
-    if (found?.state.length === state.length && state.every((each, index) => each === found.state[index]))
-      return found.text;
-    if (parts.every(({ text }) => text === '')) throw packagerError('media_not_found');
-    const text = orNotFound(() => join(parts));
-    if (texts.size >= MAX_KEPT) texts.clear();
-    texts.set(key, { state, text });
-    return text;
+  /**
+   * The parts of a stream, in their order, with one playlist each. A part shows when the one before it is complete: what
+   * that one still gets would change where this one begins.
+   */
+  const partsOf = async ({ folder, record: { parts } }: Stream, system: System, file: string) => {
+    const present = parts.findIndex(({ isDone }) => !isDone);
+    const listed = present < 0 ? parts : parts.slice(0, present + 1);
+    const read = await Promise.all(
+      listed.map((part) => readPart(part, join(folder, part.name, system, file))),
+    );
+    if (read.every(({ text }) => text === '')) throw packagerError('media_not_found');
+    return read;
   };
 
   app
     .route('/media/:id/dash/manifest.mpd')
     .get(async ({ params, query }, response) => {
       const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
-      const record = recordOf(params.id);
-      const now = clock();
-      const text = await joined(record, 'dash', ENTRY_FILES.dash, windowSeconds, (parts) =>
-        joinManifests(parts, { ended: record.isEnded, windowSeconds, now, latency: record.latency }),
+      const stream = streamOf(params.id);
+      const parts = await partsOf(stream, 'dash', ENTRY_FILES.dash);
+      const { isEnded: ended, latency } = stream.record;
+      const options = { ended, windowSeconds, now: clock(), latency };
+      sendText(
+        response,
+        'mpd',
+        orNotFound(() => joinManifests(parts, options)),
       );
-      sendText(response, 'mpd', atPresent(text, now));
     })
     .all(get);
 
@@ -100,18 +93,16 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
     .route('/media/:id/hls/:name.m3u8')
     .get(async ({ params, query }, response) => {
       const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
-      const record = recordOf(params.id);
+      const stream = streamOf(params.id);
       const name = `${params.name}.m3u8`;
       if (!PLAYLIST.test(name)) throw packagerError('media_not_found');
-      const text = await joined(record, 'hls', name, windowSeconds, (parts) =>
-        name === ENTRY_FILES.hls
-          ? masterPlaylist(
-              parts.map((part) => part.text),
-              windowSeconds,
-            )
-          : joinMediaPlaylists(parts, { ended: record.isEnded, windowSeconds, latency: record.latency }),
-      );
-      sendText(response, 'm3u8', text);
+      const parts = await partsOf(stream, 'hls', name);
+      const { isEnded: ended, latency } = stream.record;
+      const options = { ended, windowSeconds, latency };
+      const texts = parts.map(({ text }) => text);
+      const joined = () =>
+        name === ENTRY_FILES.hls ? masterPlaylist(texts, windowSeconds) : joinMediaPlaylists(parts, options);
+      sendText(response, 'm3u8', orNotFound(joined));
     })
     .all(get);
 
@@ -119,60 +110,15 @@ export function mountMedia(app: Express, { streams, clock, folderOf }: MediaPart
     .route('/media/:id/:system/:part/:file')
     .get((request, response, next) => {
       const { id, system, part, file } = request.params;
-      const record = recordOf(id);
+      const { folder, record } = streamOf(id);
       const isKnown = system === 'dash' || system === 'hls';
       if (!isKnown || !MEDIA_FILE.test(file) || !record.parts.some(({ name }) => name === part))
         throw packagerError('media_not_found');
-      sendFile(response, join(folderOf(id), part, system), file, next);
+      sendFile(response, join(folder, part, system), file, next);
     })
     .all(get);
 }
 
-interface PartPath extends Pick<PlaylistPart, 'folder' | 'continues'> {
-  /** There is no such file where the part has nothing of the system. */
-  readonly path: string;
-  readonly isDone: boolean;
-}
-
-interface KeptPart {
-  readonly state: string;
-  /** Whether it was complete when it was read: it does not change any more. */
-  readonly isDone: boolean;
-  readonly part: PlaylistPart;
-}
-
-/**
- * Where the parts have a playlist, in their order. A part shows when the one before it is complete: what that one still
- * gets would change where this one begins.
- */
-function listedParts(record: StreamRecord, folder: string, system: System, file: string): PartPath[] {
-  const open = record.parts.findIndex(({ isDone }) => !isDone);
-  const listed = open < 0 ? record.parts : record.parts.slice(0, open + 1);
-  return listed.map(({ name, continues, isDone }) => ({
-    folder: name,
-    continues,
-    isDone,
-    path: join(folder, name, system, file),
-  }));
-}
-
-/** Differs once a playlist is another one: each is written to a new file, which takes its place. */
-async function stateOf(path: string): Promise<string> {
-  const found = await orAbsent(stat(path));
-  return found ? [found.ino, found.size, found.mtimeMs].join(' ') : '';
-}
-
-async function orAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (thrown) {
-    if (systemCode(thrown) === 'ENOENT') return undefined;
-    throw thrown;
-  }
-}
-
-/** Some playlists of each of twenty streams. */
-const MAX_KEPT = 100;
 /** Some hours of keys that rotate every ten seconds; read, a part takes some 20 KB. */
 const MAX_KEPT_PARTS = 5000;
 

@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import * as z from 'zod';
 import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
 import { isRunning } from '../../http/other-process';
@@ -26,24 +27,14 @@ const LOCK = 'lock.json';
 const LOCK_RENEWED_MS = 3000;
 const LOCK_EXPIRED_MS = 15_000;
 
-/** The folder with the media of all streams, which one packager uses at a time and finds again after a restart. */
-export interface MediaFolder {
-  readonly path: string;
-  /** For temporary files of the packager and its programs: on the same file system, and emptied at each start. */
-  readonly temporary: string;
-  /** The ids of the streams that have a folder. */
-  ids(): string[];
-  /** The folder of a stream, which need not exist. */
-  of(id: string): string;
-  /** Lets another packager use the folder. */
-  release(): void;
-}
+export type MediaFolder = ReturnType<typeof openMediaFolder>;
 
 /**
- * Takes the folder for this process. Another packager that runs keeps it: one that was killed, does not.
+ * Takes the folder with the media of all streams for this process, and finds what one before it has left. Another packager
+ * that runs keeps it: one that was killed, does not.
  * @throws ConfigError when it can't be used.
  */
-export function openMediaFolder(parent: string, nowMs: () => number): MediaFolder {
+export function openMediaFolder(parent: string, nowMs: () => number) {
   const path = join(parent, NAME);
   try {
     mkdirSync(parent, { recursive: true });
@@ -59,9 +50,13 @@ export function openMediaFolder(parent: string, nowMs: () => number): MediaFolde
     renewing.unref();
     return {
       path,
+      /** For files of the packager and its programs: on the same file system, and emptied at each start. */
       temporary,
+      /** The ids of the streams that have a folder. */
       ids: () => readdirSync(streams),
-      of: (id) => join(streams, id),
+      /** The folder of a stream, which need not exist. */
+      of: (id: string) => join(streams, id),
+      /** Lets another packager use the folder. */
       release: () => {
         clearInterval(renewing);
         rmSync(join(path, LOCK), { force: true });
@@ -100,10 +95,8 @@ function refuseForeign(path: string): void {
     ]);
 }
 
-interface Lock {
-  readonly pid: number;
-  readonly host: string;
-}
+const HOLDER = z.object({ pid: z.int(), host: z.string() });
+type Holder = z.output<typeof HOLDER>;
 
 function takeLock(path: string, nowMs: number): void {
   const file = join(path, LOCK);
@@ -115,20 +108,22 @@ function takeLock(path: string, nowMs: number): void {
   }
   rmSync(file, { force: true });
   // Of two that start at once, one fails here.
-  writeFileSync(file, JSON.stringify({ pid: process.pid, host: hostname() } satisfies Lock), { flag: 'wx' });
+  writeFileSync(file, JSON.stringify({ pid: process.pid, host: hostname() } satisfies Holder), {
+    flag: 'wx',
+  });
 }
 
-function readLock(file: string): Lock | undefined {
+/** Undefined for a lock that was torn. */
+function readLock(file: string): Holder | undefined {
   try {
-    const { pid, host } = JSON.parse(readFileSync(file, 'utf8'));
-    return Number.isInteger(pid) && typeof host === 'string' ? { pid, host } : undefined;
+    return HOLDER.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
     return undefined;
   }
 }
 
 /** Its holder renews it all the time. One that was killed on this machine is known at once. */
-function isHeld({ pid, host }: Lock, file: string, nowMs: number): boolean {
+function isHeld({ pid, host }: Holder, file: string, nowMs: number): boolean {
   if (nowMs - statSync(file).mtimeMs > LOCK_EXPIRED_MS) return false;
   // In a container, the process before had the same number.
   return host !== hostname() || (pid !== process.pid && isRunning(pid));

@@ -28,18 +28,10 @@ export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
   try {
     text = readText(folder, name);
   } catch (thrown) {
-    const code = systemCode(thrown);
-    if (code === 'ENOENT' || code === 'ENOTDIR')
-      return refused(
-        'key_file_missing',
-        'does not exist; provision the stream; it then starts automatically',
-      );
-    if (code === 'EACCES' || code === 'EPERM') {
-      const sentence =
-        'may not be read by the user that the packager runs as; let it be in the group of the file';
-      return refused('key_file_unreadable', sentence);
-    }
-    return refused('key_file_unreadable', `can't be read (${code ?? 'unknown error'})`);
+    const code = systemCode(thrown) ?? 'unknown error';
+    if (code === 'ENOENT' || code === 'ENOTDIR') return refused('key_file_missing', MISSING);
+    const isForbidden = code === 'EACCES' || code === 'EPERM';
+    return refused('key_file_unreadable', isForbidden ? FORBIDDEN : `can't be read (${code})`);
   }
   if (text === undefined) {
     const sentence = 'is a symbolic link, a folder or too large; put the key file itself there';
@@ -48,6 +40,9 @@ export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
   const read = readPackagingKeys(text);
   return read.ok ? read : refused(read.problem.code, read.problem.description);
 }
+
+const MISSING = 'does not exist; provision the stream; it then starts automatically';
+const FORBIDDEN = 'may not be read by the user that the packager runs as; let it be in the group of the file';
 
 /** Undefined for what is no key file. @throws the system's error. */
 function readText(folder: string, name: string): string | undefined {

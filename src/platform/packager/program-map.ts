@@ -7,16 +7,26 @@ export interface ProgramStream {
 }
 
 /** Of a packet of a transport stream (ISO/IEC 13818-1 § 2.4.3). */
-export const PACKET_BYTES = 188;
+const PACKET_BYTES = 188;
 
-/**
- * The streams of the first program of a transport stream that begins with a whole packet, as ffmpeg writes it: each
- * table in one packet. Undefined until the program map has come.
- */
-export function readProgramMap(bytes: Buffer): ProgramStream[] | undefined {
+/** Divides a transport stream that begins with a whole packet, as ffmpeg writes it, into packets. */
+export class PacketReader {
+  #rest: Buffer = Buffer.alloc(0);
+
+  push(chunk: Buffer): Buffer[] {
+    const bytes = Buffer.concat([this.#rest, chunk]);
+    const count = Math.floor(bytes.length / PACKET_BYTES);
+    this.#rest = bytes.subarray(count * PACKET_BYTES);
+    return Array.from({ length: count }, (_, index) =>
+      bytes.subarray(index * PACKET_BYTES, (index + 1) * PACKET_BYTES),
+    );
+  }
+}
+
+/** The streams of the first program, each table in one packet; undefined until the program map has come. */
+export function readProgramMap(packets: readonly Buffer[]): ProgramStream[] | undefined {
   let mapPid: number | undefined;
-  for (let at = 0; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
-    const packet = bytes.subarray(at, at + PACKET_BYTES);
+  for (const packet of packets) {
     const pid = pidOf(packet);
     if (pid !== 0 && pid !== mapPid) continue;
     const section = sectionOf(packet);
@@ -127,7 +137,6 @@ const SEARCHED_BYTES = 4096;
 /** Watches one elementary stream for what no part can go on with: other parameters of the picture, or a jump of time. */
 export class ChangeWatch {
   readonly #pid: number;
-  #rest: Buffer = Buffer.alloc(0);
   /** The beginning of the present unit, until it was searched. */
   #unit: Buffer | undefined;
   #dts: number | undefined;
@@ -137,12 +146,9 @@ export class ChangeWatch {
     this.#pid = (streams.find(({ kind }) => kind === 'video') ?? streams[0])?.pid ?? 0;
   }
 
-  /** Whether the stream has changed in this piece. */
-  push(chunk: Buffer): boolean {
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
-    let at = 0;
-    for (; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
-      const packet = bytes.subarray(at, at + PACKET_BYTES);
+  /** Whether the stream has changed in these packets. */
+  push(packets: readonly Buffer[]): boolean {
+    for (const packet of packets) {
       if (pidOf(packet) !== this.#pid) continue;
       const isBeginning = beginsUnit(packet);
       if (isBeginning && this.#hasJumped(payloadOf(packet))) return true;
@@ -150,7 +156,6 @@ export class ChangeWatch {
       else if (this.#unit) this.#unit = Buffer.concat([this.#unit, payloadOf(packet)]);
       if (this.#unit && this.#hasOtherParameters(this.#unit)) return true;
     }
-    this.#rest = Buffer.from(bytes.subarray(at));
     return false;
   }
 

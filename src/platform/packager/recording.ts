@@ -1,16 +1,14 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Express, Response } from 'express';
 import * as z from 'zod';
 import { readOnly } from '../../http/app';
-import { systemCode } from '../../http/errors';
 import { parsedOr400, readQuery } from '../../http/faults';
 import { packagerError } from './errors';
 import { RECORDING } from './live/part';
 import { runProgram } from './running-program';
 import type { Programs } from './shaka-packager';
-import type { StreamRecord } from './stream-document';
-import type { Streams } from './streams';
+import { type Stream, type Streams, sizeOf } from './streams';
 
 const seconds = z
   .string()
@@ -23,25 +21,20 @@ const CUT = z
     message: 'must be a later time than the cut begins at',
   });
 
-interface RecordingParts {
-  readonly streams: Streams;
-  readonly programs: Programs;
-  /** The folder of a stream. */
-  readonly folderOf: (id: string) => string;
-}
-
 /**
  * The stream as it came, as one MP4 file: for what is made of it within the platform, and never for players, as it is
  * clear. A cut begins at the key frame at or before it; players start where it was asked for.
  */
-export function mountRecordings(app: Express, { streams, programs, folderOf }: RecordingParts): void {
+export function mountRecordings(
+  app: Express,
+  { streams, programs }: { readonly streams: Streams; readonly programs: Programs },
+): void {
   readOnly(app)('/streams/:id/recording', async ({ params, query }, response) => {
     const { from, to } = parsedOr400(readQuery(CUT, query));
-    const stream = streams.find(params.id);
-    if (!stream) throw packagerError('stream_not_found');
-    const pieces = await piecesOf(stream.record, stream.document().seconds, folderOf(params.id), from, to);
+    const stream = streams.get(params.id);
+    const { seconds: total } = stream.document();
+    const pieces = piecesOf(stream, total, from, to);
     if (pieces.length === 0) {
-      const total = stream.document().seconds;
       const asked = from === undefined && to === undefined ? '' : `, and nothing from ${from ?? 0} on`;
       throw packagerError('nothing_recorded', `The stream has ${total} seconds of recorded media${asked}.`);
     }
@@ -79,27 +72,19 @@ interface Piece {
 }
 
 /** What of each part lies between two times of the whole. */
-async function piecesOf(
-  { parts }: StreamRecord,
+function piecesOf(
+  { folder, record: { parts } }: Stream,
   total: number,
-  folder: string,
   from = 0,
   to = Number.POSITIVE_INFINITY,
-): Promise<Piece[]> {
+): Piece[] {
   const pieces: Piece[] = [];
   let start = 0;
   for (const part of parts) {
     const length = part.isDone ? part.seconds : total - start;
     const end = start + length;
     const path = join(folder, part.name, RECORDING);
-    const size = await stat(path).then(
-      (found) => found.size,
-      (thrown: unknown) => {
-        if (systemCode(thrown) === 'ENOENT') return 0;
-        throw thrown;
-      },
-    );
-    if (size > 0 && end > from && start < to) {
+    if (sizeOf(path) > 0 && end > from && start < to) {
       pieces.push({
         path,
         from: from > start ? from - start : undefined,

@@ -24,25 +24,25 @@ export interface RunProgram {
   readonly paths?: readonly string[];
   /** What it inherits as descriptor 3. */
   readonly descriptor?: number | undefined;
+  /** Ends it at once. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long it may run, in milliseconds. */
+  readonly timeout?: number;
 }
 
-export interface RunningProgram {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  /** Never rejects. */
-  readonly ended: Promise<ProgramEnd>;
-  /** Ends it at once; a program that has ended is left alone. */
-  kill(): void;
-}
+export type RunningProgram = ReturnType<typeof runProgram>;
 
 const KEPT_CHARACTERS = 4096;
 const KEPT_LINES = 3;
 
 /** Starts a program with pipes for its input and output. */
-export function runProgram(path: string, args: readonly string[], options: RunProgram): RunningProgram {
-  const { cwd, env, descriptor } = options;
+export function runProgram(path: string, args: readonly string[], options: RunProgram) {
+  const { cwd, env, descriptor, signal, timeout } = options;
   const inherited = descriptor === undefined ? [] : [descriptor];
-  const child = spawn(path, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe', ...inherited] });
+  const child = spawn(path, args, {
+    ...{ cwd, env, signal, timeout, killSignal: 'SIGKILL' },
+    stdio: ['pipe', 'pipe', 'pipe', ...inherited],
+  });
   const { stdin, stdout, stderr } = child as ChildProcessByStdio<Writable, Readable, Readable>;
   let words = '';
   stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -57,10 +57,18 @@ export function runProgram(path: string, args: readonly string[], options: RunPr
       const lastWords = lastWordsOf(words, options);
       resolve({ code: code ?? undefined, signal: signal ?? undefined, notStarted, lastWords });
     };
-    child.once('error', (thrown) => end(null, null, systemCode(thrown) ?? 'ERROR'));
+    // One that a signal ends has this event, too.
+    child.on('error', (thrown) => child.pid ?? end(null, null, systemCode(thrown) ?? 'ERROR'));
     child.once('close', end);
   });
-  return { stdin, stdout, ended, kill: () => void (over || child.kill('SIGKILL')) };
+  return {
+    stdin,
+    stdout,
+    /** Never rejects. */
+    ended,
+    /** Ends it at once; a program that has ended is left alone. */
+    kill: () => void (over || child.kill('SIGKILL')),
+  };
 }
 
 /** What a program said at its end, or how it ended. */

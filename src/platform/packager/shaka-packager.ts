@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { formatUuid } from '../../drm/bytes';
 import { shakaFlags } from '../../drm/export/forms';
 import type { StreamKey } from '../../drm/packaging';
+import { ConfigError } from '../../http/config';
 import { secondsOfManifest } from './playlists/dash-manifest';
 import {
   type Latency,
@@ -73,6 +74,8 @@ export interface ShakaJob {
   readonly live: boolean;
   /** Of a live one. */
   readonly latency?: Latency;
+  /** Ends it at once. */
+  readonly signal?: AbortSignal;
 }
 
 /** The file of each output that names all others, in the folder of a job. */
@@ -167,7 +170,7 @@ export function startShakaPackager({ shakaPackager, env, folder }: Programs, job
     const [path, all] = job.live ? [shakaPackager, args] : withinMemory(shakaPackager, args);
     const inputs = job.streams.map(({ input }) => input);
     const program = runProgram(path, all, {
-      ...{ cwd: folder, env, descriptor, secrets: hiddenOf(secrets) },
+      ...{ cwd: folder, env, descriptor, signal: job.signal, secrets: hiddenOf(secrets) },
       paths: [job.folder, ...inputs, ...inputs.map((input) => dirname(input))],
     });
     program.stdin.end();
@@ -236,17 +239,16 @@ export function readStreamInfo(text: string): InputStream[] {
 }
 
 /**
- * The path of the binary that the npm package brings for this machine.
- *
- * @throws an Error that says what to do if there is none
+ * The path of the program that the npm package brings for this machine.
+ * @throws ConfigError if there is none.
  */
 export function shakaPackagerOfNpm(platform: NodeJS.Platform, arch: string, beside: string): string {
-  const system = ({ linux: 'linux', darwin: 'osx' } as Partial<Record<NodeJS.Platform, string>>)[platform];
-  if (!system || !['x64', 'arm64'].includes(arch)) {
-    throw new Error(
-      `shaka-packager has no program for ${platform} on ${arch}; run the packager in a container`,
-    );
+  const system = platform === 'darwin' ? 'osx' : platform;
+  try {
+    return createRequire(beside).resolve(`shaka-packager/bin/packager-${system}-${arch}`);
+  } catch {
+    const fault =
+      'PACKAGER_SHAKAPACKAGER: is not set, and the npm package shaka-packager is not installed for this machine; set the path of its program';
+    throw new ConfigError([fault]);
   }
-  const folder = dirname(createRequire(beside).resolve('shaka-packager/package.json'));
-  return join(folder, 'bin', `packager-${system}-${arch}`);
 }

@@ -51,24 +51,7 @@ export function protectedBy(keyFile: StreamId | undefined) {
   return { keyFile: keyFile ?? null, protection: keyFile === undefined ? 'none' : 'key_file' } as const;
 }
 
-/** Where players find a stream below the packager's address. */
-interface Playable {
-  readonly path: string;
-  readonly keyIds: readonly string[];
-}
-
-export interface StreamDocument {
-  readonly id: string;
-  readonly kind: 'live' | 'file';
-  readonly keyFile: string | null;
-  readonly protection: StreamRecord['protection'];
-  readonly state: StreamState;
-  readonly problem: Problem | null;
-  readonly started: string | null;
-  readonly seconds: number;
-  readonly dash: Playable | null;
-  readonly hls: Playable | null;
-}
+export type StreamDocument = ReturnType<typeof documentOf>;
 
 interface Present {
   readonly state: StreamState;
@@ -79,10 +62,11 @@ interface Present {
   readonly isPlayable: (system: System) => boolean;
 }
 
-export function documentOf(record: StreamRecord, present: Present): StreamDocument {
+export function documentOf(record: StreamRecord, present: Present) {
   const { id, kind, keyFile, protection, started, parts } = record;
   const seconds = parts.reduce((sum, part) => sum + part.seconds, present.partSeconds);
-  const playable = (system: System): Playable | null => {
+  /** Where players find a stream, below the packager's address. */
+  const playable = (system: System) => {
     if (!present.isPlayable(system)) return null;
     const keyIds = [...new Set(parts.flatMap((part) => part[system] ?? []))];
     return { path: `/media/${id}/${system}/${ENTRY_FILES[system]}`, keyIds };

@@ -21,12 +21,7 @@ import {
   type StreamRecord,
 } from './stream-document';
 
-export interface Stream {
-  readonly record: StreamRecord;
-  document(): StreamDocument;
-  remove(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Stream = LiveStream | FileOnDisk;
 
 interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
   readonly folder: MediaFolder;
@@ -63,6 +58,13 @@ export class Streams {
 
   find(id: string): Stream | undefined {
     return this.#streams.get(id);
+  }
+
+  /** @throws HttpError 404. */
+  get(id: string): Stream {
+    const stream = this.#streams.get(id);
+    if (!stream) throw packagerError('stream_not_found');
+    return stream;
   }
 
   /** @throws HttpError 409 when the stream is of another kind. */
@@ -177,16 +179,14 @@ export class Streams {
 
   /** By the recordings: each system has about as many bytes again, in far too many files to be counted. */
   #look(): void {
-    const { folder, maxBytes } = this.#options;
     let bytes = 0;
-    for (const { record } of this.all()) {
+    for (const { folder, record } of this.all()) {
       for (const { name, dash, hls, bytes: ofFile } of record.parts) {
-        bytes += ofFile;
         const systems = [dash, hls].filter((each) => each !== null).length;
-        bytes += sizeOf(join(folder.of(record.id), name, RECORDING)) * (1 + systems);
+        bytes += ofFile + sizeOf(join(folder, name, RECORDING)) * (1 + systems);
       }
     }
-    this.#free = maxBytes - bytes;
+    this.#free = this.#options.maxBytes - bytes;
     if (this.#free > 0) return;
     for (const stream of this.all()) if (stream instanceof LiveStream) stream.refuseMore();
   }
@@ -230,7 +230,8 @@ function withRoom(take: TakeRoom): Transform {
   });
 }
 
-function sizeOf(path: string): number {
+/** Of a file, in bytes; 0 where there is none. */
+export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
@@ -249,8 +250,9 @@ function refuseOtherProtection({ protection }: StreamRecord, keyFile: StreamId |
 }
 
 /** A media file that was packaged as a whole. */
-class FileOnDisk implements Stream {
-  readonly #folder: string;
+class FileOnDisk {
+  /** Has a folder for each part. */
+  readonly folder: string;
   readonly #options: StreamsOptions;
   readonly record: StreamRecord;
   #state: 'starting' | 'refused' | 'ended' | 'failed';
@@ -262,7 +264,7 @@ class FileOnDisk implements Stream {
   #waiting = 0;
 
   constructor(folder: string, record: StreamRecord, options: StreamsOptions) {
-    this.#folder = folder;
+    this.folder = folder;
     this.record = record;
     this.#options = options;
     this.#state = record.parts.length > 0 ? 'ended' : 'starting';
@@ -324,10 +326,9 @@ class FileOnDisk implements Stream {
     const source = join(folder.temporary, `${this.record.id}-${part.name}`);
     try {
       await receive(body, source, take, signal);
-      const target = join(this.#folder, part.name);
-      const packaged = await packageFile({ programs, source, folder: target, keys: read.keys, now, signal });
+      const target = join(this.folder, part.name);
+      const packaged = await packageFile({ programs, source, folder: target, keys: read.keys, signal });
       if (!packaged.ok) {
-        signal.throwIfAborted();
         await this.#refuse(keyFile, packaged.problem);
         return;
       }
@@ -338,8 +339,8 @@ class FileOnDisk implements Stream {
       Object.assign(this.record, protectedBy(keyFile), { started: now.toISOString(), isEnded: true });
       this.#state = 'ended';
       this.#problem = undefined;
-      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.record));
-      for (const { name } of before) await rm(join(this.#folder, name), { recursive: true, force: true });
+      writeWhole(join(this.folder, 'stream.json'), JSON.stringify(this.record));
+      for (const { name } of before) await rm(join(this.folder, name), { recursive: true, force: true });
       log.info('file packaged', { stream: this.record.id, part: part.name, seconds });
     } catch (thrown) {
       if (signal.aborted) throw packagerError('stream_is_ending');
@@ -362,6 +363,6 @@ class FileOnDisk implements Stream {
   async #drop(keyFile: StreamId | undefined): Promise<void> {
     Object.assign(this.record, protectedBy(keyFile));
     this.record.parts.splice(0);
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.folder, { recursive: true, force: true });
   }
 }

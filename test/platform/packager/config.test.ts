@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readPackagerConfig } from '../../../src/platform/packager/config';
 import { type MediaFolder, openMediaFolder } from '../../../src/platform/packager/media-folder';
-import { ChangeWatch, readProgramMap } from '../../../src/platform/packager/program-map';
+import { ChangeWatch, PacketReader, readProgramMap } from '../../../src/platform/packager/program-map';
 import { MEDIA_VECTORS, temporaryHome } from '../../support/start-packager';
 
 const DEFAULTS = {
@@ -79,7 +79,8 @@ test('tells every fault at once, and quotes no value', () => {
 });
 
 const media = (name: string) => readFileSync(join(MEDIA_VECTORS, `${name}.mpegts`));
-const codecs = (name: string) => readProgramMap(media(name))?.map(({ kind, codec }) => `${kind} ${codec}`);
+const mapOf = (bytes: Buffer) => readProgramMap(new PacketReader().push(bytes));
+const codecs = (name: string) => mapOf(media(name))?.map(({ kind, codec }) => `${kind} ${codec}`);
 
 test.each([
   ['live', ['video H.264', 'audio AAC']],
@@ -90,16 +91,16 @@ test.each([
 });
 
 test('there is no program map before its packet has come, nor in other bytes', () => {
-  expect(readProgramMap(media('live').subarray(0, 188))).toBeUndefined();
-  expect(readProgramMap(Buffer.alloc(1880, 0x47))).toBeUndefined();
+  expect(mapOf(media('live').subarray(0, 188))).toBeUndefined();
+  expect(mapOf(Buffer.alloc(1880, 0x47))).toBeUndefined();
 });
 
 /** Whether a watch of the first stream reports a change in these bytes, whatever pieces they come in. */
 function changes(bytes: Buffer): boolean {
   const found = [188, 1000, bytes.length].map((piece) => {
-    const watch = new ChangeWatch(readProgramMap(bytes) ?? []);
+    const [reader, watch] = [new PacketReader(), new ChangeWatch(mapOf(bytes) ?? [])];
     for (let at = 0; at < bytes.length; at += piece)
-      if (watch.push(bytes.subarray(at, at + piece))) return true;
+      if (watch.push(reader.push(bytes.subarray(at, at + piece)))) return true;
     return false;
   });
   expect(new Set(found).size).toBe(1);

@@ -40,8 +40,7 @@ export interface LiveSurroundings extends SessionSurroundings {
   readonly hasRoom: () => boolean;
 }
 
-/** The longest wait before a source that nobody asks for again is tried, and how long it is tried at all. */
-const LONGEST_RETRY_MS = 15_000;
+/** How long a source that nobody asks for again is tried. */
 const WANTED_MS = 120_000;
 /** How many sessions may fail one after another without a segment. */
 const MAX_FAILURES = 5;
@@ -49,7 +48,8 @@ const MAX_FAILURES = 5;
 /** A live stream: what is known of it on disk, and the session that goes on. */
 export class LiveStream {
   readonly #surroundings: LiveSurroundings;
-  readonly #folder: string;
+  /** Has a folder for each part. */
+  readonly folder: string;
   /** Folders of parts that may be played. */
   readonly #playable = new Set<string>();
   readonly record: StreamRecord;
@@ -61,7 +61,6 @@ export class LiveStream {
   #keyProblem: string | undefined;
   #problem: Problem | undefined;
   #state: Exclude<StreamState, 'running'>;
-  #attempts = 0;
   #failures = 0;
   #lastAttemptAt = Number.NEGATIVE_INFINITY;
   #wantedAt = 0;
@@ -74,7 +73,7 @@ export class LiveStream {
 
   /** @param record what is on disk of it, for one that a packager before has left. */
   constructor(folder: string, record: StreamRecord, surroundings: LiveSurroundings) {
-    this.#folder = folder;
+    this.folder = folder;
     this.record = record;
     this.#surroundings = surroundings;
     this.#state = record.isEnded ? 'ended' : record.started === null ? 'starting' : 'interrupted';
@@ -102,7 +101,6 @@ export class LiveStream {
     const before = this.#request;
     this.#request = request;
     if (before && !isSame(before, request)) {
-      this.#attempts = 0;
       this.#lastAttemptAt = Number.NEGATIVE_INFINITY;
       Object.assign(this.record, protectedBy(request.keyFile));
       if (this.#session) {
@@ -125,7 +123,7 @@ export class LiveStream {
     this.#request = undefined;
     this.#closeSession();
     await Promise.all(this.#closing);
-    if (!this.#isRemoved) this.#save();
+    this.#save();
   }
 
   /** Ends its processes; the caller removes the folder. */
@@ -155,7 +153,7 @@ export class LiveStream {
     this.record.isEnded = true;
     this.#state = 'ended';
     this.#problem = undefined;
-    if (!this.#isRemoved) this.#save();
+    this.#save();
   }
 
   /** Who asks again is not put off; but a source that refuses is not asked several times a second. */
@@ -167,7 +165,7 @@ export class LiveStream {
 
   #start(): void {
     clearTimeout(this.#retry);
-    const { keyFilesPath, now, log, hasRoom, programs } = this.#surroundings;
+    const { keyFilesPath, now, hasRoom, programs } = this.#surroundings;
     const request = this.#request;
     if (!request) return;
     this.#lastAttemptAt = now();
@@ -184,19 +182,17 @@ export class LiveStream {
       return;
     }
     this.#keys = read.keys;
-    this.#attempts += 1;
     const session: Session = new Session({
       ...this.#surroundings,
-      log,
       source: request.source,
       simulcast: request.simulcast,
       latency: request.latency,
       keys: () => this.#keys,
-      folder: this.#folder,
+      folder: this.folder,
       newPart: (kinds, continues) => this.#newPart(request.latency, kinds, continues),
-      isKeyDue: this.#surroundings.rotate ? () => this.#takesNewKeys(request.keyFile) : undefined,
-      onPartDone: (name) => this.#partDone(name),
-      hasSegment: (name) => this.#hasSegment(name),
+      isKeyDue: () => this.#surroundings.rotate && this.#takesNewKeys(request.keyFile),
+      onPartDone: (part) => this.#partDone(part),
+      hasSegment: (part) => SYSTEMS.some((system) => this.#isPlayable(part, system)),
       onEnd: (end) => this.#sessionEnded(session, end),
     });
     this.#session = session;
@@ -217,17 +213,14 @@ export class LiveStream {
     this.#failures = isOwnFailure ? (session.hasSegment ? 1 : this.#failures + 1) : 0;
     const state = this.#failures >= MAX_FAILURES ? 'failed' : end.state;
     if (state === 'failed') this.#failures = 0;
-    const hadMedia = now() - this.#lastAttemptAt > limits.firstMediaMs || problem.code === 'encoder_gone';
-    if (hadMedia) this.#attempts = 1;
     // Where an encoder has gone, nothing can be pulled: that it has gone is what helps.
     const known = this.#problem?.code === 'encoder_gone' ? this.#problem : undefined;
     const reported = problem.code === 'source_unavailable' ? (known ?? problem) : problem;
     this.#set(state === 'interrupted' && this.record.started === null ? 'starting' : state, reported);
     this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
-    const delay = Math.min(limits.retryMs * 2 ** Math.max(0, this.#attempts - 1), LONGEST_RETRY_MS);
-    this.#retry = setTimeout(() => this.#start(), delay);
-    this.#retry.unref();
+    const delay = isOwnFailure ? limits.retryMs : limits.retryMs * 5;
+    this.#retry = setTimeout(() => this.#start(), delay).unref();
   }
 
   #set(state: Exclude<StreamState, 'running'>, problem: Problem): void {
@@ -255,7 +248,7 @@ export class LiveStream {
     return true;
   }
 
-  #newPart(latency: Latency, kinds: MediaKinds, isSameSession: boolean): string {
+  #newPart(latency: Latency, kinds: MediaKinds, isSameSession: boolean): PartRecord {
     const { clock, log } = this.#surroundings;
     const { parts, id } = this.record;
     const now = clock();
@@ -270,16 +263,13 @@ export class LiveStream {
     this.#problem = undefined;
     log.info('part of a stream started', { stream: id, part: part.name, ...kinds });
     this.#save();
-    return part.name;
+    return part;
   }
 
-  #partDone(name: string): void {
-    const part = this.record.parts.find((each) => each.name === name);
-    if (part) {
-      part.seconds = this.#secondsOnDisk(part);
-      part.isDone = true;
-    }
-    if (!this.#isRemoved) this.#save();
+  #partDone(part: PartRecord): void {
+    part.seconds = this.#secondsOnDisk(part);
+    part.isDone = true;
+    this.#save();
   }
 
   /** Seconds that can be played of parts that are written still. */
@@ -305,14 +295,9 @@ export class LiveStream {
     return session.isFlowing ? undefined : this.#problem;
   }
 
-  #hasSegment(name: string): boolean {
-    const part = this.record.parts.find((each) => each.name === name);
-    return part !== undefined && SYSTEMS.some((system) => this.#isPlayable(part, system));
-  }
-
   /** Whether each track of a part has a segment: a player that sees fewer tracks at first never asks for the others. */
   #isPlayable({ name, ...part }: PartRecord, system: System): boolean {
-    const folder = join(this.#folder, name, system);
+    const folder = join(this.folder, name, system);
     if (part[system] === null || this.#playable.has(folder)) return part[system] !== null;
     const tracks = writtenSeconds(folder, system);
     const isPlayable = tracks.length > 0 && tracks.every((seconds) => seconds > 0);
@@ -324,7 +309,7 @@ export class LiveStream {
   #secondsOnDisk({ name, ...part }: PartRecord): number {
     try {
       const systems = SYSTEMS.filter((system) => part[system] !== null);
-      const all = systems.flatMap((system) => writtenSeconds(join(this.#folder, name, system), system));
+      const all = systems.flatMap((system) => writtenSeconds(join(this.folder, name, system), system));
       return Math.max(0, ...all);
     } catch (thrown) {
       this.#logFailure(thrown);
@@ -335,8 +320,8 @@ export class LiveStream {
   #save(): void {
     if (this.#isRemoved) return;
     try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      writeWhole(join(this.#folder, 'stream.json'), JSON.stringify(this.record));
+      mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+      writeWhole(join(this.folder, 'stream.json'), JSON.stringify(this.record));
     } catch (thrown) {
       // A full disk is reported by the part that can't be written.
       this.#logFailure(thrown);
@@ -355,10 +340,5 @@ const NO_ROOM: Problem = {
 };
 
 function isSame(one: LiveRequest, other: LiveRequest): boolean {
-  return (
-    one.source === other.source &&
-    one.keyFile === other.keyFile &&
-    one.simulcast.length === other.simulcast.length &&
-    one.simulcast.every((address, index) => address === other.simulcast[index])
-  );
+  return isDeepStrictEqual({ ...one, latency: other.latency }, other);
 }

@@ -14,6 +14,7 @@ import {
   startShakaPackager,
   systemsOf,
 } from '../shaka-packager';
+import type { PartRecord } from '../stream-document';
 
 export interface MediaKinds {
   readonly video: boolean;
@@ -23,8 +24,8 @@ export interface MediaKinds {
 interface PartOptions {
   /** The folder of the stream. */
   readonly folder: string;
-  /** Names the part's folder in it, which has one for each system, and the recording. */
-  readonly name: string;
+  /** Its name is that of the part's folder, which has one for each system, and the recording. */
+  readonly record: PartRecord;
   readonly kinds: MediaKinds;
   readonly keys: StreamKeys;
   readonly latency: Latency;
@@ -58,7 +59,7 @@ export class Part {
 
   constructor(options: PartOptions) {
     this.#options = options;
-    this.#path = join(options.folder, options.name);
+    this.#path = join(options.folder, options.record.name);
     try {
       const systems = systemsOf(options.keys);
       for (const system of systems) mkdirSync(join(this.#path, system), { recursive: true });
@@ -67,6 +68,10 @@ export class Part {
     } catch (thrown) {
       process.nextTick(() => this.#fail('part_not_started', describeThrown(thrown)));
     }
+  }
+
+  get record(): PartRecord {
+    return this.#options.record;
   }
 
   /** Bytes that wait for the slowest reader. */
@@ -107,8 +112,8 @@ export class Part {
   }
 
   #start(system: System): void {
-    const { folder, name, kinds, keys, latency, programs } = this.#options;
-    const fifo = join(programs.folder, `${basename(folder)}-${name}-${system}`);
+    const { folder, record, kinds, keys, latency, programs } = this.#options;
+    const fifo = join(programs.folder, `${basename(folder)}-${record.name}-${system}`);
     this.#fifos.push(fifo);
     // Node has no call for it.
     execFileSync('mkfifo', ['-m', '600', fifo], { env: programs.env, stdio: 'ignore' });
@@ -130,8 +135,8 @@ export class Part {
   #fail(code: string, cause: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { log, name, onFailure } = this.#options;
-    log.warn('part of a stream failed', { part: name, code, cause });
+    const { log, record, onFailure } = this.#options;
+    log.warn('part of a stream failed', { part: record.name, code, cause });
     const description =
       code === 'packaging_failed'
         ? `shaka-packager ended: ${cause}. It is started again.`

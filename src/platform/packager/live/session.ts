@@ -2,12 +2,13 @@ import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
 import { whyNotWritable } from '../media-folder';
 import type { Latency } from '../playlists/hls-playlists';
-import { ChangeWatch, type ProgramStream, readProgramMap } from '../program-map';
+import { ChangeWatch, PacketReader, type ProgramStream, readProgramMap } from '../program-map';
 import { type ProgramEnd, type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
 import type { Programs, StreamKeys } from '../shaka-packager';
+import type { PartRecord } from '../stream-document';
 import { type MediaKinds, Part } from './part';
 import { Simulcast } from './simulcast';
-import { type CutStep, StreamCutter } from './stream-cutter';
+import { StreamCutter } from './stream-cutter';
 
 /** When a stream counts as silent, stalled or given up, in milliseconds. */
 export const LIVE_LIMITS = {
@@ -25,7 +26,7 @@ export const LIVE_LIMITS = {
   firstSegmentMs: 20_000,
   /** How long a process may take to write what has come when a part is over. */
   finishMs: 10_000,
-  /** How long to wait before what failed is tried again: the first time; it doubles each time. */
+  /** How long to wait before what failed here is tried again; five times as long before a source is that failed. */
   retryMs: 1000,
 };
 export type LiveLimits = Readonly<typeof LIVE_LIMITS>;
@@ -51,19 +52,19 @@ interface SessionOptions extends SessionSurroundings {
   readonly latency: Latency;
   /** The folder of the stream. */
   readonly folder: string;
-  /** Names a part of the session, once it is known what it holds: its first one, or one that continues it. */
-  readonly newPart: (kinds: MediaKinds, continues: boolean) => string;
-  /** Asked at each key frame whether there are new keys, with which the next part begins; undefined: they stay. */
-  readonly isKeyDue: (() => boolean) | undefined;
+  /** Makes the record of a part, once it is known what it holds: the first one of the session, or one that continues it. */
+  readonly newPart: (kinds: MediaKinds, continues: boolean) => PartRecord;
+  /** Asked at each key frame whether there are new keys, with which the next part begins. */
+  readonly isKeyDue: () => boolean;
   /** Nothing is written to the part any more. */
-  readonly onPartDone: (name: string) => void;
+  readonly onPartDone: (part: PartRecord) => void;
   /** Whether there is a segment of the part. */
-  readonly hasSegment: (name: string) => boolean;
+  readonly hasSegment: (part: PartRecord) => boolean;
   readonly onEnd: (end: SessionEnd) => void;
 }
 
-/** ffmpeg begins with the tables; what has none behind so many bytes is not from it. */
-const MAX_UNKNOWN = 1024 * 1024;
+/** ffmpeg begins with the tables; what has none behind so many packets is not from it. */
+const MAX_UNKNOWN = 5000;
 const LOOK_MS = 100;
 /** How long a server may send nothing before ffmpeg gives up by itself, should this process be gone. */
 const SILENCE_SECONDS = 40;
@@ -78,15 +79,15 @@ export class Session {
   readonly #puller: RunningProgram;
   readonly #simulcasts: readonly Simulcast[];
   readonly #looking: NodeJS.Timeout;
+  readonly #packets = new PacketReader();
   /** What came before it was known what the stream holds. */
-  #unknown = Buffer.alloc(0);
+  #unknown: Buffer[] = [];
   #watch: ChangeWatch | undefined;
   #part: Part | undefined;
   /** Other keys than those of the present part; of its sound, some may come. */
-  #former: { readonly part: Part; readonly name: string } | undefined;
+  #former: Part | undefined;
   #cutter: StreamCutter | undefined;
   #kinds: MediaKinds = { video: false, audio: false };
-  #partName = '';
   #partAt = 0;
   #hasSegment = false;
   #finishing: Promise<void> = Promise.resolve();
@@ -98,9 +99,9 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    const { source, programs, now, simulcast, log } = options;
+    const { source, programs, now, simulcast } = options;
     this.#lastDataAt = now();
-    this.#simulcasts = simulcast.map((address) => new Simulcast(address, { programs, log, now }));
+    this.#simulcasts = simulcast.map((address) => new Simulcast(address, options));
     this.#puller = pull(source, programs);
     this.#puller.stdout.on('data', (chunk: Buffer) => this.#take(chunk));
     void this.#puller.ended.then((end) => this.#pullEnded(end));
@@ -120,7 +121,7 @@ export class Session {
 
   /** What is wrong while it goes on. */
   get problem(): Problem | undefined {
-    return this.#hasData && !this.isFlowing ? SILENT : this.#problem;
+    return this.#hasData && !this.isFlowing ? problemOf('encoder_silent') : this.#problem;
   }
 
   /** Ends the pull; resolves when all that came can be played. */
@@ -137,21 +138,19 @@ export class Session {
     // It hangs when it waits for a server; what it has in hand is lost in any case.
     this.#puller.kill();
     for (const simulcast of this.#simulcasts) simulcast.end();
-    const { limits, onPartDone } = this.#options;
-    const name = this.#partName;
     this.#endFormer();
-    if (this.#part) this.#finish(this.#part.finish(limits.finishMs).then(() => onPartDone(name)));
+    if (this.#part) this.#complete(this.#part, this.#part.finish(this.#options.limits.finishMs));
   }
 
-  #finish(ending: Promise<void>): void {
-    this.#finishing = Promise.all([this.#finishing, ending]).then(() => undefined);
+  #complete({ record }: Part, ending: Promise<void>): void {
+    const done = ending.then(() => this.#options.onPartDone(record));
+    this.#finishing = Promise.all([this.#finishing, done]).then(() => undefined);
   }
 
   #endFormer(): void {
-    const { limits, onPartDone } = this.#options;
     const former = this.#former;
     this.#former = undefined;
-    if (former) this.#finish(former.part.finish(limits.finishMs).then(() => onPartDone(former.name)));
+    if (former) this.#complete(former, former.finish(this.#options.limits.finishMs));
   }
 
   #end(end: SessionEnd): void {
@@ -165,7 +164,7 @@ export class Session {
       const description = `${this.#options.programs.ffmpeg} can't be started (${notStarted}). Install ffmpeg, or set PACKAGER_FFMPEG.`;
       this.#end({ state: 'failed', problem: { code: 'ffmpeg_missing', description } });
     } else if (this.#hasData) {
-      this.#end({ state: 'interrupted', problem: ENCODER_GONE });
+      this.#end({ state: 'interrupted', problem: problemOf('encoder_gone') });
     } else {
       const said = lastWords === '' ? 'nothing is streamed there' : lastWords;
       const description = `The source can't be pulled: ${said}. The packager tries again.`;
@@ -177,18 +176,15 @@ export class Session {
     const at = this.#options.now();
     this.#hasData = true;
     this.#lastDataAt = at;
-    if (!this.#part) {
-      this.#unknown = Buffer.concat([this.#unknown, chunk]);
+    const packets = this.#packets.push(chunk);
+    if (this.#part) this.#write(packets);
+    else {
+      this.#unknown.push(...packets);
       const streams = this.#unknown.length > MAX_UNKNOWN ? [] : readProgramMap(this.#unknown);
       if (streams) this.#begin(streams);
-      return;
     }
-    if (this.#watch?.push(chunk)) {
-      this.#end({ state: 'changed' });
-      return;
-    }
-    this.#write(this.#part, chunk);
-    if (this.#part.waitingBytes > this.#options.limits.waitingBytes && this.#pausedAt === undefined) {
+    const isBehind = (this.#part?.waitingBytes ?? 0) > this.#options.limits.waitingBytes;
+    if (isBehind && this.#pausedAt === undefined && !this.#isOver) {
       this.#pausedAt = at;
       this.#puller.stdout.pause();
     }
@@ -204,55 +200,45 @@ export class Session {
       video: streams.some(({ kind }) => kind === 'video'),
       audio: streams.some(({ kind }) => kind === 'audio'),
     };
-    const part = this.#startPart(false);
-    if (this.#options.isKeyDue) this.#cutter = new StreamCutter(streams);
+    this.#part = this.#startPart(false);
+    this.#cutter = new StreamCutter(streams);
     this.#watch = new ChangeWatch(streams);
-    const bytes = this.#unknown;
-    this.#unknown = Buffer.alloc(0);
-    if (this.#watch.push(bytes)) this.#end({ state: 'changed' });
-    else this.#write(part, bytes);
+    this.#write(this.#unknown);
+    this.#unknown = [];
   }
 
   #startPart(continues: boolean): Part {
     const { now, newPart, folder, keys, latency, programs, log } = this.#options;
     const kinds = this.#kinds;
-    const name = newPart(kinds, continues);
-    this.#partName = name;
+    const record = newPart(kinds, continues);
     this.#partAt = now();
     this.#hasSegment = false;
-    const options = { folder, name, kinds, keys: keys(), latency, programs, log };
-    const part = new Part({ ...options, onFailure: (failure) => this.#partFailed(failure) });
-    this.#part = part;
-    return part;
+    const options = { folder, record, kinds, keys: keys(), latency, programs, log };
+    return new Part({ ...options, onFailure: (failure) => this.#partFailed(failure) });
   }
 
-  #write(part: Part, bytes: Buffer): void {
-    const { isKeyDue } = this.#options;
-    if (this.#cutter && isKeyDue) this.#divide(part, this.#cutter.push(bytes, isKeyDue));
-    else part.write(bytes);
-    for (const simulcast of this.#simulcasts) simulcast.write(bytes);
-  }
-
-  #divide(part: Part, steps: readonly CutStep[]): void {
-    let present = part;
-    for (const step of steps) {
-      if (step.to === 'former') this.#former?.part.write(step.bytes);
-      else if (step.to === 'present') present.write(step.bytes);
+  #write(packets: readonly Buffer[]): void {
+    if (this.#watch?.push(packets)) {
+      this.#end({ state: 'changed' });
+      return;
+    }
+    for (const step of this.#cutter?.push(packets, this.#options.isKeyDue) ?? []) {
+      if (step.to === 'former') this.#former?.write(step.bytes);
+      else if (step.to === 'present') this.#part?.write(step.bytes);
       else if (step.to === 'end_of_former') this.#endFormer();
       else {
-        this.#former = { part: present, name: this.#partName };
-        present = this.#startPart(true);
+        this.#former = this.#part;
+        this.#part = this.#startPart(true);
       }
     }
+    for (const simulcast of this.#simulcasts) simulcast.write(Buffer.concat(packets));
   }
 
   #partFailed(problem: Problem): void {
-    const { programs, onPartDone } = this.#options;
-    const name = this.#partName;
     const part = this.#part;
     this.#part = undefined;
-    if (part) this.#finish(part.kill().then(() => onPartDone(name)));
-    const unwritable = problemOfFolder(programs.folder);
+    if (part) this.#complete(part, part.kill());
+    const unwritable = problemOfFolder(this.#options.programs.folder);
     this.#end(unwritable ? { state: 'failed', problem: unwritable } : { state: 'interrupted', problem });
   }
 
@@ -267,19 +253,19 @@ export class Session {
         this.#pausedAt = undefined;
         this.#puller.stdout.resume();
       } else if (at - this.#pausedAt > limits.stalledMs) {
-        this.#partFailed(STALLED);
+        this.#partFailed(problemOf('packaging_stalled'));
         return;
       }
     }
     const silentMs = at - this.#lastDataAt;
     if (!this.#hasData && silentMs > limits.firstMediaMs) {
-      this.#end({ state: 'interrupted', problem: NO_MEDIA });
+      this.#end({ state: 'interrupted', problem: problemOf('no_media') });
     } else if (silentMs > limits.goneMs) {
-      this.#end({ state: 'interrupted', problem: SILENT });
+      this.#end({ state: 'interrupted', problem: problemOf('encoder_silent') });
     } else if (part && !this.#hasSegment) {
-      this.#hasSegment = hasSegment(this.#partName);
+      this.#hasSegment = hasSegment(part.record);
       const isLate = !this.#hasSegment && at - this.#partAt > limits.firstSegmentMs;
-      this.#problem = isLate ? NO_SEGMENT : undefined;
+      this.#problem = isLate ? problemOf('no_segment') : undefined;
     }
   }
 }
@@ -306,40 +292,24 @@ function pull(source: string, { ffmpeg, folder, env }: Programs): RunningProgram
 function problemOfStreams(streams: readonly ProgramStream[]): Problem | undefined {
   const media = streams.filter(({ kind }) => kind !== 'other');
   const foreign = media.find(({ kind, codec }) => codec !== (kind === 'video' ? 'H.264' : 'AAC'));
-  const code = 'codec_unsupported';
-  if (foreign) {
-    const { kind, codec } = foreign;
-    return {
-      code,
-      description: `The encoder sends ${kind} as ${codec}. Set it to H.264 video and AAC audio.`,
-    };
-  }
-  if (media.length > 0) return undefined;
-  const description =
-    'The encoder sends neither video nor audio that can be packaged. Set it to H.264 and AAC.';
-  return { code, description };
+  if (media.length > 0 && !foreign) return undefined;
+  const description = foreign
+    ? `The encoder sends ${foreign.kind} as ${foreign.codec}. Set it to H.264 video and AAC audio.`
+    : 'The encoder sends neither video nor audio that can be packaged. Set it to H.264 and AAC.';
+  return { code: 'codec_unsupported', description };
 }
 
-const ENCODER_GONE: Problem = {
-  code: 'encoder_gone',
-  description: 'The encoder has disconnected. The stream continues when it connects again.',
+const SENTENCES = {
+  encoder_gone: 'The encoder has disconnected. The stream continues when it connects again.',
+  encoder_silent: 'The encoder is connected and sends nothing. The stream continues when it sends again.',
+  no_media: 'The source sent no media in time. The packager tries again.',
+  no_segment: 'No segment can be made of what the encoder sends. Set it to a key frame every 2 seconds.',
+  packaging_stalled: 'shaka-packager has stopped reading. The packager starts it again.',
 };
-const SILENT: Problem = {
-  code: 'encoder_silent',
-  description: 'The encoder is connected and sends nothing. The stream continues when it sends again.',
-};
-const NO_MEDIA: Problem = {
-  code: 'no_media',
-  description: 'The source sent no media in time. The packager tries again.',
-};
-const NO_SEGMENT: Problem = {
-  code: 'no_segment',
-  description: 'No segment can be made of what the encoder sends. Set it to a key frame every 2 seconds.',
-};
-const STALLED: Problem = {
-  code: 'packaging_stalled',
-  description: 'shaka-packager has stopped reading. The packager starts it again.',
-};
+
+function problemOf(code: keyof typeof SENTENCES): Problem {
+  return { code, description: SENTENCES[code] };
+}
 
 /** Why nothing can be written below a folder, if so. */
 export function problemOfFolder(folder: string): Problem | undefined {

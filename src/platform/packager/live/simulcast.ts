@@ -1,6 +1,5 @@
-import type { Log } from '../../../http/log';
 import { type RunningProgram, runProgram, secretsOfAddress, withoutSecrets } from '../running-program';
-import type { Programs } from '../shaka-packager';
+import type { SessionSurroundings } from './session';
 
 /** What may wait for a target that takes too little, in bytes; then it is started again. */
 const MAX_WAITING = 8 * 1024 * 1024;
@@ -9,24 +8,17 @@ const LONGEST_DELAY_MS = 30_000;
 /** A target that took the stream this long starts again at the first delay. */
 const STEADY_MS = 60_000;
 
-interface SimulcastParts {
-  readonly programs: Programs;
-  readonly log: Log;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-}
-
 /** Sends a transport stream on to one RTMP server, and goes on trying. It never holds up who writes. */
 export class Simulcast {
   readonly #address: string;
-  readonly #options: SimulcastParts;
+  readonly #options: SessionSurroundings;
   #program: RunningProgram | undefined;
   #startedAt = 0;
   #notBefore = 0;
   #delayMs = FIRST_DELAY_MS;
   #isOver = false;
 
-  constructor(address: string, options: SimulcastParts) {
+  constructor(address: string, options: SessionSurroundings) {
     this.#address = address;
     this.#options = options;
   }

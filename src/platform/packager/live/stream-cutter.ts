@@ -2,7 +2,6 @@ import {
   beginsUnit,
   isBefore,
   isRandomAccess,
-  PACKET_BYTES,
   type ProgramStream,
   payloadOf,
   pidOf,
@@ -10,9 +9,10 @@ import {
 } from '../program-map';
 
 /** Bytes for the present part or the one before it; or that the next part becomes the present one, or the one before is over. */
-export type CutStep =
-  | { readonly to: 'former' | 'present'; readonly bytes: Buffer }
-  | { readonly to: 'next' | 'end_of_former' };
+interface CutStep {
+  readonly to: 'former' | 'present' | 'next' | 'end_of_former';
+  readonly bytes: Buffer;
+}
 
 /**
  * Cuts a transport stream of ffmpeg at key frames, so that each frame is in exactly one part: pictures from the key frame
@@ -21,7 +21,6 @@ export type CutStep =
 export class StreamCutter {
   readonly #video: number | undefined;
   readonly #audio: number | undefined;
-  #rest: Buffer = Buffer.alloc(0);
   /** The newest packet of each table: a part starts with them. */
   readonly #tables = new Map<number, Buffer>();
   /** When the present part begins, while sound of the part before may come. */
@@ -35,28 +34,20 @@ export class StreamCutter {
   }
 
   /** @param isDue asked at each key frame whether the next part begins with it. */
-  push(chunk: Buffer, isDue: () => boolean): CutStep[] {
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
-    const steps: CutStep[] = [];
-    let piece: { to: 'former' | 'present'; packets: Buffer[] } = { to: 'present', packets: [] };
-    const add = (to: 'former' | 'present', packet: Buffer) => {
-      if (to !== piece.to) flush(to);
-      piece.packets.push(packet);
-    };
-    const flush = (to: 'former' | 'present') => {
-      if (piece.packets.length > 0) steps.push({ to: piece.to, bytes: Buffer.concat(piece.packets) });
-      piece = { to, packets: [] };
+  push(packets: readonly Buffer[], isDue: () => boolean): CutStep[] {
+    const steps: { readonly to: CutStep['to']; readonly packets: Buffer[] }[] = [];
+    const add = (to: CutStep['to'], ...more: Buffer[]) => {
+      const last = steps.at(-1);
+      if (last?.to === to) last.packets.push(...more);
+      else steps.push({ to, packets: more });
     };
     const endFormer = () => {
       if (this.#cutAt === undefined) return;
       this.#cutAt = undefined;
       this.#isSoundOfFormer = false;
-      flush('present');
-      steps.push({ to: 'end_of_former' });
+      add('end_of_former');
     };
-    let at = 0;
-    for (; at + PACKET_BYTES <= bytes.length; at += PACKET_BYTES) {
-      const packet = bytes.subarray(at, at + PACKET_BYTES);
+    for (const packet of packets) {
       const pid = pidOf(packet);
       const isSound = pid === this.#audio;
       if (!isSound && pid !== this.#video) this.#tables.set(pid, Buffer.from(packet));
@@ -66,9 +57,8 @@ export class StreamCutter {
         // One key frame on, no sound of the part before is to be expected.
         endFormer();
         if (isDue()) {
-          flush('present');
-          steps.push({ to: 'next' });
-          for (const table of this.#tables.values()) add('present', table);
+          add('next');
+          add('present', ...this.#tables.values());
           this.#cutAt = time;
           if (this.#video === undefined || this.#audio === undefined) endFormer();
         }
@@ -78,8 +68,6 @@ export class StreamCutter {
       }
       add(isSound && this.#isSoundOfFormer ? 'former' : 'present', packet);
     }
-    flush('present');
-    this.#rest = Buffer.from(bytes.subarray(at));
-    return steps;
+    return steps.map(({ to, packets: bytes }) => ({ to, bytes: Buffer.concat(bytes) }));
   }
 }

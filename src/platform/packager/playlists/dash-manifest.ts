@@ -1,38 +1,21 @@
 import { parseXml, type XmlElement } from '../../../drm/xml';
-import { type Latency, NoSegments, SEGMENT_SECONDS } from './hls-playlists';
+import {
+  largest,
+  NoSegments,
+  type PlaylistOptions,
+  type PlaylistPart,
+  SEGMENT_SECONDS,
+} from './hls-playlists';
 
-/** What one run of shaka-packager wrote of a stream. */
-export interface ManifestPart {
-  /** Where its files are, relative to the joined manifest: `3/dash`, or empty for the same folder. */
-  readonly folder: string;
-  /** Its MPD with every segment that it has; empty while there is none. */
-  readonly text: string;
-  /** Whether its times go on from those of the part before, and only its keys are others. */
-  readonly continues?: boolean;
-}
-
-interface ManifestOptions {
-  /** Whether no segment will follow: a static manifest, whose periods follow each other without gaps. */
-  readonly ended: boolean;
-  /** How much of the end is listed; all of it if undefined. */
-  readonly windowSeconds: number | undefined;
-  /** Given to players as the publishing time and, so that a wrong clock of theirs does no harm, as the present. */
+interface ManifestOptions extends PlaylistOptions {
+  /** Given to players as the present, so that a wrong clock of theirs does no harm. */
   readonly now: Date;
-  /** Of a live stream. */
-  readonly latency?: Latency;
 }
 
 interface Segment {
   /** In the units of the timescale, as is the duration. */
   readonly time: number;
   readonly duration: number;
-}
-
-/** One `Representation`, or the `AdaptationSet` whose template all of its representations share. */
-interface Track {
-  readonly timescale: number;
-  readonly startNumber: number;
-  readonly segments: readonly Segment[];
 }
 
 interface Part {
@@ -69,7 +52,7 @@ const CLOCK_SECONDS = 1;
  * @throws an Error that names the part if its text is no MPD of shaka-packager
  * @throws NoSegments if there is nothing to play yet
  */
-export function joinManifests(parts: readonly ManifestPart[], options: ManifestOptions): string {
+export function joinManifests(parts: readonly PlaylistPart[], options: ManifestOptions): string {
   const { ended, windowSeconds, now, latency = 'default' } = options;
   // What follows a part without segments may go on from that one alone.
   let isCut = false;
@@ -125,13 +108,6 @@ export function joinManifests(parts: readonly ManifestPart[], options: ManifestO
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
 }
 
-/** A joined manifest, live or not, with the present that is given to players; nothing else of it changes with time. */
-export function atPresent(manifest: string, now: Date): string {
-  const at = manifest.lastIndexOf('<UTCTiming ');
-  if (at < 0) return manifest;
-  return `${manifest.slice(0, at)}${manifest.slice(at).replace(/ value="[^"]*"/, ` value="${now.toISOString()}"`)}`;
-}
-
 /** The length of each track of an MPD of shaka-packager, 0 without a segment; none for an empty text. */
 export function secondsOfManifest(text: string): number[] {
   const part = text === '' ? undefined : readPart({ folder: '', text });
@@ -141,9 +117,9 @@ export function secondsOfManifest(text: string): number[] {
 }
 
 /** What was read of the parts that are handed in again. */
-const readParts = new WeakMap<ManifestPart, Part | undefined>();
+const readParts = new WeakMap<PlaylistPart, Part | undefined>();
 
-function readPart({ folder, text, continues = false }: ManifestPart): Part | undefined {
+function readPart({ folder, text, continues = false }: PlaylistPart): Part | undefined {
   const timelines: Segment[][] = [];
   const short = text.replaceAll(/<SegmentTimeline>(.*?)<\/SegmentTimeline>/gs, (_, lines: string) => {
     timelines.push(readTimeline(lines));
@@ -161,12 +137,8 @@ function readPart({ folder, text, continues = false }: ManifestPart): Part | und
     if (track.segments.length > 0) tracks.set(template, track);
   }
   if (tracks.size === 0) return undefined;
-  let from = Number.POSITIVE_INFINITY;
-  let to = 0;
-  for (const track of tracks.values()) {
-    from = Math.min(from, startOf(track));
-    to = Math.max(to, endOf(track));
-  }
+  const from = Math.min(...[...tracks.values()].map(startOf));
+  const to = Math.max(...[...tracks.values()].map(endOf));
   const began = Date.parse(mpd.attributes.availabilityStartTime ?? '');
   const available = Number.isNaN(began) ? undefined : began + Math.round(from * 1000);
   const isBeginning = tracks.size < templates.length;
@@ -184,7 +156,10 @@ function readTimeline(lines: string): Segment[] {
   );
 }
 
-function readTrack({ attributes, children }: XmlElement, timelines: readonly Segment[][]): Track {
+type Track = ReturnType<typeof readTrack>;
+
+/** One `Representation`, or the `AdaptationSet` whose template all of its representations share. */
+function readTrack({ attributes, children }: XmlElement, timelines: readonly Segment[][]) {
   const timeline = children.find(({ name }) => name === 'SegmentTimeline');
   return {
     timescale: Number(attributes.timescale ?? 1),
@@ -285,13 +260,10 @@ function timelineOf(segments: readonly Segment[]): XmlElement[] {
 }
 
 function longestSegment(parts: readonly Part[]): number {
-  let longest = 0;
-  for (const { tracks } of parts) {
-    for (const { segments, timescale } of tracks.values()) {
-      for (const { duration: length } of segments) longest = Math.max(longest, length / timescale);
-    }
-  }
-  return longest;
+  const tracks = parts.flatMap((part) => [...part.tracks.values()]);
+  return largest(
+    tracks.map(({ segments, timescale }) => largest(segments.map((each) => each.duration)) / timescale),
+  );
 }
 
 function descendants(parent: XmlElement, name: string): XmlElement[] {

@@ -12,16 +12,16 @@ export class NoSegments extends Error {}
 
 /** What of a stream one run of shaka-packager wrote. */
 export interface PlaylistPart {
-  /** Where its files are, relative to the joined playlist: `3/hls`, or empty for the same folder. */
+  /** Where its files are, relative to what is joined: `3/hls`, or empty for the same folder. */
   readonly folder: string;
-  /** Its media playlist with every segment that it has; empty while there is none. */
+  /** Its media playlist or MPD with every segment that it has; empty while there is none. */
   readonly text: string;
   /** Whether its times go on from those of the part before, and only its keys are others. */
   readonly continues?: boolean;
 }
 
-interface PlaylistOptions {
-  /** Whether no segment will follow. */
+export interface PlaylistOptions {
+  /** Whether no segment will follow: a static manifest, whose periods follow each other without gaps. */
   readonly ended: boolean;
   /** How much of the end is listed; all of it if undefined. */
   readonly windowSeconds: number | undefined;
@@ -161,12 +161,7 @@ export function masterPlaylist(masters: readonly string[], windowSeconds: number
   return `${lines.join('\n')}\n`;
 }
 
-interface Master {
-  readonly media: readonly string[];
-  readonly streams: readonly { readonly line: string; readonly uri: string }[];
-}
-
-function readMaster(text: string): Master {
+function readMaster(text: string) {
   const lines = text.split(/\r?\n/).filter((line) => line !== '');
   return {
     media: lines.filter((line) => line.startsWith('#EXT-X-MEDIA:')),
@@ -210,6 +205,6 @@ function inFolder(folder: string, uri: string): string {
 }
 
 /** Not `Math.max(...)`: a day has more segments than a call may have arguments. */
-function largest(values: readonly number[]): number {
+export function largest(values: readonly number[]): number {
   return values.reduce((most, value) => Math.max(most, value), 0);
 }

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
 import { parseXml, type XmlElement } from '../../../../src/drm/xml';
-import {
-  atPresent,
-  joinManifests,
-  type ManifestPart,
-  secondsOfManifest,
-} from '../../../../src/platform/packager/playlists/dash-manifest';
-import { NoSegments } from '../../../../src/platform/packager/playlists/hls-playlists';
+import { joinManifests, secondsOfManifest } from '../../../../src/platform/packager/playlists/dash-manifest';
+import { NoSegments, type PlaylistPart } from '../../../../src/platform/packager/playlists/hls-playlists';
 
 const NOW = new Date('2026-11-22T16:05:00.000Z');
 const live = (windowSeconds?: number) => ({ ended: false, windowSeconds, now: NOW });
@@ -35,7 +30,7 @@ function written(video: readonly number[][], audio: readonly number[][], began =
 `;
 }
 
-const part = (folder: string, text: string): ManifestPart => ({ folder, text });
+const part = (folder: string, text: string): PlaylistPart => ({ folder, text });
 /** Four segments of 2 s from 1 s on; the sound begins 0.1 s later and ends with the picture. */
 const FOUR = (began?: string) =>
   written(
@@ -222,18 +217,6 @@ test('a day of live sound, whose segments differ in length, is joined within a w
   ]);
   const text = joinManifests([part('1', written([[0, 180_000, 43_199]], audio))], live(30));
   expect(text.length).toBeLessThan(5000);
-});
-
-test('the present is told anew of a live manifest, of which nothing else changes, and not of an ended one', () => {
-  const later = new Date('2026-11-22T16:06:30.000Z');
-  const manifest = joinManifests([part('1/dash', FOUR())], live());
-  const told = 'urn:mpeg:dash:utc:direct:2014" value="';
-  expect(atPresent(manifest, later)).toBe(
-    manifest.replace(`${told}${NOW.toISOString()}`, `${told}${later.toISOString()}`),
-  );
-  expect(atPresent(manifest, later)).not.toBe(manifest);
-  const ended = joinManifests([part('1/dash', FOUR())], ENDED);
-  expect(atPresent(ended, later)).toBe(ended);
 });
 
 test('each window shows the segments that end in it, as the whole does, of any parts', () => {
