@@ -3,15 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { networkOf } from '../../../http/connections';
 import { describeThrown, systemCode } from '../../../http/errors';
 import type { Log } from '../../../http/log';
-import { type Broadcast, CONNECT_REFUSALS, type ConnectRefusal } from './broadcast';
-import {
-  createRtmpRelay,
-  ENCODER_LIMITS,
-  type RtmpPlayer,
-  RtmpProtocol,
-  type RtmpRelay,
-  STREAM_EOF,
-} from './rtmp-protocol';
+import { type Broadcast, CONNECT_REFUSALS } from './broadcast';
 
 export const RTMP_INGEST_SETTINGS = {
   /** How many connections may be open that have shown no stream key. */
@@ -25,17 +17,118 @@ export const RTMP_INGEST_SETTINGS = {
 };
 export type RtmpIngestSettings = Readonly<typeof RTMP_INGEST_SETTINGS>;
 
-export type RtmpIngest = Awaited<ReturnType<typeof startRtmpIngest>>;
+/** What a peer may send before it is known to hold a stream key. */
+const MAX_BYTES_BEFORE_KEY = 64 * 1024;
+/** What may wait for a player that reads too slowly. */
+const MAX_BYTES_WAITING = 16 * 1024 * 1024;
+/** Encoders use two to six. */
+const MAX_CHUNK_STREAMS = 16;
+/** No message is longer; the specification takes greater chunk sizes for this one. */
+const MAX_CHUNK_SIZE = 0xffffff;
+/**
+ * What a peer may make us keep, in bytes: of a message, which is kept from its first chunk on, as long as its header says
+ * it is; and of the longest messages of all chunk streams together, whose memory is used again, and not given back.
+ * Commands alone are what a peer says until it is known to hold a stream key, and what a player says; of an encoder, a
+ * picture that is coded by itself is the longest message, some MB in the best of qualities.
+ */
+const COMMAND_LIMITS = { message: 16 * 1024, held: 64 * 1024 };
+const ENCODER_LIMITS = { message: 4 * 1024 * 1024, held: 8 * 1024 * 1024 };
+/** How long a peer may be silent; an encoder that vanished without closing its connection has gone, too. */
+const SILENCE_MS = 30_000;
+/** How long a peer may take to read what it is sent at the end. */
+const ENDING_MS = 10_000;
 
 /** The first byte of the handshake. */
 const VERSION = 3;
+/** The application part of the address; encoders differ in whether they end it with a slash. */
+const APPLICATION = /^live\/?$/;
+const KEY_FRAME = 3;
+/** Of a user control message: the stream has no more to play (RTMP 1.0, 7.1.7). */
+const STREAM_EOF = 1;
+
+const REFUSALS = {
+  ...CONNECT_REFUSALS,
+  wrong_address: 'The address is rtmp://<host>/live/<stream key>, for one stream a connection.',
+  nothing_to_play: 'No encoder streams with this stream key. Play it once one does.',
+  too_many_players: 'As many players as possible are connected. Try again later.',
+};
+
+/** One chunk stream of node-media-server: its latest header, and the memory for its message, in bytes. */
+interface ChunkStream {
+  readonly header: { readonly length: number };
+  readonly capacity: number;
+}
+
+/** One message of sound, picture or metadata. */
+interface Packet {
+  readonly flags: number;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** One end of a connection. */
+declare class LibraryProtocol {
+  readonly streamApp: unknown;
+  /** The name that is published or played, without its query. */
+  readonly streamName: unknown;
+  readonly streamId: number;
+  readonly inPackets: ReadonlyMap<number, ChunkStream>;
+  /** The one whose chunk is read. */
+  readonly parserPacket: ChunkStream;
+  inChunkSize: number;
+  flv: unknown;
+  onPacketCallback: (packet: Packet) => void;
+  onOutputCallback: (data: Buffer) => void;
+  /** @throws on a malformed message, or one over the limits. Answers a text when no more can be read. */
+  parserData(data: Buffer): string | null;
+  /** Reads the header of a chunk; the memory for its message is taken only afterwards. */
+  packetParse(): void;
+  /** Obeys a control message, such as one that sets the chunk size. */
+  controlHandler(): void;
+  sendStatusMessage(streamId: number, level: 'status' | 'error', code: string, description: string): void;
+  /** Sends a user control message. */
+  sendStreamStatus(type: number, streamId: number): void;
+  /** Asked to publish, or to play: answers that it may. */
+  respondPublish(): void;
+  respondPlay(): void;
+  onDeleteStream(): void;
+}
+
+/** Hands the packets of one stream to its players; a new one gets the headers and the current group of pictures. */
+declare class LibraryRelay {
+  constructor(streamPath: string);
+  readonly subscribers: ReadonlyMap<string, RtmpConnection>;
+  flvGopCache: unknown;
+  rtmpGopCache: unknown;
+  postPlay(player: RtmpConnection): void;
+  donePlay(player: RtmpConnection): void;
+  broadcastMessage(packet: Packet): void;
+}
+
+// Used of node-media-server: how RTMP is spoken, and how a stream is handed to its players. Its server isn't: that one
+// writes files, ends the process when its port is taken or a message is malformed, and relays what a refused publisher
+// sends. Required and not imported: the library comes without types, and its entry does not export these parts.
+const Protocol: typeof LibraryProtocol = require('node-media-server/src/protocol/rtmp.js');
+const Relay: typeof LibraryRelay = require('node-media-server/src/server/broadcast_server.js');
+const libraryLog: { log: () => void } = require('node-media-server/src/core/logger.js');
+
+// It would print to the standard output, in the middle of our log.
+libraryLog.log = () => {};
+
+interface RtmpParts {
+  readonly broadcast: Broadcast;
+  readonly log: Log;
+  readonly newId: () => string;
+}
+
+export type RtmpIngest = Awaited<ReturnType<typeof startRtmpIngest>>;
 
 /**
  * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`, and lets who knows the key, or the event's pull token in
  * its place, watch while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`).
  */
 export async function startRtmpIngest(
-  parts: RtmpParts,
+  { broadcast, log, newId }: RtmpParts,
   { host, port }: { readonly host: string; readonly port: number },
   settings: RtmpIngestSettings = RTMP_INGEST_SETTINGS,
 ) {
@@ -43,7 +136,7 @@ export async function startRtmpIngest(
   /** The network of each connection that has shown no stream key, oldest first. */
   const asking = new Map<Socket, string>();
   /** By stream key and by pull token, while the encoder is connected. */
-  const relays = new Map<string, RtmpRelay>();
+  const relays = new Map<string, LibraryRelay>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     asking.set(socket, networkOf(socket.remoteAddress));
@@ -53,14 +146,20 @@ export async function startRtmpIngest(
       asking.delete(socket);
       clearTimeout(deadline);
     };
-    socket.on('error', (error) => parts.log.debug('rtmp connection broke', { code: systemCode(error) }));
+    socket.on('error', (error) => log.debug('rtmp connection broke', { code: systemCode(error) }));
     socket.on('close', () => {
       sockets.delete(socket);
       onKeyShown();
     });
     socket.once('data', (opening) => {
-      if (opening[0] !== VERSION) socket.destroy();
-      else new RtmpConnection(socket, opening, { ...parts, relays, onKeyShown, settings });
+      if (opening[0] !== VERSION) {
+        socket.destroy();
+        return;
+      }
+      const parts = { broadcast, log, relays, settings, onKeyShown };
+      const connection = new RtmpConnection(newId(), socket, parts);
+      socket.on('data', (data) => connection.read(data));
+      connection.read(opening);
     });
   });
   await once(server.listen({ host, port }), 'listening');
@@ -90,73 +189,45 @@ function endOldest(asking: Map<Socket, string>): void {
   oldest.destroy();
 }
 
-interface RtmpParts {
-  readonly broadcast: Broadcast;
-  readonly log: Log;
-  readonly newId: () => string;
-}
-
-/** The application part of the address; encoders differ in whether they end it with a slash. */
-const APPLICATION = /^live\/?$/;
-
-/** How long a peer may be silent; an encoder that vanished without closing its connection has gone, too. */
-const SILENCE_MS = 30_000;
-
-/** What a peer may send before it is known to hold a stream key. */
-const MAX_BYTES_BEFORE_KEY = 64 * 1024;
-
-/** What may wait for a player that reads too slowly. */
-const MAX_BYTES_WAITING = 16 * 1024 * 1024;
-
-/** How long a peer may take to read what it is sent at the end. */
-const ENDING_MS = 10_000;
-
-type Refusal = ConnectRefusal | 'wrong_address' | 'nothing_to_play' | 'too_many_players';
-
-const REFUSALS: Readonly<Record<Refusal, string>> = {
-  ...CONNECT_REFUSALS,
-  wrong_address: 'The address is rtmp://<host>/live/<stream key>, for one stream a connection.',
-  nothing_to_play: 'No encoder streams with this stream key. Play it once one does.',
-  too_many_players: 'As many players as possible are connected. Try again later.',
-};
-
-interface RtmpConnectionParts extends RtmpParts {
-  readonly relays: Map<string, RtmpRelay>;
+interface RtmpConnectionParts extends Omit<RtmpParts, 'newId'> {
+  readonly relays: Map<string, LibraryRelay>;
+  readonly settings: RtmpIngestSettings;
   /** Called once, when the peer has shown a stream key with which it may publish or play. */
   readonly onKeyShown: () => void;
-  readonly settings: RtmpIngestSettings;
 }
 
 /**
- * Speaks RTMP with one peer until its connection ends. A peer publishes one stream, or plays one. Its creator
- * listens for the socket's errors, and sets a time for the stream key.
+ * Speaks RTMP with one peer until its connection ends. A peer publishes one stream, or plays one; a player is what a relay
+ * sends to. The library alone answers a publish and a play before it asks anybody, and believes every header: 16 MB for
+ * each of 65,536 chunk streams. The creator listens for the socket's errors, and sets a time for the stream key.
  */
-class RtmpConnection {
+class RtmpConnection extends Protocol {
+  readonly id: string;
+  /** Empty for a player that the library is not to announce. */
+  readonly ip = '';
+  readonly protocol = 'rtmp';
+  /** The library sets it. */
+  endTime = 0;
   readonly #socket: Socket;
   readonly #parts: RtmpConnectionParts;
-  readonly #protocol = new RtmpProtocol();
+  /** From the next message on. */
+  #limits = COMMAND_LIMITS;
   #streams = false;
   #over = false;
   #received = 0;
 
-  /** @param opening what the peer has sent so far. */
-  constructor(socket: Socket, opening: Buffer, parts: RtmpConnectionParts) {
+  constructor(id: string, socket: Socket, parts: RtmpConnectionParts) {
+    super();
+    this.id = id;
     this.#socket = socket;
     this.#parts = parts;
-    const protocol = this.#protocol;
-    // The library answers a publish and a play before it asks anybody; here the answer waits for the decision.
-    const acceptPublish = protocol.respondPublish.bind(protocol);
-    protocol.respondPublish = () => this.#publish(acceptPublish);
-    const acceptPlay = protocol.respondPlay.bind(protocol);
-    protocol.respondPlay = () => this.#play(acceptPlay);
-    protocol.onDeleteStream = () => this.#cut();
-    protocol.onOutputCallback = (data) => this.#write(data);
+    // A reader of FLV files with a memory of 1 MiB, which RTMP has no use for.
+    this.flv = undefined;
+    this.onOutputCallback = (data) => this.sendBuffer(data);
     socket.setTimeout(SILENCE_MS, () => this.#cut());
-    socket.on('data', (data) => this.#read(data));
-    this.#read(opening);
   }
 
-  #read(data: Buffer): void {
+  read(data: Buffer): void {
     if (this.#over) return;
     this.#received += data.length;
     if (!this.#streams && this.#received > MAX_BYTES_BEFORE_KEY) {
@@ -164,7 +235,7 @@ class RtmpConnection {
       return;
     }
     try {
-      if (this.#protocol.parserData(data) !== null) this.#cut();
+      if (this.parserData(data) !== null) this.#cut();
     } catch (thrown) {
       // Who has shown no stream key must not fill the log.
       const level = this.#streams ? 'warn' : 'debug';
@@ -173,7 +244,27 @@ class RtmpConnection {
     }
   }
 
-  #publish(accept: () => void): void {
+  override packetParse(): void {
+    super.packetParse();
+    const { parserPacket, inPackets } = this;
+    const { length } = parserPacket.header;
+    const { message, held } = this.#limits;
+    if (length > message) throw new RangeError(`RTMP message longer than ${message} bytes`);
+    if (inPackets.size > MAX_CHUNK_STREAMS) throw new RangeError('too many RTMP chunk streams');
+    if (length <= parserPacket.capacity) return;
+    let total = length;
+    for (const other of inPackets.values()) if (other !== parserPacket) total += other.capacity;
+    if (total > held) throw new RangeError(`RTMP messages hold more than ${held} bytes`);
+  }
+
+  override controlHandler(): void {
+    super.controlHandler();
+    if (this.inChunkSize < 1 || this.inChunkSize > 0x7fffffff)
+      throw new RangeError('RTMP chunk size not valid');
+    this.inChunkSize = Math.min(this.inChunkSize, MAX_CHUNK_SIZE);
+  }
+
+  override respondPublish(): void {
     const key = this.#askedKey();
     if (key === undefined) {
       this.#refuse('NetStream.Publish.BadName', 'wrong_address');
@@ -189,15 +280,22 @@ class RtmpConnection {
       return;
     }
     this.#begin();
-    this.#protocol.limits = ENCODER_LIMITS;
+    this.#limits = ENCODER_LIMITS;
     const { session } = connected;
     const { channelId, eventId } = session;
-    const relay = createRtmpRelay(settings.maxGroupBytes);
+    const relay = new Relay('');
     // A publisher that came with the token was refused above: no channel has it for its key.
     const names = [key, session.pullToken];
     for (const name of names) relays.set(name, relay);
-    this.#protocol.onPacketCallback = (packet) => {
-      if (!this.#over) relay.broadcastMessage(packet);
+    let pictures = 0;
+    this.onPacketCallback = (packet) => {
+      if (this.#over) return;
+      relay.broadcastMessage(packet);
+      pictures = packet.flags === KEY_FRAME ? packet.size : pictures + packet.size;
+      // Without a memory for the group of pictures, the library begins one at the next key frame.
+      if (pictures > settings.maxGroupBytes) relay.rtmpGopCache = null;
+      // No player takes FLV here.
+      relay.flvGopCache = null;
     };
     this.#socket.once('close', () => {
       log.info('encoder disconnected', { channelId, eventId });
@@ -207,11 +305,11 @@ class RtmpConnection {
       broadcast.disconnect(session);
     });
     log.info('encoder connected', { channelId, eventId });
-    accept();
+    super.respondPublish();
   }
 
-  #play(accept: () => void): void {
-    const { relays, newId, settings } = this.#parts;
+  override respondPlay(): void {
+    const { relays, settings } = this.#parts;
     const relay = relays.get(this.#askedKey() ?? '');
     if (!relay) {
       this.#refuse('NetStream.Play.StreamNotFound', 'nothing_to_play');
@@ -224,17 +322,31 @@ class RtmpConnection {
       return;
     }
     this.#begin();
-    accept();
-    const player: RtmpPlayer = {
-      id: newId(),
-      ip: '',
-      protocol: 'rtmp',
-      endTime: 0,
-      sendBuffer: (data) => this.#write(data),
-      close: () => this.#endPlaying(),
-    };
-    relay.postPlay(player);
-    this.#socket.once('close', () => relay.donePlay(player));
+    super.respondPlay();
+    relay.postPlay(this);
+    this.#socket.once('close', () => relay.donePlay(this));
+  }
+
+  override onDeleteStream(): void {
+    this.#cut();
+  }
+
+  sendBuffer(data: Buffer): void {
+    if (this.#over) return;
+    this.#socket.write(data);
+    if (this.#socket.writableLength > MAX_BYTES_WAITING) this.#cut();
+  }
+
+  /** Reports the end of the stream to the player, as it would take a connection that breaks for a fault; then ends. */
+  close(): void {
+    if (this.#over) return;
+    const gone = 'The encoder has gone.';
+    this.sendStatusMessage(this.streamId, 'status', 'NetStream.Play.UnpublishNotify', gone);
+    this.sendStreamStatus(STREAM_EOF, this.streamId);
+    this.#over = true;
+    // What the player still sends is read: unread, it would reset the connection before the player has read the end.
+    this.#socket.end();
+    this.#cutLate();
   }
 
   #begin(): void {
@@ -244,43 +356,16 @@ class RtmpConnection {
 
   /** The stream key that the peer asks for, or undefined when it asks elsewhere or once too often. */
   #askedKey(): string | undefined {
-    const { streamApp, streamName } = this.#protocol;
+    const { streamApp, streamName } = this;
     const isRight = APPLICATION.test(String(streamApp)) && typeof streamName === 'string';
     return isRight && !this.#streams && !this.#over ? streamName : undefined;
   }
 
-  #write(data: Buffer): void {
-    if (this.#over) return;
-    this.#socket.write(data);
-    if (this.#socket.writableLength > MAX_BYTES_WAITING) this.#cut();
-  }
-
-  #refuse(code: string, reason: Refusal): void {
+  #refuse(code: string, reason: keyof typeof REFUSALS): void {
     this.#parts.log.warn('rtmp connection refused', { reason });
-    this.#protocol.sendStatusMessage(this.#protocol.streamId, 'error', code, REFUSALS[reason]);
-    this.#endSoon();
-  }
-
-  /** Reports the end of the stream to the player, as it would take a connection that breaks for a fault; then ends. */
-  #endPlaying(): void {
-    if (this.#over) return;
-    const { streamId } = this.#protocol;
-    this.#protocol.sendStatusMessage(
-      streamId,
-      'status',
-      'NetStream.Play.UnpublishNotify',
-      'The encoder has gone.',
-    );
-    this.#protocol.sendStreamStatus(STREAM_EOF, streamId);
+    this.sendStatusMessage(this.streamId, 'error', code, REFUSALS[reason]);
     this.#over = true;
-    // What the player still sends is read: unread, it would reset the connection before the player has read the end.
-    this.#socket.end();
-    this.#cutLate();
-  }
-
-  /** Ends the connection once the peer has been sent what was written; nothing more is read. */
-  #endSoon(): void {
-    this.#over = true;
+    // The peer gets what was written; nothing more is read.
     this.#socket.destroySoon();
     this.#cutLate();
   }
