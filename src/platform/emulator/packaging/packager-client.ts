@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
-import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
-import { Agent as SecureAgent, request as secureRequest } from 'node:https';
+import http, { type Agent, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import https from 'node:https';
 import { pipeline } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import * as z from 'zod';
@@ -56,115 +56,66 @@ export function isDone({ state }: StreamDocument): boolean {
 
 const StreamList = z.object({ streams: z.array(StreamDocument) });
 
-export interface LiveOrder {
-  readonly source: string;
-  readonly keyFile: string;
-  readonly simulcast: readonly { readonly url: string }[];
-  readonly latency?: 'low';
+/** Why a call has failed. `absent`: the packager has no such stream, or no such call. */
+export interface Failed {
+  readonly ok: false;
+  readonly problem: Problem;
+  readonly absent: boolean;
 }
-
-/** A media file as the packager is to have it; without a key file it is packaged in the clear. */
-export interface FileOrder {
-  readonly path: string;
-  /** Bytes. */
-  readonly size: number;
-  readonly keyFile: string | undefined;
-}
-
-/** The result of a call. `absent`: the packager has no such stream. */
-export type Outcome<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly problem: Problem; readonly absent: boolean };
+export type Outcome<T> = { readonly ok: true; readonly value: T } | Failed;
 
 interface Call {
   readonly method: string;
   readonly path: string;
   readonly headers?: OutgoingHttpHeaders;
-  readonly body?: string | Pick<FileOrder, 'path' | 'size'>;
+  /** JSON. */
+  readonly body?: object;
+  /** In place of it; the size in bytes. */
+  readonly file?: { readonly path: string; readonly size: number };
   readonly signal?: AbortSignal;
   readonly timeout?: number;
-  /** It comes from a viewer, who gets the answer whatever its status. */
-  readonly isForwarded?: boolean;
 }
-
-/** How long a conversion may take with those before it, in milliseconds. */
-const CONVERSION_MS = 12 * 60 * 60 * 1000;
 
 const UNREACHABLE = 'packager_unreachable';
 
-/** Calls of the packager. None of them rejects, and none waits longer than the limits say. */
+/** Calls of the packager. None of them rejects, and none waits longer than the limits, or `timeout`, say. */
 export class PackagerClient {
+  readonly limits: PackagerLimits;
   readonly #address: PackagerAddress;
-  readonly #limits: PackagerLimits;
-  readonly #isSecure: boolean;
+  readonly #protocol: typeof http | typeof https;
   readonly #calls: Agent;
   /** Viewers don't wait for the calls that bring streams to the packager. */
   readonly #viewers: Agent;
 
   constructor(address: PackagerAddress, limits: PackagerLimits) {
+    this.limits = limits;
     this.#address = address;
-    this.#limits = limits;
-    this.#isSecure = address.url.startsWith('https:');
-    const agent = this.#isSecure ? SecureAgent : Agent;
-    this.#calls = new agent({ keepAlive: true, maxSockets: 16 });
-    this.#viewers = new agent({ keepAlive: true, maxFreeSockets: 16 });
+    this.#protocol = address.url.startsWith('https:') ? https : http;
+    this.#calls = new this.#protocol.Agent({ keepAlive: true, maxSockets: 16 });
+    this.#viewers = new this.#protocol.Agent({ keepAlive: true, maxFreeSockets: 16 });
   }
 
-  /** Starts a live stream; changes nothing when it runs. */
-  putLive(id: string, order: LiveOrder): Promise<Outcome<StreamDocument>> {
-    const body = JSON.stringify({ ...order, protection: 'key_file' });
-    return this.#ask({ method: 'PUT', path: `/streams/${id}`, body }, documentIn);
-  }
-
-  /** Sends a media file, in place of what was packaged under the id before. */
-  putFile(id: string, order: FileOrder, signal: AbortSignal): Promise<Outcome<StreamDocument>> {
-    const { keyFile } = order;
-    const query = keyFile === undefined ? 'protection=none' : `keyFile=${encodeURIComponent(keyFile)}`;
-    const path = `/streams/${id}/file?${query}`;
-    const call = { method: 'PUT', path, body: order, signal, timeout: this.#limits.fileMs };
-    return this.#ask(call, documentIn);
+  /** A call that answers the document of its stream. */
+  ask(call: Call): Promise<Outcome<StreamDocument>> {
+    return this.#call(call, async (answer) => StreamDocument.parse(await json(answer)));
   }
 
   list(): Promise<Outcome<readonly StreamDocument[]>> {
-    return this.#ask({ method: 'GET', path: '/streams' }, async (answer) => {
-      return StreamList.parse(await json(answer)).streams;
-    });
+    const call = { method: 'GET', path: '/streams' };
+    return this.#call(call, async (answer) => StreamList.parse(await json(answer)).streams);
   }
 
-  /** Ends a live stream; what was packaged stays. */
-  end(id: string): Promise<Outcome<StreamDocument>> {
-    const call = { method: 'POST', path: `/streams/${id}/end`, timeout: this.#limits.idleMs };
-    return this.#ask(call, documentIn);
-  }
-
-  /** Removes a stream. One that the packager does not have counts as removed. */
-  async remove(id: string): Promise<Outcome<unknown>> {
-    const removed = await this.#ask({ method: 'DELETE', path: `/streams/${id}` }, (answer) =>
+  /** Removes a stream; it is `absent` then. */
+  async remove(id: string): Promise<Failed> {
+    const removed = await this.#call({ method: 'DELETE', path: `/streams/${id}` }, (answer) =>
       answer.resume(),
     );
-    return removed.ok || !removed.absent ? removed : { ok: true, value: undefined };
+    return removed.ok ? ABSENT : removed;
   }
 
-  /** The recording of a stream in the clear, or the piece between two seconds. */
-  record(
-    id: string,
-    piece: { readonly from: number; readonly to: number } | undefined,
-    signal: AbortSignal,
-  ): Promise<Outcome<IncomingMessage>> {
-    const path = `/streams/${id}/recording${piece ? `?from=${piece.from}&to=${piece.to}` : ''}`;
-    const call = { method: 'GET', path, signal, timeout: this.#limits.fileMs };
-    return this.#ask(call, (answer) => answer);
-  }
-
-  /** A media file in another size: in pixels, at most, and in kbit/s of the picture; of sound alone without both. */
-  convert(
-    body: Pick<FileOrder, 'path' | 'size'>,
-    order: { readonly height?: number; readonly bitrate?: number },
-    signal: AbortSignal,
-  ): Promise<Outcome<IncomingMessage>> {
-    const query = Object.entries(order).map(([name, value]) => `${name}=${value}`);
-    const path = `/conversions?${query.join('&')}`;
-    return this.#ask({ method: 'POST', path, body, signal, timeout: CONVERSION_MS }, (answer) => answer);
+  /** A call that answers a file. */
+  open(call: Call): Promise<Outcome<IncomingMessage>> {
+    return this.#call(call, (answer) => answer);
   }
 
   /**
@@ -172,14 +123,11 @@ export class PackagerClient {
    * closed the kept connection.
    * @param call its path is below `/media`, with its query.
    */
-  async forward(
-    call: Pick<Call, 'method' | 'path' | 'signal' | 'headers'>,
-  ): Promise<Outcome<IncomingMessage>> {
-    const forwarded = { ...call, timeout: this.#limits.idleMs, isForwarded: true };
-    const outcome = await this.#ask(forwarded, (answer) => answer);
-    return outcome.ok || outcome.problem.code !== UNREACHABLE
-      ? outcome
-      : this.#ask(forwarded, (answer) => answer);
+  async forward(call: Call): Promise<Outcome<IncomingMessage>> {
+    const forwarded = { ...call, timeout: this.limits.idleMs };
+    const outcome = await this.#open(forwarded, this.#viewers);
+    const isToBeRepeated = !outcome.ok && outcome.problem.code === UNREACHABLE;
+    return isToBeRepeated ? this.#open(forwarded, this.#viewers) : outcome;
   }
 
   stop(): void {
@@ -188,81 +136,83 @@ export class PackagerClient {
   }
 
   /** Reads the answer of a call, when it is one of success. */
-  async #ask<T>(call: Call, read: (answer: IncomingMessage) => T | Promise<T>): Promise<Outcome<T>> {
+  async #call<T>(call: Call, read: (answer: IncomingMessage) => T | Promise<T>): Promise<Outcome<T>> {
+    const opened = await this.#open(call, this.#calls);
+    if (!opened.ok) return opened;
+    const { statusCode = 0 } = opened.value;
+    if (statusCode < 200 || statusCode >= 300) return refusedBy(opened.value, statusCode);
     try {
-      const answer = await this.#open(call);
-      const { statusCode = 0 } = answer;
-      if (!call.isForwarded && (statusCode < 200 || statusCode >= 300)) return refusedBy(answer, statusCode);
-      return { ok: true, value: await read(answer) };
+      return { ok: true, value: await read(opened.value) };
     } catch (thrown) {
-      return { ok: false, problem: this.#problemOf(systemCode(thrown), call.signal), absent: false };
+      return this.#failed(thrown, call);
     }
   }
 
-  #open(call: Call): Promise<IncomingMessage> {
-    const agent = call.isForwarded ? this.#viewers : this.#calls;
+  #open(call: Call, agent: Agent): Promise<Outcome<IncomingMessage>> {
     const { url, apiKey } = this.#address;
-    const { method, body, signal, timeout = this.#limits.callMs } = call;
-    const isFile = typeof body === 'object';
+    const { method, file, signal, timeout = this.limits.callMs } = call;
+    const body = call.body && JSON.stringify(call.body);
     const headers = {
       ...call.headers,
-      ...(body !== undefined && {
-        'content-type': isFile ? 'application/octet-stream' : 'application/json',
-        'content-length': isFile ? body.size : Buffer.byteLength(body),
-      }),
+      ...(body && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+      ...(file && { 'content-type': 'application/octet-stream', 'content-length': file.size }),
       ...(apiKey !== undefined && { 'x-api-key': apiKey }),
     };
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const options = { method, agent, headers, timeout, ...(signal && { signal }) };
-      const outgoing = (this.#isSecure ? secureRequest : request)(`${url}${call.path}`, options);
+      const outgoing = this.#protocol.request(`${url}${call.path}`, options);
       outgoing.on('timeout', () => {
         outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
       });
       outgoing.on('response', (answer) => {
         // Its reader gets the error.
         answer.on('error', () => undefined);
-        resolve(answer);
+        resolve({ ok: true, value: answer });
       });
-      outgoing.on('error', reject);
-      if (!isFile) outgoing.end(body);
+      outgoing.on('error', (thrown) => resolve(this.#failed(thrown, call)));
+      if (!file) outgoing.end(body);
       // The answer may come before the end of the file; then the rest is not sent.
-      else pipeline(createReadStream(body.path), outgoing, () => undefined);
+      else pipeline(createReadStream(file.path), outgoing, () => undefined);
     });
   }
 
-  #problemOf(code: string | undefined, signal: AbortSignal | undefined): Problem {
+  #failed(thrown: unknown, { signal }: Call): Failed {
     const { url } = this.#address;
-    if (signal?.aborted) return { code: 'call_ended', description: 'The call was ended.' };
-    if (code === undefined) {
-      const description = `The server at ${url} is not a packager. Correct EMULATOR_PACKAGERURL.`;
-      return { code: 'packager_foreign', description };
-    }
-    if (code === 'ETIMEDOUT') {
-      const description = `The packager at ${url} does not answer in time. See its log, and the load of its machine.`;
-      return { code: 'packager_late', description };
-    }
-    const failure = failureOf(code).replaceAll('_', ' ');
-    const description = `The packager at ${url} does not answer (${failure}). Start it, or correct EMULATOR_PACKAGERURL.`;
-    return { code: UNREACHABLE, description };
+    const code = systemCode(thrown);
+    if (signal?.aborted) return failed('call_ended', 'The call was ended.');
+    if (code === undefined)
+      return failed(
+        'packager_foreign',
+        `The server at ${url} is not a packager. Correct EMULATOR_PACKAGERURL.`,
+      );
+    const advice =
+      code === 'ETIMEDOUT'
+        ? 'in time. See its log, and the load of its machine.'
+        : `(${failureOf(code).replaceAll('_', ' ')}). Start it, or correct EMULATOR_PACKAGERURL.`;
+    const description = `The packager at ${url} does not answer ${advice}`;
+    return failed(code === 'ETIMEDOUT' ? 'packager_late' : UNREACHABLE, description);
   }
 }
 
-async function documentIn(answer: IncomingMessage): Promise<StreamDocument> {
-  return StreamDocument.parse(await json(answer));
+export function failed(code: string, description: string, absent = false): Failed {
+  return { ok: false, problem: { code, description }, absent };
 }
+
+export const ABSENT = failed('stream_not_found', 'The packager has no such stream.', true);
 
 const Refused = z.object({ errors: z.array(z.object({ code: z.string(), description: z.string() })).min(1) });
 
 /** Why a call failed, by the first error of the answer if it has one. */
-async function refusedBy(answer: IncomingMessage, status: number): Promise<Outcome<never>> {
+async function refusedBy(answer: IncomingMessage, status: number): Promise<Failed> {
+  const body = await json(answer).catch(() => undefined);
   if (status === 401 || status === 403) {
-    answer.resume();
     const description =
       "The packager refuses the API key. Set EMULATOR_PACKAGERAPIKEY to the packager's PACKAGER_APIKEY.";
-    return { ok: false, problem: { code: 'packager_refused_api_key', description }, absent: false };
+    return failed('packager_refused_api_key', description);
   }
-  const failed = { code: 'packager_failed', description: `The packager answered ${status}.` };
-  const body = await json(answer).catch(() => undefined);
-  const problem = Refused.safeParse(body).data?.errors[0] ?? failed;
-  return { ok: false, problem, absent: status === 404 };
+  const { code, description } = Refused.safeParse(body).data?.errors[0] ?? {
+    code: 'packager_failed',
+    description: `The packager answered ${status}.`,
+  };
+  return failed(code, description, status === 404);
 }

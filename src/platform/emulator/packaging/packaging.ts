@@ -8,16 +8,15 @@ import { type Channel, keyFileOfChannel } from '../resources/channels';
 import { keyFileOf, type Media } from '../resources/media';
 import type { EmulatorState } from '../state';
 import {
-  type FileOrder,
+  ABSENT,
   isDone,
-  type LiveOrder,
   type Outcome,
   PACKAGER_LIMITS,
   type PackagerAddress,
   PackagerClient,
   type StreamDocument,
 } from './packager-client';
-import { StreamNotes } from './stream-notes';
+import { createStreamNotes } from './stream-notes';
 
 export const PACKAGING_SETTINGS = {
   ...PACKAGER_LIMITS,
@@ -31,31 +30,31 @@ const FILES = 2;
 /** A refused file is sent again after so many rounds. */
 const WAIT = 8;
 
-const ABSENT: Outcome<never> = {
-  ok: false,
-  problem: { code: 'stream_not_found', description: 'The packager has no such stream.' },
-  absent: true,
-};
+interface FileOrder {
+  readonly kind: 'file';
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Without one it is packaged in the clear. */
+  readonly keyFile: string | undefined;
+}
 
 /**
- * What the packager is to have under an id. `interrupted`: a live stream whose encoder may come back; `replay`: one that
- * is over.
+ * What the packager is to have under an id: a live stream, as the body of a call; one that is `interrupted`, whose encoder
+ * may come back; the `replay` of one that is over; or a file.
  */
 type Wanted =
-  | { readonly kind: 'live'; readonly order: LiveOrder }
-  | { readonly kind: 'interrupted' }
-  | { readonly kind: 'replay' }
-  | { readonly kind: 'file'; readonly order: FileOrder };
-
-export type Packaged = Readonly<Pick<Stream, 'document' | 'problem' | 'isGone'>>;
+  | { readonly kind: 'live'; readonly order: object }
+  | { readonly kind: 'interrupted' | 'replay' }
+  | FileOrder;
 
 interface Stream {
   readonly id: string;
   document: StreamDocument | undefined;
   /** Why the packager could not be asked, or does not do what is wanted. */
-  problem: Problem | undefined;
+  problem?: Problem | undefined;
   /** Whether the packager has nothing of an event that is over. */
-  isGone: boolean;
+  isGone?: boolean;
   /** The file that the packager took last. */
   sent?: string | undefined;
   /** The file on its way, and what ends it. */
@@ -66,9 +65,9 @@ interface Stream {
   calling?: Promise<void> | undefined;
   /** Whether it is to be compared again after the call under way. */
   again: boolean;
-  /** How many calls were made: a list from before a call is out of date. */
-  calls: number;
 }
+
+export type Packaged = Readonly<Pick<Stream, 'document' | 'problem' | 'isGone'>>;
 
 interface PackagingParts {
   readonly state: EmulatorState;
@@ -89,9 +88,10 @@ export class Packaging {
   readonly #parts: PackagingParts;
   readonly #streams = new Map<string, Stream>();
   readonly #files = createSemaphore(FILES);
-  readonly #notes: StreamNotes | undefined;
+  readonly #notes: ReturnType<typeof createStreamNotes> | undefined;
   readonly #rounds: NodeJS.Timeout | undefined;
-  readonly #stopMs: number;
+  /** No call of them has ended since the list was asked for, which has them as they are. */
+  #listed = new Set<Stream>();
   #waiting: (() => void)[] = [];
   #inRound = false;
   #isStopped = false;
@@ -99,16 +99,15 @@ export class Packaging {
 
   constructor(parts: PackagingParts, settings: PackagingSettings) {
     this.#parts = parts;
-    this.#stopMs = settings.callMs;
-    if (!parts.packager) return;
-    const client = new PackagerClient(parts.packager, settings);
+    const { packager, state } = parts;
+    if (!packager) return;
+    const client = new PackagerClient(packager, settings);
     this.client = client;
-    this.#notes = new StreamNotes(parts.notesFolder, parts.packager.url, parts.wallClock, parts.log);
+    this.#notes = createStreamNotes(packager.url, parts);
     this.#rounds = setInterval(() => void this.#round(client), settings.everyMs).unref();
-    const { events, media, channels } = parts.state;
-    events.watch(({ id }) => this.look(id));
-    media.watch(({ id }) => this.look(id));
-    channels.watch(({ currentEventId }) => currentEventId !== undefined && this.look(currentEventId));
+    state.events.watch(({ id }) => this.#look(id));
+    state.media.watch(({ id }) => this.#look(id));
+    state.channels.watch(({ currentEventId }) => currentEventId !== undefined && this.#look(currentEventId));
   }
 
   /** Whether there is a packager that can pull no live stream. */
@@ -137,9 +136,10 @@ export class Packaging {
   /** Whether there is something to play, or may be soon. */
   isExpected(id: string): boolean {
     const stream = this.#streams.get(id);
-    if (!stream?.document) return stream !== undefined && !stream.isGone;
-    const { dash, hls, kind, state } = stream.document;
-    return !!(dash || hls) || (kind === 'live' && state !== 'ended') || !isDone(stream.document);
+    const { document } = stream ?? {};
+    if (!document) return stream !== undefined && !stream.isGone;
+    if (document.dash || document.hls) return true;
+    return document.kind === 'live' ? document.state !== 'ended' : !isDone(document);
   }
 
   /** Whether the packager does not package what is wanted, until somebody corrects it. */
@@ -157,9 +157,9 @@ export class Packaging {
     return stream.problem?.description ?? 'Nothing of it was recorded.';
   }
 
-  /** Compares what is wanted under an id with what the packager has, now. */
-  look(id: string): void {
-    if (this.client) void this.#reconcile(this.client, id);
+  /** Whether a media is delivered encrypted alone, so that its file must not be had. */
+  encrypts(media: Pick<Media, 'metadata' | 'keyFile'>): boolean {
+    return this.client !== undefined && keyFileOf(media) !== undefined;
   }
 
   /** Resolves when the packager was compared once more. */
@@ -169,7 +169,7 @@ export class Packaging {
 
   /** To be called when the state is empty: the packager loses its streams. */
   reset(): void {
-    for (const id of this.#streams.keys()) this.look(id);
+    for (const id of this.#streams.keys()) this.#look(id);
   }
 
   /** Ends the rounds, and removes the streams from the packager, as far as it answers in time. The next start does the rest. */
@@ -185,25 +185,12 @@ export class Packaging {
       streams.map(async ({ id, calling }) => {
         // A call that is under way would bring the stream back.
         await calling;
-        if ((await client.remove(id)).ok) this.#notes?.remove(id);
+        if ((await client.remove(id)).absent) this.#notes?.remove(id);
       }),
     );
-    await Promise.race([removed, new Promise((resolve) => setTimeout(resolve, this.#stopMs).unref())]);
+    const { callMs } = client.limits;
+    await Promise.race([removed, new Promise((resolve) => setTimeout(resolve, callMs).unref())]);
     client.stop();
-  }
-
-  /** Removes streams of emulators that have ended without doing so. The rest is tried in the next round when one can't be removed. */
-  async #removeLeftOver(client: PackagerClient): Promise<void> {
-    for (const note of this.#notes?.leftOver() ?? []) {
-      const id = basename(note);
-      if (!this.#streams.has(id) && !this.#heard(await client.remove(id)).ok) return;
-      this.#notes?.drop(note);
-    }
-  }
-
-  /** Whether a media is delivered encrypted alone, so that its file must not be had. */
-  encrypts(media: Pick<Media, 'metadata' | 'keyFile'>): boolean {
-    return this.client !== undefined && keyFileOf(media) !== undefined;
   }
 
   /** What the packager is to have under the id of an event or a media, or undefined when it is to have nothing. */
@@ -219,7 +206,7 @@ export class Packaging {
     const media = state.media.find(id);
     if (media?.hostingType !== 'hosted') return undefined;
     const { file } = media;
-    if (file) return { kind: 'file', order: { path: file.path, size: file.size, keyFile: keyFileOf(media) } };
+    if (file) return { kind: 'file', path: file.path, size: file.size, keyFile: keyFileOf(media) };
     return media.eventId === id ? { kind: 'replay' } : undefined;
   }
 
@@ -228,42 +215,47 @@ export class Packaging {
     if (this.#inRound) return;
     this.#inRound = true;
     await this.#removeLeftOver(client);
-    const before = new Map([...this.#streams.values()].map((stream) => [stream, stream.calls]));
-    const listed: Outcome<readonly StreamDocument[]> =
-      before.size === 0 ? { ok: true, value: [] } : this.#heard(await client.list());
+    this.#listed = new Set(this.#streams.values());
+    const listed = this.#listed.size > 0 ? this.#heard(await client.list()) : undefined;
     this.#inRound = false;
-    for (const [stream, calls] of before) {
+    for (const stream of this.#listed) {
       stream.wait = Math.max(stream.wait - 1, 0);
-      if (stream.calling || stream.calls !== calls) continue;
+      if (stream.calling || !listed) continue;
       if (listed.ok) {
-        const found = listed.value.find(({ id }) => id === stream.id);
-        this.#take(stream, found ? { ok: true, value: found } : ABSENT);
-        this.look(stream.id);
+        const value = listed.value.find(({ id }) => id === stream.id);
+        this.#take(stream, value ? { ok: true, value } : ABSENT);
+        this.#look(stream.id);
       } else stream.problem = listed.problem;
     }
     for (const goOn of this.#waiting.splice(0)) goOn();
   }
 
-  /** One call at a time for each stream. A change during a call is seen after it. */
-  async #reconcile(client: PackagerClient, id: string): Promise<void> {
-    // The change under way is completed first: an event is there before its channel knows.
-    await undefined;
-    const stream = this.#streams.get(id) ?? this.#newStream(id);
-    if (!stream) return;
-    stream.again = true;
-    const { sending } = stream;
-    if (sending && sending.file !== fileOf(this.#wanted(id))) sending.ending.abort();
-    stream.calling ??= this.#bringAll(client, stream);
+  /** Removes streams of emulators that have ended without doing so. The rest is tried in the next round when one can't be removed. */
+  async #removeLeftOver(client: PackagerClient): Promise<void> {
+    for (const note of this.#notes?.leftOver() ?? []) {
+      const id = basename(note);
+      if (!this.#streams.has(id) && !this.#heard(await client.remove(id)).absent) return;
+      this.#notes?.drop(note);
+    }
   }
 
-  #newStream(id: string): Stream | undefined {
+  /** Compares what is wanted under an id with what the packager has. A change during a call is seen after it. */
+  async #look(id: string): Promise<void> {
+    const { client } = this;
+    // The change under way is completed first: an event is there before its channel knows.
+    await undefined;
+    const wanted = this.#wanted(id);
+    let stream = this.#streams.get(id);
     // A round that was under way at the stop would bring its streams back.
-    if (this.#isStopped || !this.#wanted(id)) return undefined;
-    const nothing = { document: undefined, problem: undefined, isGone: false };
-    const stream = { id, ...nothing, wait: 0, again: false, calls: 0 };
-    this.#streams.set(id, stream);
-    this.#notes?.add(id);
-    return stream;
+    if (!client || this.#isStopped || !(stream || wanted)) return;
+    if (!stream) {
+      stream = { id, document: undefined, wait: 0, again: false };
+      this.#streams.set(id, stream);
+      this.#notes?.add(id);
+    }
+    stream.again = true;
+    if (stream.sending && stream.sending.file !== fileOf(wanted)) stream.sending.ending.abort();
+    stream.calling ??= this.#bringAll(client, stream);
   }
 
   async #bringAll(client: PackagerClient, stream: Stream): Promise<void> {
@@ -280,54 +272,66 @@ export class Packaging {
     const wanted = this.#wanted(id);
     if (!wanted || (stream.document && isAnother(stream.document, wanted))) {
       const removed = await client.remove(id);
-      this.#take(stream, removed.ok ? ABSENT : removed);
-      if (!removed.ok) return;
+      this.#take(stream, removed);
+      if (!removed.absent) return;
       stream.problem = undefined;
     }
     if (!wanted) {
       this.#streams.delete(id);
       this.#notes?.remove(id);
-    } else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted.order);
-    else if (wanted.kind === 'live') this.#take(stream, await client.putLive(id, wanted.order));
+    } else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted);
+    else if (wanted.kind === 'live')
+      // Changes nothing when it runs.
+      this.#take(stream, await client.ask({ method: 'PUT', path: `/streams/${id}`, body: wanted.order }));
     else if (wanted.kind === 'replay' && stream.document?.state !== 'ended' && !stream.isGone) {
-      const ended = this.#take(stream, await client.end(id));
+      const timeout = client.limits.idleMs;
+      const ended = await client.ask({ method: 'POST', path: `/streams/${id}/end`, timeout });
+      this.#take(stream, ended);
       stream.isGone = !ended.ok && ended.absent;
     }
   }
 
+  /** Sends a media file, in place of what was packaged under the id before. */
   async #bringFile(client: PackagerClient, stream: Stream, order: FileOrder): Promise<void> {
-    const file = fileOf({ kind: 'file', order }) ?? '';
+    const file = fileOf(order) ?? '';
     if (stream.sent === file || stream.wait > 0) return;
     const ending = new AbortController();
+    const { signal } = ending;
     stream.sending = { file, ending };
     const leave = await this.#files.enter();
     // It may have been deleted, or replaced, while it waited for its turn.
-    if (!ending.signal.aborted) {
-      const outcome = this.#take(stream, await client.putFile(stream.id, order, ending.signal));
+    if (!signal.aborted) {
+      const { keyFile } = order;
+      const query = keyFile === undefined ? 'protection=none' : `keyFile=${encodeURIComponent(keyFile)}`;
+      const path = `/streams/${stream.id}/file?${query}`;
+      const call = { method: 'PUT', path, file: order, signal, timeout: client.limits.fileMs };
+      const outcome = await client.ask(call);
+      this.#take(stream, outcome);
       const isTaken = outcome.ok && !isToBeTriedAgain(outcome.value);
       stream.sent = isTaken ? file : undefined;
-      stream.wait = isTaken || ending.signal.aborted ? 0 : WAIT;
+      stream.wait = isTaken || signal.aborted ? 0 : WAIT;
     }
     stream.sending = undefined;
     leave();
   }
 
   /** Keeps the packager's report of a stream. */
-  #take(stream: Stream, outcome: Outcome<StreamDocument>): Outcome<StreamDocument> {
+  #take(stream: Stream, outcome: Outcome<StreamDocument>): void {
     this.#heard(outcome);
-    stream.calls += 1;
-    if (outcome.ok || outcome.absent) {
-      stream.document = outcome.ok ? outcome.value : undefined;
+    this.#listed.delete(stream);
+    if (outcome.ok) {
+      stream.document = outcome.value;
+      stream.problem = outcome.value.problem ?? undefined;
+    } else if (outcome.absent) {
+      stream.document = undefined;
+      stream.sent = undefined;
       // Why the packager refused a stream that it does not have holds until the next try.
-      if (outcome.ok) stream.problem = outcome.value.problem ?? undefined;
-      else if (stream.problem?.code.startsWith('packager_')) stream.problem = undefined;
-      if (!outcome.ok) stream.sent = undefined;
+      if (stream.problem?.code.startsWith('packager_')) stream.problem = undefined;
     } else stream.problem = outcome.problem;
-    return outcome;
   }
 
   /** Logs once that the packager is away, and once that it is back. */
-  #heard<T>(outcome: Outcome<T>): Outcome<T> {
+  #heard<O extends Outcome<unknown>>(outcome: O): O {
     const { log } = this.#parts;
     const code = outcome.ok || outcome.absent ? '' : outcome.problem.code;
     const away = code.startsWith('packager_') ? code : undefined;
@@ -340,24 +344,25 @@ export class Packaging {
   }
 }
 
-function liveOrder(channel: Channel, source: string): LiveOrder {
-  const simulcast = channel.metadata.simulcast_targets.map(({ stream_url, stream_key }) => ({
+/** The body of a call, with protection by the key file of the channel. */
+function liveOrder(channel: Channel, source: string): object {
+  const { simulcast_targets: targets, latency } = channel.metadata;
+  const simulcast = targets.map(({ stream_url, stream_key }) => ({
     url: `${stream_url.replace(/\/+$/, '')}/${stream_key}`,
   }));
-  const isLow = channel.metadata.latency === 'low';
-  return { source, keyFile: keyFileOfChannel(channel), simulcast, ...(isLow && { latency: 'low' }) };
+  const order = { source, keyFile: keyFileOfChannel(channel), simulcast, protection: 'key_file' };
+  return latency === 'low' ? { ...order, latency } : order;
 }
 
 /** What distinguishes one order of a file from another. */
 function fileOf(wanted: Wanted | undefined): string | undefined {
-  if (wanted?.kind !== 'file') return undefined;
-  return JSON.stringify([wanted.order.path, wanted.order.keyFile ?? null]);
+  return wanted?.kind === 'file' ? JSON.stringify([wanted.path, wanted.keyFile ?? null]) : undefined;
 }
 
 /** The replay of an event got a file of its own, or a file is to be protected otherwise: the packager takes neither. */
 function isAnother({ kind, protection }: StreamDocument, wanted: Wanted): boolean {
   if (wanted.kind !== 'file') return kind !== 'live';
-  return kind !== 'file' || protection !== (wanted.order.keyFile === undefined ? 'none' : 'key_file');
+  return kind !== 'file' || protection !== (wanted.keyFile === undefined ? 'none' : 'key_file');
 }
 
 /** Its key file may be there the next time; a file that can't be packaged stays what it is. */

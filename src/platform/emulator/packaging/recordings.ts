@@ -1,20 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpError } from '../../../http/errors';
-import type { Problem } from '../../../http/faults';
 import { createSemaphore, type Semaphore } from '../../../http/semaphore';
 import { MAX_FILE_BYTES } from '../resources/content';
 import type { WantedRecording } from '../resources/events';
 import type { WantedConversion } from '../resources/renditions';
 import type { Uploads } from '../uploads/uploads';
-import { isDone, type Outcome, type PackagerClient } from './packager-client';
+import { type Failed, failed, isDone, type Outcome, type PackagerClient } from './packager-client';
 import type { Packaged, Packaging } from './packaging';
 
 /** How many are fetched at a time, and how many rounds lie between two tries. */
 const FETCHES = 2;
 const ROUNDS = 4;
-
-/** Why there is no file yet, or none at all; `absent`: the packager has no such stream, or no such call. */
-type Refusal = Pick<Extract<Outcome<never>, { ok: false }>, 'problem' | 'absent'>;
+/** How long a conversion may take with those before it, in milliseconds. */
+const CONVERSION_MS = 12 * 60 * 60 * 1000;
 
 type Wanted = Pick<WantedRecording, 'take' | 'problem'> & Partial<Pick<WantedRecording, 'isWanted'>>;
 
@@ -38,12 +36,14 @@ export class Recordings {
 
   /** Without a packager, its absence is reported at once. */
   want(wanted: WantedRecording): void {
-    if (!this.areMade) wanted.absent();
-    else void this.#follow(wanted, this.#ending.signal);
+    const { client } = this.#packaging;
+    if (client) void this.#follow(client, wanted, this.#ending.signal);
+    else wanted.absent();
   }
 
   convert(wanted: WantedConversion): void {
-    void this.#convert(wanted, AbortSignal.any([this.#ending.signal, wanted.signal]));
+    const { client } = this.#packaging;
+    if (client) void this.#convert(client, wanted, AbortSignal.any([this.#ending.signal, wanted.signal]));
   }
 
   reset(): void {
@@ -51,14 +51,17 @@ export class Recordings {
     this.#ending = new AbortController();
   }
 
-  async #follow(wanted: WantedRecording, signal: AbortSignal): Promise<void> {
+  /** Fetches a recording in the clear, or the piece between two seconds. */
+  async #follow(client: PackagerClient, wanted: WantedRecording, signal: AbortSignal): Promise<void> {
+    const { eventId, piece } = wanted;
+    const path = `/streams/${eventId}/recording${piece ? `?from=${piece.from}&to=${piece.to}` : ''}`;
     for (;;) {
       await this.#packaging.nextRound();
       if (signal.aborted || !wanted.isWanted()) return;
-      const state = stateOf(this.#packaging.find(wanted.eventId), wanted.piece?.to);
+      const state = stateOf(this.#packaging.find(eventId), piece?.to);
       if (state === 'coming') continue;
       if (state === 'absent') return wanted.absent();
-      const call = (client: PackagerClient) => client.record(wanted.eventId, wanted.piece, signal);
+      const call = () => client.open({ method: 'GET', path, signal, timeout: client.limits.fileMs });
       const refused = await this.#fetch(wanted, call, this.#fetches, signal);
       if (!refused) return;
       if (refused.absent || refused.problem.code === 'nothing_recorded') return wanted.absent();
@@ -67,10 +70,13 @@ export class Recordings {
     }
   }
 
-  async #convert(wanted: WantedConversion, signal: AbortSignal): Promise<void> {
+  /** Fetches a media file in another size: in pixels, at most, and in kbit/s of the picture; sound alone without both. */
+  async #convert(client: PackagerClient, wanted: WantedConversion, signal: AbortSignal): Promise<void> {
     const { file, order, unconverted, problem } = wanted;
-    const call = (client: PackagerClient) => client.convert(file, order, signal);
+    const query = Object.entries(order).map(([name, value]) => `${name}=${value}`);
+    const path = `/conversions?${query.join('&')}`;
     for (;;) {
+      const call = () => client.open({ method: 'POST', path, file, signal, timeout: CONVERSION_MS });
       const refused = await this.#fetch(wanted, call, this.#conversions, signal);
       if (!refused) return;
       const { code, description } = refused.problem;
@@ -86,15 +92,14 @@ export class Recordings {
   /** Answers why there is no file; undefined when there is no more to try. */
   async #fetch(
     wanted: Wanted,
-    call: (client: PackagerClient) => Promise<Outcome<IncomingMessage>>,
+    call: () => Promise<Outcome<IncomingMessage>>,
     turns: Semaphore,
     signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
-    const { client } = this.#packaging;
+  ): Promise<Failed | undefined> {
     const leave = await turns.enter();
     try {
-      if (!client || signal.aborted) return undefined;
-      const outcome = await call(client);
+      if (signal.aborted) return undefined;
+      const outcome = await call();
       if (signal.aborted) return undefined;
       if (!outcome.ok) return outcome;
       const file = await this.#uploads.files.receive(outcome.value, { maxBytes: MAX_FILE_BYTES });
@@ -104,7 +109,7 @@ export class Recordings {
     } catch (thrown) {
       if (signal.aborted) return undefined;
       const full = thrown instanceof HttpError && thrown.status !== 400 ? thrown.problems[0] : undefined;
-      if (!full) return { problem: BROKE_OFF, absent: false };
+      if (!full) return failed('packager_broke_off', 'The file broke off on its way from the packager.');
       wanted.problem(full.description, true);
       return undefined;
     } finally {
@@ -112,11 +117,6 @@ export class Recordings {
     }
   }
 }
-
-const BROKE_OFF: Problem = {
-  code: 'packager_broke_off',
-  description: 'The file broke off on its way from the packager.',
-};
 
 /** Whether a recording holds what is wanted of it, up to a second. */
 function stateOf(packaged: Packaged | undefined, to: number | undefined): 'absent' | 'coming' | 'complete' {
