@@ -6,8 +6,16 @@ import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { type ChildProgram, freePort, Programs, productProgram } from './child-program';
-import { TEST_PICTURE, whyNoEncoder } from './encoder';
-import { type DemoChannel, type DemoClip, guide, HELP, readDemoOptions, refusalIn } from './guide';
+import {
+  type DemoChannel,
+  type DemoClip,
+  guide,
+  HELP,
+  readDemoOptions,
+  refusalIn,
+  TEST_PICTURE,
+  whyNoEncoder,
+} from './guide';
 
 const HOST = '127.0.0.1';
 const STREAM_ID = 'demo';

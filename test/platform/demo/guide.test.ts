@@ -3,8 +3,13 @@ import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { createFile, MP4BoxBuffer } from 'mp4box';
 import { freePort, Programs } from '../../../src/platform/demo/child-program';
-import { TEST_PICTURE, whyNoEncoder } from '../../../src/platform/demo/encoder';
-import { guide, readDemoOptions, refusalIn } from '../../../src/platform/demo/guide';
+import {
+  guide,
+  readDemoOptions,
+  refusalIn,
+  TEST_PICTURE,
+  whyNoEncoder,
+} from '../../../src/platform/demo/guide';
 import { temporaryFolder } from '../../support/after-test';
 
 test.each([
