@@ -98,7 +98,7 @@ const PURE: readonly string[] = [
   'platform/emulator/resources/resource',
 
   'platform/packager/playlists/',
-  'platform/packager/program-map',
+  'platform/packager/live/transport-stream',
 
   'cli/yaml-fields',
   'cli/key-files',

@@ -5,12 +5,11 @@ import { parseStreamId, type StreamId } from '../../api/stream-id';
 import { createApp, onlyMethods, readOnly, requireJson, type Shell } from '../../http/app';
 import { parsedOr400, readBody, readQuery } from '../../http/faults';
 import { isSameSecret } from '../../http/secret';
-import { mountConversions } from './conversions';
 import { packagerError } from './errors';
 import { LiveStream } from './live/live-stream';
+import { mountConversions, mountRecordings } from './made-files';
 import { mountMedia } from './media-api';
 import { LATENCIES } from './playlists/hls-playlists';
-import { mountRecordings } from './recording';
 import type { Programs } from './shaka-packager';
 import type { Streams } from './streams';
 

@@ -18,6 +18,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
+import type { Problem } from '../../http/faults';
 import { isRunning } from '../../http/other-process';
 
 /** The packager's own folder below the configured one. */
@@ -144,15 +145,24 @@ export function writeWhole(path: string, text: string): void {
   renameSync(temporary, path);
 }
 
-/** Why nothing can be written below a folder (`ENOSPC`), or undefined when there is room for a segment. */
-export function whyNotWritable(folder: string): string | undefined {
+/** Why nothing can be written below a folder; undefined when there is room for a segment. */
+export function problemOfFolder(folder: string): Problem | undefined {
   const path = join(folder, 'probe');
   try {
     writeFileSync(path, Buffer.alloc(64 * 1024));
     return undefined;
   } catch (thrown) {
-    return systemCode(thrown) ?? 'ERROR';
+    const why = systemCode(thrown) ?? 'ERROR';
+    if (why === 'ENOSPC' || why === 'EDQUOT') return DISK_FULL;
+    const description = `Nothing can be written to the folder of the packager (${why}). Correct this; the stream then continues.`;
+    return { code: 'folder_not_writable', description };
   } finally {
     rmSync(path, { force: true });
   }
 }
+
+const DISK_FULL: Problem = {
+  code: 'disk_full',
+  description:
+    'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; the stream then continues.',
+};

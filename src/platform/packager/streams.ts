@@ -212,7 +212,14 @@ export async function receive(
   try {
     if (!take(0)) throw packagerError('insufficient_storage', FULL);
     const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-    await pipeline(body.iterator({ destroyOnReturn: false }), withRoom(take), target, { signal });
+    // No generator, which would wait for the next bytes of a slow sender when it is to end.
+    const withinRoom = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        if (take(chunk.length)) done(null, chunk);
+        else done(packagerError('insufficient_storage', FULL));
+      },
+    });
+    await pipeline(body.iterator({ destroyOnReturn: false }), withinRoom, target, { signal });
   } finally {
     body.resume();
   }
@@ -220,15 +227,6 @@ export async function receive(
 
 /** Reserves room for more bytes of a file. Answers whether there is. */
 type TakeRoom = (bytes: number) => boolean;
-
-function withRoom(take: TakeRoom): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      if (take(chunk.length)) done(null, chunk);
-      else done(packagerError('insufficient_storage', FULL));
-    },
-  });
-}
 
 /** Of a file, in bytes; 0 where there is none. */
 export function sizeOf(path: string): number {

@@ -5,8 +5,12 @@ import { hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readPackagerConfig } from '../../../src/platform/packager/config';
+import {
+  ChangeWatch,
+  PacketReader,
+  readProgramMap,
+} from '../../../src/platform/packager/live/transport-stream';
 import { type MediaFolder, openMediaFolder } from '../../../src/platform/packager/media-folder';
-import { ChangeWatch, PacketReader, readProgramMap } from '../../../src/platform/packager/program-map';
 import { MEDIA_VECTORS, temporaryHome } from '../../support/start-packager';
 
 const DEFAULTS = {

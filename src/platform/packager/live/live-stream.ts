@@ -4,10 +4,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { StreamId } from '../../../api/stream-id';
 import { describeThrown } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
-import { writeWhole } from '../media-folder';
+import { problemOfFolder, writeWhole } from '../media-folder';
 import { readKeys } from '../packaging-keys';
 import type { Latency } from '../playlists/hls-playlists';
-import { CLEAR, type StreamKeys, SYSTEMS, type System, systemsOf, writtenSeconds } from '../shaka-packager';
+import { type StreamKeys, SYSTEMS, type System, systemsOf, writtenSeconds } from '../shaka-packager';
 import {
   documentOf,
   newPart,
@@ -18,7 +18,7 @@ import {
   type StreamState,
 } from '../stream-document';
 import type { MediaKinds } from './part';
-import { problemOfFolder, Session, type SessionEnd, type SessionSurroundings } from './session';
+import { Session, type SessionEnd, type SessionSurroundings } from './session';
 
 export interface LiveRequest {
   /** An RTMP address; its last part is a secret. */
@@ -55,8 +55,6 @@ export class LiveStream {
   readonly record: StreamRecord;
   #request: LiveRequest | undefined;
   #session: Session | undefined;
-  /** Of the newest part. */
-  #keys: StreamKeys = CLEAR;
   /** Why the present key file can't be used, while the stream goes on with the former one. */
   #keyProblem: string | undefined;
   #problem: Problem | undefined;
@@ -181,16 +179,15 @@ export class LiveStream {
       this.#set('refused', read.problem);
       return;
     }
-    this.#keys = read.keys;
     const session: Session = new Session({
       ...this.#surroundings,
       source: request.source,
       simulcast: request.simulcast,
       latency: request.latency,
-      keys: () => this.#keys,
+      keys: read.keys,
       folder: this.folder,
-      newPart: (kinds, continues) => this.#newPart(request.latency, kinds, continues),
-      isKeyDue: () => this.#surroundings.rotate && this.#takesNewKeys(request.keyFile),
+      newPart: (kinds, keys, continues) => this.#newPart(request.latency, kinds, keys, continues),
+      otherKeys: (present) => this.#otherKeys(request.keyFile, present),
       onPartDone: (part) => this.#partDone(part),
       hasSegment: (part) => SYSTEMS.some((system) => this.#isPlayable(part, system)),
       onEnd: (end) => this.#sessionEnded(session, end),
@@ -233,22 +230,23 @@ export class LiveStream {
     this.#problem = problem;
   }
 
-  /** Takes the keys of a key file that has changed. With one that can't be used, the stream goes on with those it has. */
-  #takesNewKeys(keyFile: StreamId | undefined): boolean {
-    const { keyFilesPath, log } = this.#surroundings;
+  /** The keys of a key file that has changed. With one that can't be used, the stream goes on with those it has. */
+  #otherKeys(keyFile: StreamId | undefined, present: StreamKeys): StreamKeys | undefined {
+    const { keyFilesPath, log, rotate } = this.#surroundings;
+    if (!rotate) return undefined;
     const read = readKeys(keyFilesPath, keyFile);
-    const problem = read.ok ? undefined : read.problem;
-    if (problem && problem.code !== this.#keyProblem) {
-      const { code, description: reason } = problem;
-      log.warn('new key file not used; the stream keeps its key', { stream: this.record.id, code, reason });
+    if (read.ok) {
+      this.#keyProblem = undefined;
+      return isDeepStrictEqual(read.keys, present) ? undefined : read.keys;
     }
-    this.#keyProblem = problem?.code;
-    if (!read.ok || isDeepStrictEqual(read.keys, this.#keys)) return false;
-    this.#keys = read.keys;
-    return true;
+    const { code, description: reason } = read.problem;
+    if (code !== this.#keyProblem)
+      log.warn('new key file not used; the stream keeps its key', { stream: this.record.id, code, reason });
+    this.#keyProblem = code;
+    return undefined;
   }
 
-  #newPart(latency: Latency, kinds: MediaKinds, isSameSession: boolean): PartRecord {
+  #newPart(latency: Latency, kinds: MediaKinds, keys: StreamKeys, isSameSession: boolean): PartRecord {
     const { clock, log } = this.#surroundings;
     const { parts, id } = this.record;
     const now = clock();
@@ -256,8 +254,8 @@ export class LiveStream {
     // Of a system that the part before has not, nothing goes on.
     const continues =
       isSameSession &&
-      SYSTEMS.every((system) => (before?.[system] === null) === !systemsOf(this.#keys).includes(system));
-    const part = newPart(`part-${parts.length + 1}`, this.#keys, now, continues);
+      SYSTEMS.every((system) => (before?.[system] === null) === !systemsOf(keys).includes(system));
+    const part = newPart(`part-${parts.length + 1}`, keys, now, continues);
     parts.push(part);
     Object.assign(this.record, { latency, started: this.record.started ?? now.toISOString() });
     this.#problem = undefined;

@@ -1,14 +1,19 @@
 import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
-import { whyNotWritable } from '../media-folder';
+import { problemOfFolder } from '../media-folder';
 import type { Latency } from '../playlists/hls-playlists';
-import { ChangeWatch, PacketReader, type ProgramStream, readProgramMap } from '../program-map';
 import { type ProgramEnd, type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
 import type { Programs, StreamKeys } from '../shaka-packager';
 import type { PartRecord } from '../stream-document';
 import { type MediaKinds, Part } from './part';
 import { Simulcast } from './simulcast';
-import { StreamCutter } from './stream-cutter';
+import {
+  ChangeWatch,
+  PacketReader,
+  type ProgramStream,
+  readProgramMap,
+  StreamCutter,
+} from './transport-stream';
 
 /** When a stream counts as silent, stalled or given up, in milliseconds. */
 export const LIVE_LIMITS = {
@@ -46,16 +51,16 @@ export type SessionEnd =
 
 interface SessionOptions extends SessionSurroundings {
   readonly source: string;
-  /** With which the next part is encrypted. */
-  readonly keys: () => StreamKeys;
+  /** Of the first part. */
+  readonly keys: StreamKeys;
   readonly simulcast: readonly string[];
   readonly latency: Latency;
   /** The folder of the stream. */
   readonly folder: string;
   /** Makes the record of a part, once it is known what it holds: the first one of the session, or one that continues it. */
-  readonly newPart: (kinds: MediaKinds, continues: boolean) => PartRecord;
-  /** Asked at each key frame whether there are new keys, with which the next part begins. */
-  readonly isKeyDue: () => boolean;
+  readonly newPart: (kinds: MediaKinds, keys: StreamKeys, continues: boolean) => PartRecord;
+  /** Asked at each key frame for other keys than the present ones, with which the next part begins. */
+  readonly otherKeys: (present: StreamKeys) => StreamKeys | undefined;
   /** Nothing is written to the part any more. */
   readonly onPartDone: (part: PartRecord) => void;
   /** Whether there is a segment of the part. */
@@ -88,6 +93,7 @@ export class Session {
   #former: Part | undefined;
   #cutter: StreamCutter | undefined;
   #kinds: MediaKinds = { video: false, audio: false };
+  #keys: StreamKeys;
   #partAt = 0;
   #hasSegment = false;
   #finishing: Promise<void> = Promise.resolve();
@@ -99,7 +105,8 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    const { source, programs, now, simulcast } = options;
+    const { source, programs, now, simulcast, keys } = options;
+    this.#keys = keys;
     this.#lastDataAt = now();
     this.#simulcasts = simulcast.map((address) => new Simulcast(address, options));
     this.#puller = pull(source, programs);
@@ -208,12 +215,12 @@ export class Session {
   }
 
   #startPart(continues: boolean): Part {
-    const { now, newPart, folder, keys, latency, programs, log } = this.#options;
-    const kinds = this.#kinds;
-    const record = newPart(kinds, continues);
+    const { now, newPart, folder, latency, programs, log } = this.#options;
+    const [kinds, keys] = [this.#kinds, this.#keys];
+    const record = newPart(kinds, keys, continues);
     this.#partAt = now();
     this.#hasSegment = false;
-    const options = { folder, record, kinds, keys: keys(), latency, programs, log };
+    const options = { folder, record, kinds, keys, latency, programs, log };
     return new Part({ ...options, onFailure: (failure) => this.#partFailed(failure) });
   }
 
@@ -222,7 +229,7 @@ export class Session {
       this.#end({ state: 'changed' });
       return;
     }
-    for (const step of this.#cutter?.push(packets, this.#options.isKeyDue) ?? []) {
+    for (const step of this.#cutter?.push(packets, () => this.#isKeyDue()) ?? []) {
       if (step.to === 'former') this.#former?.write(step.bytes);
       else if (step.to === 'present') this.#part?.write(step.bytes);
       else if (step.to === 'end_of_former') this.#endFormer();
@@ -232,6 +239,12 @@ export class Session {
       }
     }
     for (const simulcast of this.#simulcasts) simulcast.write(Buffer.concat(packets));
+  }
+
+  #isKeyDue(): boolean {
+    const keys = this.#options.otherKeys(this.#keys);
+    this.#keys = keys ?? this.#keys;
+    return keys !== undefined;
   }
 
   #partFailed(problem: Problem): void {
@@ -309,17 +322,4 @@ const SENTENCES = {
 
 function problemOf(code: keyof typeof SENTENCES): Problem {
   return { code, description: SENTENCES[code] };
-}
-
-/** Why nothing can be written below a folder, if so. */
-export function problemOfFolder(folder: string): Problem | undefined {
-  const why = whyNotWritable(folder);
-  if (why === undefined) return undefined;
-  if (why !== 'ENOSPC' && why !== 'EDQUOT') {
-    const description = `Nothing can be written to the folder of the packager (${why}). Correct this; the stream then continues.`;
-    return { code: 'folder_not_writable', description };
-  }
-  const description =
-    'The disk of the packager is full. Make room, or choose another PACKAGER_FOLDER; the stream then continues.';
-  return { code: 'disk_full', description };
 }

@@ -18,23 +18,12 @@ interface Segment {
   readonly duration: number;
 }
 
-interface Part {
-  readonly folder: string;
-  readonly mpd: XmlElement;
-  readonly period: XmlElement;
-  /** By its `SegmentTemplate`. */
-  readonly tracks: ReadonlyMap<XmlElement, Track>;
-  /** The earliest and the latest instant of all tracks, in seconds of the media's own time. */
-  readonly from: number;
-  readonly to: number;
-  /** Whether a track has no segment yet: players don't look again whether a period has got more tracks. */
-  readonly isBeginning: boolean;
-  /** When the earliest instant became available, in ms since 1970; undefined if the MPD is static. */
-  readonly available: number | undefined;
-  continues: boolean;
-  /** Where its period begins and ends, in seconds of the presentation. */
-  start: number;
-  end: number;
+type Part = NonNullable<ReturnType<typeof readPart>>;
+
+/** A part, and where its period begins and ends, in seconds of the presentation. */
+interface Placed extends Part {
+  readonly start: number;
+  readonly end: number;
 }
 
 /** A day of live sound has 40,000 `S`. */
@@ -62,31 +51,28 @@ export function joinManifests(parts: readonly PlaylistPart[], options: ManifestO
       if (!readParts.has(part)) readParts.set(part, part.text === '' ? undefined : readPart(part));
       const found = readParts.get(part);
       if (!found) return [];
-      found.continues = !isCut;
+      const continues = !isCut;
       isCut = false;
-      return found;
+      return { ...found, continues };
     })
     .filter((part, index, all) => ended || index < all.length - 1 || !part.isBeginning);
-  const [first] = read;
-  const last = read.at(-1);
+  const placed = placePeriods(read, ended);
+  const [first] = placed;
+  const last = placed.at(-1);
   if (!first || !last) throw new NoSegments('no part of the stream has a segment of each track yet');
-  placePeriods(read, ended);
 
   const { end } = last;
-  const longest = longestSegment(read);
+  const longest = longestSegment(placed);
   // With fewer key frames than low latency needs, the segments are longer than those that are aimed at.
   const count = Math.min(...[...last.tracks.values()].map(({ segments }) => segments.length));
   const target = Math.max(SEGMENT_SECONDS[latency], Math.round((last.to - last.from) / count));
   const delay = DELAY_SEGMENTS * Math.min(target, SEGMENT_SECONDS.default);
   const window = windowSeconds === undefined ? undefined : Math.max(windowSeconds, delay + longest);
   const edge = window === undefined ? 0 : end - window;
-  const listed = read.filter((part) => part.end > edge);
+  const listed = placed.filter((part) => part.end > edge);
   const periods = listed.map((part, index) => periodOf(part, listed[index + 1], edge, ended));
   const shift = ended ? (listed[0]?.start ?? 0) : 0;
-  const attributes = { ...last.mpd.attributes };
-  for (const name of ['type', 'publishTime', 'availabilityStartTime', 'minimumUpdatePeriod'])
-    delete attributes[name];
-  for (const name of ['timeShiftBufferDepth', 'mediaPresentationDuration']) delete attributes[name];
+  const attributes = Object.entries(last.mpd.attributes).filter(([name]) => !TIMING.includes(name));
   const timing: Record<string, string> = ended
     ? { type: 'static', mediaPresentationDuration: duration(end - shift) }
     : {
@@ -101,12 +87,23 @@ export function joinManifests(parts: readonly PlaylistPart[], options: ManifestO
     schemeIdUri: 'urn:mpeg:dash:utc:direct:2014',
     value: now.toISOString(),
   });
-  const root = element('MPD', { ...attributes, ...timing, maxSegmentDuration: duration(longest) }, [
-    ...periods,
-    ...(ended ? [] : [utc]),
-  ]);
+  const root = element(
+    'MPD',
+    { ...Object.fromEntries(attributes), ...timing, maxSegmentDuration: duration(longest) },
+    [...periods, ...(ended ? [] : [utc])],
+  );
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
 }
+
+/** What an MPD says of the time of its part alone. */
+const TIMING = [
+  'type',
+  'publishTime',
+  'availabilityStartTime',
+  'minimumUpdatePeriod',
+  'timeShiftBufferDepth',
+  'mediaPresentationDuration',
+];
 
 /** The length of each track of an MPD of shaka-packager, 0 without a segment; none for an empty text. */
 export function secondsOfManifest(text: string): number[] {
@@ -119,7 +116,8 @@ export function secondsOfManifest(text: string): number[] {
 /** What was read of the parts that are handed in again. */
 const readParts = new WeakMap<PlaylistPart, Part | undefined>();
 
-function readPart({ folder, text, continues = false }: PlaylistPart): Part | undefined {
+/** What an MPD has; undefined without a segment. Times are in seconds of the media. */
+function readPart({ folder, text }: PlaylistPart) {
   const timelines: Segment[][] = [];
   const short = text.replaceAll(/<SegmentTimeline>(.*?)<\/SegmentTimeline>/gs, (_, lines: string) => {
     timelines.push(readTimeline(lines));
@@ -138,11 +136,15 @@ function readPart({ folder, text, continues = false }: PlaylistPart): Part | und
   }
   if (tracks.size === 0) return undefined;
   const from = Math.min(...[...tracks.values()].map(startOf));
-  const to = Math.max(...[...tracks.values()].map(endOf));
   const began = Date.parse(mpd.attributes.availabilityStartTime ?? '');
-  const available = Number.isNaN(began) ? undefined : began + Math.round(from * 1000);
-  const isBeginning = tracks.size < templates.length;
-  return { folder, mpd, period, tracks, from, to, isBeginning, available, continues, start: 0, end: 0 };
+  return {
+    ...{ folder, mpd, period, tracks, from },
+    to: Math.max(...[...tracks.values()].map(endOf)),
+    /** Whether a track has no segment yet: players don't look again whether a period has got more tracks. */
+    isBeginning: tracks.size < templates.length,
+    /** When the first segment became available, in ms since 1970; undefined if the MPD is static. */
+    available: Number.isNaN(began) ? undefined : began + Math.round(from * 1000),
+  };
 }
 
 /** The elements `S` as shaka-packager writes them; through the reader of XML, those of a day would take a second. */
@@ -176,26 +178,27 @@ function endOf({ segments, timescale }: Track): number {
 }
 
 /** Says where each period begins and ends. */
-function placePeriods(parts: readonly Part[], ended: boolean): void {
+function placePeriods(parts: readonly (Part & { readonly continues: boolean })[], ended: boolean): Placed[] {
   const origin = parts[0]?.available;
-  let before: Part | undefined;
+  const placed: Placed[] = [];
   for (const part of parts) {
+    const before = placed.at(-1);
     const end = before?.end ?? 0;
     const told =
       ended || part.available === undefined || origin === undefined ? end : (part.available - origin) / 1000;
     // A cut without a pause; the clock alone would leave a gap or take a little of the end.
-    part.start = told < end + CLOCK_SECONDS ? end : told;
+    let start = told < end + CLOCK_SECONDS ? end : told;
     // The last sound of the part before may end a little behind the cut, and the first one begin there.
     if (part.continues && before) {
-      part.start = before.start + part.from - before.from;
-      before.end = part.start;
+      start = before.start + part.from - before.from;
+      placed[placed.length - 1] = { ...before, end: start };
     }
-    part.end = part.start + part.to - part.from;
-    before = part;
+    placed.push({ ...part, start, end: start + part.to - part.from });
   }
+  return placed;
 }
 
-function periodOf(part: Part, next: Part | undefined, edge: number, ended: boolean): XmlElement {
+function periodOf(part: Placed, next: Placed | undefined, edge: number, ended: boolean): XmlElement {
   const length = part.end - part.start;
   const hasGapBehind = next !== undefined && next.start - part.start - length > 0.001;
   const { start: _, duration: __, ...attributes } = part.period.attributes;
@@ -212,7 +215,7 @@ function periodOf(part: Part, next: Part | undefined, edge: number, ended: boole
 }
 
 /** The element with the addresses and segments as they are in the joined manifest; undefined if it has none left. */
-function rewrite(source: XmlElement, part: Part, edge: number): XmlElement | undefined {
+function rewrite(source: XmlElement, part: Placed, edge: number): XmlElement | undefined {
   if (source.name === 'SegmentTemplate') return templateOf(source, part, edge);
   const children = source.children.flatMap((child) => rewrite(child, part, edge) ?? []);
   const needsOne = { AdaptationSet: 'Representation', Representation: 'SegmentTemplate' }[source.name];
@@ -220,7 +223,7 @@ function rewrite(source: XmlElement, part: Part, edge: number): XmlElement | und
   return { ...source, children };
 }
 
-function templateOf(source: XmlElement, part: Part, edge: number): XmlElement | undefined {
+function templateOf(source: XmlElement, part: Placed, edge: number): XmlElement | undefined {
   const track = part.tracks.get(source);
   if (!track) return undefined;
   const { timescale, startNumber } = track;
