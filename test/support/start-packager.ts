@@ -1,5 +1,6 @@
 import './retry-once';
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -97,7 +98,7 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
   const clock = () => new Date();
   const now = () => performance.now();
   const log = createLog('debug', stream, clock);
-  const folder = openMediaFolder(join(home, 'media'), Date.now);
+  const folder = await openMediaFolder(join(home, 'media'), randomUUID);
   const programs = {
     ffmpeg: options.ffmpeg ?? writeFakeEncoder(home),
     shakaPackager:
@@ -124,7 +125,7 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
     if (isStopped) return;
     isStopped = true;
     await Promise.all([streams.stop(), server.stop(0)]);
-    folder.release();
+    await folder.release();
   };
   afterTest(stop);
   const api = request(server.url);

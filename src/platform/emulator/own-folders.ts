@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { isRunning } from '../../http/other-process';
+import { systemCode } from '../../http/errors';
 
 const MACHINE = hostname().replaceAll(/[^\w.]/g, '_');
 /** What this process has made. In a container, the process before had the same number. */
@@ -35,4 +35,14 @@ export function leftOverFolders(parent: string, kind: string, since = new Date(0
         : (statSync(path, { throwIfNoEntry: false })?.mtime ?? since) < since;
     return isOver ? [path] : [];
   });
+}
+
+/** Whether a process with this number runs on this machine, under any user. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return systemCode(thrown) !== 'ESRCH';
+  }
 }

@@ -21,13 +21,17 @@ const LOG_BATCH_MS = 10;
 /** How often the size of all files is looked at. */
 const LOOK_MS = 5000;
 
-function main(): void {
+async function main(): Promise<void> {
   answerHelp(VARIABLES);
   loadDotenv({ quiet: true });
   const config = configOrExit(VARIABLES, () => readPackagerConfig(process.env));
   const clock = () => new Date();
   const log = createLog(config.logLevel, process.stdout, clock, LOG_BATCH_MS);
-  const folder = configOrExit(VARIABLES, () => openMediaFolder(config.folder, Date.now));
+  const folder = await openMediaFolder(config.folder, randomUUID).catch((thrown: unknown) =>
+    configOrExit(VARIABLES, () => {
+      throw thrown;
+    }),
+  );
   const programs: Programs = {
     ffmpeg: config.ffmpeg,
     shakaPackager:
@@ -55,11 +59,11 @@ function main(): void {
     return {
       stop: async () => {
         await Promise.all([streams.stop(), server.stop(GRACE_MS)]);
-        folder.release();
+        await folder.release();
       },
     };
   };
   void runAsProcess({ name: 'packager', log, start });
 }
 
-main();
+void main();

@@ -6,49 +6,42 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmSync,
-  statSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
-import * as z from 'zod';
 import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
 import type { Problem } from '../../http/faults';
-import { isRunning } from '../../http/other-process';
+import { lockFolder } from '../../http/folder-lock';
 
 /** The packager's own folder below the configured one. */
 const NAME = 'packager-media';
-const LOCK = 'lock.json';
-/** How often the lock is made new, and how old that of a packager on another machine may be. */
-const LOCK_RENEWED_MS = 3000;
-const LOCK_EXPIRED_MS = 15_000;
 
-export type MediaFolder = ReturnType<typeof openMediaFolder>;
+export type MediaFolder = Awaited<ReturnType<typeof openMediaFolder>>;
 
 /**
- * Takes the folder with the media of all streams for this process, and finds what one before it has left. Another packager
- * that runs keeps it: one that was killed, does not.
- * @throws ConfigError when it can't be used.
+ * Takes the folder with the media of all streams for this process, and finds what one before it has left.
+ * @throws ConfigError when it can't be used, or another packager on this machine uses it.
  */
-export function openMediaFolder(parent: string, nowMs: () => number) {
+export async function openMediaFolder(parent: string, newId: () => string) {
   const path = join(parent, NAME);
   try {
     mkdirSync(parent, { recursive: true });
     if (mkdirSync(path, { recursive: true, mode: 0o700 }) === undefined) refuseForeign(path);
-    takeLock(path, nowMs());
+    // Stays open: the path of a socket may have some 100 bytes alone.
+    const held = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    const short = process.platform === 'linux' ? `/proc/self/fd/${held}` : path;
+    const lock = await lockFolder(short, newId);
+    if (lock === 'taken')
+      throw new ConfigError([`PACKAGER_FOLDER: another packager uses ${path}; choose another folder`]);
     const temporary = join(path, 'temporary');
     endReaders(temporary);
     rmSync(temporary, { recursive: true, force: true });
     mkdirSync(temporary, { mode: 0o700 });
     const streams = join(path, 'streams');
     mkdirSync(streams, { recursive: true, mode: 0o700 });
-    const renewing = setInterval(() => renew(path, nowMs()), LOCK_RENEWED_MS);
-    renewing.unref();
     return {
       path,
       /** For files of the packager and its programs: on the same file system, and emptied at each start. */
@@ -58,10 +51,7 @@ export function openMediaFolder(parent: string, nowMs: () => number) {
       /** The folder of a stream, which need not exist. */
       of: (id: string) => join(streams, id),
       /** Lets another packager use the folder. */
-      release: () => {
-        clearInterval(renewing);
-        rmSync(join(path, LOCK), { force: true });
-      },
+      release: async () => lock?.release(),
     };
   } catch (thrown) {
     const code = systemCode(thrown);
@@ -94,48 +84,6 @@ function refuseForeign(path: string): void {
     throw new ConfigError([
       `PACKAGER_FOLDER: ${path} is not a folder of the user that the packager runs as; choose another folder`,
     ]);
-}
-
-const HOLDER = z.object({ pid: z.int(), host: z.string() });
-type Holder = z.output<typeof HOLDER>;
-
-function takeLock(path: string, nowMs: number): void {
-  const file = join(path, LOCK);
-  const holder = existsSync(file) ? readLock(file) : undefined;
-  if (holder && isHeld(holder, file, nowMs)) {
-    const who =
-      holder.host === hostname() ? `process ${holder.pid}` : `process ${holder.pid} of ${holder.host}`;
-    throw new ConfigError([`PACKAGER_FOLDER: another packager (${who}) uses ${path}; choose another folder`]);
-  }
-  rmSync(file, { force: true });
-  // Of two that start at once, one fails here.
-  writeFileSync(file, JSON.stringify({ pid: process.pid, host: hostname() } satisfies Holder), {
-    flag: 'wx',
-  });
-}
-
-/** Undefined for a lock that was torn. */
-function readLock(file: string): Holder | undefined {
-  try {
-    return HOLDER.parse(JSON.parse(readFileSync(file, 'utf8')));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Its holder renews it all the time. One that was killed on this machine is known at once. */
-function isHeld({ pid, host }: Holder, file: string, nowMs: number): boolean {
-  if (nowMs - statSync(file).mtimeMs > LOCK_EXPIRED_MS) return false;
-  // In a container, the process before had the same number.
-  return host !== hostname() || (pid !== process.pid && isRunning(pid));
-}
-
-function renew(path: string, nowMs: number): void {
-  try {
-    utimesSync(join(path, LOCK), nowMs / 1000, nowMs / 1000);
-  } catch {
-    // What cleans up temporary folders took it away; the streams fail by themselves then.
-  }
 }
 
 /** Writes a small file so that who reads it finds it whole, before or after. @throws the system's error. */
