@@ -5,7 +5,6 @@ import type { Problem } from '../../http/faults';
 import { wordsOf } from './running-program';
 import {
   type Programs,
-  readStreamInfo,
   type ShakaJob,
   type ShakaStream,
   type StreamKeys,
@@ -168,6 +167,25 @@ function dumpStreams({ programs: { shakaPackager, env }, source, signal }: FileS
     const limited = withinMemory(shakaPackager, ['--quiet', '--dump_stream_info', `in=${source}`]);
     const options = { env, maxBuffer: MAX_DUMP_BYTES, signal };
     execFile(...limited, options, (_, stdout) => resolve(stdout));
+  });
+}
+
+/** Reads what shaka-packager prints with `--dump_stream_info`. */
+function readStreamInfo(text: string) {
+  return text.split(/^(?=Stream \[)/m).flatMap((block) => {
+    const head = /^Stream \[(\d+)\] type: (Video|Audio|Text)/.exec(block);
+    if (!head) return [];
+    const field = (name: string) => new RegExp(`^ ${name}: (.*)$`, 'm').exec(block)?.[1]?.trim();
+    const language = field('language');
+    return {
+      /** What selects it. */
+      number: Number(head[1]),
+      kind: head[2]?.toLowerCase() as 'video' | 'audio' | 'text',
+      /** RFC 6381, such as `avc1.64001f`. */
+      codecs: field('codec_string') ?? '',
+      language: language === 'und' ? undefined : language,
+      encrypted: field('is_encrypted') === 'true',
+    };
   });
 }
 

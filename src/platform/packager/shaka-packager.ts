@@ -210,34 +210,6 @@ export function writtenSeconds(folder: string, system: System): number[] {
   return mediaPlaylistsOf(entry).map((file) => secondsOfPlaylist(textOf(file)));
 }
 
-export interface InputStream {
-  /** What selects it. */
-  readonly number: number;
-  readonly kind: 'video' | 'audio' | 'text';
-  /** RFC 6381, such as `avc1.64001f`. */
-  readonly codecs: string;
-  /** Without one if the input names none (`und`). */
-  readonly language: string | undefined;
-  readonly encrypted: boolean;
-}
-
-/** Reads what shaka-packager prints with `--dump_stream_info`. */
-export function readStreamInfo(text: string): InputStream[] {
-  return text.split(/^(?=Stream \[)/m).flatMap((block) => {
-    const head = /^Stream \[(\d+)\] type: (Video|Audio|Text)/.exec(block);
-    if (!head) return [];
-    const field = (name: string) => new RegExp(`^ ${name}: (.*)$`, 'm').exec(block)?.[1]?.trim();
-    const language = field('language');
-    return {
-      number: Number(head[1]),
-      kind: head[2] === 'Video' ? 'video' : head[2] === 'Audio' ? 'audio' : 'text',
-      codecs: field('codec_string') ?? '',
-      language: language === 'und' || language === '' ? undefined : language,
-      encrypted: field('is_encrypted') === 'true',
-    };
-  });
-}
-
 /**
  * The path of the program that the npm package brings for this machine.
  * @throws ConfigError if there is none.
