@@ -40,12 +40,6 @@ export interface Precondition {
 /** The key-file API of a sidecar. Every call rejects with a CliError that says what to do. */
 export type SidecarApi = ReturnType<typeof createSidecarApi>;
 
-interface ListQuery {
-  readonly prefix?: string | undefined;
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-}
-
 export interface FleetStep {
   /** The stream after which it goes on. */
   readonly after: string | undefined;
@@ -64,10 +58,9 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /** A proxy may forget a connection that waits longer for the next call. */
 const IDLE_MS = 15_000;
 
+/** A call of the path below the sidecar's address, with its query; GET unless given. */
 interface Call {
-  /** GET when left out. */
   readonly method?: 'HEAD' | 'POST' | 'DELETE';
-  /** The path below the sidecar's address, with its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
@@ -120,18 +113,18 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     return parsed.data;
   };
 
-  const json = async <Output>(
-    schema: z.ZodType<Output>,
-    request: Call,
-    timeoutMs?: number,
-  ): Promise<Output> => read(schema, await call(request, timeoutMs));
+  const json = async <Output>(schema: z.ZodType<Output>, request: Call, timeoutMs?: number) =>
+    read(schema, await call(request, timeoutMs));
+
+  const post = <Output>(schema: z.ZodType<Output>, path: string) =>
+    json(schema, { method: 'POST', path }, BATCH_MS);
 
   /** @param waitSeconds how long the sidecar may wait until every packager of a fleet has the change. */
   const change = async (
     { streamId, ...request }: { method: 'POST' | 'DELETE'; streamId: string; body?: unknown },
     precondition: Precondition | undefined,
     waitSeconds: number | undefined,
-  ): Promise<StoredKeyFile> => {
+  ) => {
     const path = `${keyFile(streamId)}${queryOf({ wait: waitSeconds })}`;
     return stored(await call({ ...request, path, headers: headersOf(precondition) }), address);
   };
@@ -160,8 +153,8 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       change({ method: 'DELETE', streamId }, precondition, waitSeconds),
     /** Resolves when a key file could be written, with the folder (undefined: the sidecar does not say). */
     ready: () => json(readyAnswer, { path: '/readyz' }),
-    list: ({ prefix, limit, cursor }: ListQuery) =>
-      json(listAnswer, { path: `/api/keyfiles${queryOf({ prefix, limit, cursor })}` }),
+    list: (query: { prefix?: string | undefined; limit: number; cursor?: string | undefined }) =>
+      json(listAnswer, { path: `/api/keyfiles${queryOf(query)}` }),
     /** @throws SidecarAway, which is worth another try. */
     batch: async (body: unknown, dryRun: boolean, waitSeconds?: number) => {
       const path = `/api/keyfiles${queryOf({ dryrun: dryRun || undefined, wait: waitSeconds })}`;
@@ -172,18 +165,11 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       status: () => json(fleetAnswer, { path: FLEET }),
       whereIs: (streamId: string) => json(fleetStreamAnswer, { path: `${FLEET}/${idPart(streamId)}` }),
       /** @param step `found`: the fleet is founded again first. @throws SidecarAway, as the other step. */
-      importStep: (step: FleetStep & { readonly found?: boolean }) => {
-        const path = `${FLEET}/import${queryOf({ ...step })}`;
-        return json(fleetImportAnswer, { method: 'POST', path }, BATCH_MS);
-      },
-      resealStep: (step: FleetStep) => {
-        const path = `${FLEET}/reseal${queryOf({ ...step })}`;
-        return json(fleetResealAnswer, { method: 'POST', path }, BATCH_MS);
-      },
-      retire: (name: string) => {
-        const path = `${FLEET}/packagers/${encodeURIComponent(name)}`;
-        return json(fleetRetireAnswer, { method: 'DELETE', path });
-      },
+      importStep: (step: FleetStep & { readonly found?: boolean }) =>
+        post(fleetImportAnswer, `${FLEET}/import${queryOf({ ...step })}`),
+      resealStep: (step: FleetStep) => post(fleetResealAnswer, `${FLEET}/reseal${queryOf({ ...step })}`),
+      retire: (name: string) =>
+        json(fleetRetireAnswer, { method: 'DELETE', path: `${FLEET}/packagers/${encodeURIComponent(name)}` }),
     },
   };
 }
@@ -259,18 +245,15 @@ function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
 function refusal(answer: GetAnswer, address: string, apiKeyFrom: string): CliError {
   const parsed = errorsAnswer.safeParse(parseJson(answer.body.toString()));
   const problems = parsed.success ? parsed.data.errors : [];
+  const [{ code, description } = { code: 'not_found', description: '' }] = problems;
   // `not_found` is no stream's: the path itself is unknown there.
-  if (problems.length === 0 || problems[0]?.code === 'not_found') return notASidecar(answer, address);
-  const { status } = answer;
-  const [{ code, description } = { code: '', description: '' }] = problems;
-  if (code === 'unauthorized' || code === 'too_many_attempts') {
-    const refused = `${address} refused the API key of ${apiKeyFrom}: ${description}`;
+  if (code === 'not_found') return notASidecar(answer, address);
+  const refused = `${address} refused the API key of ${apiKeyFrom}: ${description}`;
+  if (code === 'unauthorized' || code === 'too_many_attempts')
     return new CliError(EXIT.unreachable, { code, description: refused });
-  }
-  if (code === 'client_certificate_required' || code === 'client_certificate_refused') {
+  if (code === 'client_certificate_required' || code === 'client_certificate_refused')
     return new CliError(EXIT.unreachable, problems);
-  }
-  const passes = (status === 503 && !LASTING.has(code)) || code === 'fleet_outcome_unknown';
+  const passes = (answer.status === 503 && !LASTING.has(code)) || code === 'fleet_outcome_unknown';
   return passes ? new SidecarAway(EXIT.failed, problems) : new CliError(EXIT.failed, problems);
 }
 
@@ -322,11 +305,6 @@ export async function* listPages(
   } while (cursor !== undefined);
 }
 
-interface Waiting {
-  readonly interrupted: AbortSignal;
-  wait(ms: number, signal: AbortSignal): Promise<void>;
-}
-
 const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
 
 /**
@@ -334,7 +312,10 @@ const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
  * @throws SidecarAway when it stays so; CliError when the user wants no further try, and what the call throws else.
  */
 export async function withRetries<Result>(
-  { interrupted: signal, wait }: Waiting,
+  {
+    interrupted: signal,
+    wait,
+  }: { interrupted: AbortSignal; wait(ms: number, signal: AbortSignal): Promise<void> },
   progress: Pick<Progress, 'pause'>,
   call: () => Promise<Result>,
 ): Promise<Result> {

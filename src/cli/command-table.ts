@@ -1,19 +1,21 @@
 import type { Option } from 'commander';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../drm/export/names';
 import type { CliContext } from './context';
-import { PACKAGER_URL, VERIFY_SECONDS, WATCH_SECONDS } from './defaults';
 import {
   added,
   CLIENT,
   namesAdded,
   OF_MANIFESTS,
   option,
+  PACKAGER_URL,
   PROVIDED,
   PROVIDER,
   seconds,
   tracksAdded,
+  VERIFY_SECONDS,
   WAIT,
   WAIT_FOR_ONE,
+  WATCH_SECONDS,
   wholeNumber,
 } from './options';
 

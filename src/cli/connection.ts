@@ -2,20 +2,10 @@ import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import type { Environment } from '../http/config';
-import { CliError, EXIT, usageError } from './cli-error';
+import { CliError, EXIT, optionOf, usageError } from './cli-error';
 import { encodingFault, isBelow } from './input';
-import { checkFields, problemSentence, readYaml } from './yaml-fields';
-
-/** The options of the program that say the sidecar. */
-export interface ConnectionOptions {
-  readonly url?: string;
-  readonly key?: string;
-  readonly keyFile?: string;
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly certKey?: string;
-  readonly config?: string;
-}
+import type { Options } from './options';
+import { checkFields, fileError, readYaml } from './yaml-fields';
 
 export interface Connection {
   readonly url: URL;
@@ -40,18 +30,18 @@ interface Found {
  * inside the sidecar's container its own variables are the last resort.
  * @throws CliError when something is missing or can't be used. No message quotes a key.
  */
-export function readConnection(options: ConnectionOptions, env: Environment, cwd: string): Connection {
+export function readConnection(options: Options, env: Environment, cwd: string): Connection {
   if (options.key !== undefined && options.keyFile !== undefined)
     throw usageError('Give --key or --key-file, not both.');
   const file = findConfigFile(env, cwd, options.config);
-  const { find, pem } = findersOf(options, env, cwd, file);
+  const sources = sourcesOf(options, env, file);
   const places = configPaths(env, cwd).join(' or ');
-  const url = find('url') ?? urlOfContainer(env);
+  const url = find(sources, 'url') ?? urlOfContainer(env);
   if (!url)
     throw usageError(
       `The address of the sidecar is missing: give it with --url, in PACKAGERDRM_URL, or as url in ${places}.`,
     );
-  const apiKey = findKey(find, env, cwd);
+  const apiKey = findKey(sources, env, cwd);
   if (!apiKey)
     throw usageError(
       `The sidecar's API key is missing: give it with --key-file, in PACKAGERDRM_APIKEY, or as keyFile in ${places}.`,
@@ -60,8 +50,13 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
     throw usageError(
       `The API key of ${apiKey.from} must be printable ASCII without spaces: it travels in a header.`,
     );
-  requireOneSource(url, apiKey, file);
-  if (!find('cert') !== !find('certKey'))
+  // An address from the working folder (of a checkout, of an archive) must not get a key of another sidecar.
+  const isOf = ({ from }: Found) => from.endsWith(` in ${file?.path}`);
+  if (file?.isOfFolder && isOf(url) && !isOf(apiKey))
+    throw usageError(
+      `The address is from ${file.path}, and the API key from ${apiKey.from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${file.path}, or give the address with --url.`,
+    );
+  if (!find(sources, 'cert') !== !find(sources, 'certKey'))
     throw usageError('A client certificate needs both: --cert and --cert-key.');
   const isShown = file?.settings.key !== undefined && (statSync(file.path).mode & 0o044) !== 0;
   return {
@@ -69,9 +64,9 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
     urlFrom: url.from,
     apiKey: apiKey.value,
     apiKeyFrom: apiKey.from,
-    ca: pem('ca'),
-    cert: pem('cert'),
-    certKey: pem('certKey'),
+    ca: pemOf(sources, 'ca', cwd),
+    cert: pemOf(sources, 'cert', cwd),
+    certKey: pemOf(sources, 'certKey', cwd),
     warnings: isShown
       ? [`${file.path} holds an API key and others can read it; run: chmod 600 ${file.path}`]
       : [],
@@ -82,75 +77,59 @@ export function readConnection(options: ConnectionOptions, env: Environment, cwd
  * The certificate of the authority to trust, for calls to others than the sidecar.
  * @throws CliError when it can't be used.
  */
-export function readAuthority(options: ConnectionOptions, env: Environment, cwd: string): string | undefined {
-  return findersOf(options, env, cwd, findConfigFile(env, cwd, options.config)).pem('ca');
+export function readAuthority(options: Options, env: Environment, cwd: string): string | undefined {
+  return pemOf(sourcesOf(options, env, findConfigFile(env, cwd, options.config)), 'ca', cwd);
 }
 
-/** What each setting is called on the command line and in the environment. */
-const NAMES: Readonly<Record<Setting, readonly [option: string, variable: string]>> = {
-  url: ['--url', 'PACKAGERDRM_URL'],
-  key: ['--key', 'PACKAGERDRM_APIKEY'],
-  keyFile: ['--key-file', 'PACKAGERDRM_APIKEY_FILE'],
-  ca: ['--ca', 'PACKAGERDRM_CA'],
-  cert: ['--cert', 'PACKAGERDRM_CERT'],
-  certKey: ['--cert-key', 'PACKAGERDRM_CERTKEY'],
+type Source = (name: Setting) => Found | undefined;
+
+const VARIABLES: Readonly<Record<Setting, string>> = {
+  url: 'PACKAGERDRM_URL',
+  key: 'PACKAGERDRM_APIKEY',
+  keyFile: 'PACKAGERDRM_APIKEY_FILE',
+  ca: 'PACKAGERDRM_CA',
+  cert: 'PACKAGERDRM_CERT',
+  certKey: 'PACKAGERDRM_CERTKEY',
 };
 
-const SOURCES = ['options', 'environment', 'file'] as const;
-type Source = (typeof SOURCES)[number];
-type Find = (name: Setting, sources?: readonly Source[]) => Found | undefined;
-
-/** Finds settings, and the PEM files that they name. An empty variable counts as absent. */
-function findersOf(options: ConnectionOptions, env: Environment, cwd: string, file: ConfigFile | undefined) {
-  const find: Find = (name, sources = SOURCES) => {
-    const [option, variable] = NAMES[name];
-    const given = {
-      options: { value: options[name], from: option },
-      environment: { value: env[variable], from: variable },
-      file: { value: file?.settings[name], from: inFile(file, name) },
-    };
-    for (const source of sources) {
-      const { value, from } = given[source];
-      if (value) return { value, from };
-    }
-    return undefined;
-  };
-  const pem = (name: 'ca' | 'cert' | 'certKey') => {
-    const found = find(name);
-    if (!found) return undefined;
-    const text = readNamed(found, cwd);
-    const what = name === 'certKey' ? 'private key' : 'certificate';
-    if (!/-----BEGIN [A-Z ]+-----/.test(text))
-      throw usageError(`The file of ${found.from} holds no ${what}: a PEM file has a line -----BEGIN ….`);
-    return text;
-  };
-  return { find, pem };
+/** What has settings, in its order. An empty variable counts as absent. */
+function sourcesOf(options: Options, env: Environment, file: ConfigFile | undefined): readonly Source[] {
+  const found = (value: string | undefined, from: string) => (value ? { value, from } : undefined);
+  return [
+    (name) => found(options[name], optionOf(name)),
+    (name) => found(env[VARIABLES[name]], VARIABLES[name]),
+    (name) => found(file?.settings[name], `${name} in ${file?.path}`),
+  ];
 }
 
-/**
- * An address from the working folder (of a checkout, of an archive) must not get a key that was given
- * for another sidecar. @throws CliError
- */
-function requireOneSource(url: Found, apiKey: Found, file: ConfigFile | undefined): void {
-  if (!file?.isOfFolder || url.from !== inFile(file, 'url')) return;
-  if (apiKey.from === inFile(file, 'key') || apiKey.from === inFile(file, 'keyFile')) return;
-  throw usageError(
-    `The address is from ${file.path}, and the API key from ${apiKey.from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${file.path}, or give the address with --url.`,
-  );
+function find(sources: readonly Source[], name: Setting): Found | undefined {
+  return sources.map((source) => source(name)).find(Boolean);
+}
+
+function pemOf(sources: readonly Source[], name: 'ca' | 'cert' | 'certKey', cwd: string): string | undefined {
+  const found = find(sources, name);
+  if (!found) return undefined;
+  const text = readNamed(found, cwd);
+  const what = name === 'certKey' ? 'private key' : 'certificate';
+  if (!/-----BEGIN [A-Z ]+-----/.test(text))
+    throw usageError(`The file of ${found.from} holds no ${what}: a PEM file has a line -----BEGIN ….`);
+  return text;
 }
 
 /** The API key, or the one in the file that the same source names. */
-function findKey(find: Find, env: Environment, cwd: string): Found | undefined {
-  const inText = (named: Found) => ({ ...named, value: readNamed(named, cwd).replace(/\r?\n$/, '') });
-  for (const source of SOURCES) {
-    const key = find('key', [source]);
-    const file = find('keyFile', [source]);
+function findKey(sources: readonly Source[], env: Environment, cwd: string): Found | undefined {
+  const { PACKAGERDRMAPI_APIKEY: value, PACKAGERDRMAPI_APIKEY_FILE: path } = env;
+  const ofContainer: Source = (name) => {
+    if (name === 'key') return value ? { value, from: 'PACKAGERDRMAPI_APIKEY' } : undefined;
+    return path ? { value: path, from: 'PACKAGERDRMAPI_APIKEY_FILE' } : undefined;
+  };
+  for (const source of [...sources, ofContainer]) {
+    const key = source('key');
+    const file = source('keyFile');
     if (key) return key;
-    if (file) return inText(file);
+    if (file) return { ...file, value: readNamed(file, cwd).replace(/\r?\n$/, '') };
   }
-  const { PACKAGERDRMAPI_APIKEY: value, PACKAGERDRMAPI_APIKEY_FILE: file } = env;
-  if (value) return { value, from: 'PACKAGERDRMAPI_APIKEY' };
-  return file ? inText({ value: file, from: 'PACKAGERDRMAPI_APIKEY_FILE' }) : undefined;
+  return undefined;
 }
 
 function urlOfContainer(env: Environment): Found | undefined {
@@ -176,10 +155,6 @@ function parseUrl({ value, from }: Found): URL {
     );
   }
   return url;
-}
-
-function inFile(file: ConfigFile | undefined, name: Setting): string {
-  return `${name} in ${file?.path}`;
 }
 
 function readNamed({ value, from }: Found, cwd: string): string {
@@ -222,64 +197,43 @@ export interface ConfigFile {
   readonly isOfFolder: boolean;
 }
 
-const PATHS: readonly Setting[] = ['keyFile', 'ca', 'cert', 'certKey'];
+/** The configuration file of this call, or undefined when there is none. */
+export function findConfigFile(env: Environment, cwd: string, given?: string): ConfigFile | undefined {
+  if (given !== undefined) return readConfigFile(resolve(cwd, given), false);
+  const paths = configPaths(env, cwd);
+  const path = paths.find(existsSync);
+  return path === undefined ? undefined : readConfigFile(path, path === paths[0]);
+}
 
-/** Where a configuration file is looked for; the first that is there is read, and no other. */
+/** Where a configuration file is looked for, the working folder first; the first that is there is read, and no other. */
 function configPaths(env: Environment, cwd: string): string[] {
   const home = env.HOME || env.USERPROFILE;
   const folder = env.XDG_CONFIG_HOME || (home && join(home, '.config'));
-  return [folderPath(cwd), ...(folder ? [join(folder, 'packager-drm', 'config.yaml')] : [])];
+  return [join(cwd, 'packager-drm.yaml'), ...(folder ? [join(folder, 'packager-drm', 'config.yaml')] : [])];
 }
 
 /** Reads a configuration file. @throws CliError with every fault of the file and its line. */
 function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
   const read = readYaml(readConfigText(path));
+  const { faults } = read;
   const checked =
-    read.faults.length > 0
-      ? { faults: read.faults }
-      : checkFields(configSchema, { ...read, value: read.value ?? {} });
-  if ('faults' in checked) {
-    throw new CliError(
-      EXIT.usage,
-      checked.faults.map((fault) => ({ code: 'config_file', description: problemSentence(path, fault) })),
-    );
-  }
-  const { allowEnv = [], allowFile = [], ...given } = checked.value;
-  const settings: { [name in Setting]?: string | undefined } = { ...given };
-  for (const name of PATHS) {
-    const file = settings[name];
-    if (file !== undefined) settings[name] = resolve(dirname(path), file);
-  }
-  if (isOfFolder && settings.keyFile !== undefined && leaves(dirname(path), settings.keyFile)) {
-    // Its one line would be sent to the address in the same file.
+    faults.length > 0 ? { faults } : checkFields(configSchema, { ...read, value: read.value ?? {} });
+  if ('faults' in checked) throw fileError('config_file', path, checked.faults);
+  const { allowEnv = [], allowFile = [], ...settings } = checked.value;
+  const folder = dirname(path);
+  for (const name of ['keyFile', 'ca', 'cert', 'certKey'] as const)
+    if (settings[name] !== undefined) settings[name] = resolve(folder, settings[name]);
+  // Its one line would be sent to the address in the same file.
+  if (isOfFolder && settings.keyFile !== undefined && leaves(folder, settings.keyFile))
     throw unusableConfig(
       `keyFile is outside the folder of ${path}; move the key there, or give --config ${path} to use it anyway.`,
     );
-  }
-  if (isOfFolder && allowEnv.length + allowFile.length > 0) {
-    // Its author may have written the manifest, too.
+  // Its author may have written the manifest, too.
+  if (isOfFolder && allowEnv.length + allowFile.length > 0)
     throw unusableConfig(
       `${path} can't allow anything, because it is in the working folder; give --config ${path} to use it anyway, or use --allow-env and --allow-file.`,
     );
-  }
-  return {
-    path,
-    settings,
-    allowEnv,
-    allowFile: allowFile.map((file) => resolve(dirname(path), file)),
-    isOfFolder,
-  };
-}
-
-/** The configuration file of this call, or undefined when there is none. */
-export function findConfigFile(env: Environment, cwd: string, given?: string): ConfigFile | undefined {
-  if (given !== undefined) return readConfigFile(resolve(cwd, given), false);
-  const path = configPaths(env, cwd).find(existsSync);
-  return path === undefined ? undefined : readConfigFile(path, path === folderPath(cwd));
-}
-
-function folderPath(cwd: string): string {
-  return join(cwd, 'packager-drm.yaml');
+  return { path, settings, allowEnv, allowFile: allowFile.map((file) => resolve(folder, file)), isOfFolder };
 }
 
 function leaves(folder: string, file: string): boolean {

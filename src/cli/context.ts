@@ -4,13 +4,8 @@ import type { Output } from '../terminal/output';
 import type { Fence } from '../verify/fenced-tester';
 import type { ExitCode } from './cli-error';
 import { createHttpCall, createSidecarApi, type SidecarApi } from './client';
-import {
-  type ConfigFile,
-  type ConnectionOptions,
-  findConfigFile,
-  readAuthority,
-  readConnection,
-} from './connection';
+import { type ConfigFile, findConfigFile, readAuthority, readConnection } from './connection';
+import type { Options } from './options';
 
 /** What a run takes from its process. */
 export interface Ambient extends CommandRun {
@@ -45,7 +40,7 @@ export interface CliContext extends Ambient {
 /** Makes what a command works with; nothing is read or connected before it is asked for. */
 export function createContext(
   ambient: Ambient,
-  { out, endWith, options }: Pick<CliContext, 'out' | 'endWith'> & { readonly options: ConnectionOptions },
+  { out, endWith, options }: Pick<CliContext, 'out' | 'endWith'> & { readonly options: Options },
 ): CliContext {
   const connect = () => {
     const connection = readConnection(options, ambient.env, ambient.cwd);

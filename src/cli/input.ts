@@ -3,6 +3,7 @@ import { closeSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import type { CommandRun } from '../terminal/command';
 import { CliError, EXIT } from './cli-error';
+import type { Options } from './options';
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
@@ -112,15 +113,8 @@ export function isBelow(folder: string, path: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-export interface ProviderOptions {
-  readonly client?: string;
-  readonly clientApiKey?: string;
-  readonly clientApiKeyFile?: string;
-  readonly cmaf?: string | true | undefined;
-}
-
 /** The fields of a request for what these options give. */
-export function providerFields(context: Pick<CommandRun, 'cwd'>, options: ProviderOptions) {
+export function providerFields(context: Pick<CommandRun, 'cwd'>, options: Options) {
   const { client, clientApiKeyFile, cmaf } = options;
   const clientApiKey =
     clientApiKeyFile === undefined ? options.clientApiKey : readSecretFile(context, clientApiKeyFile);

@@ -1,7 +1,55 @@
 import { InvalidArgumentError, Option } from 'commander';
+import type { ExportName, ExportScheme } from '../drm/export/names';
 import { CMAF_CBCS_REFUSED } from '../drm/key-file';
-import type { Tracks } from './commands/put';
-import { WAIT_SECONDS } from './defaults';
+
+export const PACKAGER_URL = 'http://127.0.0.1:8087';
+
+/** How long `rotate --watch` waits unless `--timeout` is given, in seconds. */
+export const WATCH_SECONDS = 600;
+
+/** How long `--wait` waits for all packagers unless a number is given, in seconds. One stream has the sidecar's limit. */
+export const WAIT_SECONDS = 60;
+
+/** How long a test of a stream takes at most unless `--timeout` is given, in seconds. */
+export const VERIFY_SECONDS = 120;
+
+type TextOption =
+  | ('url' | 'key' | 'keyFile' | 'ca' | 'cert' | 'certKey' | 'config')
+  | ('file' | 'cpix' | 'contentId' | 'client' | 'clientApiKey' | 'clientApiKeyFile')
+  | ('track' | 'kid' | 'period' | 'systems' | 'prefix' | 'notIn' | 'ifMatch')
+  | ('cencKeyid' | 'cencContentkey' | 'playreadyLaurl' | 'playreadyChecksum' | 'widevinePsshdata')
+  | ('fairplayKey' | 'fairplayIv' | 'fairplayLaurl' | 'aesKey' | 'aesUrl' | 'aesIv')
+  | ('folder' | 'manifest' | 'lineup' | 'user');
+
+type SwitchOption =
+  | ('all' | 'yes' | 'dryRun' | 'verbose' | 'reveal' | 'csv' | 'faulty' | 'watch' | 'found')
+  | ('keepUnknown' | 'createOnly' | 'widevine' | 'random' | 'allowMissingKeys');
+
+type ListOption = 'allowEnv' | 'allowFile' | 'former' | 'recipient' | 'streams';
+
+/** What the options of a call give, by their properties. Each command has some of them. */
+export type Options = Readonly<
+  Partial<
+    Record<TextOption, string | undefined> &
+      Record<SwitchOption, boolean | undefined> &
+      Record<ListOption, readonly string[]>
+  >
+> & {
+  readonly as?: ExportName;
+  readonly scheme?: ExportScheme;
+  readonly cmaf?: string | true | undefined;
+  readonly tracks?: Tracks;
+  readonly limit?: number;
+  /** In seconds. */
+  readonly timeout?: number;
+  readonly every?: number;
+  readonly count?: number;
+  /** The seconds of `--wait`: true without a number. */
+  readonly wait?: number | true | undefined;
+};
+
+/** The streams that get the keys of each track of a CPIX document. */
+export type Tracks = Readonly<Record<string, readonly string[]>>;
 
 /** An option of a command; `parse` takes what was typed, and the value of the same option before it. */
 export function option<Value>(

@@ -1,4 +1,3 @@
-import type { Problem } from '../http/errors';
 import { CliError, EXIT } from './cli-error';
 import { SidecarAway } from './client';
 import type { CliContext } from './context';
@@ -8,14 +7,11 @@ import { EXIT_CODES, showWaiting, type WaitedForFleet } from './fleet/wait';
  * What a failed call means for a command for many streams: `stopped` is the error by which the command ends; without it
  * only this call failed, and the next is made. @throws what is no error of a call.
  */
-export function failureOf(thrown: unknown): {
-  readonly stopped: CliError | undefined;
-  readonly problems: readonly Problem[];
-} {
+export function failureOf(thrown: unknown) {
   if (!(thrown instanceof CliError)) throw thrown;
   const { exitCode, problems } = thrown;
-  if (thrown instanceof SidecarAway) return { stopped: new CliError(EXIT.unreachable, problems), problems };
-  return { stopped: exitCode === EXIT.failed ? undefined : thrown, problems };
+  const away = thrown instanceof SidecarAway ? new CliError(EXIT.unreachable, problems) : undefined;
+  return { stopped: away ?? (exitCode === EXIT.failed ? undefined : thrown), problems };
 }
 
 /** The fields of a JSON document that say why a command did not come to its end. */
@@ -26,21 +22,23 @@ export function stopFields(stopped: CliError | undefined) {
   };
 }
 
-export interface Ending {
+interface Ending {
   readonly sentence: string;
   readonly isFaulty: boolean;
   /** Why the rest was not done. */
   readonly stopped?: CliError | undefined;
-  readonly resume?: string;
+  readonly resume?: string | undefined;
   /** Undefined when the user did not wait for packagers. */
   readonly waited?: WaitedForFleet | undefined;
 }
 
+const RESUME = 'Run the same command again to continue: finished streams are left as they are.';
+
 /** Ends a command for many streams: says how, except with `--json`, where the document does, and sets the exit code. */
-export function endAs(context: CliContext, ending: Ending): void {
-  const { sentence, isFaulty, stopped, waited } = ending;
-  const { resume = 'Run the same command again to continue: finished streams are left as they are.' } =
-    ending;
+export function endAs(
+  context: CliContext,
+  { sentence, isFaulty, stopped, waited, resume = RESUME }: Ending,
+): void {
   const { out } = context;
   if (stopped && !out.json && stopped.exitCode !== EXIT.interrupted) out.errors(stopped.problems);
   if (stopped) out.note(resume);

@@ -3,8 +3,8 @@ import { parserOutput } from '../terminal/command';
 import { createOutput, type Output } from '../terminal/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import { COMMANDS, type CommandEntry } from './command-table';
-import type { ConnectionOptions } from './connection';
 import type { Ambient, CliContext } from './context';
+import type { Options } from './options';
 
 const AFTER_HELP = `
 The address and the key come from the options, else from PACKAGERDRM_URL and PACKAGERDRM_APIKEY (or
@@ -35,7 +35,7 @@ export async function runCli(run: Ambient): Promise<ExitCode> {
     const { createContext } = await import('./context');
     return createContext(run, {
       out,
-      options: program.opts<ConnectionOptions>(),
+      options: program.opts<Options>(),
       endWith: (code) => {
         exitCode = code;
       },

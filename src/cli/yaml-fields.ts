@@ -12,6 +12,7 @@ import {
 import type { z } from 'zod';
 import { type Problem, sentenceOf } from '../drm/finding';
 import { schemaFaults, type UnknownField } from '../http/faults';
+import { CliError, EXIT } from './cli-error';
 
 /** A problem of a file; its command gives it a code. No description quotes a value. */
 export type FileProblem = Omit<Problem, 'code'>;
@@ -20,6 +21,17 @@ export type FileProblem = Omit<Problem, 'code'>;
 export function problemSentence(file: string, problem: FileProblem): string {
   const { line } = problem;
   return `${file}${line === undefined ? '' : `:${line}`}: ${sentenceIn(problem)}`;
+}
+
+/** The error for the problems of a file, as one sentence each; `more` follow them. */
+export function fileError(
+  code: string,
+  file: string,
+  problems: readonly FileProblem[],
+  more: readonly Problem[] = [],
+): CliError {
+  const own = problems.map((problem) => ({ code, description: problemSentence(file, problem) }));
+  return new CliError(EXIT.usage, [...own, ...more]);
 }
 
 /** A problem as a sentence without its place. */
@@ -134,28 +146,25 @@ export function checkFields<Output>(
   return {
     faults: schemaFaults(schema, result.error, value, { most }).map((fault) => {
       const { path } = fault;
-      if (fault.kind === 'unknown')
-        return {
-          path,
-          isUnknown: true,
-          line: lineOf([...path, fault.name], 'name'),
-          ...unknownField(fault),
-        };
+      if (fault.kind === 'unknown') {
+        const line = lineOf([...path, fault.name], 'name');
+        return { path, isUnknown: true, line, description: unknownField(fault) };
+      }
       const field = fieldName(path) || 'the file';
       return { path, isUnknown: false, line: lineOf(path), field, description: fault.sentence };
     }),
   };
 }
 
-function unknownField({ path, name, near, known }: UnknownField): Pick<FileProblem, 'description'> {
+function unknownField({ path, name, near, known }: UnknownField): string {
   const here = fieldName(path);
   const place = here ? ` of ${here}` : '';
   const prefix = `${path.join('.')}.`;
   const meant = near?.startsWith(prefix) ? near.slice(prefix.length) : near;
   if (meant !== undefined && isShowable(name))
-    return { description: `${name} is not a field${place}; did you mean ${meant}?` };
+    return `${name} is not a field${place}; did you mean ${meant}?`;
   const colon = name.includes(':') ? ' (is a space missing after a colon?)' : '';
-  return { description: `an unknown field${place}${colon}; the fields are ${known.join(', ')}` };
+  return `an unknown field${place}${colon}; the fields are ${known.join(', ')}`;
 }
 
 /** As long as a field's name is, and shorter than 16 bytes are in base64. */

@@ -1,5 +1,5 @@
-import { Collector } from '../../src/platform/migration/report/collect';
-import { htmlReport } from '../../src/platform/migration/report/page';
+import { Collector } from '../../src/platform/migration/report';
+import { htmlReport } from '../../src/platform/migration/report';
 import { startBrowser } from '../support/dashboard-browser';
 import { FAINT_TEXTS } from '../support/faint-texts';
 

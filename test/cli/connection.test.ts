@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { type ConnectionOptions, readConnection } from '../../src/cli/connection';
+import { readConnection } from '../../src/cli/connection';
+import type { Options } from '../../src/cli/options';
 import type { Environment } from '../../src/http/config';
 import { temporaryFolder } from '../support/after-test';
 import { problemsOf } from './problems-of';
@@ -13,12 +14,12 @@ beforeEach(async () => {
   home = await temporaryFolder();
 });
 
-function read(options: ConnectionOptions, env: Environment = {}) {
+function read(options: Options, env: Environment = {}) {
   const { url, ...connection } = readConnection(options, { HOME: home, ...env }, cwd);
   return { url: url.href, ...connection };
 }
 
-const fault = (options: ConnectionOptions, env: Environment = {}) => problemsOf(() => read(options, env));
+const fault = (options: Options, env: Environment = {}) => problemsOf(() => read(options, env));
 
 async function write(path: string, text: string, mode = 0o600): Promise<void> {
   await fs.outputFile(path, text);
@@ -70,7 +71,7 @@ test('each value is looked for by itself', async () => {
   });
 });
 
-test.each<[string, ConnectionOptions, Environment, string]>([
+test.each<[string, Options, Environment, string]>([
   ['--key-file', { keyFile: 'key.txt' }, { PACKAGERDRM_APIKEY: 'x' }, '--key-file'],
   ['the variable', {}, { PACKAGERDRM_APIKEY_FILE: 'key.txt' }, 'PACKAGERDRM_APIKEY_FILE'],
   [
@@ -109,7 +110,7 @@ test.each<[string, Environment, string]>([
 describe('the configuration file that merely lies in the working folder', () => {
   const path = () => join(cwd, 'packager-drm.yaml');
 
-  test.each<[string, ConnectionOptions, Environment]>([
+  test.each<[string, Options, Environment]>([
     ['--key', { key: 'k' }, {}],
     ['PACKAGERDRM_APIKEY', {}, { PACKAGERDRM_APIKEY: 'k' }],
     ['PACKAGERDRMAPI_APIKEY', {}, { PACKAGERDRMAPI_APIKEY: 'k' }],
@@ -150,7 +151,7 @@ const ADDRESS =
 const FILES = 'CWD/packager-drm.yaml or HOME/.config/packager-drm/config.yaml';
 const UNREADABLE = "CWD/none, can't be read; check the path and who may read it.";
 
-test.each<[ConnectionOptions, string, Environment?]>([
+test.each<[Options, string, Environment?]>([
   [
     { key: 'k' },
     `The address of the sidecar is missing: give it with --url, in PACKAGERDRM_URL, or as url in ${FILES}.`,

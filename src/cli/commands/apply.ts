@@ -1,13 +1,13 @@
 import { usageError } from '../cli-error';
 import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
-import { requireFleet, type WaitOption } from '../fleet/wait';
-import { type ProviderOptions, providerFields, statsOf, unusable } from '../input';
+import { requireFleet } from '../fleet/wait';
+import { providerFields, statsOf, unusable } from '../input';
 import { hasGroupRules, type Manifest } from '../manifest/entries';
 import { readManifest } from '../manifest/read-manifest';
-import { type AllowOptions, readAllowances } from '../manifest/secrets';
+import { readAllowances } from '../manifest/secrets';
+import type { Options } from '../options';
 import {
-  type Detail,
   endAsProvisioned,
   failedIn,
   isChange,
@@ -18,21 +18,11 @@ import {
   writeManifest,
 } from './send-manifest';
 
-interface ProvisionOptions extends Detail {
-  readonly dryRun?: boolean | undefined;
-  readonly yes?: boolean;
-  readonly wait?: WaitOption | undefined;
-}
-
-export interface ApplyOptions extends ProvisionOptions, ProviderOptions, AllowOptions {
-  readonly keepUnknown?: boolean;
-}
-
 /** `apply`: provisions the streams of a manifest, or imports existing key files. */
 export async function apply(
   context: CliContext,
   sources: readonly string[],
-  options: ApplyOptions,
+  options: Options,
 ): Promise<void> {
   const { dryRun = false, yes = false } = options;
   const isImport = sources.some((source) => namesKeyFiles(context, source));
@@ -55,7 +45,7 @@ export async function provision(
   manifest: Manifest,
   name: string,
   fields: object,
-  options: ProvisionOptions,
+  options: Options,
 ): Promise<void> {
   const { dryRun = false, yes = false, verbose = false, wait } = options;
   const { out } = context;
@@ -79,7 +69,7 @@ export async function provision(
   endAsProvisioned(context, done, { name, dryRun });
 }
 
-function oneManifest(context: CliContext, sources: readonly string[], options: ApplyOptions): Manifest {
+function oneManifest(context: CliContext, sources: readonly string[], options: Options): Manifest {
   const [path = '', ...others] = sources;
   if (others.length > 0) throw usageError('Give one manifest at a time; several sources must be key files.');
   if (options.keepUnknown)
@@ -95,7 +85,7 @@ function oneManifest(context: CliContext, sources: readonly string[], options: A
 async function importedManifest(
   context: CliContext,
   sources: readonly string[],
-  options: ApplyOptions,
+  options: Options,
 ): Promise<Manifest> {
   const other = sources.find((source) => !namesKeyFiles(context, source));
   if (other !== undefined)

@@ -7,6 +7,7 @@ import type { CheckedInput } from '../../drm/check/check';
 import { beginsAsManifest, type ForwardReader, outlineManifest, outlineMedia } from '../../drm/check/outline';
 import { looksLikeSegment } from '../../drm/check/segment';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
+import type { Problem } from '../../http/errors';
 import { shown } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
@@ -35,7 +36,7 @@ export async function checkGiven(
   if (inputs.filter((input) => input === '-').length > 1)
     throw usageError('Standard input (-) can be read once only.');
   const found: FoundInput[] = [];
-  const problems: CliError['problems'][number][] = [];
+  const problems: Problem[] = [];
   for (const input of inputs.length + streams.length === 0 ? ['-'] : inputs) {
     const checked = await answerOrError(checkOne(context, input, reveal));
     if (!(checked instanceof CliError)) found.push(...checked);
@@ -52,15 +53,14 @@ export async function checkGiven(
 }
 
 async function checkOne(context: CliContext, input: string, reveal: boolean): Promise<FoundInput[]> {
-  if (input === '-') {
-    const content = await readAndClose(streamReader(context.stdin), 'Standard input');
-    return [{ ...checkContent(content, 'standard input', reveal), isOfFolder: false }];
-  }
-  const stats = statsOf(context, input);
+  const stats = input === '-' ? undefined : statsOf(context, input);
   if (stats?.isDirectory()) return checkFolder(context, input, reveal);
-  if (stats) {
-    const content = await readFileContent(context, input, stats);
-    return [{ ...checkContent(content, input, reveal), isOfFolder: false }];
+  if (stats || input === '-') {
+    const content = stats
+      ? await readFileContent(context, input, stats)
+      : await readAndClose(streamReader(context.stdin), 'Standard input');
+    const name = stats ? input : 'standard input';
+    return [{ ...checkContent(content, name, reveal), isOfFolder: false }];
   }
   const checked = checkInput(input, { reveal, rules: 'unknown' });
   if (checked.result.kind === 'unknown' && looksLikePath(input))
@@ -76,16 +76,14 @@ async function checkFolder(context: CliContext, folder: string, reveal: boolean)
   for (const name of names) {
     if (context.interrupted.aborted) throw interrupted();
     const content = await answerOrError(readFileContent(context, name, statsOf(context, name)));
-    // One that can't be read hides no other.
-    const checked = content instanceof CliError ? unread(content, name) : checkContent(content, name, reveal);
-    found.push({ ...checked, isOfFolder: true });
+    if (content instanceof CliError) {
+      // One that can't be read hides no other.
+      const faults = content.problems.map((problem) => ({ severity: 'error' as const, ...problem }));
+      const result = { kind: 'unknown' as const, fields: [], faults };
+      found.push({ name, result, claims: [], secrets: new Set(), isOfFolder: true });
+    } else found.push({ ...checkContent(content, name, reveal), isOfFolder: true });
   }
   return found;
-}
-
-function unread({ problems }: CliError, name: string): CheckedInput {
-  const faults = problems.map(({ code, description }) => ({ severity: 'error', code, description }) as const);
-  return { name, result: { kind: 'unknown', fields: [], faults }, claims: [], secrets: new Set() };
 }
 
 /** The key files of a folder and those below it, in the order of their names; links and temporary files are passed over. */
@@ -137,13 +135,6 @@ function looksLikePath(input: string): boolean {
   return /^[\w@~.+/\\-]{1,500}$/.test(input) && /[./\\]/.test(input) && !/^[A-Za-z0-9+/]+={0,2}$/.test(input);
 }
 
-/** What an input holds, for `check`: its text, or its bytes. */
-interface Content {
-  readonly value: string | Buffer;
-  /** Whether nothing of it was left out that could matter. */
-  readonly isWhole: boolean;
-}
-
 /** As much is checked as it stands; of what is longer, what says something of its protection. */
 const MAX_WHOLE = 1024 * 1024;
 /** A manifest of a day has a third of it. */
@@ -151,8 +142,13 @@ const MAX_MANIFEST = 64 * 1024 * 1024;
 /** What has no size may have no end. */
 const MAX_STREAM = 4 * 1024 ** 3;
 
-/** Reads an input, which `name` names for the user. @throws CliError when it can't be checked. */
-async function readContent(reader: Reader, name: string): Promise<Content> {
+type Content = Awaited<ReturnType<typeof readContent>>;
+
+/**
+ * Reads the text or the bytes of an input, which `name` names for the user. It is whole when nothing was left out that
+ * could matter. @throws CliError when it can't be checked.
+ */
+async function readContent(reader: Reader, name: string) {
   const head = await reader.read(MAX_WHOLE + 1);
   if (head.length <= MAX_WHOLE) return { value: contentOf(head, name), isWhole: true };
   reader.unread(head);

@@ -5,18 +5,14 @@ import { count, shown } from '../../terminal/text';
 import { EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import { showFields, showFindings, sumOf } from '../findings-text';
+import type { Options } from '../options';
 import { checkGiven, type FoundInput } from './check-inputs';
-
-export interface CheckOptions {
-  readonly reveal?: boolean;
-  readonly stream?: readonly string[];
-}
 
 /** `check`: decodes key material on this machine, names every fault with what to do, and holds inputs against each other. */
 export async function check(
   context: CliContext,
   inputs: readonly string[],
-  { reveal = false, stream = [] }: CheckOptions,
+  { reveal = false, stream = [] }: Options & { readonly stream?: readonly string[] },
 ): Promise<void> {
   const found = withoutAnswered(await checkGiven(context, inputs, stream, reveal));
   const [only] = found;

@@ -6,19 +6,10 @@ import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-e
 import { listPages, type SidecarApi, withRetries } from '../client';
 import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
-import { requireFleet, secondsOfOne, type WaitOption, waitFields, waitForPackagers } from '../fleet/wait';
+import { requireFleet, secondsOfOne, waitFields, waitForPackagers } from '../fleet/wait';
 import { readStreamIds } from '../manifest/read-manifest';
+import type { Options } from '../options';
 import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
-
-export interface DeleteOptions {
-  readonly prefix?: string;
-  readonly notIn?: string;
-  readonly ifMatch?: string;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-  readonly all?: boolean;
-  readonly wait?: WaitOption;
-}
 
 const NOTHING = 'Nothing was deleted.';
 
@@ -26,7 +17,7 @@ const NOTHING = 'Nothing was deleted.';
 export async function deleteKeyFiles(
   context: CliContext,
   streamIds: readonly string[],
-  options: DeleteOptions,
+  options: Options,
 ): Promise<void> {
   checkCall(streamIds, options);
   const [only = ''] = streamIds;
@@ -60,7 +51,7 @@ export async function deleteKeyFiles(
     stopped: sent?.stopped,
   });
   const all = [...found.failed, ...results];
-  const summary = countsOf(KINDS, all);
+  const summary = countsOf(['deleted', 'gone', 'failed', 'not_reached'], all);
   const { dryRun = false } = options;
   const { stopped } = sent ?? {};
   if (context.out.json) {
@@ -75,7 +66,7 @@ export async function deleteKeyFiles(
   endAs(context, { sentence, isFaulty: summary.failed > 0, stopped, waited });
 }
 
-function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: DeleteOptions): void {
+function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: Options): void {
   const isByRule = prefix !== undefined || notIn !== undefined;
   if (streamIds.length > 0 && isByRule)
     throw usageError('Name streams, or select them with --prefix and --not-in, not both.');
@@ -87,11 +78,7 @@ function checkCall(streamIds: readonly string[], { prefix, notIn, ifMatch }: Del
     throw usageError('--if-match is for one stream: an ETag belongs to one file.');
 }
 
-async function deleteOne(
-  context: CliContext,
-  streamId: string,
-  { ifMatch, wait }: DeleteOptions,
-): Promise<void> {
+async function deleteOne(context: CliContext, streamId: string, { ifMatch, wait }: Options): Promise<void> {
   const { out } = context;
   const seconds = secondsOfOne(wait);
   const sidecar = context.sidecar();
@@ -125,8 +112,6 @@ function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean):
   });
 }
 
-const KINDS = ['deleted', 'gone', 'failed', 'not_reached'] as const;
-
 interface Deletion {
   readonly streamid: string;
   /** Of the file that was looked at; another one is left. Undefined when the sidecar gives none. */
@@ -147,7 +132,7 @@ interface Found {
  * @throws CliError when the manifest can't be used, or names none of the key files: it is then hardly the one of this
  *   sidecar.
  */
-async function findByRule(context: CliContext, { prefix, notIn }: DeleteOptions): Promise<Found> {
+async function findByRule(context: CliContext, { prefix, notIn }: Options): Promise<Found> {
   const kept = notIn === undefined ? undefined : new Set(readStreamIds(context, notIn));
   const candidates: Deletion[] = [];
   let staying = 0;
@@ -198,45 +183,43 @@ interface DeleteResult {
   readonly errors: readonly Problem[];
 }
 
-interface Deleted {
-  readonly results: readonly DeleteResult[];
-  /** Why the rest was not deleted. */
-  readonly stopped: CliError | undefined;
-  /** The fleet's revision of the last deletion; undefined without a fleet. */
-  readonly revision: number | undefined;
-}
-
-/** Deletes key files one after the other, each only while it is the one that was looked at. */
-async function deleteFiles(context: CliContext, deletions: readonly Deletion[]): Promise<Deleted> {
+/**
+ * Deletes key files one after the other, each only while it is the one that was looked at. `stopped` says why the rest was
+ * not deleted; `revision` is the fleet's of the last deletion, undefined without a fleet.
+ */
+async function deleteFiles(context: CliContext, deletions: readonly Deletion[]) {
   const sidecar = context.sidecar({ finishCalls: true });
   const results: DeleteResult[] = [];
   let revision: number | undefined;
+  let stopped: CliError | undefined;
   const progress = showProgress(context, 'Deleting', deletions.length);
-  const stop = (stopped: CliError): Deleted => {
-    const rest = deletions.slice(results.length);
-    const left = rest.map(({ streamid }) => ({ streamid, result: 'not_reached' as const, errors: [] }));
-    return { results: [...results, ...left], revision, stopped };
-  };
   try {
     for (const { streamid, etag } of deletions) {
-      if (context.interrupted.aborted) return stop(interrupted());
+      if (context.interrupted.aborted) stopped ??= interrupted();
+      if (stopped) {
+        results.push({ streamid, result: 'not_reached', errors: [] });
+        continue;
+      }
       try {
         const call = () => sidecar.remove(streamid, { ifMatch: etag });
         const deleted = await withRetries(context, progress, call);
         revision = Math.max(deleted.revision ?? 0, revision ?? 0) || undefined;
         results.push({ streamid, result: 'deleted', errors: [] });
       } catch (thrown) {
-        const { stopped, problems } = failureOf(thrown);
-        if (stopped) return stop(stopped);
-        const isDone = await isGone(sidecar, streamid, problems);
-        results.push({ streamid, result: isDone ? 'gone' : 'failed', errors: isDone ? [] : problems });
+        const failure = failureOf(thrown);
+        stopped = failure.stopped;
+        const { problems } = failure;
+        if (stopped) results.push({ streamid, result: 'not_reached', errors: [] });
+        else if (await isGone(sidecar, streamid, problems))
+          results.push({ streamid, result: 'gone', errors: [] });
+        else results.push({ streamid, result: 'failed', errors: problems });
       }
       progress.advance(1);
     }
   } finally {
     progress.stop();
   }
-  return { results, revision, stopped: undefined };
+  return { results, revision, stopped };
 }
 
 /** Whether a deletion failed because the file is deleted already: by another, or by a try whose answer was lost. */

@@ -8,19 +8,15 @@ import { writeCpix } from '../../drm/cpix/write';
 import { exportCpix } from '../../drm/export/export-cpix';
 import { type ExportedKeys, exportKeyFile, maskExport } from '../../drm/export/export-key-file';
 import { cpixDocumentOf } from '../../drm/export/forms';
-import type { ExportName, ExportScheme } from '../../drm/export/names';
+import type { ExportName } from '../../drm/export/names';
 import { shownLines } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readInput, readNamedFile, unusable } from '../input';
 import { textOf, writeRevealed } from '../key-files';
+import type { Options } from '../options';
 
-export interface ExportOptions {
-  readonly as: ExportName;
-  readonly scheme?: ExportScheme;
-  readonly recipient?: readonly string[];
-  readonly reveal?: boolean;
-}
+type ExportOptions = Options & { readonly as: ExportName };
 
 /** `get --as`: writes the keys of a stream's key file as another packager takes them. */
 export async function exportKeys(
@@ -34,14 +30,8 @@ export async function exportKeys(
   showExport(context, made, options, certificates, { streamid: streamId, etag });
 }
 
-interface FileOptions extends ExportOptions {
-  readonly kid?: string;
-  readonly track?: string;
-  readonly period?: string;
-}
-
 /** `export`: the same for the keys of a CPIX document or a key file of this machine. No sidecar is needed. */
-export async function exportFile(context: CliContext, file: string, options: FileOptions): Promise<void> {
+export async function exportFile(context: CliContext, file: string, options: ExportOptions): Promise<void> {
   const certificates = certificatesIn(context, options);
   const bytes = await readInput(context, file);
   const called = file === '-' ? 'Standard input' : file;
@@ -51,7 +41,7 @@ export async function exportFile(context: CliContext, file: string, options: Fil
   showExport(context, made, options, certificates, { file });
 }
 
-function ofDocument(bytes: Buffer, { kid, ...options }: FileOptions, called: string): ExportedKeys {
+function ofDocument(bytes: Buffer, { kid, ...options }: ExportOptions, called: string): ExportedKeys {
   const keyId = kid === undefined ? undefined : parseUuid(kid);
   if (keyId?.ok === false) throw usageError(`--kid ${keyId.problem.description}.`);
   const made = exportCpix(bytes, { ...options, keyId: keyId?.value });
@@ -63,7 +53,7 @@ function ofDocument(bytes: Buffer, { kid, ...options }: FileOptions, called: str
   throw new CliError(EXIT.failed, problems);
 }
 
-function ofOtherFile(bytes: Buffer, options: FileOptions, called: string): ExportedKeys {
+function ofOtherFile(bytes: Buffer, options: ExportOptions, called: string): ExportedKeys {
   const { kid, track, period } = options;
   if ((kid ?? track ?? period) !== undefined)
     throw usageError(`--kid, --track and --period are for CPIX documents; ${called} is none.`);

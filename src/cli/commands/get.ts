@@ -2,14 +2,10 @@ import { count, shown, shownLines } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { renderLines, showKeyFile, writeRevealed } from '../key-files';
-import type { ExportOptions } from './export-keys';
+import type { Options } from '../options';
 
 /** `get`: shows the key file of a stream, with its key material masked unless `--reveal` is given. */
-export async function get(
-  context: CliContext,
-  streamId: string,
-  options: Partial<ExportOptions>,
-): Promise<void> {
+export async function get(context: CliContext, streamId: string, options: Options): Promise<void> {
   const { reveal = false, as, scheme, recipient } = options;
   if (as !== undefined) {
     const { exportKeys } = await import('./export-keys');

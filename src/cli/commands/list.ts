@@ -4,16 +4,10 @@ import { count, csvRow, shown, table, timeText } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import { listPages } from '../client';
 import type { CliContext } from '../context';
-
-export interface ListOptions {
-  readonly prefix?: string;
-  readonly faulty?: boolean;
-  readonly limit?: number;
-  readonly csv?: boolean;
-}
+import type { Options } from '../options';
 
 /** `list`: the key files, in the order of their streams. */
-export async function list(context: CliContext, options: ListOptions): Promise<void> {
+export async function list(context: CliContext, options: Options): Promise<void> {
   const { out } = context;
   const { prefix, faulty = false, limit = Number.POSITIVE_INFINITY, csv = false } = options;
   if (csv && out.json) throw usageError('Give --csv or --json, not both.');

@@ -7,6 +7,7 @@ import { type Finding, isError } from '../../drm/finding';
 import type { KeyFile } from '../../drm/key-file';
 import { ConfigError } from '../../http/config';
 import { HttpError } from '../../http/errors';
+import { whyNoAnswer } from '../../http/get-request';
 import type { Log } from '../../http/log';
 import { openUpstreamTls, type ProviderConfig, readProviderConfig } from '../../provider/config';
 import { openCpixRecipient } from '../../provider/cpix-recipient';
@@ -17,38 +18,31 @@ import {
   errorText,
   PROVIDER_PROTOCOLS,
   type ProviderProtocol,
+  REMEDIES,
   type TracedCall,
   withoutSecrets,
 } from '../../provider/upstream';
+import type { Output } from '../../terminal/output';
+import { columns, shown } from '../../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { type ProviderOptions, providerFields } from '../input';
-import { showProviderTest } from './provider-test-text';
+import { findingText } from '../findings-text';
+import { providerFields } from '../input';
+import type { Options } from '../options';
 
 const URL_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERURL';
 const PROTOCOL = 'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL';
 
 /** A key in an answer, or in the key file that is made of it. */
-export interface ShownKey {
+interface ShownKey {
   readonly keyid: string;
   readonly scheme: string | null;
   readonly systems: readonly string[];
 }
 
-/** A call without its secrets, and what is known of its answer. */
-export type ShownCall = ReturnType<typeof shownCall>;
+type TestedProtocol = Awaited<ReturnType<typeof testProtocol>>;
 
-export interface TestedProtocol {
-  readonly protocol: ProviderProtocol;
-  readonly calls: readonly ShownCall[];
-  /** What the sidecar would write; null: nothing. */
-  readonly keyfile: { readonly keys: readonly ShownKey[]; readonly addresses: readonly string[] } | null;
-  readonly faults: readonly Finding[];
-  /** Whether the sidecar would write the key file. */
-  readonly usable: boolean;
-}
-
-export interface ProviderTest {
+interface ProviderTest {
   readonly contentId: string;
   /** The protocol that the sidecar asks by with these settings. */
   readonly configured: ProviderProtocol;
@@ -62,7 +56,7 @@ export interface ProviderTest {
 export async function testProvider(
   context: CliContext,
   contentId = 'packager-drm-test',
-  options: ProviderOptions = {},
+  options: Options = {},
 ): Promise<void> {
   const { env, out } = context;
   if (!env[URL_VARIABLE])
@@ -130,10 +124,12 @@ async function testProtocol(
   config: ProviderConfig,
   asked: Asked,
   certificates: Map<string, Date>,
-): Promise<TestedProtocol> {
+) {
   const { keyProviderHeadersFile: headersFile, upstreamTls, cpix, keyProviderProtocol = 'json' } = config;
-  const { now: clock, random } = context;
-  const log = logOf(context);
+  const { now: clock, random, out } = context;
+  // What is read is shown elsewhere; what is odd about it, here.
+  const warn: Log['warn'] = (message, fields) => out.warn([message, fields?.file].filter(Boolean).join(': '));
+  const log: Log = { error: warn, warn, info: () => undefined, debug: () => undefined };
   const headers = headersFile === undefined ? undefined : openProviderHeaders(headersFile, { log });
   const tls = upstreamTls && openUpstreamTls(upstreamTls, { log, clock });
   const recipient = cpix && openCpixRecipient(cpix, { log, clock });
@@ -175,21 +171,25 @@ async function testProtocol(
   const ofDocuments = traced
     .flatMap((call) => documentFaults(call, keyFile !== undefined))
     .filter(({ code }) => !findings.some((each) => each.code === code));
-  const faults = [...findings, ...ofDocuments].map(
-    (fault) => [JSON.stringify(fault), sentence(fault)] as const,
-  );
+  const faults = [...findings, ...ofDocuments].map((fault) => {
+    // Nothing is written here, so that it goes without saying.
+    const description = fault.description.replace(/ No key file was changed\.$/, '');
+    return [JSON.stringify(fault), { ...fault, description }] as const;
+  });
   return {
     protocol: keyProviderProtocol,
     calls,
-    keyfile: keyFile ? { keys: keysOf(keyFile), addresses: addressesOf(keyFile) } : null,
+    /** What the sidecar would write; null: nothing. */
+    keyfile: keyFile
+      ? {
+          keys: keysOf(keyFile),
+          addresses: [keyFile.playready, keyFile.fairplay].flatMap((part) => part?.licenseUrl ?? []),
+        }
+      : null,
     faults: [...new Map(faults).values()],
+    /** Whether the sidecar would write the key file. */
     usable: keyFile !== undefined && !findings.some(isError),
   };
-}
-
-/** Nothing is written here, so that it goes without saying. */
-function sentence(fault: Finding): Finding {
-  return { ...fault, description: fault.description.replace(/ No key file was changed\.$/, '') };
 }
 
 /** What `check` says of the documents in an answer. */
@@ -266,13 +266,75 @@ function keysOf({ cenc, widevine, playready, fairplay }: KeyFile): ShownKey[] {
   ];
 }
 
-function addressesOf({ playready, fairplay }: KeyFile): string[] {
-  return [playready?.licenseUrl ?? [], fairplay?.licenseUrl ?? []].flat();
+/** The result of a test for a person. */
+function showProviderTest(out: Output, test: ProviderTest): void {
+  const { contentId, configured, tested, notTested, certificates } = test;
+  out.write(`Content id ${shown(contentId)}; nothing is written.\n`);
+  for (const each of tested) showProtocol(out, each, each.protocol === configured);
+  for (const { protocol, why } of notTested)
+    out.write(`\n${out.style('bold', protocol)} was not tested: ${why}.\n`);
+  if (certificates.length > 0) out.write(`\n${out.style('bold', 'Certificates')}\n`);
+  out.write(
+    columns(
+      certificates.map(({ of, ends, expired }) => [`  ${of}`, expired ? 'ended' : 'ends', ends.slice(0, 10)]),
+    ),
+  );
+  out.write('\n');
+  const usable = tested.filter((each) => each.usable).map(({ protocol }) => protocol);
+  out.note(conclusion(test, usable), usable.includes(configured) ? 'green' : 'red');
 }
 
-/** What is read is shown elsewhere; what is odd about it, here. */
-function logOf({ out }: CliContext): Log {
-  const nothing = () => undefined;
-  const warn: Log['warn'] = (message, fields) => out.warn([message, fields?.file].filter(Boolean).join(': '));
-  return { error: warn, warn, info: nothing, debug: nothing };
+function conclusion({ configured, notTested }: ProviderTest, usable: readonly string[]): string {
+  if (usable.includes(configured)) return `The sidecar can provision with these settings (${configured}).`;
+  const asks = `The sidecar asks by ${configured} with these settings`;
+  const [other] = usable;
+  if (other !== undefined)
+    return `${asks}, but the provider answers ${other}: set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL=${other}.`;
+  const isUntested = notTested.some(({ protocol }) => protocol === configured);
+  return isUntested ? `${asks}, which was not tested.` : 'The sidecar cannot provision with these settings.';
+}
+
+function showProtocol(
+  out: Output,
+  { protocol, calls, keyfile, faults }: TestedProtocol,
+  isConfigured: boolean,
+): void {
+  const note = isConfigured ? ' (as the sidecar asks with these settings)' : '';
+  out.write(`\n${out.style('bold', `${protocol}${note}`)}\n`);
+  for (const [index, call] of calls.entries()) showCall(out, call, calls.slice(0, index));
+  if (keyfile) {
+    out.write('  key file\n');
+    for (const key of keyfile.keys) out.write(`    ${keyText(key)}\n`);
+    for (const address of keyfile.addresses) out.write(`    ${shown(address)}\n`);
+  }
+  for (const fault of faults)
+    out.write(`  ${findingText(out, fault)} ${out.style('dim', `[${fault.code}]`)}\n`);
+}
+
+function showCall(out: Output, call: TestedProtocol['calls'][number], former: TestedProtocol['calls']): void {
+  const { method, url, headers, asks, status, failure, ms, contentType, location, text, keys } = call;
+  const isRetry = former.some((other) => other.url === url && other.body === call.body);
+  out.write(`  ${method} ${shown(url)}${isRetry ? ' again' : ''}\n`);
+  const isRepeated = JSON.stringify(headers) === JSON.stringify(former.at(-1)?.headers);
+  for (const [name, value] of isRepeated ? [] : Object.entries(headers))
+    out.write(`    ${shown(name)}: ${shown(value)}\n`);
+  for (const key of asks) out.write(`    asks for ${keyText(key)}\n`);
+  const answer =
+    status === null
+      ? failureText(failure ?? 'ERROR')
+      : [`${status}`, contentType ?? 'without a content-type'].map(shown).join(', ');
+  out.write(`  ${out.style('bold', `→ ${answer}`)}, ${ms} ms\n`);
+  if (location !== null) out.write(`    leads to ${shown(location)}\n`);
+  if (text !== null) out.write(`    says: ${shown(text)}\n`);
+  for (const key of keys) out.write(`    ${keyText(key)}\n`);
+}
+
+function failureText(code: string): string {
+  if (code === 'ABORT_ERR') return 'cut, because another call failed';
+  return `no answer: ${whyNoAnswer(code, REMEDIES)} (${code})`;
+}
+
+function keyText({ keyid, scheme, systems }: ShownKey): string {
+  const parts = [keyid && `key ${keyid}`, scheme ?? 'no scheme', systems.join(', ') || 'no DRM system'];
+  return shown(parts.filter(Boolean).join('; '));
 }

@@ -1,13 +1,12 @@
 import type { DryRunAnswer } from '../../api/answers';
-import { isJsonObject } from '../../drm/bytes';
+import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
-import type { Problem } from '../../http/errors';
 import { shown, shownLines } from '../../terminal/text';
-import { CliError, EXIT, optionOf, usageError } from '../cli-error';
+import { type CliError, EXIT, optionOf, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { keyIdOf, namesOf, requireDocument } from '../cpix-document';
-import { secondsOfOne, type WaitOption } from '../fleet/wait';
-import { decodeText, type ProviderOptions, providerFields, readInput, unusable } from '../input';
+import { secondsOfOne } from '../fleet/wait';
+import { decodeText, providerFields, readInput, unusable } from '../input';
 import {
   importBody,
   isKeyFileText,
@@ -18,26 +17,15 @@ import {
   showKeyFile,
   writeRevealed,
 } from '../key-files';
-import { type FileProblem, problemSentence, readYaml } from '../yaml-fields';
+import type { Options, Tracks } from '../options';
+import { fileError, readYaml } from '../yaml-fields';
 import { provision } from './apply';
-
-export interface PutOptions extends PutBodyOptions {
-  readonly dryRun?: boolean;
-  readonly ifMatch?: string;
-  readonly createOnly?: boolean;
-  readonly reveal?: boolean;
-  readonly tracks?: Tracks;
-  readonly wait?: WaitOption;
-}
-
-/** The streams that get the keys of each track of a CPIX document. */
-export type Tracks = Readonly<Record<string, readonly string[]>>;
 
 /** `put`: writes the key file of one stream, or those of a document's tracks, or shows what would be written. */
 export async function put(
   context: CliContext,
   streamId: string | undefined,
-  options: PutOptions,
+  options: Options,
 ): Promise<void> {
   const { dryRun, ifMatch, createOnly, reveal = false, tracks, wait, ...fields } = options;
   if (tracks) {
@@ -49,7 +37,7 @@ export async function put(
       'The stream is missing: give its id, or with a CPIX document or a content --tracks SD=news_sd,HD=news_hd.',
     );
   const seconds = secondsOfOne(wait);
-  const { body } = await putBody(context, fields);
+  const body = await putBody(context, fields);
   const precondition = { ifMatch, createOnly };
   const { out } = context;
   if (dryRun) {
@@ -89,7 +77,7 @@ async function putTracks(
   context: CliContext,
   streamId: string | undefined,
   tracks: Tracks,
-  { tracks: _tracks, dryRun, wait, ...fields }: PutOptions,
+  { tracks: _tracks, dryRun, wait, ...fields }: Options,
 ): Promise<void> {
   if (streamId !== undefined) throw usageError('--tracks names the streams; leave the stream id out.');
   const { cpix, file, contentId } = fields;
@@ -97,8 +85,8 @@ async function putTracks(
   const name = source === undefined ? contentId : nameOf(source);
   if (name === undefined)
     throw usageError('--tracks goes with a CPIX document or a content; give --cpix or --content-id.');
-  const { body, isDocument } = await putBody(context, fields);
-  if (source !== undefined && !isDocument)
+  const body = await putBody(context, fields);
+  if (source !== undefined && !('cpix' in body))
     throw usageError(`--tracks goes with a CPIX document, which ${name} is not.`);
   const streamIds = Object.values(tracks).flat();
   const manifest = [
@@ -107,24 +95,8 @@ async function putTracks(
   await provision(context, manifest, name, {}, { dryRun, wait, yes: true, all: true });
 }
 
-/** The options with a text; each field's option is named as the field. */
-type TextOption =
-  | ('file' | 'cpix' | 'contentId' | (typeof CHOICES)[number])
-  | ('cencKeyid' | 'cencContentkey' | 'playreadyLaurl' | 'playreadyChecksum' | 'widevinePsshdata')
-  | ('fairplayKey' | 'fairplayIv' | 'fairplayLaurl' | 'aesKey' | 'aesUrl' | 'aesIv');
-
-interface PutBodyOptions extends ProviderOptions, Readonly<Partial<Record<TextOption, string>>> {
-  readonly keepUnknown?: boolean;
-  readonly widevine?: boolean;
-}
-
-interface PutBody {
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly isDocument: boolean;
-}
-
 /** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */
-async function putBody(context: CliContext, options: PutBodyOptions): Promise<PutBody> {
+async function putBody(context: CliContext, options: Options): Promise<object> {
   const { file, cpix, keepUnknown = false, ...fields } = options;
   const isGiven = Object.values(fields).some((value) => value !== undefined);
   const source = cpix ?? file;
@@ -136,7 +108,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     if (looksLikeCpixBytes(bytes)) {
       if (keepUnknown)
         throw unusable(`${name} is a CPIX document, so --keep-unknown keeps nothing; leave it out.`);
-      return { body: documentBody(context, bytes, name, fields), isDocument: true };
+      return documentBody(context, bytes, name, fields);
     }
     const text = decodeXml(bytes);
     if (cpix !== undefined && !text.ok) throw unusable(`${name} ${text.problem.description}.`);
@@ -144,7 +116,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request with --file.`);
     refuseStray(fields);
     if (isGiven) throw twice();
-    return { body: readBody(bytes, source, keepUnknown), isDocument: false };
+    return readBody(bytes, source, keepUnknown);
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
   // For a content, too, if the key provider returns a document: only the sidecar knows.
@@ -153,7 +125,7 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     throw usageError(
       'The keys are missing: give --file, --cpix, or --content-id with --client, or the keys as options.',
     );
-  const body = {
+  return {
     ...providerFields(context, fields),
     ...choiceFields(fields),
     contentId: fields.contentId,
@@ -163,7 +135,6 @@ async function putBody(context: CliContext, options: PutBodyOptions): Promise<Pu
     fairplay: part({ key: fields.fairplayKey, iv: fields.fairplayIv, laurl: fields.fairplayLaurl }),
     aes: part({ key: fields.aesKey, url: fields.aesUrl, iv: fields.aesIv }),
   };
-  return { body, isDocument: false };
 }
 
 /** Options that stand in the body of a request, and go with no document. */
@@ -177,13 +148,13 @@ function twice(): CliError {
 const CHOICES = ['track', 'kid', 'period', 'systems'] as const;
 
 /** @throws CliError when they are given without one. */
-function refuseStray(options: PutBodyOptions): void {
+function refuseStray(options: Options): void {
   const name = CHOICES.find((option) => options[option] !== undefined);
   if (name !== undefined)
     throw usageError(`--${name} chooses in a CPIX document; give one with --cpix, or leave it out.`);
 }
 
-function choiceFields({ track, kid, period, systems }: PutBodyOptions) {
+function choiceFields({ track, kid, period, systems }: Options) {
   return {
     kid: kid === undefined ? undefined : keyIdOf(kid),
     track,
@@ -192,7 +163,7 @@ function choiceFields({ track, kid, period, systems }: PutBodyOptions) {
   };
 }
 
-function documentBody(context: CliContext, bytes: Buffer, name: string, options: PutBodyOptions) {
+function documentBody(context: CliContext, bytes: Buffer, name: string, options: Options) {
   const { track, kid, period, systems, playreadyLaurl, contentId, cmaf, ...others } = options;
   const [other] = Object.entries(others).flatMap(([option, value]) => (value === undefined ? [] : [option]));
   if (other !== undefined)
@@ -214,26 +185,19 @@ function part(fields: Record<string, string | undefined>): Record<string, string
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }
 
-function readBody(bytes: Buffer, file: string, keepUnknown: boolean): PutBody['body'] {
+function readBody(bytes: Buffer, file: string, keepUnknown: boolean): JsonObject {
   const name = file === '-' ? 'standard input' : file;
   const text = decodeText(bytes, name === file ? name : 'Standard input');
   if (isKeyFileText(text, name)) {
     const { problems, hasUnknown } = keyFileProblems(text, keepUnknown);
-    if (problems.length > 0) throw faulty(name, problems, hasUnknown ? [KEEP_UNKNOWN] : []);
+    if (problems.length > 0)
+      throw fileError('unusable_input', name, problems, hasUnknown ? [KEEP_UNKNOWN] : []);
     return importBody(text, keepUnknown);
   }
   if (keepUnknown)
     throw unusable(`${name} is not a key file, so --keep-unknown keeps nothing; leave it out.`);
   const { value, faults } = readYaml(text);
-  if (faults.length > 0) throw faulty(name, faults);
+  if (faults.length > 0) throw fileError('unusable_input', name, faults);
   if (!isJsonObject(value)) throw unusable(`${name} holds no fields of a request.`);
   return value;
-}
-
-function faulty(name: string, found: readonly FileProblem[], more: readonly Problem[] = []): CliError {
-  const problems = found.map((problem) => ({
-    code: 'unusable_input',
-    description: problemSentence(name, problem),
-  }));
-  return new CliError(EXIT.usage, [...problems, ...more]);
 }

@@ -8,22 +8,11 @@ import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { requireDocument } from '../cpix-document';
-import { secondsOfOne, type WaitOption } from '../fleet/wait';
-import { type ProviderOptions, providerFields, readInput, unusable } from '../input';
+import { secondsOfOne } from '../fleet/wait';
+import { providerFields, readInput, unusable } from '../input';
 import { textOf } from '../key-files';
-import { readPattern } from './rotation';
-
-export interface RotateStreamOptions extends ProviderOptions {
-  readonly stream?: string;
-  readonly contentId?: string;
-  readonly cpix?: string;
-  readonly track?: string;
-  readonly random?: boolean;
-  /** In seconds. */
-  readonly every?: number;
-  readonly count?: number;
-  readonly wait?: WaitOption;
-}
+import type { Options } from '../options';
+import { fillPattern, readPattern } from './rotation';
 
 /** Where the next key comes from: a content id, a key period, or chance. */
 interface NextKey {
@@ -46,11 +35,7 @@ interface Turn {
  * `rotate --stream`: writes the next key of one stream, once or repeatedly. When a key cannot be had, the former one
  * stays, and the next turn tries again.
  */
-export async function rotateStream(
-  context: CliContext,
-  streamId: string,
-  options: RotateStreamOptions,
-): Promise<void> {
+export async function rotateStream(context: CliContext, streamId: string, options: Options): Promise<void> {
   const every = 1000 * (options.every ?? 0);
   if (every === 0 && options.count !== undefined)
     throw usageError('--count is for --every; add it, or leave --count out to write one key.');
@@ -130,11 +115,7 @@ function showTurn({ out }: CliContext, turn: Turn | undefined, hasNext: boolean)
   }
 }
 
-async function sourceOf(
-  context: CliContext,
-  streamId: string,
-  options: RotateStreamOptions,
-): Promise<Source> {
+async function sourceOf(context: CliContext, streamId: string, options: Options): Promise<Source> {
   const { cpix, random = false, track, contentId } = options;
   if (track !== undefined && cpix === undefined)
     throw usageError('--track chooses in a CPIX document; give one with --cpix, or leave it out.');
@@ -144,9 +125,7 @@ async function sourceOf(
   const fields = providerFields(context, options);
   const filled = () => {
     const read = readPattern(pattern, context.now());
-    const value = read.ok
-      ? read.value.fill({ streamid: streamId, contentId: undefined, old: undefined })
-      : read;
+    const value = read.ok ? fillPattern(read.value, { streamid: streamId }) : read;
     if (!value.ok) throw usageError(`The pattern of --content-id ${value.problem.description}.`);
     return value.value;
   };
@@ -161,7 +140,7 @@ async function sourceOf(
 async function periodsOf(
   context: CliContext,
   streamId: string,
-  { cpix, track, cmaf: asked }: RotateStreamOptions & { readonly cpix: string },
+  { cpix, track, cmaf: asked }: Options & { readonly cpix: string },
 ): Promise<Source> {
   const { cmaf } = providerFields(context, { cmaf: asked });
   const name = cpix === '-' ? 'Standard input' : cpix;
@@ -175,11 +154,7 @@ async function periodsOf(
     const of = period.id ?? period.index ?? '';
     return { of: `period ${of}`, body: { cpix: text, period: of, track, cmaf } };
   };
-  const none = (why: string) =>
-    new CliError(EXIT.failed, {
-      code: 'nothing_to_rotate',
-      description: `${name} has no key period ${why}.`,
-    });
+  const none = (why: string) => nothingToRotate(`${name} has no key period ${why}.`);
   if (periods.every(({ start }) => start !== undefined))
     return () => {
       const time = context.now();
@@ -220,11 +195,7 @@ function timeOf(text = ''): number {
 /** New keys at random, with all else that the present key file has. FairPlay's address, which names its key, is a new one. */
 function randomKey({ random }: CliContext, streamId: string, present: Buffer | undefined): NextKey {
   const read = importKeyFile(present ? textOf(present) : '', true);
-  const refused = (why: string) =>
-    new CliError(EXIT.failed, {
-      code: 'nothing_to_rotate',
-      description: `The key file of ${streamId} ${why}`,
-    });
+  const refused = (why: string) => nothingToRotate(`The key file of ${streamId} ${why}`);
   if (!present)
     throw refused('does not exist, so its DRM systems are not known. Write it first, then rotate it.');
   if (!read.ok) throw refused('has faults; packager-drm check shows them. Write it again, then rotate it.');
@@ -254,4 +225,8 @@ function withKey(address: string, keyId: Buffer): string {
   const url = new URL(address);
   url.searchParams.set('key', formatUuid(keyId));
   return url.href;
+}
+
+function nothingToRotate(description: string): CliError {
+  return new CliError(EXIT.failed, { code: 'nothing_to_rotate', description });
 }

@@ -1,45 +1,41 @@
-import { shellWord } from '../../terminal/text';
+import { count, shellWord, shown, showSome, someNames } from '../../terminal/text';
 import { CliError, EXIT, optionOf, usageError } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
 import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
-import { PACKAGER_URL, WATCH_SECONDS } from '../defaults';
-import { requireFleet, type WaitOption } from '../fleet/wait';
-import { type ProviderOptions, providerFields } from '../input';
+import { requireFleet } from '../fleet/wait';
+import { providerFields } from '../input';
+import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
-import { type AllowOptions, readAllowances } from '../manifest/secrets';
-import { type RotateStreamOptions, rotateStream } from './rotate-stream';
-import { readPattern, restartCommands, rotateManifest } from './rotation';
-import { documentOf, showFailed, showRestarts, showRotation, showWatched } from './rotation-text';
+import { readAllowances } from '../manifest/secrets';
+import { type Options, PACKAGER_URL, WATCH_SECONDS } from '../options';
+import { rotateStream } from './rotate-stream';
+import { type Rotation, readPattern, restartCommands, rotateManifest } from './rotation';
 import {
-  type Detail,
   endAsProvisioned,
+  failedIn,
+  INDENT,
   isChange,
   isConfirmed,
   lookAt,
+  provisionedFields,
   type StreamResult,
+  showResult,
   writeManifest,
 } from './send-manifest';
-import { snapshotOf, watchableFolder, watchReads } from './watch-reads';
+import { snapshotOf, type Watched, watchableFolder, watchReads } from './watch-reads';
 
-export interface RotateOptions extends ProviderOptions, AllowOptions, Detail {
-  readonly contentId?: string;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
+type RotateOptions = Options & {
+  readonly stream?: string;
   readonly application?: string;
   readonly packagerUrl: string;
-  readonly watch?: boolean;
-  readonly folder?: string;
-  /** In seconds. */
-  readonly timeout?: number;
-  readonly wait?: WaitOption;
-}
+};
 
 /** `rotate`: new keys for the streams of a manifest or, with --stream, for one stream. */
 export async function rotate(
   context: CliContext,
   path: string | undefined,
-  options: RotateOptions & RotateStreamOptions,
+  options: RotateOptions,
 ): Promise<void> {
   const { stream } = options;
   if ((path === undefined) === (stream === undefined))
@@ -78,8 +74,22 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   requireFaultless(path, rotation.faults);
   const looked = await lookAt(context, path, rotation.manifest);
   const planned = [...looked.values()].flat();
-  const plan = { planned, rotation, old };
-  if (!out.json) showRotation(out, plan, options);
+  const showOne = (one: StreamResult) =>
+    showStream(context, one, { rotation, old, verbose: options.verbose });
+  const of = (kind: StreamResult['result']) => planned.filter(({ result }) => result === kind);
+  const show = <Item>(found: readonly Item[], text: string, each: (item: Item) => void) =>
+    showSome(out, `${count(found.length, 'stream')} ${text}`, found, options.all, each);
+  if (!out.json) {
+    show(of('changed'), 'would get a new key', showOne);
+    show(of('created'), 'would get a first key file', showOne);
+    show(of('failed'), 'can’t be provisioned', showOne);
+    const same = count(of('unchanged').length, 'stream');
+    if (of('unchanged').length > 0)
+      out.write(`${out.style('bold', `${same} would stay: they have this content id already`)}\n`);
+    show(rotation.supplied, 'not rotated: the manifest has the keys; write new ones there', (streamid) =>
+      out.write(`  = ${shown(streamid)}\n`),
+    );
+  }
   const due = planned.filter(isChange).map(({ streamid }) => streamid);
   const isDry = dryRun || due.length === 0;
   if (!isDry && !yes && !(await isConfirmed(context, due.length))) return;
@@ -89,10 +99,20 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   const isWritten = (one: StreamResult) => isChange(one) && due.includes(one.streamid);
   const written = (done.sent ? done.results.filter(isWritten) : []).map(({ streamid }) => streamid);
   const restart = restartCommands(written, { application, packagerUrl });
-  if (!out.json) showFailed(out, plan, done, options);
-  const resume = `Run it again with --content-id ${shellWord(pattern.text)} to continue: written key files are left as they are.`;
+  if (!out.json) show(failedIn(done), 'failed', showOne);
+  const resume = `Run it again with --content-id ${shellWord(pattern)} to continue: written key files are left as they are.`;
   endAsProvisioned(context, done, { name: path, dryRun, resume });
-  if (!out.json) showRestarts(out, path, rotation, restart);
+  if (restart.length > 0 && !out.json) {
+    if (rotation.namesOthers)
+      out.warn(
+        `${path} still gives other content ids: applying it unchanged restores the former keys; write the new ones into it (--json lists them)`,
+      );
+    const isUnknown = restart.some(({ command }) => command.includes('APPLICATION'));
+    out.write(
+      `# ${count(restart.length, 'stream')} to restart: each goes on with its former key until it starts again.\n# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password${isUnknown ? ' and APPLICATION=application' : ''}:\n`,
+    );
+    for (const { command } of restart) out.write(`${command}\n`);
+  }
   const seen =
     folder !== undefined && before && written.length > 0 && !done.sent?.stopped
       ? await watchReads(
@@ -102,10 +122,78 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
           1000 * (options.timeout ?? WATCH_SECONDS),
         )
       : undefined;
-  if (out.json) out.document(documentOf({ ...plan, ...done, path, pattern, dryRun, restart, seen }));
-  else if (seen) showWatched(context, seen);
+  if (out.json) {
+    const lines = new Map(planned.map((one) => [one.streamid, one.lines ?? []]));
+    const { results, summary, ...ending } = provisionedFields(done);
+    out.document({
+      lineup: path,
+      dry_run: dryRun,
+      content_id: pattern,
+      results: results.map(({ streamid, result, line, errors, warnings }) => {
+        const keys = keyIdChange(lines.get(streamid) ?? []);
+        return {
+          streamid,
+          result,
+          line,
+          key_id: keys?.now ?? null,
+          former_key_id: keys?.former ?? null,
+          content_id: rotation.contentIds.get(streamid) ?? null,
+          former_content_id: old.get(streamid) ?? null,
+          errors,
+          warnings,
+        };
+      }),
+      supplied: rotation.supplied,
+      summary,
+      restart,
+      watched: seen ? { end: seen.end, read: seen.read, unread: seen.unread } : null,
+      ...ending,
+    });
+  } else if (seen) showWatched(context, seen);
   if (seen && seen.end !== 'all_read')
     context.endWith(seen.end === 'interrupted' ? EXIT.interrupted : EXIT.failed);
+}
+
+interface Shown {
+  readonly verbose: boolean | undefined;
+  readonly rotation: Rotation;
+  /** The content ids of the present key files. */
+  readonly old: ReadonlyMap<string, string>;
+}
+
+/** Names a stream with the former key id and content id, and the new ones. */
+function showStream({ out }: CliContext, one: StreamResult, shownWith: Shown): void {
+  const { rotation, old, verbose } = shownWith;
+  const { streamid, result, lines = [] } = one;
+  const keys = keyIdChange(lines);
+  const former = old.get(streamid);
+  const now = rotation.contentIds.get(streamid) ?? '';
+  // An address that follows the content id changes with it.
+  const others = lines.filter(
+    ({ value, former: before }) => former === undefined || before?.replaceAll(former, now) !== value,
+  );
+  const change =
+    result !== 'changed'
+      ? ''
+      : keys && !verbose
+        ? renderKeyChange(out, keys, others, INDENT)
+        : renderChanges(out, lines, INDENT);
+  const before = former === undefined ? '' : `${shown(former)} → `;
+  const contentId = `${INDENT}content id ${before}${out.style('green', shown(now))}\n`;
+  showResult(out, one, `${change}${result === 'failed' ? '' : contentId}`);
+}
+
+function showWatched({ out }: CliContext, { end, read, unread, elsewhere }: Watched): void {
+  const number = `${read.length.toLocaleString('en-US')} of ${count(read.length + unread.length, 'key file')}`;
+  const all = read.length === 1 ? 'The key file was read' : `All ${count(read.length, 'key file')} were read`;
+  const sentences = {
+    all_read: `${all} since (the access time does not say by which program).`,
+    interrupted: `Stopped waiting: ${number} read, not ${someNames(unread)}. The new keys are written.`,
+    timeout: `Not read in time: ${someNames(unread)} (${number} read). Restart these streams. A packager that mounts the folder read-only, as a container may, leaves no trace: check there when they started.`,
+    other_folder: `--folder is not the sidecar’s key folder: the new key file of ${someNames(elsewhere)} is not there. The new keys are written; it is not known whether they were read.`,
+  };
+  const style = end === 'all_read' ? 'green' : 'red';
+  out.note(sentences[end], end === 'interrupted' ? undefined : style);
 }
 
 /** Answers the folder to watch. */

@@ -31,11 +31,7 @@ interface SharedContent {
  * each of its qualities, by the first member; one for each member with `keys: each`.
  * @param old the content ids of the present key files.
  */
-export function rotateManifest(
-  items: Manifest,
-  pattern: ContentIdPattern,
-  old: ReadonlyMap<string, string>,
-): Rotation {
+export function rotateManifest(items: Manifest, pattern: string, old: ReadonlyMap<string, string>): Rotation {
   const contentIds = new Map<string, string>();
   const faults: FileProblem[] = [];
   const takenBy = new Map<string, string>();
@@ -50,8 +46,8 @@ export function rotateManifest(
     }
     const [streamid = ''] = streamIds;
     const given = typeof fields.contentId === 'string' ? fields.contentId : undefined;
-    const filled = pattern.fill({ streamid, contentId: given, old: old.get(streamid) });
-    const wrong = faultOf(filled, takenBy, pattern, streamid);
+    const filled = fillPattern(pattern, { streamid, contentId: given, old: old.get(streamid) });
+    const wrong = faultOf(filled, pattern, streamid, takenBy);
     if (wrong !== undefined) faults.push({ line, description: `${streamid} ${wrong}` });
     const contentId = filled.ok ? filled.value : '';
     takenBy.set(contentId, streamid);
@@ -124,35 +120,25 @@ function isProvided(fields: JsonObject): boolean {
 
 function faultOf(
   filled: Checked<string>,
-  takenBy: ReadonlyMap<string, string>,
-  { followsContent }: ContentIdPattern,
+  pattern: string,
   streamid: string,
+  takenBy: ReadonlyMap<string, string>,
 ): string | undefined {
   if (!filled.ok) return filled.problem.description;
   const other = takenBy.get(filled.value);
-  if (other === undefined || other === streamid || followsContent) return undefined;
+  // The same former content id gives the same new one.
+  const isMeant = /\{(?:contentId|old)\}/.test(pattern);
+  if (other === undefined || other === streamid || isMeant) return undefined;
   return `would get the content id ${filled.value} of ${other}, and so its key; use {streamid}`;
-}
-
-interface PatternValues {
-  readonly streamid: string;
-  readonly contentId: string | undefined;
-  readonly old: string | undefined;
-}
-
-export interface ContentIdPattern {
-  /** The pattern with date and time of this run filled in, which repeats the run. */
-  readonly text: string;
-  /** Whether the same former content id gives the same new one. */
-  readonly followsContent: boolean;
-  /** The content id of a stream; a fault is the rest of a sentence about it. */
-  fill(values: PatternValues): Checked<string>;
 }
 
 const PLACEHOLDERS = ['streamid', 'name', 'contentId', 'old', 'date', 'time'];
 
-/** Reads a pattern as `{streamid}-{date}`. Date and time are those of UTC. A fault follows the option's name. */
-export function readPattern(pattern: string, now: Date): Checked<ContentIdPattern> {
+/**
+ * Reads a pattern as `{streamid}-{date}`, and answers it with date and time (UTC) filled in, so that it repeats the run. A
+ * fault follows the option's name.
+ */
+export function readPattern(pattern: string, now: Date): Checked<string> {
   const found = [...pattern.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const unknown = found.find((name) => !PLACEHOLDERS.includes(name));
   if (unknown !== undefined) {
@@ -165,40 +151,35 @@ export function readPattern(pattern: string, now: Date): Checked<ContentIdPatter
       'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',
     );
   const [date = '', time = ''] = now.toISOString().split('T');
-  const text = pattern.replaceAll('{date}', date).replaceAll('{time}', time.slice(0, 8).replaceAll(':', ''));
-  const followsContent = found.includes('contentId') || found.includes('old');
-  return { ok: true, value: { text, followsContent, fill: (values) => fill(text, values) } };
+  const value = pattern.replaceAll('{date}', date).replaceAll('{time}', time.slice(0, 8).replaceAll(':', ''));
+  return { ok: true, value };
 }
 
-const MISSING = {
-  contentId: 'has no content id in the manifest for {contentId}',
-  old: 'has no key file with a content id for {old}',
-} as const;
-
-function fill(text: string, { streamid, contentId, old }: PatternValues): Checked<string> {
+/** The content id that a pattern gives a stream; a fault is the rest of a sentence about the stream. */
+export function fillPattern(
+  pattern: string,
+  {
+    streamid,
+    contentId,
+    old,
+  }: { streamid: string; contentId?: string | undefined; old?: string | undefined },
+): Checked<string> {
+  // As a batch writes the characters of a stream id that a content id can't have.
+  const own = streamid.replaceAll(/[~@+]/g, '_');
   const values: Readonly<Record<string, string | undefined>> = {
-    streamid: asContentId(streamid),
-    name: asContentId(streamid.split('/').at(-1) ?? ''),
+    streamid: own.replaceAll('/', '_'),
+    name: own.split('/').at(-1),
     contentId,
     old,
   };
-  for (const name of ['contentId', 'old'] as const)
-    if (text.includes(`{${name}}`) && values[name] === undefined) return refused('missing', MISSING[name]);
-  const filled = text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+  if (pattern.includes('{contentId}') && contentId === undefined)
+    return refused('missing', 'has no content id in the manifest for {contentId}');
+  if (pattern.includes('{old}') && old === undefined)
+    return refused('missing', 'has no key file with a content id for {old}');
+  const filled = pattern.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
   return PROVIDER_ID.pattern.test(filled)
     ? { ok: true, value: filled }
     : refused('wrong_value', `would get the content id ${filled}, which ${PROVIDER_ID.problem.description}`);
-}
-
-/** A stream id without the characters that a content id can't have, as a batch writes it. */
-function asContentId(streamId: string): string {
-  return streamId.replaceAll(/[/~@+]/g, '_');
-}
-
-export interface Restart {
-  readonly streamid: string;
-  /** A line for a shell. */
-  readonly command: string;
 }
 
 /**
@@ -210,7 +191,7 @@ export interface Restart {
 export function restartCommands(
   streamIds: readonly string[],
   { application, packagerUrl }: { readonly application: string | undefined; readonly packagerUrl: string },
-): Restart[] {
+) {
   const server = `${packagerUrl.replace(/\/$/, '')}/v2/servers/_defaultServer_/vhosts/_defaultVHost_`;
   return streamIds.map((streamid) => {
     const parts = streamid.split('/');

@@ -7,22 +7,15 @@ import { CliError, EXIT, interrupted } from '../cli-error';
 import { type SidecarApi, withRetries } from '../client';
 import { confirm } from '../confirm';
 import type { CliContext } from '../context';
-import { type WaitedForFleet, type WaitOption, waitFields, waitForPackagers } from '../fleet/wait';
+import { waitFields, waitForPackagers } from '../fleet/wait';
 import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { hasGroupRules, type Manifest, type ManifestItem } from '../manifest/entries';
 import { requireFaultless } from '../manifest/read-manifest';
+import type { Options } from '../options';
 import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
 
 /** The results of a manifest's items, of those that were reached. */
 export type Results = ReadonlyMap<ManifestItem, readonly StreamResult[]>;
-
-export interface Sent {
-  readonly results: Results;
-  /** Why the rest was not sent. */
-  readonly stopped: CliError | undefined;
-  /** The fleet's revision of the last change; undefined without a fleet. */
-  readonly revision: number | undefined;
-}
 
 export interface StreamResult {
   readonly streamid: string;
@@ -62,26 +55,21 @@ export function isConfirmed(context: CliContext, keyFiles: number): Promise<bool
   return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
 }
 
-export interface Provisioned {
-  readonly results: readonly StreamResult[];
-  /** Undefined when nothing was sent. */
-  readonly sent: Sent | undefined;
-  /** Undefined when the user did not wait for packagers. */
-  readonly waited: WaitedForFleet | undefined;
-}
+export type Provisioned = Awaited<ReturnType<typeof writeManifest>>;
 
 /**
  * Writes what would change of a manifest, and waits for the packagers if that is wanted. A request that is under way
  * when the user stops is finished.
  * @param looked what would change; undefined when that was not asked. Of an item that would change nothing it is the
  *   result.
+ * @returns `sent` is undefined when nothing was sent, `waited` when the user did not wait for packagers.
  */
 export async function writeManifest(
   context: CliContext,
   manifest: Manifest,
   looked: Results | undefined,
-  { isDry, wait }: { readonly isDry: boolean; readonly wait: WaitOption | undefined },
-): Promise<Provisioned> {
+  { isDry, wait }: { readonly isDry: boolean; readonly wait: Options['wait'] },
+) {
   const due = new Set(manifest.filter((item) => looked?.get(item)?.some(isChange) ?? !looked));
   const sidecar = context.sidecar({ finishCalls: true });
   const isAwaited = wait !== undefined;
@@ -120,14 +108,10 @@ export function endAsProvisioned(
   { name, dryRun, resume }: { readonly name: string; readonly dryRun: boolean; readonly resume?: string },
 ): void {
   const summary = summaryOf(results);
+  const nothing = dryRun ? NOTHING : 'There is nothing to write.';
   const isDone = sent !== undefined && summary.unchanged < results.length;
-  const sentence = isDone
-    ? `${shown(name)}: ${countsText(summary)}.`
-    : dryRun
-      ? NOTHING
-      : 'There is nothing to write.';
-  const isFaulty = summary.failed > 0;
-  endAs(context, { sentence, isFaulty, stopped: sent?.stopped, waited, ...(resume && { resume }) });
+  const sentence = isDone ? `${shown(name)}: ${countsText(summary)}.` : nothing;
+  endAs(context, { sentence, isFaulty: summary.failed > 0, stopped: sent?.stopped, waited, resume });
 }
 
 /** Streams of one request: few enough to stop soon, many enough for the sidecar to work in parallel. */
@@ -155,22 +139,25 @@ function chunksOf(items: Manifest): ManifestItem[][] {
 
 /**
  * Sends a manifest in chunks, one after the other. A chunk that is refused fails, and the next is sent; a sidecar that
- * can't be reached is tried again for half a minute, and then the rest is left.
+ * can't be reached is tried again for half a minute, and then the rest is left: `stopped` says why. `revision` is the
+ * fleet's of the last change; undefined without a fleet.
  */
 async function send(
   context: CliContext,
   sidecar: SidecarApi,
   manifest: Manifest,
   { dryRun, isAwaited = false }: { readonly dryRun: boolean; readonly isAwaited?: boolean },
-): Promise<Sent> {
+) {
   const total = manifest.reduce((sum, item) => sum + namesOf(item).length, 0);
   const progress = showProgress(context, dryRun ? 'Comparing' : 'Writing', total);
   const results = new Map<ManifestItem, readonly StreamResult[]>();
   let revision: number | undefined;
+  let stopped: CliError | undefined;
   const chunks = chunksOf(manifest);
   try {
     for (const chunk of chunks) {
-      if (context.interrupted.aborted) return { results, revision, stopped: interrupted() };
+      if (context.interrupted.aborted) stopped = interrupted();
+      if (stopped) break;
       // With the last changes the packagers report at once that they have all of them, else within five seconds.
       const wait = isAwaited && chunk === chunks.at(-1) ? 1 : undefined;
       try {
@@ -179,27 +166,20 @@ async function send(
         if (answer.revision !== undefined) revision = Math.max(answer.revision, revision ?? 0);
         for (const [item, own] of resultsOf(chunk, answer.results, sidecar.address)) results.set(item, own);
       } catch (thrown) {
-        const { stopped, problems } = failureOf(thrown);
-        if (stopped) return { results, revision, stopped };
-        for (const item of chunk) results.set(item, allOf(item, 'failed', problems));
+        const failure = failureOf(thrown);
+        stopped = failure.stopped;
+        if (!stopped) for (const item of chunk) results.set(item, allOf(item, 'failed', failure.problems));
       }
       progress.advance(chunk.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
     }
-    return { results, revision, stopped: undefined };
+    return { results, revision, stopped };
   } finally {
     progress.stop();
   }
 }
 
-/**
- * The results of each item of a chunk.
- * @throws CliError when they are not those of the chunk.
- */
-function resultsOf(
-  chunk: Manifest,
-  results: readonly BatchResult[],
-  address: string,
-): [ManifestItem, StreamResult[]][] {
+/** The results of each item of a chunk. @throws CliError when they are not those of the chunk. */
+function resultsOf(chunk: Manifest, results: readonly BatchResult[], address: string) {
   const found = chunk.map((item, index) => [item, results.filter((one) => one.index === index)] as const);
   const isWhole = found.every(
     ([{ streamIds }, own]) =>
@@ -211,7 +191,7 @@ function resultsOf(
     const description = `The server at ${address} did not report the result of every stream. Check the address.`;
     throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
   }
-  return found.map(([item, own]) => [item, own.map((one) => asStreamResult(item, one))]);
+  return found.map(([item, own]) => [item, own.map((one) => asStreamResult(item, one))] as const);
 }
 
 function asStreamResult(item: ManifestItem, answer: BatchResult): StreamResult {
@@ -242,16 +222,8 @@ function namesOf({ streamIds, name }: ManifestItem): readonly string[] {
   return streamIds.length > 0 ? streamIds : [name];
 }
 
-const KINDS = ['created', 'changed', 'unchanged', 'failed', 'not_reached'] as const;
-
-export function summaryOf(results: readonly StreamResult[]) {
-  return countsOf(KINDS, results);
-}
-
-export interface Detail {
-  /** Every stream, not the first of each kind. */
-  readonly all?: boolean;
-  readonly verbose?: boolean;
+function summaryOf(results: readonly StreamResult[]) {
+  return countsOf(['created', 'changed', 'unchanged', 'failed', 'not_reached'], results);
 }
 
 const LOOKS = {
@@ -265,7 +237,7 @@ export function showChanges(
   out: Output,
   results: readonly StreamResult[],
   tense: 'would' | 'did',
-  detail: Detail,
+  detail: Options,
 ): void {
   for (const kind of ['created', 'changed', 'failed'] as const) {
     const found = results.filter(({ result }) => result === kind);

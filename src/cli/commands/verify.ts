@@ -1,27 +1,23 @@
 import { rootCertificates } from 'node:tls';
 import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
+import { type Finding, isError } from '../../drm/finding';
 import { createGet } from '../../http/get';
+import type { Output } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
-import { shown, timeText } from '../../terminal/text';
+import { columns, count, jsonText, shown, timeText } from '../../terminal/text';
 import { openTester } from '../../verify/fenced-tester';
 import type { GivenKeyFile } from '../../verify/key-files';
+import type { JudgementState } from '../../verify/media/judgement';
+import type { RenditionReport, StreamReport } from '../../verify/stream-report';
+import type { TestOptions, TestResult } from '../../verify/tester';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { SidecarApi } from '../client';
 import type { CliContext } from '../context';
 import { requireDocument } from '../cpix-document';
-import { VERIFY_SECONDS } from '../defaults';
+import { findingText, showFields, showFindings, sumOf } from '../findings-text';
 import { decodeText, readNamedFile, unusable } from '../input';
-import { showReport } from './verify-text';
-import { type StreamTest, watchStream } from './watch-stream';
-
-export interface VerifyOptions {
-  readonly stream?: readonly string[];
-  readonly former?: readonly string[];
-  readonly allowMissingKeys?: boolean;
-  readonly watch?: boolean;
-  readonly timeout?: number;
-}
+import { type Options, VERIFY_SECONDS } from '../options';
 
 const USER_AGENT = 'packager-drm-verify';
 
@@ -36,7 +32,7 @@ export async function verify(
     allowMissingKeys = false,
     watch = false,
     timeout = VERIFY_SECONDS,
-  }: VerifyOptions,
+  }: Options & { readonly stream?: readonly string[] },
 ): Promise<void> {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
     throw usageError(
@@ -86,7 +82,7 @@ async function testOnce(context: CliContext, test: StreamTest): Promise<boolean>
   if (context.interrupted.aborted) throw interrupted();
   if (out.json) out.document(report);
   else showReport(out, report);
-  return report.faults.some(({ severity }) => severity === 'error');
+  return report.faults.some(isError);
 }
 
 /** A key file that is given by the option of the API key is a key file. */
@@ -161,4 +157,209 @@ async function changedAt(sidecar: SidecarApi, stream: string): Promise<Date | un
   const { keyfiles } = await sidecar.list({ prefix: stream, limit: 1 }).catch(() => ({ keyfiles: [] }));
   const modified = keyfiles.find(({ streamid }) => streamid === stream)?.modified;
   return modified === undefined ? undefined : new Date(modified);
+}
+
+const TYPES: Readonly<Record<StreamReport['type'], string>> = {
+  dash: 'a DASH stream',
+  hls: 'an HLS stream',
+  unknown: 'not a stream that can be tested',
+};
+
+const STATES: Readonly<Record<JudgementState, string>> = {
+  decrypts: 'decrypts',
+  garbage: 'DOES NOT DECRYPT',
+  clear: 'not encrypted',
+  no_key: 'no key for it',
+  unknown: 'undetermined',
+};
+
+/** Shows a report: renditions, DRM systems, what is wrong, and a sum. */
+function showReport(out: Output, report: StreamReport): void {
+  const { url, type, live, renditions, systems, faults, fetched, decrypted } = report;
+  const kind = type === 'unknown' ? TYPES[type] : `${TYPES[type]}, ${live ? 'live' : 'on demand'}`;
+  out.write(`${out.style('bold', `${shown(url)} is ${kind}.`)}\n`);
+  if (renditions.length > 0) {
+    const rows = renditions.map((each) => rowOf(each, decrypted));
+    out.write(columns([['  Rendition', 'Codec', 'Scheme', 'Key id', 'Segment', 'Samples'], ...rows]));
+    for (const { name, judgement } of renditions)
+      if (judgement && (decrypted || judgement.state !== 'no_key'))
+        out.write(`${out.style('dim', `  ${shown(name)}: ${shown(judgement.evidence)}`)}\n`);
+  }
+  for (const { name, in: files, fields } of systems) {
+    out.write(`${out.style('bold', shown(name))} in ${files.map(shown).join(', ')}\n`);
+    showFields(out, fields);
+  }
+  showFindings(out, faults);
+  showSum(
+    out,
+    report,
+    `${count(fetched.requests, 'request')}, ${sizeOf(fetched.bytes)}, ${secondsOf(fetched.ms / 1000)}`,
+  );
+}
+
+function rowOf(
+  { name, codec, scheme, keyIds, segment, judgement }: RenditionReport,
+  decrypted: boolean,
+): string[] {
+  const state = judgement?.state;
+  const isEncryptedOnly = state === 'no_key' && !decrypted;
+  const parts = segment && [
+    segment.url.slice(segment.url.lastIndexOf('/') + 1),
+    ...(segment.seconds > 0 ? [secondsOf(segment.seconds)] : []),
+    sizeOf(segment.bytes),
+  ];
+  return [
+    `  ${shown(name)}`,
+    shown(codec) || '-',
+    scheme ?? (segment ? 'clear' : 'unknown'),
+    keyIds.length > 0 ? keyIds.join(' ') : '-',
+    parts ? shown(parts.join(', ')) : '-',
+    isEncryptedOnly ? 'encrypted' : state === undefined ? '-' : STATES[state],
+  ];
+}
+
+function showSum(out: Output, { faults, renditions, decrypted }: StreamReport, cost: string): void {
+  const { text, style } = sumOf(faults);
+  const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
+  // The key of AES-128 is where the playlist says.
+  const isDecrypted = decrypted || renditions.some(({ judgement }) => judgement?.state === 'decrypts');
+  const advice =
+    isDecrypted || !isEncrypted
+      ? ''
+      : ' Nothing was decrypted: give the key file or CPIX document behind the address, or --stream.';
+  out.note(
+    `${out.noteStyle(style, `${count(renditions.length, 'rendition')}: ${text}.`)} (${cost})${advice}`,
+  );
+}
+
+function secondsOf(seconds: number): string {
+  return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+type StreamTest = (options: Pick<TestOptions, 'remember' | 'onProgress'>) => Promise<TestResult>;
+
+/** How long it waits for the next segment: half of one, but neither hammers a server nor misses what happens. */
+const LEAST_MS = 500;
+const MOST_MS = 5000;
+
+/** A fault by its code: the segment that its sentence names is another one each time. */
+interface Episode {
+  readonly fault: Finding;
+  readonly since: string;
+  /** Whether segments were there to be tested; else it is of the manifest or playlist. */
+  readonly isOfSegments: boolean;
+  /** The renditions that had new segments when it was seen: each must have had another one before it is over. */
+  readonly waiting: Set<string>;
+  until: string | undefined;
+}
+
+/**
+ * Tests each new segment of a live stream until the user stops it, and shows what goes wrong when. With `--json` each look
+ * that brought something is a line of JSON. Answers whether there was an error.
+ */
+async function watchStream(context: CliContext, test: StreamTest): Promise<boolean> {
+  const { out, stderr, now, interrupted: signal } = context;
+  const began = now();
+  const episodes: Episode[] = [];
+  const open = () => episodes.filter(({ until }) => until === undefined);
+  const keyIds = new Map<string, string>();
+  const isBar = stderr.isTTY && !out.json;
+  const clearLine = () => isBar && stderr.write('\r\u001b[2K');
+  let pause = MOST_MS;
+  let segments = 0;
+  let isFirst = true;
+  try {
+    while (!signal.aborted) {
+      const { report, hasMore } = await test({ remember: true });
+      if (signal.aborted) break;
+      const fresh = report.renditions.filter(({ segment }) => segment !== null);
+      segments += fresh.length;
+      const at = timeText(now().toISOString());
+      const keychanges = keyChanges(fresh, keyIds);
+      const news = [
+        ...keychanges.map(
+          ({ rendition, former, now: changed, segment }) =>
+            `${out.style('green', 'new key:')} ${shown(rendition)} has ${changed} from ${shown(segment)} on, ${former} before`,
+        ),
+        ...compare(report, fresh, episodes, at).map(({ fault, until }) =>
+          until === undefined ? findingText(out, fault) : `${out.style('green', 'over:')} ${fault.code}`,
+        ),
+      ];
+      clearLine();
+      if (out.json && (isFirst || fresh.length + news.length > 0))
+        out.write(`${jsonText({ time: now().toISOString(), ...report, keychanges })}\n`);
+      else if (!out.json && isFirst) showReport(out, report);
+      else if (!out.json) for (const line of news) out.write(`${at} ${line}\n`);
+      isFirst = false;
+      const number = report.renditions.find(({ segment }) => segment?.number != null)?.segment?.number;
+      const newest = number === undefined ? '' : `, newest ${number}`;
+      const faults = open().length === 0 ? 'no faults' : count(open().length, 'fault');
+      if (isBar)
+        stderr.write(`${at} ${count(segments, 'segment')} tested${newest}: ${faults}. Ctrl-C ends it.`);
+      if (!report.live && report.type !== 'unknown') {
+        out.note('The stream is finished: there will be no new segment.');
+        break;
+      }
+      const lengths = fresh.flatMap(({ segment }) => (segment?.seconds ? [segment.seconds * 500] : []));
+      if (lengths.length > 0) pause = Math.min(MOST_MS, Math.max(LEAST_MS, Math.min(...lengths)));
+      if (!hasMore) await context.wait(pause, signal);
+    }
+  } finally {
+    clearLine();
+    const seconds = Math.round((now().getTime() - began.getTime()) / 1000);
+    const { text } = sumOf(episodes.map(({ fault }) => fault));
+    if (!isFirst) out.note(`${count(segments, 'segment')} in ${seconds} s: ${text}.`);
+    for (const { fault, since, until } of episodes)
+      out.note(`  ${since} to ${until ?? 'the end'}: ${fault.code}`);
+  }
+  return episodes.some(({ fault }) => isError(fault));
+}
+
+/**
+ * The renditions whose segment has other keys than the one before it.
+ * @param keyIds those of the newest segment of each rendition, which are replaced; its bit rate may be another one in
+ *   each period.
+ */
+function keyChanges(fresh: readonly RenditionReport[], keyIds: Map<string, string>) {
+  return fresh.flatMap(({ name, keyIds: ids, segment }) => {
+    const rendition = name.replace(/ \d+ kb\/s$/, '');
+    const former = keyIds.get(rendition);
+    const now = ids.join(' ');
+    if (now === '' || !segment) return [];
+    keyIds.set(rendition, now);
+    if (former === undefined || former === now) return [];
+    const path = new URL(segment.url).pathname.split('/');
+    return { rendition, former, now, segment: path.slice(-2).join('/') };
+  });
+}
+
+/** The episodes that have begun and those that are over. What is wrong with segments is over with a segment that is right. */
+function compare(
+  { faults, renditions }: StreamReport,
+  fresh: readonly RenditionReport[],
+  episodes: Episode[],
+  at: string,
+): Episode[] {
+  const open = episodes.filter(({ until }) => until === undefined);
+  const names = fresh.map(({ name }) => name);
+  const begun: Episode[] = [];
+  for (const fault of faults) {
+    const known = open.find((episode) => episode.fault.code === fault.code);
+    for (const name of names) known?.waiting.add(name);
+    if (known) continue;
+    const isOfSegments = renditions.length > 0;
+    begun.push({ fault, since: at, isOfSegments, waiting: new Set(names), until: undefined });
+  }
+  const over = open.filter((episode) => {
+    if (faults.some(({ code }) => code === episode.fault.code)) return false;
+    for (const name of names) episode.waiting.delete(name);
+    return !episode.isOfSegments || (names.length > 0 && episode.waiting.size === 0);
+  });
+  for (const episode of over) episode.until = at;
+  episodes.push(...begun);
+  return [...begun, ...over];
 }

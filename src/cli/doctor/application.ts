@@ -1,7 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import { type Checked, refused } from '../../drm/bytes';
 import { parseXml, type XmlElement } from '../../drm/xml';
-import { nearest } from '../../http/faults';
 import { type Check, error, ok, warning } from './finding';
 
 /** A `Property` of a configuration file. */
@@ -100,36 +99,25 @@ function listOf(element: XmlElement | undefined, name: string): string[] {
 
 const PLACE = 'Root/Application/HTTPStreamer/Properties';
 
-interface WantedSetting {
-  readonly code: string;
-  readonly name: string;
-  readonly type: string;
-  readonly value: string;
-  /** The effect of a missing setting, of the right one, and of another value. */
-  readonly unset: string;
-  readonly good: string;
-  readonly bad: (value: string) => string;
-}
-
-const SESSION_ID: WantedSetting = {
+const SESSION_ID = {
   code: 'session_id',
   name: 'cupertinoAppendQueryParamsToEncUrl',
   type: 'Boolean',
   value: 'false',
+  /** The effect of a missing setting, of the right one, and of another value. */
   unset: 'The session id is appended to the license address, which is the default of the packager',
   good: 'The session id is not appended to the license address',
-  bad: (value) =>
-    `The session id is appended to the license address: cupertinoAppendQueryParamsToEncUrl is ${value}`,
+  bad: 'The session id is appended to the license address: cupertinoAppendQueryParamsToEncUrl is',
 };
 
-const EXT_X_VERSION: WantedSetting = {
+const EXT_X_VERSION: typeof SESSION_ID = {
   code: 'ext_x_version',
   name: 'cupertinoExtXVersion',
   type: 'Integer',
   value: '5',
   unset: "EXT-X-VERSION is the packager's default, 3: SAMPLE-AES needs 5",
   good: 'EXT-X-VERSION is 5',
-  bad: (value) => `EXT-X-VERSION is ${value}: SAMPLE-AES needs 5`,
+  bad: 'EXT-X-VERSION needs 5 for SAMPLE-AES; it is',
 };
 
 /** Checks the two settings of HLS of an application, with the defaults that all applications get. */
@@ -138,7 +126,7 @@ export function checkHlsSettings(application: ApplicationSettings, defaults: rea
 }
 
 function checkSetting(
-  wanted: WantedSetting,
+  wanted: typeof SESSION_ID,
   { settings, places }: ApplicationSettings,
   defaults: readonly Setting[],
 ): Check {
@@ -161,7 +149,7 @@ function checkSetting(
         'set it to 5 unless a higher version is intended',
       );
     if (!isRight(here))
-      return error(code, wanted.bad(quoted(value)), `change the Value in ${PLACE} to`, { xml });
+      return error(code, `${wanted.bad} ${quoted(value)}`, `change the Value in ${PLACE} to`, { xml });
     if (here.type === type) return ok(code, good);
     return warning(
       `${code}_type`,
@@ -191,7 +179,7 @@ function quoted(value: string): string {
   return value === '' ? 'empty' : `"${value.slice(0, 40)}"`;
 }
 
-function propertyXml({ name, value, type }: WantedSetting): string {
+function propertyXml({ name, value, type }: typeof SESSION_ID): string {
   return `<Property>\n  <Name>${name}</Name>\n  <Value>${value}</Value>\n  <Type>${type}</Type>\n</Property>`;
 }
 
@@ -228,16 +216,16 @@ export function* checkStreaming(application: ApplicationSettings): Generator<Che
     if (!isServed)
       yield error(
         `${code}_not_served`,
-        `${name} is not served: HTTPStreamers has no ${streamer}${misspelling(streamer, streamers)}`,
+        `${name} is not served: HTTPStreamers has no ${streamer}`,
         'change Root/Application/HTTPStreamers to',
-        { xml: listXml('HTTPStreamers', streamer, streamers) },
+        { xml: listXml('HTTPStreamers', [...streamers, streamer]) },
       );
     if (!isPackaged)
       yield error(
         `${code}_not_packaged`,
-        `${name} is not packaged: LiveStreamPacketizers has neither ${packetizer} nor ${CMAF}${misspelling(packetizer, packetizers)}`,
+        `${name} is not packaged: LiveStreamPacketizers has neither ${packetizer} nor ${CMAF}`,
         'change Root/Application/Streams/LiveStreamPacketizers to',
-        { xml: listXml('LiveStreamPacketizers', packetizer, packetizers) },
+        { xml: listXml('LiveStreamPacketizers', [...packetizers, packetizer]) },
       );
     const how =
       delivery === 'live' ? `packaged (${packages.join(', ')})` : `needs no packetizer, ${delivery}`;
@@ -261,25 +249,6 @@ export function needsCmafLines(application: ApplicationSettings): boolean {
   return deliveryOf(application) === 'live' && packetizers.includes(CMAF) && !hasOwn;
 }
 
-function misspelling(wanted: string, list: readonly string[]): string {
-  const found = list.find((name) => isMisspelt(name, wanted));
-  return found === undefined ? '' : ` (${found} is none)`;
+function listXml(element: string, names: readonly string[]): string {
+  return `<${element}>${names.join(', ')}</${element}>`;
 }
-
-function listXml(element: string, missing: string, list: readonly string[]): string {
-  const kept = list.filter((name) => !isMisspelt(name, missing));
-  return `<${element}>${[...kept, missing].join(', ')}</${element}>`;
-}
-
-function isMisspelt(name: string, wanted: string): boolean {
-  return !KNOWN.includes(name) && nearest(name, KNOWN) === wanted;
-}
-
-const KNOWN = [
-  ...['cupertino', 'smooth', 'sanjose', 'mpegdash', 'dvr', 'cmaf', 'webm'].flatMap((protocol) => [
-    `${protocol}streaming`,
-    `${protocol}streamingpacketizer`,
-    `${protocol}streamingrepeater`,
-  ]),
-  'dvrchunkstreaming',
-];

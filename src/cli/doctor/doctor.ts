@@ -7,6 +7,7 @@ import { count } from '../../terminal/text';
 import { EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readStreamIds } from '../manifest/read-manifest';
+import type { Options } from '../options';
 import { checkHlsSettings, checkStreaming, needsCmafLines, type Setting } from './application';
 import { type Check, error, ok, type Section, someOf, warning } from './finding';
 import { fleetSection } from './fleet';
@@ -31,15 +32,7 @@ import {
 import { askSidecar, checkSidecar, compareFolders, type SidecarState } from './sidecar';
 import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from './streams';
 
-export interface DoctorOptions {
-  readonly packager: string;
-  readonly application?: readonly string[];
-  readonly streams?: readonly string[];
-  readonly manifest?: string;
-  readonly lineup?: string;
-  readonly user?: string;
-  readonly csv?: boolean;
-}
+export type DoctorOptions = Options & { readonly packager: string; readonly application?: readonly string[] };
 
 /**
  * `doctor`: checks a packager's installation against the sidecar, and says what to change where. It writes nothing.
@@ -85,8 +78,11 @@ export async function doctor(
     ...fleetSection(sidecar.fleet, joined),
     ...applications.map((application) => applicationSection(application, files.streamerDefaults, folders)),
     ...folders.map(({ section }) => section),
-    ...givenSection(given, folders),
   ];
+  if (given.length > 0) {
+    const checks = checkGivenStreams(given, new Set(folders.flatMap(({ streams }) => streams)));
+    sections.push({ kind: 'streams', subject: count(given.length, 'stream'), note: 'named by you', checks });
+  }
   const head = { packager, user, sidecar };
   if (out.json) out.document(reportDocument(head, sections));
   else if (options.csv) out.write(reportRows(sections));
@@ -105,18 +101,13 @@ function checkOptions({ application, streams }: DoctorOptions): void {
 }
 
 /** The applications that are named; all when none is. */
-function chosen(
-  all: readonly ApplicationFile[],
-  named: readonly string[] | undefined,
-  packager: string,
-): readonly ApplicationFile[] {
+function chosen(all: readonly ApplicationFile[], named: readonly string[] | undefined, packager: string) {
   if (all.length === 0)
     throw usageError(`${packager} has no application: no conf/<application>/Application.xml.`);
-  const unknown = named?.find((wanted) => !all.some(({ name }) => name === wanted));
-  if (unknown !== undefined) {
-    const names = all.map(({ name }) => name).join(', ');
-    throw usageError(`${packager} has no application ${unknown}. It has: ${names}.`);
-  }
+  const names = all.map(({ name }) => name);
+  const unknown = named?.find((wanted) => !names.includes(wanted));
+  if (unknown !== undefined)
+    throw usageError(`${packager} has no application ${unknown}. It has: ${names.join(', ')}.`);
   return all.filter(({ name }) => named?.includes(name) ?? true);
 }
 
@@ -165,17 +156,11 @@ function applicationSection(
 }
 
 function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Check {
-  if (keyDir.ok)
-    return ok(
-      'key_dir',
-      `Key files are read from ${keyDir.value}${text === undefined ? ' (the default: no KeyDir)' : ''}`,
-    );
-  return error(
-    'key_dir',
-    `KeyDir ${keyDir.problem.description}`,
-    'change Root/Application/Streams/KeyDir to',
-    { xml: `<KeyDir>${DEFAULT_KEY_DIR}</KeyDir>` },
-  );
+  const isDefault = text === undefined ? ' (the default: no KeyDir)' : '';
+  if (keyDir.ok) return ok('key_dir', `Key files are read from ${keyDir.value}${isDefault}`);
+  const todo = 'change Root/Application/Streams/KeyDir to';
+  const xml = `<KeyDir>${DEFAULT_KEY_DIR}</KeyDir>`;
+  return error('key_dir', `KeyDir ${keyDir.problem.description}`, todo, { xml });
 }
 
 interface JudgedFolder {
@@ -215,15 +200,11 @@ async function judgeFolder(
   );
   const [groups, streams] = [groupNames(named), streamNames(named)];
   const ofStreams = keyFiles.filter(({ id }) => !isGroupName(id, groups, streams));
-  const guarded = {
-    path: realPath,
-    folders: rights,
-    files: files.map((file) => ({ ...file, path: join(realPath, file.path) })),
-  };
+  const guarded = files.map((file) => ({ ...file, path: join(realPath, file.path) }));
   const checks = [
     check,
     ...(user
-      ? checkAccess(user.identity, guarded)
+      ? checkAccess(user.identity, realPath, rights, guarded)
       : [warning('no_user', 'The user that the packager runs as is not known', 'give the user with --user')]),
     ...checkKeyFiles(ofStreams, checkKeyClashes(ofStreams)),
     ...checkNamedStreams(named, new Set(ids)),
@@ -249,10 +230,4 @@ function byWord(id: string, listed: ListedKeyFile | undefined): CheckedKeyFile {
     summary: { parts, faults: faults.filter(({ code }) => !CLASH_CODES.has(code)) },
     reported: faults.map(({ code }) => code).filter((code) => CLASH_CODES.has(code)),
   };
-}
-
-function givenSection(given: readonly string[], folders: readonly JudgedFolder[]): Section[] {
-  if (given.length === 0) return [];
-  const checks = checkGivenStreams(given, new Set(folders.flatMap(({ streams }) => streams)));
-  return [{ kind: 'streams', subject: count(given.length, 'stream'), note: 'named by you', checks }];
 }

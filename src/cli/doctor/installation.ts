@@ -27,23 +27,13 @@ export interface ApplicationFile {
   readonly contentFolders: readonly string[];
 }
 
-interface PackagerFiles {
-  readonly applications: readonly ApplicationFile[];
-  /** What `conf/HTTPStreamers.xml` gives the HLS streamer of all applications. */
-  readonly streamerDefaults: Checked<readonly Setting[]>;
-}
-
 const APPLICATION_XML = 'Application.xml';
 /** The packager's own reader may take what this one refuses, as a DOCTYPE. */
 const NOT_READ =
   'change the file so that it can be checked; it is not known whether the packager can read it';
 
-/** What `.smil` and `.stream` files name, and those of them that were not read. */
-export interface FoundStreams extends NamedStreams {
-  readonly unread: readonly { readonly what: string; readonly todo: string }[];
-}
-
-export async function readPackager(packager: string): Promise<PackagerFiles | Unread> {
+/** Reads the applications, and what `conf/HTTPStreamers.xml` gives the HLS streamer of all of them. */
+export async function readPackager(packager: string) {
   let configured: string[];
   try {
     configured = await foldersIn(join(packager, 'conf'));
@@ -52,7 +42,8 @@ export async function readPackager(packager: string): Promise<PackagerFiles | Un
   }
   const own: string[] = [];
   for (const name of configured) {
-    if (await exists(join(packager, 'conf', name, APPLICATION_XML))) own.push(name);
+    const failure = await stat(join(packager, 'conf', name, APPLICATION_XML)).catch((thrown) => thrown);
+    if (systemCode(failure) !== 'ENOENT') own.push(name);
   }
   const folders = await foldersIn(join(packager, 'applications')).catch(() => undefined);
   const names = [...new Set([...own, ...(folders ?? [])])].sort();
@@ -78,17 +69,17 @@ export async function readPackager(packager: string): Promise<PackagerFiles | Un
     });
   }
   const defaults = await readText(join(packager, 'conf/HTTPStreamers.xml'));
-  const streamerDefaults = defaults.ok
+  const streamerDefaults: Checked<readonly Setting[]> = defaults.ok
     ? readStreamerDefaults(defaults.value)
     : defaults.isAbsent
-      ? { ok: true as const, value: [] }
+      ? { ok: true, value: [] }
       : defaults;
   return { applications, streamerDefaults };
 }
 
 /** Reads which streams the `.smil` and `.stream` files of some folders name, and which of those files can't be read. */
-export async function readNamedStreams(folders: readonly string[]): Promise<FoundStreams> {
-  const groups: { file: string; members: string[] }[] = [];
+export async function readNamedStreams(folders: readonly string[]) {
+  const groups: NamedStreams['groups'][number][] = [];
   const streamFiles = new Set<string>();
   const notRead: { what: string; todo: string }[] = [];
   for (const folder of new Set(folders)) {
@@ -103,12 +94,9 @@ export async function readNamedStreams(folders: readonly string[]): Promise<Foun
       const file = join(folder, name);
       const text = await readText(file);
       const members = text.ok ? readSmil(text.value) : text;
+      const todo = text.ok ? 'correct the file' : text.todo;
       if (members.ok) groups.push({ file, members: members.value });
-      else
-        notRead.push({
-          what: `${file} ${members.problem.description}`,
-          todo: text.ok ? 'correct the file' : text.todo,
-        });
+      else notRead.push({ what: `${file} ${members.problem.description}`, todo });
     }
   }
   return { groups, streamFiles: [...streamFiles], unread: notRead };
@@ -128,13 +116,6 @@ async function filesIn(path: string): Promise<string[]> {
     if (unread(thrown).isAbsent) return [];
     throw thrown;
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (thrown) => systemCode(thrown) !== 'ENOENT',
-  );
 }
 
 export const DEFAULT_KEY_DIR = `\${com.wowza.wms.context.VHostConfigHome}/keys`;
@@ -159,16 +140,11 @@ function resolvePath(text: string, packager: string, application: string): Check
     if (value === undefined) unknown.push(variable);
     return value ?? '';
   });
+  const names = unknown.join(', ');
   if (unknown.length > 0)
-    return refused(
-      'unknown_variable',
-      `holds ${unknown.join(', ')}, which is not a variable of an Application.xml`,
-    );
-  if (!isAbsolute(path))
-    return refused(
-      'relative_path',
-      'is a relative path, which depends on the folder the packager was started in',
-    );
+    return refused('unknown_variable', `holds ${names}, which is not a variable of an Application.xml`);
+  const relative = 'is a relative path, which depends on the folder the packager was started in';
+  if (!isAbsolute(path)) return refused('relative_path', relative);
   return { ok: true, value: normalize(path).replace(/(?<=.)\/$/, '') };
 }
 

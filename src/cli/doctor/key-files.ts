@@ -22,6 +22,7 @@ const MAX_LINES = 50;
 
 /** Reports the faults of key files, errors first, then their `clashes`, the faults of several files together. */
 export function checkKeyFiles(files: readonly CheckedKeyFile[], clashes: readonly Check[] = []): Check[] {
+  const rank = ({ severity }: Check) => (severity === 'error' ? 0 : 1);
   const checks = files.flatMap(checkKeyFile).toSorted((one, other) => rank(one) - rank(other));
   const unread = files.filter(({ summary }) => summary === undefined).map(({ id }) => id);
   if (unread.length > 0)
@@ -55,10 +56,6 @@ function checkKeyFile({ id, summary }: CheckedKeyFile): Check[] {
   const description = `${id}: ${first.description}${others}`;
   const todo = `packager-drm check shows all of it; correct the values and provision ${id} again`;
   return [fault ? error('key_file_faulty', description, todo) : warning('key_file_doubtful', description)];
-}
-
-function rank({ severity }: Check): number {
-  return severity === 'error' ? 0 : 1;
 }
 
 /** Checks that key files have the lines that the CMAF packetizer reads. */
@@ -131,8 +128,10 @@ export function checkKeyClashes(files: readonly CheckedKeyFile[]): Check[] {
     const said = sorted.flatMap((file) => (file.reported?.includes(code) ? [file.id] : []));
     return [
       ...clashes.slice(0, MAX_LINES).map((clash) => {
-        const text = of === 'keyId' ? keyIdText(clash, contentKeys) : contentKeyText(clash);
-        return make(code, text + effect, todo);
+        const { groups } = clash;
+        // Shows no key id of a content key: in files where key and key id are swapped they all would be keys.
+        const ofKey = `One content key has ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
+        return make(code, (of === 'keyId' ? keyIdText(clash, contentKeys) : ofKey) + effect, todo);
       }),
       ...(left > 0 ? [make(code, more(left), 'correct those above, and run this again')] : []),
       ...(said.length > 0
@@ -142,14 +141,13 @@ export function checkKeyClashes(files: readonly CheckedKeyFile[]): Check[] {
   });
 }
 
-/** Files that have one value in common, and differ in another: the groups of those that agree in it, the largest first. */
-interface Clash {
-  readonly value: string;
-  readonly groups: readonly (readonly CheckedKeyFile[])[];
-}
+type Clash = ReturnType<typeof clashesOf>[number];
 
-/** The clashes with the most files first. */
-function clashesOf(files: readonly CheckedKeyFile[], common: keyof FileKeys, other: keyof FileKeys): Clash[] {
+/**
+ * Files that have one value in common, and differ in another: the groups of those that agree in it, the largest first. The
+ * clashes with the most files come first.
+ */
+function clashesOf(files: readonly CheckedKeyFile[], common: keyof FileKeys, other: keyof FileKeys) {
   const bySize = (one: readonly unknown[], another: readonly unknown[]) => another.length - one.length;
   return [...groupedBy(files, common)]
     .sort(([, one], [, another]) => bySize(one, another))
@@ -175,20 +173,18 @@ function keyIdText({ value, groups }: Clash, contentKeys: ReadonlySet<string>): 
   return `${subject} belongs to ${count(groups.length, 'content key')}, ${eachOf(groups)}`;
 }
 
-/** Shows no key id: in files where key and key id are swapped they all would be keys. */
-function contentKeyText({ groups }: Clash): string {
-  return `One content key has ${count(groups.length, 'key id')}, ${eachOf(groups)}`;
-}
-
 /** Of how many groups, and of how many files of each, the names are shown. */
 const MAX_NAMES = 3;
 
 /** `one in a, b, c and 7 more, one in d`. */
 function eachOf(groups: Clash['groups']): string {
-  const named = groups.slice(0, MAX_NAMES).map((files) => {
-    const names = files.map(({ id }) => id);
-    return `one in ${someOf(names, MAX_NAMES)}`;
-  });
+  const named = groups.slice(0, MAX_NAMES).map(
+    (files) =>
+      `one in ${someOf(
+        files.map(({ id }) => id),
+        MAX_NAMES,
+      )}`,
+  );
   const others = groups.slice(MAX_NAMES);
   if (others.length === 0) return named.join(', ');
   return `${named.join(', ')}, and ${count(others.length, 'more', 'more')} in ${count(others.flat().length, 'key file')}`;

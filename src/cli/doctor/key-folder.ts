@@ -1,4 +1,4 @@
-import { existsSync, type Stats } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { FolderIdentity } from '../../api/answers';
@@ -12,16 +12,12 @@ import { isDenied, type Unread, unread } from './installation';
 import { type FileKeys, readFileKeys } from './key-files';
 import type { Rights } from './rights';
 
-interface FolderPlace extends FolderIdentity {
-  readonly path: string;
-}
-
 export interface KeyFolder {
   /** Without links on the way. */
   readonly realPath: string;
   readonly entries: readonly FolderEntry[];
   /** The folder, its sub-folders and all above it. */
-  readonly places: readonly FolderPlace[];
+  readonly places: readonly (FolderIdentity & { readonly path: string })[];
   /** The same, and all else that a user passes on the way to it. */
   readonly rights: readonly Rights[];
   /** Whether a sidecar notes there which files are a fleet's. */
@@ -75,19 +71,13 @@ async function readEntry(root: string, path: string): Promise<FolderEntry | unde
   try {
     const stats = await lstat(file);
     const { size, mtimeMs, mode, uid, gid } = stats;
-    const kind = kindOf(stats);
+    const kind = stats.isFile() ? 'file' : stats.isSymbolicLink() ? 'link' : 'other';
     const said = kind === 'file' && path.endsWith(KEY) ? await readSaid(file, size) : {};
     return { path, kind, size, mtimeMs, mode, uid, gid, ...said };
   } catch (thrown) {
     if (systemCode(thrown) === 'ENOENT') return undefined;
     throw thrown;
   }
-}
-
-function kindOf(stats: Stats): EntryKind {
-  if (stats.isFile()) return 'file';
-  if (stats.isSymbolicLink()) return 'link';
-  return stats.isDirectory() ? 'folder' : 'other';
 }
 
 async function readSaid(file: string, size: number): Promise<Pick<FolderEntry, 'summary' | 'keys'>> {
@@ -106,7 +96,7 @@ function faulty(code: string, description: string): Pick<FolderEntry, 'summary'>
   return { summary: { parts: [], keyId: undefined, contentId: undefined, faults } };
 }
 
-async function lookAt(path: string): Promise<Rights & FolderPlace> {
+async function lookAt(path: string): Promise<Rights & FolderIdentity> {
   const { dev, ino, mode, uid, gid } = await stat(path, { bigint: true });
   const rights = { mode: Number(mode), uid: Number(uid), gid: Number(gid) };
   return { path, device: String(dev), inode: String(ino), ...rights };
@@ -118,13 +108,11 @@ function foldersAbove(path: string): string[] {
   return parent === path ? [] : [parent, ...foldersAbove(parent)];
 }
 
-/** `other` is a device, a pipe or a socket. */
-type EntryKind = 'file' | 'link' | 'folder' | 'other';
-
-interface FolderEntry {
+export interface FolderEntry {
   /** Below the key folder, with slashes. */
   readonly path: string;
-  readonly kind: EntryKind;
+  /** `other` is a folder, a device, a pipe or a socket. */
+  readonly kind: 'file' | 'link' | 'other';
   readonly size: number;
   readonly mtimeMs: number;
   readonly mode: number;

@@ -51,66 +51,52 @@ export function renderReport(
   return `${[head.map(shown).join('\n'), ...blocks, `${end}, ${count(warnings, 'warning')}.`].join('\n\n')}\n`;
 }
 
-interface MergedCheck {
-  readonly check: Check;
-  readonly subjects: readonly string[];
-  readonly commands: readonly string[];
-}
-
 function blockOf(group: readonly Section[], style: Output['style']): string[] {
   const [first] = group;
   if (!first) return [];
-  if (group.length === 1) {
-    const checks = first.checks.map((check) => ({ check, subjects: [''], commands: [check.command ?? ''] }));
-    return [
-      `${style('bold', shown(first.subject))}  ${style('dim', shown(first.note))}`,
-      ...checks.flatMap((check) => linesOf(check, 1, style)),
-    ];
-  }
-  const merged = new Map<string, MergedCheck>();
+  const isOne = group.length === 1;
+  const merged = new Map<string, { check: Check; subjects: string[]; commands: Set<string> }>();
   const notes = new Map<string, string[]>();
   for (const section of group) {
-    const note = inGeneral(section, section.note);
+    const note = isOne ? section.note : inGeneral(section, section.note);
     notes.set(note, [...(notes.get(note) ?? []), section.subject]);
     for (const check of section.checks) {
-      const key = keyOf(section, check);
-      const { subjects = [], commands = [] } = merged.get(key) ?? {};
-      merged.set(key, {
-        check: subjects.length > 0 ? generalised(section, check) : check,
-        subjects: [...subjects, section.subject],
-        commands: [...commands, check.command ?? ''],
-      });
+      const key = isOne ? String(merged.size) : keyOf(section, check);
+      const same = merged.get(key) ?? { check, subjects: [], commands: new Set() };
+      if (same.subjects.length > 0) same.check = generalised(section, check);
+      same.subjects.push(section.subject);
+      if (check.command) same.commands.add(check.command);
+      merged.set(key, same);
     }
   }
-  const checks = [...merged.values()].toSorted((one, other) => rankOf(one) - rankOf(other));
-  const title = style('bold', count(group.length, first.kind.replace('_', ' ')));
-  const named = [...notes].map(([note, names]) => `  ${shown(note)}: ${someNames(names)}`);
+  const title = style(
+    'bold',
+    isOne ? shown(first.subject) : count(group.length, first.kind.replace('_', ' ')),
+  );
+  const isFolder = !isOne && first.kind === 'key_folder';
   const [note = ''] = notes.keys();
-  const heads =
-    first.kind === 'key_folder'
-      ? [title, ...group.map(({ subject }) => `  ${shown(subject)}`)]
-      : notes.size === 1
-        ? [`${title}  ${style('dim', shown(note))}`]
-        : [title, ...named];
-  return [...heads, ...checks.flatMap((check) => linesOf(check, group.length, style))];
-}
-
-function rankOf({ check }: MergedCheck): number {
-  return RANKS.indexOf(check.severity);
-}
-
-function linesOf({ check, subjects, commands }: MergedCheck, all: number, style: Output['style']): string[] {
-  const { severity, description, todo, xml } = check;
-  const [label, colour] = LABELS[severity];
-  const number = `${subjects.length} of ${all}`;
-  const isShared = subjects.length === all;
-  const lines = [
-    `  ${style(colour, label.padEnd(7))}  ${shown(description)}${isShared || severity !== 'ok' ? '' : ` (${number})`}`,
-  ];
-  if (!isShared && severity !== 'ok') lines.push(`${INDENT}in ${number}: ${someNames(subjects)}`);
-  const more = [...(xml?.split('\n') ?? []), ...new Set(commands.filter(Boolean))];
-  if (todo !== undefined) lines.push(`${INDENT}to do: ${shown(todo)}${more.length === 0 ? '' : ':'}`);
-  return [...lines, ...more.map((text) => `${INDENT}  ${shown(text)}`)];
+  const below = isFolder
+    ? group.map(({ subject }) => `  ${shown(subject)}`)
+    : [...notes].map(([each, names]) => `  ${shown(each)}: ${someNames(names)}`);
+  const head = isFolder || notes.size > 1 ? [title, ...below] : [`${title}  ${style('dim', shown(note))}`];
+  const checks = [...merged.values()];
+  if (!isOne)
+    checks.sort((one, other) => RANKS.indexOf(one.check.severity) - RANKS.indexOf(other.check.severity));
+  const lines = checks.flatMap(({ check, subjects, commands }) => {
+    const { severity, description, todo, xml } = check;
+    const [label, colour] = LABELS[severity];
+    const number = `${subjects.length} of ${group.length}`;
+    const isShared = subjects.length === group.length;
+    const part = isShared || severity !== 'ok' ? '' : ` (${number})`;
+    const more = [...(xml?.split('\n') ?? []), ...commands];
+    return [
+      `  ${style(colour, label.padEnd(7))}  ${shown(description)}${part}`,
+      ...(isShared || severity === 'ok' ? [] : [`${INDENT}in ${number}: ${someNames(subjects)}`]),
+      ...(todo === undefined ? [] : [`${INDENT}to do: ${shown(todo)}${more.length === 0 ? '' : ':'}`]),
+      ...more.map((text) => `${INDENT}  ${shown(text)}`),
+    ];
+  });
+  return [...head, ...lines];
 }
 
 /** What makes checks of two sections the same, whatever the name of the application or the path of the folder. */

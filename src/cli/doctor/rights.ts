@@ -31,15 +31,16 @@ export function may({ uid, gids }: Identity, rights: Rights, right: number): boo
   return (rights.mode & right) === right;
 }
 
-interface GuardedFolder {
-  readonly path: string;
-  readonly folders: readonly Rights[];
-  readonly files: readonly Rights[];
-}
-
-/** Checks that the packager's user can open the key files: all that is closed to it, with what opens it. */
-export function checkAccess(identity: Identity, guarded: GuardedFolder): Check[] {
-  const { path, folders, files } = guarded;
+/**
+ * Checks that the packager's user can open the key files: all that is closed to it, with what opens it.
+ * @param path the key folder.
+ */
+export function checkAccess(
+  identity: Identity,
+  path: string,
+  folders: readonly Rights[],
+  files: readonly Rights[],
+): Check[] {
   const isAbove = (folder: Rights) => relative(path, folder.path).split('/')[0] === '..';
   const closedFolders = folders.filter((folder) => !may(identity, folder, ENTER));
   const closed = (code: string, message: string, [todo, command]: Todo) =>
@@ -71,9 +72,8 @@ export function checkAccess(identity: Identity, guarded: GuardedFolder): Check[]
 type Todo = readonly [todo: string, command?: string];
 
 /** What opens a key folder with all below, and keeps it open for files that come: its folders hand their group on. */
-function openedBy(identity: Identity, folder: string): Todo {
-  const [group] = identity.gids;
-  if (group === undefined) return groupsUnknown(identity);
+function openedBy({ name, gids: [group] }: Identity, folder: string): Todo {
+  if (group === undefined) return [groupsUnknown(name)];
   const path = shellWord(folder);
   return [
     'run as root (new files get the group, too; keep PACKAGERDRMAPI_KEYFILEMODE at 0640)',
@@ -82,20 +82,17 @@ function openedBy(identity: Identity, folder: string): Todo {
 }
 
 /** What opens a folder on the way to a key folder. */
-function openedAbove(identity: Identity, folder: Rights): Todo {
+function openedAbove({ name, uid, gids }: Identity, folder: Rights): Todo {
   const path = shellWord(folder.path);
-  if (identity.uid === folder.uid) return ['run as root', `chmod u+x ${path}`];
-  const [group] = identity.gids;
-  if (group === undefined) return groupsUnknown(identity);
-  const change = identity.gids.includes(folder.gid) ? '' : `chgrp ${group} ${path} && `;
+  if (uid === folder.uid) return ['run as root', `chmod u+x ${path}`];
+  const [group] = gids;
+  if (group === undefined) return [groupsUnknown(name)];
+  const change = gids.includes(folder.gid) ? '' : `chgrp ${group} ${path} && `;
   return ['run as root', `${change}chmod g+x ${path}`];
 }
 
-function groupsUnknown({ name }: Identity): Todo {
-  return [
-    `no account of this machine says which groups ${name} has: start the packager and leave --user out, or let --user name an account`,
-  ];
-}
+const groupsUnknown = (name: string) =>
+  `no account of this machine says which groups ${name} has: start the packager and leave --user out, or let --user name an account`;
 
 function shownRights({ path, mode, uid, gid }: Rights): string {
   return `${path} (${(mode & 0o7777).toString(8).padStart(4, '0')} ${uid}:${gid})`;
@@ -137,9 +134,6 @@ export interface PackagerUser {
   readonly because: string;
 }
 
-/** The mark of the packager's Java process on its command line. */
-const PROCESS_MARK = 'com.wowza';
-
 /** Finds the packager's user: by its process, or else by the owner of its programs. */
 export async function findPackagerUser(
   packager: string,
@@ -164,7 +158,7 @@ async function findProcess(machine: Machine): Promise<PackagerUser | undefined> 
   const ids = (await readdir(proc).catch(() => [])).filter((name) => /^\d+$/.test(name));
   for (const id of ids) {
     const command = await textOf(join(proc, id, 'cmdline'));
-    if (!command?.includes(PROCESS_MARK) || !/(?:^|\/)java$/.test(command.split('\0')[0] ?? '')) continue;
+    if (!command?.includes('com.wowza') || !/(?:^|\/)java$/.test(command.split('\0')[0] ?? '')) continue;
     const status = await textOf(join(proc, id, 'status'));
     const effective = (name: string) => status?.match(new RegExp(`^${name}:\\s+\\d+\\s+(\\d+)`, 'm'))?.[1];
     const [uid, gid] = [effective('Uid'), effective('Gid')];

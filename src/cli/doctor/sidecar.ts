@@ -7,40 +7,39 @@ import { answerOrError, CliError, EXIT } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
 import { type Check, error, ok, someOf, warning } from './finding';
 import type { FleetSaid } from './fleet';
-import type { KeyFolder } from './key-folder';
+import type { FolderEntry, KeyFolder } from './key-folder';
 
 export type AskedSidecar = Pick<SidecarApi, 'address' | 'list' | 'ready'> & {
   readonly fleet: Pick<SidecarApi['fleet'], 'status'>;
 };
 
 export interface SidecarState {
-  readonly address?: string;
+  address?: string;
   /** Why it isn't ready to write; none when it is, undefined when it could not be asked. */
-  readonly notReady?: readonly Problem[];
+  notReady?: readonly Problem[];
   /** The folder that it writes in; undefined when it didn't say. */
-  readonly folder?: FolderIdentity | undefined;
+  folder?: FolderIdentity | undefined;
   /** The warnings of its start. */
-  readonly warnings: readonly Problem[];
-  readonly listed?: readonly ListedKeyFile[];
+  warnings: readonly Problem[];
+  listed?: readonly ListedKeyFile[];
   /** undefined: it was not asked. */
-  readonly fleet?: FleetSaid;
+  fleet?: FleetSaid;
   /** Why it could not be asked. */
-  readonly problems: readonly Problem[];
+  problems: readonly Problem[];
 }
 
 /** Asks a sidecar whether it is ready, for all its key files, and for its fleet. `find` may throw when none is named. */
-export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState> {
-  const state: { -readonly [Name in keyof SidecarState]: SidecarState[Name] } = {
-    warnings: [],
-    problems: [],
-  };
+export async function askSidecar(find: () => AskedSidecar): Promise<Readonly<SidecarState>> {
+  const state: SidecarState = { warnings: [], problems: [] };
   try {
     const sidecar = find();
     state.address = sidecar.address;
     const ready = await answerOrError(sidecar.ready());
-    if (ready instanceof CliError && ready.exitCode !== EXIT.failed) throw ready;
-    state.notReady = ready instanceof CliError ? ready.problems : [];
-    if (!(ready instanceof CliError)) {
+    if (ready instanceof CliError) {
+      if (ready.exitCode !== EXIT.failed) throw ready;
+      state.notReady = ready.problems;
+    } else {
+      state.notReady = [];
       state.folder = ready.folder;
       state.warnings = ready.warnings ?? [];
     }
@@ -48,16 +47,14 @@ export async function askSidecar(find: () => AskedSidecar): Promise<SidecarState
     for await (const { keyfiles } of listPages(sidecar)) listed.push(...keyfiles);
     state.listed = listed;
     const fleet = await answerOrError(sidecar.fleet.status());
-    if (fleet instanceof CliError && fleet.exitCode === EXIT.interrupted) throw fleet;
-    state.fleet =
-      fleet instanceof CliError
-        ? { problems: fleet.problems.filter(({ code }) => !NO_FLEET.has(code)) }
-        : { answer: fleet, problems: [] };
-    return state;
+    if (!(fleet instanceof CliError)) state.fleet = { answer: fleet, problems: [] };
+    else if (fleet.exitCode === EXIT.interrupted) throw fleet;
+    else state.fleet = { problems: fleet.problems.filter(({ code }) => !NO_FLEET.has(code)) };
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode === EXIT.interrupted) throw thrown;
-    return { ...state, problems: thrown.problems };
+    state.problems = thrown.problems;
   }
+  return state;
 }
 
 /** The codes of a sidecar without a fleet; a former version knows of none. */
@@ -98,38 +95,27 @@ export function checkSidecar({ notReady, listed, problems, warnings }: SidecarSt
   ];
 }
 
-/** A key file as the disk has it; its id is its path below the key folder, without `.key`. */
-interface FileOnDisk {
-  readonly id: string;
-  readonly size: number;
-  readonly mtimeMs: number;
-}
-
-interface FolderVerdict {
-  readonly check: Check;
-  /** The prefix of the stream ids, as `live/`; undefined when the folders aren't known to be one. */
-  readonly prefix?: string;
-}
-
 /**
  * Whether the packager's key folder is the one that the sidecar writes in: a folder has one device and inode, by
- * whatever path. On another host, or through a mount of another kind, it may have others.
+ * whatever path. On another host, or through a mount of another kind, it may have others. The `prefix` is that of the
+ * stream ids, as `live/`; undefined when the folders aren't known to be one.
  */
 export function compareFolders(
   disk: Pick<KeyFolder, 'realPath' | 'places'>,
-  files: readonly FileOnDisk[],
+  files: readonly (Pick<FolderEntry, 'size' | 'mtimeMs'> & { readonly id: string })[],
   sidecar: SidecarState,
-): FolderVerdict {
+): { readonly check: Check; readonly prefix?: string } {
   const { realPath: folder, places } = disk;
   const { folder: written, notReady, listed = [] } = sidecar;
   if (!written) {
     const isSilent = notReady?.length === 0;
-    const check = warning(
-      'same_folder_unknown',
-      `Whether the sidecar writes here is not known${isSilent ? ': it does not say where it writes' : ''}`,
-      `${isSilent ? 'bring the sidecar up to date' : 'let the sidecar answer'}, and run this again`,
-    );
-    return { check };
+    return {
+      check: warning(
+        'same_folder_unknown',
+        `Whether the sidecar writes here is not known${isSilent ? ': it does not say where it writes' : ''}`,
+        `${isSilent ? 'bring the sidecar up to date' : 'let the sidecar answer'}, and run this again`,
+      ),
+    };
   }
   const place = places.find(({ device, inode }) => device === written.device && inode === written.inode);
   if (!place) return { check: elsewhere(disk, written, sidecar) };
@@ -162,7 +148,10 @@ export function compareFolders(
   return { prefix, check: ok('same_folder', agreed) };
 }
 
-function isSameFile(file: FileOnDisk | undefined, { size, modified }: ListedKeyFile): boolean {
+function isSameFile(
+  file: Pick<FolderEntry, 'size' | 'mtimeMs'> | undefined,
+  { size, modified }: ListedKeyFile,
+): boolean {
   if (!file || file.size !== size) return false;
   return Math.abs(file.mtimeMs - Date.parse(modified)) <= (modified.includes('.') ? 1 : 1000);
 }

@@ -1,13 +1,8 @@
 import { count } from '../../terminal/text';
 import { type Check, error, ok, someOf, warning } from './finding';
 
-interface StreamGroup {
-  readonly file: string;
-  readonly members: readonly string[];
-}
-
 export interface NamedStreams {
-  readonly groups: readonly StreamGroup[];
+  readonly groups: readonly { readonly file: string; readonly members: readonly string[] }[];
   /** From `.stream` files; the packager knows such a stream by the file's whole name. */
   readonly streamFiles: readonly string[];
 }

@@ -2,12 +2,8 @@ import type { Style } from '../../terminal/output';
 import { jsonText, shown, timeText } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
+import type { Options } from '../options';
 import { type Look, lookOfFleet, lookOfStream } from './status-text';
-
-export interface StatusOptions {
-  readonly watch?: boolean;
-  readonly all?: boolean;
-}
 
 const WATCH_MS = 1000;
 const RED: Style = 'red';
@@ -16,7 +12,7 @@ const RED: Style = 'red';
 export async function fleetStatus(
   context: CliContext,
   streamId: string | undefined,
-  { watch = false, all = false }: StatusOptions,
+  { watch = false, all = false }: Options,
 ): Promise<void> {
   const { out } = context;
   if (watch && !out.json && !context.stdout.isTTY)

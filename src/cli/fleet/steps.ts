@@ -6,15 +6,8 @@ import { CliError, EXIT, interrupted } from '../cli-error';
 import { type FleetStep, withRetries } from '../client';
 import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
+import type { Options } from '../options';
 import { countsText, endAs, stopFields } from '../outcome';
-
-export interface StepsOptions {
-  readonly all?: boolean;
-}
-
-export interface ImportOptions extends StepsOptions {
-  readonly found?: boolean;
-}
 
 /** Few enough for a bar that moves and a stop that comes soon; many enough, since each step looks at the whole folder. */
 const STEP = 500;
@@ -22,7 +15,7 @@ const STEP = 500;
 /** `fleet import`: brings the key files of the sidecar's folder into the fleet. */
 export async function importKeyFiles(
   context: CliContext,
-  { found = false, all = false }: ImportOptions,
+  { found = false, all = false }: Options,
 ): Promise<void> {
   const { out } = context;
   const { fleet } = context.sidecar({ finishCalls: true });
@@ -72,7 +65,7 @@ function showFaulty(out: Output, title: string, faulty: readonly Faulty[], all: 
 }
 
 /** `fleet reseal`: seals the entries of the engine with the first secret. */
-export async function reseal(context: CliContext, { all = false }: StepsOptions): Promise<void> {
+export async function reseal(context: CliContext, { all = false }: Options): Promise<void> {
   const { out } = context;
   const { fleet } = context.sidecar({ finishCalls: true });
   const sum = { resealed: 0, current: 0 };
@@ -154,11 +147,7 @@ function endless(address: string): CliError {
 }
 
 /** `fleet retire`: removes a packager that no longer runs. */
-export async function retire(
-  context: CliContext,
-  name: string,
-  { yes = false }: { readonly yes?: boolean },
-): Promise<void> {
+export async function retire(context: CliContext, name: string, { yes = false }: Options): Promise<void> {
   const { out } = context;
   if (!yes) {
     requireTerminal(context, 'retire the packager', '');

@@ -6,18 +6,15 @@ import { count, someNames } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
 import { SidecarAway } from '../client';
 import type { CliContext } from '../context';
-import { WAIT_SECONDS } from '../defaults';
+import { type Options, WAIT_SECONDS } from '../options';
 
 const LOOK_MS = 500;
-
-/** What is given as `--wait`: true without a number. */
-export type WaitOption = number | true;
 
 /**
  * How long a change of one stream waits: the sidecar itself does it. undefined: not at all.
  * @throws CliError when it is longer than a sidecar waits.
  */
-export function secondsOfOne(wait: WaitOption | undefined): number | undefined {
+export function secondsOfOne(wait: Options['wait']): number | undefined {
   const seconds = wait === true ? MAX_WAIT_SECONDS : wait;
   if (seconds !== undefined && seconds > MAX_WAIT_SECONDS)
     throw usageError(
@@ -30,7 +27,7 @@ export function secondsOfOne(wait: WaitOption | undefined): number | undefined {
  * Checks before sending, if the command should wait, that the state of all packagers can be read.
  * @throws CliError when it can't be.
  */
-export async function requireFleet(context: CliContext, wait: WaitOption | undefined): Promise<void> {
+export async function requireFleet(context: CliContext, wait: Options['wait']): Promise<void> {
   if (wait === undefined) return;
   const answer = await answerOrError(context.sidecar().fleet.status());
   if (!(answer instanceof CliError)) return;
@@ -69,7 +66,7 @@ interface Awaited {
   /** The fleet's revision of the last change; undefined: none was made now. */
   readonly revision: number | undefined;
   /** Undefined: there is nothing to wait for, as when there are no streams. */
-  readonly wait: WaitOption | undefined;
+  readonly wait: Options['wait'];
   /** Why not all was changed: then nothing is waited for. */
   readonly stopped: CliError | undefined;
 }

@@ -9,13 +9,6 @@ interface CsvRow {
   readonly info: Info;
 }
 
-interface ReadRow {
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly line: number;
-}
-
-const DELIMITERS = [',', ';', '\t'];
-
 /** The library's own messages quote the text, which may hold keys. */
 const SENTENCES: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: 'a quote is opened here or above, and never closed',
@@ -50,12 +43,8 @@ export function readCsv(text: string): ReadText {
   }) as unknown as CsvRow[];
   const quoteFaults = faultsOfQuotes(broken);
   const [header, ...records] = rows;
-  if (!header) {
-    const isEmpty = quoteFaults.length === 0;
-    return unreadable(
-      isEmpty ? [{ description: 'the file is empty; its first row names the fields' }] : quoteFaults,
-    );
-  }
+  if (!header && quoteFaults.length > 0) return unreadable(quoteFaults);
+  if (!header) return unreadable([{ description: 'the file is empty; its first row names the fields' }]);
   // Without these columns it is not a header but a row with values, which may be keys.
   if (!NAMING.some((name) => header.record.includes(name))) {
     const description = 'the first row must name the columns, streamid among them';
@@ -63,21 +52,17 @@ export function readCsv(text: string): ReadText {
   }
   const width = header.record.length;
   const faults = [...headerFaults(header), ...quoteFaults];
-  const streams: ReadRow[] = [];
-  const groups: ReadRow[] = [];
+  const streams: { fields: Record<string, unknown>; line: number }[] = [];
+  const groups: typeof streams = [];
   for (const { record, info } of records) {
     const line = info.lines;
-    if (record.length !== width) {
-      const description = `has ${count(record.length, 'cell')}, and the first row has ${width}`;
-      faults.push({ line, description });
-      continue;
-    }
     const fields = fieldsOf(header.record, record);
     const [group] = CSV_GROUP_COLUMNS.filter((name) => fields[name] !== undefined);
-    if (fields.streamid !== undefined && group !== undefined) {
-      const description = `has streamid and ${group}; a row is for one stream, or for one group with members, smil or tracks`;
-      faults.push({ line, description });
-    } else if (group === undefined || !NAMING.some((name) => fields[name] !== undefined)) {
+    const both = `has streamid and ${group}; a row is for one stream, or for one group with members, smil or tracks`;
+    const cells = `has ${count(record.length, 'cell')}, and the first row has ${width}`;
+    if (record.length !== width) faults.push({ line, description: cells });
+    else if (fields.streamid !== undefined && group !== undefined) faults.push({ line, description: both });
+    else if (group === undefined || !NAMING.some((name) => fields[name] !== undefined)) {
       streams.push({ fields, line });
     } else groups.push({ fields: groupOf(fields), line });
   }
@@ -106,7 +91,7 @@ function faultsOfQuotes(broken: readonly CsvError[]): FileProblem[] {
 function delimiterOf(text: string): string {
   const header = text.trimStart().split('\n', 1)[0] ?? '';
   const cells = (delimiter: string) => header.split(delimiter).length;
-  return DELIMITERS.reduce((best, delimiter) => (cells(delimiter) > cells(best) ? delimiter : best));
+  return [',', ';', '\t'].reduce((best, delimiter) => (cells(delimiter) > cells(best) ? delimiter : best));
 }
 
 function headerFaults({ record, info }: CsvRow): FileProblem[] {

@@ -3,7 +3,7 @@ import { parseStreamId } from '../../api/stream-id';
 import { type Checked, isJsonObject, type JsonObject } from '../../drm/bytes';
 import { qualityFields } from '../../drm/quality';
 import { readSmil } from '../../drm/smil';
-import { checkFields, type FileProblem, type ReadText, sentenceIn } from '../yaml-fields';
+import { checkFields, type FileProblem, type ReadText } from '../yaml-fields';
 import {
   type Defaults,
   documentBody,
@@ -15,7 +15,6 @@ import {
   mergeDefaults,
   qualityEntry,
   requestFaults,
-  type StreamEntry,
 } from './manifest-fields';
 import type { NamedSecrets } from './secrets';
 
@@ -40,53 +39,18 @@ export interface ReadFile extends Pick<ReadText, 'lineOf'> {
   readText(path: string): string | undefined;
 }
 
-/** Collects faults. The same fault on the same line is one: each stream that takes a default meets its fault. */
-export function createFaults() {
-  const all: FileProblem[] = [];
-  const known = new Set<string>();
-  const add = (fault: FileProblem) => {
-    const key = `${fault.line} ${sentenceIn(fault)}`;
-    if (!known.has(key)) all.push(fault);
-    known.add(key);
-  };
-  const report = (line: number | undefined, description: string) => add({ line, description });
-  return { all: all as readonly FileProblem[], add, report };
-}
-
-interface Claimed<Entry> {
-  readonly entry: Entry;
-  readonly path: readonly PropertyKey[];
-  readonly line: number | undefined;
-  readonly name: string;
-  readonly streamIds: readonly string[];
-}
-
-interface ClaimedGroup extends Claimed<GroupEntry> {
-  readonly smil: string | undefined;
-}
-
-/** Finds the streams that the entries of a manifest name, and the faults of the names. */
-export function claimStreams(
-  { file, lineOf, readText }: ReadFile,
-  { report }: Pick<ReturnType<typeof createFaults>, 'report'>,
-): { readonly streams: readonly Claimed<StreamEntry>[]; readonly groups: readonly ClaimedGroup[] } {
+/** Finds the streams that the entries of a manifest name, and adds the faults of the names. */
+export function claimStreams({ file, lineOf, readText }: ReadFile, faults: FileProblem[]) {
   const seen = new Map<string, number | undefined>();
 
   const claim = (streamId: string, line: number | undefined) => {
     const parsed = parseStreamId(streamId);
     const former = seen.get(streamId);
     const where = former === undefined ? 'given twice' : `already on line ${former}`;
-    if (!parsed.ok) report(line, parsed.problem.description);
-    else if (seen.has(streamId)) report(line, `${streamId} is ${where}; give each stream once`);
+    if (!parsed.ok) faults.push({ line, description: parsed.problem.description });
+    else if (seen.has(streamId))
+      faults.push({ line, description: `${streamId} is ${where}; give each stream once` });
     seen.set(streamId, line);
-  };
-
-  const membersIn = (smil: string | undefined, path: readonly PropertyKey[]): readonly string[] => {
-    const read = smil === undefined ? undefined : readSmil(smil);
-    if (read?.ok) return read.value;
-    const why = read ? read.problem.description : 'names a file that can’t be read, or is not UTF-8';
-    report(lineOf([...path, 'smil'], 'name'), `smil ${why}`);
-    return [];
   };
 
   const streams = (file.streams ?? []).map((entry, index) => {
@@ -96,15 +60,20 @@ export function claimStreams(
     return { entry, path, line, name: entry.streamid, streamIds: [entry.streamid] };
   });
 
-  const groups = (file.groups ?? []).map((entry, index): ClaimedGroup => {
+  const groups = (file.groups ?? []).map((entry, index) => {
     const path = ['groups', index];
     const line = lineOf(path);
     const { members, smil: smilFile, tracks, folder } = entry;
     if ([members, smilFile, tracks].filter(Boolean).length !== 1)
-      report(line, 'a group has either members or smil, or with cpix tracks');
+      faults.push({ line, description: 'a group has either members or smil, or with cpix tracks' });
     const smil = smilFile ? readText(smilFile) : undefined;
+    const read = smil === undefined ? undefined : readSmil(smil);
     const named = members?.map(memberName) ?? (tracks && Object.values(tracks).flat());
-    const names = named ?? (smilFile ? membersIn(smil, path) : []);
+    if (!named && smilFile && !read?.ok) {
+      const why = read ? read.problem.description : 'names a file that can’t be read, or is not UTF-8';
+      faults.push({ line: lineOf([...path, 'smil'], 'name'), description: `smil ${why}` });
+    }
+    const names = named ?? (read?.ok ? read.value : []);
     const streamIds = names.map((name) => (folder ? `${folder}/${name}` : name));
     for (const streamId of streamIds) claim(streamId, line);
     const first = smilFile ?? names[0];
@@ -145,8 +114,8 @@ export function buildManifest(
   needsContentId: boolean,
 ): { readonly manifest: Manifest; readonly faults: readonly FileProblem[] } {
   const { file, lineOf } = read;
-  const collected = createFaults();
-  const { report } = collected;
+  const faults: FileProblem[] = [];
+  const report = (line: number | undefined, description: string) => faults.push({ line, description });
   const defaults = file.defaults ?? {};
   const perStream = isPerStream(defaults.contentId);
   const groupDefaults = perStream ? { ...defaults, contentId: undefined } : defaults;
@@ -214,11 +183,13 @@ export function buildManifest(
       const here = given.find((name) => own[name as keyof Fields]);
       return lineOf([...(here === undefined ? ['defaults', field ?? ''] : [...path, here]), ...inner], of);
     };
-    requestFaults(body, lineOfField).forEach(collected.add);
+    faults.push(...requestFaults(body, lineOfField));
     return body;
   };
 
-  const keysOf = (keys: JsonObject, { entry, ...group }: ClaimedGroup): JsonObject => {
+  const { streams, groups } = claimStreams(read, faults);
+
+  const keysOf = (keys: JsonObject, { entry, ...group }: (typeof groups)[number]): JsonObject => {
     const { members, smil, tracks, folder, keys: _keys, heights, bitrates, ...own } = entry;
     const common = entry.cpix ? own : { ...own, contentId: own.contentId ?? groupDefaults.contentId };
     const requests = Object.entries(keys).map(([quality, value]) => {
@@ -229,7 +200,7 @@ export function buildManifest(
       });
       if ('faults' in checked) {
         for (const fault of checked.faults)
-          collected.add({ ...fault, field: `keys.${quality}: ${fault.field ?? ''}`.trim() });
+          faults.push({ ...fault, field: `keys.${quality}: ${fault.field ?? ''}`.trim() });
         return [quality, {}];
       }
       const request = requestOf({
@@ -245,16 +216,14 @@ export function buildManifest(
     return Object.fromEntries(requests);
   };
 
-  const claimed = claimStreams(read, collected);
-
-  const streams = claimed.streams.map(({ entry, path, line, name, streamIds }): ManifestItem => {
+  const ofStreams = streams.map(({ entry, path, line, name, streamIds }): ManifestItem => {
     const label = parseStreamId(name).ok ? name : 'the stream';
     const asked = { own: entry, path, line, label, streamId: name, base: defaults };
     const body = { streamid: name, ...requestOf({ ...asked, mayLackContentId: !needsContentId }) };
     return { kind: 'streams', name, line, streamIds, body };
   });
 
-  const groups = claimed.groups.map((group): ManifestItem => {
+  const ofGroups = groups.map((group): ManifestItem => {
     const { entry, path, line, name, streamIds, smil } = group;
     const { members, tracks, folder, keys, heights, bitrates } = entry;
     if (tracks && !entry.cpix && (entry.contentId ?? groupDefaults.contentId) == null)
@@ -276,7 +245,7 @@ export function buildManifest(
     return { kind: 'groups', name, line, streamIds, body };
   });
 
-  return { manifest: [...streams, ...groups], faults: collected.all };
+  return { manifest: [...ofStreams, ...ofGroups], faults };
 }
 
 function withContentId(member: Member, defaults: Defaults): Member {

@@ -1,4 +1,4 @@
-import { dirname, extname, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { count } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
@@ -8,40 +8,30 @@ import {
   type FileProblem,
   fieldName,
   problemSentence,
-  type ReadText,
   readYaml,
   sentenceIn,
 } from '../yaml-fields';
 import { readCsv } from './csv-manifest';
-import { buildManifest, claimStreams, createFaults, type Manifest, type ReadFile } from './entries';
+import { buildManifest, claimStreams, type Manifest, type ReadFile } from './entries';
 import { type Defaults, manifestFile, requestFaults } from './manifest-fields';
 import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
 
 const MAX_FAULTS = 50;
 
-const READERS: Readonly<Record<string, (text: string) => ReadText>> = {
-  '.yaml': readYaml,
-  '.yml': readYaml,
-  '.json': readYaml,
-  '.csv': readCsv,
-};
-
-interface ManifestRequest {
-  readonly given: Defaults;
-  /** The variables and files that the manifest may name for keys. */
-  readonly allowed: Allowances;
-  /** False when content ids are given to the entries later. */
-  readonly needsContentId?: boolean;
-}
-
 /**
  * Reads a manifest file as the entries of a batch.
+ * @param allowed the variables and files that the manifest may name for keys.
+ * @param needsContentId false when content ids are given to the entries later.
  * @throws CliError with the faults of the file, each with its line; none quotes a value.
  */
 export function readManifest(
   context: Pick<CliContext, 'cwd' | 'env'>,
   path: string,
-  { given, allowed, needsContentId = true }: ManifestRequest,
+  {
+    given,
+    allowed,
+    needsContentId = true,
+  }: { given: Defaults; allowed: Allowances; needsContentId?: boolean },
 ): Manifest {
   const [wrong] = requestFaults(given, () => undefined);
   if (wrong) throw usageError(`The options give a wrong value: ${sentenceIn(wrong)}`);
@@ -58,25 +48,25 @@ export function readManifest(
  * @throws CliError with every fault of the names, each with its line.
  */
 export function readStreamIds(context: Pick<CliContext, 'cwd'>, path: string): readonly string[] {
-  const faults = createFaults();
+  const faults: FileProblem[] = [];
   const { streams, groups } = claimStreams(readEntries(context, path), faults);
-  requireFaultless(path, faults.all);
+  requireFaultless(path, faults);
   return [...streams, ...groups].flatMap(({ streamIds }) => streamIds);
 }
 
 /** @throws CliError when the file has another form than a manifest. */
 function readEntries(context: Pick<CliContext, 'cwd'>, path: string): ReadFile {
-  const reader = READERS[extname(path).toLowerCase()];
-  if (!reader) throw unusable(`A manifest is a .yaml, .json or .csv file; ${path} has another ending.`);
-  const read = reader(decodeText(readNamedFile(context, path), path));
+  const [, ending] = /\.(ya?ml|json|csv)$/i.exec(path) ?? [];
+  if (!ending) throw unusable(`A manifest is a .yaml, .json or .csv file; ${path} has another ending.`);
+  const isCsv = ending.toLowerCase() === 'csv';
+  const text = decodeText(readNamedFile(context, path), path);
+  const read = isCsv ? readCsv(text) : readYaml(text);
   if (read.value === undefined) requireFaultless(path, read.faults);
   const checked = checkFields(manifestFile, read);
   const faults = 'faults' in checked ? checked.faults : [];
   // The fields of a CSV file are its columns, in no list.
   const own = faults.map((fault) =>
-    reader === readCsv && fault.field !== undefined
-      ? { ...fault, field: fieldName(fault.path.slice(2)) }
-      : fault,
+    isCsv && fault.field !== undefined ? { ...fault, field: fieldName(fault.path.slice(2)) } : fault,
   );
   requireFaultless(path, [...read.faults, ...own]);
   const file = 'value' in checked ? checked.value : {};
@@ -92,23 +82,23 @@ function withGivenKey(given: Defaults): Defaults {
   return given.clientApiKey ? { ...given, clientApiKeyFile: null, clientApiKeyEnv: null } : given;
 }
 
-/** @throws CliError with the faults, if there are any, in the order of their lines. */
+/**
+ * @throws CliError with the faults, if there are any, in the order of their lines; each once: each stream that takes a
+ *   default meets its fault.
+ */
 export function requireFaultless(
   path: string,
   faults: readonly FileProblem[],
   missing: ReadonlySet<string> = new Set(),
 ): void {
   if (faults.length === 0) return;
-  const descriptions = faults
-    .toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0))
-    .slice(0, MAX_FAULTS)
-    .map((fault) => problemSentence(path, fault));
-  const more = faults.length - descriptions.length;
+  const sorted = faults.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
+  const all = [...new Set(sorted.map((fault) => problemSentence(path, fault)))];
+  const descriptions = all.slice(0, MAX_FAULTS);
+  const more = all.length - descriptions.length;
   if (more > 0) descriptions.push(`${path}: ${count(more, 'more fault')}.`);
-  if (missing.size > 1) {
-    const options = [...missing].slice(0, MAX_FAULTS).join(' ');
-    descriptions.push(`${path}: to allow all of them, add ${options}`);
-  }
+  const options = [...missing].slice(0, MAX_FAULTS).join(' ');
+  if (missing.size > 1) descriptions.push(`${path}: to allow all of them, add ${options}`);
   throw new CliError(
     EXIT.usage,
     descriptions.map((description) => ({ code: 'line_up', description })),

@@ -6,52 +6,41 @@ import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readDocument } from '../cpix-document';
 import { encodingFault, isBelow } from '../input';
+import type { Options } from '../options';
 
 const MAX_BYTES = 16 * 1024 * 1024;
-
-/** The secrets of this machine that a manifest names. A problem follows the field's name, and quotes no secret. */
-export interface NamedSecrets {
-  ofVariable(name: string): Checked<string>;
-  ofFile(path: string): Checked<string>;
-  ofDocument(path: string): Checked<string>;
-  /** The options that would allow what was refused so far, each as it is typed. */
-  readonly missing: ReadonlySet<string>;
-}
 
 const NOT_SET = refused('not_set', 'names a variable that is not set');
 const NO_DOCUMENT = refused('unreadable', 'names a file that is empty or can’t be read');
 const UNREADABLE = refused('unreadable', 'names a file that is empty, is not UTF-8 or can’t be read');
 
+/** The secrets of this machine that a manifest names. */
+export type NamedSecrets = ReturnType<typeof createNamedSecrets>;
+
 /**
- * Reads the secrets that are allowed. A missing variable or file is reported without its name, which may be a key.
+ * Reads the secrets that are allowed. A problem follows the field's name. It quotes no secret, and a missing variable or
+ * file without its name, which may be a key.
  * @param folder the folder of the manifest, from which relative paths start.
  */
 export function createNamedSecrets(
   { cwd, env }: Pick<CliContext, 'cwd' | 'env'>,
   folder: string,
   allowed: Allowances,
-): NamedSecrets {
+) {
+  /** The options that would allow what was refused so far, each as it is typed. */
   const missing = new Set<string>();
   const refuse = (sentence: string, option: string): Checked<string> => {
     missing.add(option);
     return refused('not_allowed', `${sentence}; add ${option} to allow it`);
   };
-  const documentOf = (name: string): Checked<string> => {
-    const path = realPath(resolve(folder, name));
-    const bytes = path === undefined ? undefined : readNamedBytes(path);
-    if (path === undefined || !bytes?.length) return NO_DOCUMENT;
-    if (!isBelow(realpathSync(folder), path) && !allowed.file(path)) {
-      const shown = fromHere(cwd, path);
-      const sentence = `names ${shown}, which is not in the manifest's folder`;
-      return refuse(sentence, `--allow-file ${shellWord(shown)}`);
-    }
-    const read = readDocument(bytes);
-    if (read.ok) return { ok: true, value: read.value.text };
-    return refused(read.problem.code, `names a document that ${read.problem.description}`);
+  // A link is shown as the file that it leads to: that file would be allowed.
+  const refuseFile = (path: string, why: string) => {
+    const shown = fromHere(cwd, path);
+    return refuse(`names ${shown}, which ${why}`, `--allow-file ${shellWord(shown)}`);
   };
   return {
     missing,
-    ofVariable: (name) => {
+    ofVariable: (name: string): Checked<string> => {
       // A name like "constructor" is a property of any object.
       const value = Object.hasOwn(env, name) ? env[name] : undefined;
       if (!value) return NOT_SET;
@@ -62,16 +51,20 @@ export function createNamedSecrets(
     ofFile: once((name) => {
       const path = realPath(resolve(folder, name));
       if (path === undefined || !statSync(path).isFile()) return UNREADABLE;
-      if (!allowed.file(path)) {
-        // A link is shown as the file that it leads to: that file would be allowed.
-        const shown = fromHere(cwd, path);
-        const sentence = `names ${shown}, which would be sent as clientApiKey`;
-        return refuse(sentence, `--allow-file ${shellWord(shown)}`);
-      }
+      if (!allowed.file(path)) return refuseFile(path, 'would be sent as clientApiKey');
       const value = readNamedText(path)?.replace(/\r?\n$/, '');
       return value ? { ok: true, value } : UNREADABLE;
     }),
-    ofDocument: once(documentOf),
+    ofDocument: once((name) => {
+      const path = realPath(resolve(folder, name));
+      const bytes = path === undefined ? undefined : readNamedBytes(path);
+      if (path === undefined || !bytes?.length) return NO_DOCUMENT;
+      if (!isBelow(realpathSync(folder), path) && !allowed.file(path))
+        return refuseFile(path, "is not in the manifest's folder");
+      const read = readDocument(bytes);
+      if (read.ok) return { ok: true, value: read.value.text };
+      return refused(read.problem.code, `names a document that ${read.problem.description}`);
+    }),
   };
 }
 
@@ -122,18 +115,13 @@ export interface Allowances {
   file(realPath: string): boolean;
 }
 
-export interface AllowOptions {
-  readonly allowEnv?: readonly string[];
-  readonly allowFile?: readonly string[];
-}
-
 /**
  * Adds up the allowances of options, environment and configuration file. The manifest has no say.
  * @throws CliError when the name of a variable is malformed.
  */
 export function readAllowances(
   { env, cwd, configFile }: Pick<CliContext, 'env' | 'cwd' | 'configFile'>,
-  options: AllowOptions,
+  options: Options,
 ): Allowances {
   const config = configFile();
   const names = [

@@ -1,6 +1,6 @@
-import { nearestName } from '../../drm/nearest';
+import { nearestName, unknownName } from '../../drm/nearest';
+import { LIST_NAMES } from './lists';
 import { CUSTOM, FIELDS, MEMBERS, SETUP_CONFIG } from './mapping/fields';
-import { LIST_NAMES } from './mapping/lists';
 import {
   describeMapping,
   findRoute,
@@ -11,7 +11,6 @@ import {
 } from './mapping/routes';
 import { ADVICE, CONTRACT } from './mapping/sentences';
 import { isObject, isPlaceholder, type Json, type JsonObject, splitList } from './mapping/values';
-import { type Note, Notes, placeholders } from './notes';
 import { readParameters, type V1Parameters, type V2Body, type V2Parts } from './parameters';
 
 /** A call of v1, wherever it was found. */
@@ -34,7 +33,15 @@ export interface V2Call {
   readonly purpose?: string;
 }
 
-export type { Note };
+/** What is different in v2, with the sentence of the contract that says so, if one does. */
+export interface Note {
+  readonly kind: 'changed' | 'beware' | 'removed' | 'unsupported' | 'unknown';
+  /** The parameter that it is about. */
+  readonly field?: string;
+  readonly sentence: string;
+  /** Whether somebody must decide or complete something. */
+  readonly byHand: boolean;
+}
 
 /** How far the tool got with a call. */
 export type Verdict = 'ready' | 'by_hand' | 'unsupported' | 'unknown';
@@ -59,15 +66,71 @@ export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOpti
   if (!mapping) return unknownRoute(route);
   if (mapping.v2.length === 0) return unsupported(mapping);
   const parts = readParameters(mapping, parameters);
-  const notes = new Notes();
-  notes.general(mapping, parts);
-  const ids = { site_id: site ?? '{site_id}', ...parts.ids };
-  const calls =
-    CALLS[mapping.resource]?.({ mapping, parts, ids, notes }) ?? mapped({ mapping, parts, ids, notes });
-  notes.missing(mapping, calls);
-  const list = notes.list();
-  const verdict = list.some(({ byHand }) => byHand) ? 'by_hand' : 'ready';
-  return { route: mapping.route, verdict, calls, notes: list, answers: answersOf(mapping) };
+  // In the order in which they come, each once.
+  const notes = new Map<string, Note>();
+  const add: AddNote = (kind, sentence, field, byHand = false) => {
+    const shown = field === undefined ? undefined : shownName(field);
+    const key = JSON.stringify([kind, shown, sentence]);
+    if (!notes.has(key) || byHand)
+      notes.set(key, { kind, ...(shown !== undefined && { field: shown }), sentence, byHand });
+  };
+  addGeneral(add, mapping, parts);
+  const work = { mapping, parts, ids: { site_id: site ?? '{site_id}', ...parts.ids }, add };
+  const calls = CALLS[mapping.resource]?.(work) ?? mapped(work);
+  for (const name of missingIn(mapping, calls))
+    add(
+      'beware',
+      `v1 could not ${mapping.action} without the key that is \`${name}\` in v2.`,
+      undefined,
+      true,
+    );
+  const verdict = [...notes.values()].some(({ byHand }) => byHand) ? 'by_hand' : 'ready';
+  return { route: mapping.route, verdict, calls, notes: [...notes.values()], answers: answersOf(mapping) };
+}
+
+type AddNote = (kind: Note['kind'], sentence: string, field?: string, byHand?: boolean) => void;
+
+/** A name that may be anything; what looks like a key, in the wrong place, is not shown. */
+function shownName(name: string): string {
+  const isCamel = /^[a-z]{1,20}(?:[A-Z][a-z]{1,20}){0,5}$/.test(name);
+  return isCamel ? name : (unknownName(name, []).shown ?? 'a parameter');
+}
+
+/** Adds what each call has, and what its parameters say. */
+function addGeneral(add: AddNote, mapping: RouteMapping, parts: V2Parts): void {
+  add('changed', describeMapping(mapping));
+  add('changed', CONTRACT.bearer);
+  if (mapping.sentence !== undefined) add('changed', mapping.sentence);
+  add('beware', `${CONTRACT.v1Error} ${CONTRACT.v2Error}`);
+  if (parts.authentication.includes('api_format')) add('removed', ADVICE.format, 'api_format');
+  for (const { v1, removed, sentence, byHand } of parts.used) {
+    if (removed) add('removed', sentence ?? ADVICE.noParameter, v1, byHand === true);
+    else if (sentence !== undefined) add('changed', sentence, v1);
+  }
+  for (const name of parts.options) add('changed', CONTRACT.player, name);
+  for (const { field, sentence, byHand } of parts.list?.notes ?? [])
+    add(byHand ? 'beware' : 'changed', sentence, field, byHand);
+  for (const { field, fault } of parts.faults)
+    add('beware', `The value ${fault}; it is left out.`, field, true);
+  for (const { field, near } of parts.unknown) {
+    const meant = near === undefined ? '' : ` Did you mean \`${near}\`?`;
+    add('unknown', `${ADVICE.noParameter}${meant}`, field, true);
+  }
+}
+
+/** Placeholders of the paths that nothing of the call fills and no call before answers. */
+function missingIn({ v2, resource }: RouteMapping, calls: readonly V2Call[]): string[] {
+  const found = new Set(calls.flatMap(({ path }) => placeholders(path)));
+  return [...found].filter((name) => {
+    const isOfBefore = resource === 'thumbnail' || (name === 'playlist_type' && calls.length > 1);
+    const isSaid = name === 'media_id' && (resource === 'conversion' || resource === 'track');
+    return name !== 'site_id' && !isOfBefore && !isSaid && v2.some(({ path }) => path.includes(`{${name}}`));
+  });
+}
+
+/** The names in braces of a path. */
+function placeholders(path: string): string[] {
+  return [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
 }
 
 function unknownRoute(route: string): Migration {
@@ -121,7 +184,7 @@ interface Work {
   readonly mapping: RouteMapping;
   readonly parts: V2Parts;
   readonly ids: Readonly<Record<string, string>>;
-  readonly notes: Notes;
+  readonly add: AddNote;
 }
 
 /** The resources whose calls are not just those of the mapping with their placeholders filled. */
@@ -153,11 +216,11 @@ function mapped(work: Work): V2Call[] {
 }
 
 /** v1 deleted several resources with a call, by keys with commas between them. */
-function repeated({ mapping, ids, notes }: Work, path: string): Readonly<Record<string, string>>[] {
+function repeated({ mapping, ids, add }: Work, path: string): Readonly<Record<string, string>>[] {
   const name = placeholders(path).at(-1) ?? '';
   const keys = mapping.action === 'delete' ? splitList(ids[name] ?? '') : [];
   if (keys.length < 2) return [ids];
-  notes.add('changed', ADVICE.several);
+  add('changed', ADVICE.several);
   return keys.map((key) => ({ ...ids, [name]: key }));
 }
 
@@ -182,30 +245,30 @@ function wholeBody(work: Work): V2Body {
   const body = withCustom(work);
   const options = body.metadata?.[SETUP];
   if (work.mapping.action !== 'update' || !isObject(options)) return body;
-  work.notes.add('beware', ADVICE.setupReplaced, undefined, true);
+  work.add('beware', ADVICE.setupReplaced, undefined, true);
   return { ...body, metadata: { ...body.metadata, [SETUP]: { ...TO_KEEP, ...options } } };
 }
 
 const TO_KEEP = { '{name of each to keep}': '{its value}' };
 
-function withCustom({ mapping, parts, notes }: Work): V2Body {
+function withCustom({ mapping, parts, add }: Work): V2Body {
   const { body, custom } = parts;
   if (!changesCustom(parts)) return body;
-  notes.add('changed', CONTRACT.customNames, 'custom.*');
+  add('changed', CONTRACT.customNames, 'custom.*');
   const isUpdate = mapping.action === 'update';
-  if (isUpdate) notes.add('beware', CONTRACT.customReplaced, 'custom.*', true);
+  if (isUpdate) add('beware', CONTRACT.customReplaced, 'custom.*', true);
   else if (Object.keys(custom.set).length === 0) return body;
   const kept = isUpdate ? TO_KEEP : {};
   return { ...body, metadata: { ...body.metadata, custom_params: { ...kept, ...custom.set } } };
 }
 
 function videoCalls(work: Work): V2Call[] {
-  const { mapping, parts, ids, notes } = work;
+  const { mapping, parts, ids, add } = work;
   const { upload, ...rest } = parts.body;
   const isFile = upload?.method === 'direct' || upload?.method === 'multipart';
-  if (isFile) notes.add('beware', ADVICE.sendFile);
+  if (isFile) add('beware', ADVICE.sendFile);
   if (mapping.action !== 'update' || !upload) return mapped(work);
-  notes.add('beware', ADVICE.reupload);
+  add('beware', ADVICE.reupload);
   const path = fill(`${mapping.v2[0]?.path}reupload/`, ids);
   const reupload = made({ method: 'PUT', path, query: {}, body: { upload }, purpose: ADVICE.reupload });
   if (Object.keys(rest).length === 0 && !changesCustom(parts)) return [reupload];
@@ -213,27 +276,27 @@ function videoCalls(work: Work): V2Call[] {
 }
 
 function channelCalls(work: Work): V2Call[] {
-  const { mapping, ids, notes } = work;
+  const { mapping, ids, add } = work;
   if (mapping.action === 'create' && ids.playlist_type === undefined) {
-    notes.add('beware', ADVICE.defaultType, 'type');
+    add('beware', ADVICE.defaultType, 'type');
     return mapped({ ...work, ids: { ...ids, playlist_type: 'dynamic_playlist' } });
   }
   if (mapping.action !== 'update' || ids.playlist_type !== undefined) return mapped(work);
-  notes.add('beware', ADVICE.playlistType);
+  add('beware', ADVICE.playlistType);
   const path = fill('/v2/sites/{site_id}/playlists/{playlist_id}/', ids);
   return [made({ method: 'GET', path, query: {}, purpose: ADVICE.playlistType }), ...mapped(work)];
 }
 
 /** The members of a playlist are one list in v2; what v1 did with a member is done to the list. */
-function memberCalls({ mapping, parts, ids, notes }: Work): V2Call[] {
+function memberCalls({ mapping, parts, ids, add }: Work): V2Call[] {
   const path = fill(mapping.v2[0]?.path ?? '', { ...ids, playlist_type: 'manual_playlist' });
   const isRead = mapping.action === 'list' || mapping.action === 'show';
   const get = made({ method: 'GET', path, query: {}, ...(!isRead && { purpose: ADVICE.playlistMembers }) });
   if (isRead) {
-    notes.add('beware', ADVICE.playlistRead);
+    add('beware', ADVICE.playlistRead);
     return [get];
   }
-  notes.add('beware', ADVICE.playlistMembers, undefined, true);
+  add('beware', ADVICE.playlistMembers, undefined, true);
   const { id = '{video_key}', position, before = '{position_from}', after = '{position_to}' } = parts.member;
   const values: Readonly<Record<string, readonly Json[]>> = {
     create:
@@ -253,23 +316,23 @@ function memberCalls({ mapping, parts, ids, notes }: Work): V2Call[] {
 }
 
 function conversionCalls(work: Work): readonly V2Call[] {
-  const { mapping, ids, notes } = work;
-  if (mapping.action === 'list') notes.add('beware', ADVICE.originals);
-  if (ids.media_id === undefined) notes.add('beware', ADVICE.mediaOfRendition, 'video_key', true);
+  const { mapping, ids, add } = work;
+  if (mapping.action === 'list') add('beware', ADVICE.originals);
+  if (ids.media_id === undefined) add('beware', ADVICE.mediaOfRendition, 'video_key', true);
   return mapped(work);
 }
 
 function trackCalls(work: Work): readonly V2Call[] {
-  const { ids, notes, parts } = work;
-  if (ids.media_id === undefined) notes.add('beware', ADVICE.mediaOfTrack, 'video_key', true);
-  if (parts.body.upload?.method === 'direct') notes.add('beware', ADVICE.sendFile);
+  const { ids, add, parts } = work;
+  if (ids.media_id === undefined) add('beware', ADVICE.mediaOfTrack, 'video_key', true);
+  if (parts.body.upload?.method === 'direct') add('beware', ADVICE.sendFile);
   return mapped(work);
 }
 
 function thumbnailCalls(work: Work): readonly V2Call[] {
-  const { mapping, parts, ids, notes } = work;
+  const { mapping, parts, ids, add } = work;
   if (mapping.action === 'show') {
-    notes.add('beware', ADVICE.thumbnailOf);
+    add('beware', ADVICE.thumbnailOf);
     const query = { q: `media_id: ${ids.media_id ?? '{media_id}'}` };
     const path = fill('/v2/sites/{site_id}/thumbnails/', ids);
     return [made({ method: 'GET', path, query, purpose: ADVICE.thumbnailOf }), ...mapped(work)];
@@ -278,7 +341,7 @@ function thumbnailCalls(work: Work): readonly V2Call[] {
   if (!create || !choose) return [];
   const media = parts.body.relationships?.media ?? [{ id: '{media_id}' }];
   const upload = thumbnailUpload(parts.body, media);
-  if (upload.source_type === 'custom_upload') notes.add('beware', ADVICE.sendFile);
+  if (upload.source_type === 'custom_upload') add('beware', ADVICE.sendFile);
   const poster = (Array.isArray(media) ? media : []).map((each) => ({ ...each, is_poster: true }));
   return [
     { ...create, body: { relationships: { media }, upload } },

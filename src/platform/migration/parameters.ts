@@ -1,5 +1,5 @@
 import { nearestName } from '../../drm/nearest';
-import { listParameter, readListParameters } from './list-parameters';
+import { listParameter, listParametersOf, readListParameters } from './lists';
 import {
   AUTHENTICATION,
   CUSTOM,
@@ -9,19 +9,11 @@ import {
   parametersOf,
   SETUP_CONFIG,
 } from './mapping/fields';
-import { listParametersOf } from './mapping/lists';
 import type { RouteMapping, V1Resource } from './mapping/routes';
 import { isObject, type Json, type JsonObject, toV1Value, toV2Value } from './mapping/values';
 
 /** The parameters of a v1 call, by name; a name that was sent several times has all its values. */
 export type V1Parameters = Readonly<Record<string, string | readonly string[]>>;
-
-/** A parameter whose value v2 can't take. */
-interface ParameterFault {
-  readonly field: string;
-  /** What is wrong, as `must be true or false`. */
-  readonly fault: string;
-}
 
 /** Custom parameters as v1 sends them: some are set, some are taken away, the others stay. */
 interface CustomChanges {
@@ -50,7 +42,8 @@ export function readParameters(
   const texts = textsIn(mapping, fields, parameters);
   const list = readListParameters(mapping, texts, searchesCustom);
   const used: FieldMapping[] = [];
-  const faults: ParameterFault[] = [...(list?.faults ?? [])];
+  /** Of values that v2 can't take: what is wrong, as `must be true or false`. */
+  const faults = [...(list?.faults ?? [])];
   const parts = emptyRecord<Json>();
   for (const field of fields) {
     const text = texts[field.v1];

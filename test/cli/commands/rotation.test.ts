@@ -1,4 +1,4 @@
-import { readPattern, restartCommands } from '../../../src/cli/commands/rotation';
+import { fillPattern, readPattern, restartCommands } from '../../../src/cli/commands/rotation';
 import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
 
 const NOW = new Date('2026-01-31T23:05:09.123Z');
@@ -12,12 +12,14 @@ test.each([
   ['x-{name}-{name}', 'x-a_b_c_d-a_b_c_d'],
 ])('fills %s', (text, expected) => {
   const read = readPattern(text, NOW);
-  expect(read.ok && read.value.fill(VALUES)).toEqual({ ok: true, value: expected });
+  expect(read.ok && fillPattern(read.value, VALUES)).toEqual({ ok: true, value: expected });
 });
 
 test('tells itself with date and time filled in, so that a run can be repeated', () => {
-  const read = readPattern('{streamid}-{date}-{time}', NOW);
-  expect(read.ok && read.value.text).toBe('{streamid}-2026-01-31-230509');
+  expect(readPattern('{streamid}-{date}-{time}', NOW)).toEqual({
+    ok: true,
+    value: '{streamid}-2026-01-31-230509',
+  });
 });
 
 const SAME = 'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise';
@@ -43,11 +45,7 @@ test.each([
     'would get the content id a 1, which must be 1 to 200 letters, digits and _ - . (and not a dot or two alone)',
   ],
 ])('says why %s gives a stream no content id', (text, code, description) => {
-  const read = readPattern(text, NOW);
-  expect(read.ok && read.value.fill({ streamid: 'a', contentId: undefined, old: undefined })).toEqual({
-    ok: false,
-    problem: { code, description },
-  });
+  expect(fillPattern(text, { streamid: 'a' })).toEqual({ ok: false, problem: { code, description } });
 });
 
 const CURL = `curl -sS --fail-with-body --anyauth -u "$PACKAGER_LOGIN" -X PUT -H 'accept: application/json'`;

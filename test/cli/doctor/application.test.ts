@@ -45,7 +45,6 @@ const DEFECTS: Readonly<Record<string, ApplicationParts>> = {
   'the version is none': version('-5'),
   'the version is higher': version('7'),
   'HLS is not served': { streamers: 'smoothstreaming, mpegdashstreaming' },
-  'MPEG-DASH is misspelt': { streamers: 'cupertinostreaming, mpeg-dashstreaming' },
   'HLS is not packaged': { packetizers: 'mpegdashstreamingpacketizer' },
   'MPEG-DASH is not packaged': { packetizers: 'cupertinostreamingpacketizer' },
   'a module gives the keys': { properties: property('cupertinoEncryptionAPIBased', 'true', 'Boolean') },
@@ -80,15 +79,13 @@ its name is misspelt:
 the version is not there:
   fault ext_x_version: EXT-X-VERSION is the packager's default, 3: SAMPLE-AES needs 5 → add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is 4:
-  fault ext_x_version: EXT-X-VERSION is "4": SAMPLE-AES needs 5 → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
+  fault ext_x_version: EXT-X-VERSION needs 5 for SAMPLE-AES; it is "4" → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is none:
-  fault ext_x_version: EXT-X-VERSION is "-5": SAMPLE-AES needs 5 → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
+  fault ext_x_version: EXT-X-VERSION needs 5 for SAMPLE-AES; it is "-5" → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is higher:
   warning ext_x_version: EXT-X-VERSION is 7: enough for SAMPLE-AES, but key files are documented with 5 → set it to 5 unless a higher version is intended
 HLS is not served:
   fault hls_not_served: HLS is not served: HTTPStreamers has no cupertinostreaming → change Root/Application/HTTPStreamers to: <HTTPStreamers>smoothstreaming, mpegdashstreaming, cupertinostreaming</HTTPStreamers>
-MPEG-DASH is misspelt:
-  fault dash_not_served: MPEG-DASH is not served: HTTPStreamers has no mpegdashstreaming (mpeg-dashstreaming is none) → change Root/Application/HTTPStreamers to: <HTTPStreamers>cupertinostreaming, mpegdashstreaming</HTTPStreamers>
 HLS is not packaged:
   fault hls_not_packaged: HLS is not packaged: LiveStreamPacketizers has neither cupertinostreamingpacketizer nor cmafstreamingpacketizer → change Root/Application/Streams/LiveStreamPacketizers to: <LiveStreamPacketizers>mpegdashstreamingpacketizer, cupertinostreamingpacketizer</LiveStreamPacketizers>
 MPEG-DASH is not packaged:

@@ -163,10 +163,7 @@ test('opens with the owner’s rights what the packager owns', () => {
   const uid = 54321;
   const folder = { path: '/w', mode: 0o40060, uid, gid: 7 };
   const file = { path: '/w/k/a.key', mode: 0o100040, uid, gid: 7 };
-  const found = checkAccess(
-    { name: 'wowza', uid, gids: [7] },
-    { path: '/w/k', folders: [folder], files: [file] },
-  );
+  const found = checkAccess({ name: 'wowza', uid, gids: [7] }, '/w/k', [folder], [file]);
   expect(found.map(({ command }) => command)).toEqual([
     'chmod u+x /w',
     expect.stringContaining('chmod ug+r'),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Answer, jsonSchema, parameter, type Schema, schemaRef } from '../../../http/openapi';
+import { listParametersOf } from '../../migration/lists';
 import { CUSTOM, parametersOf } from '../../migration/mapping/fields';
-import { listParametersOf } from '../../migration/mapping/lists';
 import { describeMapping, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import { field } from '../json-body';
 import { V1_ERRORS } from '../v1/errors';

@@ -1,5 +1,5 @@
-import type { ListQuery } from '../../migration/list-parameters';
-import { V1_LIMIT } from '../../migration/mapping/lists';
+import type { ListQuery } from '../../migration/lists';
+import { V1_LIMIT } from '../../migration/lists';
 import type { RouteMapping } from '../../migration/mapping/routes';
 import { isObject, isPlaceholder, type Json, type JsonObject } from '../../migration/mapping/values';
 import { changeCustom, readParameters, type V2Parts, v1Fields } from '../../migration/parameters';

@@ -19,8 +19,18 @@ import {
 } from '../read-calls/kind';
 import { readLog } from '../read-calls/log';
 import { findCalls, mayCallV1 } from '../read-calls/source';
-import type { Collector } from '../report/collect';
-import { Failure } from './failure';
+import type { Collector } from '../report';
+
+/** Ends the program as unusable: what to report to the user. */
+export class Failure extends Error {
+  constructor(
+    readonly code: string,
+    description: string,
+  ) {
+    super(description);
+    this.name = 'Failure';
+  }
+}
 
 /** What reading works with. */
 interface Reading extends ProgressOutput {

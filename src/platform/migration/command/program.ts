@@ -8,10 +8,21 @@ import { createOutput, type Output } from '../../../terminal/output';
 import { shellWord } from '../../../terminal/text';
 import { KINDS, type Kind } from '../read-calls/kind';
 import { CLIENTS, type Client, V2_ADDRESS } from '../render';
-import { Collector, type Report } from '../report/collect';
-import { jsonReport, summary, textReport } from '../report/text';
-import { EXIT, type ExitCode, Failure } from './failure';
-import { readInput, readPieces } from './inputs';
+import { Collector, htmlReport, jsonReport, type Report, summary, textReport } from '../report';
+import { Failure, readInput, readPieces } from './inputs';
+
+/** How the program ends, for scripts. */
+const EXIT = {
+  /** Every call can be migrated as it is shown. */
+  done: 0,
+  /** Some calls need work by hand, or are not supported or not known. */
+  byHand: 1,
+  /** The program was called wrongly, or can't use what it was given. */
+  unusable: 2,
+  interrupted: 130,
+} as const;
+
+type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** What the program takes from its process. */
 interface Run extends CommandRun {
@@ -133,7 +144,6 @@ async function write(report: Report, out: Output, cwd: string, options: Options)
   const { html, client, address = V2_ADDRESS } = options;
   const how = { client, address };
   if (html !== undefined) {
-    const { htmlReport } = await import('../report/page');
     await writeFile(resolve(cwd, html), htmlReport(report, how)).catch((thrown: unknown) => {
       const code = systemCode(thrown);
       if (code === undefined) throw thrown;

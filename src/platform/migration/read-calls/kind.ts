@@ -29,9 +29,8 @@ export function languageOfText(text: string): LanguageName {
 
 /** Its parser, which is loaded when it is needed. */
 export async function loadLanguage(name: LanguageName): Promise<Language> {
-  if (name === 'javascript') return (await import('./javascript')).JAVASCRIPT;
-  if (name === 'python') return (await import('./python')).PYTHON;
-  return (await import('./php')).PHP;
+  const { JAVASCRIPT, PYTHON, PHP } = await import('./languages');
+  return { javascript: JAVASCRIPT, python: PYTHON, php: PHP }[name];
 }
 
 /** A word of the command line that is no file: a command or an address. */

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { UnreadableInput } from '../../../../src/platform/migration/read-calls/found-call';
-import { JAVASCRIPT } from '../../../../src/platform/migration/read-calls/javascript';
-import { PHP } from '../../../../src/platform/migration/read-calls/php';
-import { PYTHON } from '../../../../src/platform/migration/read-calls/python';
+import { JAVASCRIPT, PHP, PYTHON } from '../../../../src/platform/migration/read-calls/languages';
 import { findCalls, type Language, mayCallV1 } from '../../../../src/platform/migration/read-calls/source';
 
 const find = (text: string, language: Language) => JSON.parse(JSON.stringify(findCalls(text, language)));

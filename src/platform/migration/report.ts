@@ -1,0 +1,327 @@
+import { type Html, html } from '../../http/html';
+import { shown } from '../../terminal/text';
+import { isAuthentication, shownValue } from './mapping/fields';
+import { findRoute, shownRoute } from './mapping/routes';
+import { CONTRACT } from './mapping/sentences';
+import {
+  type MigrateOptions,
+  type Migration,
+  migrateCall,
+  type Note,
+  type V2Call,
+  type Verdict,
+} from './migrate-call';
+import type { V1Parameters } from './parameters';
+import type { FoundCall } from './read-calls/found-call';
+import { asClientLine, asCurl, type Client } from './render';
+
+/** Where a call stands. */
+interface Place {
+  readonly file: string;
+  readonly line?: number;
+}
+
+/** Calls that are the same for the report. */
+interface Group {
+  readonly call: FoundCall;
+  count: number;
+  /** Where they stand; at most so many are kept. */
+  readonly places: Place[];
+  morePlaces: number;
+  /** Whether they may have parameters that could not be seen. */
+  incomplete: boolean;
+}
+
+/** The same with what does them in v2. */
+type Entry = Readonly<Omit<Group, 'call'>> & { readonly migration: Migration };
+
+/** What an input was and what was in it. */
+interface InputSummary {
+  readonly name: string;
+  readonly kind: string;
+  readonly calls: number;
+  /** Of a log. */
+  readonly lines?: number;
+  /** What was left out, in words. */
+  readonly leftOut: readonly string[];
+}
+
+export type Report = ReturnType<Collector['report']>;
+
+const MAX_ENTRIES = 10_000;
+const MAX_PLACES = 100;
+const MAX_PARAMETERS = 200;
+const MAX_VALUE = 2000;
+
+/** Counts calls by their form. What it keeps is bounded, however many calls there are. */
+export class Collector {
+  readonly #groups = new Map<string, Group>();
+  readonly #inputs: InputSummary[] = [];
+  #uncounted = 0;
+  #calls = 0;
+  /** Those of the inputs before. */
+  #callsBefore = 0;
+
+  /** Calls of the present input so far. */
+  get calls(): number {
+    return this.#calls - this.#callsBefore;
+  }
+
+  /** Adds a call. Calls with the same values are one entry. */
+  add(call: FoundCall, file?: string): void {
+    const values = sorted(call.parameters);
+    this.#count(call, values.length === 0 ? '' : JSON.stringify(values), file);
+  }
+
+  /** Adds a call of many; those with the same route and names of parameters are one entry, with the first's values. */
+  addForm(call: FoundCall): void {
+    this.#count(call, Object.keys(call.parameters).sort().join('&'));
+  }
+
+  #count(given: FoundCall, form: string, file?: string): void {
+    this.#calls += 1;
+    // Of what the mapping doesn't know, ids in the path would make each call a form of its own.
+    const isKnown = findRoute(given.route) !== undefined;
+    const call = isKnown ? given : { ...given, route: shownRoute(given.route), parameters: {} };
+    const key = isKnown ? `${call.route} ${form}` : call.route;
+    let group = this.#groups.get(key);
+    if (!group && this.#groups.size >= MAX_ENTRIES) {
+      this.#uncounted += 1;
+      return;
+    }
+    if (!group) {
+      const parameters = kept(call.parameters);
+      group = { call: { ...call, parameters }, count: 0, places: [], morePlaces: 0, incomplete: false };
+      this.#groups.set(key, group);
+    }
+    group.count += 1;
+    if (call.incomplete) group.incomplete = true;
+    if (file === undefined || call.line === undefined) return;
+    if (group.places.length < MAX_PLACES) group.places.push({ file, line: call.line });
+    else group.morePlaces += 1;
+  }
+
+  /** Ends the present input. */
+  addInput(input: Omit<InputSummary, 'calls'>): void {
+    const { name, kind, ...rest } = input;
+    this.#inputs.push({ name, kind, calls: this.calls, ...rest });
+    this.#callsBefore = this.#calls;
+  }
+
+  /** What was found, the most frequent first. */
+  report(options: MigrateOptions) {
+    const entries: readonly Entry[] = [...this.#groups.values()]
+      .map(({ call, ...rest }) => ({ migration: completed(migrateCall(call, options), rest), ...rest }))
+      .sort((one, other) => other.count - one.count);
+    const totals: Record<Verdict, number> = { ready: 0, by_hand: 0, unsupported: 0, unknown: 0 };
+    for (const { migration, count } of entries) totals[migration.verdict] += count;
+    return {
+      entries,
+      calls: this.#calls,
+      /** How many calls there are of each kind. */
+      totals,
+      /** Calls of further forms than are kept apart; nothing else is known of them. */
+      uncounted: this.#uncounted,
+      inputs: this.#inputs,
+    };
+  }
+}
+
+/** A call that may have more than is known of it is not ready as it is shown. */
+function completed(migration: Migration, { incomplete }: Pick<Group, 'incomplete'>): Migration {
+  return incomplete && migration.verdict === 'ready' ? { ...migration, verdict: 'by_hand' } : migration;
+}
+
+function sorted(parameters: V1Parameters): [string, unknown][] {
+  return Object.entries(parameters)
+    .filter(([name]) => !isAuthentication(name))
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+/** The parameters without what signs them, and cut to a size that can be kept. */
+function kept(parameters: V1Parameters): V1Parameters {
+  const result: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(parameters).slice(0, MAX_PARAMETERS)) {
+    const text = typeof value === 'string' ? value : (value.at(-1) ?? '');
+    const short = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
+    result[name.slice(0, MAX_VALUE)] = shownValue(name, short);
+  }
+  return result;
+}
+
+/** How calls are shown. */
+interface Shown {
+  readonly client: Client;
+  /** Where v2 is. */
+  readonly address: string;
+}
+
+/** What each verdict says of a call, and of several. */
+const VERDICTS: Readonly<Record<Verdict, readonly [one: string, several: string]>> = {
+  ready: ['can be migrated as it is', 'can be migrated as they are'],
+  by_hand: ['needs work by hand', 'need work by hand'],
+  unsupported: ['has no counterpart in v2', 'have no counterpart in v2'],
+  unknown: ['is not known', 'are not known'],
+};
+
+/** What holds for every call, and is said once. */
+const FOR_ALL: readonly string[] = [
+  CONTRACT.bearer,
+  CONTRACT.clients,
+  `${CONTRACT.v1Error} ${CONTRACT.v2Error}`,
+];
+
+const INCOMPLETE =
+  'Further parameters may be there that could not be read here, such as those of a form or of a variable.';
+
+function notesOf({ migration, incomplete }: Entry): readonly Note[] {
+  const beware = { kind: 'beware', sentence: INCOMPLETE, byHand: true } as const;
+  return [...migration.notes, ...(incomplete ? [beware] : [])];
+}
+
+/** The notes of a call for a person: with how its answer changes, without those that every call has. */
+function ownNotes(entry: Entry): readonly Note[] {
+  const { answers } = entry.migration;
+  const sentence = answers.map(({ v1, v2 }) => `${v1} is ${v2 ?? 'removed'}`).join(', ');
+  const changed = { kind: 'changed', field: 'answer', sentence, byHand: false } as const;
+  const notes = notesOf(entry).filter((note) => !FOR_ALL.includes(note.sentence));
+  return answers.length > 0 ? [...notes, changed] : notes;
+}
+
+/** A call as commands. */
+function commandsOf(call: V2Call, { client, address }: Shown) {
+  return { curl: asCurl(call, address), client: asClientLine(call, client) };
+}
+
+/** `3 calls of v1: 1 can be migrated as it is, 2 need work by hand.` */
+export function summary({ calls, totals, uncounted }: Report): string {
+  const parts = Object.entries(VERDICTS).flatMap(([verdict, [one, several]]) => {
+    const total = totals[verdict as Verdict];
+    return total > 0 ? [`${number(total)} ${total === 1 ? one : several}`] : [];
+  });
+  if (uncounted > 0) parts.push(`${number(uncounted)} of further forms`);
+  const found = `${number(calls)} ${calls === 1 ? 'call' : 'calls'} of v1`;
+  return parts.length === 0 ? 'No call of v1 was found.' : `${found}: ${parts.join(', ')}.`;
+}
+
+const number = (value: number) => value.toLocaleString('en-US');
+
+/** Where a call stands, as `a.js:1, b.py:3`. */
+function placesOf({ places, morePlaces }: Entry): string {
+  const known = places.map(({ file, line }) => (line === undefined ? file : `${file}:${line}`));
+  return [...known, ...(morePlaces > 0 ? [`and ${number(morePlaces)} more`] : [])].join(', ');
+}
+
+/** The report for a terminal, a block for each call. */
+export function* textReport(report: Report, how: Shown): Generator<string> {
+  for (const entry of report.entries) yield `${block(entry, how)}\n`;
+  for (const { name, leftOut } of report.inputs)
+    for (const what of leftOut) yield `${shown(name)}: ${what}\n`;
+  if (report.entries.some(({ migration }) => migration.calls.length > 0))
+    yield `For every call:\n${FOR_ALL.map((sentence) => `  ${sentence}\n`).join('')}\n`;
+  yield `${summary(report)}\n`;
+}
+
+function block(entry: Entry, how: Shown): string {
+  const { migration, count } = entry;
+  const times = count > 1 ? ` (${number(count)} calls)` : '';
+  const lines = [`${shown(migration.route)}${times} ${VERDICTS[migration.verdict][0]}`];
+  const places = placesOf(entry);
+  if (places !== '') lines.push(`  ${shown(places)}`);
+  for (const call of migration.calls) {
+    const { curl, client } = commandsOf(call, how);
+    lines.push('', ...(call.purpose === undefined ? [] : [`  # ${call.purpose}`]));
+    lines.push(...[curl, client].map((text) => text.replaceAll(/^/gm, '  ')));
+  }
+  const notes = ownNotes(entry).map(({ kind, field, sentence, byHand }) => {
+    const about = field === undefined ? '' : `${field}: `;
+    return `  ${byHand ? '!' : '-'} ${kind}: ${about}${sentence}`;
+  });
+  return [...lines, '', ...notes, ''].join('\n');
+}
+
+/** The report for programs. */
+export function jsonReport({ entries, ...report }: Report, how: Shown) {
+  return { ...report, entries: entries.map((entry) => jsonEntry(entry, how)) };
+}
+
+function jsonEntry(entry: Entry, how: Shown) {
+  const { migration, count, places, morePlaces } = entry;
+  const { route, verdict, calls, answers } = migration;
+  const notes = notesOf(entry).map(({ byHand, ...note }) => ({ ...note, by_hand: byHand }));
+  const shownCalls = calls.map((call) => ({ ...call, ...commandsOf(call, how) }));
+  return { route, verdict, count, places, more_places: morePlaces, answers, calls: shownCalls, notes };
+}
+
+/** The report as a page that needs nothing else: no script, and no file beside it. */
+export function htmlReport(report: Report, how: Shown): string {
+  const { entries, inputs } = report;
+  const leftOut = inputs.flatMap(({ name, leftOut: all }) => all.map((what) => `${name}: ${what}`));
+  return `${html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Migration of Management API v1 to v2</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>Migration of Management API v1 to v2</h1>
+<p>${summary(report)}</p>
+${leftOut.length > 0 && html`<ul>${leftOut.map((what) => html`<li>${what}</li>`)}</ul>`}
+<table>
+<thead><tr><th>v1</th><th>Calls</th><th>v2</th><th></th></tr></thead>
+<tbody>
+${entries.map((entry, index) => row(entry, index))}
+</tbody>
+</table>
+<h2>For every call</h2>
+<ul>${FOR_ALL.map((sentence) => html`<li>${sentence}</li>`)}</ul>
+${entries.map((entry, index) => section(entry, index, how))}
+</body>
+</html>
+`}`;
+}
+
+// Without quotes and angle brackets, which would be escaped.
+const STYLE = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff;overflow-wrap:anywhere}
+a{color:inherit}table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #d0d7de;padding:.4rem .6rem;text-align:left;vertical-align:top}
+pre{background:#f2f4f7;padding:.6rem;white-space:pre-wrap}td:first-child{min-width:17rem}td:last-child{min-width:11rem}
+.by_hand,.unknown,.unsupported{color:#9a3412;font-weight:600}.ready{color:#14622d}
+@media (max-width:50rem){thead{display:none}tr{display:block;border-bottom:1px solid #d0d7de;padding:.4rem 0}td,td:first-child{display:block;border:0;padding:0;min-width:0}td::before{content:attr(data-label)}}
+@media (prefers-color-scheme:dark){body{color:#e6edf3;background:#12161b}pre{background:#1e242c}th,td,tr{border-color:#3a424c}.by_hand,.unknown,.unsupported{color:#fdba74}.ready{color:#7ee2a0}}`;
+
+function row({ migration: { route, verdict, calls }, count }: Entry, index: number): Html {
+  return html`<tr>
+<td><a href="#call-${index + 1}"><code>${route}</code></a></td>
+<td data-label="Calls: ">${number(count)}</td>
+<td>${calls.map(({ method, path }) => html`<div><code>${method} ${path}</code></div>`)}</td>
+<td class="${verdict}">${VERDICTS[verdict][0]}</td>
+</tr>
+`;
+}
+
+function section(entry: Entry, index: number, how: Shown): Html {
+  const { route, verdict, calls } = entry.migration;
+  const places = placesOf(entry);
+  return html`<section id="call-${index + 1}">
+<h2><code>${route}</code></h2>
+<p class="${verdict}">This call ${VERDICTS[verdict][0]}.</p>
+${places !== '' && html`<p>${places}</p>`}
+${calls.map((call) => {
+  const { curl, client } = commandsOf(call, how);
+  return html`${call.purpose !== undefined && html`<p>${call.purpose}</p>`}
+<pre>${curl}</pre>
+<pre>${client}</pre>
+`;
+})}
+<ul>
+${ownNotes(entry).map(
+  ({ kind, field, sentence, byHand }) =>
+    html`<li class="${byHand ? 'by_hand' : ''}">${kind}: ${field !== undefined && html`<code>${field}</code>: `}${sentence}</li>
+`,
+)}</ul>
+</section>
+`;
+}
