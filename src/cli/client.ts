@@ -19,7 +19,19 @@ import { createGet } from '../http/get';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 import type { Progress } from '../terminal/progress';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from './cli-error';
-import type { Connection } from './connection';
+
+export interface Connection {
+  readonly url: URL;
+  /** What the address comes from, for a message: `--url`, a variable, a file. */
+  readonly urlFrom: string;
+  readonly apiKey: string;
+  readonly apiKeyFrom: string;
+  /** PEM texts. */
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly certKey: string | undefined;
+  readonly warnings: readonly string[];
+}
 
 interface StoredKeyFile {
   readonly bytes: Buffer;

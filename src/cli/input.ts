@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
-import type { CommandRun } from '../terminal/command';
+import type { CommandRun } from '../terminal/output';
 import { CliError, EXIT } from './cli-error';
 import type { Options } from './options';
 

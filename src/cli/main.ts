@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { commandRun } from '../terminal/command';
+import { commandRun } from '../terminal/output';
 import { runCli } from './run';
 
 /** Far more than any manifest and the newest segments of it need. */

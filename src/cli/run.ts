@@ -1,6 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, type Option } from 'commander';
-import { parserOutput } from '../terminal/command';
-import { createOutput, type Output } from '../terminal/output';
+import { createOutput, type Output, parserOutput } from '../terminal/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import { COMMANDS, type CommandEntry } from './command-table';
 import type { Ambient, CliContext } from './context';

@@ -1,6 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import type { CommandRun } from './command';
-import type { Output } from './output';
+import type { CommandRun, Output } from './output';
 
 export type ProgressOutput = Pick<CommandRun, 'stderr'> & { readonly out: Pick<Output, 'json' | 'note'> };
 

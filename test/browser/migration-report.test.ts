@@ -1,5 +1,4 @@
-import { Collector } from '../../src/platform/migration/report';
-import { htmlReport } from '../../src/platform/migration/report';
+import { Collector, htmlReport } from '../../src/platform/migration/report';
 import { startBrowser } from '../support/dashboard-browser';
 import { FAINT_TEXTS } from '../support/faint-texts';
 

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { createHttpCall, createSidecarApi } from '../../src/cli/client';
-import { readConnection } from '../../src/cli/connection';
+import { readConnection } from '../../src/cli/context';
 import { afterTest, temporaryFolder } from '../support/after-test';
 import { startFakeSidecar } from '../support/fake-sidecar';
 import { startFakeUpstream } from '../support/fake-upstream';

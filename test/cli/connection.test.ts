@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { readConnection } from '../../src/cli/connection';
+import { readConnection } from '../../src/cli/context';
 import type { Options } from '../../src/cli/options';
 import type { Environment } from '../../src/http/config';
 import { temporaryFolder } from '../support/after-test';

@@ -1,22 +1,20 @@
-import { usageError } from '../cli-error';
-import { requireTerminal } from '../confirm';
+import type { BatchResult } from '../../api/batch';
+import type { Problem } from '../../http/errors';
+import type { Output } from '../../terminal/output';
+import { showProgress } from '../../terminal/progress';
+import { count, shown, showSome, someNames } from '../../terminal/text';
+import { CliError, EXIT, interrupted, usageError } from '../cli-error';
+import { type SidecarApi, withRetries } from '../client';
+import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
-import { requireFleet } from '../fleet/wait';
+import { requireFleet, waitFields, waitForPackagers } from '../fleet/wait';
 import { providerFields, statsOf, unusable } from '../input';
-import { hasGroupRules, type Manifest } from '../manifest/entries';
-import { readManifest } from '../manifest/read-manifest';
+import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
+import { hasGroupRules, type Manifest, type ManifestItem } from '../manifest/entries';
+import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { readAllowances } from '../manifest/secrets';
 import type { Options } from '../options';
-import {
-  endAsProvisioned,
-  failedIn,
-  isChange,
-  isConfirmed,
-  lookAt,
-  provisionedFields,
-  showChanges,
-  writeManifest,
-} from './send-manifest';
+import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
 
 /** `apply`: provisions the streams of a manifest, or imports existing key files. */
 export async function apply(
@@ -99,4 +97,285 @@ async function importedManifest(
 
 function namesKeyFiles(context: CliContext, source: string): boolean {
   return /\.key$/i.test(source) || statsOf(context, source)?.isDirectory() === true;
+}
+
+/** The results of a manifest's items, of those that were reached. */
+type Results = ReadonlyMap<ManifestItem, readonly StreamResult[]>;
+
+export interface StreamResult {
+  readonly streamid: string;
+  readonly result: BatchResult['result'] | 'not_reached';
+  readonly line: number | undefined;
+  readonly errors: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /** Of a dry run: the lines that would not stay as they are; secret values are masked. */
+  readonly lines?: NonNullable<BatchResult['lines']>;
+}
+
+const NOTHING = 'Nothing was written.';
+
+/** The codes of faults that a group has whatever the key provider answers. */
+const GROUP_FAULTS: ReadonlySet<string> = new Set(['invalid_body', 'unknown_field', 'duplicate_quality']);
+
+/**
+ * Asks the sidecar what a manifest would change.
+ * @param path names the manifest in messages.
+ * @throws CliError when not all of it could be looked at, or a group is faulty.
+ */
+export async function lookAt(context: CliContext, path: string, manifest: Manifest): Promise<Results> {
+  const { results, stopped } = await send(context, context.sidecar(), manifest, { dryRun: true });
+  if (stopped) throw stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : stopped;
+  const ofGroups = [...results].flatMap(([item, own]) => (hasGroupRules(item) ? own : []));
+  const faults = ofGroups.flatMap(({ streamid, line, errors }) =>
+    errors
+      .filter(({ code }) => GROUP_FAULTS.has(code))
+      .map(({ description }) => ({ line, description: `${streamid}: ${description}` })),
+  );
+  requireFaultless(path, faults);
+  return results;
+}
+
+/** Asks the user whether so many key files are to be written. */
+export function isConfirmed(context: CliContext, keyFiles: number): Promise<boolean> {
+  return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
+}
+
+type Provisioned = Awaited<ReturnType<typeof writeManifest>>;
+
+/**
+ * Writes what would change of a manifest, and waits for the packagers if that is wanted. A request that is under way
+ * when the user stops is finished.
+ * @param looked what would change; undefined when that was not asked. Of an item that would change nothing it is the
+ *   result.
+ * @returns `sent` is undefined when nothing was sent, `waited` when the user did not wait for packagers.
+ */
+export async function writeManifest(
+  context: CliContext,
+  manifest: Manifest,
+  looked: Results | undefined,
+  { isDry, wait }: { readonly isDry: boolean; readonly wait: Options['wait'] },
+) {
+  const due = new Set(manifest.filter((item) => looked?.get(item)?.some(isChange) ?? !looked));
+  const sidecar = context.sidecar({ finishCalls: true });
+  const isAwaited = wait !== undefined;
+  const sent = isDry ? undefined : await send(context, sidecar, [...due], { dryRun: false, isAwaited });
+  const results = manifest.flatMap((item) =>
+    sent && due.has(item)
+      ? (sent.results.get(item) ?? allOf(item, 'not_reached', []))
+      : (looked?.get(item) ?? []),
+  );
+  const settled = results.filter((one) => isChange(one) || one.result === 'unchanged');
+  const waited = await waitForPackagers(context, {
+    streamIds: settled.map(({ streamid }) => streamid),
+    revision: sent?.revision,
+    stopped: sent?.stopped,
+    wait,
+  });
+  return { results, sent, waited };
+}
+
+export function isChange({ result }: StreamResult): boolean {
+  return result === 'created' || result === 'changed';
+}
+
+/** The fields of the JSON document that every command for a manifest has. */
+export function provisionedFields({ results, sent, waited }: Provisioned) {
+  return { results, summary: summaryOf(results), ...waitFields(waited), ...stopFields(sent?.stopped) };
+}
+
+export function failedIn({ sent }: Provisioned): StreamResult[] {
+  return [...(sent?.results.values() ?? [])].flat().filter(({ result }) => result === 'failed');
+}
+
+export function endAsProvisioned(
+  context: CliContext,
+  { results, sent, waited }: Provisioned,
+  { name, dryRun, resume }: { readonly name: string; readonly dryRun: boolean; readonly resume?: string },
+): void {
+  const summary = summaryOf(results);
+  const nothing = dryRun ? NOTHING : 'There is nothing to write.';
+  const isDone = sent !== undefined && summary.unchanged < results.length;
+  const sentence = isDone ? `${shown(name)}: ${countsText(summary)}.` : nothing;
+  endAs(context, { sentence, isFaulty: summary.failed > 0, stopped: sent?.stopped, waited, resume });
+}
+
+/** Streams of one request: few enough to stop soon, many enough for the sidecar to work in parallel. */
+const CHUNK_STREAMS = 100;
+
+/** Half of what the sidecar takes: documents are long, and JSON makes them longer. */
+const CHUNK_BYTES = 8 * 1024 * 1024;
+
+/** Divides a manifest into requests. A group is never divided: its members may share one key. */
+function chunksOf(items: Manifest): ManifestItem[][] {
+  const chunks: ManifestItem[][] = [];
+  let [room, bytesLeft] = [0, 0];
+  for (const item of items) {
+    const size = item.streamIds.length;
+    const bytes = JSON.stringify(item.body).length;
+    const last = chunks.at(-1);
+    const fits = size <= room && bytes <= bytesLeft && last?.[0]?.kind === item.kind;
+    if (last && fits) last.push(item);
+    else chunks.push([item]);
+    room = (fits ? room : CHUNK_STREAMS) - size;
+    bytesLeft = (fits ? bytesLeft : CHUNK_BYTES) - bytes;
+  }
+  return chunks;
+}
+
+/**
+ * Sends a manifest in chunks, one after the other. A chunk that is refused fails, and the next is sent; a sidecar that
+ * can't be reached is tried again for half a minute, and then the rest is left: `stopped` says why. `revision` is the
+ * fleet's of the last change; undefined without a fleet.
+ */
+async function send(
+  context: CliContext,
+  sidecar: SidecarApi,
+  manifest: Manifest,
+  { dryRun, isAwaited = false }: { readonly dryRun: boolean; readonly isAwaited?: boolean },
+) {
+  const total = manifest.reduce((sum, item) => sum + namesOf(item).length, 0);
+  const progress = showProgress(context, dryRun ? 'Comparing' : 'Writing', total);
+  const results = new Map<ManifestItem, readonly StreamResult[]>();
+  let revision: number | undefined;
+  let stopped: CliError | undefined;
+  const chunks = chunksOf(manifest);
+  try {
+    for (const chunk of chunks) {
+      if (context.interrupted.aborted) stopped = interrupted();
+      if (stopped) break;
+      // With the last changes the packagers report at once that they have all of them, else within five seconds.
+      const wait = isAwaited && chunk === chunks.at(-1) ? 1 : undefined;
+      try {
+        const body = { [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) };
+        const answer = await withRetries(context, progress, () => sidecar.batch(body, dryRun, wait));
+        if (answer.revision !== undefined) revision = Math.max(answer.revision, revision ?? 0);
+        for (const [item, own] of resultsOf(chunk, answer.results, sidecar.address)) results.set(item, own);
+      } catch (thrown) {
+        const failure = failureOf(thrown);
+        stopped = failure.stopped;
+        if (!stopped) for (const item of chunk) results.set(item, allOf(item, 'failed', failure.problems));
+      }
+      progress.advance(chunk.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
+    }
+    return { results, revision, stopped };
+  } finally {
+    progress.stop();
+  }
+}
+
+/** The results of each item of a chunk. @throws CliError when they are not those of the chunk. */
+function resultsOf(chunk: Manifest, results: readonly BatchResult[], address: string) {
+  const found = chunk.map((item, index) => [item, results.filter((one) => one.index === index)] as const);
+  const isWhole = found.every(
+    ([{ streamIds }, own]) =>
+      own.length === streamIds.length ||
+      // The one failure of an item that can't be read.
+      (own.length === 1 && own[0]?.streamid === null),
+  );
+  if (!isWhole || results.some(({ index }) => index >= chunk.length)) {
+    const description = `The server at ${address} did not report the result of every stream. Check the address.`;
+    throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
+  }
+  return found.map(([item, own]) => [item, own.map((one) => asStreamResult(item, one))] as const);
+}
+
+function asStreamResult(item: ManifestItem, answer: BatchResult): StreamResult {
+  const { streamid, result, errors = [], warnings = [], lines = [] } = answer;
+  return {
+    streamid: streamid ?? item.name,
+    result,
+    line: item.line,
+    // An error without a stream id begins with its place in the request, as `groups.0: `.
+    errors: errors.map(({ code, description }) => ({
+      code,
+      description: description.replace(/^(?:streams|groups)\.\d+(?:: |\.)/, ''),
+    })),
+    warnings,
+    ...(lines.length > 0 && { lines }),
+  };
+}
+
+function allOf(
+  item: ManifestItem,
+  result: 'failed' | 'not_reached',
+  errors: readonly Problem[],
+): StreamResult[] {
+  return namesOf(item).map((streamid) => ({ streamid, result, line: item.line, errors, warnings: [] }));
+}
+
+function namesOf({ streamIds, name }: ManifestItem): readonly string[] {
+  return streamIds.length > 0 ? streamIds : [name];
+}
+
+function summaryOf(results: readonly StreamResult[]) {
+  return countsOf(['created', 'changed', 'unchanged', 'failed', 'not_reached'], results);
+}
+
+const LOOKS = {
+  created: { mark: '+', style: 'green', would: 'would be created', did: 'created' },
+  changed: { mark: '~', style: 'yellow', would: 'would be changed', did: 'changed' },
+  failed: { mark: '!', style: 'red', would: 'can’t be provisioned', did: 'failed' },
+} as const;
+
+/** Shows what a manifest would change, or `did`: how many streams of each kind, and their names. */
+function showChanges(
+  out: Output,
+  results: readonly StreamResult[],
+  tense: 'would' | 'did',
+  detail: Options,
+): void {
+  for (const kind of ['created', 'changed', 'failed'] as const) {
+    const found = results.filter(({ result }) => result === kind);
+    const title = `${count(found.length, 'stream')} ${LOOKS[kind][tense]}`;
+    const rows = kind === 'failed' && !detail.all ? byReason(found) : found;
+    showSome(out, title, rows, detail.all, (one) => {
+      const { lines = [] } = kind === 'changed' ? one : {};
+      const keys = detail.verbose ? undefined : keyIdChange(lines);
+      const change = keys ? renderKeyChange(out, keys, lines, INDENT) : renderChanges(out, lines, INDENT);
+      showResult(out, one, change);
+    });
+  }
+  const unchanged = results.filter(({ result }) => result === 'unchanged').length;
+  if (unchanged === 0) return;
+  const [are, were] = unchanged === 1 ? ['it is', 'it was'] : ['they are', 'they were'];
+  const stay = tense === 'would' ? `would stay as ${are}` : `stayed as ${were}`;
+  out.write(`${out.style('bold', `${count(unchanged, 'stream')} ${stay}`)}\n`);
+}
+
+/** Streams that failed for the same reason as one row: a wrong client of 300 rows is one mistake. */
+function byReason(failed: readonly StreamResult[]): StreamResult[] {
+  const reasons = new Map<string, [StreamResult, ...StreamResult[]]>();
+  for (const one of failed) {
+    const reason = JSON.stringify([one.errors, one.warnings]);
+    const same = reasons.get(reason);
+    if (same) same.push(one);
+    else reasons.set(reason, [one]);
+  }
+  return [...reasons.values()].map((same) => {
+    if (same.length === 1) return same[0];
+    const names = same.map(({ streamid, line }) => `${streamid}${lineText(line)}`);
+    return {
+      ...same[0],
+      streamid: `${count(same.length, 'stream')}: ${someNames(names, 5)}`,
+      line: undefined,
+    };
+  });
+}
+
+function lineText(line: number | undefined): string {
+  return line === undefined ? '' : ` (line ${line})`;
+}
+
+export const INDENT = '      ';
+
+/** Names a stream with `details`, lines of it, and with its errors and warnings. */
+export function showResult(out: Output, one: StreamResult, details: string): void {
+  const { streamid, result, line, errors, warnings } = one;
+  if (result === 'unchanged' || result === 'not_reached') return;
+  const { mark, style } = LOOKS[result];
+  const where = result === 'failed' ? lineText(line) : '';
+  out.write(`  ${out.style(style, mark)} ${shown(streamid)}${where}\n${details}`);
+  for (const { description } of errors) out.write(`${INDENT}${shown(description)}\n`);
+  for (const { code, description } of warnings)
+    out.write(`${INDENT}${out.style('yellow', 'warning:')} ${shown(`${code}: ${description}`)}\n`);
 }

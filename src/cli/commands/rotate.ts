@@ -9,8 +9,6 @@ import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { readAllowances } from '../manifest/secrets';
 import { type Options, PACKAGER_URL, WATCH_SECONDS } from '../options';
-import { rotateStream } from './rotate-stream';
-import { type Rotation, readPattern, restartCommands, rotateManifest } from './rotation';
 import {
   endAsProvisioned,
   failedIn,
@@ -22,7 +20,9 @@ import {
   type StreamResult,
   showResult,
   writeManifest,
-} from './send-manifest';
+} from './apply';
+import { rotateStream } from './rotate-stream';
+import { type Rotation, readPattern, restartCommands, rotateManifest } from './rotation';
 import { snapshotOf, type Watched, watchableFolder, watchReads } from './watch-reads';
 
 type RotateOptions = Options & {

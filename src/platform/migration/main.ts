@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { join } from 'node:path';
-import { commandRun } from '../../terminal/command';
+import { commandRun } from '../../terminal/output';
 import { runMigrate } from './command/program';
 
 async function main(): Promise<void> {

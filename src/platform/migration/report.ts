@@ -15,18 +15,12 @@ import type { V1Parameters } from './parameters';
 import type { FoundCall } from './read-calls/found-call';
 import { asClientLine, asCurl, type Client } from './render';
 
-/** Where a call stands. */
-interface Place {
-  readonly file: string;
-  readonly line?: number;
-}
-
 /** Calls that are the same for the report. */
 interface Group {
   readonly call: FoundCall;
   count: number;
   /** Where they stand; at most so many are kept. */
-  readonly places: Place[];
+  readonly places: { readonly file: string; readonly line?: number }[];
   morePlaces: number;
   /** Whether they may have parameters that could not be seen. */
   incomplete: boolean;
@@ -69,7 +63,8 @@ export class Collector {
 
   /** Adds a call. Calls with the same values are one entry. */
   add(call: FoundCall, file?: string): void {
-    const values = sorted(call.parameters);
+    const values = Object.entries(call.parameters).filter(([name]) => !isAuthentication(name));
+    values.sort(([one], [other]) => (one < other ? -1 : 1));
     this.#count(call, values.length === 0 ? '' : JSON.stringify(values), file);
   }
 
@@ -110,9 +105,13 @@ export class Collector {
 
   /** What was found, the most frequent first. */
   report(options: MigrateOptions) {
-    const entries: readonly Entry[] = [...this.#groups.values()]
-      .map(({ call, ...rest }) => ({ migration: completed(migrateCall(call, options), rest), ...rest }))
-      .sort((one, other) => other.count - one.count);
+    const entries = [...this.#groups.values()].map(({ call, ...rest }): Entry => {
+      const migration = migrateCall(call, options);
+      // A call that may have more than is known of it is not ready as it is shown.
+      const isByHand = rest.incomplete && migration.verdict === 'ready';
+      return { migration: isByHand ? { ...migration, verdict: 'by_hand' } : migration, ...rest };
+    });
+    entries.sort((one, other) => other.count - one.count);
     const totals: Record<Verdict, number> = { ready: 0, by_hand: 0, unsupported: 0, unknown: 0 };
     for (const { migration, count } of entries) totals[migration.verdict] += count;
     return {
@@ -125,17 +124,6 @@ export class Collector {
       inputs: this.#inputs,
     };
   }
-}
-
-/** A call that may have more than is known of it is not ready as it is shown. */
-function completed(migration: Migration, { incomplete }: Pick<Group, 'incomplete'>): Migration {
-  return incomplete && migration.verdict === 'ready' ? { ...migration, verdict: 'by_hand' } : migration;
-}
-
-function sorted(parameters: V1Parameters): [string, unknown][] {
-  return Object.entries(parameters)
-    .filter(([name]) => !isAuthentication(name))
-    .sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
 /** The parameters without what signs them, and cut to a size that can be kept. */

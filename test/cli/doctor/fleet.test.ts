@@ -3,7 +3,7 @@ import fs from 'fs-extra';
 import type { FleetAnswer, FleetPackager, LackReason } from '../../../src/api/fleet';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { createHttpCall, createSidecarApi } from '../../../src/cli/client';
-import { readConnection } from '../../../src/cli/connection';
+import { readConnection } from '../../../src/cli/context';
 import { readKeyFolder } from '../../../src/cli/doctor/key-folder';
 import { createFakeFleet, PACKAGER as LEVEL } from '../../support/fake-fleet';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';

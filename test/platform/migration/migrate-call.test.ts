@@ -43,6 +43,8 @@ const TABLE = `
   PATCH /v2/sites/S/playlists/c/manual_playlist/ {"metadata":{"media_filter":{"include":{"match":"any","values":["{ids of the members, the one at position 3 moved to 1}"]}}}}
 /v1/players/create?name=P&repeat=true ready
   POST /v2/sites/S/players/ {"metadata":{"name":"P","setup_config":{"repeat":true}}}
+/v1/players/create?name=Mine&release_channel=beta&responsive=true&autostart=viewable&playback_rate_controls=0.5,1,2&width=640&height=100%25&mute=false&__proto__x=1&custom.a=b ready
+  POST /v2/sites/S/players/ {"metadata":{"name":"Mine","release_channel":"beta","setup_config":{"responsive":true,"autostart":"viewable","playbackRateControls":[0.5,1,2],"width":640,"height":"100%","mute":false,"__proto__x":1},"custom_params":{"a":"b"}}}
 /v1/players/delete?player_key=p ready
   DELETE /v2/sites/S/players/p/
 /v1/players/list ready
@@ -57,6 +59,12 @@ const TABLE = `
 /v1/status unsupported
 /v1/videos/create?title=a ready
   POST /v2/sites/S/media/ {"metadata":{"title":"a"},"upload":{"method":"direct"}}
+/v1/videos/create?upload_method=s3 ready
+  POST /v2/sites/S/media/ {"upload":{"method":"direct"}}
+/v1/videos/create?sourcetype=file&upload_method=multipart ready
+  POST /v2/sites/S/media/ {"upload":{"method":"multipart"}}
+/v1/videos/create?download_url=https://a.example/v ready
+  POST /v2/sites/S/media/ {"upload":{"method":"fetch","download_url":"https://a.example/v"}}
 /v1/videos/delete?video_key=v,w ready
   DELETE /v2/sites/S/media/v/
   DELETE /v2/sites/S/media/w/
@@ -66,6 +74,11 @@ const TABLE = `
   GET /v2/sites/S/media/v/
 /v1/videos/update?video_key=v&title=a ready
   PATCH /v2/sites/S/media/v/ {"metadata":{"title":"a"}}
+/v1/videos/update?video_key=v&update_file=false ready
+  PATCH /v2/sites/S/media/v/ {}
+/v1/videos/update?video_key=v&tags=new,+video,&date=1237387851&expires_date=&link=https://a.example&sourceurl=https://a.example/a.m3u8&sourcetype=url&sourceformat=mp4&trim_in_point=00:00:01.000&md5=d4&api_key=k ready
+  PATCH /v2/sites/S/media/v/ {"metadata":{"tags":["new","video"],"publish_start_date":"2009-03-18T14:50:51+00:00","publish_end_date":null,"permalink":"https://a.example"}}
+  PUT /v2/sites/S/media/v/reupload/ {"upload":{"method":"external","mime_type":"video/mp4","source_url":"https://a.example/a.m3u8","trim_in_point":"00:00:01.000"}}
 /v1/videos/update?video_key=v&custom.a=1&custom.-b= by_hand
   GET /v2/sites/S/media/v/
   PATCH /v2/sites/S/media/v/ {"metadata":{"custom_params":{"{name of each to keep}":"{its value}","a":"1"}}}

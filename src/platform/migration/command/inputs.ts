@@ -67,16 +67,15 @@ export async function readInput(reading: Reading, word: string): Promise<void> {
   }
   if (found) {
     const source = createReadStream(path, { highWaterMark: 256 * 1024 });
-    await readPieces(reading, { name: word, source, total: found.isFile() ? found.size : 0 });
+    await readPieces(reading, word, source, found.isFile() ? found.size : 0);
     return;
   }
   const kind = reading.from ?? kindOfWord(word);
   if (kind !== 'curl' && kind !== 'url') throw unusable(await missing(path, word));
-  const name = 'The argument';
   try {
-    readText(reading, kind, word, name);
+    readText(reading, kind, word, 'The argument');
   } catch (thrown) {
-    throw named(name, thrown);
+    throw named('The argument', thrown);
   }
 }
 
@@ -102,16 +101,18 @@ async function missing(path: string, word: string): Promise<string> {
   return `${name} is no file or folder that is there, and no curl command or address with /v1/.`;
 }
 
-interface Input {
-  readonly name: string;
-  readonly source: AsyncIterable<Buffer>;
-  /** Bytes; 0 when it is not known how many there are. */
-  readonly total: number;
-}
-
-/** Reads a file or standard input; what is compressed by gzip is decompressed. @throws Failure */
-export async function readPieces(reading: Reading, { name, source, total }: Input): Promise<void> {
-  const { interrupted } = reading;
+/**
+ * Reads a file or standard input; what is compressed by gzip is decompressed.
+ * @param total its bytes; 0 when it is not known how many there are.
+ * @throws Failure
+ */
+export async function readPieces(
+  reading: Reading,
+  name: string,
+  source: AsyncIterable<Buffer>,
+  total: number,
+): Promise<void> {
+  const { interrupted, collector } = reading;
   const mib = Math.round(total / MIB);
   const progress = mib < WORTH_A_BAR ? undefined : showProgress(reading, `MiB of ${shown(name)}`, mib);
   async function* watched() {
@@ -128,9 +129,16 @@ export async function readPieces(reading: Reading, { name, source, total }: Inpu
     const { head, all } = isGzip ? await withHead(unpacked()) : given;
     const kind = reading.from ?? (languageOfFile(name) ? 'source' : kindOfText(head.toString()));
     if (kind === 'log') await readLogFile(reading, name, all);
-    else if (kind === 'har') await readHar(reading, name, all);
-    else if (kind === 'source') await readSource(reading, name, await wholeText(all, name));
-    else readText(reading, kind, await wholeText(all, name), name);
+    else if (kind === 'har') {
+      const { callsOfHar } = await import('../read-calls/har');
+      for await (const call of callsOfHar(all)) collector.addForm(call);
+      collector.addInput({ name, kind, leftOut: [] });
+    } else if (kind === 'source') {
+      const text = await wholeText(all, name);
+      const language = languageOfFile(name) ?? languageOfText(text);
+      for (const call of findCalls(text, await loadLanguage(language))) collector.add(call, name);
+      collector.addInput({ name, kind: `source, ${language}`, leftOut: [] });
+    } else readText(reading, kind, await wholeText(all, name), name);
   } catch (thrown) {
     throw named(name, thrown);
   } finally {
@@ -178,18 +186,6 @@ async function readLogFile({ collector }: Reading, name: string, all: AsyncItera
   );
   const leftOut = tooLong > 0 ? [`${count(tooLong, 'line')} longer than 1 MiB left out`] : [];
   collector.addInput({ name, kind: 'log', lines, leftOut });
-}
-
-async function readHar({ collector }: Reading, name: string, all: AsyncIterable<Buffer>): Promise<void> {
-  const { callsOfHar } = await import('../read-calls/har');
-  for await (const call of callsOfHar(all)) collector.addForm(call);
-  collector.addInput({ name, kind: 'har', leftOut: [] });
-}
-
-async function readSource({ collector }: Reading, name: string, text: string): Promise<void> {
-  const language = languageOfFile(name) ?? languageOfText(text);
-  for (const call of findCalls(text, await loadLanguage(language))) collector.add(call, name);
-  collector.addInput({ name, kind: `source, ${language}`, leftOut: [] });
 }
 
 /** Commands and addresses are given to be migrated: that there is no call among them is a mistake. */

@@ -3,8 +3,7 @@ import { resolve } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { Environment } from '../../../http/config';
 import { systemCode } from '../../../http/errors';
-import { type CommandRun, parserOutput } from '../../../terminal/command';
-import { createOutput, type Output } from '../../../terminal/output';
+import { type CommandRun, createOutput, type Output, parserOutput } from '../../../terminal/output';
 import { shellWord } from '../../../terminal/text';
 import { KINDS, type Kind } from '../read-calls/kind';
 import { CLIENTS, type Client, V2_ADDRESS } from '../render';
@@ -25,9 +24,7 @@ const EXIT = {
 type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** What the program takes from its process. */
-interface Run extends CommandRun {
-  readonly env: Environment;
-}
+type Run = CommandRun & { readonly env: Environment };
 
 interface Options {
   readonly from?: Kind;
@@ -131,7 +128,7 @@ async function migrate(
     throw new Failure('usage', 'Nothing to read. Name a curl command, an address, a file or a folder.');
   }
   for (const input of inputs.length === 0 ? ['-'] : inputs) {
-    if (input === '-') await readPieces(reading, { name: 'Standard input', source: stdin, total: 0 });
+    if (input === '-') await readPieces(reading, 'Standard input', stdin, 0);
     else await readInput(reading, input);
   }
   const report = collector.report({ ...(options.site !== undefined && { site: options.site }) });

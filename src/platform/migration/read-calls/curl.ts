@@ -96,7 +96,8 @@ function curlCommands(line: string): string[][] {
     const word = wordOf(entry);
     if (word === undefined) {
       // An address with & that nobody quoted: the shell would cut it there, and its writer did not mean that.
-      isRest = isOperator(entry, '&') && words?.at(-1)?.includes('?') === true;
+      const isAnd = typeof entry !== 'string' && 'op' in entry && entry.op === '&';
+      isRest = isAnd && words?.at(-1)?.includes('?') === true;
       if (!isRest) words = undefined;
     } else if (isRest && words) {
       if (/^[\w.-]+=/.test(word)) words.push(`${words.pop()}&${word}`);
@@ -113,10 +114,6 @@ function curlCommands(line: string): string[][] {
 function wordOf(entry: ParseEntry): string | undefined {
   if (typeof entry === 'string') return entry;
   return 'pattern' in entry ? entry.pattern : undefined;
-}
-
-function isOperator(entry: ParseEntry, operator: string): boolean {
-  return typeof entry !== 'string' && 'op' in entry && entry.op === operator;
 }
 
 function splitAt(words: readonly string[], marks: readonly string[]): string[][] {

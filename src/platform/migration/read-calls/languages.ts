@@ -35,7 +35,7 @@ function readDeclaration(node: SyntaxNode, finder: Finder): void {
     if (name.name !== 'VariableDefinition') continue;
     let value = name.nextSibling;
     while (value && (value.name === 'TypeAnnotation' || value.name === 'Equals')) value = value.nextSibling;
-    if (value && value.name !== ',') finder.assign(finder.textOf(name), finder.literalOf(value));
+    if (value && value.name !== ',') finder.variables.set(finder.textOf(name), finder.literalOf(value));
   }
 }
 
@@ -61,13 +61,13 @@ function readJavaScriptCall(node: SyntaxNode, finder: Finder): void {
     const called = /^\/?v1\//.test(first.text) ? finder.routeOfPath(first.text) : undefined;
     // A server's own routes begin with a slash.
     if (!called || !values[0] || !(first.text.startsWith('v1') || looksLikeV1(called.route))) return;
-    finder.isRead(values[0]);
+    finder.readUntil = values[0].to;
     const given = values.slice(1, method === 'get' ? 2 : 3);
     finder.found(node, called.route, records(given, finder), called.parameters);
   } else if (method === 'call_api' && first?.kind === 'record') {
     const called = finder.routeOfPath(first.entries.get('path') ?? '');
     if (called) finder.found(node, called.route, records(values.slice(1, 2), finder), called.parameters);
-    if (values[0]) finder.isRead(values[0]);
+    if (values[0]) finder.readUntil = values[0].to;
   } else if (method === 'upload' && /jw|platform|botr/i.test(names[0] ?? '') && values.length === 2) {
     finder.found(node, '/v1/videos/create', records(values.slice(0, 1), finder));
   } else if (first?.kind === 'text' && first.text === 'v1') {
@@ -198,7 +198,7 @@ function readPhpCall(node: SyntaxNode, finder: Finder): void {
   // The third argument is the version, and v1 unless it is said.
   const isV1 = !version || /v1/.test(finder.stringOf(version) ?? '');
   if (!called || !path || !isV1) return;
-  finder.isRead(path);
+  finder.readUntil = path.to;
   finder.found(node, called.route, parameters ? [finder.literalOf(parameters)] : [], called.parameters);
 }
 

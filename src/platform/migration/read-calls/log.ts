@@ -41,12 +41,8 @@ export async function readLog(
   return { lines, tooLong };
 }
 
-interface LoggedAddress {
-  readonly address: string;
-  readonly method: string | undefined;
-}
-
-function addressIn(line: string): LoggedAddress | undefined {
+/** The address that a line has, and the method before it if that is known. */
+function addressIn(line: string): ReturnType<typeof addressOf> {
   const match = line.includes('/v1') ? ADDRESS.exec(line) : null;
   if (!match) return undefined;
   const [whole, address = ''] = match;
@@ -54,11 +50,9 @@ function addressIn(line: string): LoggedAddress | undefined {
   // JSON may have escaped the address, or may have its query in a field of its own.
   if (line.startsWith('{') && (line[start + address.length] === '\\' || !address.includes('?')))
     return addressOf(parsedJson(line), 0);
-  return { address, method: methodBefore(line.slice(Math.max(0, start - 300), start)) };
-}
-
-function methodBefore(text: string): string | undefined {
-  return /\b(GET|POST|PUT|DELETE|HEAD|OPTIONS)[\s"':,]+(?:[a-z]+:\/\/[^/\s]+)?$/.exec(text)?.[1];
+  const before = line.slice(Math.max(0, start - 300), start);
+  const method = /\b(GET|POST|PUT|DELETE|HEAD|OPTIONS)[\s"':,]+(?:[a-z]+:\/\/[^/\s]+)?$/.exec(before)?.[1];
+  return { address, method };
 }
 
 /** Names that loggers have for a query beside its path. */
@@ -73,7 +67,10 @@ const QUERIES = [
 ];
 const METHODS = ['method', 'request_method', 'requestMethod', 'verb', 'http_method', 'cs-method'];
 
-function addressOf(value: unknown, depth: number): LoggedAddress | undefined {
+function addressOf(
+  value: unknown,
+  depth: number,
+): { address: string; method: string | undefined } | undefined {
   if (typeof value !== 'object' || value === null || depth > 5) return undefined;
   const entries = Object.entries(value);
   for (const [, each] of entries) {

@@ -104,20 +104,17 @@ function isNestedDeeper(text: string, limit: number): boolean {
   return false;
 }
 
-interface Extent {
-  readonly from: number;
-  readonly to: number;
-}
+type Extent = { readonly from: number; readonly to: number };
 
 /** Collects the calls of one program, and what its variables hold, in the order of its text. */
 export class Finder {
   readonly text: string;
   readonly calls: FoundCall[] = [];
   readonly #language: Language;
-  readonly #variables = new Map<string, Literal>();
+  readonly variables = new Map<string, Literal>();
   readonly #isOfV1: boolean;
   /** Addresses before this place belong to a call that was found. */
-  #readUntil = 0;
+  readUntil = 0;
   #depth = 0;
   #copied = 0;
 
@@ -152,32 +149,29 @@ export class Finder {
     const written = this.textOf(node);
     if (PLAIN.includes(node.name) || (node.name === 'UnaryExpression' && /^-[\d.]+$/.test(written)))
       return { kind: 'text', text: written };
-    if (node.name === 'VariableName') return this.variable(written);
+    if (node.name === 'VariableName') return this.variables.get(written) ?? OTHER;
     const [inner] = node.name === 'ParenthesizedExpression' ? itemsOf(node) : [];
     if (inner) return this.literalOf(inner);
     const text = this.stringOf(node);
     return text === undefined ? OTHER : { kind: 'text', text };
   }
 
+  /** @throws UnreadableInput when spreads copy more than the limit. */
   record(entries: readonly Entry[]): KnownRecord {
     const known = new Map<string, string>();
     let isComplete = true;
     for (const { name, value, spread } of entries) {
       const taken = spread && this.literalOf(spread);
-      if (taken?.kind === 'record') this.#count(taken.entries.size);
-      if (taken?.kind === 'record') for (const [key, each] of taken.entries) known.set(key, each);
-      else if (name !== undefined && value) known.set(name, this.valueOf(value));
+      if (taken?.kind === 'record') {
+        this.#copied += taken.entries.size;
+        if (this.#copied > MAX_COPIED)
+          throw new UnreadableInput(`copies more than ${MAX_COPIED} entries by spreads`);
+        for (const [key, each] of taken.entries) known.set(key, each);
+        isComplete &&= taken.isComplete;
+      } else if (name !== undefined && value) known.set(name, this.valueOf(value));
       else isComplete = false;
-      if (taken?.kind === 'record' && !taken.isComplete) isComplete = false;
     }
     return { kind: 'record', entries: known, isComplete };
-  }
-
-  /** @throws UnreadableInput over the limit. */
-  #count(copied: number): void {
-    this.#copied += copied;
-    if (this.#copied > MAX_COPIED)
-      throw new UnreadableInput(`copies more than ${MAX_COPIED} entries by spreads`);
   }
 
   /** The text of a string, or of several that are joined; placeholders stand for variables. */
@@ -236,30 +230,22 @@ export class Finder {
     return (isText || this.#language.strings.includes(name)) && this.text.slice(from, to).includes('v1');
   }
 
-  assign(name: string, value: Literal): void {
-    this.#variables.set(name, value);
-  }
-
   /** What a function is given can't be known, whatever had the same name before. */
   forget({ from, to }: Extent): void {
     for (const name of this.text.slice(from, to).match(/\$?\w+/g) ?? []) {
-      this.#variables.delete(name);
+      this.variables.delete(name);
     }
   }
 
   /** `name.key = value`: what was known of the variable grows. */
   assignField(name: string, key: string | undefined, value: string): void {
-    let record = this.variable(name);
-    if (record.kind !== 'record') {
+    let record = this.variables.get(name);
+    if (record?.kind !== 'record') {
       record = { kind: 'record', entries: new Map(), isComplete: false };
-      this.#variables.set(name, record);
+      this.variables.set(name, record);
     }
     if (key === undefined) record.isComplete = false;
     else record.entries.set(key, value);
-  }
-
-  variable(name: string): Literal {
-    return this.#variables.get(name) ?? OTHER;
   }
 
   /** A value as a parameter: its text, or a placeholder with the name of the variable that has it. */
@@ -321,18 +307,13 @@ export class Finder {
   /** An address in a text is a call, unless it is the argument of one that was found. */
   readAddress(node: SyntaxNode): void {
     const text = this.stringOf(node);
-    if (node.from < this.#readUntil || !text?.includes('/v1/')) return;
+    if (node.from < this.readUntil || !text?.includes('/v1/')) return;
     const isFull = /^https?:\/\/[^/]*(?:jwplatform|jwplayer|bitsontherun)[^/]*\/v1\//i.test(text);
     const call = readUrl(text);
     if (!call || !(isFull || findRoute(call.route))) return;
-    this.isRead(node);
+    this.readUntil = node.to;
     const line = this.#lineAt(node.from);
     this.calls.push({ route: call.route, parameters: readable(call.parameters), line, incomplete: true });
-  }
-
-  /** The addresses in it belong to a call that was found. */
-  isRead({ to }: SyntaxNode): void {
-    this.#readUntil = to;
   }
 
   /** The line of a place, from 1. */
@@ -355,7 +336,7 @@ function readable(query: FoundCall['parameters']): Record<string, string | strin
 export function readAssignment(node: SyntaxNode, finder: Finder): void {
   const [target, value] = [node.firstChild, node.lastChild];
   if (!target || !value) return;
-  if (target.name === 'VariableName') finder.assign(finder.textOf(target), finder.literalOf(value));
+  if (target.name === 'VariableName') finder.variables.set(finder.textOf(target), finder.literalOf(value));
   const [name, key, ...others] = finder.chainOf(target) ?? [];
   if (name === undefined || key === undefined || others.length > 0) return;
   finder.assignField(name, key === '?' ? undefined : key, finder.valueOf(value));
