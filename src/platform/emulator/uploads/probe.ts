@@ -1,13 +1,12 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** What the bytes of a file say of it. What they leave open is undefined. */
+/** What the bytes of a file say of it; of a movie also what it has. What they leave open is undefined. */
 interface FileFacts {
   readonly mimeType: string;
-  /** Of a movie only. */
   readonly mediaType?: 'video' | 'audio';
   /** Seconds. */
   readonly duration?: number | undefined;
-  /** Pixels, as the file is to be shown. */
+  /** Pixels, as it is to be shown. */
   readonly width?: number | undefined;
   readonly height?: number | undefined;
 }
@@ -35,14 +34,7 @@ async function factsOf(file: FileHandle): Promise<FileFacts | undefined> {
   const { size } = await file.stat();
   const bytes = new Bytes(file, size);
   const head = await bytes.read(0, HEAD_BYTES);
-  return (
-    pngFacts(head) ??
-    gifFacts(head) ??
-    webpFacts(head) ??
-    (await jpegFacts(head, bytes)) ??
-    (await movieFacts(head, bytes)) ??
-    textFacts(head)
-  );
+  return (await movieFacts(head, bytes)) ?? typeOf(head);
 }
 
 /** How often a file is read: a file may be made of the smallest boxes, or of ones that lead in a ring. */
@@ -66,67 +58,6 @@ class Bytes {
   }
 }
 
-function image(mimeType: string, width: number, height: number): FileFacts {
-  const known = width > 0 && height > 0;
-  return known ? { mimeType, width, height } : { mimeType };
-}
-
-/** PNG (W3C) § 11.2.2: the first chunk is IHDR. */
-function pngFacts(head: Buffer): FileFacts | undefined {
-  if (head.length < 24 || head.toString('latin1', 0, 8) !== '\x89PNG\r\n\x1a\n') return undefined;
-  if (head.toString('latin1', 12, 16) !== 'IHDR') return undefined;
-  return image('image/png', head.readUInt32BE(16), head.readUInt32BE(20));
-}
-
-/** GIF89a § 18: the logical screen. */
-function gifFacts(head: Buffer): FileFacts | undefined {
-  if (head.length < 10 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6))) return undefined;
-  return image('image/gif', head.readUInt16LE(6), head.readUInt16LE(8));
-}
-
-/** WebP (RFC 9649) § 2: simple lossy, simple lossless, and extended. */
-function webpFacts(head: Buffer): FileFacts | undefined {
-  if (head.length < 30 || head.toString('latin1', 0, 4) !== 'RIFF') return undefined;
-  if (head.toString('latin1', 8, 12) !== 'WEBP') return undefined;
-  const type = 'image/webp';
-  switch (head.toString('latin1', 12, 16)) {
-    case 'VP8 ':
-      if (head.readUIntBE(23, 3) !== 0x9d012a) return image(type, 0, 0);
-      return image(type, head.readUInt16LE(26) & 0x3fff, head.readUInt16LE(28) & 0x3fff);
-    case 'VP8L': {
-      if (head[20] !== 0x2f) return image(type, 0, 0);
-      const sizes = head.readUInt32LE(21);
-      return image(type, (sizes & 0x3fff) + 1, ((sizes >>> 14) & 0x3fff) + 1);
-    }
-    case 'VP8X':
-      return image(type, head.readUIntLE(24, 3) + 1, head.readUIntLE(27, 3) + 1);
-    default:
-      return image(type, 0, 0);
-  }
-}
-
-/** JPEG (ITU-T T.81) Annex B: the frame header, behind segments of up to 64 KiB each. */
-async function jpegFacts(head: Buffer, bytes: Bytes): Promise<FileFacts | undefined> {
-  if (head.length < 4 || head.readUIntBE(0, 3) !== 0xffd8ff) return undefined;
-  const type = 'image/jpeg';
-  for (let at = 2; ; ) {
-    const segment = await bytes.read(at, 9);
-    const [mark, marker = 0] = segment;
-    if (segment.length < 9 || mark !== 0xff) return image(type, 0, 0);
-    if (marker === 0xff) {
-      // Fill bytes may stand before a marker.
-      at += 1;
-      continue;
-    }
-    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
-    if (isFrame) return image(type, segment.readUInt16BE(7), segment.readUInt16BE(5));
-    const hasLength = marker > 0x01 && !(marker >= 0xd0 && marker <= 0xd9);
-    const length = segment.readUInt16BE(2);
-    if (marker === 0xda || (hasLength && length < 2)) return image(type, 0, 0);
-    at += hasLength ? 2 + length : 2;
-  }
-}
-
 /** A box of ISO/IEC 14496-12 (an atom of QuickTime): where its content is. */
 interface Box {
   readonly type: string;
@@ -135,36 +66,39 @@ interface Box {
 }
 
 const FIRST_BOXES = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip', 'pnot'];
+/** The boxes whose content is read, by the one that they are in. */
+const CONTAINERS: Readonly<Record<string, readonly string[]>> = { moov: ['trak', 'mvex'], trak: ['mdia'] };
 
 async function movieFacts(head: Buffer, bytes: Bytes): Promise<FileFacts | undefined> {
   const first = head.toString('latin1', 4, 8);
   if (head.length < 16 || !FIRST_BOXES.includes(first)) return undefined;
   const isQuickTime = first !== 'ftyp' || head.toString('latin1', 8, 12) === 'qt  ';
-  const moov = await findBox(bytes, { start: 0, end: bytes.size }, 'moov');
-  if (!moov) return undefined;
-  let duration: number | undefined;
+  let times: Awaited<ReturnType<typeof timesOf>>;
+  let inFragments: number | undefined;
   const tracks: Track[] = [];
-  let timescale = 0;
-  for await (const box of boxesIn(bytes, moov)) {
-    if (box.type === 'mvhd') {
-      const times = await timesOf(bytes, box);
-      timescale = times?.timescale ?? 0;
-      duration = times?.duration;
+  for await (const box of boxesIn(bytes, { type: '', start: 0, end: bytes.size })) {
+    if (box.type !== 'moov') continue;
+    for await (const inner of boxesWithin(bytes, box)) {
+      const track = tracks.at(-1) ?? {};
+      if (inner.type === 'mvhd') times = await timesOf(bytes, inner);
+      if (inner.type === 'mehd') inFragments = await fragmentsDuration(bytes, inner, times?.timescale ?? 0);
+      if (inner.type === 'trak') tracks.push({});
+      if (inner.type === 'tkhd') track.size = await sizeOf(bytes, inner);
+      if (inner.type === 'hdlr')
+        track.handler ??= (await bytes.read(inner.start, 12)).toString('latin1', 8, 12);
     }
-    if (box.type === 'trak') tracks.push(await readTrack(bytes, box));
-    // Of a fragmented movie, the whole length stands here.
-    if (box.type === 'mvex') duration ??= await fragmentsDuration(bytes, box, timescale);
+    break;
   }
   const video = tracks.find(({ handler }) => handler === 'vide');
   if (!video && !tracks.some(({ handler }) => handler === 'soun')) return undefined;
   const mediaType = video ? 'video' : 'audio';
-  const size = video?.size && { width: video.size.width, height: video.size.height };
   const mimeType = isQuickTime ? 'video/quicktime' : `${mediaType}/mp4`;
-  return { mimeType, mediaType, duration, ...size };
+  // Of a fragmented movie, the whole length is in a box of its own.
+  return { mimeType, mediaType, duration: times?.duration ?? inFragments, ...video?.size };
 }
 
 /** The boxes between two places, as far as they can be read. */
-async function* boxesIn(bytes: Bytes, { start, end }: Pick<Box, 'start' | 'end'>): AsyncGenerator<Box> {
+async function* boxesIn(bytes: Bytes, { start, end }: Box): AsyncGenerator<Box> {
   for (let at = start; at + 8 <= end; ) {
     const head = await bytes.read(at, 16);
     if (head.length < 8) return;
@@ -181,13 +115,12 @@ async function* boxesIn(bytes: Bytes, { start, end }: Pick<Box, 'start' | 'end'>
   }
 }
 
-async function findBox(
-  bytes: Bytes,
-  within: Pick<Box, 'start' | 'end'>,
-  type: string,
-): Promise<Box | undefined> {
-  for await (const box of boxesIn(bytes, within)) if (box.type === type) return box;
-  return undefined;
+/** The boxes in one, each with those in it behind it. */
+async function* boxesWithin(bytes: Bytes, box: Box): AsyncGenerator<Box> {
+  for await (const inner of boxesIn(bytes, box)) {
+    yield inner;
+    if (CONTAINERS[box.type]?.includes(inner.type)) yield* boxesWithin(bytes, inner);
+  }
 }
 
 /** Of `mvhd`: how many units a second has, and the length in seconds. */
@@ -201,10 +134,9 @@ async function timesOf(bytes: Bytes, { start }: Box) {
   return { timescale, duration: isUnknown ? undefined : seconds(units, timescale) };
 }
 
-async function fragmentsDuration(bytes: Bytes, mvex: Box, timescale: number): Promise<number | undefined> {
-  const mehd = await findBox(bytes, mvex, 'mehd');
-  const box = mehd && (await bytes.read(mehd.start, 12));
-  if (!box || box.length < (box[0] === 1 ? 12 : 8)) return undefined;
+async function fragmentsDuration(bytes: Bytes, { start }: Box, timescale: number) {
+  const box = await bytes.read(start, 12);
+  if (box.length < (box[0] === 1 ? 12 : 8)) return undefined;
   return seconds(box[0] === 1 ? box.readBigUInt64BE(4) : BigInt(box.readUInt32BE(4)), timescale);
 }
 
@@ -217,20 +149,8 @@ function seconds(units: bigint, timescale: number): number | undefined {
 }
 
 interface Track {
-  readonly handler: string | undefined;
-  readonly size: { readonly width: number; readonly height: number } | undefined;
-}
-
-async function readTrack(bytes: Bytes, trak: Box): Promise<Track> {
-  let handler: string | undefined;
-  let size: Track['size'];
-  for await (const box of boxesIn(bytes, trak)) {
-    if (box.type === 'tkhd') size = await sizeOf(bytes, box);
-    if (box.type !== 'mdia') continue;
-    const hdlr = await findBox(bytes, box, 'hdlr');
-    handler = hdlr && (await bytes.read(hdlr.start, 12)).toString('latin1', 8, 12);
-  }
-  return { handler, size };
+  handler?: string;
+  size?: { readonly width: number; readonly height: number } | undefined;
 }
 
 /** Of `tkhd`: the size as it is shown, so of a film that is turned on its side, the other way round. */
@@ -244,35 +164,25 @@ async function sizeOf(bytes: Bytes, { start, end }: Box): Promise<Track['size']>
   return isTurned ? { width: down, height: across } : { width: across, height: down };
 }
 
+/** What PNG (W3C), GIF89a, WebP (RFC 9649) and JPEG (ITU-T T.81) have at a place. */
+const PICTURES: readonly (readonly [mark: string, at: number, mimeType: string])[] = [
+  ['\x89PNG\r\n\x1a\n', 0, 'image/png'],
+  ['GIF8', 0, 'image/gif'],
+  ['WEBP', 8, 'image/webp'],
+  ['\xff\xd8\xff', 0, 'image/jpeg'],
+];
 const TIMING = /^\d{1,4}:\d\d:\d\d[,.]\d{1,3} *--> *\d{1,4}:\d\d:\d\d[,.]\d{1,3}/;
+/** What may stand before the first element of an XML document. */
+const PROLOG = /^(?:\s*(?:<\?[\s\S]*?\?>|<!--[\s\S]*?-->|<!DOCTYPE[^>]*>))*\s*/;
 
-function textFacts(head: Buffer): FileFacts | undefined {
+function typeOf(head: Buffer): FileFacts | undefined {
+  const first = head.toString('latin1', 0, 12);
+  const [, , picture] = PICTURES.find(([mark, at]) => first.startsWith(mark, at)) ?? [];
+  if (picture !== undefined) return { mimeType: picture };
   if (head.includes(0)) return undefined;
   const text = head.toString('utf8').replace(/^\ufeff/, '');
   if (/^WEBVTT(?:[ \t\r\n]|$)/.test(text)) return { mimeType: 'text/vtt' };
   const [number = '', timing = ''] = text.trimStart().split(/\r\n|\r|\n/, 2);
   if (/^\d{1,9} *$/.test(number) && TIMING.test(timing)) return { mimeType: 'application/x-subrip' };
-  return svgFacts(text);
-}
-
-/** What may stand before the first element of an XML document. */
-const PROLOG = /^(?:\s*(?:<\?[\s\S]*?\?>|<!--[\s\S]*?-->|<!DOCTYPE[^>]*>))*\s*/;
-
-function svgFacts(text: string): FileFacts | undefined {
-  const rest = text.replace(PROLOG, '');
-  if (!/^<svg[\s/>]/.test(rest)) return undefined;
-  const tag = rest.slice(0, rest.indexOf('>'));
-  const attribute = (name: string) => new RegExp(`\\s${name}\\s*=\\s*["']([^"']*)["']`).exec(tag)?.[1] ?? '';
-  const pixels = (name: string) =>
-    Number(/^\s*(\d{1,6}(?:\.\d{1,6})?)(?:px)?\s*$/.exec(attribute(name))?.[1] ?? 0);
-  const [, , across = 0, down = 0] = attribute('viewBox')
-    .trim()
-    .split(/[\s,]+/, 4)
-    .map(Number);
-  const [width, height] = [pixels('width'), pixels('height')];
-  // What is left out follows from the shape of the view box.
-  const shown =
-    width || height ? [width || (height * across) / down, height || (width * down) / across] : [across, down];
-  const [wide = 0, high = 0] = shown.map((length) => (length > 0 && length < 1e6 ? Math.round(length) : 0));
-  return image('image/svg+xml', wide, high);
+  return /^<svg[\s/>]/.test(text.replace(PROLOG, '')) ? { mimeType: 'image/svg+xml' } : undefined;
 }
