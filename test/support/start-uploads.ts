@@ -1,8 +1,12 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
-import type { StoredFile, Upload, WantedUpload } from '../../src/platform/emulator/uploads/upload';
-import { uploadFields } from '../../src/platform/emulator/uploads/uploads';
+import {
+  type StoredFile,
+  type Upload,
+  uploadFields,
+  type WantedUpload,
+} from '../../src/platform/emulator/uploads/uploads';
 import { temporaryFolder } from './after-test';
 import { startEmulator, type TestEmulator } from './start-emulator';
 

@@ -3,6 +3,7 @@ import { HttpError } from '../../http/errors';
 import { isSameSecret } from '../../http/secret';
 import type { Clock } from './clock';
 import type { ItemStore } from './listing/item-store';
+import type { Surroundings } from './surroundings';
 
 /** What a credential may do, from the least to the most: read; also create and change; also make credentials. */
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
@@ -115,10 +116,10 @@ function requirePermission({ permission }: Credential, needed: Permission): void
 }
 
 /** What the control port and the dashboard do to credentials, always in the name of an Admin credential. */
-export interface CredentialActions extends CredentialParts {
+export interface CredentialActions
+  extends CredentialParts,
+    Pick<Surroundings, 'newResourceId' | 'newSecret'> {
   readonly clock: Clock;
-  readonly newResourceId: () => string;
-  readonly newSecret: () => string;
 }
 
 export interface WantedCredential {

@@ -1,5 +1,3 @@
-import type { Log } from '../../http/log';
-import type { Fence } from '../../verify/fenced-tester';
 import { createClock } from './clock';
 import type { EmulatorConfig } from './config';
 import { FaultSwitches } from './control/faults';
@@ -10,31 +8,11 @@ import { Recordings } from './packaging/recordings';
 import { createLibrary } from './resources/library';
 import { SEEDED_TIME, SeededSource } from './seeded-source';
 import { createState, seedState } from './state';
+import type { Surroundings } from './surroundings';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
 import { clientsOf } from './upstreams/config-service';
 import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
-
-/** Handed in by the process; no route uses the real ones. */
-export interface Surroundings {
-  readonly log: Log;
-  /** Real time. Everything on the platform uses the context's `clock`. */
-  readonly wallClock: () => Date;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-  /** A new, unguessable request id. */
-  readonly newId: () => string;
-  /** A new id of 8 letters and digits, for what the platform makes. */
-  readonly newResourceId: () => string;
-  /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
-  readonly newSecret: () => string;
-  /** So many unguessable bytes. */
-  readonly newBytes: (count: number) => Buffer;
-  /** The folder of the pages, style sheets and scripts that the emulator serves. */
-  readonly publicFolder: string;
-  /** What a test of a stream may take; without it, it runs in this process. */
-  readonly fence?: Fence;
-}
 
 export type EmulatorContext = ReturnType<typeof createContext>;
 

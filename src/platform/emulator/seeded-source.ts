@@ -19,12 +19,9 @@ type Purpose = 'id' | 'resource' | 'secret' | 'bytes';
 
 /** What stands for random source and measured time in a run with a seed: the same draws give the same values. */
 export class SeededSource {
-  readonly #seed: number;
   #drawn: Partial<Record<Purpose, number>> = {};
 
-  constructor(seed: number) {
-    this.#seed = seed;
-  }
+  constructor(private readonly seed: number) {}
 
   /** How often each was drawn. */
   get drawn(): Readonly<Record<string, number>> {
@@ -47,7 +44,7 @@ export class SeededSource {
   #draw(purpose: Purpose, outputLength: number): Buffer {
     const count = (this.#drawn[purpose] ?? 0) + 1;
     this.#drawn[purpose] = count;
-    return createHash('shake256', { outputLength }).update(`${this.#seed} ${purpose} ${count}`).digest();
+    return createHash('shake256', { outputLength }).update(`${this.seed} ${purpose} ${count}`).digest();
   }
 }
 

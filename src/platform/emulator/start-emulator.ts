@@ -6,11 +6,12 @@ import { listen } from '../../http/server';
 import type { Tls } from '../../http/tls';
 import { createEmulatorApp } from './app';
 import type { EmulatorConfig } from './config';
-import { createContext, type EmulatorContext, type Surroundings } from './context';
+import { createContext, type EmulatorContext } from './context';
 import { createControlApp } from './control/app';
-import { openStateFile } from './control/state-file';
+import { openStateFile } from './control/saved-state';
 import { startRtmpIngest } from './live/rtmp-ingest';
 import { textOf } from './seeded-source';
+import type { Surroundings } from './surroundings';
 
 /** How long a file may take to come over a slow connection; one that comes to a halt is cut much earlier. */
 const UPLOAD_MS = 24 * 60 * 60 * 1000;

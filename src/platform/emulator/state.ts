@@ -6,7 +6,7 @@ import { valuesAfter } from './resources/body';
 import { addChannel, CHANNEL } from './resources/channels';
 import type { LibraryState } from './resources/resource';
 import { Usage } from './resources/usage';
-import type { Signatures } from './v1/authentication';
+import type { Signatures } from './v1/signed-call';
 
 /** The state of the platform, in memory alone. Webhooks are kept by their own service. */
 export interface EmulatorState extends LibraryState {

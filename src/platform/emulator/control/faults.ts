@@ -138,14 +138,26 @@ export function routesOf(layers: readonly RouterLayer[]): PlatformRoute[] {
 /** Why no route answers `METHOD /path`, and the one that is meant; undefined when one does. */
 export function whyNoRoute(target: string, routes: readonly PlatformRoute[]): string | undefined {
   const [method = '', path = ''] = target.split(' ');
-  const there = routes.filter((route) => isAt(partsOf(path), partsOf(route.path)));
+  const wanted = partsOf(path);
+  const there = routes.filter((route) => isAt(wanted, partsOf(route.path)));
   if (there.some(({ methods }) => takes(methods, method))) return undefined;
   const [first] = there;
   if (first) return `${first.path} takes ${first.methods.join(', ')}, not ${method}`;
-  const meant = nearestTarget(target, routes);
-  return meant === undefined
-    ? `the platform has no such route; its routes begin with ${beginningsOf(routes).join(', ')}`
-    : `the platform has no such route; did you mean ${meant}?`;
+  // Written with the target's own parts where a route takes any.
+  const targets = new Map<string, string>(
+    routes.flatMap((route) => {
+      const parts = partsOf(route.path);
+      const filled = parts.map((part, place) =>
+        part.startsWith(':') && parts.length === wanted.length ? (wanted[place] ?? part) : part,
+      );
+      const own = takes(route.methods, method) ? [method] : route.methods;
+      return own.map((each) => [`${each} ${filled.join('/')}`, `${each} ${route.path}`] as const);
+    }),
+  );
+  const meant = nearest(`${method} ${wanted.join('/')}`, [...targets.keys()]);
+  if (meant !== undefined) return `the platform has no such route; did you mean ${targets.get(meant)}?`;
+  const beginnings = routes.map((route) => /^(?:\/v\d)?\/[^/:]*/.exec(route.path)?.[0] ?? route.path);
+  return `the platform has no such route; its routes begin with ${[...new Set(beginnings)].join(', ')}`;
 }
 
 function takes(methods: readonly string[], method: string): boolean {
@@ -170,26 +182,4 @@ function isPart(wanted: string, part: string): boolean {
   if (ANY.test(wanted) || wanted === part || part.startsWith('*')) return true;
   const [, ending] = /^:\w+(.*)$/.exec(part) ?? [];
   return ending !== undefined && wanted.length > ending.length && wanted.endsWith(ending);
-}
-
-/** The route that is written most like a target, with the target's own parts where the route takes any. */
-function nearestTarget(target: string, routes: readonly PlatformRoute[]): string | undefined {
-  const [method = '', path = ''] = target.split(' ');
-  const wanted = partsOf(path);
-  const meant = new Map<string, string>(
-    routes.flatMap((route) => {
-      const parts = partsOf(route.path);
-      const filled = parts.map((part, place) =>
-        part.startsWith(':') && parts.length === wanted.length ? (wanted[place] ?? part) : part,
-      );
-      const own = takes(route.methods, method) ? [method] : route.methods;
-      return own.map((each) => [`${each} ${filled.join('/')}`, `${each} ${route.path}`] as const);
-    }),
-  );
-  const found = nearest(`${method} ${wanted.join('/')}`, [...meant.keys()]);
-  return found === undefined ? undefined : meant.get(found);
-}
-
-function beginningsOf(routes: readonly PlatformRoute[]): string[] {
-  return [...new Set(routes.map(({ path }) => /^(?:\/v\d)?\/[^/:]*/.exec(path)?.[0] ?? path))];
 }

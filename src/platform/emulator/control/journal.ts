@@ -46,14 +46,11 @@ const ENTRY_BYTES = 1024;
 
 /** The latest requests of clients. They are kept as they came; `render` hides secrets. */
 export class Journal {
-  readonly #limits: typeof JOURNAL_LIMITS;
   #entries: { readonly exchanged: Exchanged; readonly bytes: number }[] = [];
   #bytes = 0;
   #last = 0;
 
-  constructor(limits = JOURNAL_LIMITS) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits = JOURNAL_LIMITS) {}
 
   /** How many requests there were, with those that are forgotten: the id of the latest. */
   get last(): number {
@@ -72,7 +69,7 @@ export class Journal {
     this.#last += 1;
     this.#entries.push({ exchanged: { ...exchanged, id: this.#last }, bytes });
     this.#bytes += bytes;
-    while (this.#entries.length > this.#limits.entries || this.#bytes > this.#limits.bytes)
+    while (this.#entries.length > this.limits.entries || this.#bytes > this.limits.bytes)
       this.#bytes -= this.#entries.shift()?.bytes ?? 0;
   }
 
@@ -85,7 +82,7 @@ export class Journal {
 
   /** The first bytes of a body, in memory of their own. */
   cut(body: Buffer | string | undefined): Buffer | undefined {
-    const { bodyBytes } = this.#limits;
+    const { bodyBytes } = this.limits;
     if (typeof body === 'string') return Buffer.from(body.slice(0, bodyBytes));
     return body && Buffer.from(body.subarray(0, bodyBytes));
   }
@@ -185,10 +182,9 @@ function withoutSecrets(text: string, known: readonly string[]): string {
   return hidden;
 }
 
-/** An exchange as the control port and the dashboard show it. */
 export type ShownExchange = ReturnType<typeof renderExchanged>;
 
-/** Without secrets, and with what a client may have meant that was answered 400 or 404. */
+/** An exchange as it is shown: without secrets, and with what a client may have meant that was answered 400 or 404. */
 export function renderExchanged(context: EmulatorContext, exchanged: Exchanged) {
   const { id, at, ms, method, url, status, headers, body, length, answer } = exchanged;
   const hide = secretsOf(context);

@@ -7,7 +7,7 @@ import type { EmulatorContext } from '../context';
 import { type LiveEvent, previewPath } from '../live/live-event';
 import type { Channel } from '../resources/channels';
 import { isPublished, type Media } from '../resources/media';
-import type { Upload } from '../uploads/upload';
+import type { Upload } from '../uploads/uploads';
 import type { Delivery } from '../webhooks/webhooks';
 import { masked, renderCredentials } from './credentials';
 import { MAX_STATE_BYTES, readState, restoreState, saveState, withoutSecretsOf } from './saved-state';

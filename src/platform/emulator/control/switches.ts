@@ -2,10 +2,10 @@ import type { Express } from 'express';
 import * as z from 'zod';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
-import { type Clock, wireTime } from '../clock';
+import { wireTime } from '../clock';
+import type { EmulatorContext } from '../context';
 import { readJson, validated } from '../json-body';
-import type { Webhooks } from '../webhooks/webhooks';
-import { type Fault, type FaultSwitch, type FaultSwitches, whyNoRoute } from './faults';
+import { type Fault, type FaultSwitch, whyNoRoute } from './faults';
 
 const ClockBody = z.strictObject(
   {
@@ -74,14 +74,11 @@ export function faultOf({ target, kind, status = 500, ms = 1000, ms_to, rate, ti
 
 const NO_WEBHOOK = 'there is no webhook with this id; GET /state lists them, webhook:* means all';
 
-interface SwitchParts {
-  readonly clock: Clock;
-  readonly faults: FaultSwitches;
-  readonly webhooks: Pick<Webhooks, 'find'>;
-}
-
 /** The clock and the fault switches. */
-export function mountSwitches(app: Express, { clock, faults, webhooks }: SwitchParts): void {
+export function mountSwitches(
+  app: Express,
+  { clock, faults, webhooks }: Pick<EmulatorContext, 'clock' | 'faults' | 'webhooks'>,
+): void {
   app
     .route('/clock')
     .get((_request, response) => void response.json({ now: wireTime(clock.now()) }))

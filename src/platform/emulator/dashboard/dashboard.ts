@@ -7,7 +7,7 @@ import { html } from '../../../http/html';
 import type { Log } from '../../../http/log';
 import { isPublicName } from '../addresses';
 import type { EmulatorContext } from '../context';
-import { refuseWebhooks } from '../webhooks/receiver-call';
+import { refuseWebhooks } from '../webhooks/receiver';
 import { mountChannelPages } from './channels';
 import { mountCredentialPages } from './credentials';
 import { wantsJson } from './forms';

@@ -2,7 +2,7 @@ import type { Express } from 'express';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import { isPublished, MEDIA, type Media } from '../resources/media';
-import { viewOf } from '../resources/resource-routes';
+import { viewOf } from '../resources/resource-calls';
 import {
   bytes,
   card,

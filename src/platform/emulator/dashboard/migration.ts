@@ -20,7 +20,7 @@ import { asCurl } from '../../migration/render';
 import { originOf } from '../addresses';
 import { reachesSite } from '../auth';
 import type { EmulatorContext } from '../context';
-import { signatureOf } from '../v1/signature';
+import { signatureOf } from '../v1/signed-call';
 import { callPlatform } from './call-platform';
 import { card, copyableLines, pill, type Words } from './elements';
 import { type Asked, formCard, invalid, mountPage, type PageRequest } from './forms';

@@ -1,7 +1,7 @@
 import type { Express } from 'express';
 import { type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import { watchablesOf } from '../delivery/playlist-media';
+import { watchablesOf } from '../delivery/watchable';
 import { Choice } from '../resources/fields';
 import type { Media } from '../resources/media';
 import {

@@ -4,8 +4,7 @@ import { type Content, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { SetFields } from '../resources/fields';
 import type { View } from '../resources/resource';
-import type { ResourceCalls } from '../resources/resource-calls';
-import { viewOf } from '../resources/resource-routes';
+import { type ResourceCalls, viewOf } from '../resources/resource-calls';
 import { card, confirmedAction, copyable, type Fact, facts, time, titleCase } from './elements';
 import {
   type Answer,

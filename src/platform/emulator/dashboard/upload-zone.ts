@@ -1,9 +1,8 @@
 import { type Content, type Html, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
 import type { Media } from '../resources/media';
-import type { Upload, UploadMethod } from '../uploads/upload';
 import { receiveForm } from '../uploads/upload-form';
-import { uploadFields } from '../uploads/uploads';
+import { type Upload, type UploadMethod, uploadFields } from '../uploads/uploads';
 import type { FormBody } from './inputs';
 import type { MountForm, Sent } from './resource-pages';
 

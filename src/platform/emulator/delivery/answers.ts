@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import type { Clock } from '../clock';
 import type { Packaging } from '../packaging/packaging';
 import type { EmulatorState } from '../state';
-import type { StoredFile } from '../uploads/upload';
+import type { StoredFile } from '../uploads/uploads';
 
 export interface DeliveryParts {
   readonly state: EmulatorState;

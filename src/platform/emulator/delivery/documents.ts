@@ -134,11 +134,6 @@ export async function mediaFeed(context: DeliveryParts, watchable: Watchable, or
   return { title, description, kind: 'Single Item', entries: [entry], feedInstanceId: context.newId() };
 }
 
-function renderJson({ entries, feedInstanceId, customParams = {}, ...fields }: Feed): object {
-  const playlist = entries.map((entry) => flattened(entry.item, entry.customParams));
-  return flattened({ ...fields, playlist, feed_instance_id: feedInstanceId }, customParams);
-}
-
 /** Names that only documents of playlists have as fields. */
 const OF_PLAYLISTS = ['feedid', 'links'];
 
@@ -244,8 +239,11 @@ export const Formatted = z.object({
 });
 
 export async function sendFeed(response: Response, feed: Feed, format: 'json' | 'mrss'): Promise<void> {
-  if (format === 'mrss') answer(response, '', await renderMrss(feed), 'application/rss+xml; charset=utf-8');
-  else answer(response, '', renderJson(feed));
+  if (format === 'mrss')
+    return answer(response, '', await renderMrss(feed), 'application/rss+xml; charset=utf-8');
+  const { entries, feedInstanceId, customParams = {}, ...fields } = feed;
+  const playlist = entries.map((entry) => flattened(entry.item, entry.customParams));
+  answer(response, '', flattened({ ...fields, playlist, feed_instance_id: feedInstanceId }, customParams));
 }
 
 /** Loaded for the first document that is asked for as MRSS: few are. */

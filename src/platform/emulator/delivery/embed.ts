@@ -44,8 +44,7 @@ export function mountEmbed(app: Express, { publicFolder: root, packaging }: Embe
       response.removeHeader('x-frame-options');
       response.set('cache-control', 'no-store').type('html');
       const shown = shownOn(page, asked, origin);
-      const isPackaging = packaging.client !== undefined;
-      response.send(embedPage(page, shown, { format: asked('format'), origin, isPackaging }));
+      response.send(embedPage(page, shown, origin, asked('format'), packaging.client !== undefined));
     });
   }
 }
@@ -78,30 +77,24 @@ interface Shown {
   readonly options: object;
 }
 
-interface Page {
-  readonly path: string;
-  readonly title: string;
-  readonly intro: string;
-  /** The parameter that says what is played, which is an option of the embed as well. */
-  readonly field: { readonly name: 'channelId' | 'mediaId'; readonly label: string };
-  readonly noun: string;
-}
-
-const CHANNEL_PAGE: Page = {
+/** `field` is the parameter that says what is played, which is an option of the embed as well. */
+const CHANNEL_PAGE = {
   path: '/embed/channel.html',
   title: 'Channel embed',
   intro: 'Shows a live channel as viewers see it.',
   field: { name: 'channelId', label: 'Channel id' },
   noun: 'Channel',
-};
+} as const;
 
-const MEDIA_PAGE: Page = {
+const MEDIA_PAGE = {
   path: '/embed/media.html',
   title: 'Player',
   intro: 'Plays one media as viewers see it: a replay, a media of the library, or an event that is on.',
   field: { name: 'mediaId', label: 'Media id' },
   noun: 'Media',
-};
+} as const;
+
+type Page = typeof CHANNEL_PAGE | typeof MEDIA_PAGE;
 
 /** What the parameters of a page name, if anything. */
 function shownOn(page: Page, asked: (name: string) => string | undefined, origin: string): Shown | undefined {
@@ -131,19 +124,18 @@ function previewItem(token: string, origin: string): object {
   };
 }
 
-interface Way {
-  readonly format: string | undefined;
-  readonly origin: string;
-  readonly isPackaging: boolean;
-}
-
 /**
  * A page that does what a publisher's page does: loads the embed script and calls its setup function.
  * @param shown undefined when the address names nothing to play.
  */
-function embedPage(page: Page, shown: Shown | undefined, way: Way): string {
+function embedPage(
+  page: Page,
+  shown: Shown | undefined,
+  origin: string,
+  format: string | undefined,
+  isPackaging: boolean,
+): string {
   const { field } = page;
-  const { format, origin } = way;
   const options = shown && { ...shown.options, ...(isFormat(format) && { format }), element: '#stage' };
   const example = [
     '<div id="stage"></div>\n<script src="',
@@ -164,7 +156,7 @@ function embedPage(page: Page, shown: Shown | undefined, way: Way): string {
 <body>
 <main>
 <h1>${page.title}</h1>
-${shown && options ? stage(shown, way, options) : form(page)}
+${shown && options ? stage(shown, options, format, isPackaging) : form(page)}
 ${shown && isPreview(shown) ? '' : html`<h2>On your own page</h2><pre><code>${example}</code></pre>`}
 </main>
 </body>
@@ -199,7 +191,7 @@ const NO_PACKAGER =
   'This emulator has no packager, so there is no picture. npm run demo starts one; an emulator of your own needs EMULATOR_PACKAGERURL.';
 
 /** The page of a channel or a media, and of a preview, whose stage says itself why there is nothing to play. */
-function stage(shown: Shown, { format, isPackaging }: Way, options: object) {
+function stage(shown: Shown, options: object, format: string | undefined, isPackaging: boolean) {
   const { name, query } = shown;
   const formats = Object.entries(FORMATS).map(
     ([each, label]) =>

@@ -3,7 +3,7 @@ import { readOnly } from '../../../http/app';
 import { html } from '../../../http/html';
 import { posterOf, type Thumbnail } from '../resources/thumbnails';
 import { probe } from '../uploads/probe';
-import type { StoredFile } from '../uploads/upload';
+import type { StoredFile } from '../uploads/uploads';
 import { answer, countBytes, type DeliveryParts, NO_MEDIA, sendFile } from './answers';
 import { publishedMedia, type Watchable, watchableOf } from './watchable';
 

@@ -3,18 +3,12 @@ import * as z from 'zod';
 import { readOnly } from '../../../http/app';
 import { originOf } from '../addresses';
 import { field, queryText } from '../json-body';
-import type { Playlist } from '../resources/playlists';
-import { DYNAMIC_PLAYLIST, type PlaylistType } from '../resources/playlists';
+import { DYNAMIC_PLAYLIST, type Playlist } from '../resources/playlists';
 import { answer, type DeliveryParts, readQuery } from './answers';
 import { entryOf, type Feed, Formatted, sendFeed } from './documents';
-import { type Asked, watchablesOf } from './playlist-media';
+import { type Asked, watchablesOf } from './watchable';
 
 const NO_PLAYLIST = 'There is no playlist with this id.';
-
-/** What documents say of the type of a playlist. */
-function kindOf(type: PlaylistType): string {
-  return type === 'recommendations_playlist' ? 'FEED' : type.replace('_playlist', '').toUpperCase();
-}
 
 const MAX_PAGE = 500;
 
@@ -93,7 +87,10 @@ async function playlistFeed(
   return {
     title: metadata.title,
     description: metadata.description ?? '',
-    kind: kindOf(playlistType),
+    kind:
+      playlistType === 'recommendations_playlist'
+        ? 'FEED'
+        : playlistType.replace('_playlist', '').toUpperCase(),
     feedid: id,
     links: linksOf(address, { limit, offset, total: all.length }),
     customParams: metadata.custom_params,

@@ -14,12 +14,6 @@ import {
   textsOf,
 } from './filter';
 
-interface Listed<T> {
-  readonly name: string;
-  readonly fields: Fields<T>;
-  readonly render: (item: T) => unknown;
-}
-
 export interface Window {
   readonly offset: number;
   readonly limit: number;
@@ -37,20 +31,20 @@ const MOST_FOUND = 10_000;
 export function listPage<T>(
   items: readonly T[],
   query: unknown,
-  { name, fields, render }: Listed<T>,
+  name: string,
+  fields: Fields<T>,
+  render: (item: T) => unknown,
   window?: Window,
 ): Readonly<Record<string, unknown>> {
   const { page, pageLength, q, sort, faults } = readPaging(query);
   const { predicate, faults: filterFaults } = readFilter(q, fields);
-  const { sorted, faults: orderFaults } = readOrder(sort, fields);
+  const { keys, faults: orderFaults } = readOrder(sort, fields);
   faults.push(...filterFaults.map((fault) => `q: ${fault}`), ...orderFaults.map((fault) => `sort: ${fault}`));
-  if (faults.length > 0) {
-    throw new HttpError(
-      400,
-      faults.map((description) => ({ code: 'invalid_parameter', description })),
-    );
-  }
-  const found = predicate ? sorted(items.filter(predicate)).slice(0, MOST_FOUND) : sorted(items);
+  const problems = faults.map((description) => ({ code: 'invalid_parameter', description }));
+  if (problems.length > 0) throw new HttpError(400, problems);
+  const found = predicate
+    ? sortedBy(keys, items.filter(predicate)).slice(0, MOST_FOUND)
+    : sortedBy(keys, items);
   const { offset, limit } = window ?? { offset: (page - 1) * pageLength, limit: pageLength };
   const shown = found.slice(offset, offset + limit);
   return { page, page_length: pageLength, total: found.length, [name]: shown.map(render) };
@@ -95,18 +89,13 @@ interface SortKey<T> {
   readonly isDescending: boolean;
 }
 
-interface Order<T> {
-  readonly sorted: (items: readonly T[]) => readonly T[];
-  readonly faults: readonly string[];
-}
-
 /**
  * Reads `sort`: `field:asc` or `field:dsc`, several separated by commas; without it, the newest come first. Items that
  * are equal in all fields stay in their order.
  */
-function readOrder<T>(sort: string, fields: Fields<T>): Order<T> {
+function readOrder<T>(sort: string, fields: Fields<T>) {
   const whole = sort.trim();
-  if (whole === '' || whole === 'created:dsc') return { sorted: (items) => items.toReversed(), faults: [] };
+  if (whole === '' || whole === 'created:dsc') return { keys: [], faults: [] };
   const written = whole.split(',', MAX_SORT_KEYS + 1);
   const faults = new Set<string>();
   const keys: SortKey<T>[] = [];
@@ -122,13 +111,12 @@ function readOrder<T>(sort: string, fields: Fields<T>): Order<T> {
     else keys.push({ name, field, isDescending: direction === 'dsc' });
   }
   const tooMany = `has more than ${MAX_SORT_KEYS} fields. The first ones decide.`;
-  return {
-    sorted: (items) => sortedBy(keys, items),
-    faults: written.length > MAX_SORT_KEYS ? [tooMany] : [...faults],
-  };
+  return { keys, faults: written.length > MAX_SORT_KEYS ? [tooMany] : [...faults] };
 }
 
+/** Without keys, the newest come first. */
 function sortedBy<T>(keys: readonly SortKey<T>[], items: readonly T[]): T[] {
+  if (keys.length === 0) return items.toReversed();
   return items
     .map((item) => ({ item, values: keys.map(({ field }) => sortValue(field, item)) }))
     .sort((a, b) => {

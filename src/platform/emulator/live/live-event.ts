@@ -1,4 +1,4 @@
-import type { StoredFile } from '../uploads/upload';
+import type { StoredFile } from '../uploads/uploads';
 
 /** Whether viewers get an event as soon as the encoder connects, or after a publish call. */
 export type PublishingMode = 'auto' | 'manual';

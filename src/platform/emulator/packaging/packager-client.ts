@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { parseUuid } from '../../../drm/bytes';
 import { systemCode } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
-import { failureOf } from '../webhooks/receiver-call';
+import { failureOf } from '../webhooks/receiver';
 
 export interface PackagerAddress {
   /** An `http:` or `https:` address without a slash at its end. */

@@ -9,29 +9,28 @@ type Use = 'create' | 'update';
 
 /** The schema of given fields. `null` means the same as leaving a field out, where it has a default. */
 function givenFields(fields: SetFields, use: Use, params: typeof objectParams | string = objectParams) {
-  const shape = Object.entries(fields).flatMap(([name, field]) =>
-    use === 'update' && field.fixed ? [] : [[name, givenField(field, use)] as const],
+  const given = Object.entries(fields).filter(([, { fixed }]) => use === 'create' || !fixed);
+  return z.strictObject(
+    Object.fromEntries(given.map(([name, field]) => [name, givenField(field, use)])),
+    params,
   );
-  return z.strictObject(Object.fromEntries(shape), params);
 }
 
+/** Also accepts the forms in which clients send an absent value, which the API's description does not list. */
 function givenField(field: SetField, use: Use): z.ZodType {
   const { schema, required, says } = field;
   const given = required && use === 'create' ? schema : schema.nullish();
   // For the API's description; an update leaves what it does not name.
-  const value = use === 'create' && 'default' in field && { default: field.default };
-  return leniently(given, field, use).meta({ description: says, ...value });
-}
-
-/** Also accepts the forms in which clients send an absent value, which the API's description does not list. */
-function leniently(given: z.ZodType, field: SetField, use: Use): z.ZodType {
-  const { schema, required } = field;
-  const isObject = schema instanceof z.ZodObject || schema instanceof z.ZodRecord;
-  if (isObject) return emptyAsObject(given);
+  const meta = {
+    description: says,
+    ...(use === 'create' && 'default' in field && { default: field.default }),
+  };
+  if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord) return emptyAsObject(given).meta(meta);
   // Clients that serialise a class send "" for a choice that was not made, and for what has a value already.
   const hasValue = typeof field.default === 'string' && field.default !== '';
   const isNone = schema instanceof z.ZodEnum || hasValue || (required && use === 'update');
-  return isNone ? z.preprocess((value) => (value === '' ? undefined : value), given) : given;
+  const lenient = isNone ? z.preprocess((value) => (value === '' ? undefined : value), given) : given;
+  return lenient.meta(meta);
 }
 
 /** PHP writes an object without entries as an empty list. */
@@ -186,9 +185,10 @@ export function uploadSchema({ upload = {} }: Resource): z.ZodType {
   return z.strictObject(parts, 'The body must be a JSON object with upload.');
 }
 
-export function actionSchema(fields: SetFields): z.ZodType<Readonly<Record<string, unknown>>> {
+export function actionSchema<F extends SetFields>(fields: F) {
   const names = spoken(Object.keys(fields), 'and');
-  return givenFields(fields, 'create', `The body must be a JSON object with ${names}.`);
+  const schema: z.ZodType = givenFields(fields, 'create', `The body must be a JSON object with ${names}.`);
+  return schema as z.ZodType<GivenOf<F>>;
 }
 
 /** The schema of an action's query. A parameter that is given twice arrives as an array. */

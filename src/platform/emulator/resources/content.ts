@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import type { ItemStore } from '../listing/item-store';
-import type { StoredFile, Upload } from '../uploads/upload';
-import { type Uploads, uploadFields } from '../uploads/uploads';
+import { type StoredFile, type Upload, type Uploads, uploadFields } from '../uploads/uploads';
 import { Choice, MediaType, row, type ShownFields, WebAddress } from './fields';
 import type { GivenUpload, Platform } from './resource';
 

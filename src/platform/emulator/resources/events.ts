@@ -13,7 +13,7 @@ import {
   secondsStreamed,
   statusOf,
 } from '../live/live-event';
-import type { StoredFile } from '../uploads/upload';
+import type { StoredFile } from '../uploads/uploads';
 import { mediaNotification } from '../webhooks/notification';
 import { valuesAfter } from './body';
 import { type Channel, channelOf, eventsOf, keyFileOfChannel, ONE_CHANNEL } from './channels';

@@ -1,6 +1,5 @@
 import type { Express, Request } from 'express';
 import { callerOf } from '../auth';
-import { webhookCalls } from '../webhooks/webhook-api';
 import type { Webhooks } from '../webhooks/webhooks';
 import { CHANNEL, channelBehaviour } from './channels';
 import { EVENT, eventBehaviour } from './events';
@@ -12,12 +11,12 @@ import { PLAYER, playerBehaviour } from './players';
 import { playlistCalls, typedPlaylistCalls } from './playlists';
 import { MEDIA_RENDITION, renditionBehaviour } from './renditions';
 import type { Platform } from './resource';
-import { callsOf } from './resource-calls';
-import { mountAction, mountResource, type RouteParts } from './resource-routes';
+import { callsOf, mountAction, mountResource, type RouteParts } from './resource-calls';
 import { changeTags, TAG_ACTIONS } from './tags';
 import { TEXT_TRACK, textTrackBehaviour } from './text-tracks';
 import { THUMBNAIL, thumbnailBehaviour } from './thumbnails';
 import { USAGE_ACTIONS, usageOf } from './usage';
+import { webhookCalls } from './webhooks';
 
 type Library = ReturnType<typeof createLibrary>;
 

@@ -1,6 +1,6 @@
 import { wireTime } from '../clock';
 import { probe } from '../uploads/probe';
-import type { StoredFile } from '../uploads/upload';
+import type { StoredFile } from '../uploads/uploads';
 import { mediaNotification } from '../webhooks/notification';
 import {
   CONTENT_VALUES,

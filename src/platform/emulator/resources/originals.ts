@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
-import type { StoredFile } from '../uploads/upload';
+import type { StoredFile } from '../uploads/uploads';
 import { valuesAfter } from './body';
 import {
   CONTENT_FIELDS,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
-import type { StoredFile } from '../uploads/upload';
+import type { StoredFile } from '../uploads/uploads';
 import { mediaNotification } from '../webhooks/notification';
 import { type Content, dropAll, dropContent, noContent, STATE_FIELDS } from './content';
 import { Choice, Reference, row } from './fields';

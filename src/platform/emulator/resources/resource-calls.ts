@@ -1,12 +1,28 @@
+import type { Express, IRoute, Request, Response } from 'express';
+import * as z from 'zod';
+import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import type { JsonObject } from '../../migration/mapping/values';
-import { wireTime } from '../clock';
-import { validated } from '../json-body';
+import { originOf } from '../addresses';
+import { type CredentialParts, callerOf, reachesSite, requireCredential } from '../auth';
+import { type Clock, wireTime } from '../clock';
+import { readJson, validated } from '../json-body';
 import type { Field, Fields } from '../listing/filter';
 import { listPage, type Window } from '../listing/list';
 import { bodySchema, querySchema, readResourceBody, uploadSchema, valuesAfter } from './body';
 import type { ShownField } from './fields';
-import type { ActionCall, Behaviour, Kept, MetadataOf, PathIds, Resource, View } from './resource';
+import {
+  type Action,
+  type ActionCall,
+  type Behaviour,
+  type Kept,
+  type MetadataOf,
+  type PathIds,
+  type Resource,
+  VERBS,
+  type Verb,
+  type View,
+} from './resource';
 
 export type ResourceCalls = ReturnType<typeof callsOf>;
 
@@ -21,17 +37,14 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
 ) {
   // Schemas are made when they are needed: those of all resources would be a part of every start.
   const anyView = { origin: '', now };
-  const createBody = once(() => bodySchema(resource, 'create'));
-  const updateBody = once(() => bodySchema(resource, 'update'));
-  const uploadBody = once(() => uploadSchema(resource));
-  const actionQueries = once(
-    () =>
-      new Map(
-        Object.entries(resource.actions ?? {}).flatMap(([name, { query }]) =>
-          query ? [[name, querySchema(query)] as const] : [],
-        ),
-      ),
-  );
+  const schemas = once(() => ({
+    create: bodySchema(resource, 'create'),
+    update: bodySchema(resource, 'update'),
+    upload: uploadSchema(resource),
+    queries: Object.fromEntries(
+      Object.entries(resource.actions ?? {}).map(([name, { query = {} }]) => [name, querySchema(query)]),
+    ),
+  }));
   const shownBy: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> =
     behaviour.shown ?? {};
   /** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */
@@ -87,15 +100,15 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     resource: resource as Resource,
     /** A page of them, or a window. `query` is that of a list. @throws HttpError 400, 404 */
     list(ids: PathIds, query: unknown, view: View, window?: Window): JsonObject {
-      const listed = { name: resource.plural, fields: fields(), render: (item: Item) => shown(item, view) };
-      const page = listPage(behaviour.list(ids, view), query, listed, window);
+      const render = (item: Item) => shown(item, view);
+      const page = listPage(behaviour.list(ids, view), query, resource.plural, fields(), render, window);
       const { alsoListedAs: other } = resource;
       return (other === undefined ? page : { ...page, [other]: page[resource.plural] }) as JsonObject;
     },
     /** @throws HttpError 400 with every problem of the body. */
     async create(ids: PathIds, body: unknown, view: View): Promise<JsonObject> {
       if (!behaviour.create) throw new Error(`A ${resource.noun} cannot be made.`);
-      const given = readResourceBody(resource, createBody(), body, 'create');
+      const given = readResourceBody(resource, schemas().create, body, 'create');
       const metadata = valuesAfter(resource.metadata, given.metadata) as MetadataOf<R>;
       return shown(await behaviour.create(ids, { ...given, metadata }, view), view, true);
     },
@@ -104,7 +117,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     /** @throws HttpError 400, 404 */
     update(ids: PathIds, body: unknown, view: View): JsonObject {
       const item = found(ids, view);
-      const given = readResourceBody(resource, updateBody(), body, 'update');
+      const given = readResourceBody(resource, schemas().update, body, 'update');
       const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata) as MetadataOf<R>;
       if (behaviour.update) behaviour.update(item, metadata, given, view);
       else {
@@ -116,7 +129,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
     checkUpdate(ids: PathIds, body: unknown, view: View): void {
       found(ids, view);
-      readResourceBody(resource, updateBody(), body, 'update');
+      readResourceBody(resource, schemas().update, body, 'update');
     },
     /** @param view without one, every item is found. @throws HttpError 404 */
     remove(ids: PathIds, view: View = anyView): undefined {
@@ -136,12 +149,11 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       const act = acts[name];
       if (!act || !action) throw new Error(`A ${resource.noun} has no action ${name}.`);
       const item = found(ids, view);
-      const asked = actionQueries().get(name);
       const done = await act(item, {
         upload: action.upload
-          ? readResourceBody<Resource>(resource, uploadBody(), body, 'create').upload
+          ? readResourceBody<Resource>(resource, schemas().upload, body, 'create').upload
           : {},
-        query: asked ? validated(asked, query, 'invalid_parameter') : {},
+        query: validated(schemas().queries[name] ?? z.object({}), query ?? {}, 'invalid_parameter'),
         view,
       });
       return done === 'item' ? shown(item, view, true) : (done as JsonObject | undefined);
@@ -165,4 +177,75 @@ export function notFound(resource: Resource): HttpError {
   const owner = [...resource.one.matchAll(/:(\w+)Id\b/g)].at(-2)?.[1] ?? 'account';
   const description = `This ${owner} has no ${resource.noun} with this id.`;
   return new HttpError(404, { code: 'not_found', description });
+}
+
+type AnyRequest = Request<Record<string, string>>;
+
+export interface RouteParts extends CredentialParts {
+  readonly clock: Clock;
+}
+
+/** How what is asked for at this address looks. */
+export function viewOf(
+  { clock }: Pick<RouteParts, 'clock'>,
+  request: Pick<Request, 'protocol' | 'get' | 'socket'>,
+): View {
+  return { origin: originOf(request), now: clock.now };
+}
+
+export function mountResource(app: Express, context: RouteParts, calls: ResourceCalls): void {
+  const { resource } = calls;
+  const view = (request: AnyRequest, response: Response): View => ({
+    ...viewOf(context, request),
+    reaches: (siteId) => reachesSite(callerOf(response), siteId),
+  });
+  for (const [name, action] of Object.entries(resource.actions ?? {}))
+    mountAction(app, context, action, (request, response) =>
+      calls.act(name, request.params, request, view(request, response)),
+    );
+  const acts: Readonly<Record<Verb, Act>> = {
+    list: (request, response) => calls.list(request.params, request.query, view(request, response)),
+    create: (request, response) => calls.create(request.params, request.body, view(request, response)),
+    read: (request, response) => calls.read(request.params, view(request, response)),
+    update: (request, response) => calls.update(request.params, request.body, view(request, response)),
+    delete: (request, response) => calls.remove(request.params, view(request, response)),
+  };
+  for (const path of ['one', 'collection'] as const) {
+    const verbs = resource.verbs.filter((verb) => VERBS[verb].path === path);
+    const route = app.route(resource[path]);
+    for (const verb of verbs) {
+      const takesBody = verb === 'create' || verb === 'update';
+      mountCall(route, context, { ...VERBS[verb], takesBody }, acts[verb]);
+    }
+    route.all(onlyMethods(...verbs.map((verb) => VERBS[verb].method)));
+  }
+}
+
+/** What a route answers, or undefined. */
+type Act = (request: AnyRequest, response: Response) => object | undefined | Promise<object | undefined>;
+
+export function mountAction(app: Express, context: RouteParts, action: Action, act: Act): void {
+  const { path, methods, status, body, upload } = action;
+  const route = app.route(path);
+  const takesBody = (body ?? upload) !== undefined;
+  for (const method of methods) mountCall(route, context, { method, status, takesBody }, act);
+  route.all(onlyMethods(...methods));
+}
+
+interface CallForm {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly status: number;
+  readonly takesBody: boolean;
+}
+
+function mountCall(route: IRoute, context: RouteParts, { method, status, takesBody }: CallForm, act: Act) {
+  const guard = requireCredential(context, method === 'GET' ? 'Viewer' : 'Editor');
+  const lower = method.toLowerCase() as Lowercase<typeof method>;
+  route[lower](guard, ...(takesBody ? [readJson] : []), async (request: AnyRequest, response: Response) => {
+    const answer = await act(request, response);
+    response.status(status);
+    if (status === 201) response.set('cache-control', 'no-store');
+    if (answer === undefined) response.end();
+    else response.json(answer);
+  });
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock';
 import type { ItemStore } from '../listing/item-store';
+import type { Surroundings } from '../surroundings';
 import type { Uploads } from '../uploads/uploads';
 import type { Notify } from '../webhooks/notification';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
@@ -156,15 +157,11 @@ type Done = 'item' | object | undefined;
 export interface LibraryState extends Readonly<Record<never, never>> {}
 
 /** What resources work with; files declare what they add. */
-export interface Platform {
+export interface Platform extends Pick<Surroundings, 'newResourceId' | 'newSecret'> {
   readonly state: LibraryState;
   readonly clock: Clock;
   readonly notify: Notify;
   readonly uploads: Uploads;
-  /** A new id of 8 letters and digits. */
-  readonly newResourceId: () => string;
-  /** A new secret of 40 letters and digits. */
-  readonly newSecret: () => string;
 }
 
 export function newItem({ clock, newResourceId }: Pick<Platform, 'clock' | 'newResourceId'>, siteId: string) {

@@ -11,7 +11,7 @@ import { TAG_ACTIONS } from './tags';
 import { TEXT_TRACK } from './text-tracks';
 import { THUMBNAIL } from './thumbnails';
 import { USAGE_ACTIONS } from './usage';
-import { WEBHOOK } from './webhook-table';
+import { WEBHOOK } from './webhooks';
 
 /** Every resource of the management API. The routes of the types of playlists stand before those of all of them. */
 export const RESOURCES: readonly Resource[] = [

@@ -1,7 +1,7 @@
 import { HttpError } from '../../../http/errors';
 import { text, validated } from '../json-body';
 import { actionSchema } from './body';
-import { row, SITE } from './fields';
+import { row, type SetFields, SITE } from './fields';
 import { updateMedia } from './media-behaviour';
 import { changeTagOfPlaylists } from './playlists';
 import type { Action, Platform } from './resource';
@@ -35,8 +35,8 @@ export const TAG_ACTIONS = {
 } as const satisfies Readonly<Record<string, Action>>;
 
 const schemas = once(() => ({
-  remove_tag: actionSchema(TAG_ACTIONS.remove_tag.body),
-  rename_tag: actionSchema(TAG_ACTIONS.rename_tag.body),
+  remove_tag: actionSchema<SetFields>(TAG_ACTIONS.remove_tag.body),
+  rename_tag: actionSchema<SetFields>(TAG_ACTIONS.rename_tag.body),
 }));
 
 /** Changes a tag of all media of a site, and returns how many had it. @throws HttpError 400 */

@@ -84,10 +84,6 @@ declare module './resource' {
 const PICTURES = ['image/*', 'video/*'];
 const MAX_PICTURE_BYTES = 50 * 1024 ** 2;
 
-function thumbnailPath({ id }: Thumbnail): string {
-  return `/thumbnails/${id}`;
-}
-
 /** The thumbnail that represents a media: its poster, or the latest one while there is no picture of a poster. */
 export function posterOf({ state }: Pick<Platform, 'state'>, media: Media): Thumbnail | undefined {
   const ready = thumbnailsOf(state, media).filter(({ status }) => status === 'ready');
@@ -143,8 +139,8 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
     },
     shown: {
       ...CONTENT_VALUES,
-      delivery_url: (thumbnail, { origin }) =>
-        thumbnail.status === 'ready' ? `${origin}${thumbnailPath(thumbnail)}` : null,
+      delivery_url: ({ id, status }, { origin }) =>
+        status === 'ready' ? `${origin}/thumbnails/${id}` : null,
     },
     relationships: ({ mediaId, isPoster }) => ({
       media: mediaId === undefined ? [] : [{ id: mediaId, is_poster: isPoster }],

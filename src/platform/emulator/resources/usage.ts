@@ -118,9 +118,8 @@ export function usageOf(
   body: unknown,
 ) {
   const given = validated(askedDays(), body ?? {});
-  const end = typeof given.end_date === 'string' ? given.end_date : dayOf(clock.now());
-  const start =
-    typeof given.start_date === 'string' ? given.start_date : dayOf(new Date(Date.parse(end) - 29 * DAY_MS));
+  const end = given.end_date ?? dayOf(clock.now());
+  const start = given.start_date ?? dayOf(new Date(Date.parse(end) - 29 * DAY_MS));
   const days = (Date.parse(end) - Date.parse(start)) / DAY_MS + 1;
   if (days < 1) throw httpError('invalid_body', 'end_date: must not be before start_date');
   if (days > MAX_DAYS) throw httpError('invalid_body', `start_date: is more than ${MAX_DAYS} days before`);

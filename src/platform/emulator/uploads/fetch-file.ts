@@ -3,10 +3,15 @@ import { type IncomingMessage, request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { describeThrown, HttpError, systemCode } from '../../../http/errors';
 import type { Log } from '../../../http/log';
-import { type ReceiverRules, receiverUrlFaults } from '../webhooks/receiver-address';
-import { FETCH_AGENT, failureOf, lookupWithin } from '../webhooks/receiver-call';
+import {
+  FETCH_AGENT,
+  failureOf,
+  lookupWithin,
+  type ReceiverRules,
+  receiverUrlFaults,
+} from '../webhooks/receiver';
 import type { FileStore } from './file-store';
-import type { StoredFile } from './upload';
+import type { StoredFile } from './uploads';
 
 /** What came of a fetch; `problem` is a sentence for a person. */
 export type Fetched =

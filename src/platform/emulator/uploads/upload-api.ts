@@ -7,8 +7,15 @@ import { originOf } from '../addresses';
 import { secretOf } from '../auth';
 import { openFor } from '../delivery/answers';
 import { queryNumber, validated } from '../json-body';
-import { MAX_PARTS, type Sent, type Upload, type UploadMethod } from './upload';
-import { partLink, partToken, type Uploads } from './uploads';
+import {
+  MAX_PARTS,
+  partLink,
+  partToken,
+  type Sent,
+  type Upload,
+  type UploadMethod,
+  type Uploads,
+} from './uploads';
 
 /** Where files are sent to: the links of uploads, which are secrets, and the parts of multipart uploads. */
 export function mountUploads(app: Express, { uploads }: { readonly uploads: Uploads }): void {

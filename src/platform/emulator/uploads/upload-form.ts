@@ -3,9 +3,10 @@ import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
 import { HttpError, httpError, toHttpError } from '../../../http/errors';
 import type { Received } from './file-store';
-import type { Sent, Upload } from './upload';
+import type { Sent, Upload } from './uploads';
 
 const FILE_FIELD = 'file';
+const UNREADABLE = "The form can't be read: it ends early, or its parts are not as the boundary says.";
 /** What a form has in addition to its file, at most, in bytes. */
 const FORM_BYTES = 64 * 1024;
 
@@ -84,7 +85,7 @@ function fileOf(
       if (file) whenReceived(file);
       else fail(httpError('invalid_body', `The form has no file in the field ${FILE_FIELD}.`));
     });
-    form.on('error', (thrown) => fail(unreadable(thrown)));
+    form.on('error', (cause) => fail(httpError('invalid_body', UNREADABLE, { cause })));
     const ended = () => {
       if (!request.readableEnded) fail(toHttpError({ type: 'request.aborted' }));
     };
@@ -92,9 +93,4 @@ function fileOf(
     if (request.destroyed) ended();
     else request.pipe(form);
   });
-}
-
-function unreadable(cause: unknown): HttpError {
-  const description = "The form can't be read: it ends early, or its parts are not as the boundary says.";
-  return new HttpError(400, { code: 'invalid_body', description }, { cause });
 }

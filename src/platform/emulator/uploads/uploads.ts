@@ -1,18 +1,15 @@
 import { createHmac } from 'node:crypto';
-import type { Log } from '../../../http/log';
+import type { Readable } from 'node:stream';
+import typeIs from 'type-is';
+import { HttpError, httpError } from '../../../http/errors';
 import { createSemaphore } from '../../../http/semaphore';
 import type { Clock } from '../clock';
+import type { Surroundings } from '../surroundings';
 import { type Fetched, type FetchSettings, fetchFile } from './fetch-file';
-import { FileStore, type FileStoreSettings, type KeptFile } from './file-store';
-import { over, Upload, type WantedUpload } from './upload';
+import { FileStore, type FileStoreSettings, type KeptFile, type Received, tooLarge } from './file-store';
 
-interface UploadSurroundings {
+interface UploadSurroundings extends Pick<Surroundings, 'log' | 'newResourceId' | 'newSecret'> {
   readonly clock: Clock;
-  readonly log: Log;
-  /** A new id of 8 letters and digits. */
-  readonly newResourceId: () => string;
-  /** A new secret of 32 bytes or more. */
-  readonly newSecret: () => string;
 }
 
 interface UploadSettings extends FileStoreSettings, FetchSettings {}
@@ -131,4 +128,232 @@ export function partLink(upload: Upload, number: number, origin: string): string
 /** The secret of one part's link: who has it can send neither another part nor complete the upload. */
 export function partToken({ token }: Pick<Upload, 'token'>, number: number): string {
   return createHmac('sha256', token).update(`part ${number}`).digest('hex');
+}
+
+/** How the file comes: as one body, or in parts that are put together. */
+export type UploadMethod = 'direct' | 'multipart';
+
+export const MAX_PARTS = 10_000;
+
+/** A whole file that somebody sent. Who takes it removes it when it is not needed any more. */
+export interface StoredFile extends KeptFile {
+  /** The media type that it came with, as it was sent. */
+  readonly declaredType: string | undefined;
+}
+
+export interface WantedUpload {
+  readonly siteId: string;
+  readonly method: UploadMethod;
+  /** Media types such as `image/*`. A body that is declared as another one is refused; without them, any may come. */
+  readonly accept?: readonly string[] | undefined;
+  /** The most that the file may have, in bytes. */
+  readonly maxBytes: number;
+  /** Takes the file, before its sender is answered. What it throws is answered; then the file goes, and may come again. */
+  done(file: StoredFile): void | Promise<void>;
+}
+
+export interface Sent {
+  readonly declaredType?: string | undefined;
+  /** The announced length, in bytes. */
+  readonly length?: number | undefined;
+  /** The value of `content-md5`: the base64 of 16 bytes. */
+  readonly contentMd5?: string | undefined;
+  /** What is wrong with the bytes that came, if anything is; then nothing is kept. */
+  readonly check?: ((received: Received) => Error | undefined) | undefined;
+}
+
+/** A file that is to come, until it has come or its time is over. */
+export class Upload {
+  readonly #parts = new Map<number, KeptFile>();
+  /** Parts whose files were deleted or changed by others, until they come again. */
+  readonly #lost = new Set<number>();
+  readonly #ending = new AbortController();
+  #finished: Received | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** @param token what the links hold, and who lists and completes parts sends. */
+  constructor(
+    readonly id: string,
+    readonly token: string,
+    readonly created: Date,
+    readonly expires: Date,
+    readonly wanted: WantedUpload,
+    private readonly store: FileStore,
+  ) {}
+
+  get method(): UploadMethod {
+    return this.wanted.method;
+  }
+
+  get isFinished(): boolean {
+    return this.#finished !== undefined;
+  }
+
+  get parts(): ReadonlyMap<number, Received> {
+    return this.#parts;
+  }
+
+  /** @throws HttpError 413 when there is no room for a file of this length. */
+  checkLength(length: number): void {
+    this.store.check({ maxBytes: this.wanted.maxBytes, length });
+  }
+
+  /**
+   * Takes the file of a direct upload. The same file again changes nothing, as a client may have lost the answer.
+   * @throws HttpError 400, 408, 409, 410, 413, 415; nothing is kept, and the file may come again.
+   */
+  async receiveFile(source: Readable, sent: Sent): Promise<Received> {
+    this.#checkSent(sent);
+    const received = await this.#receive(source, sent, this.wanted.maxBytes);
+    return this.#inTurn(async () => {
+      if (this.#finished) {
+        await this.store.remove(received);
+        if (this.#finished.md5 !== received.md5) throw finished();
+      } else await this.#finish({ ...received, declaredType: sent.declaredType });
+      return received;
+    }, received);
+  }
+
+  /** Takes a part, in place of an earlier one with the same number. @throws HttpError as `receiveFile` does. */
+  async receivePart(number: number, source: Readable, sent: Sent): Promise<Received> {
+    this.#checkSent(sent);
+    const received = await this.#receive(source, sent, this.wanted.maxBytes - this.#bytesBeside(number));
+    return this.#inTurn(async () => {
+      const earlier = this.#parts.get(number);
+      if (this.#finished) {
+        await this.store.remove(received);
+        if (earlier?.md5 !== received.md5) throw finished();
+        return received;
+      }
+      this.#parts.set(number, received);
+      this.#lost.delete(number);
+      if (earlier) await this.store.remove(earlier);
+      return received;
+    }, received);
+  }
+
+  /**
+   * Puts the parts together. Once that is done, it changes nothing.
+   * @throws HttpError 409 that names the missing parts, 410, 413, or what `check` answers; the parts stay.
+   */
+  complete(check?: Sent['check']): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#finished) return;
+      await this.#dropLost();
+      const last = Math.max(0, ...this.#parts.keys(), ...this.#lost);
+      const numbers = Array.from({ length: last }, (_, at) => at + 1);
+      const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
+      if (files.length === 0 || files.length < last)
+        throw partsMissing(numbers.filter((number) => !this.#parts.has(number)));
+      if (this.#bytesBeside(undefined) > this.wanted.maxBytes) throw tooLarge(this.wanted.maxBytes);
+      const whole = await this.store.join(files, this.#ending.signal);
+      const wrong = check?.(whole);
+      if (wrong) {
+        await this.store.remove(whole);
+        throw wrong;
+      }
+      await this.#finish({ ...whole, declaredType: undefined });
+      await this.#deleteParts();
+    });
+  }
+
+  /** Ends it: what is on its way is refused, and parts are deleted. A file that was taken stays. */
+  end(): void {
+    this.#ending.abort(over());
+    void this.#deleteParts();
+    this.#parts.clear();
+  }
+
+  #checkSent({ declaredType }: Sent): void {
+    const { accept } = this.wanted;
+    this.#ending.signal.throwIfAborted();
+    if (accept === undefined || declaredType === undefined || SAYS_NOTHING.test(declaredType)) return;
+    if (typeIs.is(declaredType, [...accept])) return;
+    const description = `This upload takes ${accept.join(', ')}. Send the right file, with its content-type.`;
+    throw httpError('unsupported_media_type', description);
+  }
+
+  async #receive(source: Readable, { length, contentMd5, check }: Sent, maxBytes: number): Promise<KeptFile> {
+    const received = await this.store.receive(source, { maxBytes, length }, this.#ending.signal);
+    const wrong = faultOf(received, contentMd5) ?? check?.(received);
+    if (!wrong) return received;
+    await this.store.remove(received);
+    throw wrong;
+  }
+
+  async #finish(file: StoredFile): Promise<void> {
+    try {
+      await this.wanted.done(file);
+    } catch (thrown) {
+      await this.store.remove(file);
+      throw thrown;
+    }
+    this.#finished = { size: file.size, md5: file.md5 };
+  }
+
+  /** One change at a time; after the end, none, and what has come for it is deleted. */
+  #inTurn<Result>(change: () => Promise<Result>, received?: KeptFile): Promise<Result> {
+    const changed = this.#turn.then(async () => {
+      if (!this.#ending.signal.aborted) return change();
+      if (received) await this.store.remove(received);
+      throw over();
+    });
+    this.#turn = changed.catch(() => undefined);
+    return changed;
+  }
+
+  /** Their sizes are no longer counted, and the list shows no entity tag, so that they come again. */
+  async #dropLost(): Promise<void> {
+    for (const [number, part] of this.#parts) {
+      if (await this.store.has(part)) continue;
+      this.#lost.add(number);
+      this.#parts.delete(number);
+      await this.store.remove(part);
+    }
+  }
+
+  /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
+  async #deleteParts(): Promise<void> {
+    await Promise.all([...this.#parts.values()].map((part) => this.store.remove(part)));
+  }
+
+  #bytesBeside(number: number | undefined): number {
+    let bytes = 0;
+    for (const [other, { size }] of this.#parts) if (other !== number) bytes += size;
+    return bytes;
+  }
+}
+
+/** Types that clients put to any body. */
+const SAYS_NOTHING = /^(?:application|binary)\/(?:octet-stream|x-www-form-urlencoded|json)\b|^\s*$/i;
+
+function faultOf({ size, md5 }: Received, contentMd5: string | undefined): HttpError | undefined {
+  if (size === 0) return httpError('invalid_body', 'The file is empty. Send its bytes as the body.');
+  if (contentMd5 === undefined || Buffer.from(contentMd5, 'base64').toString('hex') === md5) return undefined;
+  const description = 'The body is not the one that the header content-md5 is of. Send it again.';
+  return httpError('invalid_body', description);
+}
+
+const MAX_NAMED = 20;
+
+function partsMissing(numbers: readonly number[]): HttpError {
+  const named = `${numbers.slice(0, MAX_NAMED).join(', ')}${numbers.length > MAX_NAMED ? ', and more' : ''}`;
+  const description =
+    numbers.length === 0
+      ? 'No part has been uploaded. PUT the parts to their upload_link first.'
+      : `Parts are missing: ${named}. Upload them, then complete again.`;
+  return new HttpError(409, { code: 'parts_missing', description });
+}
+
+function finished(): HttpError {
+  const description =
+    'The file of this upload has been received already. For another file, ask for a new upload.';
+  return new HttpError(409, { code: 'upload_finished', description });
+}
+
+/** The error for an upload whose time is over, or that is not waited for any more. */
+export function over(): HttpError {
+  const description =
+    'This upload is over: its links hold for a day, while what it is for exists. Ask for a new one.';
+  return new HttpError(410, { code: 'upload_expired', description });
 }

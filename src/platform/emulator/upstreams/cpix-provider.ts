@@ -33,6 +33,7 @@ import { WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
 import { onlyMethods, readOnly } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { anyBody } from '../json-body';
+import type { Surroundings } from '../surroundings';
 import { authorizedClient, type Client, PLAYREADY_LICENSE_URL, requireContentId } from './config-service';
 import {
   type ContentKeys,
@@ -42,10 +43,7 @@ import {
   widevineDataOf,
 } from './key-provider';
 
-interface CpixParts extends ProviderParts {
-  /** So many unguessable bytes. */
-  readonly newBytes: (count: number) => Buffer;
-}
+type CpixParts = ProviderParts & Pick<Surroundings, 'newBytes'>;
 
 /** The versions of SPEKE, by the last part of their path. */
 export const SPEKE_PATHS = { speke1: '/keyprovider/speke1/:client', speke2: '/keyprovider/speke2/:client' };
@@ -207,9 +205,7 @@ function studioKey(providerParts: CpixParts, { client, contentId }: Asked) {
   return { keys, ...issue(providerParts, { contentId, keys, key: { keyId: keys.keyId }, systems }) };
 }
 
-const STUDIO_SIGNALS: readonly CpixSignal[] = [
-  ...(['pssh', 'contentProtectionData', 'uriExtXKey', 'hlsMedia', 'hlsMultivariant'] as const),
-];
+const STUDIO_SIGNALS: readonly CpixSignal[] = [...ALL_SIGNALS, 'uriExtXKey'];
 
 /** CPIX 2.1, which has neither schemes nor a version. Several keys are for DASH, with filters in place of track types. */
 function studioDocument(

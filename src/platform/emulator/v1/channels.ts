@@ -1,14 +1,12 @@
 import { MEMBERS } from '../../migration/mapping/fields';
 import type { JsonObject } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
-import type { EmulatorContext } from '../context';
-import { watchablesOf } from '../delivery/playlist-media';
+import { watchablesOf } from '../delivery/watchable';
 import type { PlaylistType } from '../resources/playlists';
-import type { PathIds } from '../resources/resource';
-import type { ResourceCalls } from '../resources/resource-calls';
-import { V1Error } from './errors';
+import { v1Error } from './errors';
 import {
   commonHandlers,
+  type Found,
   type Handler,
   listAnswer,
   metadataIn,
@@ -25,19 +23,17 @@ import { videoOf } from './videos';
 export const CHANNELS: Readonly<Record<string, Handler>> = {
   ...commonHandlers({
     name: 'channel',
-    calls: ({ context, siteId }, key) =>
-      key === undefined ? context.library.playlists : findChannel(context, siteId, key).calls,
-    ids: ({ siteId }, playlistId = '') => ({ siteId, playlistId }),
+    find: findChannel,
     // The list of all types has only what they have in common.
-    show({ context, siteId, view }, { id }) {
-      const { calls, ids } = findChannel(context, siteId, String(id));
-      return v1Fields('channel', calls.read(ids, view));
+    show(call, { id }) {
+      const { calls, ids } = findChannel(call, String(id));
+      return v1Fields('channel', calls.read(ids, call.view));
     },
     metadata(call, before) {
       const { playlist_type: type = before.type } = call.parts.ids;
       if (type === before.type) return channelMetadata(call, before);
       const message = 'type: a channel keeps its type. Leave it out, or create another channel.';
-      throw new V1Error('ParameterInvalid', message);
+      throw v1Error('ParameterInvalid', message);
     },
   }),
 
@@ -45,23 +41,19 @@ export const CHANNELS: Readonly<Record<string, Handler>> = {
     const { context, siteId, parts, view } = call;
     const type = parts.ids.playlist_type ?? 'dynamic_playlist';
     const calls = context.library.typedPlaylists.get(type as PlaylistType);
-    if (!calls) throw new V1Error('ParameterInvalid', 'type is not one of a channel.');
+    if (!calls) throw v1Error('ParameterInvalid', 'type is not one of a channel.');
     const made = await calls.create({ siteId }, { metadata: channelMetadata(call) }, view);
     return { channel: { key: made.id ?? '' } };
   },
 };
 
+function channelIn(call: Translated): Found {
+  return findChannel(call, required(call, 'channel_key'));
+}
+
 /** A channel, which in v2 is a playlist of a type. */
-interface Channel {
-  readonly calls: ResourceCalls;
-  readonly ids: PathIds;
-}
-
-function channelIn(call: Translated): Channel {
-  return findChannel(call.context, call.siteId, required(call, 'channel_key'));
-}
-
-function findChannel({ state, library }: EmulatorContext, siteId: string, key: string): Channel {
+function findChannel({ context: { state, library }, siteId }: Translated, key?: string): Found {
+  if (key === undefined) return { calls: library.playlists, ids: { siteId } };
   const playlist = state.playlists.findOf(siteId, key);
   const calls = playlist && library.typedPlaylists.get(playlist.playlistType);
   if (calls) return { calls, ids: { siteId, playlistId: key } };
@@ -124,10 +116,10 @@ export const CHANNEL_VIDEOS: Readonly<Record<string, Handler>> = {
   },
 };
 
-/** The keys of the members that are there, in their order. @throws V1Error when the channel has none of its own. */
-function membersOf({ calls, ids }: Channel, { context, siteId, view }: Translated): readonly string[] {
+/** The keys of the members that are there, in their order. @throws HttpError when the channel has none of its own. */
+function membersOf({ calls, ids }: Found, { context, siteId, view }: Translated): readonly string[] {
   if (calls.resource.type !== 'manual_playlist') {
-    throw new V1Error('NotSupported', 'channel_key: only a manual channel has videos of its own.');
+    throw v1Error('NotSupported', 'channel_key: only a manual channel has videos of its own.');
   }
   const { values } = objectIn(calls.read(ids, view), ...MEMBERS.split('.'));
   const keys = Array.isArray(values) ? values.map(String) : [];
@@ -135,7 +127,7 @@ function membersOf({ calls, ids }: Channel, { context, siteId, view }: Translate
 }
 
 /** The keys of the videos that a channel of any type has now; all but manual ones have what viewers get. */
-function videosOf(channel: Channel, call: Translated): readonly string[] {
+function videosOf(channel: Found, call: Translated): readonly string[] {
   const { context } = call;
   const playlist = context.state.playlists.find(channel.ids.playlistId ?? '');
   if (!playlist || playlist.playlistType === 'manual_playlist') return membersOf(channel, call);
@@ -143,7 +135,7 @@ function videosOf(channel: Channel, call: Translated): readonly string[] {
   return found.flatMap((watchable) => (watchable.live ? [] : watchable.media.id));
 }
 
-function setMembers({ calls, ids }: Channel, { view }: Translated, values: readonly string[]): void {
+function setMembers({ calls, ids }: Found, { view }: Translated, values: readonly string[]): void {
   const body = MEMBERS.split('.').reduceRight<JsonObject>((inner, name) => ({ [name]: inner }), {
     match: 'any',
     values,
@@ -151,12 +143,12 @@ function setMembers({ calls, ids }: Channel, { view }: Translated, values: reado
   calls.update(ids, body, view);
 }
 
-/** Which member `video_key` or `position` means. @throws V1Error unless one of them is given, and is one. */
+/** Which member `video_key` or `position` means. @throws HttpError unless one of them is given, and is one. */
 function placeOf(call: Translated, members: readonly string[]): number {
   const key = optional(call, 'video_key');
   if (key === undefined) return placeAt(call, 'position', members);
   if (optional(call, 'position') !== undefined) {
-    throw new V1Error('ParameterInvalid', 'video_key and position cannot be set together.');
+    throw v1Error('ParameterInvalid', 'video_key and position cannot be set together.');
   }
   const place = members.indexOf(key);
   if (place < 0) throw notFound('video_key', key);
@@ -170,9 +162,9 @@ function placeAt(call: Translated, name: string, members: readonly string[]): nu
   return place;
 }
 
-function outside(name: string, last: number): V1Error {
+function outside(name: string, last: number) {
   const message = last < 0 ? `${name}: this channel has no videos.` : `${name} must be at most ${last}.`;
-  return new V1Error('ParameterInvalid', message);
+  return v1Error('ParameterInvalid', message);
 }
 
 function memberOf({ context, siteId, view }: Translated, mediaId: string): JsonObject {

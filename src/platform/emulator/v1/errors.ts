@@ -1,4 +1,4 @@
-import { toHttpError } from '../../../http/errors';
+import { errorsOf, type HttpError, toHttpError } from '../../../http/errors';
 import type { SchemaFault } from '../../../http/faults';
 import { FIELDS, SETUP_CONFIG } from '../../migration/mapping/fields';
 import type { V1Resource } from '../../migration/mapping/routes';
@@ -36,37 +36,28 @@ export const V1_ERRORS = {
 
 type V1Code = keyof typeof V1_ERRORS;
 
-/** An error of v1: one at a time, with a sentence that says what to do. */
-export class V1Error extends Error {
-  override readonly name = 'V1Error';
-  readonly status: number;
-  readonly title: string;
-  readonly headers: Readonly<Record<string, string>>;
+/** Makes an error of v1. There is one in an answer, with a sentence that says what to do. */
+export const v1Error = errorsOf(V1_ERRORS);
 
-  constructor(
-    readonly code: V1Code,
-    message: string,
-    options: { status?: number; headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
-  ) {
-    super(message, { cause: options.cause });
-    this.status = options.status ?? V1_ERRORS[code].status;
-    this.title = V1_ERRORS[code].title;
-    this.headers = options.headers ?? {};
-  }
+export function isV1Error({ problems: [problem] }: HttpError): boolean {
+  return Object.hasOwn(V1_ERRORS, problem?.code ?? '');
 }
 
 /**
  * The error of v1 for whatever was thrown; of several problems the first. Nothing foreign is quoted.
  * @param resource whose parameters are meant, when the call was read.
  */
-export function toV1Error(thrown: unknown, resource?: V1Resource): V1Error {
-  if (thrown instanceof V1Error) return thrown;
-  const { status, problems, headers, cause } = toHttpError(thrown);
-  const [problem] = problems;
-  const options = { status, headers, cause };
-  if (resource && problem?.fault) return parameterError(resource, problem.fault, options);
-  const code = status === 503 ? 'CallUnavailable' : (V1_CODES[problem?.code ?? ''] ?? 'CallFailed');
-  return new V1Error(code, problem?.description ?? '', options);
+export function toV1Error(thrown: unknown, resource?: V1Resource): HttpError {
+  const error = toHttpError(thrown);
+  if (isV1Error(error)) return error;
+  const { status, problems, headers, cause } = error;
+  const [problem = { code: '', description: '' }] = problems;
+  const code = status === 503 ? 'CallUnavailable' : (V1_CODES[problem.code] ?? 'CallFailed');
+  const said =
+    resource && problem.fault
+      ? parameterFault(resource, problem.fault)
+      : ([code, problem.description] as const);
+  return v1Error(...said, { status, headers, cause });
 }
 
 /** The codes of v1 for those of v2; anything else that fails in v2 is `CallFailed` in v1. */
@@ -81,20 +72,17 @@ const V1_CODES: Readonly<Record<string, V1Code>> = {
   upload_expired: 'FileUploadFailed',
   upload_finished: 'FileUploadFailed',
   conflict: 'PreconditionFailed',
+  rate_limit_exceeded: 'RateLimitExceeded',
 };
 
-function parameterError(
-  resource: V1Resource,
-  fault: SchemaFault,
-  options: ConstructorParameters<typeof V1Error>[2],
-): V1Error {
+function parameterFault(resource: V1Resource, fault: SchemaFault): readonly [V1Code, string] {
   const place = fault.path.map(String);
   if (fault.kind === 'unknown') {
     const name = parameterAt(resource, [...place, fault.name]);
-    return new V1Error('ParameterInvalid', `${name} is not a parameter of this call.`, options);
+    return ['ParameterInvalid', `${name} is not a parameter of this call.`];
   }
   const code = fault.reason === 'missing' ? 'ParameterMissing' : 'ParameterInvalid';
-  return new V1Error(code, `${parameterAt(resource, place)} ${fault.sentence}.`, options);
+  return [code, `${parameterAt(resource, place)} ${fault.sentence}.`];
 }
 
 /** The parameter that fills a place in a body of v2. */

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
 import type { PathIds } from '../resources/resource';
-import type { ResourceCalls } from '../resources/resource-calls';
 import { posterOf } from '../resources/thumbnails';
-import { V1Error } from './errors';
+import { v1Error } from './errors';
 import {
   commonHandlers,
   everything,
+  type Found,
   type Handler,
   keysIn,
   listAnswer,
@@ -19,7 +19,7 @@ import {
 } from './translate';
 import { announcedFile, uploadAnswer } from './upload-api';
 
-/** v1 knows a track by its key alone, and their list by the video. @throws V1Error */
+/** v1 knows a track by its key alone, and their list by the video. @throws HttpError */
 function trackIds(call: Translated, trackId?: string): PathIds {
   const { context, siteId } = call;
   if (trackId === undefined) return { siteId, mediaId: required(call, 'video_key') };
@@ -31,11 +31,10 @@ function trackIds(call: Translated, trackId?: string): PathIds {
 export const TRACKS = {
   ...commonHandlers({
     name: 'track',
-    calls: ({ context }) => context.library.textTracks,
-    ids: trackIds,
+    find: (call, key) => ({ calls: call.context.library.textTracks, ids: trackIds(call, key) }),
     metadata(call) {
       if (optional(call, 'update_file') === undefined) return call.parts.body.metadata ?? {};
-      throw new V1Error('NotSupported', 'update_file: delete the track, and create another for a new file.');
+      throw v1Error('NotSupported', 'update_file: delete the track, and create another for a new file.');
     },
   }),
 
@@ -88,7 +87,7 @@ export const THUMBNAILS: Readonly<Record<string, Handler>> = {
 function sourceOf({ parts }: Translated, source_media_id: string): JsonObject {
   const { video_position, thumbstrip_index } = parts.body.upload ?? {};
   if (video_position !== undefined && thumbstrip_index !== undefined) {
-    throw new V1Error('ParameterInvalid', 'position and thumbnail_index cannot be set together.');
+    throw v1Error('ParameterInvalid', 'position and thumbnail_index cannot be set together.');
   }
   if (video_position === undefined && thumbstrip_index === undefined) return { method: 'direct' };
   return {
@@ -146,11 +145,8 @@ export const CONVERSIONS: Readonly<Record<string, Handler>> = {
   },
 };
 
-/** v1 knows a conversion by its key alone. @throws V1Error NotFound */
-function findConversion(
-  { context: { state, library }, siteId }: Translated,
-  key: string,
-): { calls: ResourceCalls; ids: PathIds } {
+/** v1 knows a conversion by its key alone. @throws HttpError NotFound */
+function findConversion({ context: { state, library }, siteId }: Translated, key: string): Found {
   const kinds = [
     [library.renditions, state.renditions, 'renditionId'],
     [library.originals, state.originals, 'originalId'],

@@ -1,15 +1,17 @@
 import type { Request, Response } from 'express';
 import type { Json, JsonObject } from '../../migration/mapping/values';
-import { V1Error } from './errors';
-import { queryOf } from './read-call';
-import type { Parameter } from './signature';
+import { v1Error } from './errors';
+import { type Parameter, queryOf } from './signed-call';
 
 /** The output formats of v1, by the value of `api_format`. */
 export const FORMATS = {
   json: (answer: JsonObject) => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(answer) }),
   xml: async (answer: JsonObject) => ({ type: 'application/xml; charset=utf-8', body: await toXml(answer) }),
   php: (answer: JsonObject) => ({ type: 'text/plain; charset=utf-8', body: toPhp(answer) }),
-  py: (answer: JsonObject) => ({ type: 'application/octet-stream', body: toPickle(answer) }),
+  py: (answer: JsonObject) => ({
+    type: 'application/octet-stream',
+    body: Buffer.concat([Buffer.from([0x80, 2]), ...pickled(answer), Buffer.from('.')]),
+  }),
 };
 
 type Format = keyof typeof FORMATS;
@@ -33,7 +35,7 @@ declare global {
 export function formatOf(signed: readonly Parameter[]): Format {
   const format = signed.find(({ name }) => name === 'api_format')?.value ?? 'json';
   if (isFormat(format)) return format;
-  throw new V1Error('ParameterInvalid', `api_format must be one of ${Object.keys(FORMATS).join(', ')}.`);
+  throw v1Error('ParameterInvalid', `api_format must be one of ${Object.keys(FORMATS).join(', ')}.`);
 }
 
 export function formatAsked(request: Request): Format {
@@ -110,10 +112,6 @@ function toPhp(value: Json): string {
 }
 
 /** Python's `pickle` in protocol 2, the highest of Python 2: every later Python reads it. */
-function toPickle(answer: Json): Buffer {
-  return Buffer.concat([Buffer.from([0x80, 2]), ...pickled(answer), Buffer.from('.')]);
-}
-
 function pickled(value: Json): readonly Buffer[] {
   if (value === null) return [Buffer.from('N')];
   if (typeof value === 'boolean') return [Buffer.from([value ? 0x88 : 0x89])];

@@ -6,10 +6,9 @@ import { changeCustom, readParameters, type V2Parts, v1Fields } from '../../migr
 import type { EmulatorContext } from '../context';
 import type { Window } from '../listing/list';
 import type { PathIds, View } from '../resources/resource';
-import type { ResourceCalls } from '../resources/resource-calls';
-import { viewOf } from '../resources/resource-routes';
-import { V1Error } from './errors';
-import type { V1Call } from './read-call';
+import { type ResourceCalls, viewOf } from '../resources/resource-calls';
+import { v1Error } from './errors';
+import type { V1Call } from './signed-call';
 
 export interface Translated {
   readonly context: EmulatorContext;
@@ -20,20 +19,20 @@ export interface Translated {
   readonly view: View;
 }
 
-/** Does what a route of v1 does, with the resources of v2. @throws V1Error, HttpError. */
+/** Does what a route of v1 does, with the resources of v2. @throws HttpError. */
 export type Handler = (call: Translated) => JsonObject | Promise<JsonObject>;
 
-/** The parameters of a call where v2 has them. @throws V1Error for the first that can't be used. */
+/** The parameters of a call where v2 has them. @throws HttpError for the first that can't be used. */
 export function translate(context: EmulatorContext, mapping: RouteMapping, call: V1Call): Translated {
   // v1 also searches in all custom parameters at once, as `search:custom.*`.
   const parts = readParameters(mapping, call.parameters, { searchesCustom: true });
   const [fault] = parts.faults;
-  if (fault) throw new V1Error('ParameterInvalid', `${fault.field} ${fault.fault}.`);
+  if (fault) throw v1Error('ParameterInvalid', `${fault.field} ${fault.fault}.`);
   const [unknown] = parts.unknown;
   if (unknown) {
     const meant = unknown.near === undefined ? '' : ` Did you mean ${unknown.near}?`;
     const message = `${unknown.field.slice(0, 100)} is not a parameter of ${mapping.route}.${meant}`;
-    throw new V1Error('NotSupported', message);
+    throw v1Error('NotSupported', message);
   }
   const given = new Map(
     Object.entries(call.parameters).map(([name, value]) => [name, [value].flat().at(-1) ?? '']),
@@ -45,29 +44,29 @@ export function translate(context: EmulatorContext, mapping: RouteMapping, call:
 /** The most that is searched for, which each field makes longer once more in v2, and ordered by. */
 const MAX_SEARCH_LENGTH = 200;
 
-/** Refuses what the migration tool leaves to a person. @throws V1Error ParameterInvalid. */
+/** Refuses what the migration tool leaves to a person. @throws HttpError ParameterInvalid. */
 function checkList({ notes }: ListQuery, given: Translated['given']): void {
   for (const [name, value] of given) {
     const isSearch = name === 'search' || name.startsWith('search:') || name === 'order_by';
     if (isSearch && value.length > MAX_SEARCH_LENGTH) {
       const message = `${name.slice(0, 100)} is longer than ${MAX_SEARCH_LENGTH} characters.`;
-      throw new V1Error('ParameterInvalid', message);
+      throw v1Error('ParameterInvalid', message);
     }
     if (['result_limit', 'result_offset', 'order_by'].includes(name) && isPlaceholder(value)) {
-      throw new V1Error('ParameterInvalid', `${name} is a placeholder. Send a value.`);
+      throw v1Error('ParameterInvalid', `${name} is a placeholder. Send a value.`);
     }
   }
   const unlisted = notes.find(({ field, byHand }) => byHand && /^(?:order_by$|search:)/.test(field));
   if (!unlisted) return;
   const message = `${unlisted.field.slice(0, 100)} names a field that this list does not have.`;
-  throw new V1Error('ParameterInvalid', message);
+  throw v1Error('ParameterInvalid', message);
 }
 
-/** A parameter that the call can't do without. @throws V1Error ParameterMissing, ParameterEmpty. */
+/** A parameter that the call can't do without. @throws HttpError ParameterMissing, ParameterEmpty. */
 export function required({ given }: Pick<Translated, 'given'>, name: string): string {
   const value = given.get(name);
-  if (value === undefined) throw new V1Error('ParameterMissing', `${name} is missing.`);
-  if (value.trim() === '') throw new V1Error('ParameterEmpty', `${name} is empty.`);
+  if (value === undefined) throw v1Error('ParameterMissing', `${name} is missing.`);
+  if (value.trim() === '') throw v1Error('ParameterEmpty', `${name} is empty.`);
   return value;
 }
 
@@ -77,29 +76,29 @@ export function optional({ given }: Pick<Translated, 'given'>, name: string): st
   return value === undefined || value.trim() === '' ? undefined : value;
 }
 
-/** A whole number that may be left out. @throws V1Error ParameterInvalid. */
+/** A whole number that may be left out. @throws HttpError ParameterInvalid. */
 export function wholeNumber(call: Pick<Translated, 'given'>, name: string): number | undefined {
   const value = optional(call, name);
   if (value === undefined) return undefined;
   if (/^\d{1,9}$/.test(value)) return Number(value);
-  throw new V1Error('ParameterInvalid', `${name} must be a whole number, 0 or more.`);
+  throw v1Error('ParameterInvalid', `${name} must be a whole number, 0 or more.`);
 }
 
-/** The keys in a parameter, which has commas between them. @throws V1Error. */
+/** The keys in a parameter, which has commas between them. @throws HttpError. */
 export function keysIn(call: Translated, name: string): readonly string[] {
   const keys = required(call, name)
     .split(',')
     .map((key) => key.trim())
     .filter((key) => key !== '');
-  if (keys.length === 0) throw new V1Error('ParameterEmpty', `${name} is empty.`);
+  if (keys.length === 0) throw v1Error('ParameterEmpty', `${name} is empty.`);
   if (keys.length > MAX_LIMIT) {
-    throw new V1Error('ParameterInvalid', `${name} has more than ${MAX_LIMIT} keys.`);
+    throw v1Error('ParameterInvalid', `${name} has more than ${MAX_LIMIT} keys.`);
   }
   return [...new Set(keys)];
 }
 
-export function notFound(name: string, key: string): V1Error {
-  return new V1Error('NotFound', `${name}: there is nothing with the key ${key.slice(0, 50)}.`);
+export function notFound(name: string, key: string) {
+  return v1Error('NotFound', `${name}: there is nothing with the key ${key.slice(0, 50)}.`);
 }
 
 /** The object at a place of another one; an empty one when there is none. */
@@ -110,13 +109,17 @@ export function objectIn(value: JsonObject, ...path: readonly string[]): JsonObj
   }, value);
 }
 
+/** A resource of v2 with its ids, or the list of such resources. */
+export interface Found {
+  readonly calls: ResourceCalls;
+  readonly ids: PathIds;
+}
+
 /** A resource of v1, in the terms of v2. */
 interface V1Kind {
   readonly name: 'video' | 'channel' | 'player' | 'track';
-  /** @param key of the one that is meant, unless it is their list. */
-  readonly calls: (call: Translated, key?: string) => ResourceCalls;
-  /** The ids in the path of the one with this key, or of their list. @throws V1Error NotFound */
-  readonly ids: (call: Translated, key?: string) => PathIds;
+  /** The one with this key, or without one their list. @throws HttpError NotFound */
+  readonly find: (call: Translated, key?: string) => Found;
   /** Its form in v1; without it, that of the mapping. */
   readonly show?: (call: Translated, resource: JsonObject) => JsonObject;
   /** The metadata that an update gives, where it doesn't keep to custom parameters. @param before as v2 has it. */
@@ -124,33 +127,32 @@ interface V1Kind {
 }
 
 /** The calls that lists, single resources, updates and deletions of v1 have in common. */
-export function commonHandlers({ name, calls, ids, show, metadata = metadataIn }: V1Kind) {
+export function commonHandlers({ name, find, show, metadata = metadataIn }: V1Kind) {
   const shown = show ?? ((_call: Translated, resource: JsonObject) => v1Fields(name, resource));
+  const findAsked = (call: Translated) => find(call, required(call, `${name}_key`));
   return {
     list(call) {
       const window = listedWindow(call);
       const { sort, q } = call.parts.list?.query ?? {};
-      const { resource, list } = calls(call);
-      const page = list(ids(call), { sort, q }, call.view, window);
-      const items = itemsOf(page, resource.plural).map((item) => shown(call, item));
+      const { calls, ids } = find(call);
+      const page = calls.list(ids, { sort, q }, call.view, window);
+      const items = itemsOf(page, calls.resource.plural).map((item) => shown(call, item));
       return listAnswer({ ...window, total: Number(page.total) }, `${name}s`, items);
     },
     show(call) {
-      const key = required(call, `${name}_key`);
-      return { [name]: shown(call, calls(call, key).read(ids(call, key), call.view)) };
+      const { calls, ids } = findAsked(call);
+      return { [name]: shown(call, calls.read(ids, call.view)) };
     },
     update(call) {
-      const key = required(call, `${name}_key`);
-      const { read, update } = calls(call, key);
-      const one = ids(call, key);
-      update(one, { metadata: metadata(call, read(one, call.view)) }, call.view);
+      const { calls, ids } = findAsked(call);
+      calls.update(ids, { metadata: metadata(call, calls.read(ids, call.view)) }, call.view);
       return {};
     },
     /** All or nothing. */
     delete(call) {
-      const all = keysIn(call, `${name}_key`).map((key) => [calls(call, key), ids(call, key)] as const);
-      for (const [{ read }, one] of all) read(one, call.view);
-      for (const [{ remove }, one] of all) remove(one);
+      const all = keysIn(call, `${name}_key`).map((key) => find(call, key));
+      for (const { calls, ids } of all) calls.read(ids, call.view);
+      for (const { calls, ids } of all) calls.remove(ids);
       return {};
     },
   } satisfies Readonly<Record<string, Handler>>;
@@ -159,10 +161,10 @@ export function commonHandlers({ name, calls, ids, show, metadata = metadataIn }
 /** The most that a list of v1 has at once, and that a call deletes. */
 const MAX_LIMIT = 1000;
 
-/** The window that `result_limit` and `result_offset` ask for. @throws V1Error ParameterInvalid. */
+/** The window that `result_limit` and `result_offset` ask for. @throws HttpError ParameterInvalid. */
 export function windowOf(limit: number | undefined = V1_LIMIT, offset: number | undefined = 0): Window {
   if (limit > MAX_LIMIT) {
-    throw new V1Error('ParameterInvalid', `result_limit must be at most ${MAX_LIMIT}.`);
+    throw v1Error('ParameterInvalid', `result_limit must be at most ${MAX_LIMIT}.`);
   }
   // No limit is the largest there is.
   return { limit: limit === 0 ? MAX_LIMIT : limit, offset };

@@ -1,17 +1,15 @@
 import type { Express, Request, Response } from 'express';
-import { HttpError } from '../../../http/errors';
+import { toHttpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
 import { type JsonObject, splitUrl } from '../../migration/mapping/values';
 import type { EmulatorContext } from '../context';
 import { openFor } from '../delivery/answers';
 import type { Received } from '../uploads/file-store';
-import type { Upload, UploadMethod } from '../uploads/upload';
 import { sentBy } from '../uploads/upload-api';
-import type { Uploads } from '../uploads/uploads';
-import { toV1Error, V1Error } from './errors';
-import { readCall } from './read-call';
+import type { Upload, UploadMethod, Uploads } from '../uploads/uploads';
+import { isV1Error, v1Error } from './errors';
 import { formatOf, send } from './serialize';
-import type { Parameter } from './signature';
+import { type Parameter, readCall } from './signed-call';
 import { optional, type Translated, wholeNumber } from './translate';
 
 export const FORM_PATHS = {
@@ -34,11 +32,11 @@ export interface Wanted {
 
 const WANTED = new WeakMap<Upload, Wanted>();
 
-/** The size and digest that a call announces. @throws V1Error ParameterInvalid. */
+/** The size and digest that a call announces. @throws HttpError ParameterInvalid. */
 export function announcedFile(call: Translated): Pick<Wanted, 'md5' | 'size'> {
   const md5 = optional(call, 'md5')?.toLowerCase();
   if (md5 !== undefined && !/^[0-9a-f]{32}$/.test(md5)) {
-    throw new V1Error('ParameterInvalid', 'md5 must be the MD5 of the file, as 32 hexadecimal digits.');
+    throw v1Error('ParameterInvalid', 'md5 must be the MD5 of the file, as 32 hexadecimal digits.');
   }
   return { md5, size: wholeNumber(call, 'size') };
 }
@@ -103,7 +101,7 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
       const check = ({ size }: Received) =>
         size === said
           ? undefined
-          : new V1Error('FileSizeInvalid', `The chunk has ${size} bytes, and X-Content-Range said ${said}.`);
+          : v1Error('FileSizeInvalid', `The chunk has ${size} bytes, and X-Content-Range said ${said}.`);
       await taken(upload.receivePart(number, request, { ...sentBy(request), check }));
       const size = sizeOf(upload.parts);
       if (size < total) {
@@ -123,7 +121,7 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
 
 function onlyPost(request: Request): never {
   const message = `Send the file with POST, not ${request.method}.`;
-  throw new V1Error('NotSupported', message, { headers: { allow: 'POST' } });
+  throw v1Error('NotSupported', message, { headers: { allow: 'POST' } });
 }
 
 function readLink(request: Request, response: Response) {
@@ -131,7 +129,7 @@ function readLink(request: Request, response: Response) {
   response.locals.v1 = { format: formatOf(query) };
   const key = valueIn(query, 'key');
   if (key === undefined)
-    throw new V1Error('ParameterMissing', 'key is missing. Send the file to the whole link.');
+    throw v1Error('ParameterMissing', 'key is missing. Send the file to the whole link.');
   return { key, query };
 }
 
@@ -139,13 +137,13 @@ function valueIn(query: readonly Parameter[], name: string): string | undefined 
   return query.find((parameter) => parameter.name === name)?.value;
 }
 
-/** @throws V1Error NotFound, PermissionDenied; HttpError 410. */
+/** @throws HttpError NotFound, PermissionDenied, 410. */
 function uploadOf(uploads: Uploads, key: string, method: UploadMethod, token: string | undefined): Upload {
   const upload = uploads.find(key);
-  if (upload?.method !== method) throw new V1Error('NotFound', 'key: no file is waited for here.');
+  if (upload?.method !== method) throw v1Error('NotFound', 'key: no file is waited for here.');
   if (token !== undefined && isSameSecret(token, upload.token)) return upload;
   const secret = method === 'direct' ? 'token' : 'the header X-Session-ID';
-  throw new V1Error(
+  throw v1Error(
     'PermissionDenied',
     `${secret} is not the one that was given. Send the file to the whole link.`,
   );
@@ -155,10 +153,11 @@ async function taken<Result>(receiving: Promise<Result>): Promise<Result> {
   try {
     return await receiving;
   } catch (thrown) {
-    if (!(thrown instanceof HttpError) || thrown.status >= 500) throw thrown;
-    const { status, message } = toV1Error(thrown);
+    const error = toHttpError(thrown);
+    if (isV1Error(error) || error.status >= 500) throw thrown;
+    const { status, problems } = error;
     const code = status === 413 ? 'FileSizeInvalid' : 'FileUploadFailed';
-    throw new V1Error(code, message, { status });
+    throw v1Error(code, problems[0]?.description ?? '', { status });
   }
 }
 
@@ -166,10 +165,10 @@ function checkOf(upload: Upload) {
   const { md5, size } = WANTED.get(upload) ?? {};
   return (received: Received): Error | undefined => {
     if (size !== undefined && size !== received.size) {
-      return new V1Error('FileSizeInvalid', `The file has ${received.size} bytes, and size said ${size}.`);
+      return v1Error('FileSizeInvalid', `The file has ${received.size} bytes, and size said ${size}.`);
     }
     if (md5 === undefined || md5 === received.md5) return undefined;
-    return new V1Error('DigestInvalid', `The MD5 of the file is ${received.md5}, and md5 said ${md5}.`);
+    return v1Error('DigestInvalid', `The MD5 of the file is ${received.md5}, and md5 said ${md5}.`);
   };
 }
 
@@ -180,12 +179,12 @@ function rangeOf(request: Request): { first: number; last: number; total: number
   const [first, last, total] = [Number(from), Number(to), Number(all)];
   if (first <= last && last < total) return { first, last, total };
   const message = 'The header X-Content-Range must say which bytes these are, as bytes 0-499/1000.';
-  throw new V1Error('ParameterInvalid', message);
+  throw v1Error('ParameterInvalid', message);
 }
 
 /**
  * The number of a chunk among the parts. Chunks come one behind the other; the same one may come again.
- * @param end the first byte behind it. @throws V1Error PreconditionFailed
+ * @param end the first byte behind it. @throws HttpError PreconditionFailed
  */
 function numberOfChunk({ parts }: Upload, first: number, end: number): number {
   let number = 1;
@@ -199,7 +198,7 @@ function numberOfChunk({ parts }: Upload, first: number, end: number): number {
   const fits = size === undefined || next + size === end || !parts.has(number + 1);
   if (first === next && fits) return number;
   const message = `${sizeOf(parts)} bytes are there: the next chunk begins with that byte. Send one that has come as it was.`;
-  throw new V1Error('PreconditionFailed', message);
+  throw v1Error('PreconditionFailed', message);
 }
 
 function sizeOf(parts: Upload['parts']): number {

@@ -1,17 +1,16 @@
 import { type ErrorRequestHandler, type Express, type Request, type RequestHandler, raw } from 'express';
 import { logFailure } from '../../../http/app';
+import { type Problem, toHttpError } from '../../../http/errors';
 import { describeMapping, findRoute, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import type { JsonObject } from '../../migration/mapping/values';
 import type { EmulatorContext } from '../context';
 import { anyBody } from '../json-body';
-import { addressKey, countRequest, REQUESTS_A_MINUTE, secondsUntil, tooMany } from '../rate-limit';
-import { authenticate } from './authentication';
+import { addressKey, countRequest } from '../rate-limit';
 import { CHANNEL_VIDEOS, CHANNELS } from './channels';
-import { toV1Error, V1Error } from './errors';
+import { isV1Error, toV1Error, V1_ERRORS, v1Error } from './errors';
 import { CONVERSIONS, THUMBNAILS, TRACKS } from './media-parts';
-import { readCall, type V1Call } from './read-call';
 import { formatAsked, formatOf, type Shown, send } from './serialize';
-import type { Parameter } from './signature';
+import { authenticate, type Parameter, readCall, type V1Call } from './signed-call';
 import { type Handler, translate } from './translate';
 import { mountFormUploads } from './upload-api';
 import { PLAYERS, TAGS, USAGE, VIDEOS } from './videos';
@@ -49,7 +48,7 @@ export function mountV1(app: Express, context: EmulatorContext): void {
     const shown: Shown = { format: formatOf(signed) };
     response.locals.v1 = shown;
     const siteId = siteOf(context, signed, request);
-    limitCalls(context, `v1 ${siteId} ${path}`, { limit: LIMITS[path], shown });
+    limitCalls(context, `v1 ${siteId} ${path}`, LIMITS[path], shown);
     const fields = await answer(context, mapping, { siteId, parameters, request });
     await send(response, 200, { status: 'ok', ...fields });
   };
@@ -59,14 +58,14 @@ export function mountV1(app: Express, context: EmulatorContext): void {
     .post(readRaw, handler)
     .all((request) => {
       const message = `Call ${pathOf(request)} with GET or POST, not ${request.method}.`;
-      throw new V1Error('NotSupported', message, { headers: { allow: 'GET, POST' } });
+      throw v1Error('NotSupported', message, { headers: { allow: 'GET, POST' } });
     });
   mountRest(app, context);
 }
 
 async function answer(context: EmulatorContext, mapping: RouteMapping, call: V1Call): Promise<JsonObject> {
   const handle = HANDLERS[mapping.resource]?.[mapping.action];
-  if (!handle) throw new V1Error('NotSupported', `${describeMapping(mapping)} in Management API v2.`);
+  if (!handle) throw v1Error('NotSupported', `${describeMapping(mapping)} in Management API v2.`);
   try {
     return await handle(translate(context, mapping, call));
   } catch (thrown) {
@@ -84,17 +83,19 @@ function mountRest(app: Express, context: EmulatorContext): void {
   const classes = new Set(ROUTES.map(({ route }) => route.split('/').slice(0, -1).join('/')));
   app.use('/v1', (request) => {
     const path = `/v1${request.path}`.replace(/\/$/, '');
-    if (classes.has(path)) throw new V1Error('NoMethod', `${path} needs a method, as ${path}/list.`);
-    throw new V1Error('NotFound', `${path.slice(0, 200)} is not a call of Management API v1.`);
+    if (classes.has(path)) throw v1Error('NoMethod', `${path} needs a method, as ${path}/list.`);
+    throw v1Error('NotFound', `${path.slice(0, 200)} is not a call of Management API v1.`);
   });
   const answerError: ErrorRequestHandler = async (thrown, request, response, next) => {
     // The key provider has paths below /v1, too, and errors of its own.
-    const isOfProvider = !(thrown instanceof V1Error) && /^\/(?:cpix|keys)\//i.test(request.path);
+    const isOfProvider = !isV1Error(toHttpError(thrown)) && /^\/(?:cpix|keys)\//i.test(request.path);
     if (response.headersSent || isOfProvider) {
       next(thrown);
       return;
     }
-    const { status, code, title, message, headers, cause } = toV1Error(thrown);
+    const { status, problems, headers, cause } = toV1Error(thrown);
+    const [{ code, description: message }] = problems as readonly [Problem];
+    const { title } = V1_ERRORS[code as keyof typeof V1_ERRORS];
     // A failure before the call was read is answered in its format, too.
     response.locals.v1 ??= { format: formatAsked(request) };
     logFailure(context.log, response, { status, codes: [code], cause });
@@ -120,16 +121,9 @@ function siteOf(context: EmulatorContext, signed: readonly Parameter[], request:
   }
 }
 
-/** Counts a call. @throws V1Error 429 beyond the limit, when that is switched on. */
-function limitCalls(
-  { state, clock, seeds }: EmulatorContext,
-  key: string,
-  { limit = REQUESTS_A_MINUTE, shown }: { limit?: number | undefined; shown?: Shown } = {},
-): void {
-  const { totalHits, resetTime } = countRequest(state.rateWindows, key, clock.now());
-  const remaining = Math.max(limit - totalHits, 0);
+/** Counts a call. @throws HttpError 429 beyond the limit, when that is switched on. */
+function limitCalls(context: EmulatorContext, key: string, most?: number, shown?: Shown): void {
+  const { refusal, resetTime, limit, remaining } = countRequest(context, key, most);
   if (shown) shown.rateLimit = { limit, remaining, reset: Math.ceil(resetTime.getTime() / 1000) };
-  if (!seeds.rateLimit || totalHits <= limit) return;
-  const wait = secondsUntil(resetTime, clock.now());
-  throw new V1Error('RateLimitExceeded', tooMany(limit, wait), { headers: { 'retry-after': String(wait) } });
+  if (refusal) throw refusal;
 }

@@ -24,8 +24,7 @@ const mediaIds = ({ siteId }: Translated, mediaId = ''): PathIds => ({ siteId, m
 export const VIDEOS = {
   ...commonHandlers({
     name: 'video',
-    calls: ({ context }) => context.library.media,
-    ids: mediaIds,
+    find: (call, key) => ({ calls: call.context.library.media, ids: mediaIds(call, key) }),
     show: ({ context }, media) => videoOf(context, media),
   }),
 
@@ -53,7 +52,7 @@ export const VIDEOS = {
   },
 } satisfies Handlers;
 
-/** @throws V1Error when a content is to be fetched, or stays elsewhere, and nothing says where. */
+/** @throws HttpError when a content is to be fetched, or stays elsewhere, and nothing says where. */
 function requireSource(call: Translated): void {
   const { method } = call.parts.body.upload ?? {};
   if (method === 'fetch') required(call, 'download_url');
@@ -88,8 +87,10 @@ export function videoOf({ state }: EmulatorContext, media: JsonObject): JsonObje
 export const PLAYERS = {
   ...commonHandlers({
     name: 'player',
-    calls: ({ context }) => context.library.players,
-    ids: ({ siteId }, playerId = '') => ({ siteId, playerId }),
+    find: ({ context, siteId }, playerId = '') => ({
+      calls: context.library.players,
+      ids: { siteId, playerId },
+    }),
     metadata(call, before) {
       // v2 replaces the options as a whole, and v1 changes those that it is given.
       const options = SETUP_CONFIG.split('.');

@@ -1,17 +1,16 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import type { Log } from '../../../http/log';
 import type { Clock } from '../clock';
 import type { FaultSwitches } from '../control/faults';
 import type { MetadataOf } from '../resources/resource';
-import type { WEBHOOK } from '../resources/webhook-table';
+import type { WEBHOOK } from '../resources/webhooks';
+import type { Surroundings } from '../surroundings';
 import {
   type Notification,
   type SignedNotification,
   signNotification,
   type WebhookEventName,
 } from './notification';
-import type { ReceiverRules } from './receiver-address';
-import { type Answer, ReceiverCalls } from './receiver-call';
+import { type Answer, ReceiverCalls, type ReceiverRules } from './receiver';
 
 export type WebhookMetadata = MetadataOf<typeof WEBHOOK>;
 
@@ -54,16 +53,9 @@ export const WEBHOOK_SETTINGS = {
 };
 export type WebhookSettings = Readonly<typeof WEBHOOK_SETTINGS>;
 
-interface WebhookParts {
+interface WebhookParts extends Pick<Surroundings, 'log' | 'now' | 'newResourceId' | 'newSecret'> {
   readonly clock: Clock;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-  readonly log: Log;
   readonly faults: Pick<FaultSwitches, 'take'>;
-  /** A new id of 8 letters and digits. */
-  readonly newResourceId: () => string;
-  /** A new secret of 32 bytes or more. */
-  readonly newSecret: () => string;
 }
 
 /** The webhooks of the account, and the delivery of notifications to them. */
@@ -164,8 +156,6 @@ interface Waiting {
 
 /** Delivers the notifications of one webhook strictly one after another. */
 class DeliveryQueue {
-  readonly webhook: Webhook;
-  readonly #tools: DeliveryTools;
   readonly #waiting: Waiting[] = [];
   readonly #key: KeyObject;
   #running = false;
@@ -174,16 +164,17 @@ class DeliveryQueue {
   /** Ends the call or the pause under way. */
   #interrupt: () => void = () => undefined;
 
-  constructor(webhook: Webhook, tools: DeliveryTools) {
-    this.webhook = webhook;
-    this.#tools = tools;
+  constructor(
+    readonly webhook: Webhook,
+    private readonly tools: DeliveryTools,
+  ) {
     this.#key = createSecretKey(Buffer.from(webhook.secret));
   }
 
   /** Takes a notification; the newest is lost when too many wait, so that what was taken stays whole and in order. */
   add(notification: Notification): void {
-    const at = this.#tools.clock.now();
-    if (this.#waiting.length >= this.#tools.queueLimit) {
+    const at = this.tools.clock.now();
+    if (this.#waiting.length >= this.tools.queueLimit) {
       this.#lose(notification, at);
       return;
     }
@@ -210,7 +201,7 @@ class DeliveryQueue {
   }
 
   async #deliver({ notification, at: happened }: Waiting): Promise<void> {
-    const { clock, now, log, record, retryDelaysMs } = this.#tools;
+    const { clock, now, log, record, retryDelaysMs } = this.tools;
     const about = this.#about(notification);
     const signed = await signNotification(
       notification,
@@ -236,7 +227,7 @@ class DeliveryQueue {
 
   /** One try, with what a fault switch makes of it. */
   async #attempt(url: string, signed: SignedNotification): Promise<Answer> {
-    const { faults, calls, timeoutMs } = this.#tools;
+    const { faults, calls, timeoutMs } = this.tools;
     const fault = faults.take(`webhook:${this.webhook.id}`);
     if (fault?.kind === 'fail') return { status: fault.status };
     if (fault?.kind === 'reset') return { failure: 'connection_reset' };
@@ -251,7 +242,7 @@ class DeliveryQueue {
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = this.#tools.clock.after(ms, resolve);
+      const timer = this.tools.clock.after(ms, resolve);
       this.#interrupt = () => {
         timer.cancel();
         resolve();
@@ -262,8 +253,8 @@ class DeliveryQueue {
   #lose(notification: Notification, at: Date): void {
     const { webhook_url: url } = this.webhook.metadata;
     const lost = { url, attempt: 0, at, answer: { failure: 'queue_full' }, ms: 0, nextTryAt: undefined };
-    this.#tools.record({ ...this.#about(notification), ...lost });
-    if (!this.#overflowing) this.#tools.log.warn('webhook queue full', { webhookId: this.webhook.id });
+    this.tools.record({ ...this.#about(notification), ...lost });
+    if (!this.#overflowing) this.tools.log.warn('webhook queue full', { webhookId: this.webhook.id });
     this.#overflowing = true;
   }
 

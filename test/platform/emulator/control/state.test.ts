@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../../src/http/config';
-import { openStateFile } from '../../../../src/platform/emulator/control/state-file';
+import { openStateFile } from '../../../../src/platform/emulator/control/saved-state';
 import { temporaryFolder } from '../../../support/after-test';
 import { processorMs } from '../../../support/processor-time';
 import { startEmulator } from '../../../support/start-emulator';

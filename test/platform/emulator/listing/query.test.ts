@@ -220,7 +220,7 @@ test.each([
 });
 
 const pageOf = (films: readonly Film[], query: object) =>
-  listPage(films, query, { name: 'films', fields: FIELDS, render: ({ title }) => title }) as {
+  listPage(films, query, 'films', FIELDS, ({ title }) => title) as {
     readonly total: number;
     readonly films: readonly string[];
   };

@@ -64,17 +64,6 @@ test('a media has one poster: the one that the platform took, until another one 
   expect(await postersOf(library, id)).toEqual([first.id]);
 });
 
-test('a picture that is chosen before it came leaves the media the one that is there', async () => {
-  const { createReady, post, context } = await startLibrary();
-  const { id } = await createReady();
-  const { posterOf } = await import('../../../../src/platform/emulator/resources/thumbnails');
-  const media = context.state.media.find(id);
-  const before = media && posterOf(context, media);
-  await post('/thumbnails/', { relationships: { media: [{ id, is_poster: true }] } });
-  expect(before?.status).toBe('ready');
-  expect(media && posterOf(context, media)).toBe(before);
-});
-
 test('earlier thumbnails are listed and filtered by their media', async () => {
   const library = await startLibrary();
   const { create, createReady, read } = library;

@@ -31,31 +31,21 @@ test('a file that is PUT to the link is kept byte for byte, and its MD5 is answe
   expect(readFileSync(taken[0]?.path ?? '').equals(bytes)).toBe(true);
 });
 
-test('a body in chunks, and one whose sender waits for 100 Continue, are taken too', async () => {
-  const { port, beginDirect, taken } = await startUploads();
+test('a body in chunks, a sender that waits for 100 Continue, a whole link as target, and a slash behind the path are taken', async () => {
+  const { port, unauthenticated, begin, beginDirect, taken } = await startUploads();
   const chunked = await rawRequest(port, 'PUT', beginDirect(), { 'transfer-encoding': 'chunked' }, 'hello');
   const head = `PUT ${beginDirect()} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`;
   const waiting = await rawExchange(port, `${head}hello`, /HTTP\/1.1 100[\s\S]*HTTP\/1.1 200[\s\S]*\r\n\r\n/);
-  expect([chunked.status, chunked.headers.etag]).toEqual([200, `"${HELLO_MD5}"`]);
-  expect(waiting).toContain(`"${HELLO_MD5}"`);
-  expect(taken.map(({ md5 }) => md5)).toEqual([HELLO_MD5, HELLO_MD5]);
-});
-
-test('the target of the request may be the whole link, as one released client sends it', async () => {
-  const { port, beginDirect, taken } = await startUploads();
+  // As one released client sends it.
   const link = `http://127.0.0.1:${port}${beginDirect()}`;
-  const answer = await rawRequest(port, 'PUT', link, { 'content-length': 5 }, 'hello');
-  expect([answer.status, answer.headers.etag, taken.length]).toEqual([200, `"${HELLO_MD5}"`, 1]);
-});
-
-test('a slash may stand behind the path of a link', async () => {
-  const { unauthenticated, begin } = await startUploads();
-  const [direct, multipart] = [begin(), begin({ method: 'multipart' })];
-  await unauthenticated.put(`/uploads/${direct.id}/?token=${direct.token}`).send(HELLO).expect(200);
-  await unauthenticated
-    .put(partLink(multipart, 1, '').replace('?', '/?'))
-    .send(HELLO)
-    .expect(200);
+  const whole = await rawRequest(port, 'PUT', link, { 'content-length': 5 }, 'hello');
+  for (const { status, headers } of [chunked, whole])
+    expect([status, headers.etag]).toEqual([200, `"${HELLO_MD5}"`]);
+  expect(waiting).toContain(`"${HELLO_MD5}"`);
+  const part = partLink(begin({ method: 'multipart' }), 1, '');
+  for (const path of [beginDirect(), part])
+    await unauthenticated.put(path.replace('?', '/?')).send(HELLO).expect(200);
+  expect(taken.map(({ md5 }) => md5)).toEqual(Array(4).fill(HELLO_MD5));
 });
 
 test('the same file again is answered as before and taken once: a client may have lost the answer', async () => {

@@ -121,18 +121,6 @@ test('the control port and the dashboard refuse to be fetched', async () => {
   }
 });
 
-test('the control port says why it refuses', async () => {
-  const { control } = await startUploads();
-  await control
-    .get('/state')
-    .set('user-agent', 'packager-drm-emulator-fetch')
-    .expect(403, {
-      errors: [
-        { code: 'fetch_refused', description: 'No file is fetched from here. Give an address of your own.' },
-      ],
-    });
-});
-
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 
 test.each([

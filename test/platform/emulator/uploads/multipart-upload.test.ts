@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { KeptFile } from '../../../../src/platform/emulator/uploads/file-store';
-import type { Upload } from '../../../../src/platform/emulator/uploads/upload';
-import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
+import { partLink, type Upload } from '../../../../src/platform/emulator/uploads/uploads';
 import { startUploads, type TestUploads } from '../../../support/start-uploads';
 
 const errors = (code: string, description: string) => ({ errors: [{ code, description }] });

@@ -6,8 +6,12 @@ import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { createClock } from '../../../../src/platform/emulator/clock';
-import type { StoredFile } from '../../../../src/platform/emulator/uploads/upload';
-import { partLink, UPLOAD_SETTINGS, Uploads } from '../../../../src/platform/emulator/uploads/uploads';
+import {
+  partLink,
+  type StoredFile,
+  UPLOAD_SETTINGS,
+  Uploads,
+} from '../../../../src/platform/emulator/uploads/uploads';
 import { rawExchange, rawRequest } from '../../../support/raw-http';
 import { recordedLog } from '../../../support/recorded-log';
 import { startUploads } from '../../../support/start-uploads';

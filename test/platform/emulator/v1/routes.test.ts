@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { parseXml } from '../../../../src/drm/xml';
 import { FORMATS } from '../../../../src/platform/emulator/v1/serialize';
-import type { JsonObject } from '../../../../src/platform/migration/mapping/values';
 import { onceForAll } from '../../../support/after-test';
 import { anyCharacter } from '../../../support/any-character';
 import { callV1, createV1, getV1, okV1, readyVideo } from '../../../support/call-v1';
@@ -150,19 +149,6 @@ test('errors come in the format that was asked for, also before the call is read
   ]);
   const missing = await unauthenticated.get('/v1/nothing?api_format=php');
   expect(missing.text).toMatch(/^a:4:\{s:6:"status";s:5:"error";s:4:"code";s:8:"NotFound";/);
-});
-
-test('a format that v1 did not have is refused', async () => {
-  const { emulator } = await shared();
-  expect(await callV1(emulator, 'videos/list', { api_format: 'yaml' })).toEqual({
-    status: 400,
-    body: {
-      status: 'error',
-      code: 'ParameterInvalid',
-      title: 'Invalid Parameter',
-      message: 'api_format must be one of json, xml, php, py.',
-    },
-  });
 });
 
 test('a list in XML is as the documents of v1 show it', async () => {
@@ -314,10 +300,4 @@ test('Python is pickled in protocol 2', () => {
       '752e',
     ].join(''),
   ]);
-});
-
-test('JSON is as it is', () => {
-  const answer: JsonObject = { status: 'ok', videos: [VIDEO] };
-  const { type, body } = FORMATS.json(answer);
-  expect([type, JSON.parse(body.toString())]).toEqual(['application/json; charset=utf-8', answer]);
 });

@@ -292,6 +292,7 @@ videos/thumbnails/show?video_key=none0000 → 404 NotFound
 videos/thumbnails/update → 400 ParameterMissing
 videos/thumbnails/update?video_key=VIDEO&position=-1 → 400 ParameterInvalid
 videos/thumbnails/update?video_key=VIDEO&position=1&thumbnail_index=1 → 400 ParameterInvalid
+videos/list?api_format=yaml → 400 ParameterInvalid api_format must be one of json, xml, php, py.
 videos/list?result_limit=1001 → 400 ParameterInvalid result_limit must be at most 1000.
 videos/list?result_limit=-1 → 400 ParameterInvalid result_limit must be a whole number, 0 or more.
 videos/list?result_limit=all → 400 ParameterInvalid result_limit must be a whole number, 0 or more.

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { type Notification, signNotification } from '../../../../src/platform/emulator/webhooks/notification';
-import { mayCall, receiverUrlFaults } from '../../../../src/platform/emulator/webhooks/receiver-address';
+import { mayCall, receiverUrlFaults } from '../../../../src/platform/emulator/webhooks/receiver';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
@@ -93,15 +93,6 @@ test.each<[number, Record<string, string>]>([
   expect((await admin.post('/v2/webhooks/').send({ metadata })).status).toBe(status);
 });
 
-const REFUSED = {
-  errors: [
-    {
-      code: 'webhook_refused',
-      description: 'A webhook may not be sent here. Give it the address of a receiver of your own.',
-    },
-  ],
-};
-
 /** Has the first emulator notify this address of a new channel, and answers the status that came back. */
 async function notifiedAt({ admin, context, createChannel }: TestEmulator, url: string): Promise<unknown> {
   const events = ['channel_created'];
@@ -128,10 +119,13 @@ test('a webhook to the dashboard, which has no login, is not obeyed', async () =
   expect(emulator.context.state.channels.all()).toHaveLength(2);
 });
 
-test('the control port says why it refuses a webhook', async () => {
+test.each([
+  ['webhook', 'A webhook may not be sent here. Give it the address of a receiver of your own.'],
+  ['fetch', 'No file is fetched from here. Give an address of your own.'],
+])('the control port says why it refuses a %s', async (kind, description) => {
   const { control } = await startEmulator();
-  const answer = await control.post('/reset').set('user-agent', 'packager-drm-emulator-webhook');
-  expect([answer.status, answer.body]).toEqual([403, REFUSED]);
+  const answer = await control.post('/reset').set('user-agent', `packager-drm-emulator-${kind}`);
+  expect([answer.status, answer.body]).toEqual([403, { errors: [{ code: `${kind}_refused`, description }] }]);
 });
 
 const HTTPS_ONLY = { allowHttp: false };
@@ -142,26 +136,16 @@ const PRIVATE =
 const NO_ADDRESS = 'must be an absolute https address';
 const WITH_USER = 'must not hold a user name or password: the token is in the Authorization header';
 
-test.each([
-  'https://receiver.example/hook?a=1',
-  'HTTPS://receiver.example',
-  'https://receiver.example:8443/',
-  'https://203.0.113.7/hook',
-  'https://[2001:db8::7]/hook',
-  'https://receiver',
-  'https://receiver.invalid/',
-  'https://localhost:3000/',
-  'https://127.0.0.1/',
-  'http://localhost:3000/hook',
-  'http://receiver.localhost/',
-  'http://127.0.0.1:3000/',
-  'http://127.8.9.10/',
-  'http://[::1]:3000/',
-  'http://[::ffff:127.0.0.1]:3000/',
-  'http://0x7f.1/',
-  'https://[::ffff:203.0.113.7]/hook',
-  'https://[2606:2800:220:1::7]/hook',
-])('takes %s', (url) => {
+/** Addresses, with spaces between them. */
+const rowsOf = (addresses: string) => addresses.trim().split(/\s+/);
+
+test.each(
+  rowsOf(`https://receiver.example/hook?a=1 HTTPS://receiver.example https://receiver.example:8443/
+  https://203.0.113.7/hook https://[2001:db8::7]/hook https://receiver https://receiver.invalid/ https://localhost:3000/
+  https://127.0.0.1/ http://localhost:3000/hook http://receiver.localhost/ http://127.0.0.1:3000/ http://127.8.9.10/
+  http://[::1]:3000/ http://[::ffff:127.0.0.1]:3000/ http://0x7f.1/ https://[::ffff:203.0.113.7]/hook
+  https://[2606:2800:220:1::7]/hook`),
+)('takes %s', (url) => {
   expect(receiverUrlFaults(url, HTTPS_ONLY)).toEqual([]);
 });
 
@@ -177,45 +161,20 @@ test.each<[string, string[]]>([
   [`https://receiver.example/${'x'.repeat(1976)}`, ['is longer than 2000 characters']],
   ['ftp://receiver.example/', ['must be an https address']],
   ['javascript:alert(1)', ['must be an https address']],
-  ['http://receiver.example/', [NOT_HTTPS]],
-  ['http://localhost.example/', [NOT_HTTPS]],
-  ['http://10.0.0.1/', [NOT_HTTPS]],
-  ['http://203.0.113.7/', [NOT_HTTPS]],
   ['https://user@receiver.example/', [WITH_USER]],
   ['http://user:password@receiver.example/', [WITH_USER, NOT_HTTPS]],
-  ['https://0.0.0.0/', [PRIVATE]],
-  ['https://10.1.2.3/', [PRIVATE]],
-  ['https://100.64.0.1/', [PRIVATE]],
-  ['https://169.254.169.254/latest/meta-data', [PRIVATE]],
-  ['https://172.31.255.255/', [PRIVATE]],
-  ['https://192.168.1.1:8443/', [PRIVATE]],
-  ['https://192.0.0.8/', [PRIVATE]],
-  ['https://198.18.0.1/', [PRIVATE]],
-  ['https://224.0.0.1/', [PRIVATE]],
-  ['https://255.255.255.255/', [PRIVATE]],
-  ['https://0xa.1/', [PRIVATE]],
-  ['https://[::]/', [PRIVATE]],
-  ['https://[fd00::1]/', [PRIVATE]],
-  ['https://[fe80::1]/', [PRIVATE]],
-  ['https://[ff02::1]/', [PRIVATE]],
-  ['https://[::ffff:10.0.0.1]/', [PRIVATE]],
-  ['https://192.88.99.1/', [PRIVATE]],
-  ['https://[::10.0.0.1]/', [PRIVATE]],
-  ['https://[::127.0.0.1]/', [PRIVATE]],
-  ['https://[::ffff:0:10.0.0.1]/', [PRIVATE]],
-  ['https://[64:ff9b::10.0.0.1]/', [PRIVATE]],
-  ['https://[64:ff9b:1::10.0.0.1]/', [PRIVATE]],
-  ['https://[100::1]/', [PRIVATE]],
-  ['https://[2001:0:7f00:1::]/', [PRIVATE]],
-  ['https://[2001:2::1]/', [PRIVATE]],
-  ['https://[2001:10::1]/', [PRIVATE]],
-  ['https://[2001:20::1]/', [PRIVATE]],
-  ['https://[2002:a00:1::]/', [PRIVATE]],
-  ['https://[5f00::1]/', [PRIVATE]],
-  ['https://[fec0::1]/', [PRIVATE]],
-  ['https://[4000::1]/', [PRIVATE]],
-  ['http://[::127.0.0.1]/', [NOT_HTTPS]],
-  ['http://[2002:7f00:1::]/', [NOT_HTTPS]],
+  ...rowsOf(`http://receiver.example/ http://localhost.example/ http://10.0.0.1/ http://203.0.113.7/
+  http://[::127.0.0.1]/ http://[2002:7f00:1::]/`).map((url): [string, string[]] => [url, [NOT_HTTPS]]),
+  ...rowsOf(`https://0.0.0.0/ https://10.1.2.3/ https://100.64.0.1/ https://169.254.169.254/latest/meta-data
+  https://172.31.255.255/ https://192.168.1.1:8443/ https://192.0.0.8/ https://198.18.0.1/ https://224.0.0.1/
+  https://255.255.255.255/ https://0xa.1/ https://[::]/ https://[fd00::1]/ https://[fe80::1]/ https://[ff02::1]/
+  https://[::ffff:10.0.0.1]/ https://192.88.99.1/ https://[::10.0.0.1]/ https://[::127.0.0.1]/
+  https://[::ffff:0:10.0.0.1]/ https://[64:ff9b::10.0.0.1]/ https://[64:ff9b:1::10.0.0.1]/ https://[100::1]/
+  https://[2001:0:7f00:1::]/ https://[2001:2::1]/ https://[2001:10::1]/ https://[2001:20::1]/ https://[2002:a00:1::]/
+  https://[5f00::1]/ https://[fec0::1]/ https://[4000::1]/`).map((url): [string, string[]] => [
+    url,
+    [PRIVATE],
+  ]),
 ])('refuses %j', (url, faults) => {
   expect(receiverUrlFaults(url, HTTPS_ONLY)).toEqual(faults);
 });

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import dns from 'node:dns';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -14,7 +15,7 @@ const secondsOf = (tries: readonly Delivery[]) =>
 test('POSTs the signed body as JSON with the token as a bearer', async () => {
   const receiver = await startWebhookReceiver();
   const { create, notify } = startWebhooks();
-  const { id } = create(`${receiver.url}/deep?token=1`);
+  const { id, secret } = create(`${receiver.url}/deep?token=1`);
   notify('channel1');
   const [call] = await receiver.until(1);
   const text = `{"event":"channel_created","channel_id":"channel1","webhook_id":"${id}","site_id":"demosite","event_time":"2030-01-01T00:00:00+00:00"}`;
@@ -26,7 +27,9 @@ test('POSTs the signed body as JSON with the token as a bearer', async () => {
   });
   const [scheme, token] = call?.headers.authorization?.split(' ') ?? [];
   expect(scheme).toBe('Bearer');
-  expect(Buffer.from(token?.split('.')[1] ?? '', 'base64url').toString()).toBe(text);
+  const [header, payload = '', signature] = token?.split('.') ?? [];
+  expect(Buffer.from(payload, 'base64url').toString()).toBe(text);
+  expect(signature).toBe(createHmac('sha256', secret).update(`${header}.${payload}`).digest('base64url'));
 });
 
 test('tries again after 1, 5, 30 and 120 seconds, with the same body and token, and then gives up', async () => {

@@ -1,11 +1,110 @@
 import { lookup } from 'node:dns';
 import { Agent, type ClientRequest, request } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
 import type { RequestHandler } from 'express';
 import { HttpError, systemCode } from '../../../http/errors';
 import type { SignedNotification } from './notification';
-import { mayCall, type ReceiverRules } from './receiver-address';
+
+/** Private, shared, link-local, benchmark, relay, multicast and reserved networks: nothing there is on the internet. */
+const NOT_PUBLIC = blockList('ipv4', [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 3],
+]);
+
+/**
+ * All that was ever given out as global unicast. Outside of it are the unique local, link-local, site-local, discard
+ * and multicast networks, and the forms that hold an IPv4 address: compatible, translated and NAT64.
+ */
+const GLOBAL_IPV6 = blockList('ipv6', [['2000::', 3]]);
+/** Protocol assignments (Teredo, benchmarks, ORCHID) and 6to4. Documentation networks lead nowhere, so they may stay. */
+const NOT_PUBLIC_IPV6 = blockList('ipv6', [
+  ['2001::', 23],
+  ['2002::', 16],
+]);
+const LOOPBACK = blockList('ipv4', [['127.0.0.0', 8]]);
+const LOOPBACK_IPV6 = blockList('ipv6', [['::1', 128]]);
+
+function blockList(family: 'ipv4' | 'ipv6', networks: readonly (readonly [string, number])[]): BlockList {
+  const list = new BlockList();
+  for (const [network, prefix] of networks) list.addSubnet(network, prefix, family);
+  return list;
+}
+
+type Reach = 'loopback' | 'public' | 'not_public';
+
+/** Where an IP address leads. An IPv4-mapped one leads where the IPv4 address in it does. */
+function reachOf(address: string): Reach {
+  const ipv4 = isIP(address) === 6 ? mappedIpv4(address) : address;
+  if (ipv4 !== undefined) {
+    if (LOOPBACK.check(ipv4, 'ipv4')) return 'loopback';
+    return NOT_PUBLIC.check(ipv4, 'ipv4') ? 'not_public' : 'public';
+  }
+  if (LOOPBACK_IPV6.check(address, 'ipv6')) return 'loopback';
+  const isPublic = GLOBAL_IPV6.check(address, 'ipv6') && !NOT_PUBLIC_IPV6.check(address, 'ipv6');
+  return isPublic ? 'public' : 'not_public';
+}
+
+/** The IPv4 address in an IPv4-mapped one. It is taken out here, as a list of both families may mix them up. */
+function mappedIpv4(address: string): string | undefined {
+  // The URL parser writes every IPv6 address in one form; it takes no zone.
+  const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]`);
+  const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(hostname) ?? [];
+  if (high === undefined || low === undefined) return undefined;
+  const pair = (hex: string) => [Number.parseInt(hex, 16) >> 8, Number.parseInt(hex, 16) & 0xff];
+  return [...pair(high), ...pair(low)].join('.');
+}
+
+const MAX_URL_LENGTH = 2000;
+const SWITCH = 'EMULATOR_ALLOW_HTTP_WEBHOOKS=true';
+
+/** What may be called: without `allowHttp`, https on the internet, and anything on this machine. */
+export interface ReceiverRules {
+  readonly allowHttp: boolean;
+}
+
+/** Whether an IP address may be called with this protocol (`http:`, `https:`). */
+export function mayCall(address: string, protocol: string, { allowHttp }: ReceiverRules): boolean {
+  if (allowHttp) return true;
+  const reach = reachOf(address);
+  return reach === 'loopback' || (reach === 'public' && protocol === 'https:');
+}
+
+/**
+ * Everything that is wrong with the address of a receiver. A name is not looked up: it may come to life later, and
+ * what it then stands for is checked at each connection.
+ */
+export function receiverUrlFaults(text: string, rules: ReceiverRules): string[] {
+  if (text.length > MAX_URL_LENGTH) return [`is longer than ${MAX_URL_LENGTH} characters`];
+  // The URL parser would drop line breaks, tabs and spaces around the address without a word.
+  if (!URL.canParse(text) || !/^[\x21-\x7e]+$/.test(text)) return ['must be an absolute https address'];
+  const { protocol, hostname, username, password } = new URL(text);
+  const faults: string[] = [];
+  if (username !== '' || password !== '') {
+    faults.push('must not hold a user name or password: the token is in the Authorization header');
+  }
+  if (protocol !== 'https:' && protocol !== 'http:') return [...faults, 'must be an https address'];
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (protocol === 'http:' && !rules.allowHttp && !isThisMachine(host)) {
+    faults.push(`must be an https address; http is for loopback, or for every host with ${SWITCH}`);
+  } else if (isIP(host) !== 0 && !mayCall(host, protocol, rules)) {
+    faults.push(`must not be an address of a private network, unless ${SWITCH} is set`);
+  }
+  return faults;
+}
+
+function isThisMachine(host: string): boolean {
+  if (isIP(host) !== 0) return reachOf(host) === 'loopback';
+  return host === 'localhost' || host.endsWith('.localhost');
+}
 
 /** How a try to deliver ended: the receiver's status, or what kept it from answering. */
 export type Answer = { readonly status: number } | { readonly failure: string };
@@ -38,14 +137,11 @@ const AGENT = { keepAlive: true, timeout: 1_000, noDelay: true };
 
 /** Calls receivers over kept-alive connections. A redirect is an answer like any other. */
 export class ReceiverCalls {
-  readonly #settings: ReceiverRules & { readonly timeoutMs: number };
   readonly #plain = new Agent(AGENT);
   readonly #secure = new SecureAgent(AGENT);
 
   /** @param settings with the time that a whole call may take. */
-  constructor(settings: ReceiverRules & { readonly timeoutMs: number }) {
-    this.#settings = settings;
-  }
+  constructor(private readonly settings: ReceiverRules & { readonly timeoutMs: number }) {}
 
   /** POSTs a notification. The answer never rejects; its status decides, even when the rest of it never comes. */
   post(url: string, { body, token }: SignedNotification) {
@@ -57,9 +153,9 @@ export class ReceiverCalls {
       authorization: `Bearer ${token}`,
       'user-agent': WEBHOOK_AGENT,
     };
-    const lookup = lookupWithin(protocol, this.#settings);
+    const lookup = lookupWithin(protocol, this.settings);
     const outgoing = open(url, { method: 'POST', headers, agent, lookup });
-    const answer = answerOf(outgoing, this.#settings.timeoutMs);
+    const answer = answerOf(outgoing, this.settings.timeoutMs);
     outgoing.end(body);
     return { answer, cut: () => void outgoing.destroy() };
   }

@@ -1,0 +1,23 @@
+import type { Log } from '../../http/log';
+import type { Fence } from '../../verify/fenced-tester';
+
+/** Handed in by the process; no route uses the real ones. */
+export interface Surroundings {
+  readonly log: Log;
+  /** Real time. Everything on the platform uses the context's `clock`. */
+  readonly wallClock: () => Date;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** A new, unguessable request id. */
+  readonly newId: () => string;
+  /** A new id of 8 letters and digits, for what the platform makes. */
+  readonly newResourceId: () => string;
+  /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
+  readonly newSecret: () => string;
+  /** So many unguessable bytes. */
+  readonly newBytes: (count: number) => Buffer;
+  /** The folder of the pages, style sheets and scripts that the emulator serves. */
+  readonly publicFolder: string;
+  /** What a test of a stream may take; without it, it runs in this process. */
+  readonly fence?: Fence;
+}
