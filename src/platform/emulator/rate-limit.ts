@@ -38,23 +38,21 @@ export function addressKey({ ip }: Pick<Request, 'ip'>): string {
   return `address ${networkOf(ip)}`;
 }
 
-/** Counts a request under a key, in the minute of the emulator's clock that it falls into. */
+/** Counts a request under a key, in the minute of the emulator's clock that it falls into. `refusal` is its answer beyond the limit. */
 export function countRequest({ state, clock, seeds }: RateParts, key: string, limit = REQUESTS_A_MINUTE) {
   const now = clock.now();
   const open = state.rateWindows.get(key);
   const window = open && open.resetTime > now ? open : openWindow(state.rateWindows, key, now);
   window.totalHits += 1;
   const { totalHits, resetTime } = window;
+  const counted = { limit, remaining: Math.max(limit - totalHits, 0), resetTime, refusal: undefined };
+  if (!seeds.rateLimit || totalHits <= limit) return counted;
   const wait = Math.max(Math.ceil((resetTime.getTime() - now.getTime()) / 1000), 1);
   const description = `These are more than ${limit} requests in a minute. Wait ${wait} s.`;
   const headers = { 'retry-after': String(wait) };
-  const refusal = new HttpError(429, { code: 'rate_limit_exceeded', description }, { headers });
   return {
-    limit,
-    remaining: Math.max(limit - totalHits, 0),
-    resetTime,
-    /** What it is answered with, beyond the limit. */
-    refusal: seeds.rateLimit && totalHits > limit ? refusal : undefined,
+    ...counted,
+    refusal: new HttpError(429, { code: 'rate_limit_exceeded', description }, { headers }),
   };
 }
 

@@ -86,6 +86,8 @@ const HOUR_S = 3600;
 const MAX_AGE_S = 27 * HOUR_S;
 /** How long a signature is remembered at most, in seconds. */
 const REMEMBERED_S = 48 * HOUR_S;
+/** How many signatures are remembered at most; the oldest is forgotten first. */
+const MAX_REMEMBERED = 100_000;
 /** How far in the future a timestamp may be: no further, so that no signature outlives the memory of it. */
 const MAX_AHEAD_S = REMEMBERED_S - MAX_AGE_S;
 
@@ -103,6 +105,8 @@ function remember(signatures: Signatures, signature: string, now: number): boole
   }
   if (signatures.has(signature)) return false;
   signatures.set(signature, now + REMEMBERED_S);
+  const [oldest = ''] = signatures.keys();
+  if (signatures.size > MAX_REMEMBERED) signatures.delete(oldest);
   return true;
 }
 

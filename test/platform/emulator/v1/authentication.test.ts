@@ -143,6 +143,14 @@ test('a replayed call is refused', async () => {
   ]);
 });
 
+test('a hundred thousand signatures are remembered, and the oldest is forgotten for more', () => {
+  const signatures = new Map(Array.from({ length: 100_000 }, (_, at) => [`${at}`, START + HOUR]));
+  const parameters = readParameters(queryOf(signedPairs()));
+  const now = new Date(START * 1000);
+  authenticate(parameters, { secretOf: () => 'demo-api-secret-0123456789', signatures, now });
+  expect([signatures.size, signatures.has('0'), signatures.has('1')]).toEqual([100_000, false, true]);
+});
+
 /** Sends one signed call again and again, at these seconds after the start, and answers what each met. */
 function repeated(seconds: readonly number[], timestamp = START): readonly string[] {
   const pairs = signedPairs({}, { api_timestamp: String(timestamp) });
