@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { type Get, type GetAnswer, GetFailed, type GetRequest } from '../http/get-request';
 import { shownAddress } from './fetches';
+import { StreamMemory } from './stream-memory';
 import type { StreamReport } from './stream-report';
-import { createStreamTester, type StreamTester, type TestOptions, type TestResult } from './tester';
+import { type VerifyOptions, verifyStream } from './verify-stream';
 
 export interface Fence {
   /** The path of the built `verify/main.ts`. */
@@ -31,13 +32,7 @@ export function openTester(
   get: Get,
   { fence, now }: { readonly fence?: Fence | undefined; readonly now: () => Date },
 ): StreamTester {
-  return fence ? createFencedTester({ fence, get, now }) : createStreamTester({ get, now });
-}
-
-interface FencedParts {
-  readonly fence: Fence;
-  readonly get: Get;
-  readonly now: () => Date;
+  return fence ? createFencedTester(fence, get, now) : createStreamTester({ get, now });
 }
 
 /**
@@ -45,8 +40,7 @@ interface FencedParts {
  * takes more processor time or memory than the fence allows ends that process alone, and the report is
  * `manifest_too_large`.
  */
-function createFencedTester(parts: FencedParts): StreamTester {
-  const { fence } = parts;
+function createFencedTester(fence: Fence, get: Get, now: () => Date): StreamTester {
   let child: ChildProcess | undefined;
   const start = () =>
     fork(fence.program, [String(fence.processorSeconds)], {
@@ -58,7 +52,7 @@ function createFencedTester(parts: FencedParts): StreamTester {
     async test(address, options) {
       child ??= start();
       try {
-        return await testIn(child, address, options, parts);
+        return await testIn(child, address, options, fence, get, now);
       } finally {
         if (!child.connected) child = undefined;
       }
@@ -71,7 +65,9 @@ function testIn(
   child: ChildProcess,
   address: string,
   { signal, onProgress, ...asked }: TestOptions,
-  { fence, get, now }: FencedParts,
+  fence: Fence,
+  get: Get,
+  now: () => Date,
 ): Promise<TestResult> {
   const started = now().getTime();
   const fetched = { requests: 0, bytes: 0 };
@@ -131,4 +127,37 @@ function testIn(
 
 function tooLarge({ processorSeconds, heapMib }: Fence): string {
   return `The stream was not tested: its manifest or media takes more than the ${processorSeconds} seconds of processor time or the ${heapMib} MiB of memory that a test has; make the manifest shorter: players must read it, too.`;
+}
+
+export interface TestOptions
+  extends Pick<
+    VerifyOptions,
+    'keyFiles' | 'formerKeyFiles' | 'allowMissingKeys' | 'limits' | 'signal' | 'onProgress'
+  > {
+  /** Tests only the segments of a live stream that this tester has not seen. */
+  readonly remember?: boolean;
+}
+
+export interface TestResult {
+  readonly report: StreamReport;
+  /** Whether segments are left that a test with `remember` has not looked at. */
+  readonly hasMore: boolean;
+}
+
+/** Tests streams, one after another. */
+interface StreamTester {
+  test(address: string, options: TestOptions): Promise<TestResult>;
+  close(): void;
+}
+
+/** Creates a tester that works in this process: a hostile manifest may take all of its time and memory. */
+export function createStreamTester({ get, now }: Pick<VerifyOptions, 'get' | 'now'>): StreamTester {
+  const memory = new StreamMemory();
+  return {
+    async test(address, { remember = false, ...options }) {
+      const report = await verifyStream(address, { ...options, get, now, ...(remember && { memory }) });
+      return { report, hasMore: memory.hasMore };
+    },
+    close: () => undefined,
+  };
 }

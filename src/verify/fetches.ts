@@ -89,10 +89,8 @@ export class Fetches {
         return refused('answer_broken', `answers with ${answer.status} but names no new address`);
       url = new URL(location, url).href;
     }
-    return refused(
-      'too_many_redirects',
-      `redirects more than ${limits.redirects} times; look for a redirect loop`,
-    );
+    const sentence = `redirects more than ${limits.redirects} times; look for a redirect loop`;
+    return refused('too_many_redirects', sentence);
   }
 
   async #get(
@@ -106,17 +104,12 @@ export class Fetches {
     if (refusal !== undefined) return refused('address_refused', refusal);
     if (signal?.aborted) return refused('interrupted', 'was not fetched: the test was stopped');
     if (this.requests >= limits.requests)
-      return refused(
-        'limit_reached',
-        `was not fetched: the ${limits.requests} requests of a test are used up`,
-      );
+      return limitReached(`the ${limits.requests} requests of a test are used up`);
     const left = Math.min(until, limits.totalMs) - this.ms;
-    if (left <= 0)
-      return this.ms >= limits.totalMs
-        ? outOfTime(limits)
-        : refused('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
+    if (left <= 0) return this.#outOfTime();
     const room = limits.totalBytes - this.bytes;
-    if (room <= 0) return outOfBytes(limits);
+    const outOfBytes = limitReached(`a test fetches ${mebibytes(limits.totalBytes)} at most`);
+    if (room <= 0) return outOfBytes;
     this.requests += 1;
     try {
       const answer = await get({
@@ -132,13 +125,23 @@ export class Fetches {
         signal,
       });
       this.bytes += answer.body.length;
-      if (answer.isCut && this.bytes >= limits.totalBytes) return outOfBytes(limits);
-      return answer;
+      return answer.isCut && this.bytes >= limits.totalBytes ? outOfBytes : answer;
     } catch (thrown) {
-      const answer = noAnswer(thrown, limits);
-      return answer.problem.code === 'timeout' && this.ms >= limits.totalMs ? outOfTime(limits) : answer;
+      if (!(thrown instanceof GetFailed)) throw thrown;
+      return thrown.causeCode === 'ETIMEDOUT' ? this.#outOfTime() : noAnswer(thrown);
     }
   }
+
+  #outOfTime(): NotFetched {
+    const { requestMs, totalMs } = this.#options.limits;
+    return this.ms >= totalMs
+      ? limitReached(`a test takes ${totalMs / 1000} seconds at most`)
+      : refused('timeout', `did not come within ${requestMs / 1000} seconds`);
+  }
+}
+
+function limitReached(why: string): NotFetched {
+  return refused('limit_reached', `was not fetched: ${why}`);
 }
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
@@ -153,10 +156,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   const unpacked = unpack(answer.body, headers['content-encoding'], most + (range?.first ?? 0));
   if (unpacked === 'too_large') return tooLarge();
   if (unpacked === undefined)
-    return refused(
-      'answer_broken',
-      `is not ${headers['content-encoding']}, although its content-encoding says so; check the server, or a proxy or CDN that compresses answers`,
-    );
+    return refused('answer_broken', `is not ${headers['content-encoding']}, as its content-encoding says`);
   const isRangeIgnored = range !== undefined && status === 200 && unpacked.length > 0;
   const body = isRangeIgnored
     ? unpacked.subarray(range.first, range.last === undefined ? undefined : range.last + 1)
@@ -208,28 +208,14 @@ function addressFault(url: string): string | undefined {
     : `has the protocol ${protocol.slice(0, 20)}; only http and https addresses can be tested`;
 }
 
-function noAnswer(thrown: unknown, limits: Limits): NotFetched {
-  if (!(thrown instanceof GetFailed)) throw thrown;
-  const { causeCode, why } = thrown;
+function noAnswer({ causeCode, why }: GetFailed): NotFetched {
   if (causeCode === 'ABORT_ERR') return refused('interrupted', 'was not fetched: the test was stopped');
-  if (causeCode === 'ETIMEDOUT')
-    return refused('timeout', `did not come within ${limits.requestMs / 1000} seconds`);
   const remedies = {
     untrusted:
       'browsers refuse it, too. To test it anyway, trust the authority that issued it: --ca in packager-drm, NODE_EXTRA_CA_CERTS in the emulator',
     tls: 'check the TLS settings of the server',
   };
   return refused('unreachable', `can't be fetched: ${why ?? whyNoAnswer(causeCode, remedies)}`);
-}
-
-function outOfTime({ totalMs }: Limits): NotFetched {
-  const description = `was not fetched: a test takes ${totalMs / 1000} seconds at most`;
-  return refused('limit_reached', description);
-}
-
-function outOfBytes({ totalBytes }: Limits): NotFetched {
-  const description = `was not fetched: a test fetches ${mebibytes(totalBytes)} at most`;
-  return refused('limit_reached', description);
 }
 
 function mebibytes(bytes: number): string {

@@ -32,11 +32,10 @@ export function ownFindings(
 ): StreamFinding[] {
   return faults
     .filter(({ code }) => !isLeftOut(code))
-    .map((finding) => ({
-      ...finding,
-      description: `In ${THIS}: ${finding.description}`,
-      names: { [THIS]: name },
-    }));
+    .map((finding) => {
+      const description = `In ${THIS}: ${finding.description}`;
+      return { ...finding, description, names: { [THIS]: name } };
+    });
 }
 
 const MAX_NAMED = 4;
@@ -72,10 +71,8 @@ function mergeGroup(group: readonly StreamFinding[]): Finding {
 
 /** `a`, `a and b`, `a, b, c and 4 more`. */
 export function listed(names: readonly string[]): string {
-  const shown =
-    names.length > MAX_NAMED
-      ? [...names.slice(0, MAX_NAMED - 1), `${names.length - MAX_NAMED + 1} more`]
-      : names;
+  const more = `${names.length - MAX_NAMED + 1} more`;
+  const shown = names.length > MAX_NAMED ? [...names.slice(0, MAX_NAMED - 1), more] : names;
   const last = shown.at(-1) ?? '';
   return shown.length < 2 ? last : `${shown.slice(0, -1).join(', ')} and ${last}`;
 }

@@ -31,10 +31,8 @@ export interface ReadKeyFile {
   readonly rotates: boolean;
   /** Of a document: what it says of this key, and the key ids of all others. */
   readonly checked: CheckedInput;
-  readonly cenc: { readonly keyId: Buffer; readonly contentKey: Buffer } | undefined;
-  readonly fairPlay:
-    | { readonly key: Buffer; readonly iv: Buffer | undefined; readonly url: string | undefined }
-    | undefined;
+  readonly cenc: ReturnType<typeof decodeKeys>;
+  readonly fairPlay: { key: Buffer; iv: Buffer | undefined; url: string | undefined } | undefined;
 }
 
 /** Reads a key file or a document as leniently as possible: its check reports what is wrong with it. */
@@ -42,21 +40,13 @@ export function readKeyFile(given: GivenKeyFile): ReadKeyFile[] {
   const { name, text, changed, rotates = false } = given;
   if (looksLikeCpix(text)) return keysOfDocument(given);
   const values = new Map(parseKeyFile(text).lines.map((line) => [line.name, line.value]));
-  const key = decodeHexBlock(values.get(`${HLS}-key`) ?? '');
-  const iv = decodeHexBlock(values.get(`${HLS}-iv`) ?? '');
-  return [
-    {
-      name,
-      changed,
-      isDocument: false,
-      rotates,
-      checked: checkInput(text, { name: /\.key$/i.test(name) ? name : `${name}.key` }),
-      cenc: decodeKeys(keysIn(text)),
-      fairPlay: key.ok
-        ? { key: key.value, iv: iv.ok ? iv.value : undefined, url: values.get(`${HLS}-url`) }
-        : undefined,
-    },
-  ];
+  const [key, iv] = ['key', 'iv'].map((part) => {
+    const read = decodeHexBlock(values.get(`${HLS}-${part}`) ?? '');
+    return read.ok ? read.value : undefined;
+  });
+  const checked = checkInput(text, { name: /\.key$/i.test(name) ? name : `${name}.key` });
+  const fairPlay = key && { key, iv, url: values.get(`${HLS}-url`) };
+  return [{ name, changed, isDocument: false, rotates, checked, cenc: decodeKeys(keysIn(text)), fairPlay }];
 }
 
 function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
@@ -70,17 +60,13 @@ function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
   const keys = claimsOf(claims, 'key').map(({ at, keyId, contentKey }): ReadKeyFile => {
     const place = at.slice(0, at.lastIndexOf('.') + 1);
     const own = claims.filter((claim) => claim.at.startsWith(place));
-    const [fairPlay] = claimsOf(own, 'fairplay');
+    const [{ key } = { key: undefined }] = claimsOf(own, 'fairplay');
     const address = claimsOf(own, 'address').find(({ system }) => system === 'fairplay');
     return {
       ...common,
       checked: { ...checked, claims: claims.filter((claim) => claim.of === 'key' || own.includes(claim)) },
       cenc: contentKey && { keyId, contentKey },
-      fairPlay: fairPlay?.key && {
-        key: fairPlay.key,
-        iv: claimsOf(own, 'iv')[0]?.iv,
-        url: address?.address,
-      },
+      fairPlay: key && { key, iv: claimsOf(own, 'iv')[0]?.iv, url: address?.address },
     };
   });
   return keys.length > 0 ? keys : [{ ...common, checked, cenc: undefined, fairPlay: undefined }];

@@ -9,7 +9,7 @@ const WATCH_MS = 100;
 async function serve(): Promise<void> {
   // What waits for a test, and serves others meanwhile, goes first.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  const { createStreamTester } = await import('./tester');
+  const { createStreamTester } = await import('./fenced-tester');
   const watchdog = new Worker(__filename, { workerData: Number(process.argv[2]) });
   const send = (message: FromTest) => process.send?.(message);
   const open = new Map<number, { answer(answer: GetAnswer): void; fail(failed: GetFailed): void }>();

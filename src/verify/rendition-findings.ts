@@ -25,10 +25,8 @@ interface FindingsOptions {
 }
 
 export function findingsOf(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
-  const compared = comparisons(
-    tested,
-    isOfOtherKey(tested, options) ? { ...options, keyFiles: [] } : options,
-  );
+  const keyFiles = isOfOtherKey(tested, options) ? [] : options.keyFiles;
+  const compared = comparisons(tested, { ...options, keyFiles });
   // A contradiction between files is more informative than one within a file.
   const isCompared = ({ code }: StreamFinding) => has(compared, code);
   const all = [
@@ -58,48 +56,38 @@ function isOfOtherKey(tested: TestedRendition, options: FindingsOptions): boolea
   return errors.every(({ code }) => code === 'key_id_mismatch' || code === 'license_address_differs');
 }
 
-/** A code, and what follows from it or says it once more. */
-const CONSEQUENCES: readonly (readonly [causes: readonly string[], followers: readonly string[]])[] = [
-  [
-    ['not_protected', 'not_encrypted', 'not_signalled'],
-    ['key_id_mismatch', 'scheme_mismatch', 'no_pssh_box', 'clear_lead', 'pssh_differs', 'names_nothing'],
-  ],
-  [
-    ['not_protected', 'no_tenc_box', 'scheme_unknown'],
-    ['not_encrypted', 'not_signalled'],
-  ],
-  [
-    ['senc_malformed', 'subsamples_malformed'],
-    ['iv_missing', 'undetermined', 'content_key_wrong', 'content_key_byte_order', 'subsamples_malformed'],
-  ],
-  [['not_encrypted'], ['iv_missing']],
-  [['iv_missing'], ['undetermined']],
-  [
-    ['key_and_key_id_swapped', 'key_id_byte_order', 'former_key', 'key_id_mismatch'],
-    [
-      'key_id_unknown',
-      'license_address_differs',
-      'content_id_mismatch',
-      'checksum_mismatch',
-      'iv_mismatch',
-      'content_key_wrong',
-      'pssh_differs',
-      'key_id_byte_order_suspected',
-    ],
-  ],
-  [['key_and_key_id_swapped', 'key_id_byte_order', 'former_key'], ['key_id_mismatch']],
-  [['session_id_in_address'], ['license_address_differs']],
-  [['license_address_differs'], ['content_key_wrong', 'iv_wrong']],
-  [['content_key_wrong'], ['checksum_mismatch']],
-  [['iv_mismatch'], ['iv_wrong']],
-  [['content_id_mismatch', 'license_address_differs', 'checksum_mismatch'], ['pssh_differs']],
-  [['scheme_mismatch'], ['content_key_wrong']],
-];
+/** Codes, and what follows from them or says it once more. */
+const CONSEQUENCES = [
+  {
+    of: 'not_protected not_encrypted not_signalled',
+    are: 'key_id_mismatch scheme_mismatch no_pssh_box clear_lead pssh_differs names_nothing',
+  },
+  { of: 'not_protected no_tenc_box scheme_unknown', are: 'not_encrypted not_signalled' },
+  {
+    of: 'senc_malformed subsamples_malformed',
+    are: 'iv_missing undetermined content_key_wrong content_key_byte_order subsamples_malformed',
+  },
+  { of: 'not_encrypted', are: 'iv_missing' },
+  { of: 'iv_missing', are: 'undetermined' },
+  {
+    of: 'key_and_key_id_swapped key_id_byte_order former_key key_id_mismatch',
+    are:
+      'key_id_unknown license_address_differs content_id_mismatch checksum_mismatch iv_mismatch content_key_wrong ' +
+      'pssh_differs key_id_byte_order_suspected',
+  },
+  { of: 'key_and_key_id_swapped key_id_byte_order former_key', are: 'key_id_mismatch' },
+  { of: 'session_id_in_address', are: 'license_address_differs' },
+  { of: 'license_address_differs', are: 'content_key_wrong iv_wrong' },
+  { of: 'content_key_wrong', are: 'checksum_mismatch' },
+  { of: 'iv_mismatch', are: 'iv_wrong' },
+  { of: 'content_id_mismatch license_address_differs checksum_mismatch', are: 'pssh_differs' },
+  { of: 'scheme_mismatch', are: 'content_key_wrong' },
+].map(({ of, are }) => ({ causes: of.split(' '), followers: are.split(' ') }));
 
 function withoutConsequences(findings: readonly StreamFinding[]): StreamFinding[] {
   const errors = new Set(findings.filter(isError).map(({ code }) => code));
   return findings.filter(({ code, severity }) =>
-    CONSEQUENCES.every(([causes, followers]) => {
+    CONSEQUENCES.every(({ causes, followers }) => {
       if (!followers.includes(code)) return true;
       // A finding that may be intended is not the cause of an error.
       const known = causes.filter(
@@ -125,8 +113,8 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   const { keyFiles, othersEncrypted } = options;
   const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
   // Subtitles are always clear; clear audio with encrypted video may be intended.
-  if (isClear && (rendition.kind === 'text' || othersEncrypted)) {
-    if (rendition.kind === 'text') return [];
+  if (isClear && rendition.kind === 'text') return [];
+  if (isClear && othersEncrypted) {
     const text = `${THIS} is not protected, while other renditions are; if this is not intended, package again with the ${eachOf(keyFiles)} for all of them`;
     return [streamFinding('warning', 'not_protected', rendition.name, text)];
   }
@@ -138,15 +126,13 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   const compared = isUnsaid
     ? [...compareInputs([ofManifest, ...ofInit]).faults, ...compareInputs([...ofKeyFiles, ...ofInit]).faults]
     : compareInputs([...ofKeyFiles, ofManifest, ...ofInit]).faults;
-  return compared.map(({ inputs: _inputs, ...finding }) => {
-    const { description } = finding;
-    if (description.includes(THIS)) {
-      const other = description.includes(OTHER) ? init?.name : undefined;
-      return withHistory({ ...finding, names: { [THIS]: signalling.name, [OTHER]: other } }, options);
-    }
+  return compared.map(({ inputs: _inputs, description, ...finding }) => {
+    const other = description.includes(OTHER) ? init?.name : undefined;
     // A sentence of one file alone is the same for the manifest and for the init segment.
-    const alone = { description: description.replaceAll(OTHER, THIS), names: { [THIS]: init?.name ?? '' } };
-    return withHistory({ ...finding, ...alone }, options);
+    const own = description.includes(THIS)
+      ? { description, names: { [THIS]: signalling.name, [OTHER]: other } }
+      : { description: description.replaceAll(OTHER, THIS), names: { [THIS]: init?.name ?? '' } };
+    return withHistory({ ...finding, ...own }, options);
   });
 }
 
@@ -346,32 +332,23 @@ function wrongKey(
   cause: MediaJudgement['cause'],
   files: string,
   each: 'key file' | 'document',
-): [code: string, text: string] {
-  switch (cause) {
-    case 'wrong_iv':
-      return [
-        'iv_wrong',
-        `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the ${each}, and restart the stream`,
-      ];
-    case 'wrong_pattern':
-      return [
-        'pattern_wrong',
-        `${THIS} decrypts with the content key of ${files}, but not with the pattern of encrypted and clear blocks that its init segment names (tenc). Set the packager's pattern as the samples are encrypted, which is 1:9 for pictures under cbcs, and restart the stream`,
-      ];
-    case 'key_byte_order':
-      return [
-        'content_key_byte_order',
-        `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two byte orders, content keys have one. Correct the key in the input of the packager`,
-      ];
-    case 'encrypted_twice':
-      return [
-        'encrypted_twice',
-        `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts the stream again`,
-      ];
-    default:
-      return [
-        'content_key_wrong',
-        `The content key of ${files} does not decrypt ${THIS}, although it should: the packager used another content key. Players that get the key of the ${each} show an error. Restart the stream ${withTheseKeys(each)}; if that does not help, compare the key with the one at the license server`,
-      ];
+): readonly [code: string, text: string] {
+  if (cause === 'wrong_iv') {
+    const text = `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the ${each}, and restart the stream`;
+    return ['iv_wrong', text];
   }
+  if (cause === 'wrong_pattern') {
+    const text = `${THIS} decrypts with the content key of ${files}, but not with the pattern of encrypted and clear blocks that its init segment names (tenc). Set the packager's pattern as the samples are encrypted, which is 1:9 for pictures under cbcs, and restart the stream`;
+    return ['pattern_wrong', text];
+  }
+  if (cause === 'key_byte_order') {
+    const text = `${THIS} is encrypted with the content key of ${files} in another byte order: only key ids have two byte orders, content keys have one. Correct the key in the input of the packager`;
+    return ['content_key_byte_order', text];
+  }
+  if (cause === 'encrypted_twice') {
+    const text = `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts the stream again`;
+    return ['encrypted_twice', text];
+  }
+  const text = `The content key of ${files} does not decrypt ${THIS}, although it should: the packager used another content key. Players that get the key of the ${each} show an error. Restart the stream ${withTheseKeys(each)}; if that does not help, compare the key with the one at the license server`;
+  return ['content_key_wrong', text];
 }

@@ -1,6 +1,6 @@
 import { isAmong } from '../drm/bytes';
+import { boxesIn, FULL_BOX } from '../drm/check/boxes';
 import { type CheckedInput, checkInput } from '../drm/check/check';
-import { readSegmentIndex } from './dash/segment-index';
 import {
   type Fetched,
   type Fetches,
@@ -96,12 +96,7 @@ const MAX_INDEXES = 4;
 const HEAD_BYTES = 256 * 1024;
 
 /** What is wrong with media so that no key helps. */
-const UNPLAYABLE: readonly string[] = [
-  'iv_missing',
-  'scheme_unknown',
-  'senc_malformed',
-  'subsamples_malformed',
-];
+const UNPLAYABLE = ['iv_missing', 'scheme_unknown', 'senc_malformed', 'subsamples_malformed'];
 
 class RenditionTest {
   readonly problems: StreamFinding[] = [];
@@ -116,13 +111,8 @@ class RenditionTest {
   async segments(): Promise<Segments> {
     const { segments, name } = this.rendition;
     const found = 'file' in segments ? await this.#indexed(segments) : segments;
-    if (found && found.newest.length === 0)
-      this.#report(
-        'error',
-        'no_segment',
-        name,
-        `${THIS} has no segment to play; check whether the packager receives the stream`,
-      );
+    const nothing = `${THIS} has no segment to play; check whether the packager receives the stream`;
+    if (found?.newest.length === 0) this.#report('error', 'no_segment', name, nothing);
     return found ?? { first: undefined, newest: [] };
   }
 
@@ -131,17 +121,17 @@ class RenditionTest {
     const kept = this.options.memory?.init(resource);
     if (kept) return kept;
     const fetched = await this.#take(resource, 'init');
-    if (fetched.ok) {
-      const init = { name: fileName(fetched.url), url: fetched.url, bytes: fetched.body };
-      const foreign = foreignFormat(init.bytes);
-      if (foreign !== undefined) {
-        this.#report('error', 'not_media', init.name, `${THIS}, the init segment, is ${foreign}`);
-        return undefined;
-      }
+    if (!fetched.ok) {
+      this.#reportNotFetched(resource, fetched, 'the init segment');
+      return undefined;
+    }
+    const init = { name: fileName(fetched.url), url: fetched.url, bytes: fetched.body };
+    const foreign = foreignFormat(init.bytes);
+    if (foreign === undefined) {
       this.options.memory?.keep(resource, init);
       return init;
     }
-    this.#reportNotFetched(resource, fetched, 'the init segment');
+    this.#report('error', 'not_media', init.name, `${THIS}, the init segment, is ${foreign}`);
     return undefined;
   }
 
@@ -189,25 +179,17 @@ class RenditionTest {
     const opened = isText(body) ? undefined : openMedia(init, body, encryptionOf(source));
     const keyIds = opened?.ok ? opened.value.tracks.flatMap((track) => track.keyIds) : [];
     const identityKey = await this.#identityKey(source, keyIds);
-    const part = {
-      name: fileName(url),
-      url,
-      size: body.length,
-      source,
-      identityKey: identityKey !== undefined,
-    };
-    if (!opened) return { ...part, opened, judgement: undefined };
-    if (!opened.ok) {
-      this.#report('error', opened.problem.code, part.name, `In ${THIS}: ${opened.problem.description}`);
+    const name = fileName(url);
+    const part = { name, url, size: body.length, source, identityKey: identityKey !== undefined };
+    if (!opened?.ok) {
+      if (opened)
+        this.#report('error', opened.problem.code, name, `In ${THIS}: ${opened.problem.description}`);
       return { ...part, opened: undefined, judgement: undefined };
     }
-    for (const { code, description } of opened.value.problems)
-      this.#report(
-        UNPLAYABLE.includes(code) ? 'error' : 'warning',
-        code,
-        part.name,
-        `In ${THIS}: ${description}`,
-      );
+    for (const { code, description } of opened.value.problems) {
+      const severity = UNPLAYABLE.includes(code) ? 'error' : 'warning';
+      this.#report(severity, code, name, `In ${THIS}: ${description}`);
+    }
     const keys = identityKey ? [{ key: identityKey }] : keysFor(this.options.keyFiles, source, keyIds);
     const judgement = judgeMedia(opened.value, keys);
     if (judgement.state === 'garbage' || judgement.state === 'no_key')
@@ -262,12 +244,8 @@ class RenditionTest {
       const last = found?.references.at(-1);
       if (!found || !last) {
         if (!index) return { first: whole, newest: [whole] };
-        this.#report(
-          'error',
-          'segment_index_broken',
-          fileName(file.url),
-          `${THIS} has no segment index (sidx) in the byte range that the manifest names (indexRange); package again, or correct the range`,
-        );
+        const text = `${THIS} has no segment index (sidx) in the byte range that the manifest names (indexRange); package again, or correct the range`;
+        this.#report('error', 'segment_index_broken', fileName(file.url), text);
         return undefined;
       }
       if (last.isIndex) {
@@ -286,25 +264,17 @@ class RenditionTest {
 
   async #take(resource: Resource, wanted: Wanted): Promise<Fetched | NotFetched> {
     const fetched = await this.options.fetches.take(resource, wanted);
+    const text = `${THIS} sends whole files where a byte range is asked for, so players load far more than they need; switch range requests on at the server`;
     if (fetched.ok && fetched.isRangeIgnored)
-      this.#report(
-        'warning',
-        'range_ignored',
-        new URL(fetched.url).host,
-        `${THIS} sends whole files where a byte range is asked for, so players load far more than they need; switch range requests on at the server`,
-      );
+      this.#report('warning', 'range_ignored', new URL(fetched.url).host, text);
     return fetched;
   }
 
   #reportNotFetched(resource: Resource, { problem: { code, description } }: NotFetched, what: string): void {
-    const codes = { not_found: 'segment_not_found', timeout: 'segment_timeout' } as const;
-    const name = shownAddress(resource.url);
-    const own = code === 'not_found' || code === 'timeout' ? codes[code] : code;
-    const remedy =
-      code === 'not_found'
-        ? '; check whether the packager still writes it, and whether the CDN has the right path'
-        : '';
-    this.#report('error', own, name, `${THIS}, ${what}, ${description}${remedy}`);
+    const own = code === 'not_found' || code === 'timeout' ? `segment_${code}` : code;
+    const remedy = '; check whether the packager still writes it, and whether the CDN has the right path';
+    const text = `${THIS}, ${what}, ${description}${code === 'not_found' ? remedy : ''}`;
+    this.#report('error', own, shownAddress(resource.url), text);
   }
 
   #reportEarly(newest: SegmentSource | undefined, found: SegmentSource): void {
@@ -327,4 +297,53 @@ function withoutSamples(media: OpenedMedia): OpenedMedia {
 /** WebVTT and TTML next to the media; subtitles are never encrypted like this. */
 function isText(body: Buffer): boolean {
   return /^(?:\xef\xbb\xbf)?(?:WEBVTT|<\?xml|<tt\b)/.test(body.toString('latin1', 0, 20));
+}
+
+interface IndexReference {
+  readonly resource: Resource & { readonly range: { readonly first: number; readonly last: number } };
+  readonly isIndex: boolean;
+  readonly seconds: number;
+}
+
+interface SegmentIndex {
+  /** Where it stands in the file; what is before it is the init segment. */
+  readonly start: number;
+  readonly references: readonly IndexReference[];
+}
+
+/** No segment index of a day has as many. */
+const MAX_REFERENCES = 65_535;
+
+/** Reads the first whole `sidx` box (ISO/IEC 14496-12 § 8.16.3) in bytes that stand at `at` in their file. */
+function readSegmentIndex(bytes: Buffer, url: string, at: number): SegmentIndex | undefined {
+  let start = at;
+  for (const { type, bytes: whole, body } of boxesIn(bytes)) {
+    const references = type === 'sidx' ? referencesOf(body, url, start + whole.length) : undefined;
+    if (references) return { start, references };
+    start += whole.length;
+  }
+  return undefined;
+}
+
+function referencesOf(body: Buffer, url: string, end: number): IndexReference[] | undefined {
+  const isLong = body[0] === 1;
+  const fixed = FULL_BOX + 8 + (isLong ? 16 : 8);
+  if (body.length < fixed + 4) return undefined;
+  const timescale = body.readUInt32BE(FULL_BOX + 4) || 1;
+  const offset = isLong ? Number(body.readBigUInt64BE(FULL_BOX + 16)) : body.readUInt32BE(FULL_BOX + 12);
+  const count = Math.min(body.readUInt16BE(fixed + 2), MAX_REFERENCES);
+  if (body.length < fixed + 4 + 12 * count) return undefined;
+  let first = end + offset;
+  return Array.from({ length: count }, (_, index) => {
+    const entry = fixed + 4 + 12 * index;
+    const word = body.readUInt32BE(entry);
+    const size = word & 0x7fffffff;
+    const range = { first, last: first + Math.max(size, 1) - 1 };
+    first += size;
+    return {
+      resource: { url, range },
+      isIndex: word >>> 31 === 1,
+      seconds: body.readUInt32BE(entry + 4) / timescale,
+    };
+  });
 }

@@ -45,9 +45,9 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
   const fetches = new Fetches({ ...options, limits });
   const keyFiles = (options.keyFiles ?? []).flatMap(readKeyFile);
   const formerKeyFiles = (options.formerKeyFiles ?? []).flatMap(readKeyFile);
-  const read = await readStream(address, fetches, { limits, now: options.now() });
-  if (!read.outline) return reportOf({ read, tested: [], findings: read.problems, fetches, keyFiles });
+  const read = await readStream(address, fetches, limits, options.now());
   const { outline } = read;
+  if (!outline) return reportOf(read, [], read.problems, fetches, keyFiles);
   let done = 0;
   const tested = await inTurns(outline.renditions, AT_A_TIME, async (rendition) => {
     const result = await testRendition(rendition, {
@@ -73,7 +73,7 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
     }),
   );
   const still = options.memory ? standstill(tested, options.memory, options.now()) : [];
-  return reportOf({ read, tested, findings: [...read.problems, ...findings, ...still], fetches, keyFiles });
+  return reportOf(read, tested, [...read.problems, ...findings, ...still], fetches, keyFiles);
 }
 
 /** No new segment for three segment durations; not sooner, because encoders pause. */
@@ -95,16 +95,7 @@ interface ReadStream {
   readonly problems: readonly StreamFinding[];
 }
 
-interface ReadOptions {
-  readonly limits: Limits;
-  readonly now: Date;
-}
-
-async function readStream(
-  address: string,
-  fetches: Fetches,
-  { limits, now }: ReadOptions,
-): Promise<ReadStream> {
+async function readStream(address: string, fetches: Fetches, limits: Limits, now: Date): Promise<ReadStream> {
   const fetched = await fetches.take({ url: address }, 'manifest');
   if (!fetched.ok) return refused(address, fetched.problem);
   const text = textOf(fetched);
@@ -118,11 +109,10 @@ async function readStream(
   const mpd = readMpd(text, { url, name, now, limits });
   if (!mpd.ok) return refused(url, mpd.problem);
   const { outline, left } = mpd.value;
-  const problems = left > 0 ? [tooMany(name, left, limits)] : [];
-  if (outline.renditions.length === 0) {
-    const nothing = `${THIS} has no video, audio or text to play; check whether the packager receives the stream`;
-    problems.push(streamFinding('error', 'no_rendition', name, nothing));
-  }
+  const untested = `${THIS} has ${left} renditions that were not tested; a test covers ${limits.renditions} renditions in ${limits.periods} periods`;
+  const problems = left > 0 ? [streamFinding('warning', 'cut_short', name, untested)] : [];
+  const nothing = `${THIS} has no video, audio or text to play; check whether the packager receives the stream`;
+  if (outline.renditions.length === 0) problems.push(streamFinding('error', 'no_rendition', name, nothing));
   return { url, outline, problems };
 }
 
@@ -134,11 +124,6 @@ function notAManifest(start: string): string {
   return start === ''
     ? 'is empty; check whether the packager receives the stream'
     : 'is neither a DASH manifest nor an HLS playlist; give the address of an .mpd or .m3u8';
-}
-
-function tooMany(name: string, left: number, { renditions, periods }: Limits): StreamFinding {
-  const text = `${THIS} has ${left} renditions that were not tested; a test covers ${renditions} renditions in ${periods} periods`;
-  return streamFinding('warning', 'cut_short', name, text);
 }
 
 function refused(address: string, { code, description }: Problem): ReadStream {
@@ -154,25 +139,18 @@ function textOf({ body }: Fetched): string {
 }
 
 function isEncrypted({ segment, signalling, init }: TestedRendition): boolean {
-  return (
-    (segment?.opened?.tracks.some(({ scheme }) => scheme !== undefined) ?? false) ||
-    [signalling, ...(init ? [init.checked] : [])].some(({ claims }) =>
-      claims.some(({ of }) => of === 'track' || of === 'box'),
-    )
-  );
+  const claims = [...signalling.claims, ...(init?.checked.claims ?? [])];
+  const isSaid = claims.some(({ of }) => of === 'track' || of === 'box');
+  return isSaid || segment?.opened?.tracks.some(({ scheme }) => scheme !== undefined) === true;
 }
 
-interface Results {
-  readonly read: ReadStream;
-  readonly tested: readonly TestedRendition[];
-  readonly findings: readonly StreamFinding[];
-  readonly fetches: Fetches;
-  readonly keyFiles: readonly ReadKeyFile[];
-}
-
-function reportOf({ read, tested, findings, fetches, keyFiles }: Results): StreamReport {
-  const { outline, url } = read;
-  const { requests, bytes, ms } = fetches;
+function reportOf(
+  { outline, url }: ReadStream,
+  tested: readonly TestedRendition[],
+  findings: readonly StreamFinding[],
+  { requests, bytes, ms }: Fetches,
+  keyFiles: readonly ReadKeyFile[],
+): StreamReport {
   // What may be, and is.
   const isKnown = findings.some(({ code }) => code === 'key_id_byte_order');
   const ofKeyFiles = keyFiles.flatMap(({ name, checked }) =>
@@ -230,12 +208,9 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
 }
 
 /** Key ids as the rest of the report has them: UUIDs. */
-function judgementReport(judgement: MediaJudgement): RenditionJudgement {
-  const tracks = judgement.tracks.map(({ keyId, ...track }) => ({
-    ...track,
-    keyId: keyId ? formatUuid(keyId) : null,
-  }));
-  return { ...judgement, tracks };
+function judgementReport({ tracks, ...judgement }: MediaJudgement): RenditionJudgement {
+  const idOf = (keyId: Buffer | undefined) => (keyId ? formatUuid(keyId) : null);
+  return { ...judgement, tracks: tracks.map(({ keyId, ...track }) => ({ ...track, keyId: idOf(keyId) })) };
 }
 
 /** Does something with each, so many at a time; the answers are in the order of what was given. */

@@ -10,7 +10,7 @@ import { openTester } from '../../verify/fenced-tester';
 import type { GivenKeyFile } from '../../verify/key-files';
 import type { JudgementState } from '../../verify/media/judgement';
 import type { RenditionReport, StreamReport } from '../../verify/stream-report';
-import type { TestOptions, TestResult } from '../../verify/tester';
+import type { TestOptions, TestResult } from '../../verify/fenced-tester';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { SidecarApi } from '../client';
 import type { CliContext } from '../context';

@@ -3,7 +3,6 @@ import { parseXml, type XmlElement } from '../../drm/xml';
 import type { Limits, Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
 import type { IndexedFile, Rendition, SegmentSource, StreamOutline } from '../rendition';
-import { childrenOf, type InheritedRepresentation, inheritedRepresentations } from './mpd-library';
 import {
   evenSegments,
   fillTemplate,
@@ -27,12 +26,8 @@ interface MpdSource {
   readonly limits: Limits;
 }
 
-interface ReadMpd {
-  readonly outline: StreamOutline;
-  readonly left: number;
-}
-
 const unreadable = refusedAs('manifest_unreadable');
+const tooLarge = refusedAs('manifest_too_large');
 
 const QUALIFIED_NAME = /^[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?$/;
 
@@ -44,8 +39,11 @@ function hasQualifiedNames({ name, attributes, children }: XmlElement): boolean 
   );
 }
 
-/** Reads a DASH manifest (ISO/IEC 23009-1). Of a live one the newest period is taken. */
-export function readMpd(text: string, { url, name, now, limits }: MpdSource): Checked<ReadMpd> {
+/** Reads a DASH manifest (ISO/IEC 23009-1). Of a live one the newest period is taken; `left` renditions are not. */
+export function readMpd(
+  text: string,
+  { url, name, now, limits }: MpdSource,
+): Checked<{ outline: StreamOutline; left: number }> {
   const parsed = parseXml(text, { characters: limits.manifestBytes, elements: MAX_ELEMENTS });
   if (!parsed.ok) return unreadable(parsed.problem.description);
   const root = parsed.value;
@@ -54,16 +52,11 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Ch
     return refused('not_a_manifest', sentence);
   }
   if (!hasQualifiedNames(root))
-    return unreadable(
-      'has an element or attribute whose name is not valid in XML; check it with a validator',
-    );
+    return unreadable('has an element or attribute whose name is not valid in XML');
   const parts = ['Period', 'AdaptationSet', 'Representation'];
   const tooMany = parts.find((part) => countOf(root, part) > MAX_PARTS);
   if (tooMany !== undefined)
-    return refused(
-      'manifest_too_large',
-      `has more than ${MAX_PARTS} elements ${tooMany}; no player reads it`,
-    );
+    return tooLarge(`has more than ${MAX_PARTS} elements ${tooMany}; no player reads it`);
   let inherited: InheritedRepresentation[];
   try {
     inherited = inheritedRepresentations(text, root, { url, now });
@@ -72,10 +65,11 @@ export function readMpd(text: string, { url, name, now, limits }: MpdSource): Ch
     return unreadable('has no Period that can be read; check it with a DASH validator');
   }
   if (inherited.some(({ segmentInfo }) => JSON.stringify(segmentInfo.template ?? {}).length > MAX_TEMPLATE))
-    return refused('manifest_too_large', `has an address template of more than ${MAX_TEMPLATE} characters`);
+    return tooLarge(`has an address template of more than ${MAX_TEMPLATE} characters`);
   const live = root.attributes.type === 'dynamic';
   const spanOf = spansOf(inherited, live, now);
-  const readable = inherited.filter((each) => isMedia(each) && spanOf(each).elapsed !== 0);
+  // Tracks other than video, audio and text have no samples: thumbnails, for example.
+  const readable = inherited.filter((each) => kindOf(each) !== 'other' && spanOf(each).elapsed !== 0);
   const last = Math.max(...readable.map(({ periodIndex }) => periodIndex));
   const chosen = readable.filter(({ periodIndex }) =>
     live ? periodIndex === last : periodIndex > last - limits.periods,
@@ -106,11 +100,6 @@ function countOf({ name, children }: XmlElement, part: string): number {
   return children.reduce((sum, child) => sum + countOf(child, part), name === part ? 1 : 0);
 }
 
-/** Tracks other than video, audio and text have no samples: thumbnails, for example. */
-function isMedia(each: InheritedRepresentation): boolean {
-  return kindOf(each) !== 'other';
-}
-
 function kindOf({ attributes }: InheritedRepresentation): MediaKind {
   const mime = textOf(attributes.mimeType) ?? '';
   const codecs = textOf(attributes.codecs) ?? '';
@@ -124,17 +113,11 @@ function nameOf(each: InheritedRepresentation, withPeriod: boolean): string {
   const { attributes, period, periodIndex } = each;
   const bandwidth = numberOf(attributes.bandwidth);
   const size = attributes.width && attributes.height ? `${attributes.width}x${attributes.height}` : undefined;
-  const parts = [
-    withPeriod ? `period ${period.attributes.id ?? periodIndex + 1}` : undefined,
-    kindOf(each),
-    size,
-    textOf(attributes.lang),
-    bandwidth === undefined ? undefined : `${Math.round(bandwidth / 1000)} kb/s`,
-  ];
-  return parts
-    .filter((part) => part !== undefined)
-    .join(' ')
-    .slice(0, 80);
+  const ofPeriod = withPeriod ? `period ${period.attributes.id ?? periodIndex + 1}` : undefined;
+  const rate = bandwidth === undefined ? undefined : `${Math.round(bandwidth / 1000)} kb/s`;
+  const parts = [ofPeriod, kindOf(each), size, textOf(attributes.lang), rate];
+  const shown = parts.filter((part) => part !== undefined);
+  return shown.join(' ').slice(0, 80);
 }
 
 function spansOf(all: readonly InheritedRepresentation[], live: boolean, now: Date) {
@@ -160,7 +143,6 @@ function spansOf(all: readonly InheritedRepresentation[], live: boolean, now: Da
 }
 
 type Addresses = Pick<Rendition, 'init' | 'segments'>;
-
 function addressesOf(each: InheritedRepresentation, span: PeriodSpan): Addresses {
   const { segmentInfo, attributes } = each;
   const base = textOf(attributes.baseUrl) ?? '';
@@ -171,7 +153,7 @@ function addressesOf(each: InheritedRepresentation, span: PeriodSpan): Addresses
 
 function ofTemplate(
   each: InheritedRepresentation,
-  template: Readonly<Record<string, unknown>>,
+  template: Attributes,
   base: string,
   span: PeriodSpan,
 ): Addresses {
@@ -182,53 +164,35 @@ function ofTemplate(
   const startNumber = numberOf(template.startNumber) ?? 1;
   const endNumber = Number(textOf(template.endNumber) ?? Number.NaN);
   const media = textOf(template.media) ?? '';
-  const sourceOf = (segment: TimedSegment): SegmentSource => ({
-    ...resourceOf(
-      fillTemplate(media, {
-        ...values,
-        Number: String(startNumber + segment.index),
-        Time: String(segment.time),
-      }),
-      base,
-    ),
-    seconds: Number(segment.duration) / span.timescale,
-    number: startNumber + segment.index,
-  });
-  const { first, newest } = timesOf(each, template, span, {
-    lastIndex: Number.isNaN(endNumber) ? undefined : endNumber - startNumber,
-  }) ?? {
-    // Neither a timeline nor a duration: one segment.
-    first: { index: 0, time: 0n, duration: 0n },
-    newest: [{ index: 0, time: 0n, duration: 0n }],
+  const sourceOf = ({ index, time, duration }: TimedSegment): SegmentSource => {
+    const number = startNumber + index;
+    const address = fillTemplate(media, { ...values, Number: String(number), Time: String(time) });
+    return { ...resourceOf(address, base), seconds: Number(duration) / span.timescale, number };
   };
+  const lastIndex = Number.isNaN(endNumber) ? undefined : endNumber - startNumber;
+  // With neither a timeline nor a duration, it is one segment.
+  const only = { index: 0, time: 0n, duration: 0n };
+  const { first, newest } = timesOf(each, template, span, lastIndex) ?? { first: only, newest: [only] };
   return {
-    init: initOf(template.initialization, base, (text) => fillTemplate(text, values)),
+    init: initOf(template.initialization, base, values),
     segments: { first: first && sourceOf(first), newest: newest.map(sourceOf) },
   };
 }
 
 function timesOf(
   each: InheritedRepresentation,
-  of: Readonly<Record<string, unknown>>,
+  of: Attributes,
   span: PeriodSpan,
-  { lastIndex }: { readonly lastIndex?: number | undefined },
+  lastIndex: number | undefined,
 ) {
   const timeline = nearest(each, ['SegmentTemplate', 'SegmentList'], 'SegmentTimeline');
-  if (timeline.length > 0)
-    return timelineSegments(
-      timeline.flatMap((element) => childrenOf(element, 'S')),
-      span,
-    );
+  const entries = timeline.flatMap((element) => childrenOf(element, 'S'));
+  if (timeline.length > 0) return timelineSegments(entries, span);
   const duration = numberOf(of.duration);
   return duration ? evenSegments(duration, span, lastIndex) : undefined;
 }
 
-function ofList(
-  each: InheritedRepresentation,
-  list: Readonly<Record<string, unknown>>,
-  base: string,
-  span: PeriodSpan,
-): Addresses {
+function ofList(each: InheritedRepresentation, list: Attributes, base: string, span: PeriodSpan): Addresses {
   const urls = nearest(each, ['SegmentList'], 'SegmentURL');
   const startNumber = numberOf(list.startNumber) ?? 1;
   const seconds = numberOf(list.duration);
@@ -245,7 +209,7 @@ function ofList(
   };
 }
 
-function ofFile(own: Readonly<Record<string, unknown>>, base: string): Addresses & { segments: IndexedFile } {
+function ofFile(own: Attributes, base: string): Addresses & { segments: IndexedFile } {
   const file = resourceOf('', base);
   const index = textOf(own.indexRange);
   const indexed = index === undefined ? undefined : resourceOf('', base, index);
@@ -255,15 +219,11 @@ function ofFile(own: Readonly<Record<string, unknown>>, base: string): Addresses
   return { init, segments: { file, index: indexed?.range ? indexed : undefined } };
 }
 
-function initOf(
-  of: unknown,
-  base: string,
-  fill: (text: string) => string = (text) => text,
-): Resource | undefined {
+function initOf(of: unknown, base: string, values?: Readonly<Record<string, string>>): Resource | undefined {
   if (!isJsonObject(of)) return undefined;
   const [source, range] = [textOf(of.sourceURL), textOf(of.range)];
   if (source === undefined && range === undefined) return undefined;
-  return resourceOf(fill(source ?? ''), base, range);
+  return resourceOf(values ? fillTemplate(source ?? '', values) : (source ?? ''), base, range);
 }
 
 /** Elements below the segment information that counts: that of the Representation, else of what is around it. */
@@ -287,14 +247,15 @@ function resourceOf(address: string, base: string, range?: string): Resource {
 
 function protectionText(root: XmlElement, each: InheritedRepresentation): string {
   const named = new Map<string, XmlElement>();
+  const inRoot = childrenOf(root, 'ContentProtection');
   const own = [root, each.period, each.adaptationSet, each.representation].flatMap((level) =>
     childrenOf(level, 'ContentProtection'),
   );
   for (const element of own) if (element.attributes.refId) named.set(element.attributes.refId, element);
   const meant = own
-    .filter((element) => !childrenOf(root, 'ContentProtection').includes(element))
+    .filter((element) => !inRoot.includes(element))
     .map((element) => named.get(element.attributes.ref ?? '') ?? element);
-  const ofRoot = childrenOf(root, 'ContentProtection').filter(({ attributes }) => !attributes.refId);
+  const ofRoot = inRoot.filter(({ attributes }) => !attributes.refId);
   return `<MPD>${[...ofRoot, ...meant].map(written).join('\n')}</MPD>`;
 }
 
@@ -317,4 +278,100 @@ function numberOf(value: unknown): number | undefined {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined;
+}
+
+/**
+ * What is used of mpd-parser: XML to a document, attributes handed down from MPD to Representation, base addresses, the
+ * starts of periods. Its lists of segments are not: it writes out every repeat (one `r` may be a billion), takes times
+ * for doubles, and joins periods, of whose protection it keeps the first; and it knows no ContentProtection of a
+ * Representation.
+ */
+interface MpdLibrary {
+  stringToMpdXml(text: string): MpdNode;
+  inheritAttributes(
+    mpd: MpdNode,
+    options: { readonly manifestUri: string; readonly NOW: number },
+  ): { readonly representationInfo: readonly RepresentationInfo[] };
+}
+
+interface MpdNode {
+  readonly tagName?: string;
+  readonly childNodes: ArrayLike<MpdNode>;
+  setAttribute(name: string, value: string): void;
+  removeChild(child: MpdNode): void;
+}
+
+/** Numbers are numbers, durations seconds, dates seconds since 1970; what it does not know is text. */
+type Attributes = Readonly<Record<string, unknown>>;
+
+interface RepresentationInfo {
+  readonly attributes: Attributes;
+  readonly segmentInfo: { readonly [Kind in 'template' | 'list' | 'base']?: Attributes };
+}
+
+const library: MpdLibrary = require('mpd-parser');
+
+/** The elements that a Representation is and stands in. */
+interface Elements {
+  readonly period: XmlElement;
+  readonly periodIndex: number;
+  readonly adaptationSet: XmlElement;
+  readonly representation: XmlElement;
+}
+
+interface InheritedRepresentation extends Elements, RepresentationInfo {}
+
+/** By it, what the library answers is found again among the elements. */
+const MARK = 'element-of-the-manifest';
+
+/** The Representations of well-formed XML, `root` being its elements. @throws what the library throws. */
+function inheritedRepresentations(
+  text: string,
+  root: XmlElement,
+  { url, now }: { readonly url: string; readonly now: Date },
+): InheritedRepresentation[] {
+  const mpd = library.stringToMpdXml(text);
+  keepFirstBaseUrl(mpd);
+  removeSegments(mpd);
+  const elements: Elements[] = [];
+  childrenOf(root, 'Period').forEach((period, periodIndex) => {
+    const periodNode = nodesOf(mpd, 'Period')[periodIndex];
+    childrenOf(period, 'AdaptationSet').forEach((adaptationSet, setIndex) => {
+      const setNode = periodNode && nodesOf(periodNode, 'AdaptationSet')[setIndex];
+      keepFirstBaseUrl(setNode);
+      childrenOf(adaptationSet, 'Representation').forEach((representation, index) => {
+        const node = setNode && nodesOf(setNode, 'Representation')[index];
+        keepFirstBaseUrl(node);
+        node?.setAttribute(MARK, String(elements.length));
+        elements.push({ period, periodIndex, adaptationSet, representation });
+      });
+    });
+    keepFirstBaseUrl(periodNode);
+  });
+  const { representationInfo } = library.inheritAttributes(mpd, { manifestUri: url, NOW: now.getTime() });
+  return representationInfo.flatMap(({ attributes, segmentInfo }) => {
+    const element = elements[Number(attributes[MARK])];
+    return element ? [{ ...element, attributes, segmentInfo }] : [];
+  });
+}
+
+/** The library makes each Representation once for each combination of all BaseURL elements above it. */
+function keepFirstBaseUrl(node: MpdNode | undefined): void {
+  for (const other of node ? nodesOf(node, 'BaseURL').slice(1) : []) node?.removeChild(other);
+}
+
+/** The library copies the segments of a Period or AdaptationSet to each Representation in it. */
+function removeSegments(node: MpdNode): void {
+  for (const child of Array.from(node.childNodes)) {
+    if (child.tagName === 'SegmentTimeline' || child.tagName === 'SegmentURL') node.removeChild(child);
+    else if (child.tagName !== undefined) removeSegments(child);
+  }
+}
+
+function nodesOf({ childNodes }: MpdNode, name: string): MpdNode[] {
+  return Array.from(childNodes).filter(({ tagName }) => tagName === name);
+}
+
+function childrenOf({ children }: XmlElement, name: string): XmlElement[] {
+  return children.filter((child) => child.name === name);
 }

@@ -7,6 +7,11 @@ export interface TimedSegment {
   readonly duration: bigint;
 }
 
+interface TimedSegments {
+  readonly first: TimedSegment | undefined;
+  readonly newest: readonly TimedSegment[];
+}
+
 /** How far segments go: the end of the period, or, where that is open, the present; both in seconds from its start. */
 export interface PeriodSpan {
   readonly timescale: number;
@@ -20,10 +25,7 @@ export interface PeriodSpan {
 const NEWEST = 3;
 
 /** The first and newest segments of a SegmentTimeline (ISO/IEC 23009-1 § 5.3.9.6), exact beyond 2^53. Any repeat count. */
-export function timelineSegments(
-  entries: readonly XmlElement[],
-  span: PeriodSpan,
-): { first: TimedSegment | undefined; newest: TimedSegment[] } {
+export function timelineSegments(entries: readonly XmlElement[], span: PeriodSpan): TimedSegments {
   let first: TimedSegment | undefined;
   let newest: TimedSegment[] = [];
   let count = 0;
@@ -57,7 +59,7 @@ function repeatsUntil(
   { timescale, presentationTimeOffset, end, elapsed }: PeriodSpan,
 ): number {
   if (next !== undefined) return Number((next - time) / duration) - 1;
-  const until = Math.min(end ?? Number.POSITIVE_INFINITY, elapsed ?? Number.POSITIVE_INFINITY);
+  const until = Math.min(end ?? Infinity, elapsed ?? Infinity);
   if (!Number.isFinite(until)) return 0;
   const left = until * timescale + presentationTimeOffset - Number(time);
   const whole = left / Number(duration);
@@ -68,12 +70,12 @@ function repeatsUntil(
 export function evenSegments(
   duration: number,
   { timescale, presentationTimeOffset, end, elapsed }: PeriodSpan,
-  lastIndex = Number.POSITIVE_INFINITY,
-): { first: TimedSegment | undefined; newest: TimedSegment[] } {
+  lastIndex = Infinity,
+): TimedSegments {
   const seconds = duration / timescale;
   if (!(seconds > 0)) return { first: undefined, newest: [] };
-  const byEnd = end === undefined ? Number.POSITIVE_INFINITY : Math.ceil(end / seconds - 0.001) - 1;
-  const byNow = elapsed === undefined ? Number.POSITIVE_INFINITY : Math.floor(elapsed / seconds) - 1;
+  const byEnd = end === undefined ? Infinity : Math.ceil(end / seconds - 0.001) - 1;
+  const byNow = elapsed === undefined ? Infinity : Math.floor(elapsed / seconds) - 1;
   const last = Math.min(byEnd, byNow, lastIndex);
   const at = (index: number): TimedSegment => ({
     index,

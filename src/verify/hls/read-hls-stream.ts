@@ -23,7 +23,7 @@ interface HlsStream {
 
 export async function readHlsStream(text: string, source: HlsSource): Promise<HlsStream> {
   const { url, name, fetches, limits } = source;
-  const read = readPlaylist(text, { url });
+  const read = readPlaylist(text, url);
   if (!read.ok) return { outline: undefined, problems: [problem(read.problem, url)] };
   const playlist = read.value;
   if (playlist.type === 'media') {
@@ -41,22 +41,15 @@ export async function readHlsStream(text: string, source: HlsSource): Promise<Hl
       problems.push(problem({ code, description }, named.url));
       continue;
     }
-    const media = readPlaylist(fetched.body.toString('utf8'), { url: fetched.url, imported: variables });
+    const media = readPlaylist(fetched.body.toString('utf8'), fetched.url, variables);
     if (!media.ok) problems.push(problem(media.problem, fetched.url));
     else if (media.value.type === 'media')
       found.push({ named, playlist: media.value, name: fileName(fetched.url) });
     else problems.push(problem(NOT_MEDIA, fetched.url));
   }
-  const left = playlists.length - Math.min(playlists.length, limits.renditions);
-  if (left > 0)
-    problems.push(
-      streamFinding(
-        'warning',
-        'cut_short',
-        name,
-        `${THIS} has ${left} renditions that were not tested; a test covers ${limits.renditions}`,
-      ),
-    );
+  const left = playlists.length - limits.renditions;
+  const untested = `${THIS} has ${left} renditions that were not tested; a test covers ${limits.renditions}`;
+  if (left > 0) problems.push(streamFinding('warning', 'cut_short', name, untested));
   return streamOf(found, sessionKeys, problems, source);
 }
 
@@ -120,14 +113,11 @@ function strayedSessionKeys(
   sessionKeys: readonly KeyLine[],
   found: readonly FoundPlaylist[],
 ): StreamFinding[] {
-  const used = found.flatMap(({ playlist }) =>
-    playlist.segments.newest.flatMap(({ keys = [] }) => [...keys]),
-  );
-  if (used.length === 0) return [];
-  const strayed = sessionKeys.filter(
-    (session) => !used.some(({ format, uri }) => format === session.format && uri === session.uri),
-  );
-  if (strayed.length === 0 || strayed.length < sessionKeys.length) return [];
+  const segments = found.flatMap(({ playlist }) => playlist.segments.newest);
+  const used = segments.flatMap(({ keys = [] }) => [...keys]);
+  const isUsed = (session: KeyLine) =>
+    used.some(({ format, uri }) => format === session.format && uri === session.uri);
+  if (used.length === 0 || sessionKeys.length === 0 || sessionKeys.some(isUsed)) return [];
   const text = `The session keys (EXT-X-SESSION-KEY) of ${THIS} are in none of its media playlists, so players fetch licenses that they can't use; make all playlists in one run of the packager`;
   return [streamFinding('warning', 'session_key_differs', name, text)];
 }

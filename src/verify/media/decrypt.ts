@@ -1,6 +1,6 @@
 import { createDecipheriv } from 'node:crypto';
+import type { MediaSample, SampleEncryption, SampleFormat, Subsample } from './judgement';
 import { decryptSampleAes } from './sample-aes';
-import type { MediaSample, SampleEncryption, SampleFormat, Subsample } from './track-content';
 
 const BLOCK = 16;
 const HALF = 1n << 64n;

@@ -1,4 +1,4 @@
-import { attemptsOf, type Decrypt, type Part, withKey } from './attempts';
+import { isAmong, swapKeyIdOrder } from '../../drm/bytes';
 import { decryptSample, decryptSegment } from './decrypt';
 import type {
   Judgement,
@@ -6,14 +6,13 @@ import type {
   JudgementState,
   MediaJudgement,
   MediaKey,
-  MediaKind,
+  MediaSample,
   MediaTrack,
   OpenedMedia,
   TrackJudgement,
 } from './judgement';
 import { openMedia } from './open-media';
 import { addTallies, encryptedPartOf, type Tally, tallySamples, verdictOf } from './tally';
-import type { MediaSample } from './track-content';
 
 const MAX_KEYS = 16;
 
@@ -28,11 +27,11 @@ const MAX_KEYS = 16;
 export function judgeMedia(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudgement {
   const usable = keys.filter(({ key }) => key.length === 16).slice(0, MAX_KEYS);
   if (media.container === 'encrypted_segment') return judgeSegment(media, usable);
-  const tracks: TrackJudgement[] = [];
-  for (const track of media.tracks) {
-    if (track.samples > 0 && track.encryptedSamples === 0) tracks.push(judgeClear(track));
-  }
-  for (const [keyId, parts] of byKeyId(media.tracks)) tracks.push(...judgeGroup(keyId, parts, usable));
+  const clear = media.tracks.filter((track) => track.samples > 0 && track.encryptedSamples === 0);
+  const tracks = [
+    ...clear.map(judgeClear),
+    ...byKeyId(media.tracks).flatMap(([keyId, parts]) => judgeGroup(keyId, parts, usable)),
+  ];
   const order = media.tracks.map(({ id }) => id);
   tracks.sort((a, b) => order.indexOf(a.track) - order.indexOf(b.track));
   return { ...worstOf(tracks), tracks };
@@ -43,16 +42,7 @@ const WORST_FIRST: readonly JudgementState[] = ['garbage', 'no_key', 'unknown', 
 function worstOf(tracks: readonly TrackJudgement[]): Judgement {
   const sorted = [...tracks].sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state));
   const [worst] = sorted;
-  if (!worst) {
-    const description = 'There are no samples to judge.';
-    return {
-      state: 'unknown',
-      kind: 'other',
-      samples: 0,
-      description,
-      evidence: 'The segment has no samples.',
-    };
-  }
+  if (!worst) return NOTHING;
   const same = tracks.filter(({ state, cause }) => state === worst.state && cause === worst.cause);
   const kinds = new Set(same.map(({ kind }) => kind));
   return {
@@ -64,6 +54,14 @@ function worstOf(tracks: readonly TrackJudgement[]): Judgement {
     evidence: [...new Set(same.map(({ evidence }) => evidence))].join(' '),
   };
 }
+
+const NOTHING: Judgement = {
+  state: 'unknown',
+  kind: 'other',
+  samples: 0,
+  description: 'There are no samples to judge.',
+  evidence: 'The segment has no samples.',
+};
 
 /** Samples without an IV are separate: no key decrypts them. */
 function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] {
@@ -117,16 +115,11 @@ function judgeGroup(
   const pooled = addTallies(tried);
   for (const { decrypt, cause, description } of attemptsOf(parts, fitting, keys)) {
     const tallies = tallyParts(parts, decrypt, FIRST);
-    if (verdictOf(addTallies(tallies)) === 'valid') {
+    if (verdictOf(addTallies(tallies)) === 'valid')
       return conclude(tried, { state: 'garbage', cause, description });
-    }
   }
   const state = verdictOf(pooled);
-  if (hasWrongIv(parts, fitting)) {
-    const description =
-      'The content key is right, but the IV is wrong: only the first block of each sample is wrong.';
-    return conclude(tried, { state: 'garbage', cause: 'wrong_iv', description });
-  }
+  if (hasWrongIv(parts, fitting)) return conclude(tried, FIRST_BLOCK);
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
   const description =
     pooled.valid + pooled.broken === 0
@@ -143,6 +136,11 @@ interface Conclusion {
   readonly description: string;
 }
 
+const FIRST_BLOCK: Conclusion = {
+  state: 'garbage',
+  cause: 'wrong_iv',
+  description: 'The content key is right, but the IV is wrong: only the first block of each sample is wrong.',
+};
 const NO_KEY: Conclusion = { state: 'no_key', description: 'No key has its key id.' };
 const NO_IV: Conclusion = { state: 'unknown', description: 'No key decrypts it: its IVs are missing.' };
 
@@ -220,22 +218,11 @@ function tellsIv(part: Part): boolean {
 }
 
 function judgeClear(track: MediaTrack): TrackJudgement {
-  const tally = tallySamples(
-    track.content.samples,
-    track.content.format,
-    ({ data }) => data,
-    undefined,
-    true,
-  );
-  const verdict = verdictOf(tally);
-  const common = {
-    kind: track.kind,
-    track: track.id,
-    keyId: undefined,
-    samples: tally.samples,
-    evidence: tally.evidence,
-  };
-  if (verdict === 'broken') {
+  const { samples, format } = track.content;
+  const tally = tallySamples(samples, format, ({ data }) => data, undefined, true);
+  const { evidence } = tally;
+  const common = { kind: track.kind, track: track.id, keyId: undefined, samples: tally.samples, evidence };
+  if (verdictOf(tally) === 'broken') {
     const description =
       'It is not valid video or audio, but nothing says that it is encrypted: it is encrypted without signalling, or damaged.';
     return { ...common, state: 'garbage', cause: 'not_signalled', description };
@@ -257,17 +244,10 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     evidence: string,
     cause?: JudgementCause,
   ): MediaJudgement => {
-    const judgement = {
-      state,
-      ...(cause && { cause }),
-      kind: 'other' as MediaKind,
-      samples: 1,
-      description,
-      evidence,
-    };
+    const judgement: Judgement = { state, cause, kind: 'other', samples: 1, description, evidence };
     return { ...judgement, tracks: [{ ...judgement, track: 0, keyId: undefined }] };
   };
-  if (!track || !whole) return { ...worstOf([]), tracks: [] };
+  if (!track || !whole) return { ...NOTHING, tracks: [] };
   const judged = (bytes: Buffer) => {
     const opened = openMedia(init, bytes);
     if (!opened.ok) return undefined;
@@ -280,11 +260,8 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
       const plain = decryptSegment(whole.data, key, each);
       const inner = plain && judged(plain);
       if (!inner) continue;
-      if (index > 0) {
-        const description =
-          'It decrypts with the IV that the key came with; the playlist names a different one.';
-        return conclude('garbage', description, inner.evidence, 'wrong_iv');
-      }
+      const other = 'It decrypts with the IV that the key came with; the playlist names a different one.';
+      if (index > 0) return conclude('garbage', other, inner.evidence, 'wrong_iv');
       const description = 'The key decrypts the segment.';
       const tracks = inner.tracks.map((one): TrackJudgement => ({ ...one, state: 'decrypts', description }));
       return { ...inner, state: 'decrypts', description, tracks };
@@ -292,12 +269,8 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     const plain = track.constantIv && decryptSegment(whole.data, key, track.constantIv);
     if (plain && hasSyncBytes(plain)) {
       const description = 'The content key is right, but the IV is wrong: only the first 16 bytes are wrong.';
-      return conclude(
-        'garbage',
-        description,
-        'The packets after the first one are those of a transport stream.',
-        'wrong_iv',
-      );
+      const evidence = 'The packets after the first one are those of a transport stream.';
+      return conclude('garbage', description, evidence, 'wrong_iv');
     }
   }
   const clear = judged(whole.data);
@@ -305,23 +278,95 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     const description = 'The segment is not encrypted, although the playlist says that it is.';
     return { ...clear, state: 'clear', cause: 'not_encrypted', description };
   }
-  if (keys.length === 0) {
-    return conclude('no_key', 'There is no key for it.', 'The segment was not decrypted.');
-  }
+  if (keys.length === 0) return conclude('no_key', 'There is no key for it.', 'It was not decrypted.');
   const isWhole = whole.data.length % 16 === 0;
   const evidence = isWhole
     ? 'The padding at the end of the segment is wrong, or the content before it is not media.'
     : `The segment is ${whole.data.length} bytes long, which is not a multiple of 16: it is cut short, or not encrypted with AES-128.`;
-  if (!isWhole) return conclude('garbage', 'The segment cannot be decrypted.', evidence);
-  return conclude(
-    'garbage',
-    'It does not decrypt: the content key or the IV is wrong.',
-    evidence,
-    'wrong_key',
-  );
+  return isWhole
+    ? conclude('garbage', 'It does not decrypt: the content key or the IV is wrong.', evidence, 'wrong_key')
+    : conclude('garbage', 'The segment cannot be decrypted.', evidence);
 }
 
 function hasSyncBytes(plain: Buffer): boolean {
   const packets = [1, 2, 3, 4].filter((packet) => packet * 188 < plain.length);
   return packets.length > 1 && packets.every((packet) => plain[packet * 188] === 0x47);
+}
+
+interface Part {
+  readonly track: MediaTrack;
+  readonly samples: readonly MediaSample[];
+}
+
+type Decrypt = (sample: MediaSample, track: MediaTrack) => Buffer;
+
+interface Attempt {
+  readonly decrypt: Decrypt;
+  readonly cause: JudgementCause;
+  readonly description: string;
+}
+
+function withKey(key: Buffer, iv?: Buffer): Decrypt {
+  return (sample, track) => decryptSample(sample, track.content.format, key, iv);
+}
+
+/** The usual one of pictures, that of whole samples, and another that packagers offer. */
+const PATTERNS = [{ crypt: 1, skip: 9 }, undefined, { crypt: 5, skip: 5 }] as const;
+
+/** What may be wrong where a key does not decrypt: IV, pattern, byte order, or a second encryption. */
+function* attemptsOf(
+  parts: readonly Part[],
+  fitting: readonly MediaKey[],
+  keys: readonly MediaKey[],
+): Generator<Attempt> {
+  const hasConstantIv = parts.some(({ track }) => track.constantIv || track.scheme === 'sample-aes');
+  const given = fitting.flatMap(({ iv }) => (iv?.length === 16 ? [iv] : []));
+  const came = 'It decrypts with the IV that the key came with';
+  const ivs = [
+    ...given.flatMap((iv) => [
+      { iv, description: `${came}; the media name a different one.` },
+      { iv: Buffer.from(iv).reverse(), description: `${came} in reverse byte order.` },
+    ]),
+    { iv: Buffer.alloc(16), description: 'It decrypts with an IV of zeros; the media name another one.' },
+  ];
+  for (const { key } of fitting) {
+    if (hasConstantIv) {
+      for (const { iv, description } of ivs)
+        yield { decrypt: withKey(key, iv), cause: 'wrong_iv', description };
+    }
+    for (const pattern of parts.some(({ track }) => track.scheme === 'cbcs') ? PATTERNS : []) {
+      const named = pattern ? `the pattern ${pattern.crypt}:${pattern.skip}` : 'no pattern';
+      const decrypt: Decrypt = ({ data, encryption }, { content }) =>
+        decryptSample({ data, encryption: encryption && { ...encryption, pattern } }, content.format, key);
+      const description = `It decrypts with ${named}; the media name a different one.`;
+      yield { decrypt, cause: 'wrong_pattern', description };
+    }
+    for (const [order, reversed] of [
+      [
+        'bytes 0-3, 4-5 and 6-7 are reversed, as PlayReady writes key ids (but never keys)',
+        swapKeyIdOrder(key),
+      ],
+      ['all 16 are reversed', Buffer.from(key).reverse()],
+    ] as const) {
+      const description = `It decrypts with the bytes of the content key in another order: ${order}.`;
+      yield { decrypt: withKey(reversed), cause: 'key_byte_order', description };
+    }
+  }
+  yield* twice(fitting, keys);
+}
+
+/** With each two keys; a counter that is applied twice with one key is as none, so that this is seen as clear. */
+function* twice(fitting: readonly MediaKey[], keys: readonly MediaKey[]): Generator<Attempt> {
+  const seconds: Buffer[] = [];
+  for (const { key } of keys.slice(0, 4)) if (!isAmong(key, seconds)) seconds.push(key);
+  for (const { key } of fitting.slice(0, 4)) {
+    for (const second of seconds) {
+      const decrypt: Decrypt = (sample, track) => {
+        const { format } = track.content;
+        return decryptSample({ ...sample, data: decryptSample(sample, format, key) }, format, second);
+      };
+      const also = key.equals(second) ? 'with the same key' : 'with two keys';
+      yield { decrypt, cause: 'encrypted_twice', description: `It is encrypted twice, ${also}.` };
+    }
+  }
 }

@@ -18,17 +18,12 @@ const MAX_BOXES = 50_000;
 /** Ten minutes of sound have 30,000, and half an hour in one file 140,000; each takes about 500 bytes of memory. */
 const MAX_SAMPLES = 200_000;
 
-interface Guarded {
-  readonly safe: ArrayBuffer;
-  readonly isCutShort: boolean;
-}
-
 /**
  * A copy of an mp4 file that is safe for a parser that trusts it: no box reaches beyond its parent, tables
  * have as many entries as their counts say, and what is not needed is hidden (as `free`). Sample entries are hidden
  * too, as their own boxes have tables.
  */
-export function guardMp4(bytes: Buffer): Checked<Guarded> {
+export function guardMp4(bytes: Buffer): Checked<{ safe: ArrayBuffer; isCutShort: boolean }> {
   const safe = new ArrayBuffer(bytes.length);
   const copy = Buffer.from(safe);
   bytes.copy(copy);
@@ -52,6 +47,14 @@ function malformed(description: string): Refusal {
   return new Refusal({ code: 'media_malformed', description });
 }
 
+function tooLarge(description: string): Refusal {
+  return new Refusal({ code: 'media_too_large', description });
+}
+
+function tooShort(type: string): Refusal {
+  return malformed(`A box ${type} is too short for the content that it declares.`);
+}
+
 class Guard {
   isCutShort = false;
   #boxes = 0;
@@ -70,10 +73,7 @@ class Guard {
         throw malformed(`The ${nameOf(parent)} ends within a box.`);
       }
       this.#boxes += 1;
-      if (this.#boxes > MAX_BOXES) {
-        const description = `The media have more than ${MAX_BOXES} boxes.`;
-        throw new Refusal({ code: 'media_too_large', description });
-      }
+      if (this.#boxes > MAX_BOXES) throw tooLarge(`The media have more than ${MAX_BOXES} boxes.`);
       at = this.#box(parent, at, end);
     }
   }
@@ -90,9 +90,8 @@ class Guard {
     if (size < header) throw malformed(`A box ${shown(type)} says that it is ${size} bytes long.`);
     let last = at + size;
     if (last > end) {
-      if (parent !== '' || type !== 'mdat') {
+      if (parent !== '' || type !== 'mdat')
         throw malformed(`A box ${shown(type)} reaches beyond the end of the ${nameOf(parent)}.`);
-      }
       this.isCutShort = true;
       last = end;
       this.#bytes.writeUInt32BE(last - at, at);
@@ -107,7 +106,7 @@ class Guard {
   #table(type: string, box: number, at: number, end: number): void {
     const room = end - at;
     const need = (bytes: number) => {
-      if (room < bytes) throw malformed(`A box ${type} is too short for the content that it declares.`);
+      if (room < bytes) throw tooShort(type);
     };
     const flags = room >= 4 ? this.#bytes.readUInt32BE(at) & 0xffffff : 0;
     const version = room >= 4 ? this.#bytes.readUInt8(at) : 0;
@@ -119,7 +118,7 @@ class Guard {
       const entries = count(4);
       let entry = at + 8;
       for (let index = 0; index < entries; index += 1) {
-        if (end - entry < 16) throw malformed('A box stsd is too short for the content that it declares.');
+        if (end - entry < 16) throw tooShort(type);
         const size = this.#bytes.readUInt32BE(entry);
         if (size < 16 || entry + size > end) throw malformed('A sample entry reaches beyond its box stsd.');
         this.#bytes.write('none', entry + 4, 'latin1');
@@ -153,19 +152,17 @@ class Guard {
 
   /** Groups other than `seig` are hidden. */
   #groups(box: number, at: number, end: number, version: number): void {
-    if (end - at < 16) throw malformed('A box sgpd is too short for the content that it declares.');
+    if (end - at < 16) throw tooShort('sgpd');
     const isKeys = this.#bytes.toString('latin1', at + 4, at + 8) === 'seig';
     const counted = version === 0 ? 8 : 12;
     if (!isKeys) this.#bytes.write('free', box + 4, 'latin1');
-    else if (this.#bytes.readUInt32BE(at + counted) * 20 > end - at)
-      throw malformed('A box sgpd is too short for the content that it declares.');
+    else if (this.#bytes.readUInt32BE(at + counted) * 20 > end - at) throw tooShort('sgpd');
   }
 
   #count(samples: number): void {
     this.#samples += samples;
-    if (this.#samples <= MAX_SAMPLES) return;
-    const description = `The media say that they have more than ${MAX_SAMPLES} samples.`;
-    throw new Refusal({ code: 'media_too_large', description });
+    if (this.#samples > MAX_SAMPLES)
+      throw tooLarge(`The media say that they have more than ${MAX_SAMPLES} samples.`);
   }
 }
 

@@ -3,10 +3,9 @@ import { isAmong, refused } from '../../drm/bytes';
 import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
 import { padIv, readKeyGroups, type SampleProtection } from '../../drm/check/sample-protection';
 import type { Problem } from '../../drm/finding';
-import type { MediaScheme, MediaTrack, Opened } from './judgement';
+import type { MediaSample, MediaScheme, MediaTrack, Opened, Subsample } from './judgement';
 import { guardMp4 } from './mp4-guard';
 import { kindOf, readSampleEntries, type SampleEntry } from './sample-entry';
-import type { MediaSample, SampleEncryption, Subsample } from './track-content';
 
 // It writes types of boxes on the console as they are, and these may be anything, a terminal's commands too.
 Object.assign(Log, { error: () => undefined, warn: () => undefined });
@@ -32,11 +31,8 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
   try {
     const file = createFile();
     file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(guarded.value.safe, 0), true);
-    if (!file.moov) {
-      const description =
-        'The segment has no moov box; give its init segment too, which says what the samples are and how they are encrypted.';
-      return refused('no_init_segment', description);
-    }
+    if (!file.moov)
+      return refused('no_init_segment', 'The segment has no moov box; give its init segment, too.');
     const reader = new Mp4Reader(file, bytes, init?.length ?? 0);
     const tracks = (file.moov.traks ?? []).map((track) => reader.track(track));
     if (guarded.value.isCutShort)
@@ -58,6 +54,11 @@ const SENC_MALFORMED =
   'The senc box does not have one IV for each sample, of the length that tenc or the group of keys says. Players refuse the samples or show noise; use a packager that writes both alike.';
 const SUBSAMPLES_MALFORMED =
   'Clear and encrypted bytes of a sample (subsamples in senc) are not as many as the sample has. Players refuse it; use a packager that counts them correctly.';
+
+const OUTSIDE =
+  'Samples lie outside of the media: the file is cut short, or its tables belong to another file.';
+const IV_MISSING =
+  'Samples are encrypted, but their IVs are missing: there is no senc box, and no saiz and saio. No player can decrypt them with any key; use a packager that writes the IVs.';
 
 function sizeOf(subsamples: readonly Subsample[]): number {
   return subsamples.reduce((sum, subsample) => sum + subsample.clear + subsample.protected, 0);
@@ -92,7 +93,6 @@ class Mp4Reader {
     const entries = readSampleEntries(this.#bodyOf(stsd), kind);
     const infos = this.#file.getTrackSamplesInfo(id) ?? [];
     const ofTrack = { entries, groups: this.#groups(table) };
-    const samples: MediaSample[] = [];
     const fragments = this.#file.moofs.flatMap(({ trafs }) =>
       (trafs ?? []).filter(({ tfhd }) => tfhd.track_id === id),
     );
@@ -100,15 +100,13 @@ class Mp4Reader {
       (truns ?? []).reduce((sum, run) => sum + run.sample_count, 0),
     );
     const flat = infos.length - inFragments.reduce((sum, count) => sum + count, 0);
-    const add = (list: readonly Info[], holder: Holder, base: number, shift: number) => {
-      for (const sample of this.#samples(list, holder, ofTrack, base, shift)) samples.push(sample);
-    };
-    if (flat > 0) add(infos.slice(0, flat), table, 0, 0);
+    const samples = flat > 0 ? this.#samples(infos.slice(0, flat), table, ofTrack, 0, 0) : [];
     let at = Math.max(flat, 0);
     fragments.forEach((fragment, index) => {
       const count = inFragments[index] ?? 0;
       const { base, shift } = this.#baseOf(fragment);
-      add(infos.slice(at, at + count), fragment, base, shift);
+      for (const sample of this.#samples(infos.slice(at, at + count), fragment, ofTrack, base, shift))
+        samples.push(sample);
       at += count;
     });
     const encrypted = samples.flatMap(({ encryption }) => encryption ?? []);
@@ -169,13 +167,7 @@ class Mp4Reader {
       const ofGroup =
         group > 0x10000 ? own[group - 0x10001] : group > 0 ? ofTrack.groups[group - 1] : undefined;
       const scheme = schemeOf(entry.protection?.scheme);
-      if (entry.protection && !scheme) {
-        const name = /^[\x21-\x7e]{4}$/.test(entry.protection.scheme ?? '')
-          ? ` (${entry.protection.scheme})`
-          : '';
-        const description = `A track is encrypted with a scheme${name} that is not one of ${SCHEMES.join(', ')}.`;
-        this.problem('scheme_unknown', description);
-      }
+      if (entry.protection && !scheme) this.problem('scheme_unknown', unknownScheme(entry.protection.scheme));
       return scheme && { scheme, protection: ofGroup ?? entry.protection?.track };
     });
     const informed = protections.map((each) => (each?.protection?.isProtected ? each.protection : undefined));
@@ -184,10 +176,7 @@ class Mp4Reader {
     infos.forEach((info, index) => {
       const start = info.offset + shift;
       if (start < 0 || start + info.size > this.#bytes.length || !Number.isFinite(start + info.size)) {
-        this.problem(
-          'media_cut_short',
-          'Samples lie outside of the media: the file is cut short, or its tables belong to another file.',
-        );
+        this.problem('media_cut_short', OUTSIDE);
         return;
       }
       const data = this.#bytes.subarray(start, start + info.size);
@@ -199,20 +188,9 @@ class Mp4Reader {
         if (subsamples && sizeOf(subsamples) !== data.length)
           this.problem('subsamples_malformed', SUBSAMPLES_MALFORMED);
         const usable = iv && iv.length > 0 ? padIv(iv) : protection.constantIv;
-        if (!usable) {
-          this.problem(
-            'iv_missing',
-            'Samples are encrypted, but their IVs are missing: there is no senc box, and no saiz and saio. No player can decrypt them with any key; use a packager that writes the IVs.',
-          );
-        }
-        const encryption: SampleEncryption = {
-          scheme,
-          keyId: protection.keyId,
-          iv: usable,
-          subsamples,
-          pattern: protection.pattern,
-        };
-        read.push({ data, encryption });
+        if (!usable) this.problem('iv_missing', IV_MISSING);
+        const { keyId, pattern } = protection;
+        read.push({ data, encryption: { scheme, keyId, iv: usable, subsamples, pattern } });
       }
     });
     return read;
@@ -319,6 +297,11 @@ function groupNumbers(boxes: readonly Buffer[], samples: number): Uint32Array {
     }
   }
   return numbers;
+}
+
+function unknownScheme(scheme = ''): string {
+  const name = /^[\x21-\x7e]{4}$/.test(scheme) ? ` (${scheme})` : '';
+  return `A track is encrypted with a scheme${name} that is not one of ${SCHEMES.join(', ')}.`;
 }
 
 function schemeOf(name: string | undefined): (MediaScheme & Scheme) | undefined {

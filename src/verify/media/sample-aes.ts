@@ -1,7 +1,7 @@
 import { readAdtsHeader } from '../../codecs/aac-frame';
 import { rbspOf } from '../../codecs/bit-reader';
 import { nalUnitsOf } from '../../codecs/nal-units';
-import type { SampleFormat } from './track-content';
+import type { SampleFormat } from './judgement';
 
 const BLOCK = 16;
 /** Of pictures, one block of ten is encrypted. */

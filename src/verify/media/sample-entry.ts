@@ -1,7 +1,6 @@
 import { boxesIn, FULL_BOX, type Mp4Box } from '../../drm/check/boxes';
 import { readTrackEncryption, type SampleProtection } from '../../drm/check/sample-protection';
-import type { MediaKind } from './judgement';
-import type { SampleFormat } from './track-content';
+import type { MediaKind, SampleFormat } from './judgement';
 
 export interface SampleEntry {
   /** As RFC 6381 has it, as far as that is known. */

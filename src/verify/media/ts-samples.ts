@@ -3,8 +3,15 @@ import { ac3FrameLength } from '../../codecs/ac3-frame';
 import { nalUnitsOf } from '../../codecs/nal-units';
 import { refused } from '../../drm/bytes';
 import type { Problem } from '../../drm/finding';
-import type { MediaKind, MediaScheme, MediaTrack, Opened } from './judgement';
-import type { MediaSample, SampleEncryption, SampleFormat } from './track-content';
+import type {
+  MediaKind,
+  MediaSample,
+  MediaScheme,
+  MediaTrack,
+  Opened,
+  SampleEncryption,
+  SampleFormat,
+} from './judgement';
 
 const PACKET = 188;
 const SYNC = 0x47;
@@ -98,14 +105,8 @@ export function openPackedAudio(
   const number = readAdtsHeader(payload) ? 15 : ac3FrameLength(payload) ? 129 : undefined;
   const type = number === undefined ? undefined : STREAM_TYPES[number];
   if (!type) return undefined;
-  return {
-    ok: true,
-    value: {
-      container: 'packed_audio',
-      tracks: [trackOf(0, type, [withMark(payload)], encryption)],
-      problems: [],
-    },
-  };
+  const tracks = [trackOf(0, type, [withMark(payload)], encryption)];
+  return { ok: true, value: { container: 'packed_audio', tracks, problems: [] } };
 }
 
 /** Payloads that begin a PES packet are recognized by their start code, not by a list. */

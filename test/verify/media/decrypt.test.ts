@@ -1,8 +1,7 @@
 import { createCipheriv } from 'node:crypto';
 import { nalUnitsOf } from '../../../src/codecs/nal-units';
 import { decryptSample, decryptSegment, ivOfSequence } from '../../../src/verify/media/decrypt';
-import type { MediaTrack } from '../../../src/verify/media/judgement';
-import type { SampleEncryption } from '../../../src/verify/media/track-content';
+import type { MediaTrack, SampleEncryption } from '../../../src/verify/media/judgement';
 import { IV, KEY, KEY_ID, opened, packaged, vector } from '../../support/judged-media';
 
 const NUMBERS = [1, 2, 3];
