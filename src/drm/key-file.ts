@@ -251,12 +251,8 @@ export function checkLicenseUrl(system: AddressOf): (text: string) => Checked<st
     if (text === '') return refused('empty', `must be an address that starts with ${names}`);
     const invalid = /^\s|\s$/.test(text) ? 'white_space' : 'invalid_address';
     if (text.length > MAX_CHARACTERS) return refused(invalid, `is longer than ${MAX_CHARACTERS} characters`);
-    if (!/^[\x21-\x7e]*$/.test(text) || text.includes('"')) {
-      return refused(
-        invalid,
-        'holds a space, a quote, a control character or non-ASCII text; percent-encode it',
-      );
-    }
+    const odd = 'holds a space, a quote, a control character or non-ASCII text; percent-encode it';
+    if (!/^[\x21-\x7e]*$/.test(text) || text.includes('"')) return refused(invalid, odd);
     const lower = text.toLowerCase();
     const scheme = schemes.find((known) => lower.startsWith(`${known}//`));
     if (scheme === undefined) {

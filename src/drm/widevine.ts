@@ -109,18 +109,11 @@ export function readWidevinePsshData(text: string): Checked<ReadPsshData> {
   }
   const box = parsePsshBox(boxOfSystem(bytes.value, WIDEVINE_SYSTEM_ID));
   if (!box.ok) return box;
-  if (box.value.systemId !== WIDEVINE_SYSTEM_ID) {
-    return refused(
-      'box_of_other_system',
-      `is a pssh box of system ${box.value.systemId}, not of Widevine (${WIDEVINE_SYSTEM_ID})`,
-    );
-  }
+  const ofOther = `is a pssh box of system ${box.value.systemId}, not of Widevine (${WIDEVINE_SYSTEM_ID})`;
+  if (box.value.systemId !== WIDEVINE_SYSTEM_ID) return refused('box_of_other_system', ofOther);
   const data = parseWidevinePsshData(box.value.data);
-  if (!data.ok) return data;
-  return {
-    ok: true,
-    value: { payload: box.value.data.toString('base64'), data: data.value, unwrapped: true },
-  };
+  const payload = box.value.data.toString('base64');
+  return data.ok ? { ok: true, value: { payload, data: data.value, unwrapped: true } } : data;
 }
 
 /** The payload, in base64, for one key id and content id. */
@@ -151,8 +144,7 @@ export function widevineFindings(data: WidevinePsshData, at: string): Finding[] 
     ...schemeFindings(data, name('protection_scheme')),
   ];
   if (keyIds.length === 0 && (contentId === undefined || contentId.length === 0)) {
-    const description =
-      'names neither a key id nor a content id, by which a license server finds the key; add one';
+    const description = 'names neither a key id nor a content id, by which license servers find the key';
     findings.push(warning('names_nothing', at === '' ? { called: 'The data' } : at, description));
   }
   return findings;
@@ -170,11 +162,8 @@ function keyIdFindings(keyId: Buffer, at: string): Finding[] {
 function schemeFindings({ algorithm, protectionScheme }: WidevinePsshData, at: string): Finding[] {
   if (protectionScheme === undefined) return [];
   const known = schemeName(protectionScheme);
-  if (known === undefined) {
-    const description =
-      'is not one of cenc, cens, cbc1 and cbcs; write the four characters as one big-endian number';
-    return [error('unknown_scheme', at, description)];
-  }
+  if (known === undefined)
+    return [error('unknown_scheme', at, 'is not one of cenc, cens, cbc1 and cbcs, as a big-endian number')];
   if (known === 'cens' || known === 'cbc1')
     return [warning('unsupported_scheme', at, `is ${known}, which the packager does not accept; use cenc`)];
   if (known !== 'cbcs' || algorithm !== 1) return [];

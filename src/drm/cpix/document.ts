@@ -40,12 +40,9 @@ export function schemeName({ method, scheme }: CpixKey): string | undefined {
   return method ?? scheme;
 }
 
+/** A plain one has 16 bytes, not all zero. */
 export type CpixValue =
-  | {
-      readonly kind: 'plain';
-      /** 16 bytes, not all zero. */
-      readonly bytes: Buffer;
-    }
+  | { readonly kind: 'plain'; readonly bytes: Buffer }
   | ({ readonly kind: 'encrypted'; readonly mac: Buffer | undefined } & CpixCipher);
 
 export function plainKey({ value }: CpixKey): Buffer | undefined {
@@ -64,7 +61,7 @@ export interface CpixDelivery {
   /** DER. */
   readonly certificate: Buffer | undefined;
   readonly documentKeys: readonly CpixDocumentKey[];
-  readonly mac: CpixMac | undefined;
+  readonly mac: { readonly algorithm: string; readonly key: CpixCipher | undefined } | undefined;
 }
 
 export interface CpixDocumentKey {
@@ -75,18 +72,7 @@ export interface CpixDocumentKey {
   readonly keyIds: readonly Buffer[];
 }
 
-export interface CpixMac {
-  readonly algorithm: string;
-  readonly key: CpixCipher | undefined;
-}
-
-export type CpixSignal =
-  | 'pssh'
-  | 'contentProtectionData'
-  | 'uriExtXKey'
-  | 'hlsMedia'
-  | 'hlsMultivariant'
-  | 'protectionHeader';
+export type CpixSignal = Exclude<keyof CpixSystem, 'systemId' | 'keyId' | 'asked'>;
 
 /** How a DRM system is signalled for a key. What is empty in the document is undefined here. */
 export interface CpixSystem {

@@ -13,15 +13,7 @@ import {
 } from 'node:crypto';
 import { type Checked, formatUuid, isAmong, isZero, refused } from '../bytes';
 import type { Problem } from '../finding';
-import type {
-  CpixCipher,
-  CpixDelivery,
-  CpixDocument,
-  CpixDocumentKey,
-  CpixKey,
-  CpixMac,
-  CpixValue,
-} from './document';
+import type { CpixCipher, CpixDelivery, CpixDocument, CpixDocumentKey, CpixKey, CpixValue } from './document';
 import { checked, refuse } from './fault';
 
 const NOT_OPENED = 'cpix_not_opened';
@@ -63,8 +55,7 @@ export interface CpixRecipient {
   readonly privateKey: KeyObject;
 }
 
-type EncryptedValue = Extract<CpixValue, { kind: 'encrypted' }>;
-type EncryptedKey = CpixKey & { readonly value: EncryptedValue };
+type EncryptedKey = CpixKey & { readonly value: Extract<CpixValue, { kind: 'encrypted' }> };
 
 function isEncrypted(key: CpixKey): key is EncryptedKey {
   return key.value?.kind === 'encrypted';
@@ -85,11 +76,9 @@ export async function openCpix(
   if (encrypted.length === 0) return { ok: true, value: document };
   const unmixed = checked(() => requireUnmixed(document));
   if (!unmixed.ok) return unmixed;
-  if (!recipient)
-    return refused(
-      NOT_OPENED,
-      'has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
-    );
+  const sentence =
+    'has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY';
+  if (!recipient) return refused(NOT_OPENED, sentence);
   const wanted = encrypted.filter(({ keyId }) => keyIds === undefined || isAmong(keyId, keyIds));
   const plan = checked(() => planOpening(document.deliveries, recipient.certificate, encrypted, wanted));
   if (!plan.ok) return plan;
@@ -160,10 +149,8 @@ function planOpening(
 ): Opening {
   const ours = deliveries.filter((delivery) => delivery.certificate?.equals(certificate));
   const [delivery] = ours;
-  if (!delivery)
-    return notOpened(
-      `has encrypted content keys for other recipients: none of its ${deliveries.length} DeliveryData has the certificate of this service; give it to the sender of the document`,
-    );
+  const ofOthers = `has encrypted content keys for other recipients: none of its ${deliveries.length} DeliveryData has the certificate of this service; give it to the sender of the document`;
+  if (!delivery) return notOpened(ofOthers);
   if (ours.length > 1) notOpened('has two DeliveryData for the certificate of this service');
   const macKey = macKeyOf(delivery.mac);
   const authenticated = authenticatedOf(encrypted);
@@ -189,7 +176,7 @@ function authenticatedOf(encrypted: readonly EncryptedKey[]): Opening['authentic
   });
 }
 
-function macKeyOf(mac: CpixMac | undefined): Buffer {
+function macKeyOf(mac: CpixDelivery['mac']): Buffer {
   if (!mac?.key)
     return notOpened('has no MACMethod with a key for this certificate; unauthenticated values are refused');
   requireAlgorithm(mac.algorithm, HMAC_SHA512, 'the MAC');
@@ -257,12 +244,12 @@ async function openValues(
   privateKey: KeyObject,
 ): Promise<ReadonlyMap<string, Buffer> | undefined> {
   const unwrap = await createUnwrap(privateKey);
-  const macKey = await unwrap(opening.macKey, (length) => length >= LEAST_MAC_KEY);
+  const macKey = await unwrap(opening.macKey, LEAST_MAC_KEY, Infinity);
   let isGood = macKey.isGood;
   const documentKeys: Buffer[] = [];
   // One after another: a document must not take all threads that others' files are written by.
   for (const wrapped of opening.documentKeys) {
-    const documentKey = await unwrap(wrapped, (length) => length <= DOCUMENT_KEY);
+    const documentKey = await unwrap(wrapped, 0, DOCUMENT_KEY);
     isGood = documentKey.isGood && isGood;
     documentKeys.push(documentKey.bytes.subarray(0, DOCUMENT_KEY));
   }
@@ -306,13 +293,8 @@ function unwrapKey(wrapped: Buffer, key: Buffer): Buffer | undefined {
   }
 }
 
-interface Unwrapped {
-  readonly isGood: boolean;
-  /** What was wrapped; something derived of 64 bytes when it isn't good. */
-  readonly bytes: Buffer;
-}
-
-type Unwrap = (wrapped: Buffer, fits: (length: number) => boolean) => Promise<Unwrapped>;
+/** Answers what was wrapped, or, when it isn't good, 64 bytes derived of it. */
+type Unwrap = (wrapped: Buffer, least: number, most: number) => Promise<{ isGood: boolean; bytes: Buffer }>;
 
 const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
 
@@ -335,13 +317,13 @@ async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
       return undefined;
     }
   };
-  return async (wrapped, fits) => {
+  return async (wrapped, least, most) => {
     const isOperable = wrapped.length === modulus.length && wrapped.compare(modulus) < 0;
     const opened = await attempt(isOperable ? wrapped : inRange);
     // A failure takes the time to make an error with its stack; without a failure, it is spent here.
     await (opened ? attempt(tooLong) : subtle.digest('SHA-1', tooLong));
     const derived = createHmac('sha512', secret).update(wrapped).digest();
-    const isGood = opened !== undefined && isOperable && fits(opened.length);
+    const isGood = isOperable && opened !== undefined && opened.length >= least && opened.length <= most;
     return { isGood, bytes: isGood ? opened : derived };
   };
 }

@@ -118,23 +118,20 @@ function readRoot(root: XmlElement, isSpeke: boolean): CpixDocument {
   for (const list of Object.keys(LISTS)) if (ofCpix(root, list).length > 1) refuse(`has ${list} twice`);
   const members = (list: keyof typeof LISTS) => ofCpix(ofCpix(root, list)[0], LISTS[list]);
   const keys = members('ContentKeyList').map((key) => readKey(key, isSpeke));
-  const known = new Set<string>();
-  for (const { keyId } of keys) {
-    const name = formatUuid(keyId);
-    if (known.has(name)) refuse(`has the key id ${name} twice`);
-    known.add(name);
-  }
+  const seen = new Set<string>();
+  const requireNew = (what: string) => {
+    if (seen.has(what)) refuse(`has ${what} twice`);
+    seen.add(what);
+  };
+  for (const { keyId } of keys) requireNew(`the key id ${formatUuid(keyId)}`);
   const requireKnown = (keyId: Buffer, what: string) => {
-    if (!known.has(formatUuid(keyId)))
+    if (!seen.has(`the key id ${formatUuid(keyId)}`))
       refuse(`has a ${what} of the key id ${formatUuid(keyId)}, which is not in its list of keys`);
   };
   const systems = members('DRMSystemList').map(readSystem);
-  const taken = new Set<string>();
   for (const { systemId, keyId } of systems) {
     requireKnown(keyId, 'DRMSystem');
-    const name = `${systemId} ${formatUuid(keyId)}`;
-    if (taken.has(name)) refuse(`has the DRM system ${systemId} twice for the key id ${formatUuid(keyId)}`);
-    taken.add(name);
+    requireNew(`the DRM system ${systemId} for the key id ${formatUuid(keyId)}`);
   }
   const rules = members('ContentKeyUsageRuleList').map(readRule);
   for (const { keyId } of rules) requireKnown(keyId, 'ContentKeyUsageRule');
@@ -142,19 +139,13 @@ function readRoot(root: XmlElement, isSpeke: boolean): CpixDocument {
     id: root.attributes.id,
     contentId: root.attributes.contentId,
     version: root.attributes.version,
-    isSigned: hasSignature(root),
+    isSigned: all(root, 'Signature', [SIGNATURE_NAMESPACE]).length > 0,
     deliveries: members('DeliveryDataList').map(readDelivery),
     keys,
     systems,
     periods: members('ContentKeyPeriodList').map(({ attributes }) => pick(attributes, PERIOD_ATTRIBUTES)),
     rules,
   };
-}
-
-function hasSignature(root: XmlElement): boolean {
-  return root.children.some(
-    ({ name, namespace }) => name === 'Signature' && namespace === SIGNATURE_NAMESPACE,
-  );
 }
 
 /** Documents disagree about which elements inside a key belong to PSKC and which to CPIX. */
@@ -195,11 +186,9 @@ const KEY_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 function readKeyId(text: string | undefined, what: string): Buffer {
   const trimmed = text?.trim() ?? '';
   if (KEY_ID.test(trimmed)) return Buffer.from(trimmed.replaceAll('-', ''), 'hex');
-  return refuse(
-    text === undefined
-      ? `has a ${what} without kid`
-      : `has a ${what} whose kid is not a UUID (8-4-4-4-12 hex digits${/^\{.*\}$/s.test(trimmed) ? ', without braces' : ''})`,
-  );
+  if (text === undefined) return refuse(`has a ${what} without kid`);
+  const braces = /^\{.*\}$/s.test(trimmed) ? ', without braces' : '';
+  return refuse(`has a ${what} whose kid is not a UUID (8-4-4-4-12 hex digits${braces})`);
 }
 
 const SCHEMES = Object.keys(PROTECTION_SCHEMES) as ProtectionScheme[];
@@ -215,7 +204,7 @@ function readKey(element: XmlElement, isSpeke: boolean): CpixKey {
   if (dependsOnKey !== undefined && !isSpeke)
     refuse(`says that ${of} depends on another (dependsOnKey); key hierarchies are not supported`);
   const named = commonEncryptionScheme?.trim() || undefined;
-  const scheme = named === undefined ? undefined : SCHEME_NAMES.get(named);
+  const scheme = SCHEME_NAMES.get(named ?? '');
   if (named !== undefined && !scheme)
     refuse(`names a scheme for ${of} that is not one of ${[...SCHEME_NAMES.keys()].join(', ')}`);
   const iv = decodeBase64Block(explicitIV?.replaceAll(/\s/g, '') ?? '');
@@ -261,10 +250,9 @@ function readDelivery(element: XmlElement): CpixDelivery {
     documentKeys: all(element, 'DocumentKey').map((key) => ({
       algorithm: key.attributes.Algorithm ?? '',
       value: readCipher(ofKey(ofKey(ofKey(key, 'Data'), 'Secret'), 'EncryptedValue'), 'DocumentKey'),
-      keyIds: (key.attributes.encryptsKey ?? '')
-        .split(/[\s,]+/)
-        .filter((text) => text !== '')
-        .map((text) => readKeyId(text, 'DocumentKey')),
+      keyIds: (key.attributes.encryptsKey?.match(/[^\s,]+/g) ?? []).map((kid) =>
+        readKeyId(kid, 'DocumentKey'),
+      ),
     })),
     mac: mac && {
       algorithm: mac.attributes.Algorithm ?? '',
@@ -325,14 +313,10 @@ const PLAYLISTS: ReadonlyMap<string, 'media' | 'multivariant'> = new Map([
   ['multivariant', 'multivariant'],
 ]);
 
-function playlistOf(
-  { attributes: { playlist = 'media' } }: XmlElement,
-  of: string,
-): 'media' | 'multivariant' {
+function playlistOf({ attributes: { playlist = 'media' } }: XmlElement, of: string) {
   const kind = PLAYLISTS.get(playlist.trim().toLowerCase());
-  return (
-    kind ?? refuse(`has HLSSignalingData in ${of} for a playlist other than media, master and multiVariant`)
-  );
+  const other = `has HLSSignalingData in ${of} for a playlist other than media, master and multiVariant`;
+  return kind ?? refuse(other);
 }
 
 function readRule(element: XmlElement): CpixRule {

@@ -16,12 +16,11 @@ export function readRecipient(certificatePem: string, privateKeyPem: string): Ch
   if (!certificate.ok) return certificate;
   const privateKey = readPrivateKey(privateKeyPem);
   if (!privateKey.ok) return privateKey;
-  if (!new X509Certificate(certificate.value).checkPrivateKey(privateKey.value)) {
-    const isLater = blocksOf(certificatePem).some((block) => fits(block, privateKey.value));
-    return isLater
+  const isOfKey = blocksOf(certificatePem).map((block) => fits(block, privateKey.value));
+  if (!isOfKey[0])
+    return isOfKey.includes(true)
       ? badCertificate('must have the certificate of the key first, before those of its authorities')
       : badKey('is not the key of the certificate');
-  }
   return { ok: true, value: { certificate: certificate.value, privateKey: privateKey.value } };
 }
 
@@ -44,16 +43,13 @@ export function readCertificate(certificate: string | Buffer): Checked<Buffer> {
   const first = typeof certificate === 'string' ? blocksOf(certificate)[0] : certificate;
   if (first === undefined)
     return badCertificate('holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)');
-  let read: X509Certificate;
-  let publicKey: KeyObject;
   try {
-    read = new X509Certificate(first);
-    publicKey = read.publicKey;
+    const { publicKey, raw } = new X509Certificate(first);
+    const why = whyUnfit(publicKey);
+    return why === undefined ? { ok: true, value: raw } : badCertificate(`is the certificate of ${why}`);
   } catch {
     return badCertificate('holds a certificate that cannot be read');
   }
-  const why = whyUnfit(publicKey);
-  return why === undefined ? { ok: true, value: read.raw } : badCertificate(`is the certificate of ${why}`);
 }
 
 function readPrivateKey(pem: string): Checked<KeyObject> {

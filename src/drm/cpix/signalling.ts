@@ -138,13 +138,8 @@ function headerIn(object: Buffer, what: string): Buffer | undefined {
   return records.find(({ type }) => type === HEADER_RECORD)?.value;
 }
 
-interface HeldKeys {
-  readonly isProved: boolean;
-  readonly isOfOther: boolean;
-}
-
 /** Compares a header's keys with a key. Another key id is no fault: some servers answer each request with one header. */
-function holdKeys(keys: readonly HeaderKey[], what: string, keyId: Buffer, contentKey: Buffer): HeldKeys {
+function holdKeys(keys: readonly HeaderKey[], what: string, keyId: Buffer, contentKey: Buffer) {
   const of = `a PlayReady header in the ${what}`;
   const read = keys.map(({ value, checksum, algorithm }) => {
     const guid = usable(decodeBase64Block(value.trim()), `has ${of} whose KID`);
@@ -209,11 +204,8 @@ function inlineData(
 
 /** All elements but those of other systems. It is a piece of a manifest: several roots, and prefixes bound elsewhere. */
 function fragmentElements(fragment: string, systemId: string, called: string): XmlElement[] {
-  const pieces = fragment.replace(/^\s*<\?xml\s[^>]*\?>/, '');
-  const { children } = usable(
-    parseXml(`<MPD>${pieces}</MPD>`),
-    `has a ContentProtectionData for ${called} that`,
-  );
+  const parsed = parseXml(`<MPD>${fragment.replace(/^\s*<\?xml\s[^>]*\?>/, '')}</MPD>`);
+  const { children } = usable(parsed, `has a ContentProtectionData for ${called} that`);
   const all: XmlElement[] = [];
   const walk = (element: XmlElement) => {
     const scheme = element.attributes.schemeIdUri?.trim().toLowerCase();
@@ -226,16 +218,13 @@ function fragmentElements(fragment: string, systemId: string, called: string): X
 }
 
 function textOf(elements: readonly XmlElement[], name: string): string | undefined {
-  const texts = elements
-    .filter((element) => localName(element) === name)
-    .map(({ text }) => text.replaceAll(/\s/g, ''));
-  return texts.find((text) => text !== '');
+  const own = elements.filter((element) => localName(element) === name);
+  return own.map(({ text }) => text.replaceAll(/\s/g, '')).find((text) => text !== '');
 }
 
 function addressOf(elements: readonly XmlElement[]): string | undefined {
-  const addresses = elements
-    .filter((element) => localName(element) === 'laurl')
-    .map(({ attributes, text }) => attributes.licenseUrl ?? text);
+  const own = elements.filter((element) => localName(element) === 'laurl');
+  const addresses = own.map(({ attributes, text }) => attributes.licenseUrl ?? text);
   return addresses.find((address) => address.trim() !== '');
 }
 

@@ -43,35 +43,22 @@ export function spekeKeyId(contentId: string, scheme: SpekeScheme, track?: strin
   return uuidOfName(NAMESPACE, `${scheme}:${contentId}${track === undefined ? '' : `:${track}`}`);
 }
 
-type Asked = readonly (readonly [CpixSystemName, readonly CpixSignal[]])[];
-
-const OF_CENC: Asked = [
-  ['widevine', ['pssh', 'contentProtectionData']],
-  ['playready', ['pssh', 'contentProtectionData', 'protectionHeader']],
-];
-
 /** AWS's reference server answers v1 only where the elements stand ready. */
-const ASKED: Readonly<Record<'first' | 'later', Readonly<Record<SpekeScheme, Asked>>>> = {
-  first: { cenc: OF_CENC, cbcs: [['fairplay', ['uriExtXKey']]] },
-  later: { cenc: OF_CENC, cbcs: [['fairplay', ['hlsMedia', 'hlsMultivariant']]] },
-};
+function askedOf(version: SpekeVersion, scheme: SpekeScheme): [CpixSystemName, CpixSignal[]][] {
+  if (scheme === 'cbcs')
+    return [['fairplay', version === 1 ? ['uriExtXKey'] : ['hlsMedia', 'hlsMultivariant']]];
+  return [
+    ['widevine', ['pssh', 'contentProtectionData']],
+    ['playready', ['pssh', 'contentProtectionData', 'protectionHeader']],
+  ];
+}
 
 /** The document that a SPEKE provider is asked with: the keys, and empty elements for what it is to fill in. */
-export function writeSpekeRequest({
-  version,
-  contentId,
-  scheme,
-  systems: wanted,
-  certificate,
-  tracks,
-}: SpekeQuestion): string {
-  const asked = ASKED[version === 1 ? 'first' : 'later'][scheme].filter(
-    ([system]) => wanted?.includes(system) ?? true,
-  );
-  const named = (tracks ?? [undefined]).map((track) => ({
-    track,
-    keyId: spekeKeyId(contentId, scheme, track),
-  }));
+export function writeSpekeRequest(question: SpekeQuestion): string {
+  const { version, contentId, scheme, systems: wanted, certificate, tracks } = question;
+  const asked = askedOf(version, scheme).filter(([system]) => wanted?.includes(system) ?? true);
+  const keyIdOf = (track?: string) => spekeKeyId(contentId, scheme, track);
+  const named = (tracks ?? [undefined]).map((track) => ({ track, keyId: keyIdOf(track) }));
   const document: CpixDocument = {
     ...EMPTY_DOCUMENT,
     deliveries: certificate ? [{ certificate, documentKeys: [], mac: undefined }] : [],

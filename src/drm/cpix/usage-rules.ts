@@ -28,9 +28,7 @@ export function rulesInPeriod(
   const ids = idsOfPeriod(document, period);
   if (ids.size === 0) {
     const there = listPeriods(document.periods, document.rules);
-    refuseChoice(
-      there === '' ? 'has no key periods; leave period out' : `has no such key period; it has ${there}`,
-    );
+    refuseChoice(there ? `has no such key period; it has ${there}` : 'has no key periods; leave period out');
   }
   return rules.filter(({ periods }) => periods.length === 0 || periods.some((id) => ids.has(id)));
 }
@@ -67,10 +65,8 @@ export function requireKnownFilters(rules: readonly CpixRule[]): void {
   refuseChoice(`has usage rules with an unknown filter (${names}), so no track can be chosen; choose by kid`);
 }
 
-type Meaning = (rule: CpixRule) => boolean;
-
 /** What a track may mean, the nearest first: rules for all tracks are none of it. */
-function meaningsOf(track: string): readonly Meaning[] {
+function meaningsOf(track: string): readonly ((rule: CpixRule) => boolean)[] {
   const wanted = track.toLowerCase();
   return [
     (rule) => namesOf(rule).includes(track),
@@ -98,10 +94,8 @@ export function nameTrack(rules: readonly CpixRule[], track: string): boolean {
 }
 
 function isOfAll(rule: CpixRule): boolean {
-  return (
-    rule.intendedTrackType?.toLowerCase() === 'all' ||
-    (namesOf(rule).length === 0 && kindOf(rule) === undefined)
-  );
+  const isUnnamed = namesOf(rule).length === 0 && kindOf(rule) === undefined;
+  return isUnnamed || rule.intendedTrackType?.toLowerCase() === 'all';
 }
 
 function kindOf({ video, audio }: CpixRule): 'VIDEO' | 'AUDIO' | undefined {
@@ -138,14 +132,13 @@ function list(names: readonly string[], most = MAX_LISTED): string {
 }
 
 export function listKeys(keys: readonly CpixKey[], rules: readonly CpixRule[]): string {
-  return list(
-    keys.map(({ keyId }, index) => {
-      if (index >= MAX_LISTED) return '';
-      const names = tracksOf(rules.filter((rule) => rule.keyId.equals(keyId)));
-      const kid = `kid ${formatUuid(keyId)}`;
-      return names.length === 0 ? kid : `${list(names.map(shown), MAX_NAMES)} (${kid})`;
-    }),
-  );
+  const named = keys.map(({ keyId }, index) => {
+    if (index >= MAX_LISTED) return '';
+    const names = tracksOf(rules.filter((rule) => rule.keyId.equals(keyId)));
+    const kid = `kid ${formatUuid(keyId)}`;
+    return names.length === 0 ? kid : `${list(names.map(shown), MAX_NAMES)} (${kid})`;
+  });
+  return list(named);
 }
 
 export function listTracks(rules: readonly CpixRule[]): string {

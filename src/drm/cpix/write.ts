@@ -29,6 +29,7 @@ export type CpixDialect = 'cpix' | 'speke1';
 /** Writes a document as XML that `readCpix` reads back. Signatures and unknown filters are not written. */
 export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix'): string {
   const { id, contentId, version, deliveries, keys, systems, periods, rules } = document;
+  const drmSystems = systems.map((system) => systemNode(system, dialect));
   const isSealed = deliveries.length > 0 || keys.some(({ value }) => value?.kind === 'encrypted');
   const root: Node = {
     '@id': id,
@@ -40,19 +41,12 @@ export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix')
     ...(dialect === 'speke1' && { '@xmlns:speke': SPEKE_NAMESPACE }),
     'cpix:DeliveryDataList': list('cpix:DeliveryData', deliveries.map(deliveryNode)),
     'cpix:ContentKeyList': list('cpix:ContentKey', keys.map(keyNode)),
-    'cpix:DRMSystemList': list(
-      'cpix:DRMSystem',
-      systems.map((system) => systemNode(system, dialect)),
-    ),
+    'cpix:DRMSystemList': list('cpix:DRMSystem', drmSystems),
     'cpix:ContentKeyPeriodList': list('cpix:ContentKeyPeriod', periods.map(attributesNode)),
     'cpix:ContentKeyUsageRuleList': list('cpix:ContentKeyUsageRule', rules.map(ruleNode)),
   };
-  const builder = new Builder({
-    ignoreAttributes: false,
-    attributeNamePrefix: '@',
-    suppressEmptyNode: true,
-    format: true,
-  });
+  const form = { ignoreAttributes: false, attributeNamePrefix: '@', suppressEmptyNode: true, format: true };
+  const builder = new Builder(form);
   // It would write undefined as an empty element; JSON leaves it out.
   const present: Node = JSON.parse(JSON.stringify({ 'cpix:CPIX': root }));
   return `<?xml version="1.0" encoding="UTF-8"?>\n${builder.build(present)}`;
@@ -110,12 +104,10 @@ function systemNode(system: CpixSystem, dialect: CpixDialect): Node {
     if (value === undefined) return asked.includes(signal) ? '' : undefined;
     return base64(typeof value === 'string' ? Buffer.from(value, 'utf8') : value);
   };
-  const hls = [
-    { playlist: 'media', lines: of('hlsMedia') },
-    { playlist: 'master', lines: of('hlsMultivariant') },
-  ].flatMap(({ playlist, lines }) =>
-    lines === undefined ? [] : [{ '@playlist': playlist, '#text': lines }],
-  );
+  const hls = (['hlsMedia', 'hlsMultivariant'] as const).flatMap((signal) => {
+    const [playlist, text] = [signal === 'hlsMedia' ? 'media' : 'master', of(signal)];
+    return text === undefined ? [] : [{ '@playlist': playlist, '#text': text }];
+  });
   const isSpeke1 = dialect === 'speke1';
   const hasKeyFormat = isSpeke1 && of('uriExtXKey') !== undefined;
   const format = (value: string) => (of('uriExtXKey') === '' ? '' : base64(Buffer.from(value)));

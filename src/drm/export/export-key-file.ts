@@ -155,15 +155,7 @@ function aesKeys(text: string): StreamKey[] {
   const [keyUri, key, iv] = [get('url'), decodeHexBlock(get('key')), decodeHexBlock(get('iv'))];
   const isAes = get('method') === 'AES-128' && ['', 'identity'].includes(get('key-format'));
   if (!isAes || !checkLicenseUrl('aes')(keyUri).ok || !key.ok || !(iv.ok || get('iv') === '')) return [];
-  return [
-    {
-      scheme: 'aes-128',
-      keyId: fairPlayKeyId(keyUri),
-      key: key.value,
-      ...(iv.ok && { iv: iv.value }),
-      keyUri,
-      systems: [],
-      boxes: [],
-    },
-  ];
+  const none = { systems: [], boxes: [] };
+  const keyId = fairPlayKeyId(keyUri);
+  return [{ scheme: 'aes-128', keyId, key: key.value, ...(iv.ok && { iv: iv.value }), keyUri, ...none }];
 }

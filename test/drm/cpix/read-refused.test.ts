@@ -56,7 +56,7 @@ const REFUSED: Readonly<Record<string, Buffer | string>> = {
   }),
   [`has a DRMSystem ${NOT_LISTED}`]: withMore({ systems: system('widevine', [9]) }),
   [`has a ContentKeyUsageRule ${NOT_LISTED}`]: withMore({ rules: rule(9) }),
-  [`has the DRM system edef8ba9-79d6-4ace-a3c8-27dcd51d21ed twice for the key id ${kidOf(1)}`]: withMore({
+  [`has the DRM system edef8ba9-79d6-4ace-a3c8-27dcd51d21ed for the key id ${kidOf(1)} twice`]: withMore({
     systems: widevineTwice,
   }),
 
